@@ -1,0 +1,141 @@
+/**
+ * What a collector sees: `import { defineCollector, units, z, address } from 'tidegauge'`. This module is the package's
+ * public export; it imports nothing at run time but zod and pure code, so that it costs a collector next to nothing.
+ */
+import type {
+  AbiEvent,
+  ContractFunctionArgs,
+  ContractFunctionName,
+  ContractFunctionParameters,
+  ContractFunctionReturnType,
+  GetEventArgs,
+  Log,
+  MulticallContracts,
+  MulticallResults,
+  Narrow,
+} from 'viem'
+import { z } from 'zod'
+import type { AsOfBlock } from './chain/reads.ts'
+import { type Hour, hourText } from './model/hour.ts'
+import type { MetricSpec } from './model/metric.ts'
+
+export type { AsOfBlock, Hour, MetricSpec }
+export { hourText, z }
+
+/** Options schema for an address: `0x` and 40 hexadecimal digits. */
+export const address = z
+  .string({ error: 'must be an address in quotes: 0x and 40 hexadecimal digits' })
+  .regex(/^0x[0-9a-fA-F]{40}$/, { error: 'must be an address: 0x and 40 hexadecimal digits' })
+  .transform(text => text as `0x${string}`)
+
+/**
+ * A whole number of smallest units as a decimal number: `units(1_500_000n, 6)` is 1.5. Rounded once, to the nearest
+ * double, which is what travels to the service.
+ *
+ * @param decimals from 0 to 255, as a token's `decimals()` answers
+ * @throws RangeError for other decimals
+ */
+export function units(amount: bigint, decimals: number): number {
+  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) {
+    throw new RangeError(`decimals must be a whole number from 0 to 255, not ${decimals}`)
+  }
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(decimals + 1, '0')
+  const point = digits.length - decimals
+  return Number(`${amount < 0n ? '-' : ''}${digits.slice(0, point)}.${digits.slice(point)}`)
+}
+
+/** The labels a collector declares, with their unit and bounds. */
+export type MetricSpecs = Readonly<Record<string, MetricSpec>>
+
+/** A raw value: a finite number, or the promise of one. A promise that rejects fails its own metric alone. */
+export type Reading = number | Promise<number>
+
+/** A reading for every declared label, and nothing else. */
+export type Readings<M extends MetricSpecs> = { readonly [L in keyof M]: Reading }
+
+/** Makes an undeclared label of what `collect` returns a type error. */
+type OnlyDeclared<M extends MetricSpecs, R> = { readonly [L in keyof R]: L extends keyof M ? R[L] : never }
+
+type ReadOnly = 'pure' | 'view'
+
+/** One chain, as of the hour. Every promise rejects when a read fails: a failure is never a value. */
+export interface ChainAsOf {
+  /** Last block with a timestamp at or before the hour. */
+  block(): Promise<AsOfBlock>
+  /**
+   * One or many view calls, typed by their ABI, at the as-of block. All reads of all collectors for one hour and chain
+   * travel together, so reading one by one costs no more than reading a list. A list rejects when one of its calls fails.
+   */
+  read<
+    const A extends readonly unknown[] | import('viem').Abi,
+    F extends ContractFunctionName<A, ReadOnly>,
+    const P extends ContractFunctionArgs<A, ReadOnly, F>,
+  >(call: ContractFunctionParameters<A, ReadOnly, F, P>): Promise<ContractFunctionReturnType<A, ReadOnly, F, P>>
+  read<const C extends readonly unknown[]>(
+    calls: readonly [...MulticallContracts<Narrow<C>, { mutability: ReadOnly }>],
+  ): Promise<MulticallResults<Narrow<C>, false, { mutability: ReadOnly }>>
+  /** Native balance, in wei. */
+  balance(of: `0x${string}`): Promise<bigint>
+  /** Logs of one event after the previous hour's as-of block, up to and including this hour's, oldest first. */
+  logs<const E extends AbiEvent>(filter: {
+    readonly address: `0x${string}` | readonly `0x${string}`[]
+    readonly event: E
+    readonly args?: GetEventArgs<[E], E['name'], { EnableUnion: true; IndexedOnly: true; Required: false }>
+  }): Promise<readonly Pick<Log<bigint, number, false, E, true>, 'args' | 'address' | 'blockNumber' | 'logIndex'>[]>
+}
+
+/** Off-chain reads: with deadline, a size limit, and a retry of what may pass. */
+export interface Http {
+  /**
+   * @param schema of the answer; what does not fit is a fault that names the field
+   * @returns the parsed answer
+   */
+  json<S extends z.ZodType>(
+    url: string,
+    schema: S,
+    request?: { readonly headers?: Readonly<Record<string, string>> },
+  ): Promise<z.output<S>>
+}
+
+/** Lines of a collector in the daemon's log, under the collector's name. Secrets of the configuration are redacted. */
+export interface CollectorLog {
+  debug(message: string, facts?: Readonly<Record<string, unknown>>): void
+  info(message: string, facts?: Readonly<Record<string, unknown>>): void
+  warn(message: string, facts?: Readonly<Record<string, unknown>>): void
+}
+
+export interface CollectContext<O> {
+  /** As parsed by the collector's own schema. */
+  readonly options: O
+  /** The hour to read as of, in milliseconds since 1970; `hourText(hour)` writes it out. */
+  readonly hour: Hour
+  /** A chain by its name in the configuration. */
+  chain(name: string): ChainAsOf
+  readonly http: Http
+  readonly log: CollectorLog
+  /** Aborted at the deadline. */
+  readonly signal: AbortSignal
+}
+
+export interface CollectorDefinition<S extends z.ZodType, M extends MetricSpecs, R = Readings<M>> {
+  /** Schema of the options in the configuration; use `z.strictObject`, so that a typo is an error. */
+  readonly options: S
+  /** Every label with its unit and bounds, before anything is read; a function where they depend on the options. */
+  readonly metrics: M | ((options: z.output<S>) => M)
+  /** true: the past can be read, and any hour may be asked for. false: "only now", never run for a past hour. */
+  readonly history: boolean
+  /** Reads the values as of `hour`. Throw, or reject, when that fails: never return a stand-in. */
+  collect(
+    context: CollectContext<z.output<S>>,
+  ): Promise<R & Readings<M> & OnlyDeclared<M, R>> | (R & Readings<M> & OnlyDeclared<M, R>)
+}
+
+/** What a collector's file exports by default. */
+export type Collector = CollectorDefinition<z.ZodType, MetricSpecs>
+
+/** Types a collector: options are inferred from the schema, an undeclared or missing label is a type error. */
+export function defineCollector<S extends z.ZodType, const M extends MetricSpecs, R>(
+  definition: CollectorDefinition<S, M, R>,
+): CollectorDefinition<S, M, R> {
+  return definition
+}

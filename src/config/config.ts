@@ -1,0 +1,77 @@
+import type { Hour } from '../model/hour.ts'
+
+/** Where a secret is kept; its value is read when it is needed and is never part of the configuration. */
+export type SecretRef =
+  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'env'; readonly name: string }
+
+/** A place in the configuration file, counted from 1. */
+export interface Place {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+}
+
+/** An RPC endpoint. Its URL often holds a key: it is treated as a secret even when it is written in the file. */
+export type EndpointRef = { readonly kind: 'url'; readonly url: string } | SecretRef
+
+export interface ChainConfig {
+  readonly name: string
+  /** Chain id as answered by `eth_chainId`. */
+  readonly id: number
+  /** At least one; the first is preferred. */
+  readonly rpc: readonly EndpointRef[]
+}
+
+export interface CollectorConfig {
+  /** `{protocol id}/{own id}`; the own id defaults to the collector's name. Unique. */
+  readonly id: string
+  readonly protocolId: string
+  /** As written: a name in `collectors/`, a path relative to the configuration file, or an npm package. */
+  readonly use: string
+  /** As written; parsed by the collector's own schema when it is loaded. */
+  readonly options: unknown
+  /** First hour that is expected of it; when absent, the hour in which the daemon first runs it. */
+  readonly since?: Hour
+  readonly place: Place
+  /** The place of a path inside `options`, for errors that the collector's own schema finds; the nearest existing part. */
+  placeOf(path: readonly PropertyKey[]): Place
+}
+
+export interface ProtocolConfig {
+  readonly id: string
+  readonly name: string
+  readonly logo?: string
+  readonly chains?: readonly string[]
+  /** Overrides the service's key. */
+  readonly key?: SecretRef
+  /** Register the protocol by itself when the service does not know it. Default: true with the embedded service. */
+  readonly register: boolean
+  readonly collectors: readonly CollectorConfig[]
+  readonly place: Place
+}
+
+export type ServiceConfig =
+  | { readonly kind: 'embedded' }
+  /** `url` has no trailing slash. The key may be absent where every protocol has its own. */
+  | { readonly kind: 'remote'; readonly url: string; readonly key?: SecretRef }
+
+/** The whole configuration, parsed once and frozen. Paths are absolute. */
+export interface Config {
+  readonly file: string
+  readonly service: ServiceConfig
+  /** Folder of the outbox and all that is kept. */
+  readonly data: string
+  readonly collect: { readonly deadlineMs: number }
+  readonly delivery: { readonly timeoutMs: number; readonly inFlight: number; readonly pacePerSecond: number }
+  readonly status: { readonly host: string; readonly port: number }
+  readonly chains: readonly ChainConfig[]
+  readonly protocols: readonly ProtocolConfig[]
+}
+
+/** One mistake in a configuration: where, what, what to do. */
+export interface ConfigMistake {
+  readonly place: Place
+  readonly message: string
+  readonly fix?: string
+}

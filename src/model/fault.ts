@@ -1,0 +1,121 @@
+/**
+ * What can go wrong, as a closed list. The code decides two things everyone else reads: whether the same call may
+ * succeed later without a change (`permanence`), and which exit code a command ends with.
+ */
+const permanenceByCode = {
+  /** The command line is wrong. */
+  usage: 'permanent',
+  /** The configuration is wrong. */
+  config: 'permanent',
+  /** A secret's file or variable is missing or empty. */
+  'secret-missing': 'permanent',
+  /** Another daemon holds this outbox. */
+  'outbox-held': 'permanent',
+  /** The outbox cannot be opened or written. */
+  'outbox-unusable': 'permanent',
+  /** A collector's file is missing, cannot be loaded or is not a collector. */
+  'collector-unusable': 'permanent',
+  /** A collector threw an error of its own. */
+  'collector-threw': 'transient',
+  /** A collector gave something that is not its declared metrics. */
+  'collector-output': 'permanent',
+  /** A collector did not answer in time, span, or ended its thread. */
+  'collector-hung': 'transient',
+  /** The chain has no block past the hour yet. */
+  'chain-behind': 'transient',
+  /** The hour lies before the chain's first block. */
+  'chain-before-first-block': 'permanent',
+  /** A node does not answer, or answers garbage. */
+  'chain-unreachable': 'transient',
+  /** A node serves another chain than configured. */
+  'chain-wrong-id': 'permanent',
+  /** A contract refused the call at the as-of block. */
+  'chain-call-reverted': 'permanent',
+  /** A call returned bytes its ABI does not describe: often no contract at that address. */
+  'chain-call-undecodable': 'permanent',
+  /** A collector asked for a chain that is not configured. */
+  'chain-unknown': 'permanent',
+  /** An off-chain source does not answer, or answers an error that may pass. */
+  'http-unreachable': 'transient',
+  /** An off-chain source refuses the request. */
+  'http-refused': 'permanent',
+  /** An off-chain source's answer is not what its schema says. */
+  'http-unexpected': 'permanent',
+  /** The metrics service does not answer, or answers an error that may pass. */
+  'service-unreachable': 'transient',
+  /** The metrics service refused the request. */
+  'service-refused': 'permanent',
+  /** The metrics service refused the key. */
+  'service-key-refused': 'permanent',
+  /** The daemon is not running, or does not answer. */
+  'daemon-unreachable': 'transient',
+  /** Stopped before it was done. */
+  stopped: 'transient',
+} as const
+
+export type FaultCode = keyof typeof permanenceByCode
+
+/** `transient`: may pass unchanged later. `permanent`: fails again until something is changed. */
+export type Permanence = 'transient' | 'permanent'
+
+export interface FaultParts {
+  /** What the reader can check: names, numbers, places. Never a secret, never a URL with a path. */
+  readonly facts?: Readonly<Record<string, string | number>>
+  /** What to do about it, as an instruction. */
+  readonly fix?: string
+  readonly cause?: unknown
+}
+
+/**
+ * An error that a person can act on: what happened (`message`), the facts, what to do (`fix`), its cause. Its text never
+ * holds a secret: name hosts, not URLs.
+ */
+export class Fault extends Error {
+  override readonly name = 'Fault'
+  readonly code: FaultCode
+  readonly facts: Readonly<Record<string, string | number>>
+  readonly fix: string | undefined
+
+  constructor(code: FaultCode, message: string, parts: FaultParts = {}) {
+    super(message, parts.cause === undefined ? undefined : { cause: parts.cause })
+    this.code = code
+    this.facts = parts.facts ?? {}
+    this.fix = parts.fix
+  }
+
+  get permanence(): Permanence {
+    return permanenceByCode[this.code]
+  }
+}
+
+/** The only place that asks "would it fail again unchanged?". An error that is no Fault is taken for transient. */
+export function isPermanent(error: unknown): boolean {
+  return error instanceof Fault && error.permanence === 'permanent'
+}
+
+/** One line for a log or a table: message, facts, fix. */
+export function faultLine(error: unknown): string {
+  if (!(error instanceof Fault)) return error instanceof Error ? error.message : String(error)
+  const facts = Object.entries(error.facts).map(([name, value]) => `${name}=${value}`)
+  return [error.message, facts.length > 0 ? `(${facts.join(', ')})` : '', error.fix ? `– ${error.fix}` : '']
+    .filter(part => part !== '')
+    .join(' ')
+}
+
+/** A Fault in a form that crosses a thread or a file. */
+export interface FaultRecord {
+  readonly code: FaultCode
+  readonly message: string
+  readonly facts: Readonly<Record<string, string | number>>
+  readonly fix?: string
+}
+
+export function faultRecord(fault: Fault): FaultRecord {
+  const { code, message, facts, fix } = fault
+  return fix === undefined ? { code, message, facts } : { code, message, facts, fix }
+}
+
+export function faultFromRecord(record: FaultRecord): Fault {
+  const { code, message, facts, fix } = record
+  return new Fault(code, message, fix === undefined ? { facts } : { facts, fix })
+}

@@ -1,0 +1,51 @@
+/** Every limit of the product, named once. Units are in the names; relations between limits are asserted below. */
+
+/** An hour in milliseconds. */
+export const hourMs = 3_600_000
+
+/** Metrics in one push, as the interface allows. */
+export const batchMetricsMax = 100
+
+/** Characters of a label above which the service warns. */
+export const labelCharsAdvised = 16
+
+/** How far a metric's timestamp may lie ahead of the service's clock. */
+export const futureMsMax = 5 * 60_000
+
+/** Tries of one push before it is left for a later flush. */
+export const attemptsMax = 5
+
+/** Full jitter: the wait before attempt n + 1 is drawn from 0 up to base × 2^(n-1), at most the cap. */
+export const backoffBaseMs = 500
+export const backoffCapMs = 30_000
+
+/** Longest wait a `Retry-After` may ask for within one flush; a longer one is remembered and ends the flush. */
+export const retryAfterWaitMsMax = 60_000
+
+/** Bytes read of a service's answer; what is longer is not understood. */
+export const answerBytesMax = 1_048_576
+
+/** How far back hours missed in downtime are caught up by themselves. */
+export const catchUpHoursMax = 7 * 24
+
+/** Hours collected at the same time while catching up. */
+export const catchUpConcurrency = 4
+
+/** First wait after a failed collection of an hour, doubled with each attempt up to the cap. */
+export const recollectBaseMs = 5_000
+export const recollectCapMs = 10 * 60_000
+
+/** How long after an hour has passed its metrics may be on their way before readiness turns red. */
+export const overdueMs = 15 * 60_000
+
+/** Rows written in one transaction. */
+export const commitRowsMax = 1_000
+
+const relations: readonly [holds: boolean, relation: string][] = [
+  [backoffBaseMs < backoffCapMs, 'backoffBaseMs < backoffCapMs'],
+  [recollectBaseMs < recollectCapMs, 'recollectBaseMs < recollectCapMs'],
+  [recollectCapMs < overdueMs, 'recollectCapMs < overdueMs: a failed hour is tried again before it is called overdue'],
+  [overdueMs < hourMs, 'overdueMs < hourMs: readiness is red within one hour'],
+  [batchMetricsMax <= commitRowsMax, 'batchMetricsMax <= commitRowsMax: a push is settled in one commit'],
+]
+for (const [holds, relation] of relations) if (!holds) throw new Error(`limits contradict each other: ${relation}`)

@@ -1,0 +1,43 @@
+import type { CollectorConfig } from '../config/config.ts'
+import type { FaultRecord } from '../model/fault.ts'
+import type { Hour } from '../model/hour.ts'
+import type { MetricSpec } from '../model/metric.ts'
+
+/** What is known of a configured collector once its file is loaded and its options are parsed. */
+export interface CollectorDescription {
+  /** Label → what is declared of it; at least one. */
+  readonly metrics: Readonly<Record<string, MetricSpec>>
+  /** Whether a past hour may be asked for. */
+  readonly history: boolean
+}
+
+/** A mistake in a collector's options, found by its own schema; `path` counts from the options' root. */
+export interface OptionMistake {
+  readonly path: readonly (string | number)[]
+  readonly message: string
+}
+
+export type Description =
+  | ({ readonly kind: 'usable' } & CollectorDescription)
+  | { readonly kind: 'mistaken'; readonly mistakes: readonly OptionMistake[] }
+
+/** What one run of a collector for one hour came to: every declared label is in exactly one of the two. */
+export interface Outcome {
+  /** Finite numbers, by label. */
+  readonly readings: Readonly<Record<string, number>>
+  /** Why a label has no value, by label. */
+  readonly failures: Readonly<Record<string, FaultRecord>>
+}
+
+/**
+ * Runs collectors in worker threads, so that one that hangs, spins or exits stops nothing else. A thread that stops
+ * answering is replaced, and what it had under way for others is run again.
+ */
+export interface Runner {
+  /** Loads the collector. Rejects with Fault `collector-unusable` (or `collector-hung`) when it cannot be loaded. */
+  describe(collector: CollectorConfig): Promise<Description>
+  /** Rejects with a Fault when the run as a whole failed; ends at the deadline in any case. */
+  collect(collector: CollectorConfig, hour: Hour): Promise<Outcome>
+  /** Ends every thread; complete when it returns. */
+  stop(): Promise<void>
+}

@@ -1,0 +1,58 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import Database from 'better-sqlite3'
+
+export type Sqlite = Database.Database
+
+/** One step of a schema's life. Steps are numbered by their place in the list and are never changed once released. */
+export interface Migration {
+  readonly name: string
+  readonly sql: string
+}
+
+/** What keeps a database file from being opened; the caller turns it into its own fault. */
+export class SchemaTooNewError extends Error {
+  constructor(file: string, found: number, known: number) {
+    super(`${file} has schema version ${found}; this version of tidegauge knows up to ${known}`)
+  }
+}
+
+/**
+ * Opens a database file so that a commit survives a power cut, and brings its schema up to date.
+ *
+ * WAL alone runs with `synchronous=NORMAL`, which may lose the last commits; FULL is set on each open and asserted.
+ *
+ * @param file created with its folder (mode 0700) when missing; `:memory:` for a database that is not kept
+ * @throws SchemaTooNewError for a file of a newer version; SqliteError for a file that is no database
+ */
+export function openDatabase(file: string, migrations: readonly Migration[]): Sqlite {
+  if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const database = new Database(file, { timeout: 10_000 })
+  try {
+    database.pragma('journal_mode = WAL')
+    database.pragma('synchronous = FULL')
+    database.pragma('foreign_keys = ON')
+    const synchronous = database.pragma('synchronous', { simple: true })
+    if (synchronous !== 2) throw new Error(`${file}: synchronous is ${synchronous}, not FULL`)
+    migrate(database, file, migrations)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+function migrate(database: Sqlite, file: string, migrations: readonly Migration[]): void {
+  const version = () => database.pragma('user_version', { simple: true }) as number
+  if (version() > migrations.length) throw new SchemaTooNewError(file, version(), migrations.length)
+  if (version() === migrations.length) return
+  // IMMEDIATE: of two processes that open a new file at once, the second waits and then finds the work done.
+  database
+    .transaction(() => {
+      migrations.slice(version()).forEach(({ sql }) => {
+        database.exec(sql)
+      })
+      database.pragma(`user_version = ${migrations.length}`)
+    })
+    .immediate()
+}

@@ -1,0 +1,90 @@
+import type { FaultRecord } from '../model/fault.ts'
+import type { Hour } from '../model/hour.ts'
+import type { MetricId } from '../model/metric.ts'
+
+/** Everything the status server shows, at one instant: plain values, so that page, exposition and JSON are pure. */
+export interface Snapshot {
+  readonly version: string
+  readonly nowMs: number
+  readonly startedAtMs: number
+  readonly ready: Readiness
+  readonly service: ServiceState
+  readonly balance: Balance
+  /** The protocols in the configuration's order. */
+  readonly protocols: readonly ProtocolState[]
+  readonly hours: HourGrid
+  readonly warnings: readonly WarningState[]
+}
+
+/** `reasons` is empty exactly when `ok`; each reason is one sentence that says what is late and why. */
+export interface Readiness {
+  readonly ok: boolean
+  readonly reasons: readonly string[]
+}
+
+export interface ServiceState {
+  /** `host:port` of the service, or `embedded (host:port)`. Never a key. */
+  readonly host: string
+  readonly lastPush?: { readonly atMs: number; readonly verdict: string }
+  /** Why delivery waits, as a sentence; absent when it does not. */
+  readonly waiting?: string
+}
+
+/** Metrics in the outbox by state. Always: queued = delivered + dead + held + due. */
+export interface Balance {
+  readonly queued: number
+  readonly delivered: number
+  readonly dead: number
+  readonly held: number
+  readonly due: number
+}
+
+export interface ProtocolState {
+  readonly id: string
+  readonly name: string
+  readonly logo?: string
+  readonly metrics: readonly WidgetMetric[]
+  /** Instant of the read of the service the widget is from; absent when it could not be read, then values are the outbox's. */
+  readonly readAtMs?: number
+}
+
+/** One metric as the widget shows it. */
+export interface WidgetMetric {
+  readonly id: MetricId
+  readonly label: string
+  readonly value?: number
+  readonly unit?: string
+  /** As the service answers; absent when it gives none. */
+  readonly change1h?: number
+  readonly change24h?: number
+  readonly hour?: Hour
+  /** The last 48 hours, oldest first, ending with the current hour; `null` where there is no value. */
+  readonly curve: readonly (number | null)[]
+}
+
+export type CellState = 'due' | 'collected' | 'delivered' | 'gap' | 'dead' | 'held' | 'unexpected'
+
+/** Hours × collectors. Each row's cells are in the order of `hours`. */
+export interface HourGrid {
+  /** The last 48 hours, oldest first. */
+  readonly hours: readonly Hour[]
+  readonly rows: readonly {
+    readonly collector: string
+    readonly protocolId: string
+    readonly cells: readonly Cell[]
+  }[]
+}
+
+export interface Cell {
+  readonly state: CellState
+  readonly attempts: number
+  readonly fault?: FaultRecord
+}
+
+export interface WarningState {
+  readonly metricId?: MetricId
+  readonly text: string
+  readonly count: number
+  readonly firstSeenMs: number
+  readonly lastSeenMs: number
+}

@@ -1,0 +1,36 @@
+import { setTimeout as sleepNative } from 'node:timers/promises'
+import { Cron } from 'croner'
+
+/**
+ * The clock and chance, as an argument. This file is the only one that reads them from the machine, so that everything
+ * else can be run through thirty days in a second.
+ */
+export interface Time {
+  /** Milliseconds since 1970. */
+  nowMs(): number
+  /** A number from 0 up to, not including, 1. */
+  chance(): number
+  /** Resolves after `ms`; rejects with the signal's reason when it is aborted before. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+  /** A signal that aborts after `ms`. Does not keep the process alive. */
+  timeout(ms: number): AbortSignal
+  /** Calls `tick` at every full UTC hour until stopped. */
+  everyHour(tick: () => void): { stop(): void }
+}
+
+export const systemTime: Time = {
+  nowMs: () => Date.now(),
+  chance: () => Math.random(),
+  async sleep(ms, signal) {
+    try {
+      await sleepNative(ms, undefined, signal ? { signal } : {})
+    } catch (error) {
+      throw signal?.aborted ? signal.reason : error
+    }
+  },
+  timeout: ms => AbortSignal.timeout(ms),
+  everyHour(tick) {
+    const cron = new Cron('0 0 * * * *', { timezone: 'UTC' }, tick)
+    return { stop: () => cron.stop() }
+  },
+}

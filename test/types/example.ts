@@ -1,0 +1,66 @@
+import { address, defineCollector, units, z } from 'tidegauge'
+import { erc20Abi, erc4626Abi } from 'viem'
+
+export const good = defineCollector({
+  options: z.strictObject({ chain: z.string(), vault: address }),
+  metrics: { TVL: { unit: 'USDC', min: 0 }, SharePrice: { unit: 'USDC', min: 0 } },
+  history: true,
+  async collect({ options, chain }) {
+    const vault = { address: options.vault, abi: erc4626Abi } as const
+    const [assets, price] = await chain(options.chain).read([
+      { ...vault, functionName: 'totalAssets' },
+      { ...vault, functionName: 'convertToAssets', args: [10n ** 18n] },
+    ])
+    return { TVL: units(assets, 6), SharePrice: units(price, 6) }
+  },
+})
+
+export const single = defineCollector({
+  options: z.strictObject({ chain: z.string(), token: address }),
+  metrics: { Supply: {}, Name: {} },
+  history: true,
+  async collect({ options, chain }) {
+    const ethereum = chain(options.chain)
+    const supply = ethereum.read({ address: options.token, abi: erc20Abi, functionName: 'totalSupply' })
+    const balance = ethereum.read({
+      address: options.token,
+      abi: erc20Abi,
+      functionName: 'balanceOf',
+      args: [options.token],
+    })
+    // @ts-expect-error a name is a string, not a number of units
+    units(await ethereum.read({ address: options.token, abi: erc20Abi, functionName: 'name' }), 6)
+    // @ts-expect-error balanceOf needs its argument
+    await ethereum.read({ address: options.token, abi: erc20Abi, functionName: 'balanceOf', args: [] })
+    // @ts-expect-error no such option
+    options.vault
+    return { Supply: supply.then(amount => units(amount, 6)), Name: balance.then(amount => units(amount, 6)) }
+  },
+})
+
+export const undeclared = defineCollector({
+  options: z.strictObject({}),
+  metrics: { TVL: {} },
+  history: false,
+  // @ts-expect-error Price is not declared
+  async collect() {
+    return { TVL: 1, Price: 2 }
+  },
+})
+
+export const missing = defineCollector({
+  options: z.strictObject({}),
+  metrics: { TVL: {}, Price: {} },
+  history: false,
+  // @ts-expect-error Price is missing
+  async collect() {
+    return { TVL: 1 }
+  },
+})
+
+export const dynamic = defineCollector({
+  options: z.strictObject({ labels: z.array(z.string()) }),
+  metrics: options => Object.fromEntries(options.labels.map(label => [label, { unit: 'ETH' }])),
+  history: false,
+  collect: ({ options }) => Object.fromEntries(options.labels.map(label => [label, 1])),
+})
