@@ -21,6 +21,10 @@ const permanenceByCode = {
   'collector-output': 'permanent',
   /** A collector did not answer in time, span, or ended its thread. */
   'collector-hung': 'transient',
+  /** The hour has passed, and its collector can only read "now". */
+  'hour-passed': 'permanent',
+  /** The hour lies further back than hours are caught up. */
+  'hour-too-old': 'permanent',
   /** The chain has no block past the hour yet. */
   'chain-behind': 'transient',
   /** The hour lies before the chain's first block. */

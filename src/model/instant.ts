@@ -1,11 +1,12 @@
 /** An instant as ISO 8601 text in the profile of RFC 3339: date, time, seconds, and an offset or Z. */
-const shape = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d{2}):(\d{2}))$/
+const shape = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:([Zz])|([+-])(\d{2}):(\d{2}))$/
 
 const minuteMs = 60_000
 
 /**
  * Reads an instant strictly: a date that exists (leap years included), an hour up to 23, an offset up to 23:59, and
- * second 60 only where a leap second can be (23:59:60 UTC, counted as the next second, as POSIX clocks do).
+ * second 60 only where a leap second can be (23:59:60 UTC on the last day of a month, counted as the next second, as
+ * POSIX clocks do).
  *
  * @returns milliseconds since 1970, fractions of a millisecond cut off; `undefined` for anything else
  */
@@ -19,7 +20,7 @@ export function parseInstant(text: string): number | undefined {
   if (!isCalendarDate(year, month, day)) return undefined
   const sign = match[9] === '-' ? -1 : 1
   const wholeMinuteMs = utcMs(year, month, day, hour, minute) - sign * (offsetHour * 60 + offsetMinute) * minuteMs
-  if (second === 60 && !isLastMinuteOfDay(wholeMinuteMs)) return undefined
+  if (second === 60 && !isLastMinuteOfMonth(wholeMinuteMs)) return undefined
   return wholeMinuteMs + second * 1000 + Number((match[7] ?? '').slice(0, 3).padEnd(3, '0'))
 }
 
@@ -35,7 +36,7 @@ function utcMs(year: number, month: number, day: number, hour: number, minute: n
   return date.setUTCHours(hour, minute)
 }
 
-function isLastMinuteOfDay(wholeMinuteMs: number): boolean {
-  const date = new Date(wholeMinuteMs)
-  return date.getUTCHours() === 23 && date.getUTCMinutes() === 59
+function isLastMinuteOfMonth(wholeMinuteMs: number): boolean {
+  const next = new Date(wholeMinuteMs + minuteMs)
+  return next.getUTCDate() === 1 && next.getUTCHours() === 0 && next.getUTCMinutes() === 0
 }

@@ -25,11 +25,25 @@ export const retryAfterWaitMsMax = 60_000
 /** Bytes read of a service's answer; what is longer is not understood. */
 export const answerBytesMax = 1_048_576
 
+/** Pause of a destination after failed flushes in a row, doubled with each up to the cap; half of it at least. */
+export const breakerBaseMs = 5_000
+export const breakerCapMs = 5 * 60_000
+
+/** How often the delivery loop looks for due metrics that another process has put in. */
+export const pollMs = 1_000
+
 /** How far back hours missed in downtime are caught up by themselves. */
 export const catchUpHoursMax = 7 * 24
 
-/** Hours collected at the same time while catching up. */
+/** Hours of one collector under way at the same time while catching up. */
 export const catchUpConcurrency = 4
+
+/** Due hours looked at in one turn of the intake loop. */
+export const dueHoursMax = 256
+
+/** Waits while a chain has no block past the hour yet: short, since a block is due any second. */
+export const chainBehindBaseMs = 1_000
+export const chainBehindCapMs = 30_000
 
 /** First wait after a failed collection of an hour, doubled with each attempt up to the cap. */
 export const recollectBaseMs = 5_000
@@ -41,11 +55,29 @@ export const overdueMs = 15 * 60_000
 /** Rows written in one transaction. */
 export const commitRowsMax = 1_000
 
+/** Bytes of a configuration file, and maps and lists one inside another in it. */
+export const configBytesMax = 262_144
+export const configDepthMax = 32
+
+/** Bytes of a secret's file. */
+export const secretBytesMax = 65_536
+
+/** Upper ends of what the configuration lets an operator set. */
+export const deadlineMsMax = 30 * 60_000
+export const deliveryTimeoutMsMax = 10 * 60_000
+export const inFlightMax = 64
+export const pacePerSecondMax = 1_000
+
 const relations: readonly [holds: boolean, relation: string][] = [
   [backoffBaseMs < backoffCapMs, 'backoffBaseMs < backoffCapMs'],
   [recollectBaseMs < recollectCapMs, 'recollectBaseMs < recollectCapMs'],
   [recollectCapMs < overdueMs, 'recollectCapMs < overdueMs: a failed hour is tried again before it is called overdue'],
+  [
+    breakerCapMs < overdueMs,
+    'breakerCapMs < overdueMs: a failed push is tried again before its hour is called overdue',
+  ],
   [overdueMs < hourMs, 'overdueMs < hourMs: readiness is red within one hour'],
+  [deadlineMsMax < hourMs, 'deadlineMsMax < hourMs: an hour is collected before the next one is due'],
   [batchMetricsMax <= commitRowsMax, 'batchMetricsMax <= commitRowsMax: a push is settled in one commit'],
 ]
 for (const [holds, relation] of relations) if (!holds) throw new Error(`limits contradict each other: ${relation}`)

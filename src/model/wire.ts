@@ -7,42 +7,59 @@ import { batchMetricsMax } from './limits.ts'
  * what it sends with these, the reference service what it receives: they are all the two share.
  */
 
-const instant = z.string().refine(text => parseInstant(text) !== undefined, {
+/** 0000-01-01T00:00:00Z: what lies before it in UTC cannot be written with four digits of year. */
+const earliestMs = -62_167_219_200_000
+
+const instant = z.string().refine(text => (parseInstant(text) ?? Number.NEGATIVE_INFINITY) >= earliestMs, {
   error: 'not an ISO 8601 instant that exists; write it like 2026-11-20T13:00:00Z',
 })
 
+/** Text of well-formed Unicode (a lone surrogate cannot be stored or sent as UTF-8), counted in code points. */
+function text(charsMin: number, charsMax: number) {
+  return z
+    .string()
+    .min(charsMin)
+    .refine(value => value.length <= charsMax || [...value].length <= charsMax, {
+      error: `longer than ${charsMax} characters`,
+    })
+    .refine(value => value.isWellFormed(), { error: 'not well-formed Unicode: it holds half of a surrogate pair' })
+    .meta({ maxLength: charsMax })
+}
+
 export const registration = z
   .object({
-    id: z.string().min(1).max(200).meta({ description: 'Slug, unique across protocols; sanitised by the service' }),
-    name: z.string().min(1).max(200).meta({ description: 'Display name' }),
-    logo: z.url().max(2000).optional().meta({ description: 'Address of a logo image' }),
-    chains: z.array(z.string().min(1).max(200)).max(100).optional().meta({ description: 'Names of chains' }),
+    id: text(1, 200).meta({ description: 'Slug, unique across protocols; sanitised by the service' }),
+    name: text(1, 200).meta({ description: 'Display name' }),
+    logo: text(1, 2000).pipe(z.url()).optional().meta({ description: 'Address of a logo image', format: 'uri' }),
+    chains: z.array(text(1, 200)).max(100).optional().meta({ description: 'Names of chains' }),
   })
   .meta({ id: 'Registration' })
 export type Registration = z.infer<typeof registration>
 
 export const submittedMetric = z
   .object({
-    id: z.string().min(1).max(300).meta({ description: '{protocolId}___{Label}' }),
-    value: z.number(),
-    protocolId: z.string().min(1).max(200),
-    unit: z.string().max(100).optional(),
-    module: z.string().min(1).max(100).optional().meta({ description: 'Defaults to `protocol`' }),
+    id: text(1, 300).meta({ description: '{protocolId}___{Label}' }),
+    value: z.number().meta({ description: 'Finite; a number too large for a double is refused' }),
+    protocolId: text(1, 200).meta({ description: 'Slug of a registered protocol' }),
+    unit: text(0, 100).optional().meta({ description: 'Free-form label; keep it consistent per metric id' }),
+    module: text(1, 100).optional().meta({ description: 'Defaults to `protocol`' }),
     timestamp: instant
       .optional()
-      .meta({ description: 'Defaults to the start of the current hour', format: 'date-time' }),
+      .meta({ description: 'At most 5 minutes ahead; defaults to the start of the current hour', format: 'date-time' }),
   })
-  .superRefine((metric, context) => {
-    const prefix = `${metric.protocolId}___`
-    if (metric.id.startsWith(prefix) && metric.id.length > prefix.length) return
-    context.addIssue({
-      code: 'custom',
-      path: ['id'],
-      message: `must be ${prefix}{Label}: protocol id, three underscores, label`,
-    })
+  .refine(({ id, protocolId }) => id.startsWith(`${protocolId}___`) && id.length > protocolId.length + 3, {
+    path: ['id'],
+    error: 'must be {protocolId}___{Label}: protocol id, three underscores, label',
+    // Also when another field is wrong, so that all mistakes are named at once.
+    when: ({ value }) => hasIds(value),
   })
   .meta({ id: 'SubmittedMetric' })
 export type SubmittedMetric = z.infer<typeof submittedMetric>
+
+function hasIds(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || !('id' in value && 'protocolId' in value)) return false
+  return typeof value.id === 'string' && typeof value.protocolId === 'string'
+}
 
 export const push = z.object({ metrics: z.array(submittedMetric).max(batchMetricsMax) }).meta({ id: 'Push' })
 export type Push = z.infer<typeof push>

@@ -1,0 +1,29 @@
+/** When to try again. Pure: chance comes in as a number from 0 up to 1. */
+
+export interface Backoff {
+  readonly baseMs: number
+  readonly capMs: number
+}
+
+/**
+ * Exponential backoff with full jitter: uniformly from 0 up to base × 2^(attempt-1), at most the cap.
+ * Source: "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+ *
+ * @param attempt the attempt that has just failed, counted from 1
+ */
+export function backoffMs({ baseMs, capMs }: Backoff, attempt: number, chance: number): number {
+  return Math.floor(chance * Math.min(capMs, baseMs * 2 ** Math.min(attempt - 1, 30)))
+}
+
+/**
+ * Reads a `Retry-After` header: whole seconds, or an HTTP date.
+ *
+ * @returns the instant before which nothing may be sent, in milliseconds since 1970; `undefined` when there is none
+ */
+export function retryAfterInstantMs(header: string | undefined, nowMs: number): number | undefined {
+  const text = header?.trim()
+  if (!text) return undefined
+  if (/^\d{1,9}$/.test(text)) return nowMs + Number(text) * 1000
+  const dateMs = /^[A-Za-z]/.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(dateMs) ? undefined : Math.max(nowMs, dateMs)
+}

@@ -1,0 +1,45 @@
+import { hourText } from './hour.ts'
+import type { Metric } from './metric.ts'
+import { type Push, push } from './wire.ts'
+
+/** 1 to 100 metrics of one destination, pushed at once. */
+export type Batch = readonly [Metric, ...Metric[]]
+
+export function isBatch(metrics: readonly Metric[]): metrics is Batch {
+  return metrics.length > 0
+}
+
+/** A metric as it is sent: the hour is always explicit, since an omitted one would mis-date a late push. */
+export function pushedMetric({ id, value, protocolId, unit, module, hour }: Metric): Push['metrics'][number] {
+  return {
+    id,
+    value,
+    protocolId,
+    ...(unit === undefined ? {} : { unit }),
+    ...(module === undefined ? {} : { module }),
+    timestamp: hourText(hour),
+  }
+}
+
+/**
+ * The body of a push, checked against the wire schema before it leaves.
+ *
+ * @throws ZodError when a metric does not fit the interface: a defect here, since metrics are checked on their way in
+ */
+export function pushBody(batch: Batch): string {
+  return JSON.stringify(push.parse({ metrics: batch.map(pushedMetric) }))
+}
+
+/** The two halves of at least two metrics, the larger first. */
+export function halves(metrics: readonly Metric[]): Batch[] {
+  return batchesOf(metrics, Math.max(1, Math.ceil(metrics.length / 2)))
+}
+
+/** Metrics in batches of at most `size`, in their order. */
+export function batchesOf(metrics: readonly Metric[], size: number): Batch[] {
+  const count = Math.ceil(metrics.length / size)
+  const parts: readonly (readonly Metric[])[] = Array.from({ length: count }, (_, index) =>
+    metrics.slice(index * size, (index + 1) * size),
+  )
+  return parts.filter(isBatch)
+}

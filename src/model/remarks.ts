@@ -1,0 +1,79 @@
+import type { Batch } from './batch.ts'
+import { hourText } from './hour.ts'
+import type { Metric } from './metric.ts'
+
+/** The service's own words about a push: an entry of `errors` or `warnings`, whose shape the interface leaves open. */
+export interface Remark {
+  /** At most 500 characters. */
+  readonly text: string
+  /** The one metric of the batch it is about; absent when that cannot be told for sure. */
+  readonly metric?: Metric
+}
+
+const textCharsMax = 500
+const textKeys = ['message', 'error', 'reason', 'detail', 'warning', 'text', 'description']
+const indexKeys = ['index', 'idx', 'position', 'i']
+
+/**
+ * Reads an entry of any shape and matches it to a metric: by metric id (and timestamp, where a batch holds several hours
+ * of one id), else by its index in the batch, counted from 0. What fits more than one metric is matched to none.
+ */
+export function readRemark(entry: unknown, batch: Batch): Remark {
+  const text = remarkText(entry).slice(0, textCharsMax)
+  const metric = byId(entry, batch) ?? byIndex(entry, batch)
+  return metric ? { text, metric } : { text }
+}
+
+function remarkText(entry: unknown): string {
+  if (typeof entry === 'string') return entry
+  if (isRecord(entry)) {
+    const named = textKeys.map(key => entry[key]).find(value => typeof value === 'string' && value !== '')
+    if (typeof named === 'string') return named
+  }
+  return JSON.stringify(entry) ?? String(entry)
+}
+
+function byId(entry: unknown, batch: Batch): Metric | undefined {
+  const strings = stringsIn(entry)
+  const named = batch.filter(metric => strings.some(text => mentions(text, metric.id)))
+  if (named.length === 1) return named[0]
+  const dated = named.filter(({ hour }) => strings.some(text => text.includes(hourText(hour).slice(0, 19))))
+  return dated.length === 1 ? dated[0] : undefined
+}
+
+/** Whether a text names an id as a whole: `vault___TVL` is not named by `vault___TVL2` or `my-vault___TVL`. */
+function mentions(text: string, id: string): boolean {
+  for (let at = text.indexOf(id); at >= 0; at = text.indexOf(id, at + 1)) {
+    if (!isIdCharacter(text[at - 1]) && !isIdCharacter(text[at + id.length])) return true
+  }
+  return false
+}
+
+function isIdCharacter(character: string | undefined): boolean {
+  return character !== undefined && /[\w-]/.test(character)
+}
+
+function byIndex(entry: unknown, batch: Batch): Metric | undefined {
+  const keyed = isRecord(entry) ? indexKeys.map(key => entry[key]).filter(value => Number.isInteger(value)) : []
+  const pathed = stringsIn(entry).flatMap(text =>
+    [...text.matchAll(/metrics[.[/](\d{1,3})/g)].map(match => Number(match[1])),
+  )
+  const listed =
+    isRecord(entry) && Array.isArray(entry['path'])
+      ? entry['path'].filter(part => Number.isInteger(part)).slice(0, 1)
+      : []
+  const indexes = new Set([...keyed, ...pathed, ...listed])
+  const [index] = indexes
+  return indexes.size === 1 && typeof index === 'number' ? batch[index] : undefined
+}
+
+/** Every string in a value, a few levels deep. */
+function stringsIn(value: unknown, depth = 4): string[] {
+  if (typeof value === 'string') return [value]
+  if (depth === 0 || typeof value !== 'object' || value === null) return []
+  return Object.values(value).flatMap(part => stringsIn(part, depth - 1))
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

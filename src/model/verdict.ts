@@ -1,0 +1,106 @@
+import type { Batch } from './batch.ts'
+import type { Metric } from './metric.ts'
+import { type Remark, readRemark } from './remarks.ts'
+import { type PushResult, pushResult } from './wire.ts'
+
+/** What came back for one push. */
+export type Answer =
+  | {
+      readonly kind: 'answered'
+      readonly status: number
+      /** Parsed JSON; `undefined` when the body is not JSON, too large, or empty. */
+      readonly body: unknown
+      /** From `Retry-After`, in milliseconds since 1970. */
+      readonly notBeforeMs?: number
+    }
+  /** Network error or time-out: it is not known whether the service stored the batch. */
+  | { readonly kind: 'unanswered'; readonly reason: string }
+
+export interface DeadMetric {
+  readonly metric: Metric
+  /** The service's words. */
+  readonly reason: string
+}
+
+/**
+ * What an answer means for each metric of the batch it answers. Whatever a verdict does not name as delivered or dead
+ * stays due: silence means kept.
+ */
+export type Verdict =
+  /** Item by item; `resend` is to be sent again in smaller batches. */
+  | {
+      readonly kind: 'settled'
+      readonly delivered: readonly Metric[]
+      readonly dead: readonly DeadMetric[]
+      readonly resend: readonly Metric[]
+      readonly warnings: readonly Remark[]
+    }
+  /** The request is refused as it is: split it until the bad metric stands alone. */
+  | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
+  /** May pass unchanged later, not before an instant. */
+  | { readonly kind: 'transient'; readonly reason: string; readonly notBeforeMs?: number }
+  /** The key is refused: nothing more with this key. */
+  | { readonly kind: 'key-refused'; readonly reason: string }
+  /** A protocol is unknown, or owned by another key. */
+  | { readonly kind: 'protocol-refused'; readonly status: 403 | 404; readonly reason: string }
+  /** A redirect, or a status that says the address is not the service's: keep all, tell a person. */
+  | { readonly kind: 'misdirected'; readonly status: number; readonly reason: string }
+
+const transientStatuses = new Set([408, 425, 429])
+const splitStatuses = new Set([400, 413, 422])
+
+/** The verdict table of the product, as a pure function. */
+export function verdict(answer: Answer, batch: Batch): Verdict {
+  if (answer.kind === 'unanswered') return { kind: 'transient', reason: answer.reason }
+  const { status, body, notBeforeMs } = answer
+  const reason = `${status}${refusalWords(body)}`
+  if (status >= 200 && status < 300) return accepted(body, batch)
+  if (status === 401) return { kind: 'key-refused', reason }
+  if (status === 403 || status === 404) return { kind: 'protocol-refused', status, reason }
+  if (splitStatuses.has(status)) return { kind: 'refused', status, reason }
+  if (status >= 500 || transientStatuses.has(status)) {
+    return { kind: 'transient', reason, ...(notBeforeMs === undefined ? {} : { notBeforeMs }) }
+  }
+  return { kind: 'misdirected', status, reason }
+}
+
+function accepted(body: unknown, batch: Batch): Verdict {
+  const parsed = pushResult.safeParse(body)
+  if (!parsed.success)
+    return { kind: 'transient', reason: 'an answer that is no push result: it is not known what was stored' }
+  const result = parsed.data
+  const warnings = result.warnings.map(entry => readRemark(entry, batch))
+  if (result.errors.length > 0) return withErrors(result, batch, warnings)
+  if (!result.success) return { kind: 'transient', reason: 'success is false, without errors' }
+  if (result.processed === batch.length) return { kind: 'settled', delivered: batch, dead: [], resend: [], warnings }
+  return disputed(result, batch, warnings)
+}
+
+function withErrors(result: PushResult, batch: Batch, warnings: readonly Remark[]): Verdict {
+  const remarks = result.errors.map(entry => readRemark(entry, batch))
+  if (batch.length === 1) return { kind: 'refused', status: 200, reason: remarks[0]?.text ?? '' }
+  const dead = deadOf(remarks)
+  const rest = batch.filter(metric => !dead.some(entry => entry.metric === metric))
+  const addsUp = result.processed === rest.length && remarks.every(remark => remark.metric)
+  if (addsUp) return { kind: 'settled', delivered: rest, dead, resend: [], warnings }
+  // Whose errors they are is not certain: only what is sent again in smaller batches can tell. A re-send only updates.
+  return disputed(result, batch, warnings)
+}
+
+function deadOf(remarks: readonly Remark[]): DeadMetric[] {
+  const reasonByMetric = new Map(remarks.flatMap(({ metric, text }) => (metric ? [[metric, text] as const] : [])))
+  return [...reasonByMetric].map(([metric, reason]) => ({ metric, reason }))
+}
+
+/** `processed` does not add up. */
+function disputed(result: PushResult, batch: Batch, warnings: readonly Remark[]): Verdict {
+  if (batch.length > 1) return { kind: 'settled', delivered: [], dead: [], resend: batch, warnings }
+  return { kind: 'transient', reason: `${result.processed} processed of ${batch.length} sent, without a word why` }
+}
+
+/** What a refusal's body says, in whatever shape: one line, or nothing. */
+function refusalWords(body: unknown): string {
+  if (body === undefined || body === null) return ''
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return `: ${text.slice(0, 300)}`
+}

@@ -1,0 +1,170 @@
+import { type Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
+import { type Hour, hourFromNumber, hourNumber } from '../model/hour.ts'
+import type { Sqlite } from '../sqlite/database.ts'
+
+/** An expected (collector, hour) whose turn has come. */
+export interface DueHour {
+  readonly collector: string
+  readonly hour: Hour
+  /** Tries so far. */
+  readonly attempts: number
+}
+
+export interface CollectionRow {
+  readonly collector: string
+  readonly hour: Hour
+  readonly state: 'due' | 'collected' | 'gap'
+  readonly attempts: number
+  readonly fault?: FaultRecord
+}
+
+export interface LateCollector {
+  readonly collector: string
+  readonly hours: number
+  readonly oldest: Hour
+  readonly fault?: FaultRecord
+}
+
+interface RawLate {
+  readonly collector: string
+  readonly hours: number
+  readonly oldest: number
+  readonly fault: string | null
+}
+
+const states = ['due', 'collected', 'gap'] as const
+
+interface RawRow {
+  readonly collector: string
+  readonly hour: number
+  readonly state: number
+  readonly attempts: number
+  readonly fault: string | null
+}
+
+/** The expected hours: which are due, collected, or gaps. Part of the outbox's file. */
+export class Collections {
+  readonly #database: Sqlite
+  readonly #statements
+
+  constructor(database: Sqlite) {
+    this.#database = database
+    this.#statements = {
+      addCollector: database.prepare<[string, number]>(
+        'INSERT INTO collector (name, since) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET since = min(since, excluded.since)',
+      ),
+      since: database.prepare<[string], { since: number }>('SELECT since FROM collector WHERE name = ?'),
+      expect: database.prepare<[number, string]>(
+        'INSERT INTO collection (hour, collector) SELECT ?, id FROM collector WHERE name = ? ON CONFLICT DO NOTHING',
+      ),
+      newest: database.prepare<[string], { hour: number | null }>(
+        'SELECT max(hour) AS hour FROM collection WHERE collector = (SELECT id FROM collector WHERE name = ?)',
+      ),
+      closeBefore: database.prepare<[string, number, string]>(
+        `UPDATE collection SET state = 2, fault = coalesce(fault, ?)
+         WHERE state = 0 AND hour < ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+      ),
+      due: database.prepare<[number, string, number], RawRow>(
+        `SELECT name AS collector, hour, state, attempts, fault FROM collection JOIN collector ON collector.id = collector
+         WHERE state = 0 AND next_attempt_ms <= ? AND name IN (SELECT value FROM json_each(?)) ORDER BY hour DESC, name LIMIT ?`,
+      ),
+      late: database.prepare<[number, string], RawLate>(
+        `SELECT name AS collector, count(*) AS hours, min(hour) AS oldest, fault FROM collection JOIN collector ON collector.id = collector
+         WHERE state = 0 AND hour <= ? AND name IN (SELECT value FROM json_each(?)) GROUP BY name ORDER BY name`,
+      ),
+      nextAttempt: database.prepare<[number], { at: number | null }>(
+        'SELECT min(next_attempt_ms) AS at FROM collection WHERE state = 0 AND next_attempt_ms > ?',
+      ),
+      set: database.prepare<[number, number, number, string | null, number, string]>(
+        `UPDATE collection SET state = ?, attempts = attempts + ?, next_attempt_ms = ?, fault = ?
+         WHERE hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+      ),
+      between: database.prepare<[number, number], RawRow>(
+        `SELECT name AS collector, hour, state, attempts, fault FROM collection JOIN collector ON collector.id = collector
+         WHERE hour BETWEEN ? AND ? ORDER BY hour, name`,
+      ),
+    }
+  }
+
+  /** Makes a collector known, expected from an hour on; an earlier hour than before moves its start back. */
+  addCollector(name: string, since: Hour): void {
+    this.#statements.addCollector.run(name, hourNumber(since))
+  }
+
+  /** First hour that is expected of a collector; `undefined` for one that never ran. */
+  since(name: string): Hour | undefined {
+    const row = this.#statements.since.get(name)
+    return row && hourFromNumber(row.since)
+  }
+
+  /** Makes hours expected of a collector; those that are already keep their state. One commit. */
+  expect(name: string, hours: readonly Hour[]): void {
+    this.#database
+      .transaction(() => {
+        for (const hour of hours) this.#statements.expect.run(hourNumber(hour), name)
+      })
+      .immediate()
+  }
+
+  /** Newest hour that was ever expected of a collector. */
+  newest(name: string): Hour | undefined {
+    const hour = this.#statements.newest.get(name)?.hour
+    return hour === null || hour === undefined ? undefined : hourFromNumber(hour)
+  }
+
+  /**
+   * Makes gaps of a collector's due hours before an hour.
+   *
+   * @param reason stands where the hour has no fault of its own yet
+   * @returns how many
+   */
+  closeBefore(name: string, hour: Hour, reason: Fault): number {
+    return this.#statements.closeBefore.run(JSON.stringify(faultRecord(reason)), hourNumber(hour), name).changes
+  }
+
+  /** Due hours of some collectors whose next attempt has come, newest hour first. */
+  due(names: readonly string[], nowMs: number, limit: number): DueHour[] {
+    return this.#statements.due.all(nowMs, JSON.stringify(names), limit).map(({ collector, hour, attempts }) => ({
+      collector,
+      hour: hourFromNumber(hour),
+      attempts,
+    }))
+  }
+
+  /** Collectors with due hours at or before an hour: how many, the oldest, and its fault. */
+  lateOf(names: readonly string[], hour: Hour): LateCollector[] {
+    return this.#statements.late
+      .all(hourNumber(hour), JSON.stringify(names))
+      .map(({ collector, hours, oldest, fault }) => ({
+        collector,
+        hours,
+        oldest: hourFromNumber(oldest),
+        ...(fault === null ? {} : { fault: JSON.parse(fault) as FaultRecord }),
+      }))
+  }
+
+  /** The earliest next attempt after an instant; `undefined` when there is none. */
+  nextAttemptMs(afterMs: number): number | undefined {
+    return this.#statements.nextAttempt.get(afterMs)?.at ?? undefined
+  }
+
+  /** Every metric of the hour is in the outbox. */
+  markCollected(name: string, hour: Hour): void {
+    this.#statements.set.run(1, 1, 0, null, hourNumber(hour), name)
+  }
+
+  /** It is tried again at an instant. */
+  markFailed(name: string, hour: Hour, fault: Fault, nextAttemptMs: number): void {
+    this.#statements.set.run(0, 1, nextAttemptMs, JSON.stringify(faultRecord(fault)), hourNumber(hour), name)
+  }
+
+  /** Rows of a range of hours, both ends included, by hour and collector. */
+  between(from: Hour, to: Hour): CollectionRow[] {
+    return this.#statements.between.all(hourNumber(from), hourNumber(to)).map(collectionRow)
+  }
+}
+
+function collectionRow({ collector, hour, state, attempts, fault }: RawRow): CollectionRow {
+  const row = { collector, hour: hourFromNumber(hour), state: states[state] ?? 'due', attempts }
+  return fault === null ? row : { ...row, fault: JSON.parse(fault) as FaultRecord }
+}

@@ -1,0 +1,67 @@
+import type { Sqlite } from '../sqlite/database.ts'
+
+/** What is remembered of one destination (one key's way to the service) across restarts. */
+export interface DestinationState {
+  /** The service's wish (`Retry-After`): nothing is sent before this instant. 0 when free. */
+  readonly notBeforeMs: number
+  /** The breaker: after failed flushes the next one waits for this instant, unless a person asks. 0 when closed. */
+  readonly probeAtMs: number
+  /** Failed flushes in a row. */
+  readonly failures: number
+  /** Why delivery waits, as a sentence. */
+  readonly waiting?: string
+  readonly lastPush?: { readonly atMs: number; readonly verdict: string }
+}
+
+interface RawDestination {
+  readonly not_before_ms: number
+  readonly probe_at_ms: number
+  readonly failures: number
+  readonly waiting: string | null
+  readonly last_push_ms: number | null
+  readonly last_verdict: string | null
+}
+
+const fresh: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
+
+export class Destinations {
+  readonly #statements
+
+  constructor(database: Sqlite) {
+    this.#statements = {
+      get: database.prepare<[string], RawDestination>('SELECT * FROM destination WHERE name = ?'),
+      set: database.prepare<[string, number, number, number, string | null, number | null, string | null]>(
+        `INSERT INTO destination (name, not_before_ms, probe_at_ms, failures, waiting, last_push_ms, last_verdict) VALUES (?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT (name) DO UPDATE SET not_before_ms = excluded.not_before_ms, probe_at_ms = excluded.probe_at_ms,
+           failures = excluded.failures,
+           waiting = excluded.waiting, last_push_ms = excluded.last_push_ms, last_verdict = excluded.last_verdict`,
+      ),
+    }
+  }
+
+  get(name: string): DestinationState {
+    const row = this.#statements.get.get(name)
+    if (!row) return fresh
+    return {
+      notBeforeMs: row.not_before_ms,
+      probeAtMs: row.probe_at_ms,
+      failures: row.failures,
+      ...(row.waiting === null ? {} : { waiting: row.waiting }),
+      ...(row.last_push_ms === null || row.last_verdict === null
+        ? {}
+        : { lastPush: { atMs: row.last_push_ms, verdict: row.last_verdict } }),
+    }
+  }
+
+  set(name: string, { notBeforeMs, probeAtMs, failures, waiting, lastPush }: DestinationState): void {
+    this.#statements.set.run(
+      name,
+      notBeforeMs,
+      probeAtMs,
+      failures,
+      waiting ?? null,
+      lastPush?.atMs ?? null,
+      lastPush?.verdict ?? null,
+    )
+  }
+}

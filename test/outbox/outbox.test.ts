@@ -1,0 +1,164 @@
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Fault } from '../../src/model/fault.ts'
+import { hourAfter } from '../../src/model/hour.ts'
+import type { Metric } from '../../src/model/metric.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { openDatabase } from '../../src/sqlite/database.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { anHour, metrics } from '../support/metrics.ts'
+
+function openOutbox(file = join(temporaryFolder(), 'outbox.db')): Outbox {
+  const outbox = new Outbox(file)
+  outbox.collections.addCollector('vault/c', anHour)
+  onTestFinished(() => outbox.close())
+  return outbox
+}
+
+function store(outbox: Outbox, accepted: readonly Metric[], hour = anHour): void {
+  outbox.collections.expect('vault/c', [hour])
+  outbox.recordCollection({ collector: 'vault/c', hour, accepted: accepted.map(metric => ({ metric })) }, 1)
+}
+
+describe('the outbox', () => {
+  it('keeps what was stored across a close', () => {
+    const file = join(temporaryFolder(), 'deep', 'outbox.db')
+    const first = new Outbox(file)
+    first.collections.addCollector('vault/c', anHour)
+    store(first, metrics(3))
+    first.close()
+    expect(openOutbox(file).metrics.due(['vault'], anHour, 10)).toEqual(metrics(3))
+  })
+
+  it('lets the first value of a metric and hour stand', () => {
+    const outbox = openOutbox()
+    store(outbox, metrics(1))
+    store(
+      outbox,
+      metrics(1).map(metric => ({ ...metric, value: 99 })),
+    )
+    expect(outbox.metrics.due(['vault'], anHour, 10).map(({ value }) => value)).toEqual([0])
+  })
+
+  it('gives the current hour first, then the past, oldest first', () => {
+    const outbox = openOutbox()
+    for (const offset of [-1, -3, 0, -2])
+      store(outbox, metrics(1, hourAfter(anHour, offset)), hourAfter(anHour, offset))
+    const order = outbox.metrics.due(['vault'], anHour, 10).map(({ hour }) => (hour - anHour) / 3_600_000)
+    expect(order).toEqual([0, -3, -2, -1])
+    expect(outbox.metrics.due(['vault'], anHour, 2)).toHaveLength(2)
+    expect(outbox.metrics.due(['other'], anHour, 10)).toEqual([])
+  })
+
+  it('balances: queued = delivered + dead + held + due', () => {
+    const outbox = openOutbox()
+    const [a, b, c, d] = metrics(4)
+    if (!a || !b || !c || !d) throw new Error('four')
+    outbox.collections.expect('vault/c', [anHour])
+    const accepted = [{ metric: a }, { metric: b }, { metric: c }, { metric: d, hold: 'odd' }]
+    outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted }, 1)
+    outbox.settle({ delivered: [a], dead: [{ metric: b, reason: 'refused' }], warnings: [] }, 2)
+    expect(outbox.metrics.balance()).toEqual({ queued: 4, delivered: 1, dead: 1, held: 1, due: 1 })
+    const stored = outbox.metrics.between(anHour, anHour)
+    expect(stored.map(({ state, reason }) => [state, reason])).toEqual([
+      ['delivered', undefined],
+      ['dead', 'refused'],
+      ['due', undefined],
+      ['held', 'odd'],
+    ])
+  })
+
+  it('does not change what is settled', () => {
+    const outbox = openOutbox()
+    store(outbox, metrics(1))
+    const [metric] = metrics(1)
+    if (!metric) throw new Error('one')
+    outbox.settle({ delivered: [metric], dead: [], warnings: [] }, 1)
+    outbox.settle({ delivered: [], dead: [{ metric, reason: 'late' }], warnings: [] }, 2)
+    expect(outbox.metrics.balance()).toMatchObject({ delivered: 1, dead: 0 })
+  })
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])('has no place for %s', value => {
+    const outbox = openOutbox()
+    expect(() =>
+      store(
+        outbox,
+        metrics(1).map(metric => ({ ...metric, value })),
+      ),
+    ).toThrow(/constraint/)
+  })
+
+  it('stores an hour whole or not at all', () => {
+    const outbox = openOutbox()
+    const [good] = metrics(1)
+    const [bad] = metrics(2)
+      .slice(1)
+      .map(metric => ({ ...metric, value: Number.NaN }))
+    if (!good || !bad) throw new Error('two')
+    expect(() => store(outbox, [good, bad])).toThrow()
+    expect(outbox.metrics.balance().queued).toBe(0)
+    expect(outbox.collections.due(['vault/c'], 10, 10)).toHaveLength(1)
+  })
+
+  it('counts a warning once for each metric and words', () => {
+    const outbox = openOutbox()
+    const [metric] = metrics(1)
+    if (!metric) throw new Error('one')
+    for (const nowMs of [5, 6, 7])
+      outbox.settle({ delivered: [], dead: [], warnings: [{ text: 'long label', metric }] }, nowMs)
+    expect(outbox.warnings.all()).toEqual([
+      { metricId: metric.id, text: 'long label', count: 3, firstSeenMs: 5, lastSeenMs: 7 },
+    ])
+  })
+
+  it('is opened with synchronous FULL in WAL mode', () => {
+    const database = openDatabase(join(temporaryFolder(), 'any.db'), [])
+    onTestFinished(() => void database.close())
+    expect(database.pragma('synchronous', { simple: true })).toBe(2)
+    expect(database.pragma('journal_mode', { simple: true })).toBe('wal')
+  })
+
+  it('refuses a file of a newer version, and one that is no outbox, and leaves both alone', () => {
+    const newer = join(temporaryFolder(), 'outbox.db')
+    const database = openDatabase(newer, [])
+    database.pragma('user_version = 999')
+    database.close()
+    expect(() => new Outbox(newer)).toThrow(Fault)
+    expect(() => new Outbox(newer)).toThrow(/schema version 999/)
+    expect(() => new Outbox(new URL(import.meta.url).pathname)).toThrow(/not a database/)
+  })
+})
+
+describe('the hours', () => {
+  it('are due newest first, and wait for their next attempt', () => {
+    const { collections } = openOutbox()
+    const past = hourAfter(anHour, -1)
+    collections.expect('vault/c', [past, anHour])
+    expect(collections.due(['vault/c'], 10, 10).map(({ hour }) => hour)).toEqual([anHour, past])
+    collections.markFailed('vault/c', anHour, new Fault('chain-unreachable', 'no'), 50)
+    expect(collections.due(['vault/c'], 10, 10).map(({ hour }) => hour)).toEqual([past])
+    expect(collections.nextAttemptMs(10)).toBe(50)
+    expect(collections.due(['vault/c'], 50, 10)[0]).toEqual({ collector: 'vault/c', hour: anHour, attempts: 1 })
+  })
+
+  it('become gaps with the fault they had', () => {
+    const { collections } = openOutbox()
+    const past = hourAfter(anHour, -1)
+    collections.expect('vault/c', [hourAfter(past, -1), past, anHour])
+    collections.markFailed('vault/c', past, new Fault('http-unreachable', 'no answer'), 0)
+    expect(collections.closeBefore('vault/c', anHour, new Fault('hour-passed', 'passed'))).toBe(2)
+    const rows = collections.between(hourAfter(past, -1), anHour)
+    expect(rows.map(({ state, fault }) => [state, fault?.code])).toEqual([
+      ['gap', 'hour-passed'],
+      ['gap', 'http-unreachable'],
+      ['due', undefined],
+    ])
+  })
+
+  it('start earlier when a collector’s start moves back, never later', () => {
+    const { collections } = openOutbox()
+    collections.addCollector('vault/c', hourAfter(anHour, -5))
+    collections.addCollector('vault/c', hourAfter(anHour, 5))
+    expect(collections.since('vault/c')).toBe(hourAfter(anHour, -5))
+  })
+})

@@ -1,0 +1,41 @@
+import type { CollectorConfig } from '../../src/config/config.ts'
+import type { Fault } from '../../src/model/fault.ts'
+import type { Hour } from '../../src/model/hour.ts'
+import type { Description, Outcome, Runner } from '../../src/runner/runner.ts'
+
+const place = { file: 'tidegauge.yaml', line: 1, column: 1 }
+
+/** A configured collector, `{protocolId}/{name}`. */
+export function collector(name: string, parts: Partial<CollectorConfig> = {}): CollectorConfig {
+  const protocolId = parts.protocolId ?? 'vault'
+  return { id: `${protocolId}/${name}`, protocolId, use: name, options: {}, place, placeOf: () => place, ...parts }
+}
+
+/** What a scripted collector gives for an hour: values, or a fault it fails with. */
+export type Script = (hour: Hour, attempt: number) => Outcome | Fault | Promise<Outcome | Fault>
+
+export const one: Script = () => ({ readings: { TVL: 1 }, failures: {} })
+
+/** A runner whose collectors are functions; it writes down what it was asked for. */
+export class ScriptedRunner implements Runner {
+  readonly asked: { readonly id: string; readonly hour: Hour }[] = []
+  readonly #scripts: Readonly<Record<string, { readonly script: Script; readonly history: boolean }>>
+
+  constructor(scripts: Readonly<Record<string, { readonly script: Script; readonly history: boolean }>>) {
+    this.#scripts = scripts
+  }
+
+  async describe({ id }: CollectorConfig): Promise<Description> {
+    return { kind: 'usable', metrics: { TVL: { unit: 'USD', min: 0 } }, history: this.#scripts[id]?.history ?? true }
+  }
+
+  async collect({ id }: CollectorConfig, hour: Hour): Promise<Outcome> {
+    this.asked.push({ id, hour })
+    const attempt = this.asked.filter(entry => entry.id === id && entry.hour === hour).length
+    const outcome = await this.#scripts[id]?.script(hour, attempt)
+    if (!outcome || outcome instanceof Error) throw outcome
+    return outcome
+  }
+
+  async stop(): Promise<void> {}
+}
