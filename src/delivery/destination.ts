@@ -1,0 +1,37 @@
+import type { Config, ProtocolConfig, SecretRef } from '../config/config.ts'
+import { Fault } from '../model/fault.ts'
+
+/** One key and the protocols that are written with it: what stops for one destination does not stop another. */
+export interface Destination {
+  /** `service` for the service's own key, else the key's place, e.g. `env:VAULT_KEY`. Never the key. */
+  readonly name: string
+  /** Reads the key anew, so that it rotates without a restart. */
+  readonly readKey: () => string
+  readonly protocols: readonly ProtocolConfig[]
+}
+
+/**
+ * Groups protocols by the key they are written with.
+ *
+ * @param serviceKey reads the service's own key; absent when it has none
+ * @param readSecret reads a protocol's own key
+ */
+export function destinationsOf(
+  config: Config,
+  serviceKey: (() => string) | undefined,
+  readSecret: (ref: SecretRef) => string,
+): Destination[] {
+  const groups = Map.groupBy(config.protocols, ({ key }) => (key ? keyName(key) : 'service'))
+  return [...groups].map(([name, protocols]) => {
+    const ref = protocols[0]?.key
+    return { name, protocols, readKey: ref ? () => readSecret(ref) : (serviceKey ?? noKey) }
+  })
+}
+
+function keyName(ref: SecretRef): string {
+  return ref.kind === 'env' ? `env:${ref.name}` : `file:${ref.path}`
+}
+
+function noKey(): never {
+  throw new Fault('secret-missing', 'the service has no key', { fix: 'set service.key to { file: … } or { env: … }' })
+}

@@ -1,0 +1,22 @@
+import type { ProtocolConfig } from '../config/config.ts'
+import { registration } from '../model/wire.ts'
+import type { ServiceClient } from '../service/client.ts'
+
+/**
+ * Registers a protocol with the service.
+ *
+ * @returns why it is not registered; `undefined` when it is
+ */
+export async function registerProtocol(
+  client: Pick<ServiceClient, 'register'>,
+  { id, name, logo, chains }: ProtocolConfig,
+  key: string,
+): Promise<string | undefined> {
+  const body = registration.parse({ id, name, ...(logo && { logo }), ...(chains && { chains }) })
+  const answer = await client.register(body, key)
+  if (answer.kind === 'unanswered') return answer.reason
+  if (answer.status >= 200 && answer.status < 300) return undefined
+  const words = answer.body === undefined ? '' : `: ${JSON.stringify(answer.body).slice(0, 300)}`
+  if (answer.status === 400) return `registration refused, is the id taken by another key? (400${words})`
+  return `registration refused (${answer.status}${words})`
+}

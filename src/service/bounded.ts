@@ -1,0 +1,18 @@
+import type { Readable } from 'node:stream'
+
+/**
+ * Reads a body up to a limit.
+ *
+ * @returns its text as UTF-8; `undefined` when it is longer (the rest is not read, the connection is given up)
+ */
+export async function readBounded(body: Readable, bytesMax: number): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += (chunk as Buffer).length
+    // Leaving the loop destroys the stream.
+    if (bytes > bytesMax) return undefined
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
