@@ -1,0 +1,52 @@
+import type { CollectorConfig } from '../config/config.ts'
+import { Fault } from '../model/fault.ts'
+import type { Hour } from '../model/hour.ts'
+import type { Accepted } from '../outbox/metrics.ts'
+import type { CollectorDescription, Description, Runner } from '../runner/runner.ts'
+import { hourFault, validate } from './validate.ts'
+
+/** What one collector came to for one hour, validated, not yet stored. */
+export interface Collected {
+  readonly accepted: readonly Accepted[]
+  /** Why it is not complete; absent when every declared label has a value. */
+  readonly fault?: Fault
+  /** By label; empty when the run failed as a whole. */
+  readonly failures: Readonly<Record<string, Fault['message']>>
+}
+
+/** Runs a collector for an hour and checks what it gave. Never rejects: a failure is part of the result. */
+export async function collect(
+  runner: Pick<Runner, 'collect'>,
+  collector: CollectorConfig,
+  description: CollectorDescription,
+  hour: Hour,
+): Promise<Collected> {
+  try {
+    const { accepted, failures } = validate(collector, hour, description, await runner.collect(collector, hour))
+    const fault = hourFault(failures)
+    const messages = Object.fromEntries(Object.entries(failures).map(([label, { message }]) => [label, message]))
+    return fault ? { accepted, fault, failures: messages } : { accepted, failures: {} }
+  } catch (error) {
+    return { accepted: [], fault: asFault(error), failures: {} }
+  }
+}
+
+/** @throws Fault when the collector cannot be loaded, or its options are mistaken */
+export function usable(collector: CollectorConfig, description: Description): CollectorDescription {
+  if (description.kind === 'usable') return description
+  const [first] = description.mistakes
+  const path = first?.path.join('.') ?? ''
+  throw new Fault(
+    'config',
+    `the options of ${collector.id} are wrong: ${path ? `${path}: ` : ''}${first?.message ?? ''}`,
+    {
+      facts: { mistakes: description.mistakes.length },
+      fix: 'run tidegauge check',
+    },
+  )
+}
+
+export function asFault(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  return new Fault('collector-threw', error instanceof Error ? error.message : String(error), { cause: error })
+}

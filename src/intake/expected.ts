@@ -1,0 +1,27 @@
+import { type Hour, hourAfter, hoursFrom } from '../model/hour.ts'
+import { catchUpHoursMax } from '../model/limits.ts'
+
+/** What decides which hours are expected of a collector. */
+export interface Expectation {
+  /** First hour ever expected of it. */
+  readonly since: Hour
+  /** Newest hour that is already a row. */
+  readonly newest?: Hour
+  /** The current hour. */
+  readonly current: Hour
+}
+
+/**
+ * Hours that must be rows by now: the catch-up horizon and whatever was missed since the last row, but none before the
+ * collector's start.
+ */
+export function expectedHours({ since, newest, current }: Expectation): Hour[] {
+  const horizon = oldestCaughtUp(current)
+  const resumed = newest === undefined ? horizon : hourAfter(newest, 1)
+  return hoursFrom(Math.max(since, Math.min(horizon, resumed)) as Hour, current)
+}
+
+/** The oldest hour that is still caught up by itself. */
+export function oldestCaughtUp(current: Hour): Hour {
+  return hourAfter(current, -catchUpHoursMax)
+}

@@ -1,0 +1,156 @@
+import type { CollectorConfig } from '../config/config.ts'
+import { Fault, faultLine, isPermanent } from '../model/fault.ts'
+import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
+import { catchUpHoursMax, dueHoursMax } from '../model/limits.ts'
+import type { DueHour } from '../outbox/collections.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import type { CollectorDescription, Runner } from '../runner/runner.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Time } from '../time.ts'
+import { asFault, type Collected, collect, usable } from './collect.ts'
+import { expectedHours, oldestCaughtUp } from './expected.ts'
+import { recollectAfterMs, startable } from './turn.ts'
+
+export interface IntakeOptions {
+  readonly outbox: Outbox
+  readonly runner: Runner
+  readonly collectors: readonly CollectorConfig[]
+  readonly time: Time
+  readonly log: Log
+}
+
+/**
+ * The intake loop: at each full hour, and at start, the hours that are expected become rows; due ones are collected,
+ * the current hour at once and missed ones beside it, newest first.
+ */
+export class Intake {
+  readonly #options: IntakeOptions
+  readonly #stopping = new AbortController()
+  readonly #underWay = new Map<DueHour, Promise<void>>()
+  readonly #descriptions = new Map<string, CollectorDescription>()
+  readonly #running: Promise<void>
+  #plannedHour: Hour | undefined
+  #wake = Promise.withResolvers<void>()
+
+  constructor(options: IntakeOptions) {
+    this.#options = options
+    const everyHour = options.time.everyHour(() => this.#wake.resolve())
+    this.#running = this.#run().finally(() => everyHour.stop())
+  }
+
+  /** Complete when it returns. Collections under way are given up with the runner's threads; their hours stay due. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('stopped'))
+    this.#wake.resolve()
+    await Promise.all([this.#running, this.#options.runner.stop()])
+    await Promise.all(this.#underWay.values())
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      try {
+        await this.#turn()
+      } catch (error) {
+        this.#options.log.error({ fault: faultLine(error) }, 'intake: this turn failed, the next one follows')
+      }
+      await this.#rest()
+    }
+  }
+
+  async #turn(): Promise<void> {
+    const { outbox, time } = this.#options
+    const current = hourAt(time.nowMs())
+    if (current !== this.#plannedHour) await this.#plan(current)
+    const names = this.#options.collectors.map(({ id }) => id)
+    const known = outbox.collections.due(names, time.nowMs(), dueHoursMax)
+    for (const due of startable(known, [...this.#underWay.keys()], current)) this.#start(due)
+  }
+
+  /** Sleeps until the next attempt, the next hour, or the end of something under way. */
+  async #rest(): Promise<void> {
+    const { outbox, time } = this.#options
+    const nextAttemptMs = outbox.collections.nextAttemptMs(time.nowMs()) ?? Number.POSITIVE_INFINITY
+    const nextHourMs = hourAfter(hourAt(time.nowMs()), 1)
+    const restMs = Math.max(0, Math.min(nextAttemptMs, nextHourMs) - time.nowMs())
+    const waking = new AbortController()
+    await Promise.race([this.#wake.promise, time.sleep(restMs, waking.signal).catch(() => {})])
+    waking.abort()
+    this.#wake = Promise.withResolvers<void>()
+    if (this.#stopping.signal.aborted) this.#wake.resolve()
+  }
+
+  async #plan(current: Hour): Promise<void> {
+    await Promise.all(this.#options.collectors.map(collector => this.#planOne(collector, current)))
+    this.#plannedHour = current
+  }
+
+  async #planOne(collector: CollectorConfig, current: Hour): Promise<void> {
+    const { collections } = this.#options.outbox
+    // One that cannot be loaded is expected all the same: it may be mended, and its hours are red until then.
+    const history = (await this.#describe(collector).catch(() => undefined))?.history ?? true
+    const start = history && collector.since !== undefined && collector.since < current ? collector.since : current
+    collections.addCollector(collector.id, start)
+    const newest = collections.newest(collector.id)
+    const since = collections.since(collector.id) ?? start
+    collections.expect(collector.id, expectedHours({ since, current, ...(newest === undefined ? {} : { newest }) }))
+    const gaps = history
+      ? collections.closeBefore(collector.id, oldestCaughtUp(current), tooOld)
+      : collections.closeBefore(collector.id, current, passed)
+    if (gaps > 0)
+      this.#options.log.warn({ collector: collector.id, hours: gaps }, 'hours that cannot be had any more: gaps')
+  }
+
+  #start(due: DueHour): void {
+    const collector = this.#options.collectors.find(({ id }) => id === due.collector)
+    if (!collector) return
+    const running = this.#collect(collector, due)
+      .catch(error =>
+        this.#options.log.error({ collector: collector.id, fault: faultLine(error) }, 'cannot store an hour'),
+      )
+      .finally(() => {
+        this.#underWay.delete(due)
+        this.#wake.resolve()
+      })
+    this.#underWay.set(due, running)
+  }
+
+  async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
+    const { runner, time } = this.#options
+    const { signal } = this.#stopping
+    const collected = await this.#describe(collector)
+      .then(description => collect(runner, collector, description, due.hour))
+      .catch((error: unknown): Collected => ({ accepted: [], fault: asFault(error), failures: {} }))
+    // A stop takes the threads away: what then fails has not failed by itself.
+    if (signal.aborted && collected.fault) return
+    this.#record(due, collected, time.nowMs())
+  }
+
+  #record({ collector, hour, attempts }: DueHour, { accepted, fault }: Collected, nowMs: number): void {
+    const { outbox, log, time } = this.#options
+    const facts = { collector, hour: hourText(hour), metrics: accepted.length }
+    if (!fault) {
+      outbox.recordCollection({ collector, hour, accepted }, nowMs)
+      log.info(facts, 'collected')
+    } else {
+      const nextAttemptMs = nowMs + recollectAfterMs(fault, attempts + 1, time.chance())
+      outbox.recordCollection({ collector, hour, accepted, failed: { fault, nextAttemptMs } }, nowMs)
+      const level = fault.code === 'chain-behind' ? 'debug' : isPermanent(fault) ? 'error' : 'warn'
+      log[level]({ ...facts, fault: faultLine(fault), attempt: attempts + 1 }, 'not collected')
+    }
+    for (const { metric, hold } of accepted) {
+      if (hold !== undefined) log.warn({ metric: metric.id, hour: hourText(hour), reason: hold }, 'metric held')
+    }
+  }
+
+  async #describe(collector: CollectorConfig): Promise<CollectorDescription> {
+    const known = this.#descriptions.get(collector.id)
+    if (known) return known
+    const description = usable(collector, await this.#options.runner.describe(collector))
+    this.#descriptions.set(collector.id, description)
+    return description
+  }
+}
+
+const passed = new Fault('hour-passed', 'not collected in its hour, and this collector can only read "now"')
+const tooOld = new Fault('hour-too-old', `older than the ${catchUpHoursMax / 24} days that are caught up`)

@@ -1,0 +1,46 @@
+import { type Backoff, backoffMs } from '../model/backoff.ts'
+import type { Fault } from '../model/fault.ts'
+import type { Hour } from '../model/hour.ts'
+import {
+  catchUpConcurrency,
+  chainBehindBaseMs,
+  chainBehindCapMs,
+  recollectBaseMs,
+  recollectCapMs,
+} from '../model/limits.ts'
+import type { DueHour } from '../outbox/collections.ts'
+
+/**
+ * Which due hours are started now. The current hour never waits for the past; of the past, each collector has a few
+ * hours under way, so that one that hangs holds up nobody else.
+ *
+ * @param due in the order in which they are to be started
+ * @param underWay those that run already; none of them is started again
+ */
+export function startable(due: readonly DueHour[], underWay: readonly DueHour[], current: Hour): DueHour[] {
+  const countByCollector = new Map<string, number>()
+  const running = new Set<string>()
+  const start = ({ collector, hour }: DueHour) => {
+    running.add(`${hour} ${collector}`)
+    countByCollector.set(collector, (countByCollector.get(collector) ?? 0) + 1)
+  }
+  underWay.forEach(start)
+  return due.filter(entry => {
+    const hasRoom = entry.hour >= current || (countByCollector.get(entry.collector) ?? 0) < catchUpConcurrency
+    if (running.has(`${entry.hour} ${entry.collector}`) || !hasRoom) return false
+    start(entry)
+    return true
+  })
+}
+
+const ordinary: Backoff = { baseMs: recollectBaseMs, capMs: recollectCapMs }
+const chainBehind: Backoff = { baseMs: chainBehindBaseMs, capMs: chainBehindCapMs }
+
+/**
+ * How long to wait before a failed hour is tried again; at least half of the backoff, so that a dead node is spared.
+ *
+ * @param attempt the attempt that has just failed, counted from 1
+ */
+export function recollectAfterMs(fault: Fault, attempt: number, chance: number): number {
+  return backoffMs(fault.code === 'chain-behind' ? chainBehind : ordinary, attempt, 0.5 + chance / 2)
+}

@@ -1,0 +1,70 @@
+import type { CollectorConfig } from '../config/config.ts'
+import { Fault, type FaultRecord, faultFromRecord } from '../model/fault.ts'
+import type { Hour } from '../model/hour.ts'
+import { type Metric, type MetricSpec, metricId } from '../model/metric.ts'
+import { submittedMetric } from '../model/wire.ts'
+import type { Accepted } from '../outbox/metrics.ts'
+import type { CollectorDescription, Outcome } from '../runner/runner.ts'
+
+/** What a run gave after validation: every declared label is in exactly one of the two. */
+export interface Validated {
+  readonly accepted: readonly Accepted[]
+  readonly failures: Readonly<Record<string, FaultRecord>>
+}
+
+/** Turns readings into metrics of the interface; what does not fit it is a failure of its label alone. */
+export function validate(
+  { protocolId }: Pick<CollectorConfig, 'protocolId'>,
+  hour: Hour,
+  description: CollectorDescription,
+  outcome: Outcome,
+): Validated {
+  const failures: Record<string, FaultRecord> = { ...outcome.failures }
+  const accepted: Accepted[] = []
+  for (const [label, value] of Object.entries(outcome.readings)) {
+    const metric = metricOf(protocolId, label, hour, value, description.metrics[label] ?? {})
+    const mismatch = submittedMetric.safeParse(metric).error?.issues[0]
+    if (mismatch) {
+      failures[label] = outputFault(label, `${mismatch.path.join('.')}: ${mismatch.message}`)
+    } else {
+      const hold = suspicion(value, description.metrics[label] ?? {})
+      accepted.push(hold === undefined ? { metric } : { metric, hold })
+    }
+  }
+  return { accepted, failures }
+}
+
+function metricOf(protocolId: string, label: string, hour: Hour, value: number, { unit, module }: MetricSpec): Metric {
+  return {
+    id: metricId(protocolId, label),
+    protocolId,
+    hour,
+    // −0 travels as 0, and two runs of the same hour must give the same bytes.
+    value: value === 0 ? 0 : value,
+    ...(unit === undefined ? {} : { unit }),
+    ...(module === undefined ? {} : { module }),
+  }
+}
+
+function outputFault(label: string, message: string): FaultRecord {
+  return { code: 'collector-output', message, facts: { label } }
+}
+
+/** Why a value needs a person's look before it is sent; `undefined` for one within its declared bounds. */
+function suspicion(value: number, { min, max }: MetricSpec): string | undefined {
+  if (min !== undefined && value < min) return `${value} is below the declared minimum of ${min}`
+  if (max !== undefined && value > max) return `${value} is above the declared maximum of ${max}`
+  return undefined
+}
+
+/** One fault for the whole hour when labels failed; `undefined` when none did. */
+export function hourFault(failures: Validated['failures']): Fault | undefined {
+  const [[label, record] = [], ...others] = Object.entries(failures)
+  if (label === undefined || record === undefined) return undefined
+  const fault = faultFromRecord(record)
+  const labels = [label, ...others.map(([name]) => name)].join(' ')
+  return new Fault(fault.code, fault.message, {
+    facts: { ...fault.facts, failed: labels },
+    ...(fault.fix === undefined ? {} : { fix: fault.fix }),
+  })
+}

@@ -1,0 +1,150 @@
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { CollectorConfig } from '../../src/config/config.ts'
+import { Intake } from '../../src/intake/intake.ts'
+import { Fault } from '../../src/model/fault.ts'
+import { hourAfter, hourText } from '../../src/model/hour.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { collector, one, type Script, ScriptedRunner } from '../support/collectors.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { silentLog } from '../support/log.ts'
+import { anHour } from '../support/metrics.ts'
+import { VirtualTime } from '../support/virtual-time.ts'
+
+const minuteMs = 60_000
+
+interface Stage {
+  readonly outbox: Outbox
+  readonly runner: ScriptedRunner
+  /** Lets the intake run from an instant to another, in no time; it is stopped then. */
+  run(fromMs: number, toMs: number): Promise<void>
+  rows(): [collector: string, hour: string, state: string][]
+}
+
+function stage(
+  collectors: readonly CollectorConfig[],
+  scripts: Record<string, { script: Script; history: boolean }>,
+): Stage {
+  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  onTestFinished(() => outbox.close())
+  const runner = new ScriptedRunner(scripts)
+  return {
+    outbox,
+    runner,
+    async run(fromMs, toMs) {
+      const time = new VirtualTime(fromMs)
+      time.stopAt(toMs)
+      const intake = new Intake({ outbox, runner, collectors, time, log: silentLog })
+      await time.sleep(toMs - fromMs)
+      await intake.stop()
+    },
+    rows: () =>
+      outbox.collections
+        .between(hourAfter(anHour, -1000), hourAfter(anHour, 1000))
+        .map(({ collector, hour, state }) => [collector, hourText(hour), state]),
+  }
+}
+
+describe('intake', () => {
+  it('collects the current hour at once, then each full hour', async () => {
+    const { runner, run, outbox } = stage([collector('a')], { 'vault/a': { script: one, history: true } })
+    await run(anHour + 42 * minuteMs, anHour + 190 * minuteMs)
+    expect(runner.asked.map(({ hour }) => hourText(hour))).toEqual([
+      '2026-11-20T13:00:00Z',
+      '2026-11-20T14:00:00Z',
+      '2026-11-20T15:00:00Z',
+      '2026-11-20T16:00:00Z',
+    ])
+    expect(outbox.metrics.balance().due).toBe(4)
+  })
+
+  it('catches up missed hours after downtime, newest first, once each', async () => {
+    const { runner, run } = stage([collector('a')], { 'vault/a': { script: one, history: true } })
+    await run(anHour, anHour + minuteMs)
+    await run(hourAfter(anHour, 10), hourAfter(anHour, 10) + minuteMs)
+    const offsets = runner.asked.map(({ hour }) => (hour - anHour) / 3_600_000)
+    expect(offsets.slice(0, 2)).toEqual([0, 10])
+    expect(new Set(offsets).size).toBe(11)
+    expect(offsets).toHaveLength(11)
+  })
+
+  it('starts where the configuration says, for a collector that can read the past', async () => {
+    const since = hourAfter(anHour, -5)
+    const collectors = [collector('a', { since }), collector('now', { since })]
+    const { run, rows } = stage(collectors, {
+      'vault/a': { script: one, history: true },
+      'vault/now': { script: one, history: false },
+    })
+    await run(anHour, anHour + minuteMs)
+    expect(rows().filter(([id]) => id === 'vault/a')).toHaveLength(6)
+    expect(rows().filter(([id]) => id === 'vault/now')).toEqual([['vault/now', '2026-11-20T13:00:00Z', 'collected']])
+  })
+
+  it('makes gaps of missed hours that cannot be read any more, and never asks for them', async () => {
+    const { runner, run, rows } = stage([collector('now')], { 'vault/now': { script: one, history: false } })
+    await run(anHour, anHour + minuteMs)
+    await run(hourAfter(anHour, 3), hourAfter(anHour, 3) + minuteMs)
+    expect(rows().map(([, , state]) => state)).toEqual(['collected', 'gap', 'gap', 'collected'])
+    expect(runner.asked.map(({ hour }) => (hour - anHour) / 3_600_000)).toEqual([0, 3])
+  })
+
+  it('lists hours beyond the horizon as gaps', async () => {
+    const { run, rows } = stage([collector('a')], { 'vault/a': { script: one, history: true } })
+    await run(anHour, anHour + minuteMs)
+    await run(hourAfter(anHour, 200), hourAfter(anHour, 200) + minuteMs)
+    const states = rows().map(([, , state]) => state)
+    expect(states.filter(state => state === 'gap')).toHaveLength(200 - 168 - 1)
+    expect(states.filter(state => state === 'collected')).toHaveLength(170)
+  })
+
+  it('tries a failed hour again until it is there', async () => {
+    const failsTwice: Script = (hour, attempt) =>
+      attempt < 3 ? new Fault('chain-unreachable', 'no') : one(hour, attempt)
+    const { runner, run, rows } = stage([collector('a')], { 'vault/a': { script: failsTwice, history: true } })
+    await run(anHour, anHour + 59 * minuteMs)
+    expect(runner.asked).toHaveLength(3)
+    expect(rows()).toEqual([['vault/a', '2026-11-20T13:00:00Z', 'collected']])
+  })
+
+  it('keeps the labels that have a value when another fails, and tries the other again', async () => {
+    const halfFirst: Script = (_, attempt) =>
+      attempt === 1
+        ? { readings: { TVL: 7 }, failures: { Price: { code: 'chain-call-reverted', message: 'reverted', facts: {} } } }
+        : { readings: { TVL: 7, Price: 3 }, failures: {} }
+    const { run, outbox, rows } = stage([collector('a')], { 'vault/a': { script: halfFirst, history: true } })
+    await run(anHour, anHour + 59 * minuteMs)
+    expect(outbox.metrics.between(anHour, anHour).map(({ id, value }) => [id, value])).toEqual([
+      ['vault___TVL', 7],
+      ['vault___Price', 3],
+    ])
+    expect(rows()[0]?.[2]).toBe('collected')
+  })
+
+  it('lets a collector that never answers hold up nobody else, this hour nor the next', async () => {
+    const never: Script = () => new Promise(() => {})
+    const { runner, run } = stage([collector('stuck'), collector('fine')], {
+      'vault/stuck': { script: never, history: true },
+      'vault/fine': { script: one, history: true },
+    })
+    // A run that never ends would keep stop() waiting: the real runner ends it, this one has no threads.
+    void run(anHour, anHour + 200 * minuteMs)
+    while (runner.asked.filter(({ id }) => id === 'vault/fine').length < 4) await new Promise(setImmediate)
+    const hours = runner.asked.filter(({ id }) => id === 'vault/fine').map(({ hour }) => (hour - anHour) / 3_600_000)
+    expect(hours).toEqual([0, 1, 2, 3])
+  })
+
+  it('holds a value outside its declared bounds', async () => {
+    const negative: Script = () => ({ readings: { TVL: -1 }, failures: {} })
+    const { run, outbox } = stage([collector('a')], { 'vault/a': { script: negative, history: true } })
+    await run(anHour, anHour + minuteMs)
+    expect(outbox.metrics.balance()).toMatchObject({ held: 1, due: 0 })
+  })
+
+  it('waits for a chain without a block past the hour, in short steps', async () => {
+    const lateChain: Script = (hour, attempt) =>
+      attempt < 4 ? new Fault('chain-behind', 'no block yet') : one(hour, attempt)
+    const { run, rows } = stage([collector('a')], { 'vault/a': { script: lateChain, history: true } })
+    await run(anHour, anHour + minuteMs)
+    expect(rows()).toEqual([['vault/a', '2026-11-20T13:00:00Z', 'collected']])
+  })
+})

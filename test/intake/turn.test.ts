@@ -1,0 +1,59 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { expectedHours } from '../../src/intake/expected.ts'
+import { startable } from '../../src/intake/turn.ts'
+import { hourAfter } from '../../src/model/hour.ts'
+import { catchUpConcurrency, catchUpHoursMax } from '../../src/model/limits.ts'
+import type { DueHour } from '../../src/outbox/collections.ts'
+import { anHour } from '../support/metrics.ts'
+
+const offset = fc.integer({ min: -400, max: 0 })
+
+describe('expected hours', () => {
+  it('end with the current hour, start neither before the collector nor after what is known, and leave no hole', () => {
+    fc.assert(
+      fc.property(offset, fc.option(offset, { nil: undefined }), (sinceOffset, newestOffset) => {
+        const since = hourAfter(anHour, sinceOffset)
+        const newest =
+          newestOffset === undefined ? undefined : hourAfter(since, Math.min(newestOffset + 400, -sinceOffset))
+        const hours = expectedHours({ since, current: anHour, ...(newest === undefined ? {} : { newest }) })
+        expect(hours.at(-1)).toBe(anHour)
+        const first = hours[0] ?? Number.NaN
+        expect(first).toBeGreaterThanOrEqual(since)
+        const horizon = hourAfter(anHour, -catchUpHoursMax)
+        expect(
+          first === since || first <= Math.min(horizon, newest === undefined ? horizon : hourAfter(newest, 1)),
+        ).toBe(true)
+        expect(hours).toEqual(hours.map((_, index) => hourAfter(hours[0] ?? anHour, index)))
+      }),
+    )
+  })
+})
+
+describe('what is started', () => {
+  const collectorName = fc.constantFrom('a', 'b', 'c')
+  const dueHour = fc.record({
+    collector: collectorName,
+    hour: offset.map(count => hourAfter(anHour, count)),
+    attempts: fc.constant(0),
+  })
+  const unique = (hours: DueHour[]) => [...new Map(hours.map(due => [`${due.hour} ${due.collector}`, due])).values()]
+
+  it('is never under way already, keeps each collector’s share of the past, and always has the current hour', () => {
+    fc.assert(
+      fc.property(fc.array(dueHour), fc.array(dueHour), (dueHours, running) => {
+        const [due, underWay] = [unique(dueHours), unique(running)]
+        const started = startable(due, underWay, anHour)
+        const key = ({ collector, hour }: DueHour) => `${collector} ${hour}`
+        const busy = new Set(underWay.map(key))
+        expect(started.some(entry => busy.has(key(entry)))).toBe(false)
+        for (const name of ['a', 'b', 'c']) {
+          const past = started.filter(({ collector, hour }) => collector === name && hour < anHour)
+          expect(past.length).toBeLessThanOrEqual(catchUpConcurrency)
+        }
+        const current = due.filter(entry => entry.hour === anHour && !busy.has(key(entry)))
+        expect(current.every(entry => started.includes(entry))).toBe(true)
+      }),
+    )
+  })
+})
