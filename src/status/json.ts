@@ -1,0 +1,49 @@
+import { hourText } from '../model/hour.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/**
+ * `/status.json`: the snapshot with the same names and nesting, and times written out.
+ *
+ * - An hour is text at a full UTC hour: `2026-11-20T13:00:00Z`.
+ * - An instant is ISO 8601 text with milliseconds in UTC, under the name without the unit: `nowMs` is `now`,
+ *   `startedAtMs` is `startedAt`, `lastPush.atMs` is `lastPush.at`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`.
+ * - What is not known is absent; only in a `curve` it is `null`.
+ */
+export function statusJson(snapshot: Snapshot) {
+  const { nowMs, startedAtMs, service, protocols, hours, warnings, ...same } = snapshot
+  return {
+    ...same,
+    now: instantText(nowMs),
+    startedAt: instantText(startedAtMs),
+    service: serviceJson(service),
+    protocols: protocols.map(protocolJson),
+    hours: { hours: hours.hours.map(hourText), rows: hours.rows },
+    warnings: warnings.map(warningJson),
+  }
+}
+
+/** What `/status.json` answers. */
+export type StatusJson = ReturnType<typeof statusJson>
+
+function serviceJson({ lastPush, ...same }: Snapshot['service']) {
+  return lastPush ? { ...same, lastPush: { at: instantText(lastPush.atMs), verdict: lastPush.verdict } } : same
+}
+
+function protocolJson({ readAtMs, metrics, ...same }: Snapshot['protocols'][number]) {
+  return {
+    ...same,
+    ...(readAtMs === undefined ? {} : { readAt: instantText(readAtMs) }),
+    metrics: metrics.map(({ hour, ...metric }) => ({
+      ...metric,
+      ...(hour === undefined ? {} : { hour: hourText(hour) }),
+    })),
+  }
+}
+
+function warningJson({ firstSeenMs, lastSeenMs, ...same }: Snapshot['warnings'][number]) {
+  return { ...same, firstSeen: instantText(firstSeenMs), lastSeen: instantText(lastSeenMs) }
+}
+
+function instantText(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,160 @@
+import type { Config } from '../config/config.ts'
+import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../model/hour.ts'
+import { overdueMs } from '../model/limits.ts'
+import { labelOf, type MetricId } from '../model/metric.ts'
+import type { CollectionRow, LateCollector } from '../outbox/collections.ts'
+import type { MetricState, StoredMetric } from '../outbox/metrics.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import type { Cell, CellState, HourGrid, ProtocolState, Readiness, Snapshot, WidgetMetric } from './snapshot.ts'
+import type { WidgetRead } from './widgets.ts'
+
+/** Hours shown. */
+const shownHours = 48
+
+export interface Observed {
+  readonly config: Config
+  readonly outbox: Outbox
+  /** As in `ServiceState.host`. */
+  readonly host: string
+  readonly destinations: readonly string[]
+  readonly version: string
+  readonly startedAtMs: number
+  readonly nowMs: number
+  /** The last read of each protocol's widget, by protocol id. */
+  readonly widgets: ReadonlyMap<string, WidgetRead>
+}
+
+/** What is true now, from the outbox and the last reads of the service. Reads only; a few milliseconds. */
+export function observe(observed: Observed): Snapshot {
+  const { config, outbox, nowMs } = observed
+  const current = hourAt(nowMs)
+  const hours = hoursFrom(hourAfter(current, 1 - shownHours), current)
+  const metrics = outbox.metrics.between(hourAfter(current, 1 - shownHours), current)
+  const rows = outbox.collections.between(hourAfter(current, 1 - shownHours), current)
+  return {
+    version: observed.version,
+    nowMs,
+    startedAtMs: observed.startedAtMs,
+    ready: readiness(observed),
+    service: serviceState(observed),
+    balance: outbox.metrics.balance(),
+    protocols: config.protocols.map(protocol =>
+      protocolState(protocol, hours, metrics, observed.widgets.get(protocol.id)),
+    ),
+    hours: grid(config, hours, rows, metrics),
+    warnings: outbox.warnings.all(),
+  }
+}
+
+function serviceState({ outbox, host, destinations }: Observed): Snapshot['service'] {
+  const states = destinations.map(name => outbox.destinations.get(name))
+  const waiting = states.flatMap(state => state.waiting ?? [])
+  const lastPush = states
+    .flatMap(state => state.lastPush ?? [])
+    .reduce<Snapshot['service']['lastPush']>((last, push) => (last && last.atMs >= push.atMs ? last : push), undefined)
+  return { host, ...(lastPush && { lastPush }), ...(waiting.length > 0 ? { waiting: waiting.join('; ') } : {}) }
+}
+
+/**
+ * Red whenever an hour is late: not collected, or collected and not delivered, a quarter of an hour after its turn. For as
+ * long after a start, catching up alone is no alarm; what was tried and failed is.
+ */
+export function readiness(observed: Observed): Readiness {
+  const { config, outbox, nowMs, startedAtMs, host } = observed
+  const isCatchingUp = nowMs - startedAtMs < overdueMs
+  const newestLate = hourAt(nowMs - overdueMs)
+  const names = config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id))
+  const reasons = outbox.collections
+    .lateOf(names, newestLate)
+    .filter(({ fault }) => fault || !isCatchingUp)
+    .map(lateSentence)
+  const due = outbox.metrics.lateCount(newestLate)
+  const oldestDue = outbox.metrics.oldestDue()
+  const { waiting } = serviceState(observed)
+  if (due > 0 && oldestDue !== undefined && (waiting || !isCatchingUp)) {
+    const why = waiting ? `: ${waiting}` : ''
+    reasons.push(`${due} metrics are not delivered to ${host}, the oldest of ${hourText(oldestDue)}${why}`)
+  }
+  return { ok: reasons.length === 0, reasons }
+}
+
+function lateSentence({ collector, hours, oldest, fault }: LateCollector): string {
+  const which = hours === 1 ? 'the hour' : `${hours} hours, the oldest`
+  return `${collector} has not collected ${which} ${hourText(oldest)}${fault ? `: ${fault.message}` : ''}`
+}
+
+function protocolState(
+  { id, name, logo }: Config['protocols'][number],
+  hours: readonly Hour[],
+  metrics: readonly StoredMetric[],
+  read: WidgetRead | undefined,
+): ProtocolState {
+  const own = metrics.filter(({ protocolId }) => protocolId === id)
+  const ids = new Set([...own.map(metric => metric.id), ...(read?.metrics.map(metric => metric.id as MetricId) ?? [])])
+  return {
+    id,
+    name,
+    ...(logo === undefined ? {} : { logo }),
+    ...(read === undefined ? {} : { readAtMs: read.atMs }),
+    metrics: [...ids].map(metricId => widgetMetric(metricId, id, hours, own, read)),
+  }
+}
+
+function widgetMetric(
+  id: MetricId,
+  protocolId: string,
+  hours: readonly Hour[],
+  metrics: readonly StoredMetric[],
+  read: WidgetRead | undefined,
+): WidgetMetric {
+  const history = metrics.filter(metric => metric.id === id)
+  const valueByHour = new Map(history.map(({ hour, value }) => [hour, value]))
+  const latest = history.at(-1)
+  const shown = read?.metrics.find(metric => metric.id === id)
+  const hour = shown ? hourAt(Date.parse(shown.timestamp)) : latest?.hour
+  const unit = shown?.unit ?? latest?.unit
+  const value = shown?.value ?? latest?.value
+  return {
+    id,
+    label: labelOf({ id, protocolId }),
+    ...(value === undefined ? {} : { value }),
+    ...(unit === undefined ? {} : { unit }),
+    ...(typeof shown?.change1h === 'number' ? { change1h: shown.change1h } : {}),
+    ...(typeof shown?.change24h === 'number' ? { change24h: shown.change24h } : {}),
+    ...(hour === undefined || Number.isNaN(hour) ? {} : { hour }),
+    curve: hours.map(at => valueByHour.get(at) ?? null),
+  }
+}
+
+function grid(
+  config: Config,
+  hours: readonly Hour[],
+  rows: readonly CollectionRow[],
+  metrics: readonly StoredMetric[],
+): HourGrid {
+  const rowByCell = new Map(rows.map(row => [`${row.hour} ${row.collector}`, row]))
+  const metricsByCell = Map.groupBy(metrics, ({ hour, collector }) => `${hour} ${collector}`)
+  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
+  return {
+    hours,
+    rows: collectors.map(({ id, protocolId }) => ({
+      collector: id,
+      protocolId,
+      cells: hours.map(hour => cell(rowByCell.get(`${hour} ${id}`), metricsByCell.get(`${hour} ${id}`) ?? [])),
+    })),
+  }
+}
+
+function cell(row: CollectionRow | undefined, metrics: readonly StoredMetric[]): Cell {
+  if (!row) return { state: 'unexpected', attempts: 0 }
+  return { state: cellState(row, metrics), attempts: row.attempts, ...(row.fault ? { fault: row.fault } : {}) }
+}
+
+/** The worst that is true of an hour: what a person would want to know first. */
+function cellState(row: CollectionRow, metrics: readonly StoredMetric[]): CellState {
+  const has = (state: MetricState) => metrics.some(metric => metric.state === state)
+  if (row.state !== 'collected') return row.state
+  if (has('dead')) return 'dead'
+  if (has('held')) return 'held'
+  return has('due') ? 'collected' : 'delivered'
+}

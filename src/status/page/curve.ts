@@ -1,0 +1,36 @@
+/** A value's place in the curve: `x` its index in hours from the left, `y` from 0 (lowest) to 1 (highest). */
+export interface CurvePoint {
+  readonly x: number
+  readonly y: number
+}
+
+/** A curve as runs of hours without a hole; a run of one is a single point. */
+export interface Curve {
+  readonly runs: readonly (readonly CurvePoint[])[]
+  readonly low: number
+  readonly high: number
+  readonly count: number
+}
+
+/** @returns `undefined` when there is no value at all */
+export function curveOf(values: readonly (number | null)[]): Curve | undefined {
+  const known = values.filter(value => value !== null)
+  if (known.length === 0) return undefined
+  const low = known.reduce((a, b) => Math.min(a, b))
+  const high = known.reduce((a, b) => Math.max(a, b))
+  const runs: CurvePoint[][] = []
+  values.forEach((value, x) => {
+    if (value === null) return
+    const point = { x, y: heightOf(value, low, high) }
+    const isContinued = x > 0 && values[x - 1] !== null
+    const run = isContinued ? runs.at(-1) : undefined
+    if (run) run.push(point)
+    else runs.push([point])
+  })
+  return { runs, low, high, count: known.length }
+}
+
+/** Halved before they are subtracted: the span of two finite numbers may not be finite. A flat curve is in the middle. */
+function heightOf(value: number, low: number, high: number): number {
+  return low === high ? 0.5 : (value / 2 - low / 2) / (high / 2 - low / 2)
+}

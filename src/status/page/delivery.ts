@@ -1,0 +1,36 @@
+import type { Balance, ServiceState } from '../snapshot.ts'
+import { type CellLook, shape } from './cell.ts'
+import { type Html, html, nothing } from './html.ts'
+import { numberText } from './number.ts'
+import { ago } from './when.ts'
+
+/** The outbox's balance, and how the service answered last. */
+export function delivery(balance: Balance, service: ServiceState, nowMs: number): Html {
+  return html`<section aria-labelledby="delivery"><h2 id="delivery">Delivery</h2>
+${service.waiting === undefined ? nothing : html`<p class="notice">${service.waiting}</p>`}
+<dl class="balance" aria-label="Metrics in the outbox">
+${term('queued', balance.queued)}${term('delivered', balance.delivered, 'delivered')}${term('dead', balance.dead, 'dead')}${term('held', balance.held, 'held')}${term('due', balance.due, 'due')}
+</dl>
+${balanceNote(balance)}
+<dl class="facts"><div><dt>Service</dt><dd>${service.host}</dd></div><div><dt>Last push</dt><dd>${lastPush(service, nowMs)}</dd></div></dl>
+</section>`
+}
+
+function term(name: string, count: number, look?: CellLook): Html {
+  return html`<div class="${name}${count === 0 ? ' zero' : ''}"><dt>${look ? shape(look) : nothing} ${name}</dt><dd>${numberText(count)}</dd></div>`
+}
+
+/** A metric that is in no state is one that was lost: it must be seen at once. */
+function balanceNote({ queued, delivered, dead, held, due }: Balance): Html {
+  const missing = queued - delivered - dead - held - due
+  if (queued === 0) return html`<p class="quiet">Nothing is queued yet.</p>`
+  if (missing !== 0) {
+    return html`<p class="notice">These numbers do not add up: ${numberText(missing)} of the queued metrics are in no state. Keep the outbox file and report this.</p>`
+  }
+  return html`<p class="quiet">Every metric that was queued is delivered, dead, held or due.</p>`
+}
+
+function lastPush({ lastPush }: ServiceState, nowMs: number): Html {
+  if (!lastPush) return html`none yet`
+  return html`${lastPush.verdict}, ${ago(lastPush.atMs, nowMs)}`
+}

@@ -1,0 +1,47 @@
+/** Markup that is safe to send. Only `html` makes it, so text that was not escaped cannot pass for it. */
+export class Html {
+  readonly #markup: string
+
+  private constructor(markup: string) {
+    this.#markup = markup
+  }
+
+  /** For `html` and constant text of this code alone: never for anything that came from outside. */
+  static trusted(markup: string): Html {
+    return new Html(markup)
+  }
+
+  toString(): string {
+    return this.#markup
+  }
+}
+
+/** What may stand in a template: text and numbers are escaped, markup is kept, `undefined` is left out. */
+export type Part = Html | string | number | undefined | readonly Part[]
+
+/** Markup from a template. Every value is escaped for element content and for quoted attributes. */
+export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return Html.trusted(texts.map((text, index) => text + markupOf(parts[index])).join(''))
+}
+
+/** Nothing, where a template needs markup. */
+export const nothing = html``
+
+function markupOf(part: Part): string {
+  if (part === undefined) return ''
+  if (part instanceof Html) return part.toString()
+  if (typeof part === 'string' || typeof part === 'number') return escaped(String(part))
+  return part.map(markupOf).join('')
+}
+
+const entityByCharacter: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, character => entityByCharacter[character] ?? '')
+}

@@ -1,0 +1,57 @@
+import type { Snapshot } from '../snapshot.ts'
+import { shapeDefinitions } from './cell.ts'
+import { delivery } from './delivery.ts'
+import { hours } from './hours.ts'
+import { Html, html } from './html.ts'
+import { favicon, masthead } from './masthead.ts'
+import { protocols } from './protocols.ts'
+import { style } from './style/style.ts'
+import { warnings } from './warnings.ts'
+import { dayClockText, spanText } from './when.ts'
+
+/** How often a browser asks for the page again, in seconds. */
+const refreshSeconds = 30
+
+/**
+ * The whole page as HTML, from nothing but the snapshot. It refers to no other host; its only style is `style`, whose
+ * hash is in the answer's Content-Security-Policy.
+ */
+export function page(snapshot: Snapshot): string {
+  const { nowMs } = snapshot
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="refresh" content="${refreshSeconds}">
+<title>${titleOf(snapshot)}</title>
+<link rel="icon" href="${favicon}">
+<style>${Html.trusted(style)}</style>
+</head>
+<body>
+${shapeDefinitions()}
+${masthead(snapshot)}
+<main>
+${protocols(snapshot.protocols, nowMs)}
+${hours(snapshot.hours)}
+${delivery(snapshot.balance, snapshot.service, nowMs)}
+${warnings(snapshot.warnings, nowMs)}
+</main>
+${footer(snapshot)}
+</body>
+</html>
+`.toString()
+}
+
+function titleOf({ ready }: Snapshot): string {
+  return ready.ok ? 'Tidegauge' : 'Not ready · Tidegauge'
+}
+
+function footer({ version, nowMs, startedAtMs }: Snapshot): Html {
+  return html`<footer>
+<p>Tidegauge ${version}, up for ${spanText(nowMs - startedAtMs)}. As of ${dayClockText(nowMs)}; all times are UTC.
+This page loads itself again every ${refreshSeconds} seconds.</p>
+<nav aria-label="The same for programs"><a href="/status.json">status.json</a> <a href="/metrics">metrics</a> <a href="/readyz">readyz</a> <a href="/livez">livez</a></nav>
+</footer>`
+}

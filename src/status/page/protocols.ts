@@ -1,0 +1,55 @@
+import type { ProtocolState } from '../snapshot.ts'
+import { type Html, html, nothing } from './html.ts'
+import { ago } from './when.ts'
+import { widget } from './widget.ts'
+
+const example = `protocols:
+  - id: my-server
+    name: My server
+    collectors:
+      - use: host`
+
+/** Every protocol with its widget. */
+export function protocols(states: readonly ProtocolState[], nowMs: number): Html {
+  return html`<section aria-labelledby="protocols">
+<h2 id="protocols">Protocols</h2>
+${states.length === 0 ? noProtocol() : nothing}
+${states.some(state => state.metrics.length > 0) ? html`<p class="quiet note">Curves are of the last 48 hours; a thin line is midnight UTC.</p>` : nothing}
+${states.map(state => protocol(state, nowMs))}
+</section>`
+}
+
+function protocol(state: ProtocolState, nowMs: number): Html {
+  return html`<article class="protocol">
+<header><span class="initials" aria-hidden="true">${initialsOf(state.name)}</span>
+<div><h3>${state.name}</h3><p class="quiet">${
+    state.name === state.id ? nothing : html`<span class="id">${state.id}</span> · `
+  }${source(state, nowMs)}</p></div></header>
+${
+  state.metrics.length === 0
+    ? html`<p class="empty">No metric yet. They appear with the first hour that a collector of this protocol is run for.</p>`
+    : html`<ul class="widgets">${state.metrics.map(metric => widget(metric, nowMs))}</ul>`
+}
+</article>`
+}
+
+function source({ readAtMs }: ProtocolState, nowMs: number): Html {
+  if (readAtMs !== undefined) return html`read from the service ${ago(readAtMs, nowMs)}`
+  return html`values of this outbox; the service could not be read`
+}
+
+function noProtocol(): Html {
+  return html`<div class="empty"><p>No protocol is configured yet. Add one to the configuration file, look it over with
+<code>tidegauge check</code>, and start the daemon again. This one needs no account and no chain:</p>
+<pre><code>${example}</code></pre></div>`
+}
+
+/**
+ * One or two letters that stand in for a logo: a logo's address is on another host, and the page loads nothing from
+ * other hosts.
+ */
+export function initialsOf(name: string): string {
+  const words = name.match(/[\p{L}\p{N}]\p{M}*/gu) ? name.split(/[^\p{L}\p{N}\p{M}]+/u).filter(word => word !== '') : []
+  const letters = words.slice(0, 2).map(word => Array.from(word)[0] ?? '')
+  return letters.join('').toUpperCase() || '·'
+}

@@ -1,0 +1,36 @@
+import type { FaultRecord } from '../../model/fault.ts'
+import type { Hour } from '../../model/hour.ts'
+import type { CellState, HourGrid } from '../snapshot.ts'
+
+/** Hours of one collector that failed in the same way: what a person has to look at once. */
+export interface Trouble {
+  readonly collector: string
+  readonly state: CellState
+  readonly count: number
+  readonly first: Hour
+  readonly last: Hour
+  /** Of the newest of them. */
+  readonly fault: FaultRecord
+}
+
+/** The troubles in the grid, those with the newest hour first. */
+export function troublesOf(grid: HourGrid): Trouble[] {
+  const byKind = new Map<string, Trouble>()
+  for (const { collector, cells } of grid.rows) {
+    cells.forEach((cell, index) => {
+      const hour = grid.hours[index]
+      if (!cell.fault || hour === undefined) return
+      const kind = JSON.stringify([collector, cell.state, cell.fault.code, cell.fault.message])
+      const before = byKind.get(kind)
+      byKind.set(kind, {
+        collector,
+        state: cell.state,
+        count: (before?.count ?? 0) + 1,
+        first: before?.first ?? hour,
+        last: hour,
+        fault: cell.fault,
+      })
+    })
+  }
+  return [...byKind.values()].sort((a, b) => b.last - a.last)
+}

@@ -1,0 +1,23 @@
+import type { WarningState } from '../snapshot.ts'
+import { type Html, html } from './html.ts'
+import { numberText } from './number.ts'
+import { ago } from './when.ts'
+
+/** What the service remarked about pushes, the latest first, each once with its count. */
+export function warnings(states: readonly WarningState[], nowMs: number): Html {
+  const latestFirst = [...states].sort((a, b) => b.lastSeenMs - a.lastSeenMs)
+  return html`<section aria-labelledby="warnings"><h2 id="warnings">Warnings of the service</h2>${
+    states.length === 0
+      ? html`<p class="empty">None. What the service remarks about a push is kept here.</p>`
+      : html`<ul class="warnings">${latestFirst.map(state => warning(state, nowMs))}</ul>`
+  }</section>`
+}
+
+function warning({ metricId, text, count, firstSeenMs, lastSeenMs }: WarningState, nowMs: number): Html {
+  const times = count === 1 ? html`once, ${ago(lastSeenMs, nowMs)}` : repeated(count, firstSeenMs, lastSeenMs, nowMs)
+  return html`<li><p>${text}</p><p class="quiet">${metricId === undefined ? '' : html`<span class="id">${metricId}</span> · `}${times}</p></li>`
+}
+
+function repeated(count: number, firstSeenMs: number, lastSeenMs: number, nowMs: number): Html {
+  return html`${numberText(count)} times, last ${ago(lastSeenMs, nowMs)}, first ${ago(firstSeenMs, nowMs)}`
+}

@@ -1,0 +1,57 @@
+import { type Hour, hourAt } from '../../model/hour.ts'
+import { hourMs, overdueMs } from '../../model/limits.ts'
+import type { WidgetMetric } from '../snapshot.ts'
+import { type Html, html, nothing } from './html.ts'
+import { numberText, signedText } from './number.ts'
+import { sparkline } from './sparkline.ts'
+import { clockText, dayClockText, hourTime, spanText } from './when.ts'
+
+/** Width of a value with its unit, in digits, from which it is set smaller, so that it stays on one line of a card. */
+const longValueChars = 14
+
+/** A character of the unit, which is set smaller, in digits. */
+const unitCharWidth = 0.6
+
+/** One metric: its value with the unit, its changes, its curve. */
+export function widget(metric: WidgetMetric, nowMs: number): Html {
+  const { id, label, unit, hour, curve } = metric
+  return html`<li class="widget">
+<div class="widget-head"><h4 title="${id}">${label}</h4>${hour === undefined ? nothing : asOf(hour, nowMs)}</div>
+${value(metric)}
+<dl class="changes">${change('1 h', '1 hour', metric.change1h, unit)}${change('24 h', '24 hours', metric.change24h, unit)}</dl>
+${sparkline({ label, unit, values: curve, lastHour: hourAt(nowMs) })}
+</li>`
+}
+
+/** A value of an hour that another should have followed by now is marked as old. */
+function asOf(hour: Hour, nowMs: number): Html {
+  const ageMs = nowMs - hour
+  if (ageMs <= hourMs + overdueMs)
+    return html`<p class="as-of"><span class="unseen">as of </span>${hourTime(hour, clockText(hour))}</p>`
+  return html`<p class="as-of old"><span class="unseen">as of </span>${hourTime(hour, dayClockText(hour))}, ${spanText(ageMs)} old</p>`
+}
+
+function value({ value, unit }: WidgetMetric): Html {
+  if (value === undefined) return html`<p class="value none">no value yet</p>`
+  const text = numberText(value)
+  const exact = `${value}${unit === undefined ? '' : ` ${unit}`}`
+  const isLong = text.length + (unit?.length ?? 0) * unitCharWidth >= longValueChars
+  return html`<p class="value${isLong ? ' long' : ''}" title="${exact}"><data value="${value}">${text}</data>${
+    unit === undefined ? nothing : html` <span class="unit">${unit}</span>`
+  }</p>`
+}
+
+/** Exactly the number the service gives, in the metric's unit: the interface does not say how it is computed. */
+function change(short: string, long: string, difference: number | undefined, unit: string | undefined): Html {
+  const term = html`<dt><abbr title="change over ${long}">${short}</abbr></dt>`
+  if (difference === undefined) return html`<div>${term}<dd class="none" title="not known">–</dd></div>`
+  const exact = `${difference}${unit === undefined ? '' : ` ${unit}`} over ${long}`
+  const { arrow, words } = directionOf(difference)
+  return html`<div>${term}<dd title="${exact}"><span role="img" class="arrow" aria-label="${words}">${arrow}</span> ${signedText(difference)}</dd></div>`
+}
+
+function directionOf(difference: number): { readonly arrow: string; readonly words: string } {
+  if (difference > 0) return { arrow: '↑', words: 'up' }
+  if (difference < 0) return { arrow: '↓', words: 'down' }
+  return { arrow: '→', words: 'unchanged' }
+}

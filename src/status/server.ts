@@ -1,0 +1,84 @@
+import type { Time } from '../time.ts'
+import { type Listening, listen, type WebServer, webServer } from '../web/server.ts'
+import { isHostAllowed, securityHeaders } from './guard.ts'
+import { statusJson } from './json.ts'
+import { page } from './page/page.ts'
+import type { Readiness, Snapshot } from './snapshot.ts'
+
+/** How long a snapshot or the exposition may take; then the answer says that it did. */
+const answerMsMax = 5_000
+
+export interface StatusParts {
+  readonly host: string
+  /** 0 for one the system picks. */
+  readonly port: number
+  /** What is true now, asked for at each request. */
+  readonly snapshot: () => Promise<Snapshot> | Snapshot
+  /** Prometheus text format 0.0.4. */
+  readonly exposition: () => Promise<string>
+  readonly time: Time
+}
+
+/**
+ * Serves `/` (the page), `/livez`, `/readyz`, `/metrics` and `/status.json`, for reading alone.
+ *
+ * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons }`. A snapshot that
+ * fails or takes longer than five seconds makes `/readyz` 503 and the others 500.
+ *
+ * @throws the system's error (`EADDRINUSE`, `EACCES`) when it cannot listen there
+ */
+export async function startStatus(parts: StatusParts): Promise<Listening> {
+  const server = webServer()
+  guard(server, parts.host)
+  const snapshot = () => inTime(parts.time, async () => parts.snapshot())
+
+  server.get('/livez', async (_, reply) => reply.type('text/plain; charset=utf-8').send('live\n'))
+  server.get('/readyz', async (_, reply) => {
+    const { ok, reasons } = await readiness(snapshot)
+    return reply.code(ok ? 200 : 503).send({ ready: ok, reasons })
+  })
+  server.get('/metrics', async (_, reply) => {
+    const text = await inTime(parts.time, parts.exposition)
+    return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text)
+  })
+  server.get('/status.json', async () => statusJson(await snapshot()))
+  server.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(page(await snapshot())))
+
+  return listen(server, parts.host, parts.port)
+}
+
+function guard(server: WebServer, host: string): void {
+  server.addHook('onRequest', async (request, reply) => {
+    reply.headers(securityHeaders)
+    if (!isHostAllowed(host, request.headers.host)) {
+      return reply.code(403).send({ error: 'this server answers to 127.0.0.1, localhost and [::1] only' })
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      return reply.code(405).header('allow', 'GET, HEAD').send({ error: 'only GET and HEAD are answered' })
+    }
+  })
+  server.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'there is nothing here' }))
+  // What went wrong inside may hold what no page should: it is not sent.
+  server.setErrorHandler(async (_, __, reply) => reply.code(500).send({ error: 'the status could not be read' }))
+}
+
+async function readiness(snapshot: () => Promise<Snapshot>): Promise<Readiness> {
+  try {
+    return (await snapshot()).ready
+  } catch {
+    return { ok: false, reasons: ['The status could not be read: the outbox did not answer.'] }
+  }
+}
+
+/** The answer, or a rejection once it takes too long; what comes later is dropped. */
+async function inTime<T>(time: Time, ask: () => Promise<T>): Promise<T> {
+  const late = time.timeout(answerMsMax)
+  const { promise, reject } = Promise.withResolvers<never>()
+  const onLate = () => reject(late.reason)
+  late.addEventListener('abort', onLate, { once: true })
+  try {
+    return await Promise.race([ask(), promise])
+  } finally {
+    late.removeEventListener('abort', onLate)
+  }
+}

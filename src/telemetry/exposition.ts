@@ -1,0 +1,124 @@
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { CellState, Snapshot } from '../status/snapshot.ts'
+
+/**
+ * Telemetry in the Prometheus text format 0.0.4: what the snapshot says, under names that begin with `tidegauge_`, and
+ * the process's own under prom-client's usual names (`process_…`, `nodejs_…`).
+ *
+ * @param snapshot asked for at each scrape
+ */
+export function startExposition(snapshot: () => Promise<Snapshot> | Snapshot): () => Promise<string> {
+  const ofProcess = new Registry()
+  collectDefaultMetrics({ register: ofProcess })
+  return async () => `${await snapshotExposition(await snapshot())}${withNaN(await ofProcess.metrics())}`
+}
+
+/** prom-client writes `Nan`, where the format has `NaN`: the lag of an event loop that was not measured yet. */
+function withNaN(text: string): string {
+  return text.replace(/ Nan$/gm, ' NaN')
+}
+
+/** The snapshot alone as text. What is not known has no line, rather than a 0. */
+export async function snapshotExposition(snapshot: Snapshot): Promise<string> {
+  const registry = new Registry()
+  const add = gaugesOf(registry)
+  addDaemon(add, snapshot)
+  addOutbox(add, snapshot)
+  addHours(add, snapshot)
+  addWarnings(registry, add, snapshot)
+  return registry.metrics()
+}
+
+type Labels = Readonly<Record<string, string>>
+type Sample = readonly [labels: Labels, value: number]
+type AddGauge = (name: string, help: string, samples: readonly Sample[]) => void
+
+function gaugesOf(registry: Registry): AddGauge {
+  return (name, help, samples) => {
+    const [first] = samples
+    if (!first) return
+    const gauge = new Gauge({ name, help, labelNames: Object.keys(first[0]), registers: [registry] })
+    for (const [labels, value] of samples) gauge.set(labels, value)
+  }
+}
+
+function addDaemon(add: AddGauge, { version, startedAtMs, ready, service }: Snapshot): void {
+  add('tidegauge_build_info', 'Version of the daemon; always 1.', [[{ version }, 1]])
+  add('tidegauge_start_timestamp_seconds', 'When the daemon started.', [[{}, startedAtMs / 1000]])
+  add('tidegauge_ready', '1 while everything that is due was delivered in time, else 0.', [[{}, ready.ok ? 1 : 0]])
+  add('tidegauge_delivery_waiting', '1 while delivery waits for the service, else 0.', [
+    [{}, service.waiting === undefined ? 0 : 1],
+  ])
+  const { lastPush } = service
+  add('tidegauge_last_push_timestamp_seconds', 'When the last push was answered; absent before the first.', [
+    ...(lastPush ? [[{}, lastPush.atMs / 1000] as const] : []),
+  ])
+}
+
+function addOutbox(add: AddGauge, { balance }: Snapshot): void {
+  const { queued, ...byState } = balance
+  add('tidegauge_outbox_queued_metrics', 'Metrics ever put into the outbox; the sum of all states.', [[{}, queued]])
+  add(
+    'tidegauge_outbox_metrics',
+    'Metrics in the outbox by state.',
+    Object.entries(byState).map(([state, count]) => [{ state }, count] as const),
+  )
+}
+
+const cellStates: Readonly<Record<CellState, true>> = {
+  due: true,
+  collected: true,
+  delivered: true,
+  gap: true,
+  dead: true,
+  held: true,
+  unexpected: true,
+}
+
+function addHours(add: AddGauge, snapshot: Snapshot): void {
+  const { hours, nowMs } = snapshot
+  add('tidegauge_oldest_hour_age_seconds', 'Age of the oldest of the last 48 hours in a state that should pass.', [
+    ...(['due', 'collected', 'held'] as const).flatMap(state => oldestAge(snapshot, state)),
+  ])
+  add(
+    'tidegauge_collector_hours',
+    'The last 48 hours of each collector by state.',
+    hours.rows.flatMap(({ protocolId, collector, cells }) =>
+      Object.keys(cellStates).map(state => {
+        const count = cells.filter(cell => cell.state === state).length
+        return [{ protocol: protocolId, collector, state }, count] as const
+      }),
+    ),
+  )
+  add(
+    'tidegauge_collector_delivered_age_seconds',
+    'Age of the newest delivered hour of each collector; absent when none of the last 48 is.',
+    hours.rows.flatMap(({ protocolId, collector, cells }) => {
+      const newest = hours.hours[cells.findLastIndex(cell => cell.state === 'delivered')]
+      return newest === undefined ? [] : [[{ protocol: protocolId, collector }, (nowMs - newest) / 1000] as const]
+    }),
+  )
+}
+
+function oldestAge({ hours, nowMs }: Snapshot, state: CellState): Sample[] {
+  const index = hours.hours.findIndex((_, at) => hours.rows.some(row => row.cells[at]?.state === state))
+  const oldest = hours.hours[index]
+  return oldest === undefined ? [] : [[{ state }, (nowMs - oldest) / 1000]]
+}
+
+/** Counts of warnings only grow: the one thing in a snapshot that is a counter. */
+function addWarnings(registry: Registry, add: AddGauge, { warnings }: Snapshot): void {
+  const counter = new Counter({
+    name: 'tidegauge_service_warnings_total',
+    help: 'Warnings of the service about pushes, by metric id; empty where it named none.',
+    labelNames: ['metric_id'],
+    registers: [registry],
+  })
+  for (const { metricId, count } of warnings) counter.inc({ metric_id: metricId ?? '' }, count)
+  const last = warnings
+    .map(warning => warning.lastSeenMs)
+    .reduce<number | undefined>((a, b) => Math.max(a ?? b, b), undefined)
+  add('tidegauge_service_last_warning_timestamp_seconds', 'When the service last warned; absent when it never did.', [
+    ...(last === undefined ? [] : [[{}, last / 1000] as const]),
+  ])
+}

@@ -1,0 +1,145 @@
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type StatusParts, startStatus } from '../../src/status/server.ts'
+import { systemTime } from '../../src/time.ts'
+import type { Listening } from '../../src/web/server.ts'
+import { findChromium, launchChromium } from '../support/chromium.ts'
+import { emptySnapshot, richSnapshot } from '../support/snapshot.ts'
+
+const place = findChromium()
+
+describe('the page in a browser', () => {
+  let browser: Browser | undefined
+  let server: Listening | undefined
+  let snapshot = richSnapshot
+
+  beforeAll(async () => {
+    if (place.kind === 'missing') return
+    const parts: StatusParts = {
+      host: '127.0.0.1',
+      port: 0,
+      snapshot: () => snapshot,
+      exposition: async () => '',
+      time: systemTime,
+    }
+    ;[server, browser] = await Promise.all([startStatus(parts), launchChromium(place.path)])
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    await server?.stop()
+  })
+
+  beforeEach(context => {
+    if (place.kind === 'missing') context.skip(place.reason)
+    snapshot = richSnapshot
+  })
+
+  /** The page as opened, with everything the browser complained of and asked for. */
+  async function open(look: { width?: number; colorScheme?: 'light' | 'dark' } = {}) {
+    if (!browser || !server) throw new Error('the browser was not started')
+    const { width = 1280, colorScheme = 'light' } = look
+    const page = await browser.newPage({ viewport: { width, height: 800 }, colorScheme })
+    const complaints: string[] = []
+    const asked: string[] = []
+    page.on('console', message => complaints.push(message.text()))
+    page.on('pageerror', error => complaints.push(error.message))
+    page.on('request', request => asked.push(request.url()))
+    await page.goto(`${server.url}/`)
+    return { page, complaints, asked, url: server.url }
+  }
+
+  test('shows the widgets, the hours, the balance and the reasons', async () => {
+    const { page } = await open()
+    const tvl = page.locator('.widget').first()
+    expect(await tvl.isVisible()).toBe(true)
+    expect(await tvl.innerText()).toMatch(/TVL[\s\S]*12,465,977 USDC[\s\S]*↑ \+92,906\.7[\s\S]*↑ \+159,112/)
+    expect(await page.getByRole('img', { name: /^Curve of TVL over the last 48 hours: 48 values/ }).isVisible()).toBe(
+      true,
+    )
+    expect(await page.getByRole('table').getByRole('row').count()).toBe(6)
+    expect(await page.getByRole('rowheader', { name: /utilisation/ }).isVisible()).toBe(true)
+    expect(await page.getByRole('img', { name: /^gap/ }).count()).toBe(6)
+    expect(await page.locator('.balance').innerText()).toMatch(/12,480[\s\S]*12,451[\s\S]*3[\s\S]*12[\s\S]*14/)
+    expect(await page.locator('.reasons').innerText()).toContain('awesome-vault/utilisation is late')
+    await page.close()
+  })
+
+  test('draws a point alone and a flat line where they are seen', async () => {
+    const { page } = await open()
+    const alone = await page.locator('.widget', { hasText: 'FirstSeen' }).locator('.line.alone').getAttribute('d')
+    expect(alone).toBe('M47 50h0.001')
+    const flat = await page.locator('.widget', { hasText: 'Paused' }).locator('.line').getAttribute('d')
+    expect(flat).toMatch(/^M0 50L1 50L.*L47 50$/)
+    const broken = page.locator('.widget', { hasText: 'WETH/TIDE' }).locator('.line')
+    expect(await broken.count()).toBe(2)
+    await page.close()
+  })
+
+  test('asks for nothing but itself, breaks no policy, and runs no foreign text', async () => {
+    const { page, complaints, asked, url } = await open()
+    expect(complaints).toEqual([])
+    expect(asked.filter(address => !address.startsWith('data:'))).toEqual([`${url}/`])
+    expect(await page.title()).toBe('Not ready · Tidegauge')
+    expect(await page.getByRole('heading', { name: '<script>document.title="owned"</script>' }).isVisible()).toBe(true)
+    expect(await page.locator('main script, main img').count()).toBe(0)
+    await page.close()
+  })
+
+  test.each([320, 360, 480, 641, 800, 993, 1280, 2560])(
+    'does not scroll sideways at %d px',
+    { timeout: 60_000 },
+    async width => {
+      const { page } = await open({ width })
+      expect(await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')).toBeLessThanOrEqual(0)
+      await page.close()
+    },
+  )
+
+  test.each(['light', 'dark'] as const)(
+    'every text has a contrast of 4.5 and every state 3 in the %s look',
+    { timeout: 60_000 },
+    async colorScheme => {
+      const { page } = await open({ colorScheme })
+      expect(await faintest(page, 'body :not(svg, svg *, .unseen)')).toBeGreaterThanOrEqual(4.5)
+      expect(await faintest(page, '.hours .shape:not(.unexpected)')).toBeGreaterThanOrEqual(3)
+      const ground = await page.evaluate('getComputedStyle(document.body).backgroundColor')
+      expect(ground).toBe(colorScheme === 'dark' ? 'rgb(13, 20, 23)' : 'rgb(244, 245, 243)')
+      await page.close()
+    },
+  )
+
+  test('helps a first visitor who has configured nothing', async () => {
+    snapshot = emptySnapshot
+    const { page, complaints } = await open({ width: 360 })
+    expect(await page.getByText('No protocol is configured yet').isVisible()).toBe(true)
+    expect(await page.getByText('Ready', { exact: true }).isVisible()).toBe(true)
+    expect(complaints).toEqual([])
+    await page.close()
+  })
+})
+
+/** The lowest contrast, as WCAG counts it, between the colour of a visible thing with text or shape and its ground. */
+async function faintest(page: Page, selector: string): Promise<number> {
+  return page.evaluate<number>(`(${contrastScript})(${JSON.stringify(selector)})`)
+}
+
+/** Runs in the browser; colours are computed ones, `rgb(…)` or `rgba(…)`. */
+const contrastScript = `selector => {
+  const parts = color => color.match(/[\\d.]+/g).map(Number)
+  const over = ([r, g, b, alpha = 1], under) => [r, g, b].map((c, i) => c * alpha + under[i] * (1 - alpha))
+  const groundOf = element =>
+    element === null ? [255, 255, 255] : over(parts(getComputedStyle(element).backgroundColor), groundOf(element.parentElement))
+  const linear = c => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4)
+  const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
+  const hasText = element => [...element.childNodes].some(node => node.nodeType === 3 && node.data.trim() !== '')
+  const seen = [...document.querySelectorAll(selector)].filter(
+    element => element.getClientRects().length > 0 && (element instanceof SVGElement || hasText(element)),
+  )
+  if (seen.length === 0) throw new Error('there is nothing to look at')
+  return Math.min(...seen.map(element => {
+    const ground = groundOf(element)
+    const lights = [light(over(parts(getComputedStyle(element).color), ground)), light(ground)]
+    return (Math.max(...lights) + 0.05) / (Math.min(...lights) + 0.05)
+  }))
+}`

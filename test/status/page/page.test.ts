@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest'
+import { hourAfter } from '../../../src/model/hour.ts'
+import { page } from '../../../src/status/page/page.ts'
+import { initialsOf } from '../../../src/status/page/protocols.ts'
+import { troublesOf } from '../../../src/status/page/troubles.ts'
+import { emptySnapshot, richSnapshot } from '../../support/snapshot.ts'
+
+const rich = page(richSnapshot)
+
+describe('the page', () => {
+  test('shows each metric with its value, its unit and both changes, and every digit in a title', () => {
+    const tvl = richSnapshot.protocols[0]?.metrics[0]
+    expect(tvl?.change1h).toBeDefined()
+    expect(rich).toContain(`title="${tvl?.value} USDC"><data value="${tvl?.value}">12,465,977</data>`)
+    expect(rich).toContain(`title="${tvl?.change1h} USDC over 1 hour"`)
+    expect(rich).toContain(`title="${tvl?.change24h} USDC over 24 hours"`)
+  })
+
+  test('says why the daemon is not ready, and why delivery waits', () => {
+    for (const reason of richSnapshot.ready.reasons) expect(rich).toContain(`<li>${reason}</li>`)
+    expect(rich).toContain(richSnapshot.service.waiting)
+    expect(page(emptySnapshot)).not.toContain('Not ready')
+  })
+
+  test('leaves no text of another hand unescaped', () => {
+    expect(rich).not.toContain('<script')
+    expect(rich).not.toContain('<img')
+    expect(rich).not.toContain('<i>twice')
+    expect(rich).toContain('&lt;script&gt;document.title=&quot;owned&quot;&lt;/script&gt;')
+  })
+
+  test('holds no style attribute, which its policy would refuse, and no address of another host', () => {
+    expect(rich).not.toMatch(/\sstyle=/)
+    expect(rich).toContain('<link rel="icon" href="data:image/svg+xml,')
+    expect(rich.match(/(?:href|src)="(?!#|\/|data:)[^"]*"/g)).toBeNull()
+  })
+
+  test('marks a value that another should have followed by now as old', () => {
+    expect(rich).toContain('5\u00a0h old')
+    expect(rich.match(/ old<\/p>/g)).toHaveLength(1)
+  })
+
+  test('says so when the numbers of the outbox do not add up', () => {
+    expect(rich).not.toContain('do not add up')
+    expect(page({ ...richSnapshot, balance: { ...richSnapshot.balance, queued: 12_481 } })).toContain('do not add up')
+  })
+
+  test('helps when nothing is configured, collected, pushed or warned of', () => {
+    const text = page(emptySnapshot)
+    expect(text).toContain('No protocol is configured yet')
+    expect(text).toContain('No hour is expected yet')
+    expect(text).toContain('none yet')
+    expect(text).toContain('Nothing is queued yet')
+    const first = { hours: emptySnapshot.hours.hours, rows: [{ collector: 'a/b', protocolId: 'a', cells: [] }] }
+    expect(page({ ...emptySnapshot, hours: first })).toContain('No hour is collected yet')
+  })
+})
+
+test('troubles are put together by collector, state and reason, the newest first', () => {
+  const { hours } = richSnapshot.hours
+  const troubles = troublesOf(richSnapshot.hours)
+  expect(troubles.map(({ collector, state, count }) => [collector, state, count])).toEqual([
+    ['awesome-vault/utilisation', 'due', 5],
+    ['script/host', 'gap', 3],
+    ['tide-dex/uniswap-v2-pool', 'dead', 1],
+    ['awesome-vault/erc4626-vault', 'gap', 3],
+  ])
+  expect(troubles[0]).toMatchObject({ first: hours[43], last: hours[47] })
+  expect(hourAfter(troubles[1]?.first ?? troublesFirst(), 2)).toBe(troubles[1]?.last)
+})
+
+test.each([
+  ['Awesome Vault', 'AV'],
+  ['tide', 'T'],
+  ['Härd  övernight lab', 'HÖ'],
+  ['<script>', 'S'],
+  ['𝒯ide 🌊', '𝒯'],
+  ['🌊', '·'],
+  ['', '·'],
+])('the initials of "%s" are %s', (name, initials) => {
+  expect(initialsOf(name)).toBe(initials)
+})
+
+function troublesFirst(): never {
+  throw new Error('there is no second trouble')
+}

@@ -1,0 +1,159 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterEach, describe, expect, test } from 'vitest'
+import { isHostAllowed } from '../../src/status/guard.ts'
+import { type StatusParts, startStatus } from '../../src/status/server.ts'
+import { systemTime } from '../../src/time.ts'
+import type { Listening } from '../../src/web/server.ts'
+import { emptySnapshot, richSnapshot } from '../support/snapshot.ts'
+
+let server: Listening | undefined
+
+afterEach(async () => {
+  await server?.stop()
+  server = undefined
+})
+
+async function start(parts: Partial<StatusParts> = {}): Promise<string> {
+  server = await startStatus({
+    host: '127.0.0.1',
+    port: 0,
+    snapshot: () => richSnapshot,
+    exposition: async () => 'tidegauge_ready 1\n',
+    time: systemTime,
+    ...parts,
+  })
+  return server.url
+}
+
+/** A request with any `Host`, which `fetch` does not allow. */
+async function ask(url: string, options: { method?: string; host?: string } = {}) {
+  const { method = 'GET', host } = options
+  const call = request(url, { method, headers: host === undefined ? {} : { host } }).end()
+  const [response] = await once(call, 'response')
+  return { status: response.statusCode, headers: response.headers, body: await text(response) }
+}
+
+describe('the status server', () => {
+  test('is live, whatever the snapshot', async () => {
+    const url = await start({ snapshot: () => Promise.reject(new Error('disk')) })
+    expect(await ask(`${url}/livez`)).toMatchObject({ status: 200, body: 'live\n' })
+  })
+
+  test('is ready with 200, and with 503 says why not', async () => {
+    let snapshot = emptySnapshot
+    const url = await start({ snapshot: () => snapshot })
+    expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200, body: '{"ready":true,"reasons":[]}' })
+    snapshot = richSnapshot
+    const answer = await ask(`${url}/readyz`)
+    expect(answer.status).toBe(503)
+    expect(JSON.parse(answer.body)).toEqual({ ready: false, reasons: richSnapshot.ready.reasons })
+  })
+
+  test('is not ready when the snapshot fails, and tells nobody what was inside', async () => {
+    const url = await start({ snapshot: () => Promise.reject(new Error('https://rpc.example.com/key-123')) })
+    for (const [path, status] of [
+      ['/readyz', 503],
+      ['/', 500],
+      ['/status.json', 500],
+    ] as const) {
+      const answer = await ask(url + path)
+      expect(answer.status).toBe(status)
+      expect(answer.body).toContain('could not be read')
+      expect(answer.body).not.toContain('key-123')
+    }
+  })
+
+  test('is not ready when the snapshot does not come in time', async () => {
+    const late = new AbortController()
+    const time = { ...systemTime, timeout: () => late.signal }
+    const url = await start({
+      time,
+      snapshot: () => {
+        late.abort(new Error('late'))
+        return new Promise(() => {})
+      },
+    })
+    expect((await ask(`${url}/readyz`)).status).toBe(503)
+  })
+
+  test('gives the page, the snapshot as JSON, and the exposition, each in its own type', async () => {
+    const url = await start()
+    const [page, json, metrics] = [await ask(`${url}/`), await ask(`${url}/status.json`), await ask(`${url}/metrics`)]
+    expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
+    expect(page.body).toContain('Awesome Vault')
+    expect(json.headers['content-type']).toBe('application/json; charset=utf-8')
+    expect(JSON.parse(json.body)).toMatchObject({ now: '2026-11-20T13:04:05.250Z' })
+    expect(metrics.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(metrics.body).toBe('tidegauge_ready 1\n')
+  })
+
+  test('puts its security headers on every answer', async () => {
+    const url = await start()
+    const answers = [ask(`${url}/`), ask(`${url}/none`), ask(`${url}/`, { method: 'POST' }), ask(url, { host: 'a.b' })]
+    for (const { headers } of await Promise.all(answers)) {
+      expect(headers['content-security-policy']).toMatch(
+        /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; img-src 'self' data:;/,
+      )
+      expect(headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+    }
+  })
+
+  test('answers 404 elsewhere, 405 to what is not GET or HEAD, and a HEAD without a body', async () => {
+    const url = await start()
+    expect((await ask(`${url}/none`)).status).toBe(404)
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE']) {
+      for (const path of ['/', '/metrics', '/none']) {
+        expect(await ask(url + path, { method })).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } })
+      }
+    }
+    expect(await ask(`${url}/`, { method: 'HEAD' })).toMatchObject({ status: 200, body: '' })
+  })
+
+  test('on loopback refuses the name of another host', async () => {
+    const url = await start()
+    expect((await ask(`${url}/status.json`, { host: 'rebound.example.com:9464' })).status).toBe(403)
+    expect((await ask(`${url}/status.json`, { host: 'localhost:8080' })).status).toBe(200)
+  })
+
+  test('survives what is no request', async () => {
+    const url = await start()
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.end('GET /%%% HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /)
+    expect((await ask(`${url}/livez`)).status).toBe(200)
+  })
+
+  test('says that it cannot listen where another already does', async () => {
+    const port = Number(new URL(await start()).port)
+    const parts = {
+      host: '127.0.0.1',
+      port,
+      snapshot: () => emptySnapshot,
+      exposition: async () => '',
+      time: systemTime,
+    }
+    await expect(startStatus(parts)).rejects.toMatchObject({ code: 'EADDRINUSE' })
+  })
+})
+
+test.each([
+  ['127.0.0.1', '127.0.0.1:9464', true],
+  ['127.0.0.1', 'localhost', true],
+  ['127.0.0.1', 'LOCALHOST:1', true],
+  ['127.0.0.1', '[::1]:9464', true],
+  ['::1', '[::1]:9464', true],
+  ['127.0.0.2', '127.0.0.2:9464', true],
+  ['127.0.0.1', '127.0.0.2:9464', false],
+  ['localhost', 'example.com', false],
+  ['127.0.0.1', 'localhost.example.com', false],
+  ['127.0.0.1', 'example.com@localhost', false],
+  ['127.0.0.1', 'localhost:80:80', false],
+  ['127.0.0.1', '', false],
+  ['127.0.0.1', undefined, false],
+  ['0.0.0.0', 'tidegauge.internal:9464', true],
+])('bound to %s, Host %s: %s', (bound, header, isAllowed) => {
+  expect(isHostAllowed(bound, header)).toBe(isAllowed)
+})

@@ -1,0 +1,197 @@
+import type { FaultRecord } from '../../src/model/fault.ts'
+import { hourAfter, hourAt, hoursFrom } from '../../src/model/hour.ts'
+import { metricId } from '../../src/model/metric.ts'
+import type { Cell, CellState, Snapshot, WidgetMetric } from '../../src/status/snapshot.ts'
+
+/** The instant of both snapshots. */
+export const nowMs = Date.UTC(2026, 10, 20, 13, 4, 5, 250)
+
+const minuteMs = 60_000
+const lastHour = hourAt(nowMs)
+const hours = hoursFrom(hourAfter(lastHour, -47), lastHour)
+
+/** A daemon that has just been installed: nothing configured, nothing collected, nothing pushed. */
+export const emptySnapshot: Snapshot = {
+  version: '0.1.0',
+  nowMs,
+  startedAtMs: nowMs - 3_000,
+  ready: { ok: true, reasons: [] },
+  service: { host: 'embedded (127.0.0.1:40123)' },
+  balance: { queued: 0, delivered: 0, dead: 0, held: 0, due: 0 },
+  protocols: [],
+  hours: { hours, rows: [] },
+  warnings: [],
+}
+
+const reverted: FaultRecord = {
+  code: 'chain-call-reverted',
+  message: 'the contract refused totalAssets()',
+  facts: { chain: 'ethereum', block: 23_811_402, address: '0x83F20F44975D03b1b09e64809B757c47f942BEeA' },
+  fix: 'check the address and that the contract existed at that block',
+}
+const unreachable: FaultRecord = {
+  code: 'http-unreachable',
+  message: 'api.example.com does not answer',
+  facts: { status: 503, attempts: 3 },
+  fix: 'nothing to do while it passes by itself; else look at the source',
+}
+const nowOnly: FaultRecord = {
+  code: 'collector-hung',
+  message: 'the hour was missed while the daemon was down, and this collector reads only the present',
+  facts: {},
+}
+const refused: FaultRecord = {
+  code: 'service-refused',
+  message: 'the service refused the metric: "unit differs from earlier values"',
+  facts: { metric: 'tide-dex___Price', status: 400 },
+  fix: 'keep the unit of a metric id, or give it another label',
+}
+
+/** A quiet sea: slow swell, small waves, the same at each call. */
+function swell(middle: number, height: number, phase: number): (number | null)[] {
+  return hours.map(
+    (_, index) => middle + height * (Math.sin(index / 7 + phase) + 0.25 * Math.sin(index * 1.9 + phase * 3)),
+  )
+}
+
+function withHole(values: (number | null)[], from: number, to: number): (number | null)[] {
+  return values.map((value, index) => (index >= from && index < to ? null : value))
+}
+
+function only(value: number): (number | null)[] {
+  return hours.map((_, index) => (index === hours.length - 1 ? value : null))
+}
+
+function metric(protocolId: string, label: string, unit: string, curve: (number | null)[]): WidgetMetric {
+  const at = (hoursBack: number) => curve.at(-1 - hoursBack) ?? undefined
+  const [value, hourBefore, dayBefore] = [at(0), at(1), at(24)]
+  return {
+    id: metricId(protocolId, label),
+    label,
+    unit,
+    curve,
+    ...(value === undefined ? {} : { value, hour: lastHour }),
+    ...(value === undefined || hourBefore === undefined ? {} : { change1h: value - hourBefore }),
+    ...(value === undefined || dayBefore === undefined ? {} : { change24h: value - dayBefore }),
+  }
+}
+
+type Special = Readonly<Record<number, CellState | Cell>>
+
+function row(protocolId: string, ownId: string, special: Special = {}) {
+  const cells = hours.map((_, index): Cell => {
+    const cell = special[index] ?? 'delivered'
+    return typeof cell === 'string' ? { state: cell, attempts: cell === 'due' ? 0 : 1 } : cell
+  })
+  return { collector: `${protocolId}/${ownId}`, protocolId, cells }
+}
+
+function range(from: number, to: number, cell: CellState | Cell): Special {
+  return Object.fromEntries(Array.from({ length: to - from }, (_, index) => [from + index, cell]))
+}
+
+const fiveHoursOld: WidgetMetric = {
+  ...metric('awesome-vault', 'Utilisation', '%', withHole(swell(71.2, 3.1, 1), 43, 48)),
+  value: 72.75,
+  hour: hourAfter(lastHour, -5),
+  change24h: 1.2,
+}
+
+/** Two days of a daemon with a past: every state, small and large values, holes, a name that is an attack. */
+export const richSnapshot: Snapshot = {
+  version: '0.1.0',
+  nowMs,
+  startedAtMs: nowMs - 19 * 24 * 60 * minuteMs,
+  ready: {
+    ok: false,
+    reasons: [
+      'awesome-vault/utilisation is late by 4 h: the hours from 09:00 are not collected, because api.example.com does not answer.',
+      'Delivery waits since 12:41: the service answers 503 Service Unavailable.',
+    ],
+  },
+  service: {
+    host: 'metrics.example.com:443',
+    lastPush: { atMs: nowMs - 2 * minuteMs, verdict: 'kept, the service answered 503 Service Unavailable' },
+    waiting: 'Delivery waits until 13:06: the last 5 attempts were answered with 503 Service Unavailable.',
+  },
+  balance: { queued: 12_480, delivered: 12_451, dead: 3, held: 12, due: 14 },
+  protocols: [
+    {
+      id: 'awesome-vault',
+      name: 'Awesome Vault',
+      logo: 'https://logos.example.com/vault.png',
+      readAtMs: nowMs - 24_000,
+      metrics: [
+        metric('awesome-vault', 'TVL', 'USDC', swell(12_345_678.9, 182_000, 0)),
+        metric(
+          'awesome-vault',
+          'SharePrice',
+          'USDC',
+          hours.map((_, index) => 1.0412 + index * 0.0000042),
+        ),
+        fiveHoursOld,
+        metric('awesome-vault', 'Paused', '', swell(0, 0, 0)),
+      ],
+    },
+    {
+      id: 'tide-dex',
+      name: 'Tide DEX',
+      readAtMs: nowMs - 24_000,
+      metrics: [
+        metric('tide-dex', 'Price', 'WETH/TIDE', withHole(swell(0.0000124, 0.0000011, 2), 20, 27)),
+        metric('tide-dex', 'ReserveTIDE', 'TIDE', swell(884_213_406_551, 9_211_400_000, 4)),
+        metric('tide-dex', 'Gas', 'wei', swell(4.2e18, 3e17, 3)),
+        metric('tide-dex', 'FirstSeen', 'swaps', only(418)),
+      ],
+    },
+    {
+      id: 'script',
+      name: '<script>document.title="owned"</script>',
+      metrics: [
+        metric('script', '"><img src=x>', '<b>load</b>', withHole(withHole(swell(0.42, 0.3, 5), 10, 11), 12, 13)),
+        metric(
+          'script',
+          'NeverRead',
+          '%',
+          hours.map(() => null),
+        ),
+      ],
+    },
+  ],
+  hours: {
+    hours,
+    rows: [
+      row('awesome-vault', 'erc4626-vault', {
+        ...range(14, 17, { state: 'gap', attempts: 1, fault: reverted }),
+        47: 'collected',
+      }),
+      row('awesome-vault', 'utilisation', range(43, 48, { state: 'due', attempts: 9, fault: unreachable })),
+      row('tide-dex', 'uniswap-v2-pool', {
+        22: { state: 'dead', attempts: 2, fault: refused },
+        46: 'collected',
+        47: 'collected',
+      }),
+      row('tide-dex', 'gas', { ...range(40, 44, 'held'), 46: 'collected', 47: 'due' }),
+      row('script', 'host', {
+        ...range(0, 20, 'unexpected'),
+        ...range(30, 33, { state: 'gap', attempts: 0, fault: nowOnly }),
+        47: 'collected',
+      }),
+    ],
+  },
+  warnings: [
+    {
+      metricId: metricId('awesome-vault', 'UtilisationOfTheVault'),
+      text: 'label is longer than 16 characters',
+      count: 1_204,
+      firstSeenMs: nowMs - 19 * 24 * 60 * minuteMs,
+      lastSeenMs: nowMs - 64 * minuteMs,
+    },
+    {
+      text: 'metric already exists for this hour and was updated <i>twice</i>',
+      count: 1,
+      firstSeenMs: nowMs - 3 * minuteMs,
+      lastSeenMs: nowMs - 3 * minuteMs,
+    },
+  ],
+}

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+import { snapshotExposition, startExposition } from '../../src/telemetry/exposition.ts'
+import { emptySnapshot, nowMs, richSnapshot } from '../support/snapshot.ts'
+
+const number = String.raw`(?:[-+]?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|Inf)|NaN)`
+const labelValue = String.raw`"(?:[^"\\\n]|\\["\\n])*"`
+const name = '[a-zA-Z_:][a-zA-Z0-9_:]*'
+const sampleLine = new RegExp(`^(${name})(?:\\{((?:[a-zA-Z_]\\w*=${labelValue},?)*)\\})? (${number})$`)
+const helpLine = new RegExp(`^# HELP (${name}) (?:[^\\\\]|\\\\[\\\\n])+$`)
+const typeLine = new RegExp(`^# TYPE (${name}) (?:counter|gauge|histogram|summary)$`)
+
+/** Reads the text format 0.0.4 line by line; any other line is an error. */
+function samplesOf(text: string): Map<string, number> {
+  const samples = new Map<string, number>()
+  const described = new Set<string>()
+  expect(text.endsWith('\n')).toBe(true)
+  for (const line of text.split('\n').filter(line => line !== '')) {
+    const family = typeLine.exec(line)?.[1]
+    if (family !== undefined) {
+      expect(described, `${family} is described once`).not.toContain(family)
+      described.add(family)
+    } else if (!helpLine.test(line)) {
+      const [, sample = '', labels = '', value = ''] =
+        sampleLine.exec(line) ?? expect.fail(`not in the format: ${line}`)
+      const base = sample.replace(/_(?:bucket|sum|count)$/, '')
+      expect(described.has(sample) || described.has(base), `${sample} has a type`).toBe(true)
+      expect(samples.has(`${sample}{${labels}}`), `${line} is there once`).toBe(false)
+      samples.set(`${sample}{${labels}}`, Number(value))
+    }
+  }
+  return samples
+}
+
+describe('the exposition of a snapshot', () => {
+  test('is in the format and under the prefix in every line', async () => {
+    const samples = samplesOf(await snapshotExposition(richSnapshot))
+    expect([...samples.keys()].filter(key => !key.startsWith('tidegauge_'))).toEqual([])
+  })
+
+  test('holds the outbox by state, and the states add up', async () => {
+    const samples = samplesOf(await snapshotExposition(richSnapshot))
+    const state = (name: string) => samples.get(`tidegauge_outbox_metrics{state="${name}"}`) ?? Number.NaN
+    expect([state('delivered'), state('dead'), state('held'), state('due')]).toEqual([12_451, 3, 12, 14])
+    expect(samples.get('tidegauge_outbox_queued_metrics{}')).toBe(
+      state('delivered') + state('dead') + state('held') + state('due'),
+    )
+  })
+
+  test('holds readiness, waiting, the last push, and ages in seconds', async () => {
+    const samples = samplesOf(await snapshotExposition(richSnapshot))
+    expect(samples.get('tidegauge_ready{}')).toBe(0)
+    expect(samples.get('tidegauge_delivery_waiting{}')).toBe(1)
+    expect(samples.get('tidegauge_last_push_timestamp_seconds{}')).toBe((nowMs - 120_000) / 1000)
+    expect(samples.get('tidegauge_oldest_hour_age_seconds{state="due"}')).toBe(4 * 3600 + 245.25)
+    expect(samples.get('tidegauge_oldest_hour_age_seconds{state="held"}')).toBe(7 * 3600 + 245.25)
+    const vault = 'protocol="awesome-vault",collector="awesome-vault/utilisation"'
+    expect(samples.get(`tidegauge_collector_delivered_age_seconds{${vault}}`)).toBe(5 * 3600 + 245.25)
+  })
+
+  test('counts the hours of each collector by state', async () => {
+    const samples = samplesOf(await snapshotExposition(richSnapshot))
+    const vault = 'protocol="awesome-vault",collector="awesome-vault/erc4626-vault"'
+    const count = (state: string) => samples.get(`tidegauge_collector_hours{${vault},state="${state}"}`)
+    expect([count('delivered'), count('gap'), count('collected'), count('dead')]).toEqual([44, 3, 1, 0])
+  })
+
+  test('leaves out what is not known instead of giving 0', async () => {
+    const samples = samplesOf(await snapshotExposition(emptySnapshot))
+    expect([...samples.keys()].filter(key => /last_|age_/.test(key))).toEqual([])
+    expect(samples.get('tidegauge_ready{}')).toBe(1)
+  })
+
+  test('adds the warnings of one metric up, and escapes labels', async () => {
+    const warning = { text: 'a', count: 2, firstSeenMs: nowMs - 9, lastSeenMs: nowMs }
+    const odd = { ...warning, metricId: 'a___"b\\c\nd' } as const
+    const samples = samplesOf(
+      await snapshotExposition({ ...emptySnapshot, warnings: [warning, odd, { ...odd, text: 'b', count: 3 }] }),
+    )
+    expect(samples.get(String.raw`tidegauge_service_warnings_total{metric_id="a___\"b\\c\nd"}`)).toBe(5)
+    expect(samples.get('tidegauge_service_warnings_total{metric_id=""}')).toBe(2)
+    expect(samples.get('tidegauge_service_last_warning_timestamp_seconds{}')).toBe(nowMs / 1000)
+  })
+})
+
+test('the process is measured beside the snapshot, scrape after scrape, and two expositions do not meet', async () => {
+  const [one, other] = [startExposition(() => richSnapshot), startExposition(async () => emptySnapshot)]
+  await one()
+  const samples = samplesOf(await one())
+  expect(samples.get('process_resident_memory_bytes{}')).toBeGreaterThan(0)
+  expect(samples.get('tidegauge_ready{}')).toBe(0)
+  expect(samplesOf(await other()).get('tidegauge_ready{}')).toBe(1)
+})
