@@ -28,6 +28,7 @@ export interface LogFilter {
   readonly topics: readonly (Hex | readonly Hex[] | null)[]
 }
 
+/** One log as the chain has it; `args` are still encoded in topics and data. */
 export interface RawLog {
   readonly address: Hex
   readonly topics: readonly Hex[]

@@ -1,5 +1,6 @@
 /** When to try again. Pure: chance comes in as a number from 0 up to 1. */
 
+/** The first step and the longest wait. */
 export interface Backoff {
   readonly baseMs: number
   readonly capMs: number

@@ -5,6 +5,7 @@ import { type Push, push } from './wire.ts'
 /** 1 to 100 metrics of one destination, pushed at once. */
 export type Batch = readonly [Metric, ...Metric[]]
 
+/** Whether there is anything to push. */
 export function isBatch(metrics: readonly Metric[]): metrics is Batch {
   return metrics.length > 0
 }

@@ -62,6 +62,7 @@ export type FaultCode = keyof typeof permanenceByCode
 /** `transient`: may pass unchanged later. `permanent`: fails again until something is changed. */
 export type Permanence = 'transient' | 'permanent'
 
+/** What a Fault says beside its message. */
 export interface FaultParts {
   /** What the reader can check: names, numbers, places. Never a secret, never a URL with a path. */
   readonly facts?: Readonly<Record<string, string | number>>
@@ -114,11 +115,13 @@ export interface FaultRecord {
   readonly fix?: string
 }
 
+/** The part of a Fault that is stored and sent; its cause stays behind. */
 export function faultRecord(fault: Fault): FaultRecord {
   const { code, message, facts, fix } = fault
   return fix === undefined ? { code, message, facts } : { code, message, facts, fix }
 }
 
+/** The Fault a record was made of, without its cause. */
 export function faultFromRecord(record: FaultRecord): Fault {
   const { code, message, facts, fix } = record
   return new Fault(code, message, fix === undefined ? { facts } : { facts, fix })

@@ -50,6 +50,7 @@ export function hourNumber(hour: Hour): number {
   return hour / hourMs
 }
 
+/** The inverse of `hourNumber`. */
 export function hourFromNumber(number: number): Hour {
   return (number * hourMs) as Hour
 }

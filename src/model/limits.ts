@@ -65,6 +65,7 @@ export const secretBytesMax = 65_536
 /** Upper ends of what the configuration lets an operator set. */
 export const deadlineMsMax = 30 * 60_000
 export const deliveryTimeoutMsMax = 10 * 60_000
+/** Pushes under way at a time, at most. */
 export const inFlightMax = 64
 export const pacePerSecondMax = 1_000
 

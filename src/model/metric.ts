@@ -26,6 +26,7 @@ export interface Metric {
   readonly module?: string
 }
 
+/** The metric id of a protocol’s label. */
 export function metricId(protocolId: string, label: string): MetricId {
   return `${protocolId}___${label}`
 }

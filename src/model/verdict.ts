@@ -16,6 +16,7 @@ export type Answer =
   /** Network error or time-out: it is not known whether the service stored the batch. */
   | { readonly kind: 'unanswered'; readonly reason: string }
 
+/** A metric the service will never take. */
 export interface DeadMetric {
   readonly metric: Metric
   /** The service's words. */

@@ -26,6 +26,7 @@ function text(charsMin: number, charsMax: number) {
     .meta({ maxLength: charsMax })
 }
 
+/** Body of endpoint 1 (4.1). */
 export const registration = z
   .object({
     id: text(1, 200).meta({ description: 'Slug, unique across protocols; sanitised by the service' }),
@@ -36,6 +37,7 @@ export const registration = z
   .meta({ id: 'Registration' })
 export type Registration = z.infer<typeof registration>
 
+/** A metric as submitted (2.2). */
 export const submittedMetric = z
   .object({
     id: text(1, 300).meta({ description: '{protocolId}___{Label}' }),
@@ -61,6 +63,7 @@ function hasIds(value: unknown): boolean {
   return typeof value.id === 'string' && typeof value.protocolId === 'string'
 }
 
+/** Body of endpoint 2 (4.2). */
 export const push = z.object({ metrics: z.array(submittedMetric).max(batchMetricsMax) }).meta({ id: 'Push' })
 export type Push = z.infer<typeof push>
 
@@ -75,6 +78,7 @@ export const pushResult = z
   .meta({ id: 'PushResult' })
 export type PushResult = z.infer<typeof pushResult>
 
+/** A metric as read (2.3). */
 export const readMetric = z
   .object({
     id: z.string(),

@@ -1,0 +1,75 @@
+import { Fault } from '../model/fault.ts'
+import { type Hour, hourText } from '../model/hour.ts'
+import type { Header } from './as-of.ts'
+import type { EndpointFailure } from './endpoint-failure.ts'
+import type { ReadRequest } from './reads.ts'
+
+/** The Faults of reading a chain: each names the chain and hosts, never a URL. */
+
+/** What it comes to when every endpoint was tried. */
+export function allFailed(chain: string, failures: readonly EndpointFailure[]): Fault {
+  const text = failures.map(({ message }) => message).join('; ')
+  const message = failures.length === 1 ? `${chain}: ${text}` : `no endpoint of ${chain} could be read: ${text}`
+  const facts = { chain, hosts: failures.map(({ host }) => host).join(', ') }
+  const behind = failures.find(({ kind }) => kind === 'behind')
+  if (behind) return new Fault('chain-behind', message, { facts, fix: 'check that the node is in sync' })
+  if (failures.every(({ kind }) => kind === 'wrong-id')) {
+    return new Fault('chain-wrong-id', message, { facts, fix: `correct id or rpc of ${chain} under chains:` })
+  }
+  return new Fault('chain-unreachable', message, { facts, fix: adviceFor(text) })
+}
+
+function adviceFor(text: string): string {
+  return /missing trie|state .{0,40}(not|un)[ -]?(available|found)|pruned|archive|historical/i.test(text)
+    ? 'a past hour needs a node that keeps old state (archive): put one under rpc:'
+    : 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'
+}
+
+/** The node is up to date, the chain itself has not passed the hour. */
+export function chainBehind(chain: string, hour: Hour, head: Header): Fault {
+  return new Fault('chain-behind', `${chain} has no block past ${hourText(hour)} yet`, {
+    facts: { chain, head: Number(head.number), headAt: secondsText(head.timestampSeconds) },
+  })
+}
+
+/** The hour lies before the chain began. */
+export function beforeFirstBlock(chain: string, hour: Hour, first: Header): Fault {
+  return new Fault('chain-before-first-block', `${chain} had no block yet at ${hourText(hour)}`, {
+    facts: { chain, firstBlockAt: secondsText(first.timestampSeconds) },
+    fix: 'ask for hours after the first block',
+  })
+}
+
+/** The caller's signal ended it, for a reason that is no Fault: a deadline is the node's slowness. */
+export function stoppedWhile(chain: string, host: string, reason: unknown): Fault {
+  if (reason instanceof Error && reason.name === 'TimeoutError') {
+    return new Fault('chain-unreachable', `${chain}: ${host} had not answered at the deadline`, {
+      facts: { chain, hosts: host },
+      fix: 'check the load of the node; a second endpoint under rpc: takes over',
+    })
+  }
+  return new Fault('stopped', `reading ${chain} was stopped before it was done`, { facts: { chain, hosts: host } })
+}
+
+/** A read that no node could take. */
+export function notAskable(chain: string, request: ReadRequest): Fault {
+  const address = String(request.kind === 'call' ? request.to : request.address)
+  return new Fault('collector-threw', `"${address.slice(0, 50)}" cannot be read: it is no address`, {
+    facts: { chain },
+    fix: 'an address is 0x and 40 hexadecimal digits',
+  })
+}
+
+/** A mistake of ours: its kind alone is told, as the text of a library may hold a URL. */
+export function unexpected(chain: string, error: unknown): Fault {
+  const kind = error instanceof Error ? error.name : typeof error
+  return new Fault('chain-unreachable', `reading ${chain} failed in an unexpected way`, {
+    facts: { chain, error: kind },
+  })
+}
+
+/** Seconds since 1970 as text, however far they lie outside of the calendar. */
+export function secondsText(seconds: number): string {
+  const date = new Date(seconds * 1000)
+  return Number.isNaN(date.getTime()) ? `${seconds} s` : `${date.toISOString().slice(0, 19)}Z`
+}

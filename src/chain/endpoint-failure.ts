@@ -1,0 +1,62 @@
+import { basename } from 'node:path'
+
+/**
+ * What one endpoint did wrong. `refused`: it answered an error; `behind`: it has no block past the hour; `too-much`:
+ * the same in smaller parts may pass.
+ */
+export type FailureKind = 'unreachable' | 'refused' | 'wrong-id' | 'behind' | 'too-much'
+
+/**
+ * One endpoint could not serve: the next one may. It never holds the endpoint's URL, nor an error of a library (whose
+ * text, stack and cause do), only the host and a short reason.
+ */
+export class EndpointFailure extends Error {
+  override readonly name = 'EndpointFailure'
+  readonly host: string
+  readonly reason: string
+  readonly kind: FailureKind
+
+  constructor(host: string, reason: string, kind: FailureKind = 'unreachable') {
+    super(`${host} ${reason}`)
+    this.host = host
+    this.reason = reason
+    this.kind = kind
+  }
+}
+
+/** Host and port of an endpoint's URL, or the file name of an IPC path: all that may be shown of it. */
+export function hostOf(url: string): string {
+  return isNetworkUrl(url) ? new URL(url).host : basename(url)
+}
+
+/** Whether an address is a URL with a host, and not the path of an IPC socket. */
+export function isNetworkUrl(url: string): boolean {
+  return /^(https?|wss?):\/\//i.test(url) && URL.canParse(url)
+}
+
+/** Parts of a URL shorter than this are words such as `v3` or `mainnet`, no keys. */
+const secretCharsMin = 8
+const reasonCharsMax = 160
+
+/** What a node says, made safe to show: one short line, without any URL and without the parts of its own URL. */
+export function redacted(text: string, url: string): string {
+  const line = text.replace(/\s+/g, ' ').replace(/\b[a-z][a-z0-9+.-]*:\/\/\S+/gi, '(URL)')
+  const clean = secretsOf(url).reduce((rest, secret) => rest.replaceAll(secret, '(redacted)'), line)
+  return clean.length > reasonCharsMax ? `${clean.slice(0, reasonCharsMax)}…` : clean
+}
+
+function secretsOf(url: string): string[] {
+  if (!isNetworkUrl(url)) return []
+  const { username, password, pathname, searchParams, hash } = new URL(url)
+  const parts = [username, password, ...pathname.split('/'), ...searchParams.values(), hash.slice(1)]
+  const forms = parts.flatMap(part => [part, decoded(part)])
+  return [...new Set(forms)].filter(part => part.length >= secretCharsMin).sort((a, b) => b.length - a.length)
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}

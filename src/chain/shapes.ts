@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import type { Header } from './as-of.ts'
+import type { Hex, RawLog, ReadRequest } from './reads.ts'
+
+/** What a node answers, checked before it is believed: a field that is missing or odd is the node's fault. */
+
+const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/)
+const bytes = z.custom<Hex>(value => typeof value === 'string' && /^0x([0-9a-fA-F]{2})*$/.test(value))
+const hash = z.custom<Hex>(value => typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value))
+const address = z.custom<Hex>(value => typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value))
+
+const headerShape = z.object({ number: quantity, hash, parentHash: hash, timestamp: quantity })
+
+/** A block’s header out of `eth_getBlockBy…`; `undefined` for anything else. */
+export function parseHeader(result: unknown): Header | undefined {
+  const parsed = headerShape.safeParse(result)
+  if (!parsed.success) return undefined
+  const { number, timestamp, ...hashes } = parsed.data
+  const timestampSeconds = Number(timestamp)
+  return Number.isSafeInteger(timestampSeconds) ? { ...hashes, number: BigInt(number), timestampSeconds } : undefined
+}
+
+/** Whether a read can be put to a node: one that cannot must not travel with others. */
+export function isAskable(request: ReadRequest): boolean {
+  if (request.kind === 'balance') return address.safeParse(request.address).success
+  return address.safeParse(request.to).success && bytes.safeParse(request.input).success
+}
+
+/** Bytes out of `eth_call`; `undefined` for anything else. */
+export function parseBytes(result: unknown): Hex | undefined {
+  return bytes.safeParse(result).data
+}
+
+/** A quantity as 32 bytes, as a contract would return it. */
+export function parseWord(result: unknown): Hex | undefined {
+  const parsed = quantity.safeParse(result)
+  return parsed.success ? word(BigInt(parsed.data)) : undefined
+}
+
+/** A number as 32 bytes. */
+export function word(amount: bigint): Hex {
+  return `0x${amount.toString(16).padStart(64, '0')}`
+}
+
+const logShape = z.object({
+  address,
+  topics: z.array(hash).max(4),
+  data: bytes,
+  blockNumber: quantity,
+  logIndex: quantity,
+})
+
+/** Logs out of `eth_getLogs`; `undefined` when one of them is none. */
+export function parseLogs(result: unknown): RawLog[] | undefined {
+  const parsed = z.array(logShape).safeParse(result)
+  return parsed.data?.map(({ blockNumber, logIndex, ...log }) => ({
+    ...log,
+    blockNumber: BigInt(blockNumber),
+    logIndex: Number(logIndex),
+  }))
+}
+
+/** A number as JSON-RPC writes it. */
+export function hexOf(number: bigint): Hex {
+  return `0x${number.toString(16)}`
+}

@@ -1,0 +1,36 @@
+import { unlessAborted } from './unless-aborted.ts'
+
+/** Work that several callers wait for, each with a signal of its own. It is aborted once none of them waits any more. */
+export class SharedWork<T> {
+  readonly #abort = new AbortController()
+  readonly #promise: Promise<T>
+  #waiting = 0
+  #failed = false
+
+  /** Starts the work. */
+  constructor(work: (signal: AbortSignal) => Promise<T>) {
+    this.#promise = work(this.#abort.signal)
+    this.#promise.catch(() => {
+      this.#failed = true
+    })
+  }
+
+  /** Whether joining makes sense: it neither failed nor was it given up. */
+  get isUsable(): boolean {
+    return !this.#failed && !this.#abort.signal.aborted
+  }
+
+  /** Waits for the outcome; rejects with the signal's reason when that comes first. */
+  async join(signal: AbortSignal): Promise<T> {
+    this.#waiting++
+    let settled = false
+    try {
+      const outcome = await unlessAborted(this.#promise, signal)
+      settled = true
+      return outcome
+    } finally {
+      this.#waiting--
+      if (this.#waiting === 0 && !settled) this.#abort.abort()
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import { connect } from 'node:net'
+import { EndpointFailure, hostOf } from './endpoint-failure.ts'
+import { jsonTexts } from './json-texts.ts'
+import type { Dial } from './socket-wire.ts'
+
+/** Connects to a `ws://` or `wss://` URL. The events of a failed WebSocket carry no reason. */
+export function webSocketDial(url: string): Dial {
+  const host = hostOf(url)
+  return ({ text, closed }) =>
+    new Promise((resolve, reject) => {
+      const socket = new WebSocket(url)
+      socket.addEventListener('open', () => {
+        resolve({ send: message => socket.send(message), close: () => socket.close() })
+      })
+      socket.addEventListener('message', ({ data }) => text(String(data)))
+      socket.addEventListener('error', () => {})
+      socket.addEventListener('close', ({ code }) => {
+        reject(new EndpointFailure(host, 'does not answer as a WebSocket'))
+        closed(`closed the connection (${code})`)
+      })
+    })
+}
+
+/** Connects to a node's IPC socket by its path. */
+export function ipcDial(path: string): Dial {
+  const name = hostOf(path)
+  return ({ text, closed }) =>
+    new Promise((resolve, reject) => {
+      const socket = connect(path)
+      const framing = jsonTexts()
+      let reason = 'closed the connection'
+      socket.setEncoding('utf8')
+      socket.on('connect', () => {
+        resolve({ send: message => socket.write(`${message}\n`), close: () => socket.destroy() })
+      })
+      socket.on('data', chunk => {
+        for (const message of framing.push(String(chunk))) text(message)
+      })
+      socket.on('error', (error: NodeJS.ErrnoException) => {
+        reason = `does not answer: ${error.code ?? 'no reason given'}`
+      })
+      socket.on('close', () => {
+        reject(new EndpointFailure(name, reason))
+        closed(reason)
+      })
+    })
+}

@@ -1,0 +1,198 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseAbi } from 'viem'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { OpenChainReader } from '../../src/chain/reader.ts'
+import type { Hex } from '../../src/chain/reads.ts'
+import { chainAsOf } from '../../src/chain/typed-reads.ts'
+import { type Hour, hourAfter } from '../../src/model/hour.ts'
+import { type Anvil, startAnvil } from '../support/anvil.ts'
+import { forwardingTo } from './support/node.ts'
+import { compileProbe, mineAt, placeMulticall3, probeAbi, sendAt, sender, storeInput } from './support/probe.ts'
+import { faultOf, firstHour, genesisSeconds, hourSeconds, node, openReader, patient } from './support/readers.ts'
+
+/**
+ * A real node. Hour 1 has no contract and no Multicall3; the contract comes in hour 2, Multicall3 in hour 3; hour 4 has no
+ * block at all; hour 5 begins exactly with a block; the chain ends in hour 6.
+ */
+let anvil: Anvil
+let probe: Hex
+const hours = [0, 1, 2, 3, 4, 5].map(count => hourAfter(firstHour, count))
+const [before, deployed, aggregated, quiet, exact, head] = hours.map(hour => hour) as [
+  Hour,
+  Hour,
+  Hour,
+  Hour,
+  Hour,
+  Hour,
+]
+
+beforeAll(async () => {
+  anvil = await startAnvil(genesisSeconds, '--chain-id', '1')
+  const [s1, s2, s3, , s5] = hours.map(hourSeconds) as [number, number, number, number, number, number]
+  await mineAt(anvil, s1 - 700, s1 - 13, s1 + 1)
+  const { contractAddress } = await sendAt(anvil, s1 + 100, { data: await compileProbe() })
+  probe = contractAddress
+  await sendAt(anvil, s2 - 1, { to: probe, data: storeInput(7n) })
+  await mineAt(anvil, s2 + 5)
+  await placeMulticall3(anvil)
+  await sendAt(anvil, s2 + 60, { to: probe, data: storeInput(20n) })
+  await sendAt(anvil, s2 + 61, { to: probe, data: storeInput(21n) })
+  // Hour 3 is `aggregated`; no block from here to the start of hour 5.
+  await mineAt(anvil, s3 - 5)
+  await sendAt(anvil, s5, { to: probe, data: storeInput(50n) })
+  await sendAt(anvil, s5 + 3, { to: probe, data: storeInput(51n) })
+})
+afterAll(() => anvil?.stop())
+
+const at = (reader: OpenChainReader, hour: Hour) => chainAsOf(reader, hour, patient, 'ethereum')
+const chain = (hour: Hour) => at(openReader([anvil.url]), hour)
+const call = <const F extends string>(functionName: F) => ({ address: probe, abi: probeAbi, functionName }) as const
+
+describe('a real chain, as of hours', () => {
+  test('gives the last block at or before each hour', async () => {
+    const reader = openReader([anvil.url])
+    const stamps = await Promise.all(
+      hours.slice(0, 5).map(async hour => (await reader.block(hour, patient)).timestampSeconds - hourSeconds(hour)),
+    )
+    expect(stamps).toEqual([-13, -1, -5, -3_605, 0])
+    expect((await faultOf(reader.block(head, patient))).code).toBe('chain-behind')
+  })
+
+  test('gives the value of the hour, whatever happened since', async () => {
+    const reader = openReader([anvil.url])
+    const values = [deployed, aggregated, quiet, exact].map(hour => at(reader, hour).read(call('stored')))
+    expect(await Promise.all(values)).toEqual([7n, 21n, 21n, 50n])
+  })
+
+  test('reads typed values, overloads and lists, with and without Multicall3', async () => {
+    for (const [hour, stored] of [
+      [deployed, 7n],
+      [aggregated, 21n],
+    ] as const) {
+      const [amount, pair, plus, plusTwo] = await chain(hour).read([
+        call('stored'),
+        call('pair'),
+        { ...call('plus'), args: [1n] },
+        { ...call('plus'), args: [1n, 2n] },
+      ])
+      const typed: bigint = amount
+      const typedPair: readonly [bigint, Hex] = pair
+      expect([typed, typedPair[0], plus, plusTwo]).toEqual([stored, stored, stored + 1n, stored + 3n])
+      expect(typedPair[1].toLowerCase()).toBe(probe)
+    }
+  })
+
+  test('a contract that is not there yet is a fault that says so, not a value', async () => {
+    const fault = await faultOf(chain(before).read(call('stored')))
+    expect(fault.code).toBe('chain-call-undecodable')
+    expect(fault.message).toContain('no contract there at that hour')
+    expect(fault.facts).toEqual({ chain: 'ethereum', contract: probe, function: 'stored' })
+  })
+
+  test.each([
+    ['deployed', 'singly'],
+    ['aggregated', 'together'],
+  ])('a call that reverts fails alone, with its reason (%s: read %s)', async (name, _) => {
+    const view = chain(name === 'deployed' ? deployed : aggregated)
+    const stored = name === 'deployed' ? 7 : 21
+    const reasons = await Promise.all([
+      faultOf(view.read(call('refusesInWords'))),
+      faultOf(view.read(call('refusesByError'))),
+      faultOf(view.read(call('refusesSilently'))),
+      faultOf(view.read({ ...call('divided'), args: [0n] })),
+      faultOf(view.read([call('stored'), call('refusesInWords')])),
+      view.read(call('stored')),
+    ])
+    expect(reasons.slice(0, 5).map(fault => (typeof fault === 'object' ? fault.code : fault))).toEqual(
+      Array(5).fill('chain-call-reverted'),
+    )
+    expect(reasons.slice(0, 5).map(fault => (typeof fault === 'object' ? fault.message : fault))).toEqual([
+      'refusesInWords reverted: "not today"',
+      `refusesByError reverted: TooLow(${stored}, 100)`,
+      'refusesSilently reverted: it gave no reason',
+      'divided reverted: division by zero',
+      'refusesInWords reverted: "not today"',
+    ])
+    expect(reasons[5]).toBe(BigInt(stored))
+  })
+
+  test('a call that uses up all gas does not take the others with it', async () => {
+    const view = chain(aggregated)
+    const [greedy, stored, pair] = await Promise.all([
+      faultOf(view.read(call('usesAllGas'))),
+      view.read(call('stored')),
+      view.read(call('pair')),
+    ])
+    expect(greedy.message).toMatch(/gas/i)
+    expect([stored, pair[0]]).toEqual([21n, 21n])
+  })
+
+  test('a call that cannot be encoded is the collector’s mistake', async () => {
+    const abi = parseAbi(['function balanceOf(address) view returns (uint256)'])
+    const wrong = { address: probe, abi, functionName: 'balanceOf', args: ['0x12'] } as const
+    const fault = await faultOf(chain(aggregated).read(wrong))
+    expect(fault.code).toBe('collector-threw')
+    expect(fault.message).toBe('balanceOf cannot be called: Address "0x12" is invalid.')
+  })
+
+  test('bytes that the ABI does not describe are a fault', async () => {
+    const abi = parseAbi(['function stored() view returns (string)'])
+    const fault = await faultOf(chain(aggregated).read({ address: probe, abi, functionName: 'stored' }))
+    expect(fault.message).toContain('bytes its ABI does not describe')
+  })
+
+  test('balances are those of the hour, with and without Multicall3', async () => {
+    const [first, later] = await Promise.all([chain(before).balance(sender), chain(aggregated).balance(sender)])
+    expect(first).toBe(10_000n * 10n ** 18n)
+    expect(later).toBeLessThan(first)
+    const { number } = await openReader([anvil.url]).block(aggregated, patient)
+    expect(later).toBe(BigInt(await anvil.rpc<Hex>('eth_getBalance', sender, `0x${number.toString(16)}`)))
+  })
+
+  test('logs are those after the hour before, oldest first, typed by the event', async () => {
+    const event = probeAbi[1]
+    const amounts = async (hour: Hour, by?: Hex) => {
+      const logs = await chain(hour).logs({ address: probe, event, ...(by && { args: { by } }) })
+      return logs.map(({ args }) => args.amount)
+    }
+    expect(await amounts(deployed)).toEqual([7n])
+    expect(await amounts(aggregated)).toEqual([20n, 21n])
+    expect(await amounts(quiet)).toEqual([])
+    expect(await amounts(exact, sender)).toEqual([50n])
+    expect(await amounts(exact, probe)).toEqual([])
+    const noContractYet = await chain(before).logs({ address: probe, event })
+    expect(noContractYet).toEqual([])
+  })
+
+  test('reads of several collectors in one turn reach the node as one eth_call', async () => {
+    const proxy = await node(forwardingTo(anvil.url))
+    const reader = openReader([proxy.url])
+    const collectors = [1, 2, 3, 4, 5].map(() => at(reader, aggregated))
+    const values = await Promise.all(
+      collectors.flatMap((one, index) => [
+        one.read({ ...call('plus'), args: [BigInt(index)] }),
+        one.read([call('stored'), { ...call('divided'), args: [BigInt(index + 1)] }]),
+        one.balance(sender),
+      ]),
+    )
+    expect(values).toHaveLength(15)
+    expect(proxy.requests.flat().filter(method => method === 'eth_call')).toHaveLength(1)
+    expect(proxy.requests.at(-1)).toEqual(['eth_call'])
+  })
+
+  test.each(['websocket', 'ipc'])('gives the same over %s', async kind => {
+    const path = join(await mkdtemp(join(tmpdir(), 'anvil-')), 'node.ipc')
+    const second = kind === 'ipc' ? await startAnvil(genesisSeconds, '--chain-id', '1', '--ipc', path) : undefined
+    try {
+      if (second) await mineAt(second, hourSeconds(firstHour) - 20, hourSeconds(firstHour) + 20)
+      const reader = openReader([second ? path : anvil.url.replace('http', 'ws')])
+      const block = await reader.block(firstHour, patient)
+      expect(block.timestampSeconds - hourSeconds(firstHour)).toBe(second ? -20 : -13)
+      expect(await at(reader, firstHour).balance(sender)).toBe(10_000n * 10n ** 18n)
+    } finally {
+      await second?.stop()
+    }
+  })
+})

@@ -1,0 +1,97 @@
+import { decodeFunctionData, encodeAbiParameters, encodeFunctionResult, multicall3Abi } from 'viem'
+import { z } from 'zod'
+import { multicall3Address } from '../../../src/chain/multicall.ts'
+import type { Hex } from '../../../src/chain/reads.ts'
+import { hexOf } from '../../../src/chain/shapes.ts'
+import { answering, type Behaviour, NodeError } from './node.ts'
+import type { ScriptedChain } from './scripted-chain.ts'
+
+export interface ArchiveTraits {
+  readonly chainId?: number
+  /** Most calls one `aggregate3` gets through before it is out of gas. */
+  readonly aggregateCallsMax?: number
+  /** How many calls of one `aggregate3` have gas: those after them fail without data, though alone they would not. */
+  readonly aggregateCallsFed?: number
+  /** Most blocks of one `eth_getLogs`. */
+  readonly logBlocksMax?: bigint
+  /** Whether `eth_call` takes `{ blockHash }`. */
+  readonly takesHashes?: boolean
+  /** First block that has Multicall3. */
+  readonly multicallFrom?: bigint
+}
+
+const callParams = z.tuple([z.object({ to: z.string(), data: z.string() }), z.unknown()])
+const hexText = z.templateLiteral(['0x', z.string()])
+
+/** An archive node of any length: every contract answers its call data times the block's number, as one word. */
+export function archive(chain: ScriptedChain, traits: ArchiveTraits = {}): Behaviour {
+  const { chainId = 1, aggregateCallsMax = Infinity, takesHashes = true, multicallFrom = 0n } = traits
+  const { aggregateCallsFed = Infinity, logBlocksMax = chain.head } = traits
+
+  function blockOf(at: unknown): bigint {
+    if (typeof at === 'string') return at === 'latest' ? chain.head : BigInt(at)
+    if (!takesHashes) throw new NodeError(-32602, 'invalid argument 1: json: cannot unmarshal object')
+    const { blockHash } = z.object({ blockHash: z.string() }).parse(at)
+    const number = BigInt(`0x${blockHash.slice(3)}`) - 1n
+    if (chain.header(number)?.hash !== blockHash) throw new NodeError(-32000, 'header not found')
+    return number
+  }
+
+  function called(to: string, data: Hex, number: bigint): Hex {
+    if (to.toLowerCase() !== multicall3Address.toLowerCase()) return valueAt(data, number)
+    if (number < multicallFrom) return '0x'
+    const [calls] = z
+      .tuple([z.array(z.object({ target: z.string(), callData: hexText }))])
+      .parse(decodeFunctionData({ abi: multicall3Abi, data }).args)
+    if (calls.length > aggregateCallsMax) throw new NodeError(-32000, 'out of gas')
+    const results = calls.map(({ target, callData }, index) => ({
+      success: index < aggregateCallsFed,
+      returnData:
+        index >= aggregateCallsFed
+          ? ('0x' as const)
+          : target === multicall3Address
+            ? timestampAt(number)
+            : valueAt(callData, number),
+    }))
+    return encodeFunctionResult({ abi: multicall3Abi, functionName: 'aggregate3', result: results })
+  }
+
+  const timestampAt = (number: bigint) => word(BigInt(chain.header(number)?.timestampSeconds ?? 0))
+
+  return answering((method, params) => {
+    if (method === 'eth_chainId') return hexOf(BigInt(chainId))
+    if (method === 'eth_getBlockByNumber') return rpcHeader(chain, blockOf(params[0]))
+    if (method === 'eth_getLogs') return logsOf(params, logBlocksMax)
+    if (method !== 'eth_call') throw new NodeError(-32601, `no method ${method}`)
+    const [{ to, data }, at] = callParams.parse(params)
+    return called(to, hexText.parse(data), blockOf(at))
+  })
+}
+
+const logParams = z.tuple([z.object({ fromBlock: z.string(), toBlock: z.string() })])
+
+/** One log in every tenth block, newest first. */
+function logsOf(params: readonly unknown[], blocksMax: bigint): unknown[] {
+  const [range] = logParams.parse(params)
+  const [from, to] = [BigInt(range.fromBlock), BigInt(range.toBlock)]
+  if (to - from >= blocksMax) throw new NodeError(-32005, 'query returned more than 10000 results')
+  const numbers = Array.from({ length: Number(to - from) + 1 }, (_, index) => to - BigInt(index))
+  const fields = { address: `0x${'0'.repeat(40)}`, topics: [], data: '0x', logIndex: '0x0', removed: false }
+  return numbers.filter(number => number % 10n === 0n).map(number => ({ ...fields, blockNumber: hexOf(number) }))
+}
+
+/** What every contract of the archive answers. */
+export function valueAt(input: Hex, number: bigint): Hex {
+  return word(BigInt(input) * number)
+}
+
+function word(value: bigint): Hex {
+  return encodeAbiParameters([{ type: 'uint256' }], [value])
+}
+
+function rpcHeader(chain: ScriptedChain, number: bigint): unknown {
+  const header = chain.header(number)
+  if (!header) return null
+  const { hash, parentHash, timestampSeconds } = header
+  return { number: hexOf(number), hash, parentHash, timestamp: hexOf(BigInt(timestampSeconds)), transactions: [] }
+}

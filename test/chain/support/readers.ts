@@ -1,0 +1,42 @@
+import { inspect } from 'node:util'
+import { onTestFinished } from 'vitest'
+import { type ChainReaderParts, createChainReader, type OpenChainReader } from '../../../src/chain/reader.ts'
+import { Fault } from '../../../src/model/fault.ts'
+import { type Hour, hourAt } from '../../../src/model/hour.ts'
+import { systemTime } from '../../../src/time.ts'
+import { type Behaviour, type FakeNode, startNode } from './node.ts'
+
+/** 2023-11-14T23:00:00Z: the first full hour after block 0 of the chains of these tests. */
+export const firstHour: Hour = hourAt(1_700_002_800_000)
+export const genesisSeconds = 1_700_000_000
+
+export function hourSeconds(hour: Hour): number {
+  return hour / 1000
+}
+
+/** Never aborted. */
+export const patient = new AbortController().signal
+
+/** A reader that is closed when the test ends. */
+export function openReader(endpoints: readonly string[], parts: Partial<ChainReaderParts> = {}): OpenChainReader {
+  const reader = createChainReader({ name: 'ethereum', id: 1, endpoints, time: systemTime, ...parts })
+  onTestFinished(() => reader.close())
+  return reader
+}
+
+/** A server that ends with the test. */
+export async function node(behaviour: Behaviour, path?: string): Promise<FakeNode> {
+  const started = await startNode(behaviour, path)
+  onTestFinished(() => started.stop())
+  return started
+}
+
+/** The Fault that the work must reject with. */
+export async function faultOf(work: Promise<unknown>): Promise<Fault> {
+  const outcome = await work.then(
+    value => value,
+    (error: unknown) => error,
+  )
+  if (outcome instanceof Fault) return outcome
+  throw new Error(`no Fault but ${inspect(outcome)}`)
+}
