@@ -12,9 +12,13 @@ export interface Place {
   readonly column: number
 }
 
-/** An RPC endpoint. Its URL often holds a key: it is treated as a secret even when it is written in the file. */
+/**
+ * An RPC endpoint: `http(s)://`, `ws(s)://`, or the absolute path of an IPC socket. Its URL often holds a key: it is
+ * treated as a secret even when it is written in the file.
+ */
 export type EndpointRef = { readonly kind: 'url'; readonly url: string } | SecretRef
 
+/** A chain, and where it is read. */
 export interface ChainConfig {
   readonly name: string
   /** Chain id as answered by `eth_chainId`. */
@@ -23,6 +27,7 @@ export interface ChainConfig {
   readonly rpc: readonly EndpointRef[]
 }
 
+/** One use of a collector by a protocol. */
 export interface CollectorConfig {
   /** `{protocol id}/{own id}`; the own id defaults to the collector's name. Unique. */
   readonly id: string
@@ -34,10 +39,14 @@ export interface CollectorConfig {
   /** First hour that is expected of it; when absent, the hour in which the daemon first runs it. */
   readonly since?: Hour
   readonly place: Place
-  /** The place of a path inside `options`, for errors that the collector's own schema finds; the nearest existing part. */
-  placeOf(path: readonly PropertyKey[]): Place
+  /**
+   * The place of a path inside `options`, for errors that the collector's own schema finds; the nearest existing part.
+   * Of its value, unless the key is asked for.
+   */
+  placeOf(path: readonly PropertyKey[], at?: 'key' | 'value'): Place
 }
 
+/** A protocol, as it is registered with the service, and what collects for it. */
 export interface ProtocolConfig {
   readonly id: string
   readonly name: string
@@ -56,6 +65,9 @@ export type ServiceConfig =
   /** `url` has no trailing slash. The key may be absent where every protocol has its own. */
   | { readonly kind: 'remote'; readonly url: string; readonly key?: SecretRef }
 
+/** Lines below this level are not logged. */
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
+
 /** The whole configuration, parsed once and frozen. Paths are absolute. */
 export interface Config {
   readonly file: string
@@ -65,6 +77,7 @@ export interface Config {
   readonly collect: { readonly deadlineMs: number }
   readonly delivery: { readonly timeoutMs: number; readonly inFlight: number; readonly pacePerSecond: number }
   readonly status: { readonly host: string; readonly port: number }
+  readonly log: { readonly level: LogLevel }
   readonly chains: readonly ChainConfig[]
   readonly protocols: readonly ProtocolConfig[]
 }

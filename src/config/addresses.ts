@@ -1,0 +1,72 @@
+import { isAbsolute } from 'node:path'
+import { type Formed, formed, refused } from './forms.ts'
+import { quoted } from './words.ts'
+
+// No refusal of a URL repeats it: a key may sit anywhere in it.
+
+/** Whether a host, as `URL.hostname` gives it, is this machine's own: 127.0.0.0/8, ::1, localhost. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
+
+/** `URL` takes and repairs much that nobody means: blanks, backslashes, missing slashes. This does not. */
+function strictUrl(text: string, schemes: readonly string[]): URL | undefined {
+  const scheme = /^([a-z]+):\/\/[^/\\?#]/i.exec(text)?.[1]?.toLowerCase()
+  if (scheme === undefined || !schemes.includes(scheme) || /[\s\\\p{C}]/u.test(text)) return undefined
+  return URL.canParse(text) ? new URL(text) : undefined
+}
+
+/** The service's address, without a trailing slash: HTTPS, or HTTP on loopback; no credentials, no query. */
+export function serviceUrl(text: string): Formed<string> {
+  const fix = 'write it like https://metrics.example.com'
+  const url = strictUrl(text, ['http', 'https'])
+  if (!url) return refused('this is not an https:// address', fix)
+  if (url.username !== '' || url.password !== '' || /^https?:\/\/[^/]*@/i.test(text)) {
+    return refused('the address holds credentials', 'remove what stands before @; the key goes to service.key')
+  }
+  if (/[?#]/.test(text)) return refused('the address holds a query or a fragment', 'remove everything from ? or # on')
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    return refused('http:// is for loopback addresses alone: the key would travel in the open', 'write https://')
+  }
+  return formed(url.href.replace(/\/+$/, ''))
+}
+
+/** Address of a logo. */
+export function logoUrl(text: string): Formed<string> {
+  return strictUrl(text, ['http', 'https'])
+    ? formed(text)
+    : refused('this is not an http(s):// address', 'write it like https://example.com/logo.png')
+}
+
+/** An RPC endpoint: `http(s)://`, `ws(s)://`, or the path of an IPC socket, which is left as it is written. */
+export function endpoint(text: string): Formed<string> {
+  if (strictUrl(text, ['http', 'https', 'ws', 'wss'])) return formed(text)
+  const isPath = isAbsolute(text) || /^\.\.?[/\\]/.test(text) || /^[\w./-]+\.ipc$/.test(text)
+  if (isPath && !/\p{C}/u.test(text)) return formed(text)
+  return refused(
+    'this is neither an http(s):// or ws(s):// address nor the path of an IPC socket',
+    'write it like http://127.0.0.1:8545 or /data/geth.ipc',
+  )
+}
+
+/** Where a server listens. */
+export interface ListenAddress {
+  /** Without brackets. */
+  readonly host: string
+  /** 0: one the system picks. */
+  readonly port: number
+}
+
+/** The form of host:port, for the JSON Schema. */
+export const listenPattern = '^(\\[[0-9a-fA-F:.]+\\]|[^\\s:\\[\\]]+):[0-9]{1,5}$'
+
+/** `host:port`; an IPv6 host in brackets. */
+export function listenAddress(text: string): Formed<ListenAddress> {
+  const fix = 'write host:port, like "127.0.0.1:9464" or "[::1]:9464"'
+  const match = new RegExp(listenPattern).exec(text)
+  const host = match?.[1]
+  const port = Number(text.slice(text.lastIndexOf(':') + 1))
+  if (host === undefined || !URL.canParse(`http://${host}`)) return refused(`${quoted(text)} is not host:port`, fix)
+  if (port > 65_535) return refused(`there is no port ${port}`, 'write a port from 1 to 65535, or 0 for any free one')
+  return formed({ host: host.replace(/^\[|\]$/g, ''), port })
+}

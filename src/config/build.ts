@@ -1,0 +1,102 @@
+import { dirname, isAbsolute, resolve } from 'node:path'
+import type {
+  ChainConfig,
+  CollectorConfig,
+  Config,
+  EndpointRef,
+  Place,
+  ProtocolConfig,
+  SecretRef,
+  ServiceConfig,
+} from './config.ts'
+import { ownIdOf } from './forms.ts'
+import type { ParsedFile } from './schema.ts'
+
+type PlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
+type ParsedProtocol = ParsedFile['protocols'][number]
+type ParsedCollector = ParsedProtocol['collectors'][number]
+
+/**
+ * The configuration out of a file without mistakes: absolute paths, places, collector ids. Deep-frozen.
+ *
+ * @param file absolute
+ */
+export function buildConfig(file: string, parsed: ParsedFile, placeOf: PlaceOf): Config {
+  const service = serviceOf(parsed.service, file)
+  return deepFreeze({
+    file,
+    service,
+    data: beside(file, parsed.data),
+    collect: { deadlineMs: parsed.collect.deadline },
+    delivery: {
+      timeoutMs: parsed.delivery.timeout,
+      inFlight: parsed.delivery.inFlight,
+      pacePerSecond: parsed.delivery.pace,
+    },
+    status: parsed.status.listen,
+    log: parsed.log,
+    chains: Object.entries(parsed.chains).map(([name, { id, rpc }]): ChainConfig => {
+      return { name, id, rpc: rpc.map(endpoint => endpointOf(endpoint, file)) }
+    }),
+    protocols: parsed.protocols.map((protocol, index) => protocolOf(protocol, index, service, file, placeOf)),
+  })
+}
+
+const beside = (file: string, path: string) => resolve(dirname(file), path)
+
+function serviceOf(parsed: ParsedFile['service'], file: string): ServiceConfig {
+  if (parsed === 'embedded') return { kind: 'embedded' }
+  return { kind: 'remote', url: parsed.url, ...(parsed.key && { key: secretOf(parsed.key, file) }) }
+}
+
+const secretOf = (ref: SecretRef, file: string): SecretRef =>
+  ref.kind === 'file' ? { kind: 'file', path: beside(file, ref.path) } : ref
+
+function endpointOf(endpoint: string | SecretRef, file: string): EndpointRef {
+  if (typeof endpoint !== 'string') return secretOf(endpoint, file)
+  const isUrl = /^[a-z]+:\/\//i.test(endpoint) && !isAbsolute(endpoint)
+  return { kind: 'url', url: isUrl ? endpoint : beside(file, endpoint) }
+}
+
+function protocolOf(
+  { id, name, logo, chains, key, register, collectors }: ParsedProtocol,
+  index: number,
+  service: ServiceConfig,
+  file: string,
+  placeOf: PlaceOf,
+): ProtocolConfig {
+  const path = ['protocols', index]
+  return {
+    id,
+    name,
+    ...(logo !== undefined && { logo }),
+    ...(chains && { chains }),
+    ...(key && { key: secretOf(key, file) }),
+    register: register ?? service.kind === 'embedded',
+    collectors: collectors.map((one, at) => collectorOf(one, id, [...path, 'collectors', at], placeOf)),
+    place: placeOf(path),
+  }
+}
+
+function collectorOf(
+  { use, id, options, since }: ParsedCollector,
+  protocolId: string,
+  path: readonly PropertyKey[],
+  placeOf: PlaceOf,
+): CollectorConfig {
+  return {
+    id: `${protocolId}/${id ?? ownIdOf(use)}`,
+    protocolId,
+    use,
+    options,
+    ...(since !== undefined && { since }),
+    place: placeOf(path),
+    placeOf: (inner, at) => placeOf([...path, 'options', ...inner], at),
+  }
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const part of Object.values(value)) deepFreeze(part)
+  return Object.freeze(value)
+}

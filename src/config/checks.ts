@@ -1,0 +1,97 @@
+import type { Finding } from './finding.ts'
+import { ownIdOf, sanitised, slug } from './forms.ts'
+import { pathText, quoted } from './words.ts'
+
+type Path = readonly PropertyKey[]
+type LineOf = (path: Path) => number
+
+/** A map of the file, and its path. */
+interface Entry {
+  readonly map: Readonly<Record<string, unknown>>
+  readonly path: Path
+}
+
+/** An identifier, where it stands, and what to do when it is taken. */
+interface Named {
+  readonly id: string
+  readonly path: Path
+  readonly fix: string
+}
+
+/**
+ * What no single key shows: ids used twice, keys that are missing, keys without use. These look at the file as it is
+ * written, so that they are told along with what the schema finds; whatever has the wrong shape is the schema's matter.
+ */
+export function check(written: unknown, lineOf: LineOf): Finding[] {
+  if (!isMap(written)) return []
+  const protocols = entriesOf({ map: written, path: [] }, 'protocols')
+  const ids = protocols.flatMap(({ map: { id }, path }) =>
+    typeof id === 'string' ? [{ id, path: [...path, 'id'], fix: 'give each protocol an id of its own' }] : [],
+  )
+  return [
+    ...twice(ids, 'protocol', lineOf),
+    ...protocols.flatMap(protocol => checkCollectors(protocol, lineOf)),
+    ...checkKeys(written['service'], protocols),
+  ]
+}
+
+const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function entriesOf({ map, path }: Entry, key: string): Entry[] {
+  const list = map[key]
+  if (!Array.isArray(list)) return []
+  return list.flatMap((item, index) => (isMap(item) ? [{ map: item, path: [...path, key, index] }] : []))
+}
+
+function twice(named: readonly Named[], what: string, lineOf: LineOf): Finding[] {
+  const firsts = new Map<string, Named>()
+  return named.flatMap(({ id, path, fix }) => {
+    const first = firsts.get(id)
+    if (!first) firsts.set(id, { id, path, fix })
+    if (!first) return []
+    const message = `${pathText(path)}: the ${what} id ${quoted(id)} is taken by the one on line ${lineOf(first.path)}`
+    return [{ path, at: 'value' as const, message, fix }]
+  })
+}
+
+function checkCollectors(protocol: Entry, lineOf: LineOf): Finding[] {
+  const named = entriesOf(protocol, 'collectors').flatMap(({ map, path }): Named[] => {
+    const { id, use } = map
+    if (typeof id === 'string') return [{ id, path: [...path, 'id'], fix: `write another, for example id: ${id}-2` }]
+    if ('id' in map || typeof use !== 'string' || use.trim() === '') return []
+    const own = ownIdOf(use)
+    return [{ id: own, path: [...path, 'use'], fix: `add an id of its own, for example id: ${own}-2` }]
+  })
+  return [...twice(named, 'collector', lineOf), ...named.flatMap(unnameable)]
+}
+
+/** A `use` whose last part cannot be an id. (An own id is checked by the schema.) */
+function unnameable({ id, path }: Named): Finding[] {
+  if (path.at(-1) !== 'use' || slug(id).ok) return []
+  const message = `${pathText(path)}: the collector needs an id, as ${quoted(id)} cannot be one`
+  return [{ path, at: 'value', message, fix: `add id: ${/[a-z0-9]/i.test(id) ? sanitised(id) : 'my-collector'}` }]
+}
+
+/** A remote service needs a key for every protocol; the embedded one has its own. */
+function checkKeys(service: unknown, protocols: readonly Entry[]): Finding[] {
+  if (service === 'embedded') {
+    return protocols
+      .filter(({ map }) => 'key' in map)
+      .map(({ path }) => ({
+        path: [...path, 'key'],
+        at: 'key',
+        message: `${pathText(path)}.key: the embedded service has its own key`,
+        fix: 'remove this one, or name a service by its url',
+      }))
+  }
+  if (!isMap(service) || 'key' in service) return []
+  return protocols
+    .filter(({ map }) => !('key' in map))
+    .map(({ path }) => ({
+      path,
+      at: 'key',
+      message: `${pathText(path)}: no API key, neither here nor at the service`,
+      fix: 'add key: { file: /run/secrets/metrics_key } to service, or to this protocol',
+    }))
+}

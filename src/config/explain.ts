@@ -1,0 +1,135 @@
+import type { z } from 'zod'
+import type { Finding } from './finding.ts'
+import { jsonSchema } from './json-schema.ts'
+import { choicesOf, exampleOf, examplesOf, expectationOf, isRequired, keysOf, type Part, partAt } from './part.ts'
+import { kindOf, meant, pathText, quoted } from './words.ts'
+
+type Issue = z.core.$ZodIssue
+type Path = readonly PropertyKey[]
+
+/** Puts what zod found into words for an operator. Pure. */
+export function explain(issues: readonly Issue[], written: unknown): Finding[] {
+  const whole = jsonSchema()
+  return issues.flatMap(issue => explainIssue(issue, issue.path, written, whole))
+}
+
+function explainIssue(issue: Issue, path: Path, written: unknown, whole: Part): Finding[] {
+  const value = valueAt(written, path)
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map(key => unknownKey(path, key, whole))
+    case 'invalid_key':
+      return [wrongName(path)]
+    case 'too_small':
+    case 'too_big':
+      return [outOfRange(issue, path, value, partAt(whole, path) ?? {})]
+    case 'custom':
+      return [{ path, at: 'value', message: `${pathText(path)}: ${issue.message}`, ...fixOf(issue.params?.['fix']) }]
+    case 'invalid_union': {
+      const branch = issue.errors.find(errors => !errors.some(isOfAnotherKind))
+      if (branch) return branch.flatMap(inner => explainIssue(inner, [...path, ...inner.path], written, whole))
+      return [wrongValue(path, value, whole)]
+    }
+    default:
+      return [wrongValue(path, value, whole)]
+  }
+}
+
+/** Whether a branch of a union fails for the value as a whole: then the operator meant another branch. */
+function isOfAnotherKind(issue: Issue): boolean {
+  return issue.path.length === 0 && (issue.code === 'invalid_type' || issue.code === 'invalid_value')
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (part, step) => (typeof part === 'object' && part !== null ? Reflect.get(part, step) : undefined),
+    value,
+  )
+}
+
+const fixOf = (fix: unknown) => (typeof fix === 'string' ? { fix } : {})
+
+/** Whether a path leads to a secret, or to where one may sit by mistake: then nothing written there is repeated. */
+export function isSecret(path: Path): boolean {
+  const text = pathText(path)
+  return /^service(\.(key|url)\b|$)/.test(text) || /^protocols\[\d+\]\.key\b/.test(text) || isEndpoint(path)
+}
+
+const isEndpoint = (path: Path) => path[0] === 'chains' && path[2] === 'rpc'
+
+function unknownKey(path: Path, key: string, whole: Part): Finding {
+  const known = keysOf(partAt(whole, path))
+  const near = meant(key, known)
+  const name = isSecret(path) && near === undefined && path.length > 1 ? 'unknown key' : `unknown key ${quoted(key)}`
+  return {
+    path: [...path, key],
+    at: 'key',
+    message: path.length > 0 ? `${name} in ${pathText(path)}` : name,
+    fix: near ? `did you mean ${quoted(near)}?` : `known here: ${known.join(', ')}`,
+    ...(near && { meant: near }),
+  }
+}
+
+function wrongName(path: Path): Finding {
+  const message = `${pathText(path)}: the name of a chain begins with a letter or digit and goes on with these, ". _ -" and blanks`
+  return { path, at: 'key', message, fix: 'write a name like ethereum' }
+}
+
+type RangeIssue = z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig
+
+function outOfRange(issue: RangeIssue, path: Path, value: unknown, part: Part): Finding {
+  const bound = issue.code === 'too_small' ? issue.minimum : issue.maximum
+  const exact = issue.inclusive !== false
+  const side = issue.code === 'too_small' ? (exact ? 'at least' : 'more than') : exact ? 'at most' : 'less than'
+  const verb = issue.origin === 'array' ? 'have' : 'be'
+  const noun = issue.origin === 'array' ? (Number(bound) === 1 ? ' entry' : ' entries') : ''
+  const message = `${pathText(path)}: must ${verb} ${side} ${bound}${noun}`
+  return { path, at: 'value', message, fix: rewritten(value, part) }
+}
+
+function wrongValue(path: Path, value: unknown, whole: Part): Finding {
+  const part = partAt(whole, path) ?? {}
+  const where = pathText(path) || 'the file'
+  if (value === undefined) return missing(path, part)
+  if (value === null) return { path, at: 'value', message: `${where}: has no value`, fix: writeOne(path, part, whole) }
+  if (isKey(path)) return literalKey(path, part)
+  if (path.length === 0) return { path, at: 'value', message: `the file is ${kindOf(value)}, not a map`, fix: wholeFix }
+  const found = isSecret(path) && typeof value === 'string' ? 'text' : kindOf(value)
+  const message = `${where}: must be ${expectationOf(part)}, not ${found}`
+  return { path, at: 'value', message, fix: rewritten(value, part) }
+}
+
+const wholeFix = 'write it as key: value lines; service and protocols are required'
+
+const isKey = (path: Path) => path.at(-1) === 'key' && isSecret(path)
+
+function literalKey(path: Path, part: Part): Finding {
+  const message = `${pathText(path)}: a key is not written in this file, only where it is kept`
+  return { path, at: 'value', message, fix: `write ${examplesOf(part).join(' or ')}` }
+}
+
+function missing(path: Path, part: Part): Finding {
+  const example = exampleOf(part)
+  const fix = example ? `add it, for example ${String(path.at(-1))}: ${example}` : `add it: ${part.description ?? ''}`
+  return { path: path.slice(0, -1), at: 'key', message: `missing: ${pathText(path)}`, fix }
+}
+
+function writeOne(path: Path, part: Part, whole: Part): string {
+  const example = exampleOf(part)
+  const write = example ? `write one, for example ${example}` : 'write one'
+  if (typeof path.at(-1) === 'number') return `${write}, or remove the entry`
+  return isRequired(partAt(whole, path.slice(0, -1)), path.at(-1)) ? write : `${write}, or remove the key`
+}
+
+/** How to write what was probably meant. */
+function rewritten(value: unknown, part: Part): string {
+  const near = typeof value === 'string' ? meant(value, choicesOf(part)) : undefined
+  if (near) return `did you mean ${near}?`
+  const isScalar = typeof value === 'number' || typeof value === 'boolean'
+  if (isScalar && part.type === 'string' && part.pattern === undefined) return `put it in quotes: "${value}"`
+  const isNumber = part.type === 'integer' || part.type === 'number'
+  if (isNumber && typeof value === 'string' && /^\d{1,15}$/.test(value)) return `write it without quotes: ${value}`
+  if (part.type === 'boolean') return 'write true or false, without quotes'
+  const examples = examplesOf(part)
+  return examples.length > 0 ? `write it like ${examples.join(' or ')}` : `write ${expectationOf(part)}`
+}

@@ -1,0 +1,108 @@
+import { isAbsolute } from 'node:path'
+import { Fault } from '../model/fault.ts'
+import { type Hour, parseHour } from '../model/hour.ts'
+import { quoted } from './words.ts'
+
+/** What a text in the file came to: its meaning, or what is wrong with it and what to write instead. */
+export type Formed<T> = { readonly ok: true; readonly value: T } | Refused
+/** A text that does not have the form, and why. */
+export interface Refused {
+  readonly ok: false
+  readonly wrong: string
+  readonly fix: string
+}
+
+/** A way to write something as text. Pure. */
+export type Form<T> = (text: string) => Formed<T>
+
+/** The text has the form. */
+export const formed = <T>(value: T): Formed<T> => ({ ok: true, value })
+export const refused = (wrong: string, fix: string): Refused => ({ ok: false, wrong, fix })
+
+const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const
+
+/** `500ms`, `60s`, `5m`, `2h`: a whole number and one unit. The pattern is for editors; the meaning is below. */
+export const durationPattern = '^[1-9][0-9]{0,8}(ms|s|m|h)$'
+
+/** A duration from 1 ms up to `maxMs`, in milliseconds. */
+export function duration(maxMs: number): Form<number> {
+  return text => {
+    const match = new RegExp(durationPattern).exec(text)
+    if (!match) return refused(`${quoted(text)} is not a duration`, 'write a whole number and its unit: 500ms, 60s, 5m')
+    const unit = match[1] as keyof typeof unitMs
+    const ms = Number.parseInt(text, 10) * unitMs[unit]
+    return ms <= maxMs ? formed(ms) : refused(`${quoted(text)} is too long`, `write at most ${maxMs / 60_000}m`)
+  }
+}
+
+/** As the wire schema takes them. */
+const idCharsMax = 200
+
+/** The form of a slug, for the JSON Schema. */
+export const slugPattern = '^[a-z0-9_-]+$'
+
+/** What the service would make of an identifier, and three underscores in a row made two. */
+export function sanitised(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]/g, '-')
+    .replace(/_{3,}/g, '__')
+}
+
+/** A slug: lowercase letters, digits, `-` and `_`. `___` is what parts a protocol id from a label, so it is not in one. */
+export function slug(text: string): Formed<string> {
+  const fix = /[a-z0-9]/i.test(text) ? `write ${sanitised(text)}` : 'write a slug like awesome-vault'
+  if (!new RegExp(slugPattern).test(text)) {
+    return refused(`${quoted(text)} is not a slug of lowercase letters, digits, - and _`, fix)
+  }
+  if (text.includes('___')) return refused(`${quoted(text)} holds ___, which parts an id from a label`, fix)
+  if (text.length > idCharsMax) return refused(`an id has at most ${idCharsMax} characters`, 'write a shorter one')
+  return formed(text)
+}
+
+/** A collector's own id when it gives none: the base name of its `use`, without an extension. */
+export function ownIdOf(use: string): string {
+  const base = use.replace(/[/\\]+$/, '').replace(/^.*[/\\]/, '')
+  return base.replace(/\.[cm]?[jt]s$/, '')
+}
+
+/** A full UTC hour, as the first one expected of a collector. */
+export function fullHour(text: string): Formed<Hour> {
+  try {
+    return formed(parseHour(text))
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    const known = text.length <= 40
+    return refused(
+      known ? error.message : 'this text is not an hour',
+      error.fix ?? 'write it like 2026-11-20T13:00:00Z',
+    )
+  }
+}
+
+/** The form of a variable’s name, for the JSON Schema. */
+export const environmentNamePattern = '^[A-Za-z_][A-Za-z0-9_]*$'
+
+/** The name of an environment variable. A refusal does not repeat it: it may be the secret itself, in the wrong place. */
+export function environmentName(text: string): Formed<string> {
+  return new RegExp(environmentNamePattern).test(text)
+    ? formed(text)
+    : refused('this is not the name of an environment variable', 'write its name, like METRICS_KEY, not its value')
+}
+
+/** A path in the file system. A refusal does not repeat it. */
+export function path(text: string): Formed<string> {
+  if (text.trim() === '') return refused('the path is empty', 'write a path')
+  if (text.startsWith('~'))
+    return refused('~ is not expanded here', 'write the whole path, or one relative to this file')
+  if (/^[a-z]+:\/\//i.test(text) && !isAbsolute(text)) return refused('a path, not a URL, is needed', 'write a path')
+  return formed(text)
+}
+
+/** Text for people: not blank, no control characters. */
+export function displayText(text: string): Formed<string> {
+  if (text.trim() === '') return refused('the text is empty', 'write a name')
+  if (text.length > idCharsMax) return refused(`the text has more than ${idCharsMax} characters`, 'write a shorter one')
+  if (/\p{Cc}/u.test(text)) return refused('the text holds a control character or a line break', 'write it on one line')
+  return formed(text)
+}

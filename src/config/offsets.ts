@@ -1,0 +1,75 @@
+import { type Document, isMap, isNode, isScalar, isSeq, type Node, type Pair, visit } from 'yaml'
+
+/** Where a part of a document stands, as an offset in its text: the key it has, and the value. */
+interface Found {
+  readonly key?: Node
+  readonly value?: Node
+}
+
+/** Offset of the nearest existing part of a path: a scalar's own, for maps, lists and empty values that of their key. */
+export function offsetOf(document: Document.Parsed, path: readonly PropertyKey[], at: 'key' | 'value'): number {
+  let found: Found = isNode(document.contents) ? { value: document.contents } : {}
+  for (const [index, step] of path.entries()) {
+    const next = childOf(found.value, step)
+    if (!next) return startOf(found, 'value')
+    if (index === path.length - 1) return startOf(next, at)
+    found = next
+  }
+  return startOf(found, at)
+}
+
+/** Renames the key at a path in the document's value; its place stays. False where the map has the new name already. */
+export function renameKey(document: Document.Parsed, path: readonly PropertyKey[], name: string): boolean {
+  let node: Node | undefined = isNode(document.contents) ? document.contents : undefined
+  for (const step of path.slice(0, -1)) node = childOf(node, step)?.value
+  const key = childOf(node, path.at(-1) ?? '')?.key
+  if (!isScalar(key) || childOf(node, name)) return false
+  key.value = name
+  return true
+}
+
+/** Offset of the first key of the same name, in the map of the key at `offset`. */
+export function firstOfKey(document: Document.Parsed, offset: number): number | undefined {
+  let first: number | undefined
+  visit(document, {
+    Map: (_, { items }) => {
+      const keys = items.map(({ key }) => key).filter(isScalar)
+      const again = keys.find(({ range }) => range?.[0] === offset)
+      if (again) first = keys.find(({ value }) => value === again.value)?.range?.[0]
+    },
+  })
+  return first
+}
+
+function childOf(node: Node | undefined, step: PropertyKey): Found | undefined {
+  if (isSeq(node) && typeof step === 'number') {
+    const item = node.items[step]
+    return isNode(item) ? { value: item } : undefined
+  }
+  if (!isMap(node)) return undefined
+  // The last one counts where a key is given twice, as it does for the value.
+  const pair = node.items.findLast((item: Pair) => isScalar(item.key) && String(item.key.value) === String(step))
+  if (!pair) return undefined
+  return { ...(isNode(pair.key) && { key: pair.key }), ...(isNode(pair.value) && { value: pair.value }) }
+}
+
+function startOf({ key, value }: Found, at: 'key' | 'value'): number {
+  const isShown = isScalar(value) && value.source !== '' && value.source !== undefined
+  const node = at === 'value' && isShown ? value : (key ?? value)
+  return node?.range?.[0] ?? 0
+}
+
+const closers: Readonly<Record<string, string>> = { '"': '"', "'": "'", '[': ']', '{': '}' }
+
+/** Offset of what opens last before `end` and is not closed there: a quote, `[` or `{`. */
+export function openingBefore(document: Document.Parsed, text: string, end: number): number {
+  let opening = -1
+  visit(document, (_, node) => {
+    if (!isNode(node) || !node.range) return
+    const [start, valueEnd, nodeEnd] = node.range
+    const closer = closers[text[start] ?? '']
+    const isOpen = closer !== undefined && (text[valueEnd - 1] !== closer || valueEnd - 1 === start)
+    if (isOpen && start <= end && end <= nodeEnd + 1) opening = Math.max(opening, start)
+  })
+  return opening < 0 ? end : opening
+}

@@ -1,0 +1,175 @@
+import { z } from 'zod'
+import { deadlineMsMax, deliveryTimeoutMsMax, inFlightMax, pacePerSecondMax } from '../model/limits.ts'
+import { endpoint, listenAddress, listenPattern, logoUrl, serviceUrl } from './addresses.ts'
+import { displayText, duration, durationPattern, fullHour, path, slug, slugPattern } from './forms.ts'
+import { key, secretRef, written } from './written.ts'
+
+/**
+ * The operator's file: what may be written, with every default. What comes out of it is not yet the `Config`: places,
+ * absolute paths and collector ids are added by build.ts. Texts for mistakes are made by explain.ts, from `description`
+ * and `examples` too.
+ */
+
+const service = z
+  .union([
+    z.literal('embedded').meta({ description: 'The reference service inside the daemon, with its own key.' }),
+    z.strictObject({
+      url: written(serviceUrl, {
+        description: 'Base address: HTTPS, or http:// on a loopback address. No credentials, no query.',
+        examples: ['https://metrics.example.com'],
+      }),
+      key: key.optional(),
+    }),
+  ])
+  .meta({
+    description: 'The metrics service that the values are pushed to.',
+    examples: ['embedded', { url: 'https://metrics.example.com', key: { env: 'METRICS_KEY' } }],
+  })
+
+const rpc = z.union([
+  written(endpoint, {
+    description: 'http(s)://, ws(s)://, or the path of an IPC socket; relative to this file.',
+    examples: ['http://127.0.0.1:8545'],
+  }),
+  secretRef.meta({
+    description: 'An address with a key in it, kept outside this file.',
+    examples: [{ env: 'ETHEREUM_RPC_URL' }],
+    minProperties: 1,
+    maxProperties: 1,
+  }),
+])
+
+const chain = z
+  .strictObject({
+    id: z
+      .int()
+      .positive()
+      .meta({ description: 'Chain id, as eth_chainId answers it.', examples: [1] }),
+    rpc: z
+      .array(rpc)
+      .min(1)
+      .meta({ description: 'Nodes to read from; the first is preferred.', examples: [['http://127.0.0.1:8545']] }),
+  })
+  .meta({ description: 'A chain that collectors read.' })
+
+const collector = z
+  .strictObject({
+    use: written(displayText, {
+      description: 'A name in collectors/, a path relative to this file (./my/own.ts), or an npm package.',
+      examples: ['host'],
+    }),
+    id: written(slug, {
+      description: 'Own id, unique in its protocol. Default: the last part of use, without its extension.',
+      examples: ['host'],
+      pattern: slugPattern,
+    }).optional(),
+    options: z
+      .record(z.string(), z.unknown())
+      .prefault({})
+      .meta({ description: 'Options of the collector; its own schema says which.', examples: [{ chain: 'ethereum' }] }),
+    since: written(fullHour, {
+      description: 'First hour that is expected of it. Default: the hour in which the daemon first runs it.',
+      examples: ['2026-11-20T13:00:00Z'],
+    }).optional(),
+  })
+  .meta({ description: 'A collector that reads values every full hour.', examples: [{ use: 'host' }] })
+
+const example = { id: 'awesome-vault', name: 'Awesome Vault', collectors: [{ use: 'host' }] }
+
+const protocol = z
+  .strictObject({
+    id: written(slug, {
+      description: 'Slug, unique at the service; it never changes. Lowercase letters, digits, - and _.',
+      examples: ['awesome-vault'],
+      pattern: slugPattern,
+    }),
+    name: written(displayText, { description: 'Display name.', examples: ['Awesome Vault'] }),
+    logo: written(logoUrl, {
+      description: 'Address of a logo image.',
+      examples: ['https://example.com/logo.png'],
+    }).optional(),
+    chains: z
+      .array(written(displayText, { description: 'Name of a chain.', examples: ['ethereum'] }))
+      .max(100)
+      .optional()
+      .meta({ description: 'Names of chains, for display alone.', examples: [['ethereum']] }),
+    key: key.meta({ description: "Overrides the service's key: a protocol may be owned by another key." }).optional(),
+    register: z.boolean().optional().meta({
+      description: 'Register the protocol when the service does not know it. Default: true with the embedded service.',
+    }),
+    collectors: z
+      .array(collector)
+      .min(1)
+      .meta({ description: 'What is read for it.', examples: [[{ use: 'host' }]] }),
+  })
+  .meta({ description: 'A protocol: one widget.', examples: [example] })
+
+const durationMeaning = { examples: ['60s'], pattern: durationPattern }
+
+/** The whole file, as an operator writes it. */
+export const operatorFile = z
+  .strictObject({
+    service,
+    data: written(path, {
+      description: 'Folder of the outbox and all that is kept; relative to this file; made with mode 0700.',
+      examples: ['../data'],
+    }).prefault('../data'),
+    collect: z
+      .strictObject({
+        deadline: written(duration(deadlineMsMax), {
+          description: 'For one collector and hour. At most 30m.',
+          ...durationMeaning,
+        }).prefault('60s'),
+      })
+      .prefault({})
+      .meta({ description: 'How values are collected.' }),
+    delivery: z
+      .strictObject({
+        timeout: written(duration(deliveryTimeoutMsMax), {
+          description: 'For one push and its whole answer. At most 10m.',
+          ...durationMeaning,
+        }).prefault('30s'),
+        inFlight: z.int().min(1).max(inFlightMax).prefault(4).meta({ description: 'Pushes under way at a time.' }),
+        pace: z
+          .number()
+          .positive()
+          .max(pacePerSecondMax)
+          .prefault(5)
+          .meta({ description: 'Pushes a second while a backlog drains.' }),
+      })
+      .prefault({})
+      .meta({ description: 'How batches are pushed.' }),
+    status: z
+      .strictObject({
+        listen: written(listenAddress, {
+          description: 'host:port of the page, health and telemetry; an IPv6 host in brackets.',
+          examples: ['127.0.0.1:9464'],
+          pattern: listenPattern,
+        }).prefault('127.0.0.1:9464'),
+      })
+      .prefault({})
+      .meta({ description: 'The status server.' }),
+    log: z
+      .strictObject({
+        level: z
+          .enum(['debug', 'info', 'warn', 'error'])
+          .prefault('info')
+          .meta({ description: 'Lines below it are not logged.', examples: ['info'] }),
+      })
+      .prefault({})
+      .meta({ description: "The daemon's log, on standard error." }),
+    chains: z
+      .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/), chain)
+      .prefault({})
+      .meta({ description: 'Chains by the name that collectors use for them.' }),
+    protocols: z
+      .array(protocol)
+      .min(1)
+      .meta({ description: 'Protocols; one is one widget.', examples: [[example]] }),
+  })
+  .meta({ title: 'Tidegauge configuration' })
+
+/** What an operator may write. */
+export type OperatorFile = z.input<typeof operatorFile>
+/** The same, understood: durations in milliseconds, defaults filled in. Paths are still as written. */
+export type ParsedFile = z.output<typeof operatorFile>

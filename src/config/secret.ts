@@ -1,0 +1,141 @@
+import { Fault } from '../model/fault.ts'
+import { secretBytesMax } from '../model/limits.ts'
+import { endpoint } from './addresses.ts'
+import type { ChainConfig, Config, EndpointRef, SecretRef } from './config.ts'
+import { readBytes } from './text.ts'
+
+/**
+ * Reads a secret where it is kept now, without the blanks and line breaks around it.
+ *
+ * @throws Fault `secret-missing` that names the file or the variable, when it cannot be read, is empty, or holds
+ *   anything but visible ASCII: blanks, line breaks and control characters are never part of a key
+ */
+export function readSecret(ref: SecretRef): string {
+  const secret = (ref.kind === 'file' ? readFile(ref.path) : readVariable(ref.name)).trim()
+  if (secret === '') throw missing(ref, 'is empty', 'put the secret there, and nothing else')
+  if (!/^[\x21-\x7e]+$/.test(secret)) {
+    throw missing(
+      ref,
+      'holds a blank, a line break or another character that no secret has',
+      'put the secret alone there',
+    )
+  }
+  return secret
+}
+
+function readVariable(name: string): string {
+  const value = process.env[name]
+  if (value === undefined) throw missing({ kind: 'env', name }, 'is not set', 'set it for this process')
+  return value
+}
+
+function readFile(path: string): string {
+  const bytes = attempt(() => readBytes(path, secretBytesMax + 1))
+  const ref = { kind: 'file', path } as const
+  if (bytes instanceof Error) {
+    const code = 'code' in bytes ? String(bytes.code) : 'unknown error'
+    throw missing(
+      ref,
+      unreadable[code] ?? `cannot be read (${code})`,
+      'put the secret there, readable for this process',
+    )
+  }
+  if (bytes.length > secretBytesMax)
+    throw missing(ref, `has more than ${secretBytesMax} bytes`, 'is it the right file?')
+  return bytes.toString('utf8')
+}
+
+const unreadable: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  ENOTDIR: 'does not exist',
+  EISDIR: 'is a folder',
+  EACCES: 'may not be read',
+  EPERM: 'may not be read',
+}
+
+function attempt<T>(act: () => T): T | Error {
+  try {
+    return act()
+  } catch (error) {
+    return error instanceof Error ? error : new Error('not an error')
+  }
+}
+
+function missing(ref: SecretRef, what: string, fix: string): Fault {
+  const facts: Record<string, string> = ref.kind === 'file' ? { file: ref.path } : { variable: ref.name }
+  return new Fault('secret-missing', `the secret's ${ref.kind === 'file' ? 'file' : 'variable'} ${what}`, {
+    facts,
+    fix,
+  })
+}
+
+/**
+ * The addresses of a chain's nodes, in their order: URLs, or absolute paths of IPC sockets. Secret: never print them.
+ *
+ * @throws Fault `secret-missing` as `readSecret`; `config` when what was read is no address
+ */
+export function resolveEndpoints(chain: ChainConfig): string[] {
+  return chain.rpc.map(ref => resolveEndpoint(chain.name, ref))
+}
+
+function resolveEndpoint(chain: string, ref: EndpointRef): string {
+  if (ref.kind === 'url') return ref.url
+  const text = readSecret(ref)
+  const taken = endpoint(text)
+  const isRelative = taken.ok && !text.includes('://') && !text.startsWith('/')
+  if (taken.ok && !isRelative) return taken.value
+  const at = ref.kind === 'file' ? { file: ref.path } : { variable: ref.name }
+  throw new Fault('config', 'what is kept as an RPC address is none', {
+    facts: { chain, ...at },
+    fix: 'keep an http(s):// or ws(s):// address there, or the absolute path of an IPC socket',
+  })
+}
+
+/** Parts of a URL shorter than this are words of any text; they are not worth hiding alone. */
+const partCharsMin = 8
+
+/**
+ * Every secret that is known now, for the redaction of logs, the longest first: keys, RPC addresses, and the parts of
+ * these that an error may quote alone (path, query, credentials). What cannot be read is left out.
+ */
+export function secretsOf(config: Config): string[] {
+  const { service, protocols, chains } = config
+  const keys = [service.kind === 'remote' ? service.key : undefined, ...protocols.map(({ key }) => key)]
+  const urls = chains.flatMap(chain => chain.rpc.flatMap(ref => known(() => resolveEndpoint(chain.name, ref))))
+  const secrets = [
+    ...keys.flatMap(key => (key ? known(() => readSecret(key)) : [])),
+    // A variable that holds no address is still a secret.
+    ...chains.flatMap(({ rpc }) => rpc.flatMap(ref => (ref.kind === 'url' ? [] : known(() => readSecret(ref))))),
+    ...urls.filter(url => url.includes('://')).flatMap(partsOf),
+  ]
+  return [...new Set(secrets)].sort((a, b) => b.length - a.length)
+}
+
+function known(read: () => string): string[] {
+  const secret = attempt(read)
+  return secret instanceof Error ? [] : [secret]
+}
+
+function partsOf(text: string): string[] {
+  const url = new URL(text)
+  const path = url.pathname.replace(/\/+$/, '')
+  const parts = [
+    path,
+    `${url.pathname}${url.search}`,
+    ...path.split('/'),
+    ...url.searchParams.values(),
+    url.username,
+    url.password,
+    decoded(url.password),
+  ]
+  return [text, text.replace(/\/+$/, ''), url.href, ...parts.filter(part => part.length >= partCharsMin)]
+}
+
+function decoded(text: string): string {
+  return attemptText(() => decodeURIComponent(text), text)
+}
+
+function attemptText(act: () => string, otherwise: string): string {
+  const result = attempt(act)
+  return result instanceof Error ? otherwise : result
+}

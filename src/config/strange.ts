@@ -1,0 +1,69 @@
+import { type Document, isAlias, isCollection, isNode, isScalar, type Node, type Scalar, visit } from 'yaml'
+import { configDepthMax } from '../model/limits.ts'
+
+/** Something that is YAML, but not for this file. */
+export interface Strange {
+  readonly offset: number
+  readonly message: string
+  readonly fix: string
+  /** Whether the value of the file can be had all the same. */
+  readonly readable: boolean
+}
+
+const told = (node: Node, message: string, fix: string, readable: boolean): Strange => ({
+  offset: node.range?.[0] ?? 0,
+  message,
+  fix,
+  readable,
+})
+
+/** What the parser takes and an operator did not mean, or what would make the file mean more than it shows. */
+export function strange(document: Document.Parsed): Strange[] {
+  const found: Strange[] = []
+  if (document.directives.yaml.version !== '1.2') {
+    const message = 'only YAML 1.2 is read'
+    found.push({ offset: 0, message, fix: 'remove the line that begins with %YAML', readable: false })
+  }
+  visit(document, (key, node, ancestors) => {
+    if (!isNode(node)) return undefined
+    const tooDeep = ancestors.filter(isCollection).length > configDepthMax
+    found.push(...(key === 'key' ? strangeKey(node) : strangeValue(node)))
+    if (!tooDeep) return undefined
+    const message = `maps and lists are nested more than ${configDepthMax} deep here`
+    found.push(told(node, message, 'write them flatter', false))
+    return visit.BREAK
+  })
+  return found
+}
+
+function strangeKey(node: Node): Strange[] {
+  if (!isScalar(node)) return strangeValue(node)
+  if (node.value === '<<') return [told(node, 'merge keys (<<) are not used here', 'write the keys themselves', true)]
+  if (node.value === '__proto__') return [told(node, 'a key cannot have this name', 'rename it', true)]
+  return strangeValue(node)
+}
+
+function strangeValue(node: Node): Strange[] {
+  if (isAlias(node)) {
+    return [
+      told(
+        node,
+        'aliases (*) are not used here',
+        'write the value itself; put text that begins with * in quotes',
+        false,
+      ),
+    ]
+  }
+  if (node.anchor !== undefined) {
+    return [told(node, 'anchors (&) are not used here', 'remove it; put text that begins with & in quotes', true)]
+  }
+  return isScalar(node) && typeof node.value === 'number' ? strangeNumber(node, node.value) : []
+}
+
+function strangeNumber(node: Scalar, value: number): Strange[] {
+  if (!Number.isFinite(value)) {
+    return [told(node, 'this is not a finite number', 'write a finite one; put text in quotes', true)]
+  }
+  const isLong = /^[-+]?\d+$/.test(node.source ?? '') && !Number.isSafeInteger(value)
+  return isLong ? [told(node, 'a number this long would lose digits', 'put it in quotes', true)] : []
+}

@@ -1,0 +1,62 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { configBytesMax } from '../model/limits.ts'
+
+/** A file's text, without a byte order mark; or why it cannot be had, and the offset in what can be shown of it. */
+export type FileText =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly message: string; readonly fix: string; readonly before?: string }
+
+const systemWords: Readonly<Record<string, readonly [message: string, fix: string]>> = {
+  ENOENT: ['there is no such file', 'give its path with --config FILE'],
+  ENOTDIR: ['there is no such file', 'give its path with --config FILE'],
+  EISDIR: ['this is a folder, not a file', 'give the path of the file in it'],
+  EACCES: ['the file may not be read', 'let the user of this process read it'],
+  EPERM: ['the file may not be read', 'let the user of this process read it'],
+  ELOOP: ['the path is a loop of links', 'give the path of the file itself'],
+  ENAMETOOLONG: ['the path is too long', 'give a shorter path'],
+}
+
+/** Reads a configuration file as UTF-8, and never more of it than is allowed. */
+export function readText(file: string): FileText {
+  try {
+    const bytes = readBytes(file, configBytesMax + 1)
+    if (bytes.length > configBytesMax) {
+      return { ok: false, message: `the file has more than ${configBytesMax} bytes`, fix: 'is it the right file?' }
+    }
+    return decode(bytes)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+    const [message, fix] = systemWords[code] ?? [`the file cannot be read (${code})`, 'see why with: ls -l']
+    return { ok: false, message, fix }
+  }
+}
+
+/** At most `bytesMax` bytes: a device or a pipe may never end. Throws the system's error. */
+export function readBytes(file: string, bytesMax: number): Buffer {
+  const descriptor = openSync(file, 'r')
+  try {
+    if (fstatSync(descriptor).isDirectory()) throw Object.assign(new Error('is a folder'), { code: 'EISDIR' })
+    const buffer = Buffer.alloc(bytesMax)
+    let length = 0
+    for (let got = -1; got !== 0 && length < bytesMax; length += got) {
+      got = readSync(descriptor, buffer, length, bytesMax - length, null)
+    }
+    return buffer.subarray(0, length)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function decode(bytes: Buffer): FileText {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    const control = text.search(/[^\P{Cc}\t\n\r]/u)
+    if (control < 0) return { ok: true, text }
+    const fix = 'remove it; is the file really text?'
+    return { ok: false, message: 'a control character stands here', fix, before: text.slice(0, control) }
+  } catch {
+    const lossy = new TextDecoder('utf-8').decode(bytes)
+    const before = lossy.slice(0, lossy.indexOf('\ufffd'))
+    return { ok: false, message: 'the file is not UTF-8 text from here on', fix: 'save it as UTF-8', before }
+  }
+}

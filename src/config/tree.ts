@@ -1,0 +1,94 @@
+import { parseDocument } from 'yaml'
+import { brokenParts, firstOfEachLine, type Misread, oddParts, type Position } from './misread.ts'
+import { offsetOf, renameKey } from './offsets.ts'
+import { strange } from './strange.ts'
+import { tooDeep } from './syntax.ts'
+
+/** A file as YAML: its value, and where each part of it stands. */
+export interface Tree {
+  /** Plain maps, lists and scalars; `null` for an empty file. */
+  value(): unknown
+  /** Of the nearest existing part of the path: a scalar's own place, for maps and lists that of their key. */
+  positionOf(path: readonly PropertyKey[], at: 'key' | 'value'): Position
+  /** Takes a mistyped key for the one that was meant, so that what is under it is read too; false where that one is there. */
+  rename(path: readonly PropertyKey[], key: string): boolean
+}
+
+/** `misread`: what is wrong with the YAML. Without a tree nothing more can be said of the file. */
+export interface Read {
+  readonly tree?: Tree
+  readonly misread: readonly Misread[]
+}
+
+/**
+ * Reads YAML 1.2 without tags, anchors, aliases and merge keys. `0x…` is text here: YAML's core schema would make a
+ * number of every address that is written without quotes, and lose its digits.
+ */
+export function readTree(text: string): Read {
+  try {
+    return parse(text)
+  } catch (error) {
+    // The parser calls itself for each level; its own limit does not hold for all it does.
+    if (!(error instanceof RangeError)) throw error
+    return { misread: [{ position: { line: longestLine(text), column: 1 }, ...tooDeep }] }
+  }
+}
+
+function longestLine(text: string): number {
+  const lengths = text.split('\n').map(line => line.length)
+  return lengths.indexOf(lengths.reduce((a, b) => Math.max(a, b), 0)) + 1
+}
+
+function parse(text: string): Read {
+  const document = parseDocument(text, {
+    version: '1.2',
+    uniqueKeys: true,
+    stringKeys: true,
+    prettyErrors: false,
+    resolveKnownTags: false,
+    customTags: tags => tags.filter(tag => typeof tag === 'string' || (tag.format !== 'HEX' && tag.format !== 'OCT')),
+    logLevel: 'error',
+  })
+  const at = positions(text)
+  const source = { text, document, at }
+  const broken = brokenParts(source)
+  if (broken.length > 0) return { misread: broken }
+
+  const odd = strange(document)
+  const misread = [
+    ...oddParts(source),
+    ...odd.map(({ offset, message, fix }) => ({ position: at(offset), message, fix })),
+  ]
+  if (odd.some(({ readable }) => !readable)) return { misread: firstOfEachLine(misread) }
+  const tree: Tree = {
+    value: () => document.toJS(),
+    positionOf: (path, which) => at(offsetOf(document, path, which)),
+    rename: (path, key) => renameKey(document, path, key),
+  }
+  return { misread, tree }
+}
+
+/**
+ * Places in a text by their offset; never past the last visible character, as "missing" is often found at the end. The
+ * parser's own counter loses lines in files that are broken in odd ways.
+ */
+function positions(text: string): (offset: number) => Position {
+  const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)]
+  const last = Math.max(0, text.trimEnd().length - 1)
+  return offset => {
+    const within = Math.min(Math.max(0, offset), last)
+    const line = countUpTo(starts, within)
+    return { line, column: within - (starts[line - 1] ?? 0) + 1 }
+  }
+}
+
+/** How many of the ascending numbers are at most `bound`. */
+function countUpTo(ascending: readonly number[], bound: number): number {
+  let [low, high] = [0, ascending.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((ascending[middle] ?? Number.POSITIVE_INFINITY) <= bound) low = middle + 1
+    else high = middle
+  }
+  return low
+}

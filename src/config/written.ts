@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import { environmentName, environmentNamePattern, type Form, path } from './forms.ts'
+
+/** What a key means, for editors and mistakes: `examples` are as written in the file. */
+export interface Meaning {
+  readonly description: string
+  readonly examples?: readonly unknown[]
+  readonly pattern?: string
+}
+
+/** A text in one of the forms of forms.ts and addresses.ts. */
+export function written<T>(form: Form<T>, meaning: Meaning) {
+  const { description, examples, pattern } = meaning
+  const text = z.string().meta({ description, ...(examples && { examples }), ...(pattern && { pattern }) })
+  return text.transform((value, context) => {
+    const taken = form(value)
+    if (taken.ok) return taken.value
+    context.addIssue({ code: 'custom', message: taken.wrong, params: { fix: taken.fix } })
+    return z.NEVER
+  })
+}
+
+/** Where a secret is kept: `{ file: … }` or `{ env: … }`, exactly one. */
+export const secretRef = z
+  .strictObject({
+    file: written(path, {
+      description: 'File that holds the secret and nothing else; relative to this file.',
+    }).optional(),
+    env: written(environmentName, {
+      description: 'Environment variable that holds the secret.',
+      pattern: environmentNamePattern,
+    }).optional(),
+  })
+  .transform(({ file, env }, context) => {
+    if (file !== undefined && env === undefined) return { kind: 'file' as const, path: file }
+    if (env !== undefined && file === undefined) return { kind: 'env' as const, name: env }
+    const message = file === undefined ? 'says neither file nor env' : 'says both file and env'
+    context.addIssue({ code: 'custom', message, params: { fix: 'write one of { file: … } and { env: … }' } })
+    return z.NEVER
+  })
+
+/** An API key: always kept elsewhere. */
+export const key = secretRef.meta({
+  description: 'Where the API key is kept. It is read when it is needed and is never written in this file.',
+  examples: [{ file: '/run/secrets/metrics_key' }, { env: 'METRICS_KEY' }],
+  minProperties: 1,
+  maxProperties: 1,
+})

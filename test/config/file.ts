@@ -1,0 +1,37 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadConfig } from '../../src/config/load.ts'
+import { ConfigError } from '../../src/config/mistakes.ts'
+
+/** Writes a configuration file into a folder of its own; gives its path. */
+export function configFile(text: string | Uint8Array, name = 'tidegauge.yaml'): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'tidegauge-config-')), name)
+  writeFileSync(file, text)
+  return file
+}
+
+/** What loading the file throws; fails when it loads. */
+export function mistakesIn(file: string): ConfigError {
+  try {
+    loadConfig(file)
+  } catch (error) {
+    if (error instanceof ConfigError) return error
+    throw error
+  }
+  throw new Error(`${file} has no mistake`)
+}
+
+/** The mistakes of a text as `line:column: message → fix`. */
+export function told(text: string | Uint8Array): string[] {
+  return mistakesIn(configFile(text)).mistakes.map(({ place, message, fix }) => {
+    return `${place.line}:${place.column}: ${message}${fix === undefined ? '' : ` → ${fix}`}`
+  })
+}
+
+/** A text that is right, to be spoilt. */
+export const protocolsText = `protocols:
+  - id: a
+    name: A
+    collectors: [{ use: host }]
+`

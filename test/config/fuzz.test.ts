@@ -1,0 +1,57 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import type { ConfigMistake } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { ConfigError, formatMistakes } from '../../src/config/mistakes.ts'
+import { faultLine } from '../../src/model/fault.ts'
+import { dice } from '../support/dice.ts'
+import { configFile } from './file.ts'
+import { spoil } from './spoil.ts'
+
+/** More of them: `FUZZ=20000 npx vitest run test/config/fuzz.test.ts`. */
+const spoiltFiles = Number(process.env['FUZZ'] ?? 500)
+
+/** What no operator should have to read. */
+const jargon = /Invalid input|Invalid option|expected .* received|undefined|NaN|\[object|^\s+at |node:|zod|YAML[A-Z]/m
+
+const texts = ['local.yaml', 'production.example.yaml'].map(name =>
+  readFileSync(new URL(`../../config/${name}`, import.meta.url), 'utf8'),
+)
+
+/** Whether a place lies in the text: its line exists, and its column is at most one past the line's end. */
+function isInside({ place: { line, column } }: ConfigMistake, text: string): boolean {
+  const written = text.split('\n')[line - 1]
+  return written !== undefined && line >= 1 && column >= 1 && column <= written.length + 1
+}
+
+function check(file: string, spoilt: string | Uint8Array): 'loads' | 'mistaken' {
+  try {
+    loadConfig(file)
+    return 'loads'
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    expect(error.mistakes.length).toBeGreaterThan(0)
+    const text = new TextDecoder('utf-8').decode(Buffer.from(spoilt))
+    expect(error.mistakes.filter(mistake => !isInside(mistake, text))).toEqual([])
+    expect(error.mistakes.filter(({ message, fix }) => message === '' || fix === '')).toEqual([])
+    expect(formatMistakes(error.mistakes).replaceAll(file, 'FILE')).not.toMatch(jargon)
+    expect(faultLine(error)).not.toMatch(jargon)
+    return 'mistaken'
+  }
+}
+
+it(`${spoiltFiles} random mistakes are each told in plain words, at a place in the file`, () => {
+  const file = configFile('')
+  const outcomes = Array.from({ length: spoiltFiles }, (_, seed) => {
+    const chance = dice(seed)
+    const { how, spoilt } = spoil(texts[seed % texts.length] ?? '', chance)
+    writeFileSync(file, spoilt)
+    try {
+      return check(file, spoilt)
+    } catch (error) {
+      throw new Error(`seed ${seed} (${how})`, { cause: error })
+    }
+  })
+  // Some mistakes leave a file that means something all the same, like one in a comment; most do not.
+  expect(outcomes.filter(outcome => outcome === 'mistaken').length).toBeGreaterThan(spoiltFiles / 2)
+})

@@ -1,0 +1,225 @@
+import { chmodSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { jsonSchema } from '../../src/config/json-schema.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { formatMistakes } from '../../src/config/mistakes.ts'
+import { faultLine } from '../../src/model/fault.ts'
+import { configFile, mistakesIn, protocolsText } from './file.ts'
+
+const shipped = (name: string) => new URL(`../../config/${name}`, import.meta.url).pathname
+
+describe('a configuration', () => {
+  it('has every default', () => {
+    const file = configFile(`service: embedded\n${protocolsText}`)
+    expect(loadConfig(file)).toMatchObject({
+      file,
+      service: { kind: 'embedded' },
+      data: join(dirname(dirname(file)), 'data'),
+      collect: { deadlineMs: 60_000 },
+      delivery: { timeoutMs: 30_000, inFlight: 4, pacePerSecond: 5 },
+      status: { host: '127.0.0.1', port: 9464 },
+      log: { level: 'info' },
+      chains: [],
+      protocols: [{ id: 'a', name: 'A', register: true, collectors: [{ id: 'a/host', options: {}, use: 'host' }] }],
+    })
+  })
+
+  it('is frozen in every part', () => {
+    const file = configFile(
+      'service: embedded\nprotocols: [{ id: a, name: A, collectors: [{ use: x, options: { y: [1] } }] }]',
+    )
+    const config = loadConfig(file)
+    const parts: unknown[] = [config]
+    for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
+      if (typeof part !== 'object' || part === null) continue
+      expect(part).toSatisfy(Object.isFrozen)
+      parts.push(...Object.values(part))
+    }
+  })
+
+  it('finds files beside itself, and leaves addresses as they are', () => {
+    const text = `service: { url: "https://m.example.com/base//", key: { file: key } }
+data: kept
+chains: { main: { id: 1, rpc: [./geth.ipc, /abs/geth.ipc, "wss://n.example.com/KEY", { file: ../rpc }, { env: RPC }] } }
+${protocolsText}`
+    const file = configFile(text)
+    const folder = dirname(file)
+    expect(loadConfig(file)).toMatchObject({
+      service: { url: 'https://m.example.com/base', key: { kind: 'file', path: join(folder, 'key') } },
+      data: join(folder, 'kept'),
+      chains: [
+        {
+          name: 'main',
+          rpc: [
+            { kind: 'url', url: join(folder, 'geth.ipc') },
+            { kind: 'url', url: '/abs/geth.ipc' },
+            { kind: 'url', url: 'wss://n.example.com/KEY' },
+            { kind: 'file', path: join(dirname(folder), 'rpc') },
+            { kind: 'env', name: 'RPC' },
+          ],
+        },
+      ],
+      protocols: [{ register: false }],
+    })
+  })
+
+  it.each([
+    ['host', 'host'],
+    ['./my/own.ts', 'own'],
+    ['/abs/own.mjs', 'own'],
+    ['tidegauge-extra', 'tidegauge-extra'],
+    ['@acme/tides', 'tides'],
+  ])('names the collector %s %s', (use, id) => {
+    const text = `service: embedded\nprotocols: [{ id: a, name: A, collectors: [{ use: "${use}" }] }]`
+    expect(loadConfig(configFile(text)).protocols[0]?.collectors[0]?.id).toBe(`a/${id}`)
+  })
+
+  it.each([
+    ['"127.0.0.1:0"', '127.0.0.1', 0],
+    ['"[::1]:9464"', '::1', 9464],
+    ['localhost:80', 'localhost', 80],
+    ['0.0.0.0:9464', '0.0.0.0', 9464],
+  ])('listens on %s', (listen, host, port) => {
+    const text = `service: embedded\nstatus: { listen: ${listen} }\n${protocolsText}`
+    expect(loadConfig(configFile(text)).status).toEqual({ host, port })
+  })
+
+  it('takes an address without quotes as text', () => {
+    const vault = '0x83F20F44975D03b1b09e64809B757c47f942BEeA'
+    const text = `service: embedded\nprotocols: [{ id: a, name: A, collectors: [{ use: x, options: { vault: ${vault} } }] }]`
+    expect(loadConfig(configFile(text)).protocols[0]?.collectors[0]?.options).toEqual({ vault })
+  })
+
+  it('knows the place of each option, or of the nearest part that exists', () => {
+    const text = `service: embedded
+protocols:
+  - id: a
+    name: A
+    collectors:
+      - use: x
+        options:
+          pools: [main, side]
+          limit: { high: 3 }
+      - use: y
+`
+    const [x, y] = loadConfig(configFile(text)).protocols[0]?.collectors ?? []
+    const at = (path: readonly PropertyKey[]) => {
+      const place = x?.placeOf(path)
+      return [place?.line, place?.column]
+    }
+    expect(at([])).toEqual([7, 9])
+    expect(at(['pools', 1])).toEqual([8, 25])
+    expect(at(['pools', 7])).toEqual([8, 11])
+    expect(at(['limit', 'high'])).toEqual([9, 26])
+    expect(at(['limit', 'low', 'deep'])).toEqual([9, 11])
+    expect(at(['missing'])).toEqual([7, 9])
+    expect(x?.placeOf(['limit', 'high'], 'key')).toMatchObject({ line: 9, column: 20 })
+    expect(y?.placeOf(['missing'])).toMatchObject({ line: 10, column: 9 })
+  })
+})
+
+describe('a file that cannot be read', () => {
+  const messageOf = (file: string) => mistakesIn(file).mistakes.map(({ message }) => message)
+
+  it('is missing, a folder, endless, or not UTF-8', () => {
+    expect(messageOf('/no/such/tidegauge.yaml')).toEqual(['there is no such file'])
+    expect(messageOf(tmpdir())).toEqual(['this is a folder, not a file'])
+    expect(messageOf('/dev/zero')).toEqual(['the file has more than 262144 bytes'])
+    const latin = configFile(new Uint8Array([...Buffer.from('a: 1\nb: '), 0xe9, 0x0a]))
+    expect(mistakesIn(latin).mistakes).toMatchObject([
+      { message: 'the file is not UTF-8 text from here on', place: { line: 2, column: 4 } },
+    ])
+  })
+
+  it.skipIf(process.getuid?.() === 0)('may not be read', () => {
+    const file = configFile(protocolsText)
+    chmodSync(file, 0)
+    expect(messageOf(file)).toEqual(['the file may not be read'])
+  })
+
+  it('may begin with a byte order mark', () => {
+    expect(loadConfig(configFile(`\ufeffservice: embedded\n${protocolsText}`)).service.kind).toBe('embedded')
+  })
+
+  it('may close a bracket at the beginning of a line', () => {
+    const text = 'service: embedded\nprotocols: [\n  { id: a, name: A, collectors: [\n    { use: host }\n  ] }\n]\n'
+    expect(loadConfig(configFile(text)).protocols.length).toBe(1)
+  })
+
+  it('may have the line ends of Windows', () => {
+    const text = `service: embedded\nprotocols: 3\n`.replaceAll('\n', '\r\n')
+    expect(mistakesIn(configFile(text)).mistakes).toMatchObject([{ place: { line: 2, column: 12 } }])
+  })
+})
+
+describe('mistakes', () => {
+  it('are printed like those of a compiler', () => {
+    const file = configFile('service: embeded\nprotocols: 3\n')
+    const error = mistakesIn(file)
+    expect(formatMistakes(error.mistakes)).toBe(
+      `${file}:1:10: service: must be embedded or a map, not text
+    did you mean embedded?
+${file}:2:12: protocols: must be a list, not the number 3
+    write it like [{ id: awesome-vault, name: Awesome Vault, collectors: [{ use: host }] }]`,
+    )
+    expect(faultLine(error)).toContain('2 mistakes in the configuration, the first: ')
+    expect(error.code).toBe('config')
+  })
+
+  it('name a file from here, where that is shorter', () => {
+    const file = join(process.cwd(), 'config', 'none.yaml')
+    expect(formatMistakes(mistakesIn(file).mistakes)).toMatch(/^config[/\\]none\.yaml:1:1: /)
+  })
+
+  it('are cut short when there are thousands', () => {
+    const text = Array.from({ length: 200 }, (_, index) => `key${index}: 1\n`).join('')
+    expect(
+      formatMistakes(mistakesIn(configFile(text)).mistakes)
+        .split('\n')
+        .at(-1),
+    ).toBe('and 152 more')
+  })
+})
+
+describe('the shipped files', () => {
+  it.each(['local.yaml', 'production.example.yaml'])('%s has no mistake and names its schema', name => {
+    const firstLine = readFileSync(shipped(name), 'utf8').split('\n')[0]
+    expect(loadConfig(shipped(name)).protocols.length).toBeGreaterThan(0)
+    expect(firstLine).toBe('# yaml-language-server: $schema=./tidegauge.schema.json')
+  })
+
+  it('the JSON Schema is up to date', () => {
+    expect(JSON.parse(readFileSync(shipped('tidegauge.schema.json'), 'utf8'))).toEqual(jsonSchema())
+  })
+
+  it('the example shows every key there is, each with its default', () => {
+    const example = readFileSync(shipped('production.example.yaml'), 'utf8')
+    const keys: { name: string; preset: unknown }[] = []
+    JSON.stringify(jsonSchema(), (_, part) => {
+      for (const [name, schema] of Object.entries<{ default?: unknown }>(part?.properties ?? {})) {
+        keys.push({ name, preset: schema.default })
+      }
+      return part
+    })
+    expect(keys.length).toBeGreaterThan(25)
+    for (const { name, preset } of keys) {
+      expect(example).toMatch(new RegExp(`\\b${name}:`))
+      if (typeof preset === 'string' || typeof preset === 'number') {
+        expect(example).toMatch(new RegExp(`\\b${name}: "?${preset}"?\n`))
+      }
+    }
+  })
+
+  it('every key has a description', () => {
+    const blank: string[] = []
+    JSON.stringify(jsonSchema(), (_, part) => {
+      for (const [name, schema] of Object.entries<{ description?: string }>(part?.properties ?? {})) {
+        if (!schema.description) blank.push(name)
+      }
+      return part
+    })
+    expect(blank).toEqual([])
+  })
+})

@@ -1,0 +1,276 @@
+import { describe, expect, it } from 'vitest'
+import { told } from './file.ts'
+
+/** Each: what it is about, the file, the mistakes with their exact places and words. */
+type Case = readonly [about: string, text: string, ...mistakes: string[]]
+
+const fine = 'protocols: [{ id: a, name: A, collectors: [{ use: host }] }]\n'
+
+function tell(about: string, cases: readonly Case[]) {
+  describe(about, () => {
+    it.each(cases)('%s', (_, text, ...mistakes) => expect(told(text)).toEqual(mistakes))
+  })
+}
+
+tell('keys', [
+  ['a typo', `servise: embedded\n${fine}`, '1:1: unknown key "servise" → did you mean "service"?'],
+  [
+    'an unknown key',
+    `service: embedded\nverbosity: 3\n${fine}`,
+    '2:1: unknown key "verbosity" → known here: service, data, collect, delivery, status, log, chains, protocols',
+  ],
+  [
+    'what stands under a typo is checked too',
+    'service: embedded\nprotocol:\n  - id: A B\n    nmae: A\n    colectors:\n      - usee: 5\n',
+    '2:1: unknown key "protocol" → did you mean "protocols"?',
+    '3:9: protocols[0].id: "A B" is not a slug of lowercase letters, digits, - and _ → write a-b',
+    '4:5: unknown key "nmae" in protocols[0] → did you mean "name"?',
+    '5:5: unknown key "colectors" in protocols[0] → did you mean "collectors"?',
+    '6:9: unknown key "usee" in protocols[0].collectors[0] → did you mean "use"?',
+    '6:15: protocols[0].collectors[0].use: must be text, not the number 5 → put it in quotes: "5"',
+  ],
+  [
+    'a key given twice',
+    `service: embedded\ndata: a\n${fine}data: b\n`,
+    '4:1: this key is given twice; the first is on line 2 → keep one of them',
+  ],
+  [
+    'missing keys',
+    'data: ../data\n',
+    '1:1: missing: service → add it, for example service: embedded',
+    '1:1: missing: protocols → add it, for example protocols: [{ id: awesome-vault, name: Awesome Vault, collectors: [{ use: host }] }]',
+  ],
+  [
+    'missing keys of a protocol and a chain',
+    'service: embedded\nchains:\n  main: { rpc: [http://127.0.0.1:8545] }\nprotocols:\n  - id: a\n    collectors:\n      - options: {}\n',
+    '3:3: missing: chains.main.id → add it, for example id: 1',
+    '5:5: missing: protocols[0].name → add it, for example name: Awesome Vault',
+    '7:9: missing: protocols[0].collectors[0].use → add it, for example use: host',
+  ],
+  [
+    'keys without a value',
+    'service:\ndata:\nprotocols:\n  -\n',
+    '1:1: service: has no value → write one, for example embedded',
+    '2:1: data: has no value → write one, for example ../data, or remove the key',
+    '4:3: protocols[0]: has no value → write one, for example { id: awesome-vault, name: Awesome Vault, collectors: [{ use: host }] }, or remove the entry',
+  ],
+])
+
+tell('values', [
+  [
+    'durations',
+    `service: embedded\ncollect: { deadline: 60 }\ndelivery: { timeout: 1.5s }\n${fine}`,
+    '2:22: collect.deadline: must be text, not the number 60 → write it like 60s',
+    '3:22: delivery.timeout: "1.5s" is not a duration → write a whole number and its unit: 500ms, 60s, 5m',
+  ],
+  [
+    'a duration that is too long',
+    `service: embedded\ncollect: { deadline: 2h }\n${fine}`,
+    '2:22: collect.deadline: "2h" is too long → write at most 30m',
+  ],
+  [
+    'numbers',
+    `service: embedded\ndelivery: { inFlight: 0, pace: fast }\n${fine}`,
+    '2:23: delivery.inFlight: must be at least 1 → write it like 4',
+    '2:32: delivery.pace: must be a number, not the text "fast" → write it like 5',
+  ],
+  [
+    'a choice',
+    `service: embedded\nlog: { level: warning }\n${fine}`,
+    '2:15: log.level: must be debug, info, warn or error, not the text "warning" → did you mean warn?',
+  ],
+  [
+    'where to listen',
+    `service: embedded\nstatus: { listen: "::1:9464" }\n${fine}`,
+    '2:19: status.listen: "::1:9464" is not host:port → write host:port, like "127.0.0.1:9464" or "[::1]:9464"',
+  ],
+  [
+    'a port that is none',
+    `service: embedded\nstatus: { listen: "127.0.0.1:94640" }\n${fine}`,
+    '2:19: status.listen: there is no port 94640 → write a port from 1 to 65535, or 0 for any free one',
+  ],
+  [
+    'the kinds of a protocol',
+    'service: embedded\nprotocols:\n  - id: my___vault\n    name: 7\n    logo: logo.png\n    chains: ethereum\n    register: yes\n    collectors: { use: host }\n',
+    '3:9: protocols[0].id: "my___vault" holds ___, which parts an id from a label → write my__vault',
+    '4:11: protocols[0].name: must be text, not the number 7 → put it in quotes: "7"',
+    '5:11: protocols[0].logo: this is not an http(s):// address → write it like https://example.com/logo.png',
+    '6:13: protocols[0].chains: must be a list, not the text "ethereum" → write it like [ethereum]',
+    '7:15: protocols[0].register: must be true or false, not the text "yes" → write true or false, without quotes',
+    '8:5: protocols[0].collectors: must be a list, not a map → write it like [{ use: host }]',
+  ],
+  [
+    'the kinds of a chain',
+    `service: embedded\nchains:\n  my/chain: { id: 1, rpc: [http://127.0.0.1:8545] }\n  x: { id: "1", rpc: [] }\n${fine}`,
+    '3:3: chains["my/chain"]: the name of a chain begins with a letter or digit and goes on with these, ". _ -" and blanks → write a name like ethereum',
+    '4:12: chains.x.id: must be a whole number, not the text "1" → write it without quotes: 1',
+    '4:17: chains.x.rpc: must have at least 1 entry → write it like [http://127.0.0.1:8545]',
+  ],
+  [
+    'an hour that is not full',
+    'service: embedded\nprotocols: [{ id: a, name: A, collectors: [{ use: host, since: 2026-11-20T13:30:00Z }] }]\n',
+    '2:64: protocols[0].collectors[0].since: "2026-11-20T13:30:00Z" is not a full hour → 2026-11-20T13:00:00Z or 2026-11-20T14:00:00Z',
+  ],
+  [
+    'no collector',
+    'service: embedded\nprotocols: [{ id: a, name: A, collectors: [] }]\n',
+    '2:31: protocols[0].collectors: must have at least 1 entry → write it like [{ use: host }]',
+  ],
+])
+
+tell('service and secrets', [
+  [
+    'a service that is nearly embedded',
+    `service: embeded\n${fine}`,
+    '1:10: service: must be embedded or a map, not text → did you mean embedded?',
+  ],
+  [
+    'a service that is only an address',
+    `service: https://metrics.example.com\n${fine}`,
+    '1:10: service: must be embedded or a map, not text → write it like embedded or { url: https://metrics.example.com, key: { env: METRICS_KEY } }',
+  ],
+  [
+    'HTTP beyond loopback',
+    `service: { url: http://metrics.example.com, key: { env: K } }\n${fine}`,
+    '1:17: service.url: http:// is for loopback addresses alone: the key would travel in the open → write https://',
+  ],
+  [
+    'an address with credentials',
+    `service: { url: https://me:hunter2@example.com, key: { env: K } }\n${fine}`,
+    '1:17: service.url: the address holds credentials → remove what stands before @; the key goes to service.key',
+  ],
+  [
+    'a literal key',
+    `service: { url: https://example.com, key: sk_live_hunter2 }\n${fine}`,
+    '1:43: service.key: a key is not written in this file, only where it is kept → write { file: /run/secrets/metrics_key } or { env: METRICS_KEY }',
+  ],
+  [
+    'a literal key in braces',
+    `service: { url: https://example.com, key: { sk_live_hunter2 } }\n${fine}`,
+    '1:38: service.key: says neither file nor env → write one of { file: … } and { env: … }',
+    '1:45: unknown key in service.key → known here: file, env',
+  ],
+  [
+    'a literal key as the name of a variable',
+    `service: { url: https://example.com, key: { env: sk-live-hunter2 } }\n${fine}`,
+    '1:50: service.key.env: this is not the name of an environment variable → write its name, like METRICS_KEY, not its value',
+  ],
+  [
+    'file and env at once',
+    `service: { url: https://example.com, key: { env: K, file: k } }\n${fine}`,
+    '1:38: service.key: says both file and env → write one of { file: … } and { env: … }',
+  ],
+  [
+    'no key anywhere',
+    `service: { url: https://example.com }\n${fine}`,
+    '2:13: protocols[0]: no API key, neither here nor at the service → add key: { file: /run/secrets/metrics_key } to service, or to this protocol',
+  ],
+  [
+    'a key for the embedded service',
+    'service: embedded\nprotocols: [{ id: a, name: A, key: { env: K }, collectors: [{ use: host }] }]\n',
+    '2:31: protocols[0].key: the embedded service has its own key → remove this one, or name a service by its url',
+  ],
+  [
+    'RPC addresses, of which nothing is repeated',
+    `service: embedded\nchains:\n  main: { id: 1, rpc: [ftp://n/hunter2, { url: hunter2 }, 5] }\n${fine}`,
+    '3:24: chains.main.rpc[0]: this is neither an http(s):// or ws(s):// address nor the path of an IPC socket → write it like http://127.0.0.1:8545 or /data/geth.ipc',
+    '3:41: chains.main.rpc[1]: says neither file nor env → write one of { file: … } and { env: … }',
+    '3:43: unknown key in chains.main.rpc[1] → known here: file, env',
+    '3:59: chains.main.rpc[2]: must be text or a map, not the number 5 → write text or a map',
+  ],
+])
+
+tell('ids', [
+  [
+    'a protocol id used twice',
+    'service: embedded\nprotocols:\n  - { id: a, name: A, collectors: [{ use: host }] }\n  - { id: a, name: B, collectors: [{ use: host }] }\n',
+    '4:11: protocols[1].id: the protocol id "a" is taken by the one on line 3 → give each protocol an id of its own',
+  ],
+  [
+    'a collector used twice',
+    'service: embedded\nprotocols:\n  - id: a\n    name: A\n    collectors:\n      - use: host\n      - use: "@acme/host"\n      - use: ./own/other.ts\n        id: host\n',
+    '7:14: protocols[0].collectors[1].use: the collector id "host" is taken by the one on line 6 → add an id of its own, for example id: host-2',
+    '9:13: protocols[0].collectors[2].id: the collector id "host" is taken by the one on line 6 → write another, for example id: host-2',
+  ],
+  [
+    'a collector that cannot give its name',
+    'service: embedded\nprotocols: [{ id: a, name: A, collectors: [{ use: "./My Own.ts" }] }]\n',
+    '2:51: protocols[0].collectors[0].use: the collector needs an id, as "My Own" cannot be one → add id: my-own',
+  ],
+])
+
+tell('YAML', [
+  [
+    'an open quote',
+    'service: "embedded\nprotocols: []\n',
+    '1:10: the quote that opens here is not closed → close it at the end of the text',
+  ],
+  [
+    'an open bracket',
+    'service: embedded\nprotocols: [{ id: a }\nlog: {}\n',
+    '2:12: this [ or { is not closed, or a line in it is not indented → close it with ] or }; indent the lines between',
+  ],
+  ['a tab', 'service: embedded\n\tdata: x\n', '2:1: a tab stands in the indentation → use blanks alone'],
+  [
+    'a line indented too far',
+    'service: embedded\nprotocols:\n  - id: a\n     name: A\n',
+    '3:9: this value goes on where none is expected: the next line is indented too far, or it holds a second ": " → align the next line with its neighbours, or put a value that holds ": " in quotes',
+  ],
+  [
+    'a colon is missing',
+    'service embedded\nprotocols: []\n',
+    '1:1: this is not a "key: value" line → put a colon and a blank after the key, or indent the line under the key it belongs to',
+  ],
+  [
+    'a reserved character',
+    'service: embedded\nprotocols: [{ id: a, name: @A }]\n',
+    '2:28: text cannot begin with this character → put the text in quotes',
+  ],
+  [
+    'two documents',
+    'service: embedded\n---\nprotocols: []\n',
+    '2:1: a second document begins here → remove the line --- or ... and what follows it',
+  ],
+  [
+    'an alias',
+    'service: *x\n',
+    '1:10: aliases (*) are not used here → write the value itself; put text that begins with * in quotes',
+  ],
+  [
+    'an anchor, a merge key, a tag, a long number',
+    'service: &x embedded\n<<: {}\nlog: !custom { level: info }\nprotocols: [{ id: a, name: A, collectors: [{ use: host, options: { n: 12345678901234567890 } }] }]\n',
+    '1:13: anchors (&) are not used here → remove it; put text that begins with & in quotes',
+    '2:1: merge keys (<<) are not used here → write the keys themselves',
+    '3:6: anchors (&), aliases (*) and tags (!) are not used here → write the value itself; text in quotes',
+    '4:71: a number this long would lose digits → put it in quotes',
+  ],
+  [
+    'nesting beyond sense',
+    `service: embedded\nlog: ${'['.repeat(40)}${']'.repeat(40)}\n`,
+    '2:38: maps and lists are nested more than 32 deep here → write them flatter',
+  ],
+  [
+    'YAML 1.1',
+    '%YAML 1.1\n---\nservice: embedded\n',
+    '1:1: only YAML 1.2 is read → remove the line that begins with %YAML',
+  ],
+])
+
+tell('files', [
+  ['empty', '', '1:1: the file is empty → service and protocols are required; config/local.yaml is a beginning'],
+  [
+    'comments',
+    '# x\n',
+    '1:1: the file is empty → service and protocols are required; config/local.yaml is a beginning',
+  ],
+  [
+    'a list',
+    '- a\n',
+    '1:1: the file is a list, not a map → write it as key: value lines; service and protocols are required',
+  ],
+  [
+    'control characters',
+    'a: 1\nb: \u0000\n',
+    '2:4: a control character stands here → remove it; is the file really text?',
+  ],
+])

@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
+import { optionMistakes } from '../../src/config/option-mistakes.ts'
+import type { OptionMistake } from '../../src/runner/runner.ts'
+import { configFile } from './file.ts'
+
+const file = configFile(`service: embedded
+protocols:
+  - id: a
+    name: A
+    collectors:
+      - use: erc4626-vault
+        options:
+          chain: 5
+          vualt: "0x00"
+          colour: red
+          nested: { a: 1 }
+`)
+
+function told(mistakes: readonly OptionMistake[]): string[] {
+  const collector = loadConfig(file).protocols[0]?.collectors[0]
+  if (!collector) throw new Error('no collector')
+  return optionMistakes(collector, mistakes).map(({ place, message, fix }) => {
+    return `${place.line}:${place.column}: ${message}${fix === undefined ? '' : ` → ${fix}`}`
+  })
+}
+
+it('puts what a collector says of its options at their places', () => {
+  expect(
+    told([
+      { path: ['chain'], message: 'expected string, not number' },
+      { path: ['vault'], message: 'must be an address in quotes: 0x and 40 hexadecimal digits' },
+      { path: ['vualt'], message: 'unknown option "vualt"' },
+      { path: ['colour'], message: 'unknown option "colour"' },
+      { path: ['nested', 'b'], message: 'is missing: expected number' },
+      { path: ['nested', 'a'], message: 'must be even' },
+    ]),
+  ).toEqual([
+    '8:18: options.chain: must be text, not a number',
+    '9:11: unknown option "vualt" of erc4626-vault → did you mean "vault"?',
+    '10:11: unknown option "colour" of erc4626-vault → erc4626-vault has no such option',
+    '11:11: missing: options.nested.b of erc4626-vault → add it: a number',
+    '11:24: options.nested.a: must be even',
+  ])
+})

@@ -1,0 +1,126 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
+import { readSecret, resolveEndpoints, secretsOf } from '../../src/config/secret.ts'
+import { Fault, faultLine } from '../../src/model/fault.ts'
+import { configFile, protocolsText } from './file.ts'
+
+afterEach(() => vi.unstubAllEnvs())
+
+const folder = mkdtempSync(join(tmpdir(), 'tidegauge-secret-'))
+
+function kept(text: string | Uint8Array) {
+  const path = join(mkdtempSync(join(folder, 'x-')), 'key')
+  writeFileSync(path, text)
+  return { kind: 'file', path } as const
+}
+
+function faultOf(act: () => unknown): Fault {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof Fault) return error
+  }
+  throw new Error('no fault')
+}
+
+describe('a secret', () => {
+  it('is read from a file or a variable, without the blanks around it', () => {
+    vi.stubEnv('TIDEGAUGE_TEST_KEY', '  k-123\n')
+    expect(readSecret(kept('k-123\r\n'))).toBe('k-123')
+    expect(readSecret({ kind: 'env', name: 'TIDEGAUGE_TEST_KEY' })).toBe('k-123')
+  })
+
+  it('is read anew each time', () => {
+    const ref = kept('old')
+    expect(readSecret(ref)).toBe('old')
+    writeFileSync(ref.path, 'new')
+    expect(readSecret(ref)).toBe('new')
+  })
+
+  it.each([
+    ['empty', ' \n', 'is empty'],
+    ['on two lines', 'hunter2\nhunter2', 'holds a blank'],
+    ['with a blank', 'hunter2 hunter2', 'holds a blank'],
+    ['with a control character', 'hunter2\u0007', 'holds a blank'],
+    ['beyond ASCII', 'hunter2é', 'holds a blank'],
+    ['not text', new Uint8Array([0xff, 0xfe]), 'holds a blank'],
+    ['too long', 'hunter2'.repeat(10_000), 'has more than 65536 bytes'],
+  ])('%s is refused, by its place and not by its value', (_, text, why) => {
+    const ref = kept(text)
+    const fault = faultOf(() => readSecret(ref))
+    expect([fault.code, fault.facts]).toEqual(['secret-missing', { file: ref.path }])
+    expect(fault.message).toContain(why)
+    expect(faultLine(fault)).not.toContain('hunter2')
+  })
+
+  it('is missing', () => {
+    mkdirSync(join(folder, 'sub'))
+    expect(faultOf(() => readSecret({ kind: 'file', path: join(folder, 'none') })).message).toContain('does not exist')
+    expect(faultOf(() => readSecret({ kind: 'file', path: join(folder, 'sub') })).message).toContain('is a folder')
+    const unset = faultOf(() => readSecret({ kind: 'env', name: 'TIDEGAUGE_TEST_UNSET' }))
+    expect([unset.message, unset.facts]).toEqual([
+      "the secret's variable is not set",
+      { variable: 'TIDEGAUGE_TEST_UNSET' },
+    ])
+  })
+})
+
+describe('the endpoints of a chain', () => {
+  it('are read in their order', () => {
+    vi.stubEnv('TIDEGAUGE_TEST_RPC', 'wss://n.example.com/v2/hunter2\n')
+    const rpc = [
+      { kind: 'url', url: 'http://127.0.0.1:8545' },
+      { kind: 'env', name: 'TIDEGAUGE_TEST_RPC' },
+      kept('/data/geth.ipc'),
+    ] as const
+    expect(resolveEndpoints({ name: 'main', id: 1, rpc })).toEqual([
+      'http://127.0.0.1:8545',
+      'wss://n.example.com/v2/hunter2',
+      '/data/geth.ipc',
+    ])
+  })
+
+  it.each(['ftp://n/hunter2', 'hunter2', './hunter2.ipc', 'https:/hunter2', 'https://'])(
+    '%s, kept elsewhere, is refused without being repeated',
+    text => {
+      const fault = faultOf(() => resolveEndpoints({ name: 'main', id: 1, rpc: [kept(text)] }))
+      expect([fault.code, fault.facts['chain']]).toEqual(['config', 'main'])
+      expect(faultLine(fault)).not.toContain('hunter2')
+      expect(fault.cause).toBe(undefined)
+    },
+  )
+})
+
+describe('the secrets of a configuration', () => {
+  it('are all keys, all RPC addresses and their telling parts, without those that cannot be read', () => {
+    vi.stubEnv('TIDEGAUGE_TEST_KEY', 'service-key-1')
+    vi.stubEnv('TIDEGAUGE_TEST_RPC', 'https://me:pass%40word1@n.example.com/v2/0123456789abcdef?token=token-value')
+    vi.stubEnv('TIDEGAUGE_TEST_ODD', 'no-address-at-all')
+    const text = `service: { url: https://m.example.com, key: { env: TIDEGAUGE_TEST_KEY } }
+chains:
+  main: { id: 1, rpc: [{ env: TIDEGAUGE_TEST_RPC }, { env: TIDEGAUGE_TEST_UNSET }, { env: TIDEGAUGE_TEST_ODD }] }
+  side: { id: 2, rpc: [https://s.example.com/secret-path/, /data/geth.ipc] }
+${protocolsText}    key: { file: ${kept('protocol-key-1').path} }
+`
+    const secrets = secretsOf(loadConfig(configFile(text)))
+    expect(secrets).toEqual(
+      expect.arrayContaining([
+        'service-key-1',
+        'protocol-key-1',
+        'https://me:pass%40word1@n.example.com/v2/0123456789abcdef?token=token-value',
+        '/v2/0123456789abcdef',
+        '0123456789abcdef',
+        'token-value',
+        'pass@word1',
+        'no-address-at-all',
+        'https://s.example.com/secret-path',
+        '/secret-path',
+      ]),
+    )
+    expect(secrets).not.toContain('/data/geth.ipc')
+    expect(secrets.map(secret => secret.length)).toEqual(secrets.map(({ length }) => length).sort((a, b) => b - a))
+  })
+})
