@@ -44,8 +44,11 @@ export function units(amount: bigint, decimals: number): number {
   return Number(`${amount < 0n ? '-' : ''}${digits.slice(0, point)}.${digits.slice(point)}`)
 }
 
+/** What is declared of a label. A part that is `undefined` is one that is absent, so that an option can be passed on. */
+export type DeclaredMetric = { readonly [P in keyof MetricSpec]: MetricSpec[P] | undefined }
+
 /** The labels a collector declares, with their unit and bounds. */
-export type MetricSpecs = Readonly<Record<string, MetricSpec>>
+export type MetricSpecs = Readonly<Record<string, DeclaredMetric>>
 
 /** A raw value: a finite number, or the promise of one. A promise that rejects fails its own metric alone. */
 export type Reading = number | Promise<number>
@@ -104,6 +107,7 @@ export interface CollectorLog {
   warn(message: string, facts?: Readonly<Record<string, unknown>>): void
 }
 
+/** What a collector is called with: one hour, its options, and the ways to read. */
 export interface CollectContext<O> {
   /** As parsed by the collector's own schema. */
   readonly options: O
@@ -117,6 +121,7 @@ export interface CollectContext<O> {
   readonly signal: AbortSignal
 }
 
+/** What a collector is: its options, its metrics, and how they are read. */
 export interface CollectorDefinition<S extends z.ZodType, M extends MetricSpecs, R = Readings<M>> {
   /** Schema of the options in the configuration; use `z.strictObject`, so that a typo is an error. */
   readonly options: S

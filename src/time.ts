@@ -18,6 +18,7 @@ export interface Time {
   everyHour(tick: () => void): { stop(): void }
 }
 
+/** The machine’s own clock and chance. */
 export const systemTime: Time = {
   nowMs: () => Date.now(),
   chance: () => Math.random(),

@@ -11,7 +11,7 @@ export interface AsOfBlock {
   readonly timestampSeconds: number
 }
 
-/** One raw read at the as-of block: plain values only, so that it can cross a thread. */
+/** One raw read at the as-of block: plain values only, so that it can cross into another process. */
 export type ReadRequest =
   | { readonly kind: 'call'; readonly to: Hex; readonly input: Hex }
   /** Native balance of an address, in wei; answered as 32 bytes. */

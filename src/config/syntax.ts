@@ -24,6 +24,7 @@ const unclosed = words(
 const plain = words('anchors (&), aliases (*) and tags (!) are not used here', 'write the value itself; text in quotes')
 const directive = words('a line that begins with % is not used here', 'remove it')
 
+/** What is said of a file nested too deeply. */
 export const tooDeep = words('maps and lists are nested too deeply here', 'write them flatter')
 
 /** By the parser's code. */
@@ -68,6 +69,7 @@ const byMessage: readonly (readonly [begins: string, SyntaxWords])[] = [
   ['Unexpected ,', words('this comma parts nothing', 'remove it')],
 ]
 
+/** What is said of a mistake the YAML parser found. */
 export function syntaxWords(error: YAMLError): SyntaxWords {
   return byMessage.find(([begins]) => error.message.startsWith(begins))?.[1] ?? byCode[error.code]
 }

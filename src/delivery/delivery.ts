@@ -18,6 +18,7 @@ import type { Pacer } from './pacer.ts'
 import { pushBatch } from './push.ts'
 import { registerProtocol } from './register.ts'
 
+/** What a delivery works with. */
 export interface DeliveryOptions {
   readonly outbox: Outbox
   readonly client: ServiceClient
@@ -45,8 +46,8 @@ export class Delivery {
   }
 
   /**
-   * Pushes all that is due, unless the destination has to wait. Never rejects: what goes wrong is recorded, and what is
-   * not settled stays due.
+   * Pushes all that is due, unless the destination has to wait. What goes wrong is recorded, and what is not settled
+   * stays due. Rejects only when the outbox cannot be read or written.
    */
   async flush(occasion: FlushOccasion, signal: AbortSignal): Promise<void> {
     const protocols = this.#sendable(occasion)

@@ -17,6 +17,7 @@ export type Stop =
   | { readonly kind: 'systemic'; readonly reason: string }
   | { readonly kind: 'stopped'; readonly reason: string }
 
+/** What a flush reads and does: the outbox and the service, as functions. */
 export interface FlushPorts {
   readonly protocols: readonly ProtocolConfig[]
   /** Due metrics of the protocols, in the order of delivery, at most `limit`. */

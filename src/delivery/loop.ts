@@ -1,4 +1,6 @@
+import { faultLine } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
+import type { Log } from '../telemetry/log.ts'
 import type { Time } from '../time.ts'
 import type { Delivery } from './delivery.ts'
 
@@ -10,8 +12,8 @@ export class DeliveryLoop {
   readonly #stopping = new AbortController()
   readonly #loops: readonly Promise<void>[]
 
-  constructor(deliveries: readonly Delivery[], time: Time) {
-    this.#loops = deliveries.map(delivery => this.#run(delivery, time))
+  constructor(deliveries: readonly Delivery[], time: Time, log: Log) {
+    this.#loops = deliveries.map(delivery => this.#run(delivery, time, log))
   }
 
   /** Complete when no push is under way any more. */
@@ -20,10 +22,13 @@ export class DeliveryLoop {
     await Promise.all(this.#loops)
   }
 
-  async #run(delivery: Delivery, time: Time): Promise<void> {
+  async #run(delivery: Delivery, time: Time, log: Log): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      await delivery.flush('due', signal)
+      // What rejects here is the outbox itself, a full disk say: the next look may find it mended.
+      await delivery
+        .flush('due', signal)
+        .catch(error => log.error({ fault: faultLine(error) }, 'delivery: this flush failed'))
       await time.sleep(pollMs, signal).catch(() => {})
     }
   }

@@ -6,6 +6,7 @@ import type { ServiceClient } from '../service/client.ts'
 import type { Time } from '../time.ts'
 import type { Pacer } from './pacer.ts'
 
+/** What a push works with. */
 export interface PushContext {
   readonly client: Pick<ServiceClient, 'push'>
   readonly key: string

@@ -46,6 +46,7 @@ export function usable(collector: CollectorConfig, description: Description): Co
   )
 }
 
+/** Anything thrown as a Fault; what is none was thrown by a collector. */
 export function asFault(error: unknown): Fault {
   if (error instanceof Fault) return error
   return new Fault('collector-threw', error instanceof Error ? error.message : String(error), { cause: error })

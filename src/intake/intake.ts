@@ -1,7 +1,7 @@
 import type { CollectorConfig } from '../config/config.ts'
 import { Fault, faultLine, isPermanent } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
-import { catchUpHoursMax, dueHoursMax } from '../model/limits.ts'
+import { catchUpHoursMax, dueHoursMax, recollectBaseMs } from '../model/limits.ts'
 import type { DueHour } from '../outbox/collections.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
@@ -11,6 +11,7 @@ import { asFault, type Collected, collect, usable } from './collect.ts'
 import { expectedHours, oldestCaughtUp } from './expected.ts'
 import { recollectAfterMs, startable } from './turn.ts'
 
+/** What the intake loop works with. */
 export interface IntakeOptions {
   readonly outbox: Outbox
   readonly runner: Runner
@@ -28,8 +29,10 @@ export class Intake {
   readonly #stopping = new AbortController()
   readonly #underWay = new Map<DueHour, Promise<void>>()
   readonly #descriptions = new Map<string, CollectorDescription>()
+  /** The hour each collector was last planned for; one whose file hangs while it is loaded keeps nobody waiting. */
+  readonly #planned = new Map<string, Hour>()
+  readonly #planning = new Map<string, Promise<void>>()
   readonly #running: Promise<void>
-  #plannedHour: Hour | undefined
   #wake = Promise.withResolvers<void>()
 
   constructor(options: IntakeOptions) {
@@ -38,41 +41,48 @@ export class Intake {
     this.#running = this.#run().finally(() => everyHour.stop())
   }
 
-  /** Complete when it returns. Collections under way are given up with the runner's threads; their hours stay due. */
+  /** Complete when it returns. Collections under way are given up with the runner's children; their hours stay due. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopped'))
     this.#wake.resolve()
     await Promise.all([this.#running, this.#options.runner.stop()])
-    await Promise.all(this.#underWay.values())
+    await Promise.all([...this.#planning.values(), ...this.#underWay.values()])
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
+      let restMs = recollectBaseMs
       try {
-        await this.#turn()
+        this.#turn()
+        restMs = this.#restMs()
       } catch (error) {
         this.#options.log.error({ fault: faultLine(error) }, 'intake: this turn failed, the next one follows')
       }
-      await this.#rest()
+      await this.#rest(restMs)
     }
   }
 
-  async #turn(): Promise<void> {
-    const { outbox, time } = this.#options
+  #turn(): void {
+    const { outbox, time, collectors } = this.#options
     const current = hourAt(time.nowMs())
-    if (current !== this.#plannedHour) await this.#plan(current)
-    const names = this.#options.collectors.map(({ id }) => id)
+    for (const collector of collectors) this.#plan(collector, current)
+    const names = collectors.map(({ id }) => id)
     const known = outbox.collections.due(names, time.nowMs(), dueHoursMax)
     for (const due of startable(known, [...this.#underWay.keys()], current)) this.#start(due)
   }
 
-  /** Sleeps until the next attempt, the next hour, or the end of something under way. */
-  async #rest(): Promise<void> {
+  /** Until the next attempt or the next hour; a few seconds at most, in case the clock is set. */
+  #restMs(): number {
     const { outbox, time } = this.#options
-    const nextAttemptMs = outbox.collections.nextAttemptMs(time.nowMs()) ?? Number.POSITIVE_INFINITY
-    const nextHourMs = hourAfter(hourAt(time.nowMs()), 1)
-    const restMs = Math.max(0, Math.min(nextAttemptMs, nextHourMs) - time.nowMs())
+    const nowMs = time.nowMs()
+    const nextAttemptMs = outbox.collections.nextAttemptMs(nowMs) ?? Number.POSITIVE_INFINITY
+    return Math.max(0, Math.min(nextAttemptMs - nowMs, hourAfter(hourAt(nowMs), 1) - nowMs, recollectBaseMs))
+  }
+
+  /** Rests, or less when something under way has ended. */
+  async #rest(restMs: number): Promise<void> {
+    const { time } = this.#options
     const waking = new AbortController()
     await Promise.race([this.#wake.promise, time.sleep(restMs, waking.signal).catch(() => {})])
     waking.abort()
@@ -80,9 +90,17 @@ export class Intake {
     if (this.#stopping.signal.aborted) this.#wake.resolve()
   }
 
-  async #plan(current: Hour): Promise<void> {
-    await Promise.all(this.#options.collectors.map(collector => this.#planOne(collector, current)))
-    this.#plannedHour = current
+  #plan(collector: CollectorConfig, current: Hour): void {
+    const { id } = collector
+    if (this.#planned.get(id) === current || this.#planning.has(id)) return
+    const planning = this.#planOne(collector, current)
+      .then(() => {
+        this.#planned.set(id, current)
+        this.#wake.resolve()
+      })
+      .catch(error => this.#options.log.error({ collector: id, fault: faultLine(error) }, 'cannot plan the hours'))
+      .finally(() => this.#planning.delete(id))
+    this.#planning.set(id, planning)
   }
 
   async #planOne(collector: CollectorConfig, current: Hour): Promise<void> {
@@ -121,7 +139,7 @@ export class Intake {
     const collected = await this.#describe(collector)
       .then(description => collect(runner, collector, description, due.hour))
       .catch((error: unknown): Collected => ({ accepted: [], fault: asFault(error), failures: {} }))
-    // A stop takes the threads away: what then fails has not failed by itself.
+    // A stop takes the children away: what then fails has not failed by itself.
     if (signal.aborted && collected.fault) return
     this.#record(due, collected, time.nowMs())
   }

@@ -19,7 +19,7 @@ const permanenceByCode = {
   'collector-threw': 'transient',
   /** A collector gave something that is not its declared metrics. */
   'collector-output': 'permanent',
-  /** A collector did not answer in time, span, or ended its thread. */
+  /** A collector did not answer in time, span, or ended its process. */
   'collector-hung': 'transient',
   /** The hour has passed, and its collector can only read "now". */
   'hour-passed': 'permanent',
@@ -107,7 +107,7 @@ export function faultLine(error: unknown): string {
     .join(' ')
 }
 
-/** A Fault in a form that crosses a thread or a file. */
+/** A Fault in a form that crosses a process or a file. */
 export interface FaultRecord {
   readonly code: FaultCode
   readonly message: string

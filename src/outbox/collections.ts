@@ -10,6 +10,7 @@ export interface DueHour {
   readonly attempts: number
 }
 
+/** What became of an expected hour. */
 export interface CollectionRow {
   readonly collector: string
   readonly hour: Hour
@@ -18,6 +19,7 @@ export interface CollectionRow {
   readonly fault?: FaultRecord
 }
 
+/** A collector with hours that should be there by now. */
 export interface LateCollector {
   readonly collector: string
   readonly hours: number

@@ -24,6 +24,7 @@ interface RawDestination {
 
 const fresh: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
 
+/** The destinations’ memory. Part of the outbox’s file. */
 export class Destinations {
   readonly #statements
 

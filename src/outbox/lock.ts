@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Fault } from '../model/fault.ts'
 import { openLock } from '../sqlite/lock.ts'
 
+/** The right to deliver from a data folder, until released or the process ends. */
 export interface DeliveryRole {
   release(): void
 }

@@ -14,6 +14,7 @@ export interface Accepted {
   readonly hold?: string
 }
 
+/** A metric with what became of it. */
 export interface StoredMetric extends Metric {
   readonly state: MetricState
   readonly collector: string

@@ -23,6 +23,7 @@ interface RawWarning {
 /** Different warnings kept; beyond it the longest unseen goes, so that words with a time in them cannot fill the disk. */
 const warningsMax = 1_000
 
+/** The warnings of the service. Part of the outbox’s file. */
 export class Warnings {
   readonly #statements
 

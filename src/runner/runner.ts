@@ -25,19 +25,19 @@ export type Description =
 export interface Outcome {
   /** Finite numbers, by label. */
   readonly readings: Readonly<Record<string, number>>
-  /** Why a label has no value, by label. */
+  /** Why a label has no value, by label. A label that was returned but not declared is here, too, under its own name. */
   readonly failures: Readonly<Record<string, FaultRecord>>
 }
 
 /**
- * Runs collectors in worker threads, so that one that hangs, spins or exits stops nothing else. A thread that stops
- * answering is replaced, and what it had under way for others is run again.
+ * Runs collectors in processes of their own, so that one that hangs, spins, exits or eats all memory stops nothing
+ * else. A process that stops answering is replaced, and what it had under way for others is run again.
  */
 export interface Runner {
   /** Loads the collector. Rejects with Fault `collector-unusable` (or `collector-hung`) when it cannot be loaded. */
   describe(collector: CollectorConfig): Promise<Description>
   /** Rejects with a Fault when the run as a whole failed; ends at the deadline in any case. */
   collect(collector: CollectorConfig, hour: Hour): Promise<Outcome>
-  /** Ends every thread; complete when it returns. */
+  /** Ends every process; complete when it returns. */
   stop(): Promise<void>
 }

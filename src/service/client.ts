@@ -8,6 +8,7 @@ import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts
 import type { Time } from '../time.ts'
 import { readBounded } from './bounded.ts'
 
+/** Where the service is, and how patiently it is asked. */
 export interface ServiceClientOptions {
   /** Without a trailing slash. */
   readonly url: string

@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3'
 
+/** A lock that is held. */
 export interface Lock {
   release(): void
 }

@@ -11,6 +11,7 @@ import type { WidgetRead } from './widgets.ts'
 /** Hours shown. */
 const shownHours = 48
 
+/** What an observation is made from. */
 export interface Observed {
   readonly config: Config
   readonly outbox: Outbox

@@ -8,6 +8,7 @@ import type { Readiness, Snapshot } from './snapshot.ts'
 /** How long a snapshot or the exposition may take; then the answer says that it did. */
 const answerMsMax = 5_000
 
+/** What the status server shows, and where. */
 export interface StatusParts {
   readonly host: string
   /** 0 for one the system picks. */

@@ -22,6 +22,7 @@ export interface Readiness {
   readonly reasons: readonly string[]
 }
 
+/** How delivery to the service stands. */
 export interface ServiceState {
   /** `host:port` of the service, or `embedded (host:port)`. Never a key. */
   readonly host: string
@@ -39,6 +40,7 @@ export interface Balance {
   readonly due: number
 }
 
+/** A protocol’s widget. */
 export interface ProtocolState {
   readonly id: string
   readonly name: string
@@ -75,12 +77,14 @@ export interface HourGrid {
   }[]
 }
 
+/** One collector’s hour. */
 export interface Cell {
   readonly state: CellState
   readonly attempts: number
   readonly fault?: FaultRecord
 }
 
+/** A remark of the service about pushes, however often it was made. */
 export interface WarningState {
   readonly metricId?: MetricId
   readonly text: string

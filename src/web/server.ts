@@ -1,7 +1,27 @@
-import fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerOptions,
+  type FastifyTypeProvider,
+  type RawServerDefault,
+} from 'fastify'
 
 export type WebServer = FastifyInstance
+/** A server whose routes are typed by their schemas. */
+export type TypedWebServer<P extends FastifyTypeProvider> = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  P
+>
+export type WebRequest = FastifyRequest
+export type WebReply = FastifyReply
 
+/** A server that listens. */
 export interface Listening {
   /** `http://host:port`, without a trailing slash. */
   readonly url: string
@@ -10,7 +30,9 @@ export interface Listening {
 }
 
 /** The one way a server is made here: no framework log, connections closed on stop, bounded bodies. */
-export function webServer(options: Pick<FastifyServerOptions, 'bodyLimit' | 'maxParamLength'> = {}): WebServer {
+export function webServer(
+  options: Pick<FastifyServerOptions, 'bodyLimit' | 'routerOptions' | 'frameworkErrors'> = {},
+): WebServer {
   return fastify({ logger: false, forceCloseConnections: true, return503OnClosing: false, ...options })
 }
 

@@ -1,5 +1,3 @@
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseAbi } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -8,6 +6,7 @@ import type { Hex } from '../../src/chain/reads.ts'
 import { chainAsOf } from '../../src/chain/typed-reads.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { forwardingTo } from './support/node.ts'
 import { compileProbe, mineAt, placeMulticall3, probeAbi, sendAt, sender, storeInput } from './support/probe.ts'
 import { faultOf, firstHour, genesisSeconds, hourSeconds, node, openReader, patient } from './support/readers.ts'
@@ -183,7 +182,7 @@ describe('a real chain, as of hours', () => {
   })
 
   test.each(['websocket', 'ipc'])('gives the same over %s', async kind => {
-    const path = join(await mkdtemp(join(tmpdir(), 'anvil-')), 'node.ipc')
+    const path = join(temporaryFolder(), 'node.ipc')
     const second = kind === 'ipc' ? await startAnvil(genesisSeconds, '--chain-id', '1', '--ipc', path) : undefined
     try {
       if (second) await mineAt(second, hourSeconds(firstHour) - 20, hourSeconds(firstHour) + 20)

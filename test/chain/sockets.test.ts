@@ -1,14 +1,13 @@
-import { mkdtemp } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemTime } from '../../src/time.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { faultOf, firstHour, openReader, patient } from './support/readers.ts'
 
 /** The path of an IPC socket on which the server listens until the test ends. */
 async function listening(server: Server): Promise<string> {
-  const path = join(await mkdtemp(join(tmpdir(), 'node-')), 'node.ipc')
+  const path = join(temporaryFolder(), 'node.ipc')
   await new Promise<void>(resolve => server.listen(path, resolve))
   onTestFinished(() => void server.close())
   return path

@@ -1,12 +1,16 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { afterAll } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/mistakes.ts'
 
+const folder = mkdtempSync(join(tmpdir(), 'tidegauge-config-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
 /** Writes a configuration file into a folder of its own; gives its path. */
 export function configFile(text: string | Uint8Array, name = 'tidegauge.yaml'): string {
-  const file = join(mkdtempSync(join(tmpdir(), 'tidegauge-config-')), name)
+  const file = join(mkdtempSync(join(folder, 'x-')), name)
   writeFileSync(file, text)
   return file
 }

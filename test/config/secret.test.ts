@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { readSecret, resolveEndpoints, secretsOf } from '../../src/config/secret.ts'
 import { Fault, faultLine } from '../../src/model/fault.ts'
@@ -10,6 +10,7 @@ import { configFile, protocolsText } from './file.ts'
 afterEach(() => vi.unstubAllEnvs())
 
 const folder = mkdtempSync(join(tmpdir(), 'tidegauge-secret-'))
+afterAll(() => rmSync(folder, { recursive: true }))
 
 function kept(text: string | Uint8Array) {
   const path = join(mkdtempSync(join(folder, 'x-')), 'key')

@@ -133,6 +133,21 @@ describe('intake', () => {
     expect(hours).toEqual([0, 1, 2, 3])
   })
 
+  it('lets a collector whose file hangs while it is loaded keep nobody waiting', async () => {
+    const { runner, run } = stage([collector('stuck'), collector('fine')], {
+      'vault/stuck': { script: one, history: true },
+      'vault/fine': { script: one, history: true },
+    })
+    const describe = runner.describe.bind(runner)
+    runner.describe = config => (config.id === 'vault/stuck' ? new Promise(() => {}) : describe(config))
+    void run(anHour, anHour + 61 * minuteMs)
+    while (runner.asked.length < 2) await new Promise(setImmediate)
+    expect(runner.asked.map(({ id, hour }) => [id, hour])).toEqual([
+      ['vault/fine', anHour],
+      ['vault/fine', hourAfter(anHour, 1)],
+    ])
+  })
+
   it('holds a value outside its declared bounds', async () => {
     const negative: Script = () => ({ readings: { TVL: -1 }, failures: {} })
     const { run, outbox } = stage([collector('a')], { 'vault/a': { script: negative, history: true } })

@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 
 export interface Anvil {
@@ -7,6 +6,9 @@ export interface Anvil {
   readonly url: string
   /** One JSON-RPC call; throws the node's error. */
   rpc<T = unknown>(method: string, ...params: readonly unknown[]): Promise<T>
+  readonly pid: number | undefined
+  /** Resolves when the node has ended, for whatever reason. */
+  readonly ended: Promise<void>
   stop(): Promise<void>
 }
 
@@ -19,12 +21,13 @@ export async function startAnvil(genesisSeconds: number, ...flags: readonly stri
   const child = spawn('anvil', ['--port', '0', '--timestamp', String(genesisSeconds), ...flags], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const closed = once(child, 'close')
+  // Not `events.once`: that rejects where anvil is missing, and nobody would catch it.
+  const closed = new Promise<number | null>(resolve => child.once('close', resolve))
   const url = await new Promise<string>((resolve, reject) => {
     child.once('error', () =>
       reject(new Error('anvil is not on PATH: it comes with `npm ci` on Linux x64, elsewhere install Foundry')),
     )
-    closed.then(([code]) => reject(new Error(`anvil ended with ${code} before it listened`)))
+    closed.then(code => reject(new Error(`anvil ended with ${code} before it listened`)))
     createInterface({ input: child.stdout }).on('line', line => {
       const address = /Listening on (\S+)/.exec(line)?.[1]
       if (address) resolve(`http://${address}`)
@@ -33,6 +36,8 @@ export async function startAnvil(genesisSeconds: number, ...flags: readonly stri
   })
   return {
     url,
+    pid: child.pid,
+    ended: closed.then(() => undefined),
     async rpc<T>(method: string, ...params: readonly unknown[]) {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
       const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })

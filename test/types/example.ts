@@ -64,3 +64,44 @@ export const dynamic = defineCollector({
   history: false,
   collect: ({ options }) => Object.fromEntries(options.labels.map(label => [label, 1])),
 })
+
+export const passedOn = defineCollector({
+  options: z.strictObject({ unit: z.string().optional(), max: z.number().optional() }),
+  // An option that may be absent is passed on as it is.
+  metrics: ({ unit, max }) => ({ Supply: { unit, min: 0, max } }),
+  history: true,
+  collect: () => ({ Supply: 1 }),
+})
+
+export const mistyped = defineCollector({
+  options: z.strictObject({}),
+  // @ts-expect-error a unit is text
+  metrics: { Supply: { unit: 5 } },
+  history: true,
+  collect: () => ({ Supply: 1 }),
+})
+
+export const unconverted = defineCollector({
+  options: z.strictObject({ chain: z.string(), token: address }),
+  metrics: { Supply: {} },
+  history: true,
+  // @ts-expect-error a bigint is no reading: units() makes one of it
+  async collect({ options, chain }) {
+    const amount = await chain(options.chain).read({
+      address: options.token,
+      abi: erc20Abi,
+      functionName: 'totalSupply',
+    })
+    return { Supply: amount }
+  },
+})
+
+export const maybe = defineCollector({
+  options: z.strictObject({}),
+  metrics: { Level: {} },
+  history: false,
+  // @ts-expect-error a value that is not known is no reading
+  async collect({ http }) {
+    return { Level: await http.json('https://example.com', z.number().optional()) }
+  },
+})

@@ -45,6 +45,7 @@ export function shape(look: CellLook, words?: string): Html {
   return html`<svg class="shape ${look}" ${meaning}><use href="#look-${look}"/></svg>`
 }
 
+/** Every shape with its meaning. */
 export function legend(): Html {
   return html`<ul class="legend">${looks.map(look => html`<li>${shape(look)} ${meaningByLook[look]}</li>`)}</ul>`
 }

@@ -7,6 +7,7 @@ import { numberText } from './number.ts'
 const heightUnits = 100
 const paddingUnits = 8
 
+/** What a curve is drawn from. */
 export interface SparklineParts {
   readonly label: string
   readonly unit: string | undefined

@@ -1,0 +1,16 @@
+import { address, defineCollector, units, z } from 'tidegauge'
+
+/** What an address holds of the chain's own coin, which has 18 decimals on every EVM chain. */
+export default defineCollector({
+  options: z.strictObject({
+    chain: z.string(),
+    address,
+    unit: z.string().default('ETH').describe("the coin's symbol"),
+    label: z.string().max(16).default('Balance').describe('another one where a protocol has several'),
+  }),
+  metrics: ({ label, unit }) => ({ [label]: { unit, min: 0 } }),
+  history: true,
+  async collect({ options, chain }) {
+    return { [options.label]: units(await chain(options.chain).balance(options.address), 18) }
+  },
+})

@@ -1,0 +1,115 @@
+import type { Command } from 'commander'
+import { openOfflineRunner, type Surroundings } from '../app.ts'
+import type { CollectorConfig, ConfigMistake } from '../config/config.ts'
+import { ConfigError } from '../config/mistakes.ts'
+import { optionMistakes } from '../config/option-mistakes.ts'
+import { asFault } from '../intake/collect.ts'
+import type { Fault } from '../model/fault.ts'
+import { labelCharsAdvised } from '../model/limits.ts'
+import { metricId } from '../model/metric.ts'
+import type { CollectorDescription } from '../runner/runner.ts'
+import { type ConfigOption, configuredCommand, type JsonOption, setUp } from './setting.ts'
+import { note, print, printJson, printTable } from './terminal.ts'
+
+interface Checked {
+  readonly usable: readonly { readonly collector: CollectorConfig; readonly description: CollectorDescription }[]
+  readonly unusable: readonly { readonly collector: CollectorConfig; readonly fault: Fault }[]
+  readonly mistakes: readonly ConfigMistake[]
+}
+
+/** Loads every configured collector and lets it parse its options. Offline. */
+export async function checkCollectors(surroundings: Surroundings): Promise<Checked> {
+  await using stack = new AsyncDisposableStack()
+  const runner = openOfflineRunner(surroundings, stack)
+  const collectors = surroundings.config.protocols.flatMap(protocol => protocol.collectors)
+  const results = await Promise.all(
+    collectors.map(async collector => {
+      try {
+        return { collector, description: await runner.describe(collector) }
+      } catch (error) {
+        return { collector, fault: asFault(error) }
+      }
+    }),
+  )
+  const usable = results.flatMap(({ collector, description }) =>
+    description?.kind === 'usable' ? [{ collector, description }] : [],
+  )
+  return {
+    usable,
+    unusable: results.flatMap(({ collector, fault }) => (fault ? [{ collector, fault }] : [])),
+    mistakes: [
+      ...results.flatMap(({ collector, description }) =>
+        description?.kind === 'mistaken' ? optionMistakes(collector, description.mistakes) : [],
+      ),
+      ...sharedMetrics(usable),
+    ],
+  }
+}
+
+/** Two collectors of a protocol that give the same metric would take turns in being first: a mistake of the later one. */
+function sharedMetrics(usable: Checked['usable']): ConfigMistake[] {
+  const ownerOf = new Map<string, string>()
+  return usable.flatMap(({ collector, description }) =>
+    Object.keys(description.metrics).flatMap(label => {
+      const id = metricId(collector.protocolId, label)
+      const owner = ownerOf.get(id)
+      if (owner === undefined) ownerOf.set(id, collector.id)
+      if (owner === undefined) return []
+      const message = `${collector.id} gives the metric ${id}, which ${owner} gives already`
+      return [
+        { place: collector.place, message, fix: 'give one of them another label, or put it under another protocol' },
+      ]
+    }),
+  )
+}
+
+/** `check`: configuration and collectors, offline. Ends with 78 when something is wrong. */
+export function checkCommand(): Command {
+  return configuredCommand('check')
+    .description('the configuration and its collectors, offline')
+    .option('--json', 'print JSON')
+    .action(async ({ config: file, json }: ConfigOption & JsonOption) => {
+      const surroundings = setUp(file)
+      const { usable, unusable, mistakes } = await checkCollectors(surroundings)
+      const unloadable = unusable.map(({ collector, fault }) => ({
+        place: collector.place,
+        message: fault.message,
+        ...(fault.fix === undefined ? {} : { fix: fault.fix }),
+      }))
+      if (mistakes.length + unloadable.length > 0)
+        throw new ConfigError(surroundings.config.file, [...mistakes, ...unloadable])
+      const rows = usable.flatMap(metricRows)
+      if (json) printJson({ file: surroundings.config.file, metrics: rows })
+      else printChecked(surroundings.config.file, rows)
+    })
+}
+
+interface MetricRow {
+  readonly collector: string
+  readonly metric: string
+  readonly unit?: string
+  readonly history: boolean
+  readonly warning?: string
+}
+
+function metricRows({ collector, description }: Checked['usable'][number]): MetricRow[] {
+  return Object.entries(description.metrics).map(([label, { unit }]) => ({
+    collector: collector.id,
+    metric: metricId(collector.protocolId, label),
+    ...(unit === undefined ? {} : { unit }),
+    history: description.history,
+    ...(label.length > labelCharsAdvised
+      ? { warning: `label ${label} has ${label.length} characters: above ${labelCharsAdvised} the service warns` }
+      : {}),
+  }))
+}
+
+function printChecked(file: string, rows: readonly MetricRow[]): void {
+  printTable(
+    ['collector', 'metric', 'unit', 'past hours'],
+    rows.map(({ collector, metric, unit, history }) => [collector, metric, unit ?? '', history ? 'yes' : 'no']),
+  )
+  for (const { warning } of rows) if (warning !== undefined) note(`warning: ${warning}`)
+  print('')
+  print(`${file}: in order, ${rows.length} metrics an hour`)
+}

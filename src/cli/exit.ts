@@ -1,0 +1,16 @@
+import { Fault, type FaultCode } from '../model/fault.ts'
+
+/** What a command ends with. */
+export const exitCodes = { done: 0, incomplete: 1, usage: 2, held: 75, config: 78 } as const
+
+const codeByFault: Partial<Record<FaultCode, number>> = {
+  usage: exitCodes.usage,
+  'outbox-held': exitCodes.held,
+  config: exitCodes.config,
+  'secret-missing': exitCodes.config,
+}
+
+/** The exit code of a command that ended with an error. */
+export function exitCodeOf(error: unknown): number {
+  return (error instanceof Fault && codeByFault[error.code]) || exitCodes.incomplete
+}

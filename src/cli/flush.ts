@@ -1,0 +1,56 @@
+import type { Command } from 'commander'
+import { connect, deliveriesTo, openOutbox, type Surroundings } from '../app.ts'
+import { Fault } from '../model/fault.ts'
+import { pollMs } from '../model/limits.ts'
+import { takeDeliveryRole } from '../outbox/lock.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import { exitCodes } from './exit.ts'
+import { type ConfigOption, configuredCommand, setUp } from './setting.ts'
+import { note, print } from './terminal.ts'
+
+/** `flush`: pushes what is due, now. Ends with 1 when something stays due. */
+export function flushCommand(ended: (code: number) => void): Command {
+  return configuredCommand('flush')
+    .description('push what is due, now')
+    .action(async ({ config }: ConfigOption) => {
+      const surroundings = setUp(config)
+      await using stack = new AsyncDisposableStack()
+      const outbox = openOutbox(surroundings, stack)
+      const before = outbox.metrics.balance()
+      await deliverNow(surroundings, outbox)
+      const after = outbox.metrics.balance()
+      const dead = after.dead > before.dead ? `, ${after.dead - before.dead} dead` : ''
+      print(`${after.delivered - before.delivered} delivered, ${after.due} due${dead}`)
+      if (after.due > 0) ended(exitCodes.incomplete)
+    })
+}
+
+/**
+ * Delivers what is due, or waits while a running daemon does. Says on stderr why something stays due.
+ */
+export async function deliverNow(surroundings: Surroundings, outbox: Outbox): Promise<void> {
+  await using stack = new AsyncDisposableStack()
+  try {
+    const role = takeDeliveryRole(surroundings.config.data, surroundings.time.nowMs())
+    stack.defer(() => role.release())
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'outbox-held') throw error
+    note(`the running daemon (pid ${error.facts['pid'] ?? 'unknown'}) delivers`)
+    return waitForDaemon(surroundings, outbox)
+  }
+  const connection = await connect(surroundings, stack)
+  const deliveries = deliveriesTo(connection, outbox, surroundings)
+  await Promise.all(deliveries.map(delivery => delivery.flush('asked', new AbortController().signal)))
+  for (const { name } of connection.destinations) {
+    const { waiting, notBeforeMs } = outbox.destinations.get(name)
+    if (waiting !== undefined) note(waiting)
+    else if (notBeforeMs > surroundings.time.nowMs())
+      note(`the service asked to wait until ${new Date(notBeforeMs).toISOString()}`)
+  }
+}
+
+/** As long as a push may take, and the daemon's look into the outbox. */
+async function waitForDaemon({ config, time }: Surroundings, outbox: Outbox): Promise<void> {
+  const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
+  while (outbox.metrics.oldestDue() !== undefined && time.nowMs() < untilMs) await time.sleep(pollMs / 10)
+}

@@ -1,0 +1,69 @@
+import { Command, CommanderError } from 'commander'
+import { ConfigError, formatMistakes } from '../config/mistakes.ts'
+import { Fault } from '../model/fault.ts'
+import { version } from '../version.ts'
+import { exitCodeOf, exitCodes } from './exit.ts'
+import { note, print } from './terminal.ts'
+
+type MakeCommand = (ended: (code: number) => void) => Command
+
+/** Each command is loaded when it is called, so that a health check does not cost what the daemon costs. */
+const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
+  run: async () => (await import('./run.ts')).runCommand,
+  collect: async () => (await import('./collect.ts')).collectCommand,
+  flush: async () => (await import('./flush.ts')).flushCommand,
+  check: async () => (await import('./check.ts')).checkCommand,
+  status: async () => (await import('./status.ts')).statusCommand,
+  show: async () => (await import('./show.ts')).showCommand,
+  register: async () => (await import('./register.ts')).registerCommand,
+  service: async () => (await import('./service.ts')).serviceCommand,
+  healthcheck: async () => (await import('./healthcheck.ts')).healthcheckCommand,
+}
+
+/** Runs one command line. Never rejects: what goes wrong is said on stderr. Resolves to the exit code. */
+export async function run(argv: readonly string[]): Promise<number> {
+  let exitCode: number = exitCodes.done
+  const program = new Command('tidegauge')
+    .description('Collects a protocol’s values every full hour and pushes them to a metrics service.')
+    .version(version)
+    .showHelpAfterError('(tidegauge --help lists the commands)')
+    .exitOverride()
+    .configureOutput({ writeOut: text => print(text.trimEnd()), writeErr: text => note(text.trimEnd()) })
+  const ended = (code: number) => {
+    exitCode = code
+  }
+  for (const load of wanted(argv)) program.addCommand(inherit(program, (await load())(ended)))
+  try {
+    await program.parseAsync([...argv], { from: 'user' })
+    return exitCode
+  } catch (error) {
+    return report(error)
+  }
+}
+
+/** The command that is called; all of them when help is wanted or none is known by that name. */
+function wanted([name]: readonly string[]): (() => Promise<MakeCommand>)[] {
+  const called = name === undefined ? undefined : loaders[name]
+  return called ? [called] : Object.values(loaders)
+}
+
+/** Commands made apart do not take over how the program ends and prints. */
+function inherit(program: Command, command: Command): Command {
+  command.copyInheritedSettings(program)
+  for (const child of command.commands) inherit(program, child)
+  return command
+}
+
+function report(error: unknown): number {
+  // Commander has said it already; help and version are not errors.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
+  if (error instanceof ConfigError) note(formatMistakes(error.mistakes))
+  else if (error instanceof Fault) note(faultText(error))
+  else note(`tidegauge: ${error instanceof Error ? error.message : String(error)}`)
+  return exitCodeOf(error)
+}
+
+function faultText({ message, facts, fix }: Fault): string {
+  const lines = Object.entries(facts).map(([name, value]) => `  ${name}: ${value}`)
+  return [`tidegauge: ${message}`, ...lines, ...(fix === undefined ? [] : [`  → ${fix}`])].join('\n')
+}

@@ -1,0 +1,51 @@
+import type { Command } from 'commander'
+import { type Connection, connect } from '../app.ts'
+import type { ProtocolConfig } from '../config/config.ts'
+import { registerProtocol } from '../delivery/register.ts'
+import { Fault } from '../model/fault.ts'
+import { exitCodes } from './exit.ts'
+import { type ConfigOption, configuredCommand, setUp } from './setting.ts'
+import { print } from './terminal.ts'
+
+/** `register [ID…]`: registers protocols. Ends with 1 when one could not be registered. */
+export function registerCommand(ended: (code: number) => void): Command {
+  return configuredCommand('register')
+    .description('register the configuration’s protocols with the service')
+    .argument('[id...]', 'protocol ids (default: all)')
+    .action(async (ids: readonly string[], { config }: ConfigOption) => {
+      const surroundings = setUp(config)
+      const protocols = select(surroundings.config.protocols, ids)
+      await using stack = new AsyncDisposableStack()
+      const connection = await connect(surroundings, stack)
+      for (const protocol of protocols) {
+        const refusal = await register(connection, protocol)
+        print(refusal === undefined ? `${protocol.id}: registered` : `${protocol.id}: ${refusal.text}`)
+        if (refusal && !refusal.owned) ended(exitCodes.incomplete)
+      }
+    })
+}
+
+function select(protocols: readonly ProtocolConfig[], ids: readonly string[]): readonly ProtocolConfig[] {
+  const unknown = ids.filter(id => !protocols.some(protocol => protocol.id === id))
+  if (unknown.length > 0) {
+    throw new Fault('usage', `no protocol is called ${unknown.map(id => `"${id}"`).join(', ')}`, {
+      fix: `there are: ${protocols.map(({ id }) => id).join(', ')}`,
+    })
+  }
+  return ids.length === 0 ? protocols : protocols.filter(({ id }) => ids.includes(id))
+}
+
+/** A taken id that can be read with this key is ours already, as far as the interface lets one tell. */
+async function register(
+  { client, keyOf }: Connection,
+  protocol: ProtocolConfig,
+): Promise<{ readonly text: string; readonly owned: boolean } | undefined> {
+  const key = keyOf(protocol.id)
+  const refusal = await registerProtocol(client, protocol, key)
+  if (refusal === undefined) return undefined
+  const readable = await client.widget(protocol.id, key).then(
+    () => true,
+    () => false,
+  )
+  return readable ? { text: 'registered before', owned: true } : { text: refusal, owned: false }
+}

@@ -1,0 +1,46 @@
+import type { Command } from 'commander'
+import { connect } from '../app.ts'
+import { Fault } from '../model/fault.ts'
+import { type ConfigOption, configuredCommand, type JsonOption, setUp } from './setting.ts'
+import { print, printJson, printTable } from './terminal.ts'
+
+/** `show ID`: a protocol's widget, as the service has it. */
+export function showCommand(): Command {
+  return configuredCommand('show')
+    .description('a protocol’s widget values, as the service has them')
+    .argument('<id>', 'protocol id')
+    .option('--json', 'print JSON')
+    .action(async (id: string, { config, json }: ConfigOption & JsonOption) => {
+      const surroundings = setUp(config)
+      const ids = surroundings.config.protocols.map(protocol => protocol.id)
+      if (!ids.includes(id))
+        throw new Fault('usage', `no protocol is called "${id}"`, { fix: `there are: ${ids.join(', ')}` })
+      await using stack = new AsyncDisposableStack()
+      const connection = await connect(surroundings, stack)
+      const metrics = await connection.client.widget(id, connection.keyOf(id))
+      if (json) {
+        printJson(metrics)
+        return
+      }
+      if (metrics.length === 0) print(`the service has no metrics of ${id} yet`)
+      else printTable(['label', 'value', 'unit', '1h', '24h', 'at'], metrics.map(widgetRow(id)), ['value', '1h', '24h'])
+    })
+}
+
+type Widget = Awaited<ReturnType<Awaited<ReturnType<typeof connect>>['client']['widget']>>
+
+function widgetRow(protocolId: string): (metric: Widget[number]) => string[] {
+  return ({ id, value, unit, change1h, change24h, timestamp }) => [
+    id.slice(protocolId.length + 3),
+    String(value),
+    unit ?? '',
+    change(change1h),
+    change(change24h),
+    timestamp,
+  ]
+}
+
+function change(value: number | null | undefined): string {
+  if (value === null || value === undefined) return '–'
+  return value > 0 ? `+${value}` : String(value)
+}

@@ -1,0 +1,34 @@
+/** What the system asks of a process that stays up. */
+export type Asked = 'stop' | 'reload'
+
+/**
+ * What the system asks, one after the other: SIGTERM and SIGINT are `stop`, SIGHUP is `reload`. From the moment this is
+ * made none is lost and none ends the process by itself, also while it starts.
+ */
+export class Signals {
+  readonly #asked: Asked[] = []
+  #told = Promise.withResolvers<void>()
+
+  constructor() {
+    const tell = (asked: Asked) => () => {
+      this.#asked.push(asked)
+      this.#told.resolve()
+    }
+    process.on('SIGTERM', tell('stop')).on('SIGINT', tell('stop')).on('SIGHUP', tell('reload'))
+  }
+
+  /** Resolves with what was asked next. */
+  async next(): Promise<Asked> {
+    for (;;) {
+      const asked = this.#asked.shift()
+      if (asked) return asked
+      await this.#told.promise
+      this.#told = Promise.withResolvers<void>()
+    }
+  }
+
+  /** Resolves when the process is to stop. */
+  async untilStop(): Promise<void> {
+    while ((await this.next()) !== 'stop');
+  }
+}

@@ -1,0 +1,67 @@
+import { writeSync } from 'node:fs'
+import Table from 'cli-table3'
+import { Redactor } from '../telemetry/redactor.ts'
+
+/** Everything a command prints passes here, so that no secret known to the process can leave by it. */
+export const redactor = new Redactor()
+
+/** A line on stdout: what the command answers. */
+export function print(line: string): void {
+  write(1, `${redactor.redact(line)}\n`)
+}
+
+/** A line on stderr: what a person should know beside the answer. */
+export function note(line: string): void {
+  write(2, `${redactor.redact(line)}\n`)
+}
+
+/** The answer for programs. */
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value, null, 2))
+}
+
+/** Rows below a head, in columns two spaces apart; the named columns are aligned right. */
+export function printTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  right: readonly string[] = [],
+): void {
+  const table = new Table({
+    head: [...head],
+    chars: noLines,
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 2 },
+    colAligns: head.map(name => (right.includes(name) ? 'right' : 'left')),
+  })
+  table.push(...rows.map(row => [...row]))
+  for (const line of table.toString().split('\n')) print(line.trimEnd())
+}
+
+const noLines = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: '',
+}
+
+/** A reader that has gone away (`| head`) ends the output, not the command. */
+function write(descriptor: number, text: string): void {
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; ) {
+    try {
+      at += writeSync(descriptor, bytes, at)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return
+    }
+  }
+}

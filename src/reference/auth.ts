@@ -1,0 +1,45 @@
+import type { WebReply, WebRequest } from '../web/server.ts'
+import { Refusal } from './refusal.ts'
+import type { Key } from './store/keys.ts'
+import type { Store } from './store/store.ts'
+
+const bearer = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i
+
+/** The caller of a request, found once before its body is read. */
+type Hook = (request: WebRequest, reply: WebReply) => Promise<void>
+
+/** Refuses a request without a valid key: 401. */
+export function keyRequired(store: Store): Hook {
+  return async request => {
+    request.setDecorator('caller', validKey(request.headers.authorization, store))
+  }
+}
+
+/** Lets a request without a key pass; a key that is sent must be valid. */
+export function keyOptional(store: Store): Hook {
+  return async request => {
+    const header = request.headers.authorization
+    if (header !== undefined) request.setDecorator('caller', validKey(header, store))
+  }
+}
+
+/** The caller behind a request that `keyRequired` let pass. */
+export function callerOf(request: WebRequest): Key {
+  const caller = optionalCallerOf(request)
+  if (!caller) throw new Error('a route that asks for its caller has no hook that requires a key')
+  return caller
+}
+
+/** The caller behind a request that `keyOptional` let pass, when it sent a key. */
+export function optionalCallerOf(request: WebRequest): Key | undefined {
+  return request.getDecorator<Key | null>('caller') ?? undefined
+}
+
+function validKey(header: string | undefined, store: Store): Key {
+  if (header === undefined) throw new Refusal(401, 'no key: send it in the header Authorization as Bearer <API_KEY>')
+  const key = bearer.exec(header)?.[1]
+  if (key === undefined) throw new Refusal(401, 'the header Authorization is not of the form Bearer <API_KEY>')
+  const caller = store.keys.find(key)
+  if (!caller) throw new Refusal(401, 'the key is not valid: it is unknown, revoked or was replaced')
+  return caller
+}

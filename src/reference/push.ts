@@ -1,0 +1,112 @@
+import { hourAt } from '../model/hour.ts'
+import { parseInstant } from '../model/instant.ts'
+import { futureMsMax, labelCharsAdvised } from '../model/limits.ts'
+import type { Push, SubmittedMetric } from '../model/wire.ts'
+import { instantText } from './instant-text.ts'
+import { Refusal, type Remark } from './refusal.ts'
+import type { Key } from './store/keys.ts'
+import { isOpenTo, type Protocol } from './store/protocols.ts'
+import type { NewValue } from './store/values.ts'
+
+export type ParseInstant = typeof parseInstant
+
+/** `parseInstant` for one push: the timestamps of a push are mostly one and the same, read once. */
+export function parseInstantOnce(): ParseInstant {
+  const parsed = new Map<string, number | undefined>()
+  return text => {
+    if (!parsed.has(text)) parsed.set(text, parseInstant(text))
+    return parsed.get(text)
+  }
+}
+
+/** Timestamps that lie too far ahead, in a body as it came: also of metrics that have other mistakes. */
+export function timestampsAhead(body: unknown, nowMs: number, parse: ParseInstant): Remark[] {
+  const untilMs = nowMs + futureMsMax
+  return sentMetrics(body).flatMap((metric, index) => {
+    if (typeof metric.timestamp !== 'string' || !((parse(metric.timestamp) ?? 0) > untilMs)) return []
+    const message = `more than 5 minutes ahead of the service's clock, which says ${instantText(nowMs)}`
+    return [{ index, ...idOf(metric), field: 'timestamp', message }]
+  })
+}
+
+/** Remarks in the order of the metrics, each with the id that was sent, for clients that match by id. */
+export function withMetricIds(remarks: readonly Remark[], body: unknown): Remark[] {
+  const metrics = sentMetrics(body)
+  const ordered = remarks.toSorted((one, other) => (one.index ?? -1) - (other.index ?? -1))
+  return ordered.map(({ index, ...rest }) => (index === undefined ? rest : { index, ...idOf(metrics[index]), ...rest }))
+}
+
+interface SentMetric {
+  readonly id?: unknown
+  readonly timestamp?: unknown
+}
+
+function sentMetrics(body: unknown): SentMetric[] {
+  const metrics = typeof body === 'object' && body !== null && 'metrics' in body ? body.metrics : []
+  return Array.isArray(metrics)
+    ? metrics.map(metric => (typeof metric === 'object' && metric !== null ? metric : {}))
+    : []
+}
+
+function idOf(metric: SentMetric | undefined): { id?: string } {
+  return typeof metric?.id === 'string' ? { id: metric.id } : {}
+}
+
+/** A metric and the protocol it may be written to. */
+export interface Addressed {
+  readonly metric: SubmittedMetric
+  readonly protocol: Protocol
+}
+
+/**
+ * Finds the protocol of each metric.
+ *
+ * @throws Refusal 404 that names every metric whose protocol is not registered or is not open to the key
+ */
+export function addressed(push: Push, find: (id: string) => Protocol | undefined, key: Key): Addressed[] {
+  const protocols = new Map<string, Protocol | undefined>()
+  const remarks: Remark[] = []
+  const found = push.metrics.flatMap((metric, index) => {
+    const { id, protocolId } = metric
+    if (!protocols.has(protocolId)) protocols.set(protocolId, find(protocolId))
+    const protocol = protocols.get(protocolId)
+    if (protocol && isOpenTo(protocol, key)) return { metric, protocol }
+    remarks.push({ index, id, field: 'protocolId', message: notFound(protocolId) })
+    return []
+  })
+  if (remarks.length > 0) throw new Refusal(404, remarks[0]?.message ?? '', remarks)
+  return found
+}
+
+function notFound(protocolId: string): string {
+  return `no protocol "${protocolId}" that this key may write: register it first, or use the key that owns it`
+}
+
+/** A valid push as rows: module and timestamp are filled in. */
+export function valuesOf(metrics: readonly Addressed[], nowMs: number, parse: ParseInstant): NewValue[] {
+  const startOfHourMs = hourAt(nowMs)
+  return metrics.map(({ metric: { id, value, unit, module = 'protocol', timestamp }, protocol }) => {
+    const atMs = (timestamp === undefined ? undefined : parse(timestamp)) ?? startOfHourMs
+    return { protocolNo: protocol.no, id, atMs, value, unit, module }
+  })
+}
+
+/** Remarks on a push that was stored: long labels, and metrics that existed (by their place in the push). */
+export function warningsOf(push: Push, updated: readonly number[]): Remark[] {
+  const existed = new Set(updated)
+  return push.metrics.flatMap((metric, index) => [
+    ...labelWarning(metric, index),
+    ...(existed.has(index)
+      ? [{ index, id: metric.id, message: 'existed with this timestamp: its value was updated' }]
+      : []),
+  ])
+}
+
+function labelWarning({ id, protocolId }: SubmittedMetric, index: number): Remark[] {
+  const label = id.slice(protocolId.length + 3)
+  const chars = label.length <= labelCharsAdvised ? label.length : [...label].length
+  if (chars <= labelCharsAdvised) return []
+  return [
+    { index, id, field: 'id', message: `label of ${chars} characters: ${labelCharsAdvised} or fewer are advised` },
+  ]
+}

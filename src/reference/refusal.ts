@@ -1,0 +1,67 @@
+import { z } from 'zod'
+
+/** One thing that is wrong with a request (or, as a warning, remarkable): where it is and what it is. */
+export const remark = z
+  .object({
+    index: z.int().min(0).optional().meta({ description: 'Place in the array, counted from 0' }),
+    id: z.string().optional().meta({ description: 'Id of the metric, as sent' }),
+    field: z.string().optional().meta({ description: 'Name of the field' }),
+    message: z.string().meta({ description: 'What is wrong, as a sentence' }),
+  })
+  .meta({ id: 'Remark' })
+export type Remark = z.infer<typeof remark>
+
+/** The body of every answer that is not 2xx. */
+export const refused = z
+  .object({
+    success: z.literal(false),
+    error: z.string().meta({ description: 'What is wrong, in one line' }),
+    errors: z.array(remark).meta({ description: 'Every single mistake, where the request has any to point at' }),
+  })
+  .meta({ id: 'Refused' })
+export type Refused = z.infer<typeof refused>
+
+/** Why a request is not done, with its status. Its text goes to the client: it never holds a key. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly statusCode: number
+  readonly remarks: readonly Remark[]
+
+  constructor(statusCode: number, message: string, remarks: readonly Remark[] = []) {
+    super(message)
+    this.statusCode = statusCode
+    this.remarks = remarks
+  }
+
+  get body(): Refused {
+    return { success: false, error: this.message, errors: [...this.remarks] }
+  }
+}
+
+/** A refusal 400 for every mistake a schema found in a part of a request (`body`, `querystring`, `params`). */
+export function invalid(part: string, error: z.ZodError): Refusal {
+  return refusedFor(part, error.issues.map(remarkOf))
+}
+
+/** A refusal 400 whose line says the first remark, and how many more there are. */
+export function refusedFor(part: string, remarks: readonly Remark[]): Refusal {
+  const more = remarks.length > 1 ? ` (and ${remarks.length - 1} more: see errors)` : ''
+  return new Refusal(400, `invalid ${part}: ${sentence(remarks[0])}${more}`, remarks)
+}
+
+function remarkOf({ path, message }: z.core.$ZodIssue): Remark {
+  const index = path.find(part => typeof part === 'number')
+  const field = path.findLast(part => typeof part === 'string')
+  return {
+    ...(index === undefined ? {} : { index }),
+    ...(field === undefined ? {} : { field }),
+    message: message.replace(/^Invalid input: /, ''),
+  }
+}
+
+/** `[3] value: is missing` */
+function sentence(remark: Remark | undefined): string {
+  if (!remark) return ''
+  const place = [remark.index === undefined ? '' : `[${remark.index}]`, remark.field ?? ''].filter(part => part !== '')
+  return place.length === 0 ? remark.message : `${place.join(' ')}: ${remark.message}`
+}

@@ -1,0 +1,82 @@
+import { Fault } from '../../model/fault.ts'
+import type { Sqlite } from '../../sqlite/database.ts'
+import type { Time } from '../../time.ts'
+import type { Key } from './keys.ts'
+
+export type Visibility = 'private' | 'public'
+
+/** A registered protocol. */
+export interface Protocol {
+  readonly no: number
+  /** A slug. */
+  readonly id: string
+  readonly name: string
+  readonly logo?: string
+  readonly chains?: readonly string[]
+  readonly visibility: Visibility
+  readonly ownerNo: number
+}
+
+/** The protocols of the service. None is ever removed, and no id changes. */
+export interface Protocols {
+  /** @returns `undefined` when the id is taken */
+  register(protocol: Omit<Protocol, 'no' | 'ownerNo'>, owner: Key): Protocol | undefined
+  find(id: string): Protocol | undefined
+  /** Every protocol a key may write: its own and the public ones, by id. */
+  writableBy(key: Key): Protocol[]
+  /** @throws Fault `usage` when there is no such protocol */
+  setVisibility(id: string, visibility: Visibility): void
+}
+
+/** Whether a key may write a protocol, and read it: both are its owner's alone, unless it is public. */
+export function isOpenTo(protocol: Protocol, key: Key | undefined): boolean {
+  return protocol.visibility === 'public' || protocol.ownerNo === key?.no
+}
+
+interface Row {
+  readonly no: number
+  readonly id: string
+  readonly name: string
+  readonly logo: string | null
+  readonly chains: string | null
+  readonly visibility: Visibility
+  readonly ownerNo: number
+}
+
+const columns = 'no, id, name, logo, chains, visibility, owner_no AS ownerNo'
+
+/** The protocols in an open file of the service. Instants are the given clock's. */
+export function protocolsIn(database: Sqlite, time: Time): Protocols {
+  const insert = database.prepare<[string, string, string | null, string | null, Visibility, number, number], Row>(
+    `INSERT INTO protocol (id, name, logo, chains, visibility, owner_no, created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO NOTHING RETURNING ${columns}`,
+  )
+  const byId = database.prepare<[string], Row>(`SELECT ${columns} FROM protocol WHERE id = ?`)
+  const writable = database.prepare<[number], Row>(
+    `SELECT ${columns} FROM protocol WHERE owner_no = ? OR visibility = 'public' ORDER BY id`,
+  )
+  const setVisibility = database.prepare<[Visibility, string]>('UPDATE protocol SET visibility = ? WHERE id = ?')
+
+  return {
+    register({ id, name, logo, chains, visibility }, owner) {
+      const chainsText = chains ? JSON.stringify(chains) : null
+      return protocolOf(insert.get(id, name, logo ?? null, chainsText, visibility, owner.no, time.nowMs()))
+    },
+    find: id => protocolOf(byId.get(id)),
+    writableBy: key => writable.all(key.no).flatMap(row => protocolOf(row) ?? []),
+    setVisibility(id, visibility) {
+      if (setVisibility.run(visibility, id).changes > 0) return
+      throw new Fault('usage', `no protocol "${id}" is registered`, { fix: 'register it first' })
+    },
+  }
+}
+
+function protocolOf(row: Row | undefined): Protocol | undefined {
+  if (!row) return undefined
+  const { logo, chains, ...rest } = row
+  return {
+    ...rest,
+    ...(logo === null ? {} : { logo }),
+    ...(chains === null ? {} : { chains: JSON.parse(chains) as string[] }),
+  }
+}

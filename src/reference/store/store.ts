@@ -1,0 +1,33 @@
+import { openDatabase } from '../../sqlite/database.ts'
+import type { Time } from '../../time.ts'
+import { type Keys, keysIn } from './keys.ts'
+import { type Protocols, protocolsIn } from './protocols.ts'
+import { migrations } from './schema.ts'
+import { type StoredBy, storedIn } from './stored.ts'
+import { type Values, valuesIn } from './values.ts'
+
+/** The service's file. Several processes may have it open at once. */
+export interface Store {
+  readonly keys: Keys
+  readonly protocols: Protocols
+  readonly values: Values
+  readonly storedBy: StoredBy
+  close(): void
+}
+
+/**
+ * Opens the service's file, made when missing.
+ *
+ * @param file `:memory:` for one that is not kept
+ * @throws what `openDatabase` throws
+ */
+export function openStore(file: string, time: Time): Store {
+  const database = openDatabase(file, migrations)
+  return {
+    keys: keysIn(database, time),
+    protocols: protocolsIn(database, time),
+    values: valuesIn(database),
+    storedBy: storedIn(database),
+    close: () => database.close(),
+  }
+}

@@ -1,0 +1,72 @@
+import type { CollectorChild, Lost } from './child.ts'
+import type { Task, TaskEnd } from './messages.ts'
+
+/** Runs tasks each in a process of its own, a few at a time. */
+export interface Alone {
+  /**
+   * Never rejects.
+   *
+   * @param known whether the collector is known to be a culprit: it waits behind those that are probably innocent
+   */
+  run(task: Task, known: boolean): Promise<TaskEnd | Lost>
+  /** Complete when it returns. */
+  stop(): Promise<void>
+}
+
+interface Waiting {
+  readonly id: string
+  readonly known: boolean
+  start(): void
+}
+
+/**
+ * A collector holds one place at a time, however many hours of it wait, so that one culprit never keeps all places.
+ *
+ * @param places tasks run at the same time
+ */
+export function createAlone(start: () => CollectorChild, places: number, stopping: AbortSignal): Alone {
+  const children = new Set<CollectorChild>()
+  const waiting: Waiting[] = []
+  const busy = new Set<string>()
+
+  function startNext(): void {
+    const next = busy.size < places ? nextOf(waiting, busy) : undefined
+    if (!next) return
+    waiting.splice(waiting.indexOf(next), 1)
+    busy.add(next.id)
+    next.start()
+    startNext()
+  }
+
+  async function runInOwn(task: Task): Promise<TaskEnd | Lost> {
+    if (stopping.aborted) return { kind: 'lost', how: 'was stopped' }
+    const child = start()
+    children.add(child)
+    const end = await child.run(task)
+    await child.end()
+    children.delete(child)
+    return end
+  }
+
+  return {
+    async run(task, known) {
+      const { id } = task.collector
+      await new Promise<void>(begin => {
+        waiting.push({ id, known, start: begin })
+        startNext()
+      })
+      const end = await runInOwn(task)
+      busy.delete(id)
+      startNext()
+      return end
+    },
+    async stop() {
+      await Promise.all([...children].map(child => child.end()))
+    },
+  }
+}
+
+function nextOf(waiting: readonly Waiting[], busy: ReadonlySet<string>): Waiting | undefined {
+  const free = waiting.filter(({ id }) => !busy.has(id))
+  return free.find(({ known }) => !known) ?? free[0]
+}

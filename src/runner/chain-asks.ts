@@ -1,0 +1,69 @@
+import type { ChainReader } from '../chain/reads.ts'
+import { Fault, faultFromRecord } from '../model/fault.ts'
+import type { Ask, ChainQuestion, ChainReply } from './messages.ts'
+import type { Scope } from './scope.ts'
+
+/** A child's side of chain access: questions go out together once a turn, replies come back one by one. */
+export interface ChainAsks {
+  /** A chain as one run sees it. Rejects with the signal's reason when it is aborted before the reply. */
+  reader(run: number, chain: string, scope: Pick<Scope, 'waitsFor'>): ChainReader
+  replied(ask: number, reply: ChainReply): void
+}
+
+/** @param post sends questions to the daemon */
+export function createChainAsks(post: (asks: readonly Ask[]) => void): ChainAsks {
+  const waiting = new Map<number, (reply: ChainReply) => void>()
+  let unsent: Ask[] = []
+  let lastAsk = 0
+
+  function send(): void {
+    const asks = unsent
+    unsent = []
+    post(asks)
+  }
+
+  async function ask(run: number, chain: string, question: ChainQuestion, signal: AbortSignal): Promise<ChainReply> {
+    signal.throwIfAborted()
+    const number = ++lastAsk
+    const { promise, resolve, reject } = Promise.withResolvers<ChainReply>()
+    const stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    waiting.set(number, resolve)
+    unsent.push({ ask: number, run, chain, question })
+    if (unsent.length === 1) setImmediate(send)
+    try {
+      const reply = await promise
+      if (reply.kind === 'faulted') throw faultFromRecord(reply.fault)
+      return reply
+    } finally {
+      waiting.delete(number)
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  return {
+    replied: (number, reply) => waiting.get(number)?.(reply),
+    reader: (run, chain, scope) => {
+      const asked = (question: ChainQuestion, signal: AbortSignal) =>
+        scope.waitsFor(`chain ${chain}`, ask(run, chain, question, signal))
+      return {
+        async block(_hour, signal) {
+          const reply = await asked({ kind: 'block' }, signal)
+          return reply.kind === 'block' ? reply.block : mismatch(chain)
+        },
+        async read(_hour, requests, signal) {
+          const reply = await asked({ kind: 'read', requests }, signal)
+          return reply.kind === 'read' ? reply.answers : mismatch(chain)
+        },
+        async logs(_hour, filter, signal) {
+          const reply = await asked({ kind: 'logs', filter }, signal)
+          return reply.kind === 'logs' ? reply.logs : mismatch(chain)
+        },
+      }
+    },
+  }
+}
+
+function mismatch(chain: string): never {
+  throw new Fault('chain-unreachable', `a read of ${chain} was answered with something else`)
+}

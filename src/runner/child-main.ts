@@ -1,0 +1,108 @@
+/**
+ * Entry of a child that runs collectors: takes runs from the daemon, gives back how they ended. The names of the
+ * configured chains are its arguments.
+ */
+import { writeFileSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import type { ChainAsOf } from '../collector.ts'
+import { Fault, faultRecord } from '../model/fault.ts'
+import type { Hour } from '../model/hour.ts'
+import { createChainAsks } from './chain-asks.ts'
+import { unknownChain } from './chain-replies.ts'
+import { collectHour, describeCollector, lateFault, type RunEdge } from './collect.ts'
+import { registerCollectorHooks } from './hooks.ts'
+import type { FromChild, LogLine, Task, TaskEnd, ToChild } from './messages.ts'
+import { catchStrays, createScope, inScope } from './scope.ts'
+import { type Settled, settledOrLate } from './settle.ts'
+import { faultOf, thrownText } from './thrown.ts'
+
+// A terminal's Ctrl-C and a service manager's stop reach the whole group: the daemon alone decides when this ends.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+process.on('disconnect', () => process.exit())
+dieFirst()
+// Asleep but for a look each second: ends this process when the daemon was killed while a collector spins.
+new Worker(new URL('./orphan-watch.ts', import.meta.url), { workerData: process.ppid, env: {}, execArgv: [] }).unref()
+
+const chainNames = process.argv.slice(2)
+const send = process.send?.bind(process)
+// The line to the daemon is not the collectors': some libraries tell a parent that they are ready.
+Reflect.deleteProperty(process, 'send')
+const post = (message: FromChild) => send?.(message)
+const asks = createChainAsks(batch => post({ kind: 'asks', asks: batch }))
+const postLine = (line: LogLine) => post({ kind: 'log', ...line })
+const controllers = new Map<number, AbortController>()
+
+catchStrays(
+  createScope({
+    collectorId: '',
+    signal: new AbortController().signal,
+    post: postLine,
+    fail: error => postLine({ collectorId: '', level: 'warn', message: thrownText(error).message, facts: {} }),
+  }),
+)
+registerCollectorHooks()
+// Only where there is a chain to read: viem takes a good part of a child's start and memory.
+const typedReads = chainNames.length > 0 ? await import('../chain/typed-reads.ts') : undefined
+
+/** Turns a run has after its abort, more than what it waits for has: so that what is there by then is its outcome. */
+const turnsAfterAbort = 50
+
+async function perform(task: Task, edge: RunEdge): Promise<TaskEnd> {
+  if (task.kind === 'describe') return { kind: 'described', description: await describeCollector(task.collector) }
+  return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, edge) }
+}
+
+async function start(run: number, task: Task, deadlineMs: number): Promise<void> {
+  const { signal } = controllerOf(run)
+  const stray = Promise.withResolvers<never>()
+  const fail = (error: unknown) => {
+    scope.line('warn', `thrown where nothing could catch it: ${thrownText(error).message}`)
+    stray.reject(error)
+  }
+  const scope = createScope({ collectorId: task.collector.id, signal, post: postLine, fail })
+  const chain = (name: string, hour: Hour): ChainAsOf => {
+    if (!typedReads || !chainNames.includes(name)) throw unknownChain(name, chainNames)
+    return typedReads.chainAsOf(asks.reader(run, name, scope), hour, signal, name)
+  }
+  const work = inScope(scope, () => perform(task, { scope, signal, deadlineMs, chain }))
+  const first = Promise.race([work, stray.promise])
+  const settled = await settledOrLate(first, signal, scope.opened(), turnsAfterAbort)
+  controllers.delete(run)
+  postEnd(run, endOf(settled, lateFault(scope, deadlineMs)), scope.leaks())
+}
+
+function controllerOf(run: number): AbortController {
+  const controller = new AbortController()
+  controllers.set(run, controller)
+  return controller
+}
+
+function endOf(settled: Settled<TaskEnd>, late: Fault): TaskEnd {
+  if (settled.kind === 'value') return settled.value
+  const fault = settled.kind === 'late' ? late : faultOf(settled.error, 'collector-threw', undefined)
+  return { kind: 'faulted', fault: faultRecord(fault) }
+}
+
+function postEnd(run: number, end: TaskEnd, leaks: boolean): void {
+  try {
+    post({ kind: 'ended', run, end, leaks })
+  } catch (error) {
+    const fault = new Fault('collector-output', `its answer cannot leave its process: ${thrownText(error).message}`)
+    post({ kind: 'ended', run, end: { kind: 'faulted', fault: faultRecord(fault) }, leaks })
+  }
+}
+
+process.on('message', (message: ToChild) => {
+  if (message.kind === 'run') void start(message.run, message.task, message.deadlineMs)
+  if (message.kind === 'abort') controllers.get(message.run)?.abort(new Fault('stopped', 'the deadline has passed'))
+  if (message.kind === 'ping') post({ kind: 'pong', ping: message.ping })
+  if (message.kind === 'reply') asks.replied(message.ask, message.reply)
+})
+post({ kind: 'ready' })
+
+/** When memory runs out, the system is to end this process and not the daemon. Where it cannot be asked, it decides. */
+function dieFirst(): void {
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '1000')
+  } catch {}
+}

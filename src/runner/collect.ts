@@ -1,0 +1,96 @@
+import type { ChainAsOf, CollectContext, Http } from '../collector.ts'
+import { Fault } from '../model/fault.ts'
+import type { Hour } from '../model/hour.ts'
+import { systemTime } from '../time.ts'
+import { declaredMetrics } from './definition.ts'
+import { type Loaded, loadCollector } from './load.ts'
+import type { CollectorRef } from './messages.ts'
+import { parseOptions } from './options.ts'
+import { labelEnd, outputFault, undeclaredEnds, valueUnder } from './output.ts'
+import type { Description, Outcome } from './runner.ts'
+import type { Scope } from './scope.ts'
+import { settledOrLate } from './settle.ts'
+import { faultOf } from './thrown.ts'
+
+/** What a run needs of its process. */
+export interface RunEdge {
+  readonly scope: Scope
+  readonly signal: AbortSignal
+  readonly deadlineMs: number
+  /** @throws Fault `chain-unknown` */
+  chain(name: string, hour: Hour, signal: AbortSignal): ChainAsOf
+}
+
+/** Loads a collector, parses its options and checks what it declares. Rejects with Fault `collector-unusable`. */
+export async function describeCollector(ref: CollectorRef): Promise<Description> {
+  const loaded = await loadCollector(ref)
+  const parsed = await parseOptions(loaded, ref)
+  if (!parsed.ok) return { kind: 'mistaken', mistakes: parsed.mistakes }
+  const metrics = declaredMetrics(loaded.definition, parsed.options, ref.use)
+  return { kind: 'usable', metrics, history: loaded.definition.history }
+}
+
+/**
+ * One run of a collector for one hour. Ends when its signal is aborted, with the labels that are there by then.
+ *
+ * @throws Fault when the run as a whole failed
+ */
+export async function collectHour(ref: CollectorRef, hour: Hour, edge: RunEdge): Promise<Outcome> {
+  const loaded = await loadCollector(ref)
+  const parsed = await parseOptions(loaded, ref)
+  if (!parsed.ok) {
+    const [mistake] = parsed.mistakes
+    throw new Fault('collector-unusable', `options of ${ref.use}: ${mistake?.path.join('.')}: ${mistake?.message}`)
+  }
+  const labels = Object.keys(declaredMetrics(loaded.definition, parsed.options, ref.use))
+  const output = await outputOf(loaded, contextOf(parsed.options, hour, edge), edge)
+  return outcomeOf(output, labels, loaded, edge)
+}
+
+async function outputOf({ definition, file }: Loaded, context: CollectContext<unknown>, edge: RunEdge) {
+  // In a promise's executor, so that a collect that throws at once is one that rejects.
+  const returned = new Promise<unknown>(resolve => resolve(definition.collect(context)))
+  const settled = await settledOrLate(returned, edge.signal, edge.scope.opened())
+  if (settled.kind === 'late') throw lateFault(edge.scope, edge.deadlineMs)
+  if (settled.kind === 'threw') throw faultOf(settled.error, 'collector-threw', file)
+  const fault = outputFault(settled.value)
+  if (fault) throw fault
+  return settled.value
+}
+
+async function outcomeOf(output: unknown, labels: string[], { file }: Loaded, edge: RunEdge): Promise<Outcome> {
+  const waiting = labels.map(async label => {
+    const settled = await settledOrLate(valueUnder(output, label), edge.signal, edge.scope.opened())
+    return labelEnd(label, settled, lateFault(edge.scope, edge.deadlineMs), file)
+  })
+  const ends = [...(await Promise.all(waiting)), ...undeclaredEnds(output, labels)]
+  return {
+    readings: Object.fromEntries(ends.flatMap(end => (end.kind === 'reading' ? [[end.label, end.value]] : []))),
+    failures: Object.fromEntries(ends.flatMap(end => (end.kind === 'failure' ? [[end.label, end.fault]] : []))),
+  }
+}
+
+function contextOf(
+  options: unknown,
+  hour: Hour,
+  { scope, signal, deadlineMs, chain }: RunEdge,
+): CollectContext<unknown> {
+  const deadlineAtMs = systemTime.nowMs() + deadlineMs
+  const http: Http = {
+    async json(url, schema, request = {}) {
+      // Loaded when first used: undici costs more than most collectors.
+      const { fetchJson } = await import('./http-json.ts')
+      return fetchJson(url, schema, { ...request, signal, deadlineAtMs, time: systemTime, waitsFor: scope.waitsFor })
+    },
+  }
+  return { options, hour, http, signal, log: scope.log, chain: name => chain(name, hour, signal) }
+}
+
+/** What a run that was aborted comes to. */
+export function lateFault(scope: Scope, deadlineMs: number): Fault {
+  const waitedFor = scope.waitedFor()
+  return new Fault('collector-hung', `no answer within ${deadlineMs / 1000} s`, {
+    facts: waitedFor === '' ? {} : { waitedFor },
+    fix: waitedFor === '' ? 'look for a promise that never settles' : `see why ${waitedFor} is slow`,
+  })
+}

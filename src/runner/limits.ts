@@ -1,0 +1,52 @@
+/** Limits of the processes that collectors run in. Units are in the names. */
+export interface RunnerLimits {
+  /** After its deadline a run has this long to end by its signal before its process counts as not answering. */
+  readonly graceMs: number
+  /** While work is under way the shared process is asked this often whether it still answers. */
+  readonly pingEveryMs: number
+  /** Pings in a row without an answer before the process is ended. */
+  readonly pingsUnansweredMax: number
+  /** A new process must be ready within this time. */
+  readonly startMsMax: number
+  /** The shared process is ended when it has had nothing to do for this long: an hour is long, and its memory is not free. */
+  readonly idleMsMax: number
+  /** Processes that hold a single suspect each, at the same time. */
+  readonly aloneMax: number
+  /** Heap of one process. */
+  readonly heapMbMax: number
+}
+
+/** The limits in production; tests set shorter ones. */
+export const runnerLimits: RunnerLimits = {
+  graceMs: 1_000,
+  pingEveryMs: 1_000,
+  pingsUnansweredMax: 5,
+  startMsMax: 30_000,
+  idleMsMax: 60_000,
+  aloneMax: 4,
+  heapMbMax: 256,
+}
+
+/** Log lines of one run of a collector; what is beyond is left out, and said so once. */
+export const runLogLinesMax = 500
+
+/** Characters of a text that comes from a collector (an error, a log line, an odd value). */
+export const collectorTextCharsMax = 1_000
+
+/** Undeclared labels named in an outcome; what is beyond is counted. */
+export const undeclaredLabelsMax = 5
+
+/** Bytes read of an off-chain answer. */
+export const httpAnswerBytesMax = 8 * 1_048_576
+
+/** Tries of one off-chain request. */
+export const httpAttemptsMax = 3
+
+/** Redirects followed of one off-chain request. */
+export const httpRedirectsMax = 3
+
+/** One try of an off-chain request, answer included. */
+export const httpTryMsMax = 20_000
+
+/** Wait before the next try of an off-chain request, with full jitter. */
+export const httpBackoff = { baseMs: 500, capMs: 5_000 } as const

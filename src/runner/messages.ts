@@ -1,0 +1,70 @@
+import type { AsOfBlock, LogFilter, RawLog, ReadAnswer, ReadRequest } from '../chain/reads.ts'
+import type { FaultRecord } from '../model/fault.ts'
+import type { Hour } from '../model/hour.ts'
+import type { Description, Outcome } from './runner.ts'
+
+/** What travels between the daemon and a child of it that runs collectors: plain values only. */
+
+/** A configured collector, as far as a child needs it. */
+export interface CollectorRef {
+  readonly id: string
+  readonly use: string
+  /** The configuration file: `use` is resolved from its folder. */
+  readonly configFile: string
+  readonly options: unknown
+}
+
+export type Task =
+  | { readonly kind: 'describe'; readonly collector: CollectorRef }
+  | { readonly kind: 'collect'; readonly collector: CollectorRef; readonly hour: Hour }
+
+export type TaskEnd =
+  | { readonly kind: 'described'; readonly description: Description }
+  | { readonly kind: 'collected'; readonly outcome: Outcome }
+  | { readonly kind: 'faulted'; readonly fault: FaultRecord }
+
+/** What a run wants to know of a chain, as of the run's hour. */
+export type ChainQuestion =
+  | { readonly kind: 'block' }
+  | { readonly kind: 'read'; readonly requests: readonly ReadRequest[] }
+  | { readonly kind: 'logs'; readonly filter: LogFilter }
+
+export type ChainReply =
+  | { readonly kind: 'block'; readonly block: AsOfBlock }
+  | { readonly kind: 'read'; readonly answers: readonly ReadAnswer[] }
+  | { readonly kind: 'logs'; readonly logs: readonly RawLog[] }
+  | { readonly kind: 'faulted'; readonly fault: FaultRecord }
+
+/** A question of one run about one chain, with the number its reply will bear. */
+export interface Ask {
+  readonly ask: number
+  readonly run: number
+  readonly chain: string
+  readonly question: ChainQuestion
+}
+
+export type LogLevel = 'debug' | 'info' | 'warn'
+
+/** A line for the log; `collectorId` is empty when it belongs to no collector. `facts` are plain values. */
+export interface LogLine {
+  readonly collectorId: string
+  readonly level: LogLevel
+  readonly message: string
+  readonly facts: Readonly<Record<string, unknown>>
+}
+
+export type ToChild =
+  | { readonly kind: 'run'; readonly run: number; readonly task: Task; readonly deadlineMs: number }
+  /** The run's deadline has passed: it is to end now, with what it has. */
+  | { readonly kind: 'abort'; readonly run: number }
+  | { readonly kind: 'ping'; readonly ping: number }
+  | { readonly kind: 'reply'; readonly ask: number; readonly reply: ChainReply }
+
+export type FromChild =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'pong'; readonly ping: number }
+  /** `leaks`: something of the run never settled and stays behind in the child. */
+  | { readonly kind: 'ended'; readonly run: number; readonly end: TaskEnd; readonly leaks: boolean }
+  /** Asked in one turn, so that the reads of all runs can travel together. */
+  | { readonly kind: 'asks'; readonly asks: readonly Ask[] }
+  | ({ readonly kind: 'log' } & LogLine)

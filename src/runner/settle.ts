@@ -1,0 +1,37 @@
+import { setImmediate as turn } from 'node:timers/promises'
+
+export type Settled<T = unknown> =
+  | { readonly kind: 'value'; readonly value: T }
+  | { readonly kind: 'threw'; readonly error: unknown }
+  /** The signal was aborted first. */
+  | { readonly kind: 'late' }
+
+/** Turns of the event loop that code of a collector has to settle by itself once its signal is aborted. */
+const turnsAfterAbort = 10
+
+/**
+ * How a promise settles, or that it did not by the time its signal is aborted; waits no longer than that. What throws
+ * because it was aborted is late, too.
+ *
+ * @param onSettled called when it settles, be it after this has returned
+ * @param turns of the event loop it has to settle by itself after the abort
+ */
+export async function settledOrLate<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+  onSettled: () => void = () => {},
+  turns = turnsAfterAbort,
+): Promise<Settled<T>> {
+  const settled = promise.then(
+    (value): Settled<T> => ({ kind: 'value', value }),
+    (error: unknown): Settled<T> => (signal.aborted ? { kind: 'late' } : { kind: 'threw', error }),
+  )
+  settled.then(onSettled)
+  return Promise.race([settled, lateAfter(signal, turns)])
+}
+
+async function lateAfter(signal: AbortSignal, turns: number): Promise<{ readonly kind: 'late' }> {
+  if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  for (let turned = 0; turned < turns; turned += 1) await turn()
+  return { kind: 'late' }
+}

@@ -1,0 +1,115 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { configured, hostYaml, tidegauge } from '../support/tidegauge.ts'
+
+describe('the command line', () => {
+  it('lists its commands', async () => {
+    const { code, stdout } = await tidegauge(['--help'])
+    expect(code).toBe(0)
+    for (const name of ['run', 'collect', 'flush', 'check', 'status', 'show', 'register', 'service', 'healthcheck']) {
+      expect(stdout).toContain(`  ${name} `)
+    }
+  })
+
+  it.each([
+    [['frob'], 2, "unknown command 'frob'"],
+    [['collect', '--frob'], 2, "unknown option '--frob'"],
+    [['collect', '--hour', 'noon'], 2, 'is not an hour'],
+    [['collect', '--hour', '2026-11-20T13:30:00Z'], 2, 'not a full hour'],
+    [['collect', '--hour', '2999-01-01T00:00:00Z'], 2, 'lies in the future'],
+    [['collect', '--only', 'nobody'], 2, 'no protocol or collector is called "nobody"'],
+    [['show', 'nobody'], 2, 'no protocol is called "nobody"'],
+    [['show'], 2, "missing required argument 'id'"],
+    [['check', '--config', '/nowhere/at/all.yaml'], 78, '/nowhere/at/all.yaml'],
+    [['healthcheck'], 1, 'no daemon answers'],
+    [['service', '--listen', 'here'], 2, 'is not host:port'],
+  ])('%j ends with %i and says why, without a stack trace', async (args, expected, words) => {
+    const { config } = configured(hostYaml.replace('127.0.0.1:0', '127.0.0.1:1'))
+    const hasOwn = args.includes('--config') || args[0] === 'service' || args[0] === 'frob'
+    const { code, stderr } = await tidegauge(hasOwn ? args : [...args, '--config', config])
+    expect(stderr).toContain(words)
+    expect(stderr).not.toMatch(/^\s+at /m)
+    expect(code).toBe(expected)
+  })
+
+  it('shows what would be sent and leaves no trace with --dry-run', async () => {
+    const { folder, config } = configured(hostYaml)
+    const { code, stdout } = await tidegauge(['collect', '--dry-run', '--config', config])
+    expect(code).toBe(0)
+    expect(stdout).toContain('this-machine___Load')
+    expect(stdout).toContain('4 metrics would be sent')
+    expect(existsSync(join(folder, 'data'))).toBe(false)
+  })
+
+  it('collects, queues and delivers one hour, and shows it', async () => {
+    const { config } = configured(hostYaml)
+    const collected = await tidegauge(['collect', '--json', '--config', config])
+    expect(collected.code).toBe(0)
+    const { hour, metrics, faults } = JSON.parse(collected.stdout) as {
+      hour: string
+      metrics: { timestamp: string }[]
+      faults: unknown[]
+    }
+    expect(faults).toEqual([])
+    expect(metrics.every(({ timestamp }) => timestamp === hour)).toBe(true)
+    const status = await tidegauge(['status', '--json', '--config', config])
+    expect(JSON.parse(status.stdout)).toMatchObject({ balance: { queued: 4, delivered: 4, due: 0 } })
+    const shown = await tidegauge(['show', 'this-machine', '--config', config])
+    expect(shown.stdout).toContain('Load')
+    const flushed = await tidegauge(['flush', '--config', config])
+    expect(flushed).toMatchObject({ code: 0, stdout: '0 delivered, 0 due\n' })
+  })
+
+  it('does not ask a collector that reads only "now" for a past hour', async () => {
+    const { config } = configured(hostYaml)
+    const { code, stdout } = await tidegauge(['collect', '--hour', '2026-01-01T00:00:00Z', '--config', config])
+    expect(code).toBe(1)
+    expect(stdout).toContain('reads only "now"')
+  })
+
+  it('registers protocols, and says so when they were registered before', async () => {
+    const { config } = configured(hostYaml)
+    expect(await tidegauge(['register', '--config', config])).toMatchObject({
+      code: 0,
+      stdout: 'this-machine: registered\n',
+    })
+    expect(await tidegauge(['register', '--config', config])).toMatchObject({
+      code: 0,
+      stdout: 'this-machine: registered before\n',
+    })
+  })
+
+  it('checks options with the collector’s own schema, at their place in the file', async () => {
+    const { config } = configured(`${hostYaml}        options: { pth: / }\n`)
+    const { code, stderr } = await tidegauge(['check', '--config', config])
+    expect(code).toBe(78)
+    expect(stderr).toMatch(/tidegauge\.yaml:8:\d+: .*pth/)
+  })
+
+  it('refuses two collectors of one protocol that give the same metric', async () => {
+    const { config } = configured(`${hostYaml}      - use: host\n        id: again\n`)
+    const { code, stderr } = await tidegauge(['check', '--config', config])
+    expect(code).toBe(78)
+    expect(stderr).toMatch(/tidegauge\.yaml:8:\d+: this-machine\/again gives the metric this-machine___Load/)
+  })
+
+  it('checks offline and without the secrets a run would need', async () => {
+    const chain = 'chains: { ethereum: { id: 1, rpc: [{ env: NO_SUCH_VARIABLE }] } }\n'
+    const { config } = configured(hostYaml + chain)
+    expect(await tidegauge(['check', '--config', config])).toMatchObject({ code: 0 })
+    expect(await tidegauge(['collect', '--dry-run', '--config', config])).toMatchObject({ code: 78 })
+  })
+
+  it('makes a key of the reference service, printed once and listed without it', async () => {
+    const { folder } = configured(hostYaml)
+    const file = join(folder, 'service.db')
+    const made = await tidegauge(['service', 'key', 'create', 'phone', '--file', file])
+    expect(made).toMatchObject({ code: 0, stderr: '' })
+    const key = made.stdout.trim()
+    expect(key.length).toBeGreaterThan(30)
+    const listed = await tidegauge(['service', 'key', 'ls', '--file', file])
+    expect(listed.stdout).toContain('phone')
+    expect(listed.stdout).not.toContain(key)
+  })
+})

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ChainReader, Chains } from '../../src/chain/reads.ts'
+import type { CollectorConfig } from '../../src/config/config.ts'
+import { Fault } from '../../src/model/fault.ts'
+import type { Hour } from '../../src/model/hour.ts'
+import { labelCharsAdvised } from '../../src/model/limits.ts'
+import { createRunner } from '../../src/runner/create.ts'
+import type { Outcome, Runner } from '../../src/runner/runner.ts'
+import { systemTime } from '../../src/time.ts'
+
+/** What the contract needs to know of a collector. Functions are called when a test runs, so they may use what `beforeAll` made. */
+export interface ContractParts {
+  /** As in the configuration: a name in `collectors/`, a path from `configFile`, or a package. */
+  readonly use: string
+  /** The file that a path in `use` counts from; it need not exist. */
+  readonly configFile?: string
+  /** Options under which it gives every value for every one of the hours. */
+  options(): Readonly<Record<string, unknown>>
+  /** Hours it has values for. */
+  hours(): readonly Hour[]
+  /** The chains it reads, by their name in the options; absent when it reads none. */
+  chains?(): Chains
+  /** For one that reads no chain: options under which its source does not exist or answers something else. */
+  broken?(): readonly Readonly<Record<string, unknown>>[]
+  /** For one that reads over HTTP: options under which its source never answers. */
+  silent?(): Readonly<Record<string, unknown>>
+}
+
+/** What every collector keeps to. Run it on yours: `collectorContract('my-own', { use: './my-own.ts', … })`. */
+export function collectorContract(name: string, parts: ContractParts): void {
+  describe(`collector ${name}`, () => {
+    let runner: Runner
+    beforeAll(() => {
+      runner = runnerOn(parts.chains?.() ?? {})
+    })
+    afterAll(() => runner.stop())
+
+    it('declares labels that the service takes without a warning, the same each time', async () => {
+      const description = await runner.describe(configured(parts))
+      if (description.kind !== 'usable') throw new Error(JSON.stringify(description.mistakes))
+      for (const label of Object.keys(description.metrics)) expect(label.length).toBeLessThanOrEqual(labelCharsAdvised)
+      expect(await runner.describe(configured(parts))).toEqual(description)
+    })
+
+    it('calls an unknown option a mistake, and options that are no map', async () => {
+      const mistaken = { ...parts.options(), noSuchOption: 1 }
+      expect(await runner.describe(configured(parts, mistaken))).toEqual({
+        kind: 'mistaken',
+        mistakes: [{ path: ['noSuchOption'], message: 'unknown option "noSuchOption"' }],
+      })
+      expect((await runner.describe(configured(parts, ['list']))).kind).toBe('mistaken')
+    })
+
+    it('has a value for every label at every hour', async () => {
+      const labels = await labelsOf(runner, parts)
+      for (const hour of parts.hours()) {
+        const { readings, failures } = await runner.collect(configured(parts), hour)
+        expect(failures).toEqual({})
+        expect(Object.keys(readings).sort()).toEqual(labels)
+      }
+    })
+
+    it('gives the same bytes for the same hour, in another process too, when it has a history', async () => {
+      const description = await runner.describe(configured(parts))
+      if (description.kind !== 'usable' || !description.history) return
+      const again = runnerOn(parts.chains?.() ?? {})
+      for (const hour of parts.hours()) {
+        const first = JSON.stringify(await runner.collect(configured(parts), hour))
+        expect(JSON.stringify(await runner.collect(configured(parts), hour))).toBe(first)
+        expect(JSON.stringify(await again.collect(configured(parts), hour))).toBe(first)
+      }
+      await again.stop()
+    })
+
+    it('never makes a value of a source that fails', async () => {
+      for (const source of failingSources(parts)) {
+        const failing = runnerOn(source.chains)
+        for (const hour of parts.hours().slice(0, 1)) {
+          const outcome = await outcomeOf(failing, configured(parts, source.options), hour)
+          expect(outcome, source.name).toMatchObject({ readings: {} })
+        }
+        await failing.stop()
+      }
+    })
+
+    it('still waits for its source, and does nothing else, when the deadline comes', async () => {
+      const silent = silentSource(parts)
+      const [hour] = parts.hours()
+      if (!silent || hour === undefined) return
+      const waiting = runnerOn(silent.chains, 3_000)
+      const fault = await waiting.collect(configured(parts, silent.options), hour).catch((error: unknown) => error)
+      expect(fault).toMatchObject({ code: 'collector-hung', facts: { waitedFor: expect.any(String) } })
+      await waiting.stop()
+    })
+  })
+}
+
+interface Source {
+  readonly name: string
+  readonly chains: Chains
+  readonly options: Readonly<Record<string, unknown>>
+}
+
+function failingSources({ chains, options, broken }: ContractParts): Source[] {
+  const onChain = Object.entries(failingChains).map(([name, chain]) => ({
+    name,
+    chains: sameNames(chains?.() ?? {}, chain),
+    options: options(),
+  }))
+  const offChain = (broken?.() ?? []).map(own => ({ name: JSON.stringify(own), chains: {}, options: own }))
+  return chains ? onChain : offChain
+}
+
+function silentSource({ chains, options, silent }: ContractParts): Source | undefined {
+  if (chains) return { name: 'silent', chains: sameNames(chains(), silentChain), options: options() }
+  return silent ? { name: 'silent', chains: {}, options: silent() } : undefined
+}
+
+function sameNames(chains: Chains, chain: ChainReader): Chains {
+  return Object.fromEntries(Object.keys(chains).map(name => [name, chain]))
+}
+
+const dead = () => Promise.reject(new Fault('chain-unreachable', 'the node does not answer'))
+const block = async () => ({ number: 1n, hash: '0x00', timestampSeconds: 0 }) as const
+const none = async () => []
+
+const failingChains: Readonly<Record<string, ChainReader>> = {
+  'a dead node': { block: dead, read: dead, logs: dead },
+  'no contract, and an unknown balance': {
+    block,
+    logs: none,
+    read: async (_hour, requests) => requests.map(() => ({ kind: 'returned', output: '0x' })),
+  },
+  'a contract that refuses': {
+    block,
+    logs: none,
+    read: async (_hour, requests) => requests.map(() => ({ kind: 'reverted', output: '0x' })),
+  },
+  'a node that answers in part': { block, logs: none, read: none },
+}
+
+const never = () => new Promise<never>(() => {})
+const silentChain: ChainReader = { block: never, read: never, logs: never }
+
+function runnerOn(chains: Chains, deadlineMs = 60_000): Runner {
+  return createRunner({ chains, deadlineMs, time: systemTime, log: () => {} })
+}
+
+function configured({ use, configFile, options }: ContractParts, own: unknown = options()): CollectorConfig {
+  const place = { file: configFile ?? '/tidegauge.yaml', line: 1, column: 1 }
+  return { id: `contract/${use}`, protocolId: 'contract', use, options: own, place, placeOf: () => place }
+}
+
+async function labelsOf(runner: Runner, parts: ContractParts): Promise<string[]> {
+  const description = await runner.describe(configured(parts))
+  return description.kind === 'usable' ? Object.keys(description.metrics).sort() : []
+}
+
+/** A run that failed as a whole has no reading at all. */
+async function outcomeOf(runner: Runner, collector: CollectorConfig, hour: Hour): Promise<Outcome> {
+  try {
+    return await runner.collect(collector, hour)
+  } catch (error) {
+    // One that cannot be loaded, or refuses its options, has not asked its source.
+    if (!(error instanceof Fault) || error.code === 'collector-unusable') throw error
+    return { readings: {}, failures: {} }
+  }
+}

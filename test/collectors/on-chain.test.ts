@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createChainReader, type OpenChainReader } from '../../src/chain/reader.ts'
+import type { Hour } from '../../src/model/hour.ts'
+import { metricId } from '../../src/model/metric.ts'
+import { createRunner } from '../../src/runner/create.ts'
+import { systemTime } from '../../src/time.ts'
+import { type Truth, truthOf } from '../demo/truth.ts'
+import { configured } from '../runner/setup.ts'
+import { buildScene, type Scene } from '../support/scene.ts'
+import { collectorContract } from './contract.ts'
+
+/** Against a real node with real contracts and a past of a few hours. */
+let scene: Scene
+let truth: Truth
+let reader: OpenChainReader
+
+beforeAll(async () => {
+  scene = await buildScene({ nowMs: systemTime.nowMs(), hours: 4 })
+  truth = await truthOf(scene)
+  reader = createChainReader({ name: 'demo', id: scene.chainId, endpoints: [scene.url], time: systemTime })
+})
+afterAll(async () => {
+  reader?.close()
+  await scene?.stop()
+})
+
+const chains = () => ({ demo: reader })
+const hours = () => scene.hours.slice(1, 4)
+const at = (option: string, name: keyof Scene['addresses']) => () => ({
+  chain: 'demo',
+  [option]: scene.addresses[name],
+})
+
+/** Collector, its options, and the protocol under which the truth knows its metrics. */
+const cases = [
+  ['erc20-supply', at('token', 'tide'), 'demo-pool'],
+  ['erc4626-vault', at('vault', 'vault'), 'demo-vault'],
+  ['native-balance', at('address', 'treasury'), 'demo-treasury'],
+  ['uniswap-v2-pool', at('pool', 'pool'), 'demo-pool'],
+  ['chainlink-feed', at('feed', 'feed'), 'demo-price'],
+] as const
+
+for (const [use, options] of cases) collectorContract(use, { use, options, hours, chains })
+
+describe('what is collected is what the chain says as of the hour:', () => {
+  it.for(cases)('%s', async ([use, options, protocol]) => {
+    const runner = createRunner({ chains: chains(), deadlineMs: 60_000, time: systemTime, log: () => {} })
+    const quote = use === 'uniswap-v2-pool' ? { quote: dollarSide(scene) } : {}
+    for (const hour of hours()) {
+      const { readings } = await runner.collect(configured(use, { options: { ...options(), ...quote } }), hour)
+      expect(readings).toEqual(await truths(protocol, Object.keys(readings), hour))
+    }
+    await runner.stop()
+  })
+})
+
+function dollarSide({ addresses: { dollar, tide } }: Scene): 'token0' | 'token1' {
+  return BigInt(dollar) < BigInt(tide) ? 'token0' : 'token1'
+}
+
+async function truths(protocol: string, labels: readonly string[], hour: Hour): Promise<Record<string, unknown>> {
+  const pairs = labels.map(async label => [label, await truth.value(metricId(protocol, label), hour)] as const)
+  return Object.fromEntries(await Promise.all(pairs))
+}

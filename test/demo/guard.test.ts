@@ -1,0 +1,24 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const fixture = fileURLToPath(new URL('./fixtures/guarded.ts', import.meta.url))
+
+test('a guarded child ends with its parent, even when that is killed', async () => {
+  const parent = spawn(process.execPath, [fixture], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(parent.stdout, 'data')
+  // Both have the output open: it closes when both have ended.
+  const closed = once(parent, 'close')
+  parent.kill('SIGKILL')
+  expect(await closed).toEqual([null, 'SIGKILL'])
+})
+
+test('a child that is let go is left alone', async () => {
+  const parent = spawn(process.execPath, [fixture, 'let-go'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [output] = await once(parent.stdout, 'data')
+  await once(parent, 'exit')
+  const pid = Number(String(output))
+  expect(process.kill(pid, 0)).toBe(true)
+  process.kill(pid)
+})

@@ -1,0 +1,99 @@
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { StatusJson } from '../../src/status/json.ts'
+import { configured, hostYaml, startDaemon, tidegauge } from '../support/tidegauge.ts'
+
+const allDelivered = ({ balance }: StatusJson) => balance.queued > 0 && balance.due === 0
+
+describe('the daemon', () => {
+  it('collects the current hour at once, delivers it, shows it, and ends cleanly on SIGTERM', async () => {
+    const { config } = configured(hostYaml)
+    const daemon = await startDaemon(config)
+    const status = await daemon.status<StatusJson>(allDelivered)
+    expect(status.balance).toMatchObject({ queued: 4, delivered: 4 })
+    expect(status.hours.rows[0]?.cells.at(-1)?.state).toBe('delivered')
+
+    const get = async (path: string) => await fetch(`${daemon.url}${path}`)
+    expect((await get('/livez')).status).toBe(200)
+    expect((await get('/readyz')).status).toBe(200)
+    expect(await (await get('/metrics')).text()).toContain('tidegauge_')
+    expect(await (await get('/')).text()).toContain('This machine')
+
+    const shown = await tidegauge(['show', 'this-machine', '--json', '--config', config])
+    const labels = (JSON.parse(shown.stdout) as { id: string }[]).map(({ id }) => id)
+    expect(labels.sort()).toEqual(status.protocols[0]?.metrics.map(({ id }) => id).sort())
+
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+    expect(JSON.parse(daemon.log.at(-1) ?? '{}')).toMatchObject({ msg: 'stopped' })
+  })
+
+  it('is alone: a second one ends with 75 and says who holds the outbox, and a killed one frees it', async () => {
+    const { config } = configured(hostYaml)
+    const first = await startDaemon(config)
+    const second = await tidegauge(['run', '--config', config])
+    expect(second.code).toBe(75)
+    expect(second.stderr).toContain(`pid: ${first.pid}`)
+    await first.kill('SIGKILL')
+    const third = await startDaemon(config)
+    expect(await third.kill('SIGINT')).toBe(0)
+  })
+
+  it('delivers what a command beside it puts into the outbox', async () => {
+    const { config } = configured(hostYaml)
+    const daemon = await startDaemon(config)
+    await daemon.status<StatusJson>(allDelivered)
+    const collected = await tidegauge(['collect', '--config', config])
+    expect(collected.stderr).toContain(`the running daemon (pid ${daemon.pid}) delivers`)
+    expect(collected.code).toBe(0)
+  })
+
+  it('keeps the old configuration when a reloaded one is wrong, and takes a right one', async () => {
+    const { config } = configured(hostYaml)
+    const daemon = await startDaemon(config)
+    writeFileSync(config, hostYaml.replace('collectors:', 'colectors:'))
+    process.kill(daemon.pid, 'SIGHUP')
+    const refused = await daemon.logged('the new configuration is refused, the old one stays in force')
+    expect(refused['mistakes']).toMatch(/tidegauge\.yaml:6:5: .*colectors/)
+    writeFileSync(config, hostYaml.replace('name: This machine', 'name: Renamed'))
+    process.kill(daemon.pid, 'SIGHUP')
+    await daemon.logged('stopping')
+    const running = daemon.log.filter(line => line.includes('"running"')).length
+    while (daemon.log.filter(line => line.includes('"running"')).length === running) await new Promise(setImmediate)
+    const page = JSON.parse(daemon.log.findLast(line => line.includes('"running"')) ?? '{}') as { page: string }
+    expect(await (await fetch(page.page)).text()).toContain('Renamed')
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+  })
+
+  it('keeps everything while the service is down, and delivers when it is back', async () => {
+    const seen: unknown[] = []
+    let isDown = true
+    const service = createServer((request, response) => {
+      let body = ''
+      request.setEncoding('utf8').on('data', text => {
+        body += text
+      })
+      request.on('end', () => {
+        if (isDown) return void response.writeHead(503).end()
+        const { metrics } = JSON.parse(body || '{"metrics":[]}') as { metrics: unknown[] }
+        seen.push(...metrics)
+        response.end(JSON.stringify({ success: true, processed: metrics.length, errors: [], warnings: [] }))
+      })
+    })
+    await new Promise<void>(resolve => service.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void service.close())
+    const address = service.address()
+    const port = typeof address === 'object' && address ? address.port : 0
+    const yaml = hostYaml.replace('embedded', `{ url: "http://127.0.0.1:${port}", key: { env: METRICS_KEY } }`)
+    const { config } = configured(yaml)
+    const daemon = await startDaemon(config, { METRICS_KEY: 'a-key-nobody-may-see' })
+    await daemon.logged('delivery waits')
+    const waiting = await daemon.status<StatusJson>(({ service }) => service.waiting !== undefined)
+    expect(waiting.balance).toMatchObject({ due: 4, delivered: 0 })
+    isDown = false
+    await daemon.status<StatusJson>(allDelivered)
+    expect(seen).toHaveLength(4)
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+    expect(daemon.log.join('\n')).not.toContain('a-key-nobody-may-see')
+  })
+})

@@ -1,0 +1,129 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { temporaryFolder } from './folder.ts'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+function start(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { ...process.env, NO_COLOR: '1', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
+/** Runs a command line as a user types it, to its end. */
+export async function tidegauge(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  const child = start(args, env)
+  let [stdout, stderr] = ['', '']
+  child.stdout?.setEncoding('utf8').on('data', text => {
+    stdout += text
+  })
+  child.stderr?.setEncoding('utf8').on('data', text => {
+    stderr += text
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, stdout, stderr }
+}
+
+export interface RunningDaemon {
+  /** Address of the status server. */
+  readonly url: string
+  readonly pid: number
+  /** Every line of the log so far. */
+  readonly log: string[]
+  /** The next line of the log (also an earlier one) whose message fits. */
+  logged(message: string | RegExp): Promise<Record<string, unknown>>
+  /** `status.json`, as soon as it fits. */
+  status<T>(fits: (status: T) => boolean): Promise<T>
+  kill(signal: NodeJS.Signals): Promise<number | null>
+}
+
+/** Starts `tidegauge run` and waits until it runs. */
+export async function startDaemon(config: string, env: Readonly<Record<string, string>> = {}): Promise<RunningDaemon> {
+  const child = start(['run', '--config', config], env)
+  const closed = once(child, 'close') as Promise<[number | null]>
+  const log: string[] = []
+  const waiting = new Set<() => void>()
+  const told = () => new Promise<void>(resolve => waiting.add(resolve))
+  const wake = () => {
+    for (const resolve of waiting) resolve()
+    waiting.clear()
+  }
+  if (child.stderr) {
+    createInterface({ input: child.stderr }).on('line', line => {
+      log.push(line)
+      wake()
+    })
+  }
+  let hasEnded = false
+  void closed.then(() => {
+    hasEnded = true
+    wake()
+  })
+
+  async function logged(message: string | RegExp): Promise<Record<string, unknown>> {
+    for (let seen = 0; ; ) {
+      for (; seen < log.length; seen += 1) {
+        const line = JSON.parse(log[seen] ?? '') as Record<string, unknown>
+        const text = String(line['msg'])
+        if (typeof message === 'string' ? text === message : message.test(text)) return line
+      }
+      if (hasEnded) throw new Error(`the daemon ended before it logged ${message}:\n${log.join('\n')}`)
+      await told()
+    }
+  }
+
+  const url = String((await logged('running'))['page']).replace(/\/$/, '')
+  return {
+    url,
+    pid: child.pid ?? 0,
+    log,
+    logged,
+    async status<T>(fits: (status: T) => boolean) {
+      for (;;) {
+        const status = (await (await fetch(`${url}/status.json`)).json()) as T
+        if (fits(status)) return status
+      }
+    },
+    async kill(signal) {
+      child.kill(signal)
+      return (await closed)[0]
+    },
+  }
+}
+
+/** A folder with a configuration `config/tidegauge.yaml` that keeps its data in `data/`. */
+export function configured(
+  yaml: string,
+  files: Readonly<Record<string, string>> = {},
+): { folder: string; config: string } {
+  const folder = temporaryFolder()
+  mkdirSync(join(folder, 'config'))
+  const config = join(folder, 'config', 'tidegauge.yaml')
+  writeFileSync(config, yaml)
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, 'config', name), text)
+  return { folder, config }
+}
+
+/** The embedded service, the `host` collector, and a port the system picks. */
+export const hostYaml = `service: embedded
+status: { listen: "127.0.0.1:0" }
+protocols:
+  - id: this-machine
+    name: This machine
+    collectors:
+      - use: host
+`
