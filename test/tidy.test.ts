@@ -54,7 +54,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   sqlite: [],
   web: [],
   telemetry: ['status', 'model'],
-  config: ['model', 'runner'],
+  config: ['model'],
   chain: ['model'],
   service: ['model'],
   outbox: ['model', 'sqlite'],
@@ -68,7 +68,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Folders among the above that are imported for their types alone. */
 const typesOnly: Readonly<Record<string, readonly string[]>> = {
   telemetry: ['status'],
-  config: ['runner'],
   intake: ['telemetry'],
   delivery: ['telemetry', 'service'],
 }

@@ -88,3 +88,9 @@ export interface ConfigMistake {
   readonly message: string
   readonly fix?: string
 }
+
+/** A mistake in a collector's options, found by its own schema; `path` counts from the options' root. */
+export interface OptionMistake {
+  readonly path: readonly (string | number)[]
+  readonly message: string
+}

@@ -1,5 +1,4 @@
-import type { OptionMistake } from '../runner/runner.ts'
-import type { CollectorConfig, ConfigMistake } from './config.ts'
+import type { CollectorConfig, ConfigMistake, OptionMistake } from './config.ts'
 import { inOrder } from './mistakes.ts'
 import { meant, pathText, quoted } from './words.ts'
 

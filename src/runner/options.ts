@@ -1,8 +1,8 @@
 import type { z } from 'zod'
+import type { OptionMistake } from '../config/config.ts'
 import { Fault } from '../model/fault.ts'
 import type { Loaded } from './load.ts'
 import type { CollectorRef } from './messages.ts'
-import type { OptionMistake } from './runner.ts'
 import { thrownText } from './thrown.ts'
 
 export type ParsedOptions =

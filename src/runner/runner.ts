@@ -1,4 +1,4 @@
-import type { CollectorConfig } from '../config/config.ts'
+import type { CollectorConfig, OptionMistake } from '../config/config.ts'
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { MetricSpec } from '../model/metric.ts'
@@ -9,12 +9,6 @@ export interface CollectorDescription {
   readonly metrics: Readonly<Record<string, MetricSpec>>
   /** Whether a past hour may be asked for. */
   readonly history: boolean
-}
-
-/** A mistake in a collector's options, found by its own schema; `path` counts from the options' root. */
-export interface OptionMistake {
-  readonly path: readonly (string | number)[]
-  readonly message: string
 }
 
 export type Description =

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import type { OptionMistake } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { optionMistakes } from '../../src/config/option-mistakes.ts'
-import type { OptionMistake } from '../../src/runner/runner.ts'
 import { configFile } from './file.ts'
 
 const file = configFile(`service: embedded
