@@ -105,6 +105,7 @@ export class Intake {
 
   async #planOne(collector: CollectorConfig, current: Hour): Promise<void> {
     const { collections } = this.#options.outbox
+    if (collector.since !== undefined && collector.since > current) return
     // One that cannot be loaded is expected all the same: it may be mended, and its hours are red until then.
     const history = (await this.#describe(collector).catch(() => undefined))?.history ?? true
     const start = history && collector.since !== undefined && collector.since < current ? collector.since : current

@@ -80,6 +80,14 @@ describe('intake', () => {
     expect(rows().filter(([id]) => id === 'vault/now')).toEqual([['vault/now', '2026-11-20T13:00:00Z', 'collected']])
   })
 
+  it('expects nothing before the hour the configuration says, also when that is yet to come', async () => {
+    const { run, rows } = stage([collector('a', { since: hourAfter(anHour, 2) })], {
+      'vault/a': { script: one, history: true },
+    })
+    await run(anHour, anHour + 190 * minuteMs)
+    expect(rows().map(([, hour]) => hour)).toEqual(['2026-11-20T15:00:00Z', '2026-11-20T16:00:00Z'])
+  })
+
   it('makes gaps of missed hours that cannot be read any more, and never asks for them', async () => {
     const { runner, run, rows } = stage([collector('now')], { 'vault/now': { script: one, history: false } })
     await run(anHour, anHour + minuteMs)
