@@ -57,12 +57,10 @@ export class Flush {
     const lane = async () => {
       for (let batch = this.#next(); batch; batch = this.#next()) await this.#send(batch)
     }
-    // The first push goes alone: it probes a service that may be down, and it says whether metrics are accepted at all.
-    const first = this.#next()
-    if (first) await this.#send(first)
-    while (!this.#stop && this.#hasMore()) {
-      await Promise.all(Array.from({ length: this.#accepted ? this.#ports.inFlight : 1 }, lane))
-    }
+    // Pushes go one by one until something is accepted: that probes a service that may be down, and shows whether
+    // metrics are accepted at all.
+    for (let batch = this.#next(); batch; batch = this.#accepted ? undefined : this.#next()) await this.#send(batch)
+    while (!this.#stop && this.#hasMore()) await Promise.all(Array.from({ length: this.#ports.inFlight }, lane))
     if (!this.#stop && this.#suspects.length > 0 && !this.#accepted) this.#stopSystemic()
     return this.#stop
   }

@@ -136,6 +136,22 @@ describe('a flush', () => {
     expect(sent.size).toBe(2_000)
   })
 
+  it('uses all it may have under way also when the first batch had to be split', async () => {
+    let underWay = 0
+    let most = 0
+    const [bad] = metrics(1)
+    const bench = new Bench(metrics(2_000), async batch => {
+      underWay += 1
+      most = Math.max(most, underWay)
+      await new Promise(setImmediate)
+      underWay -= 1
+      return batch.some(({ id }) => id === bad?.id) ? refused : delivered(batch)
+    })
+    await bench.flush(4)
+    expect(bench.dead).toHaveLength(1)
+    expect(most).toBe(4)
+  })
+
   it('probes with one push: a service that is down gets no more', async () => {
     const bench = new Bench(metrics(2_000), () => ({ kind: 'transient', reason: '503' }))
     expect(await bench.flush()).toMatchObject({ kind: 'transient' })
