@@ -157,7 +157,7 @@ export async function startDaemon(surroundings: Surroundings): Promise<Daemon> {
   const { config, time, log } = surroundings
   await using stack = new AsyncDisposableStack()
   const startedAtMs = time.nowMs()
-  const role = takeDeliveryRole(config.data, startedAtMs)
+  const role = takeDeliveryRole(config.data, config.file, startedAtMs)
   stack.defer(() => role.release())
   const outbox = openOutbox(surroundings, stack)
   const connection = await connect(surroundings, stack)

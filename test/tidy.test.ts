@@ -52,7 +52,7 @@ const all = [...sources, ...collectors, ...tests]
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   model: [],
   sqlite: [],
-  web: [],
+  web: ['model'],
   telemetry: ['status', 'model'],
   config: ['model'],
   chain: ['model'],

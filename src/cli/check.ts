@@ -9,7 +9,7 @@ import { labelCharsAdvised } from '../model/limits.ts'
 import { metricId } from '../model/metric.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, setUp } from './setting.ts'
-import { note, print, printJson, printTable } from './terminal.ts'
+import { counted, note, print, printJson, printTable } from './terminal.ts'
 
 interface Checked {
   readonly usable: readonly { readonly collector: CollectorConfig; readonly description: CollectorDescription }[]
@@ -73,15 +73,20 @@ export function checkCommand(): Command {
       const { usable, unusable, mistakes } = await checkCollectors(surroundings)
       const unloadable = unusable.map(({ collector, fault }) => ({
         place: collector.place,
-        message: fault.message,
+        message: fault.facts['at'] === undefined ? fault.message : `${fault.message} (${fault.facts['at']})`,
         ...(fault.fix === undefined ? {} : { fix: fault.fix }),
       }))
-      if (mistakes.length + unloadable.length > 0)
-        throw new ConfigError(surroundings.config.file, [...mistakes, ...unloadable])
+      const all = [...mistakes, ...unloadable]
+      if (json && all.length > 0) printJson({ file: surroundings.config.file, mistakes: all.map(mistakeJson) })
+      if (all.length > 0) throw new ConfigError(surroundings.config.file, all)
       const rows = usable.flatMap(metricRows)
       if (json) printJson({ file: surroundings.config.file, metrics: rows })
       else printChecked(surroundings.config.file, rows)
     })
+}
+
+function mistakeJson({ place, message, fix }: ConfigMistake) {
+  return { ...place, message, ...(fix === undefined ? {} : { fix }) }
 }
 
 interface MetricRow {
@@ -111,5 +116,5 @@ function printChecked(file: string, rows: readonly MetricRow[]): void {
   )
   for (const { warning } of rows) if (warning !== undefined) note(`warning: ${warning}`)
   print('')
-  print(`${file}: in order, ${rows.length} metrics an hour`)
+  print(`${file}: in order, ${counted(rows.length, 'metric')} an hour`)
 }

@@ -1,28 +1,24 @@
 import type { Command } from 'commander'
 import { openOutbox, openRunner, type Surroundings } from '../app.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import { asFault, type Collected, collect, usable } from '../intake/collect.ts'
+import { ConfigError } from '../config/mistakes.ts'
+import { asFault, collect, usable } from '../intake/collect.ts'
 import { recollectAfterMs } from '../intake/turn.ts'
-import { pushedMetric } from '../model/batch.ts'
-import { Fault, faultLine } from '../model/fault.ts'
+import { Fault } from '../model/fault.ts'
 import { type Hour, hourAt, hourText, parseHour } from '../model/hour.ts'
-import { labelCharsAdvised } from '../model/limits.ts'
-import { labelOf } from '../model/metric.ts'
 import type { Outbox } from '../outbox/outbox.ts'
+import { createLog } from '../telemetry/log.ts'
+import { checkCollectors } from './check.ts'
 import { exitCodes } from './exit.ts'
 import { deliverNow } from './flush.ts'
+import { type Part, printParts, printPartsJson } from './parts.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, selectCollectors, setUp } from './setting.ts'
-import { note, print, printJson, printTable } from './terminal.ts'
+import { counted, note, print } from './terminal.ts'
 
 interface CollectOptions extends ConfigOption, JsonOption {
   readonly hour?: string
   readonly only?: readonly string[]
   readonly dryRun?: boolean
-}
-
-/** One collector's part of a collected hour. */
-interface Part extends Collected {
-  readonly collector: CollectorConfig
 }
 
 /** `collect`: one hour, once. Ends with 1 when something was not collected or not delivered. */
@@ -36,10 +32,14 @@ export function collectCommand(ended: (code: number) => void): Command {
     .action(async (options: CollectOptions) => {
       const surroundings = setUp(options.config)
       const hour = readHour(options.hour, surroundings.time.nowMs())
-      const parts = await collectParts(surroundings, hour, selectCollectors(surroundings.config, options.only))
-      printParts(parts, hour, options)
+      const collectors = selectCollectors(surroundings.config, options.only)
+      const { mistakes } = await checkCollectors(surroundings)
+      if (mistakes.length > 0) throw new ConfigError(surroundings.config.file, mistakes)
+      const parts = await collectParts(surroundings, hour, collectors)
       const isComplete = parts.every(({ fault }) => !fault)
-      const isDelivered = options.dryRun ? true : await queueAndDeliver(surroundings, parts, hour)
+      const isDelivered = options.dryRun
+        ? printDry(parts, hour, options)
+        : await queueAndDeliver(surroundings, parts, hour, options)
       if (!isComplete || !isDelivered) ended(exitCodes.incomplete)
     })
 }
@@ -59,7 +59,9 @@ async function collectParts(
   collectors: readonly CollectorConfig[],
 ): Promise<readonly Part[]> {
   await using stack = new AsyncDisposableStack()
-  const runner = openRunner(surroundings, stack)
+  // What collectors log is for the person who runs this; what delivery logs is said in other words below.
+  const log = createLog(surroundings.config.log.level, surroundings.redactor)
+  const runner = openRunner({ ...surroundings, log }, stack)
   const isPast = hour < hourAt(surroundings.time.nowMs())
   return await Promise.all(
     collectors.map(async (collector): Promise<Part> => {
@@ -75,51 +77,33 @@ async function collectParts(
   )
 }
 
-function printParts(parts: readonly Part[], hour: Hour, { json, dryRun }: CollectOptions): void {
-  const faults = parts.flatMap(({ collector, fault }) =>
-    fault ? [{ collector: collector.id, fault: faultLine(fault) }] : [],
-  )
-  const accepted = parts.flatMap(part => part.accepted)
-  if (json) {
-    const held = accepted.flatMap(({ metric, hold }) => (hold === undefined ? [] : [{ id: metric.id, reason: hold }]))
-    printJson({ hour: hourText(hour), metrics: accepted.map(({ metric }) => pushedMetric(metric)), held, faults })
-    return
-  }
-  print(hourText(hour))
-  if (accepted.length > 0) {
-    printTable(
-      ['metric', 'value', 'unit', 'remark'],
-      accepted.map(({ metric, hold }) => [
-        metric.id,
-        String(metric.value),
-        metric.unit ?? '',
-        hold === undefined ? '' : `held: ${hold}`,
-      ]),
-      ['value'],
-    )
-  }
-  for (const { collector, fault } of faults) print(`not collected: ${collector}: ${fault}`)
-  for (const { metric } of accepted) {
-    const { length } = labelOf(metric)
-    if (length > labelCharsAdvised)
-      note(`warning: the label of ${metric.id} has ${length} characters: above ${labelCharsAdvised} the service warns`)
-  }
-  const sendable = accepted.filter(({ hold }) => hold === undefined).length
-  if (dryRun) print(`\n${sendable} metrics would be sent, with timestamp ${hourText(hour)}; nothing was queued`)
+function printDry(parts: readonly Part[], hour: Hour, { json }: CollectOptions): boolean {
+  if (json) printPartsJson(parts, hour)
+  else printParts(parts, hour, new Map())
+  const count = parts.flatMap(({ accepted }) => accepted).filter(({ hold }) => hold === undefined).length
+  if (!json) print(`\n${counted(count, 'metric')} would be sent, with timestamp ${hourText(hour)}; nothing was queued`)
+  return true
 }
 
 /** @returns whether everything of this hour that may be sent is delivered */
-async function queueAndDeliver(surroundings: Surroundings, parts: readonly Part[], hour: Hour): Promise<boolean> {
+async function queueAndDeliver(
+  surroundings: Surroundings,
+  parts: readonly Part[],
+  hour: Hour,
+  { json }: CollectOptions,
+): Promise<boolean> {
   await using stack = new AsyncDisposableStack()
   const outbox = openOutbox(surroundings, stack)
   const { time } = surroundings
   for (const part of parts) store(outbox, part, hour, time.nowMs(), time.chance())
+  const ids = new Set(parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric.id)))
+  const stored = () => outbox.metrics.between(hour, hour).filter(({ id }) => ids.has(id))
+  if (json) printPartsJson(parts, hour)
+  else printParts(parts, hour, new Map(stored().map(({ id, value }) => [id, value])))
   await deliverNow(surroundings, outbox)
-  const mine = new Set(parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric.id)))
-  const stored = outbox.metrics.between(hour, hour).filter(({ id }) => mine.has(id))
-  const delivered = stored.filter(({ state }) => state === 'delivered').length
-  note(`${delivered} of ${stored.length} delivered`)
-  return stored.every(({ state }) => state === 'delivered' || state === 'held')
+  const delivered = stored().filter(({ state }) => state === 'delivered').length
+  note(`${delivered} of ${ids.size} delivered`)
+  return stored().every(({ state }) => state === 'delivered' || state === 'held')
 }
 
 function store(outbox: Outbox, { collector, accepted, fault }: Part, hour: Hour, nowMs: number, chance: number): void {

@@ -31,11 +31,12 @@ export function flushCommand(ended: (code: number) => void): Command {
 export async function deliverNow(surroundings: Surroundings, outbox: Outbox): Promise<void> {
   await using stack = new AsyncDisposableStack()
   try {
-    const role = takeDeliveryRole(surroundings.config.data, surroundings.time.nowMs())
+    const role = takeDeliveryRole(surroundings.config.data, surroundings.config.file, surroundings.time.nowMs())
     stack.defer(() => role.release())
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'outbox-held') throw error
-    note(`the running daemon (pid ${error.facts['pid'] ?? 'unknown'}) delivers`)
+    const { pid = 'unknown', config = 'unknown' } = error.facts
+    note(`the running daemon (pid ${pid}, configuration ${config}) delivers`)
     return waitForDaemon(surroundings, outbox)
   }
   const connection = await connect(surroundings, stack)
@@ -53,4 +54,8 @@ export async function deliverNow(surroundings: Surroundings, outbox: Outbox): Pr
 async function waitForDaemon({ config, time }: Surroundings, outbox: Outbox): Promise<void> {
   const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
   while (outbox.metrics.oldestDue() !== undefined && time.nowMs() < untilMs) await time.sleep(pollMs / 10)
+  if (outbox.metrics.oldestDue() === undefined) return
+  const reasons = outbox.destinations.waiting()
+  for (const reason of reasons) note(reason)
+  if (reasons.length === 0) note('not delivered yet: does the daemon run with the same configuration?')
 }

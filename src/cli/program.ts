@@ -27,6 +27,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     .description('Collects a protocol’s values every full hour and pushes them to a metrics service.')
     .version(version)
     .showHelpAfterError('(tidegauge --help lists the commands)')
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ writeOut: text => print(text.trimEnd()), writeErr: text => note(text.trimEnd()) })
   const ended = (code: number) => {

@@ -37,7 +37,7 @@ async function serve({ file, listen }: FileOption & { readonly listen: string })
     report: error => report(String(error)),
   })
   print(`service at ${service.url}, its interface at ${service.url}/openapi.json`)
-  if (service.store.keys.list().length === 0) note('no key yet: tidegauge service key create NAME')
+  if (service.store.keys.list().length === 0) note(`no key yet: tidegauge service key create --file ${file} NAME`)
   await signals.untilStop()
   await service.stop()
 }

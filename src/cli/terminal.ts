@@ -15,6 +15,11 @@ export function note(line: string): void {
   write(2, `${redactor.redact(line)}\n`)
 }
 
+/** `1 metric`, `4 metrics`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
 /** The answer for programs. */
 export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2))

@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import type {
   ChainConfig,
   CollectorConfig,
@@ -26,7 +26,8 @@ export function buildConfig(file: string, parsed: ParsedFile, placeOf: PlaceOf):
   return deepFreeze({
     file,
     service,
-    data: beside(file, parsed.data),
+    // Of its own, so that what was tried with the embedded service is never taken for delivered to a real one.
+    data: join(beside(file, parsed.data), ...(service.kind === 'embedded' ? ['embedded'] : [])),
     collect: { deadlineMs: parsed.collect.deadline },
     delivery: {
       timeoutMs: parsed.delivery.timeout,

@@ -72,7 +72,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export interface Config {
   readonly file: string
   readonly service: ServiceConfig
-  /** Folder of the outbox and all that is kept. */
+  /** Folder of the outbox and all that is kept: with the embedded service, the folder `embedded` in it. */
   readonly data: string
   readonly collect: { readonly deadlineMs: number }
   readonly delivery: { readonly timeoutMs: number; readonly inFlight: number; readonly pacePerSecond: number }

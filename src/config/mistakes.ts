@@ -21,7 +21,7 @@ export class ConfigError extends Fault {
 /** How many mistakes are printed; one misplaced bracket can make thousands. */
 const shownMax = 50
 
-/** Like a compiler: `file:line:col: message`, and the fix on a line of its own. Files relative to here where shorter. */
+/** Like a compiler: `file:line:col: message`, and the fix on a line of its own. Files below here relative to it. */
 export function formatMistakes(mistakes: readonly ConfigMistake[]): string {
   const shown = mistakes.slice(0, shownMax).flatMap(mistake => {
     const line = lineOf(mistake)
@@ -40,7 +40,7 @@ export function placeText({ file, line, column }: Place): string {
 
 function shortest(file: string): string {
   const near = relative(process.cwd(), file)
-  return near !== '' && near.length < file.length ? near : file
+  return near !== '' && !near.startsWith('..') && near.length < file.length ? near : file
 }
 
 /** In the order of the file; what is told twice of one place, once. */

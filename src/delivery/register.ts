@@ -1,4 +1,5 @@
 import type { ProtocolConfig } from '../config/config.ts'
+import { wordsOf } from '../model/remarks.ts'
 import { registration } from '../model/wire.ts'
 import type { ServiceClient } from '../service/client.ts'
 
@@ -16,7 +17,7 @@ export async function registerProtocol(
   const answer = await client.register(body, key)
   if (answer.kind === 'unanswered') return answer.reason
   if (answer.status >= 200 && answer.status < 300) return undefined
-  const words = answer.body === undefined ? '' : `: ${JSON.stringify(answer.body).slice(0, 300)}`
-  if (answer.status === 400) return `registration refused, is the id taken by another key? (400${words})`
-  return `registration refused (${answer.status}${words})`
+  const reason = [answer.status, wordsOf(answer.body)].filter(part => part !== '').join(': ')
+  if (answer.status === 400) return `registration refused, is the id taken by another key? (${reason})`
+  return `registration refused (${reason})`
 }

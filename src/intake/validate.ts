@@ -57,14 +57,18 @@ function suspicion(value: number, { min, max }: MetricSpec): string | undefined 
   return undefined
 }
 
+/** Different messages told in the one fault of an hour. */
+const toldMessagesMax = 3
+
 /** One fault for the whole hour when labels failed; `undefined` when none did. */
 export function hourFault(failures: Validated['failures']): Fault | undefined {
-  const [[label, record] = [], ...others] = Object.entries(failures)
-  if (label === undefined || record === undefined) return undefined
-  const fault = faultFromRecord(record)
-  const labels = [label, ...others.map(([name]) => name)].join(' ')
-  return new Fault(fault.code, fault.message, {
-    facts: { ...fault.facts, failed: labels },
-    ...(fault.fix === undefined ? {} : { fix: fault.fix }),
+  const records = Object.values(failures)
+  const [first] = records
+  if (!first) return undefined
+  const messages = [...new Set(records.map(({ message }) => message))].slice(0, toldMessagesMax)
+  const fixes = records.flatMap(({ fix }) => fix ?? [])
+  return new Fault(faultFromRecord(first).code, messages.join('; '), {
+    facts: { ...first.facts, failed: Object.keys(failures).join(' ') },
+    ...(fixes[0] === undefined ? {} : { fix: fixes[0] }),
   })
 }

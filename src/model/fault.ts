@@ -11,6 +11,8 @@ const permanenceByCode = {
   'secret-missing': 'permanent',
   /** Another daemon holds this outbox. */
   'outbox-held': 'permanent',
+  /** A server cannot listen where it should. */
+  'address-unusable': 'permanent',
   /** The outbox cannot be opened or written. */
   'outbox-unusable': 'permanent',
   /** A collector's file is missing, cannot be loaded or is not a collector. */

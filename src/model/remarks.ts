@@ -67,6 +67,11 @@ function byIndex(entry: unknown, batch: Batch): Metric | undefined {
   return indexes.size === 1 && typeof index === 'number' ? batch[index] : undefined
 }
 
+/** The service's own words in an answer of any shape, on one line of at most 300 characters; empty when it has none. */
+export function wordsOf(body: unknown): string {
+  return body === undefined || body === null ? '' : remarkText(body).replace(/\s+/g, ' ').slice(0, 300)
+}
+
 /** Every string in a value, a few levels deep. */
 function stringsIn(value: unknown, depth = 4): string[] {
   if (typeof value === 'string') return [value]

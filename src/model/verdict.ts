@@ -1,6 +1,6 @@
 import type { Batch } from './batch.ts'
 import type { Metric } from './metric.ts'
-import { type Remark, readRemark } from './remarks.ts'
+import { type Remark, readRemark, wordsOf } from './remarks.ts'
 import { type PushResult, pushResult } from './wire.ts'
 
 /** What came back for one push. */
@@ -54,7 +54,8 @@ const splitStatuses = new Set([400, 413, 422])
 export function verdict(answer: Answer, batch: Batch): Verdict {
   if (answer.kind === 'unanswered') return { kind: 'transient', reason: answer.reason }
   const { status, body, notBeforeMs } = answer
-  const reason = `${status}${refusalWords(body)}`
+  const words = wordsOf(body)
+  const reason = words === '' ? `${status}` : `${status}: ${words}`
   if (status >= 200 && status < 300) return accepted(body, batch)
   if (status === 401) return { kind: 'key-refused', reason }
   if (status === 403 || status === 404) return { kind: 'protocol-refused', status, reason }
@@ -97,11 +98,4 @@ function deadOf(remarks: readonly Remark[]): DeadMetric[] {
 function disputed(result: PushResult, batch: Batch, warnings: readonly Remark[]): Verdict {
   if (batch.length > 1) return { kind: 'settled', delivered: [], dead: [], resend: batch, warnings }
   return { kind: 'transient', reason: `${result.processed} processed of ${batch.length} sent, without a word why` }
-}
-
-/** What a refusal's body says, in whatever shape: one line, or nothing. */
-function refusalWords(body: unknown): string {
-  if (body === undefined || body === null) return ''
-  const text = typeof body === 'string' ? body : JSON.stringify(body)
-  return `: ${text.slice(0, 300)}`
 }

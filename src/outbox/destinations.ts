@@ -31,6 +31,9 @@ export class Destinations {
   constructor(database: Sqlite) {
     this.#statements = {
       get: database.prepare<[string], RawDestination>('SELECT * FROM destination WHERE name = ?'),
+      waiting: database.prepare<[], { waiting: string }>(
+        'SELECT waiting FROM destination WHERE waiting IS NOT NULL ORDER BY name',
+      ),
       set: database.prepare<[string, number, number, number, string | null, number | null, string | null]>(
         `INSERT INTO destination (name, not_before_ms, probe_at_ms, failures, waiting, last_push_ms, last_verdict) VALUES (?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (name) DO UPDATE SET not_before_ms = excluded.not_before_ms, probe_at_ms = excluded.probe_at_ms,
@@ -52,6 +55,11 @@ export class Destinations {
         ? {}
         : { lastPush: { atMs: row.last_push_ms, verdict: row.last_verdict } }),
     }
+  }
+
+  /** Why deliveries wait, a sentence each. */
+  waiting(): string[] {
+    return this.#statements.waiting.all().map(({ waiting }) => waiting)
   }
 
   set(name: string, { notBeforeMs, probeAtMs, failures, waiting, lastPush }: DestinationState): void {

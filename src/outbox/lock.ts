@@ -11,6 +11,8 @@ export interface DeliveryRole {
 interface Holder {
   readonly pid: number
   readonly since: string
+  /** Its configuration file. */
+  readonly config: string
 }
 
 /**
@@ -19,18 +21,18 @@ interface Holder {
  *
  * @throws Fault `outbox-held` when another process has the role, with its pid and start
  */
-export function takeDeliveryRole(dataFolder: string, nowMs: number): DeliveryRole {
+export function takeDeliveryRole(dataFolder: string, config: string, nowMs: number): DeliveryRole {
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
   const lock = openLock(join(dataFolder, 'lock.db'))
   const holderFile = join(dataFolder, 'lock.json')
   if (!lock) {
     const holder = readHolder(holderFile)
     throw new Fault('outbox-held', 'another tidegauge holds this outbox', {
-      facts: { data: dataFolder, ...(holder && { pid: holder.pid, since: holder.since }) },
+      facts: { data: dataFolder, ...(holder && { pid: holder.pid, since: holder.since, config: holder.config }) },
       fix: 'stop it first, or let it do the work',
     })
   }
-  const holder: Holder = { pid: process.pid, since: new Date(nowMs).toISOString() }
+  const holder: Holder = { pid: process.pid, since: new Date(nowMs).toISOString(), config }
   writeFileSync(holderFile, JSON.stringify(holder), { mode: 0o600 })
   return lock
 }

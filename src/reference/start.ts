@@ -29,7 +29,7 @@ export interface Reference {
 /**
  * Starts the reference service.
  *
- * @throws what `openStore` throws; the system's error (`EADDRINUSE`, `EACCES`) when it cannot listen there
+ * @throws what `openStore` throws; Fault `address-unusable` when it cannot listen there
  */
 export async function startReference({ file, host, port, time, report }: ReferenceOptions): Promise<Reference> {
   const store = openStore(file, time)

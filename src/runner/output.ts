@@ -58,7 +58,7 @@ function ownLabels(output: unknown): string[] {
 function fixFor(value: unknown): string {
   if (typeof value === 'bigint') return 'turn it into a number with units(amount, decimals)'
   if (value === null || value === undefined) return 'throw, or reject, when a value is not known'
-  return 'return a number, or reject when there is none'
+  return 'return a number, or reject when there is none; is an await missing?'
 }
 
 function failed(label: string, fault: Fault): LabelEnd {

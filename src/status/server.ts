@@ -26,7 +26,7 @@ export interface StatusParts {
  * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons }`. A snapshot that
  * fails or takes longer than five seconds makes `/readyz` 503 and the others 500.
  *
- * @throws the system's error (`EADDRINUSE`, `EACCES`) when it cannot listen there
+ * @throws Fault `address-unusable` when it cannot listen there
  */
 export async function startStatus(parts: StatusParts): Promise<Listening> {
   const server = webServer()

@@ -8,6 +8,7 @@ import fastify, {
   type FastifyTypeProvider,
   type RawServerDefault,
 } from 'fastify'
+import { Fault } from '../model/fault.ts'
 
 export type WebServer = FastifyInstance
 /** A server whose routes are typed by their schemas. */
@@ -38,9 +39,20 @@ export function webServer(
 
 /**
  * @param port 0 for one the system picks
- * @throws the system's error (`EADDRINUSE`, `EACCES`) when it cannot listen there
+ * @throws Fault `address-unusable` when it cannot listen there
  */
 export async function listen(server: WebServer, host: string, port: number): Promise<Listening> {
-  const url = await server.listen({ host, port })
-  return { url, stop: () => server.close() }
+  try {
+    const url = await server.listen({ host, port })
+    return { url, stop: () => server.close() }
+  } catch (error) {
+    throw unusable(`${host}:${port}`, (error as NodeJS.ErrnoException).code ?? 'unknown error')
+  }
+}
+
+function unusable(address: string, code: string): Fault {
+  const why = code === 'EADDRINUSE' ? 'another program listens there' : code
+  return new Fault('address-unusable', `cannot listen on ${address}: ${why}`, {
+    fix: 'choose another address (status.listen in the configuration, --listen of the service)',
+  })
 }

@@ -1,6 +1,8 @@
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { openStore } from '../../src/reference/store/store.ts'
+import { systemTime } from '../../src/time.ts'
 import { configured, hostYaml, tidegauge } from '../support/tidegauge.ts'
 
 describe('the command line', () => {
@@ -61,6 +63,30 @@ describe('the command line', () => {
     expect(flushed).toMatchObject({ code: 0, stdout: '0 delivered, 0 due\n' })
   })
 
+  it('says that a value collected before stands', async () => {
+    const { config } = configured(hostYaml)
+    await tidegauge(['collect', '--config', config])
+    const { stdout } = await tidegauge(['collect', '--config', config])
+    expect(stdout).toMatch(
+      /this-machine___Load .*collected before: [\d.]+ stands|this-machine___MemoryUsed .*collected before/,
+    )
+  })
+
+  it('never takes what was tried with the embedded service for delivered to a real one', async () => {
+    const { config } = configured(hostYaml)
+    expect(await tidegauge(['collect', '--config', config])).toMatchObject({ code: 0 })
+    writeFileSync(config, hostYaml.replace('embedded', '{ url: "http://127.0.0.1:9", key: { env: METRICS_KEY } }'))
+    const status = await tidegauge(['status', '--json', '--config', config], { METRICS_KEY: 'some-key-or-other' })
+    expect(JSON.parse(status.stdout)).toMatchObject({ balance: { queued: 0, delivered: 0 } })
+  })
+
+  it('tells mistakes to programs, too', async () => {
+    const { config } = configured(`${hostYaml}        options: { pth: / }\n`)
+    const { code, stdout } = await tidegauge(['check', '--json', '--config', config])
+    expect(code).toBe(78)
+    expect(JSON.parse(stdout)).toMatchObject({ mistakes: [{ line: 8, message: expect.stringContaining('pth') }] })
+  })
+
   it('does not ask a collector that reads only "now" for a past hour', async () => {
     const { config } = configured(hostYaml)
     const { code, stdout } = await tidegauge(['collect', '--hour', '2026-01-01T00:00:00Z', '--config', config])
@@ -111,5 +137,8 @@ describe('the command line', () => {
     const listed = await tidegauge(['service', 'key', 'ls', '--file', file])
     expect(listed.stdout).toContain('phone')
     expect(listed.stdout).not.toContain(key)
+    const store = openStore(file, systemTime)
+    onTestFinished(() => store.close())
+    expect(store.keys.find(key)?.name).toBe('phone')
   })
 })

@@ -16,7 +16,7 @@ describe('a configuration', () => {
     expect(loadConfig(file)).toMatchObject({
       file,
       service: { kind: 'embedded' },
-      data: join(dirname(dirname(file)), 'data'),
+      data: join(dirname(dirname(file)), 'data', 'embedded'),
       collect: { deadlineMs: 60_000 },
       delivery: { timeoutMs: 30_000, inFlight: 4, pacePerSecond: 5 },
       status: { host: '127.0.0.1', port: 9464 },

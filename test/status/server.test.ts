@@ -135,7 +135,10 @@ describe('the status server', () => {
       exposition: async () => '',
       time: systemTime,
     }
-    await expect(startStatus(parts)).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    await expect(startStatus(parts)).rejects.toMatchObject({
+      code: 'address-unusable',
+      message: expect.stringContaining('another program listens there'),
+    })
   })
 })
 

@@ -59,7 +59,11 @@ export async function compileProbe(): Promise<Hex> {
 export async function sendAt(anvil: Anvil, seconds: number, transaction: { to?: Hex; data: Hex }): Promise<Receipt> {
   await anvil.rpc('evm_setNextBlockTimestamp', seconds)
   const hash = await anvil.rpc<Hex>('eth_sendTransaction', { from: sender, gas: '0x300000', ...transaction })
-  return anvil.rpc<Receipt>('eth_getTransactionReceipt', hash)
+  // Mined at once, but its receipt may be a moment behind.
+  for (;;) {
+    const receipt = await anvil.rpc<Receipt | null>('eth_getTransactionReceipt', hash)
+    if (receipt) return receipt
+  }
 }
 
 export interface Receipt {
