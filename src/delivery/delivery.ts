@@ -1,9 +1,9 @@
 import type { ProtocolConfig } from '../config/config.ts'
 import { backoffMs } from '../model/backoff.ts'
 import type { Batch } from '../model/batch.ts'
-import { faultLine } from '../model/fault.ts'
+import { Fault, faultLine } from '../model/fault.ts'
 import { hourAt, hourText } from '../model/hour.ts'
-import { breakerBaseMs, breakerCapMs } from '../model/limits.ts'
+import { breakerBaseMs, breakerCapMs, loggedWarningsMax, retryAfterMsMax } from '../model/limits.ts'
 import type { Verdict } from '../model/verdict.ts'
 import type { DestinationState } from '../outbox/destinations.ts'
 import type { Outbox, Settlement } from '../outbox/outbox.ts'
@@ -52,9 +52,11 @@ export class Delivery {
   async flush(occasion: FlushOccasion, signal: AbortSignal): Promise<void> {
     const protocols = this.#sendable(occasion)
     if (protocols.length === 0) return
-    const stop = await this.#flushWithKey(protocols, signal).catch(
-      (error: unknown): Stop => ({ kind: signal.aborted ? 'stopped' : 'transient', reason: faultLine(error) }),
-    )
+    const stop = await this.#flushWithKey(protocols, signal).catch((error: unknown): Stop => {
+      if (signal.aborted) return { kind: 'stopped', reason: faultLine(error) }
+      if (error instanceof Fault) return { kind: 'transient', reason: faultLine(error) }
+      throw error
+    })
     this.#conclude(stop)
   }
 
@@ -63,7 +65,8 @@ export class Delivery {
     const { outbox, destination, time } = this.#options
     const nowMs = time.nowMs()
     const { notBeforeMs, probeAtMs } = this.#state
-    if (nowMs < notBeforeMs || (occasion === 'due' && nowMs < probeAtMs)) return []
+    if (isAhead(notBeforeMs, nowMs, retryAfterMsMax)) return []
+    if (occasion === 'due' && isAhead(probeAtMs, nowMs, breakerCapMs)) return []
     const protocols = destination.protocols.filter(
       ({ id }) => occasion === 'asked' || !this.#isolation.isAside(id, nowMs),
     )
@@ -123,9 +126,11 @@ export class Delivery {
         'metric refused by the service: kept as dead',
       )
     }
-    for (const { metric, text } of settlement.warnings) {
+    for (const { metric, text } of settlement.warnings.slice(0, loggedWarningsMax)) {
       log.warn({ metric: metric?.id, warning: text }, 'warning of the service')
     }
+    const more = settlement.warnings.length - loggedWarningsMax
+    if (more > 0) log.warn({ more }, 'warnings of the service: the rest is in the status')
     for (const { protocolId } of settlement.delivered) this.#isolation.remove(protocolId)
     if (settlement.delivered.length > 0) log.info({ metrics: settlement.delivered.length }, 'delivered')
   }
@@ -162,6 +167,11 @@ export class Delivery {
   get #state(): DestinationState {
     return this.#options.outbox.destinations.get(this.#options.destination.name)
   }
+}
+
+/** Whether an instant is yet to come; one further ahead than any wait can be is of a clock that was set wrong. */
+function isAhead(instantMs: number, nowMs: number, waitMsMax: number): boolean {
+  return nowMs < instantMs && instantMs <= nowMs + waitMsMax
 }
 
 function stopSentence({ kind, reason }: Stop): string {

@@ -5,9 +5,13 @@ import { batchMetricsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { DeadMetric, Verdict } from '../model/verdict.ts'
 import type { Settlement } from '../outbox/outbox.ts'
+import { spread } from './spread.ts'
 
-/** Single metrics refused, with none accepted, after which it is not the metrics. */
-const systemicSinglesMin = 3
+/** Single metrics refused in a row after which it is asked whether it is the metrics at all. */
+const suspectsMin = 3
+
+/** Metrics from elsewhere that are tried then, while nothing has been accepted in this flush. */
+const probesMax = 3
 
 /** Why a flush ended before everything due was settled. */
 export type Stop =
@@ -43,25 +47,35 @@ export class Flush {
   readonly #isolated = new Set<string>()
   readonly #registrations = new Map<string, Promise<string | undefined>>()
   readonly #sentAfterRegistration = new WeakSet<Batch>()
-  /** Refused alone while nothing had been accepted yet: dead only once something is. */
+  /** Refused alone since something was last accepted: dead once something is again, kept if nothing is. */
   #suspects: DeadMetric[] = []
-  #accepted = false
+  /** Metrics from elsewhere that were put first, to find out whether anything is accepted. */
+  #probes = 0
+  /** Delivered in this flush: sent once more, where it is in doubt whether the service still accepts anything. */
+  #witness: Metric | undefined
+  #isHearingWitness = false
   #stop: Stop | undefined
+  #failure: { readonly error: unknown } | undefined
 
   constructor(ports: FlushPorts) {
     this.#ports = ports
   }
 
-  /** @returns why it stopped; `undefined` when nothing was left to send */
+  /**
+   * Rejects, once nothing is under way any more, with what the outbox or a stop threw.
+   *
+   * @returns why it stopped; `undefined` when nothing was left to send
+   */
   async run(): Promise<Stop | undefined> {
     const lane = async () => {
       for (let batch = this.#next(); batch; batch = this.#next()) await this.#send(batch)
     }
     // Pushes go one by one until something is accepted: that probes a service that may be down, and shows whether
     // metrics are accepted at all.
-    for (let batch = this.#next(); batch; batch = this.#accepted ? undefined : this.#next()) await this.#send(batch)
+    for (let batch = this.#next(); batch; batch = this.#witness ? undefined : this.#next()) await this.#send(batch)
     while (!this.#stop && this.#hasMore()) await Promise.all(Array.from({ length: this.#ports.inFlight }, lane))
-    if (!this.#stop && this.#suspects.length > 0 && !this.#accepted) this.#stopSystemic()
+    if (!this.#stop && this.#suspects.length > 0) this.#concludeSuspects()
+    if (this.#failure) throw this.#failure.error
     return this.#stop
   }
 
@@ -97,6 +111,10 @@ export class Flush {
   async #send(batch: Batch): Promise<void> {
     try {
       await this.#act(await this.#ports.push(batch), batch)
+    } catch (error) {
+      // The other lanes end by themselves: nothing may be under way when this flush rejects.
+      this.#failure ??= { error }
+      this.#stop ??= { kind: 'stopped', reason: 'the flush failed' }
     } finally {
       if (!this.#suspects.some(({ metric }) => batch.includes(metric))) this.#leave(batch)
     }
@@ -111,8 +129,8 @@ export class Flush {
   async #act(verdict: Verdict, batch: Batch): Promise<void> {
     switch (verdict.kind) {
       case 'settled':
-        if (verdict.delivered.length > 0) this.#accept()
         this.#ports.settle(verdict)
+        if (verdict.delivered[0]) this.#accept(verdict.delivered[0])
         this.#split.unshift(...halves(verdict.resend))
         return
       case 'refused':
@@ -127,26 +145,65 @@ export class Flush {
     }
   }
 
-  #accept(): void {
-    this.#accepted = true
-    if (this.#suspects.length === 0) return
-    this.#ports.settle({ delivered: [], dead: this.#suspects, warnings: [] })
-    for (const { metric } of this.#suspects) this.#underWay.delete(keyOf(metric))
-    this.#suspects = []
+  #accept(witness: Metric): void {
+    this.#witness = witness
+    this.#probes = 0
+    this.#bury()
   }
 
-  #refused(batch: Batch, reason: string): void {
+  #bury(): void {
+    const suspects = this.#suspects
+    this.#suspects = []
+    if (suspects.length > 0) this.#ports.settle({ delivered: [], dead: suspects, warnings: [] })
+    for (const { metric } of suspects) this.#underWay.delete(keyOf(metric))
+  }
+
+  async #refused(batch: Batch, reason: string): Promise<void> {
     if (batch.length > 1) {
       this.#split.unshift(...halves(batch))
       return
     }
-    const dead = batch.map(metric => ({ metric, reason }))
-    if (this.#accepted) {
-      this.#ports.settle({ delivered: [], dead, warnings: [] })
-      return
-    }
-    this.#suspects.push(...dead)
-    if (this.#suspects.length >= systemicSinglesMin) this.#stopSystemic()
+    this.#suspects.push(...batch.map(metric => ({ metric, reason })))
+    if (this.#suspects.length < suspectsMin) return
+    if (this.#witness) await this.#hearWitness(this.#witness)
+    else if (this.#probes === 0) this.#putProbesFirst()
+    else if (this.#suspects.length >= suspectsMin + this.#probes) this.#stopSystemic()
+  }
+
+  /** A re-send only updates: if what was just delivered is accepted again, it is the metrics; else it is the service. */
+  async #hearWitness(witness: Metric): Promise<void> {
+    if (this.#isHearingWitness) return
+    this.#isHearingWitness = true
+    const verdict = await this.#ports.push([witness])
+    this.#isHearingWitness = false
+    if (verdict.kind === 'settled' && verdict.delivered.length > 0) this.#bury()
+    else if (verdict.kind === 'settled' || verdict.kind === 'refused') this.#stopSystemic()
+    else if (verdict.kind === 'protocol-refused') this.#witness = undefined
+    else this.#stop ??= verdict
+  }
+
+  #putProbesFirst(): void {
+    const suspects = this.#suspects.map(({ metric }) => metric)
+    const others = this.#ports.protocols
+      .map(({ id }) => id)
+      .filter(id => !suspects.some(metric => metric.protocolId === id))
+    const ofOthers = this.#ports.due(
+      others.filter(id => !this.#isolated.has(id)),
+      this.#underWay.size + probesMax,
+    )
+    const candidates = [...this.#split.flat(), ...ofOthers.filter(metric => !this.#underWay.has(keyOf(metric)))]
+    const probes = spread(candidates, suspects, probesMax)
+    this.#probes = probes.length
+    if (probes.length === 0) this.#stopSystemic()
+    this.#keepSplit(metric => !probes.includes(metric))
+    this.#split.unshift(...batchesOf(probes, 1))
+    for (const metric of probes) this.#underWay.add(keyOf(metric))
+  }
+
+  /** A few refused at the very end: dead when others of this flush were accepted, else it may not be the metrics. */
+  #concludeSuspects(): void {
+    if (this.#witness) this.#bury()
+    else this.#stopSystemic()
   }
 
   #stopSystemic(): void {
@@ -182,17 +239,12 @@ export class Flush {
   #isolate(protocol: ProtocolConfig, status: number, reason: string): void {
     if (!this.#isolated.has(protocol.id)) this.#ports.isolated(protocol, status, reason)
     this.#isolated.add(protocol.id)
-    this.#dropSplit(protocol.id)
+    this.#keepSplit(({ protocolId }) => protocolId !== protocol.id)
   }
 
-  /** What was split of an isolated protocol is still due in the outbox; nothing of it is sent in this flush. */
-  #dropSplit(protocolId: string): void {
-    const kept = this.#split.flatMap(batch =>
-      batchesOf(
-        batch.filter(metric => metric.protocolId !== protocolId),
-        batchMetricsMax,
-      ),
-    )
+  /** What is left out of the split parts is still due in the outbox. */
+  #keepSplit(keeps: (metric: Metric) => boolean): void {
+    const kept = this.#split.flatMap(batch => batchesOf(batch.filter(keeps), batchMetricsMax))
     this.#split.splice(0, this.#split.length, ...kept)
   }
 }

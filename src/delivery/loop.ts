@@ -1,5 +1,5 @@
 import { faultLine } from '../model/fault.ts'
-import { pollMs } from '../model/limits.ts'
+import { breakerBaseMs, pollMs } from '../model/limits.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Time } from '../time.ts'
 import type { Delivery } from './delivery.ts'
@@ -25,11 +25,15 @@ export class DeliveryLoop {
   async #run(delivery: Delivery, time: Time, log: Log): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      // What rejects here is the outbox itself, a full disk say: the next look may find it mended.
-      await delivery
-        .flush('due', signal)
-        .catch(error => log.error({ fault: faultLine(error) }, 'delivery: this flush failed'))
-      await time.sleep(pollMs, signal).catch(() => {})
+      // What rejects here is the outbox itself, a full disk say: it may be mended at a later look.
+      const restMs = await delivery.flush('due', signal).then(
+        () => pollMs,
+        error => {
+          log.error({ fault: faultLine(error) }, 'delivery: the outbox cannot be read or written')
+          return breakerBaseMs
+        },
+      )
+      await time.sleep(restMs, signal).catch(() => {})
     }
   }
 }

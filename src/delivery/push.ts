@@ -25,7 +25,7 @@ export async function pushBatch(batch: Batch, { client, key, pacer, time, signal
   const body = pushBody(batch)
   for (let attempt = 1; ; attempt += 1) {
     await pacer.turn(signal)
-    const found = verdict(await client.push(body, key), batch)
+    const found = verdict(await client.push(body, key, signal), batch)
     if (found.kind !== 'transient' || attempt === attemptsMax) return found
     const askedMs = (found.notBeforeMs ?? 0) - time.nowMs()
     if (askedMs > retryAfterWaitMsMax) return found

@@ -1,7 +1,7 @@
 import type { CollectorConfig } from '../config/config.ts'
 import { Fault, faultLine, isPermanent } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
-import { catchUpHoursMax, dueHoursMax, recollectBaseMs } from '../model/limits.ts'
+import { catchUpConcurrency, catchUpHoursMax, recollectBaseMs } from '../model/limits.ts'
 import type { DueHour } from '../outbox/collections.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
@@ -67,9 +67,12 @@ export class Intake {
     const { outbox, time, collectors } = this.#options
     const current = hourAt(time.nowMs())
     for (const collector of collectors) this.#plan(collector, current)
-    const names = collectors.map(({ id }) => id)
-    const known = outbox.collections.due(names, time.nowMs(), dueHoursMax)
-    for (const due of startable(known, [...this.#underWay.keys()], current)) this.#start(due)
+    const underWay = [...this.#underWay.keys()]
+    const known = collectors.flatMap(({ id }) => {
+      const running = underWay.filter(({ collector }) => collector === id).length
+      return outbox.collections.due(id, current, time.nowMs(), running + catchUpConcurrency + 1)
+    })
+    for (const due of startable(known, underWay, current)) this.#start(due)
   }
 
   /** Until the next attempt or the next hour; a few seconds at most, in case the clock is set. */
@@ -113,6 +116,7 @@ export class Intake {
     const newest = collections.newest(collector.id)
     const since = collections.since(collector.id) ?? start
     collections.expect(collector.id, expectedHours({ since, current, ...(newest === undefined ? {} : { newest }) }))
+    collections.reopen(collector.id, current)
     const gaps = history
       ? collections.closeBefore(collector.id, oldestCaughtUp(current), tooOld)
       : collections.closeBefore(collector.id, current, passed)
@@ -124,9 +128,7 @@ export class Intake {
     const collector = this.#options.collectors.find(({ id }) => id === due.collector)
     if (!collector) return
     const running = this.#collect(collector, due)
-      .catch(error =>
-        this.#options.log.error({ collector: collector.id, fault: faultLine(error) }, 'cannot store an hour'),
-      )
+      .catch(error => this.#restAfter(collector, error))
       .finally(() => {
         this.#underWay.delete(due)
         this.#wake.resolve()
@@ -134,11 +136,24 @@ export class Intake {
     this.#underWay.set(due, running)
   }
 
+  /** The outbox did not take it (a full disk, say): the hour is still due, and is left alone for a while. */
+  async #restAfter({ id }: CollectorConfig, error: unknown): Promise<void> {
+    const { log, time } = this.#options
+    log.error({ collector: id, fault: faultLine(error) }, 'cannot store an hour')
+    await time.sleep(recollectBaseMs, this.#stopping.signal).catch(() => {})
+  }
+
   async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
     const { runner, time } = this.#options
     const { signal } = this.#stopping
+    // What reads only "now" must not be asked for, nor answer for, an hour that has passed meanwhile.
+    const isPast = ({ history }: CollectorDescription) => !history && due.hour < hourAt(time.nowMs())
     const collected = await this.#describe(collector)
-      .then(description => collect(runner, collector, description, due.hour))
+      .then(async description => {
+        if (isPast(description)) throw passed
+        const outcome = await collect(runner, collector, description, due.hour)
+        return isPast(description) ? { accepted: [], fault: outcome.fault ?? passed, failures: {} } : outcome
+      })
       .catch((error: unknown): Collected => ({ accepted: [], fault: asFault(error), failures: {} }))
     // A stop takes the children away: what then fails has not failed by itself.
     if (signal.aborted && collected.fault) return

@@ -1,3 +1,5 @@
+import { retryAfterMsMax } from './limits.ts'
+
 /** When to try again. Pure: chance comes in as a number from 0 up to 1. */
 
 /** The first step and the longest wait. */
@@ -17,14 +19,14 @@ export function backoffMs({ baseMs, capMs }: Backoff, attempt: number, chance: n
 }
 
 /**
- * Reads a `Retry-After` header: whole seconds, or an HTTP date.
+ * Reads a `Retry-After` header: whole seconds, or an HTTP date; what lies further ahead than a day counts as a day.
  *
  * @returns the instant before which nothing may be sent, in milliseconds since 1970; `undefined` when there is none
  */
 export function retryAfterInstantMs(header: string | undefined, nowMs: number): number | undefined {
   const text = header?.trim()
   if (!text) return undefined
-  if (/^\d{1,9}$/.test(text)) return nowMs + Number(text) * 1000
+  if (/^\d+$/.test(text)) return nowMs + Math.min(Number(text) * 1000, retryAfterMsMax)
   const dateMs = /^[A-Za-z]/.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(dateMs) ? undefined : Math.max(nowMs, dateMs)
+  return Number.isNaN(dateMs) ? undefined : Math.min(Math.max(nowMs, dateMs), nowMs + retryAfterMsMax)
 }

@@ -19,8 +19,14 @@ export const attemptsMax = 5
 export const backoffBaseMs = 500
 export const backoffCapMs = 30_000
 
+/** Longest a `Retry-After` is believed; beyond it the service is asked again. */
+export const retryAfterMsMax = 24 * hourMs
+
 /** Longest wait a `Retry-After` may ask for within one flush; a longer one is remembered and ends the flush. */
 export const retryAfterWaitMsMax = 60_000
+
+/** Warnings of one push that are logged one by one; all are kept. */
+export const loggedWarningsMax = 10
 
 /** Bytes read of a service's answer; what is longer is not understood. */
 export const answerBytesMax = 1_048_576
@@ -38,9 +44,6 @@ export const catchUpHoursMax = 7 * 24
 /** Hours of one collector under way at the same time while catching up. */
 export const catchUpConcurrency = 4
 
-/** Due hours looked at in one turn of the intake loop. */
-export const dueHoursMax = 256
-
 /** Waits while a chain has no block past the hour yet: short, since a block is due any second. */
 export const chainBehindBaseMs = 1_000
 export const chainBehindCapMs = 30_000
@@ -51,6 +54,9 @@ export const recollectCapMs = 10 * 60_000
 
 /** How long after an hour has passed its metrics may be on their way before readiness turns red. */
 export const overdueMs = 15 * 60_000
+
+/** For loading one collector while the daemon starts; one that takes longer is started without. */
+export const startLoadMsMax = 10_000
 
 /** Rows written in one transaction. */
 export const commitRowsMax = 1_000

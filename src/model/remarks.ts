@@ -30,7 +30,11 @@ function remarkText(entry: unknown): string {
     const named = textKeys.map(key => entry[key]).find(value => typeof value === 'string' && value !== '')
     if (typeof named === 'string') return named
   }
-  return JSON.stringify(entry) ?? String(entry)
+  try {
+    return JSON.stringify(entry) ?? String(entry)
+  } catch {
+    return 'words nested too deeply to be read'
+  }
 }
 
 function byId(entry: unknown, batch: Batch): Metric | undefined {

@@ -68,6 +68,7 @@ export function verdict(answer: Answer, batch: Batch): Verdict {
 
 function accepted(body: unknown, batch: Batch): Verdict {
   const parsed = pushResult.safeParse(body)
+  // What nests deeper than this process can read is not understood either.
   if (!parsed.success)
     return { kind: 'transient', reason: 'an answer that is no push result: it is not known what was stored' }
   const result = parsed.data
@@ -97,5 +98,6 @@ function deadOf(remarks: readonly Remark[]): DeadMetric[] {
 /** `processed` does not add up. */
 function disputed(result: PushResult, batch: Batch, warnings: readonly Remark[]): Verdict {
   if (batch.length > 1) return { kind: 'settled', delivered: [], dead: [], resend: batch, warnings }
-  return { kind: 'transient', reason: `${result.processed} processed of ${batch.length} sent, without a word why` }
+  const reason = `${result.processed} processed of ${batch.length} sent, without a word why`
+  return result.processed === 0 ? { kind: 'refused', status: 200, reason } : { kind: 'transient', reason }
 }

@@ -1,5 +1,6 @@
 import { type Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../model/hour.ts'
+import { recollectCapMs } from '../model/limits.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 
 /** An expected (collector, hour) whose turn has come. */
@@ -66,9 +67,14 @@ export class Collections {
         `UPDATE collection SET state = 2, fault = coalesce(fault, ?)
          WHERE state = 0 AND hour < ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
       ),
-      due: database.prepare<[number, string, number], RawRow>(
+      reopen: database.prepare<[number, string]>(
+        `UPDATE collection SET state = 0, fault = NULL
+         WHERE state = 2 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+      ),
+      due: database.prepare<{ name: string; current: number; nowMs: number; soonMs: number; limit: number }, RawRow>(
         `SELECT name AS collector, hour, state, attempts, fault FROM collection JOIN collector ON collector.id = collector
-         WHERE state = 0 AND next_attempt_ms <= ? AND name IN (SELECT value FROM json_each(?)) ORDER BY hour DESC, name LIMIT ?`,
+         WHERE state = 0 AND name = @name AND hour <= @current
+           AND (next_attempt_ms <= @nowMs OR next_attempt_ms > @soonMs) ORDER BY hour DESC LIMIT @limit`,
       ),
       late: database.prepare<[number, string], RawLate>(
         `SELECT name AS collector, count(*) AS hours, min(hour) AS oldest, fault FROM collection JOIN collector ON collector.id = collector
@@ -77,9 +83,13 @@ export class Collections {
       nextAttempt: database.prepare<[number], { at: number | null }>(
         'SELECT min(next_attempt_ms) AS at FROM collection WHERE state = 0 AND next_attempt_ms > ?',
       ),
-      set: database.prepare<[number, number, number, string | null, number, string]>(
-        `UPDATE collection SET state = ?, attempts = attempts + ?, next_attempt_ms = ?, fault = ?
-         WHERE hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+      collected: database.prepare<[number, string]>(
+        `UPDATE collection SET state = 1, attempts = attempts + 1, next_attempt_ms = 0, fault = NULL
+         WHERE state <> 1 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+      ),
+      failed: database.prepare<[number, string, number, string]>(
+        `UPDATE collection SET attempts = attempts + 1, next_attempt_ms = ?, fault = ?
+         WHERE state = 0 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
       ),
       between: database.prepare<[number, number], RawRow>(
         `SELECT name AS collector, hour, state, attempts, fault FROM collection JOIN collector ON collector.id = collector
@@ -124,13 +134,19 @@ export class Collections {
     return this.#statements.closeBefore.run(JSON.stringify(faultRecord(reason)), hourNumber(hour), name).changes
   }
 
-  /** Due hours of some collectors whose next attempt has come, newest hour first. */
-  due(names: readonly string[], nowMs: number, limit: number): DueHour[] {
-    return this.#statements.due.all(nowMs, JSON.stringify(names), limit).map(({ collector, hour, attempts }) => ({
-      collector,
-      hour: hourFromNumber(hour),
-      attempts,
-    }))
+  /** Makes the current hour due again where a clock that was set wrong for a while had made it a gap. */
+  reopen(name: string, current: Hour): void {
+    this.#statements.reopen.run(hourNumber(current), name)
+  }
+
+  /**
+   * Due hours of a collector up to the current one whose next attempt has come, newest first. A next attempt that lies
+   * further ahead than any wait can be is one of a clock that was set wrong: it has come, too.
+   */
+  due(name: string, current: Hour, nowMs: number, limit: number): DueHour[] {
+    const soonMs = nowMs + recollectCapMs
+    const rows = this.#statements.due.all({ name, current: hourNumber(current), nowMs, soonMs, limit })
+    return rows.map(({ collector, hour, attempts }) => ({ collector, hour: hourFromNumber(hour), attempts }))
   }
 
   /** Collectors with due hours at or before an hour: how many, the oldest, and its fault. */
@@ -150,14 +166,14 @@ export class Collections {
     return this.#statements.nextAttempt.get(afterMs)?.at ?? undefined
   }
 
-  /** Every metric of the hour is in the outbox. */
+  /** Every metric of the hour is in the outbox; also a gap may be mended so. */
   markCollected(name: string, hour: Hour): void {
-    this.#statements.set.run(1, 1, 0, null, hourNumber(hour), name)
+    this.#statements.collected.run(hourNumber(hour), name)
   }
 
-  /** It is tried again at an instant. */
+  /** A due hour is tried again at an instant. What is collected, or a gap, stays that. */
   markFailed(name: string, hour: Hour, fault: Fault, nextAttemptMs: number): void {
-    this.#statements.set.run(0, 1, nextAttemptMs, JSON.stringify(faultRecord(fault)), hourNumber(hour), name)
+    this.#statements.failed.run(nextAttemptMs, JSON.stringify(faultRecord(fault)), hourNumber(hour), name)
   }
 
   /** Rows of a range of hours, both ends included, by hour and collector. */

@@ -19,12 +19,15 @@ export interface ServiceClientOptions {
   readonly time: Time
 }
 
-/** The six endpoints of the service. A key is an argument of each call and is never kept. */
+/**
+ * The six endpoints of the service. A key is an argument of each call and is never kept; where the service repeats it in
+ * an answer it is taken out.
+ */
 export interface ServiceClient {
   /** `host:port`, for people. */
   readonly host: string
-  /** Endpoint 2. Never rejects: whatever happens is an answer. */
-  push(body: string, key: string): Promise<Answer>
+  /** Endpoint 2. Never rejects: whatever happens is an answer, also being stopped. */
+  push(body: string, key: string, stop: AbortSignal): Promise<Answer>
   /** Endpoint 1. */
   register(registration: Registration, key: string): Promise<Answer>
   /** Endpoint 6. */
@@ -49,6 +52,7 @@ export function serviceClient({ url, timeoutMs, connections, time }: ServiceClie
     path: string,
     key: string | undefined,
     body?: string,
+    stop?: AbortSignal,
   ): Promise<Answer> {
     const headers = {
       accept: 'application/json',
@@ -56,13 +60,14 @@ export function serviceClient({ url, timeoutMs, connections, time }: ServiceClie
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     }
     try {
-      const signal = time.timeout(timeoutMs)
+      const timeout = time.timeout(timeoutMs)
+      const signal = stop ? AbortSignal.any([timeout, stop]) : timeout
       const response = await request(`${url}${path}`, { method, headers, body: body ?? null, dispatcher, signal })
       const notBeforeMs = retryAfterInstantMs(header(response.headers['retry-after']), time.nowMs())
       return {
         kind: 'answered',
         status: response.statusCode,
-        body: parseJson(await readBounded(response.body, answerBytesMax)),
+        body: parseJson(withoutKey(await readBounded(response.body, answerBytesMax), key)),
         ...(notBeforeMs === undefined ? {} : { notBeforeMs }),
       }
     } catch (error) {
@@ -72,7 +77,7 @@ export function serviceClient({ url, timeoutMs, connections, time }: ServiceClie
 
   return {
     host,
-    push: (body, key) => ask('POST', '/api/metrics', key, body),
+    push: (body, key, stop) => ask('POST', '/api/metrics', key, body, stop),
     register: (registration, key) => ask('POST', '/api/register-protocol', key, JSON.stringify(registration)),
     validateKey: key => ask('GET', '/api/validate-key', key),
     validateProtocol: (id, key) => ask('GET', `/api/validate-protocol?id=${encodeURIComponent(id)}`, key),
@@ -107,6 +112,10 @@ function readWidget(answer: Answer, host: string, protocolId: string): readonly 
 
 function header(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value
+}
+
+function withoutKey(text: string | undefined, key: string | undefined): string | undefined {
+  return key ? text?.replaceAll(key, '[redacted]') : text
 }
 
 function parseJson(text: string | undefined): unknown {

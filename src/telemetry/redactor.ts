@@ -3,16 +3,16 @@ const secretCharsMin = 6
 
 /** Takes known secrets out of text, in the forms in which they occur there: as they are, in JSON, in a URL. */
 export class Redactor {
-  readonly #forms = new Set<string>()
+  /** Longest first, so that a secret that begins like another does not leave its end. */
+  #forms: readonly string[] = []
 
   /** Makes secrets known; from now on no text passes with them. */
   add(secrets: readonly string[]): void {
-    for (const secret of secrets) {
-      if (secret.length < secretCharsMin) continue
-      this.#forms.add(secret)
-      this.#forms.add(JSON.stringify(secret).slice(1, -1))
-      this.#forms.add(encodeURIComponent(secret))
-    }
+    const forms = secrets
+      .filter(({ length }) => length >= secretCharsMin)
+      .flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
+    if (forms.every(form => this.#forms.includes(form))) return
+    this.#forms = [...new Set([...this.#forms, ...forms])].sort((a, b) => b.length - a.length)
   }
 
   redact(text: string): string {

@@ -23,6 +23,7 @@ class Bench {
   readonly isolated: string[] = []
   readonly registered: string[] = []
   readonly due: Set<Metric>
+  failSettle: () => void = () => {}
   readonly answer: (batch: Batch, bench: Bench) => Verdict | Promise<Verdict>
   readonly protocols: readonly ProtocolConfig[]
 
@@ -47,6 +48,7 @@ class Bench {
         return this.answer(batch, this)
       },
       settle: ({ delivered, dead }) => {
+        this.failSettle()
         for (const metric of [...delivered, ...dead.map(entry => entry.metric)]) {
           if (!this.due.delete(metric)) throw new Error(`${metric.id} settled twice`)
         }
@@ -106,8 +108,48 @@ describe('a flush', () => {
   it('stops after a few requests when every metric is refused, and keeps all', async () => {
     const bench = new Bench(metrics(500), () => refused)
     expect(await bench.flush()).toMatchObject({ kind: 'systemic' })
-    expect(bench.pushes.length).toBeLessThanOrEqual(12)
+    expect(bench.pushes.length).toBeLessThanOrEqual(16)
     expect(bench.due.size).toBe(500)
+  })
+
+  it('is not fooled by a bad head: the first metrics are bad, or a whole protocol is', async () => {
+    const due = metrics(500)
+    const bad = new Set(due.slice(0, 3))
+    const head = new Bench(due, refuseThose(bad))
+    expect(await head.flush()).toBeUndefined()
+    expect(new Set(head.dead)).toEqual(bad)
+    expect(head.delivered).toHaveLength(497)
+
+    const [first, second] = [metrics(150, undefined, 'bad'), metrics(50, undefined, 'good')]
+    const both = new Bench([...first, ...second], refuseThose(new Set(first)), [protocol('bad'), protocol('good')])
+    expect(await both.flush()).toBeUndefined()
+    expect(both.delivered).toHaveLength(50)
+    expect(both.dead).toHaveLength(150)
+  })
+
+  it('keeps all when the service stops accepting anything halfway', async () => {
+    const bench = new Bench(metrics(500), (batch, { pushes }) => (pushes.length > 2 ? refused : delivered(batch)))
+    expect(await bench.flush(1)).toMatchObject({ kind: 'systemic' })
+    expect(bench.delivered).toHaveLength(200)
+    expect(bench.dead).toEqual([])
+    expect(bench.due.size).toBe(300)
+  })
+
+  it('rejects only when nothing is under way any more', async () => {
+    let underWay = 0
+    const bench = new Bench(metrics(1_000), async batch => {
+      underWay += 1
+      await new Promise(setImmediate)
+      underWay -= 1
+      return delivered(batch)
+    })
+    let settled = 0
+    bench.failSettle = () => {
+      settled += 1
+      if (settled === 3) throw new Error('disk full')
+    }
+    await expect(bench.flush(4)).rejects.toThrow('disk full')
+    expect(underWay).toBe(0)
   })
 
   it('keeps a lone metric that is refused: it may not be the metric', async () => {

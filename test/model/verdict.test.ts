@@ -119,6 +119,27 @@ describe('a remark', () => {
     expect(readRemark('vault___M0 exists', both).metric).toBeUndefined()
   })
 
+  it('that names two hours of one metric id is about neither', () => {
+    const both = [...metrics(1), ...metrics(1, hourAfter(anHour, 1))]
+    if (!isBatch(both)) throw new Error('empty')
+    const text = 'vault___M0 differs between 2026-11-20T13:00:00Z and 2026-11-20T14:00:00Z'
+    expect(readRemark(text, both).metric).toBeUndefined()
+  })
+
+  it('about an id and hour that the batch holds twice is about neither', () => {
+    const twice = [...metrics(1), ...metrics(1)]
+    if (!isBatch(twice)) throw new Error('empty')
+    expect(readRemark('vault___M0 at 2026-11-20T13:00:00Z exists', twice).metric).toBeUndefined()
+  })
+
+  it.each<[unknown]>([
+    [{ index: 4, position: 5 }],
+    ['metrics[7] and metrics[8] collide'],
+    [{ index: 4, path: ['metrics', 2, 'value'] }],
+  ])('with two different indexes is about neither: %j', entry => {
+    expect(readRemark(entry, batch).metric).toBeUndefined()
+  })
+
   it('is bounded', () => {
     expect(readRemark('x'.repeat(10_000), batch).text).toHaveLength(500)
   })

@@ -20,6 +20,10 @@ function store(outbox: Outbox, accepted: readonly Metric[], hour = anHour): void
   outbox.recordCollection({ collector: 'vault/c', hour, accepted: accepted.map(metric => ({ metric })) }, 1)
 }
 
+function statesAndReasons(outbox: Outbox): [state: string, reason: string | undefined][] {
+  return outbox.metrics.between(anHour, anHour).map(({ state, reason }) => [state, reason])
+}
+
 describe('the outbox', () => {
   it('keeps what was stored across a close', () => {
     const file = join(temporaryFolder(), 'deep', 'outbox.db')
@@ -78,6 +82,24 @@ describe('the outbox', () => {
     expect(outbox.metrics.balance()).toMatchObject({ delivered: 1, dead: 0 })
   })
 
+  it('has no reason against what the service had taken before it refused it', () => {
+    const outbox = openOutbox()
+    store(outbox, metrics(1))
+    const [metric] = metrics(1)
+    if (!metric) throw new Error('one')
+    outbox.settle({ delivered: [metric], dead: [], warnings: [] }, 1)
+    outbox.settle({ delivered: [], dead: [{ metric, reason: 'late' }], warnings: [] }, 2)
+    expect(statesAndReasons(outbox)).toEqual([['delivered', undefined]])
+  })
+
+  it('does not hold back what is due already, and has no reason against it', () => {
+    const outbox = openOutbox()
+    store(outbox, metrics(1))
+    const accepted = metrics(1).map(metric => ({ metric, hold: 'odd' }))
+    outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted }, 2)
+    expect(statesAndReasons(outbox)).toEqual([['due', undefined]])
+  })
+
   it.each([Number.NaN, Number.POSITIVE_INFINITY])('has no place for %s', value => {
     const outbox = openOutbox()
     expect(() =>
@@ -97,7 +119,7 @@ describe('the outbox', () => {
     if (!good || !bad) throw new Error('two')
     expect(() => store(outbox, [good, bad])).toThrow()
     expect(outbox.metrics.balance().queued).toBe(0)
-    expect(outbox.collections.due(['vault/c'], 10, 10)).toHaveLength(1)
+    expect(outbox.collections.due('vault/c', anHour, 10, 10)).toHaveLength(1)
   })
 
   it('counts a warning once for each metric and words', () => {
@@ -111,11 +133,36 @@ describe('the outbox', () => {
     ])
   })
 
+  it('keeps the 1,000 different warnings that were seen last', () => {
+    const outbox = openOutbox()
+    const warn = (texts: readonly string[], nowMs: number) =>
+      outbox.settle({ delivered: [], dead: [], warnings: texts.map(text => ({ text })) }, nowMs)
+    warn(['first'], 1)
+    warn(['second'], 2)
+    warn(
+      Array.from({ length: 998 }, (_, index) => `between ${index}`),
+      3,
+    )
+    expect(outbox.warnings.all()).toHaveLength(1_000)
+    warn(['first'], 4)
+    warn(['last'], 5)
+    const texts = outbox.warnings.all().map(({ text }) => text)
+    expect(texts).toHaveLength(1_000)
+    expect(texts.slice(0, 2)).toEqual(['last', 'first'])
+    expect(texts).not.toContain('second')
+  })
+
   it('is opened with synchronous FULL in WAL mode', () => {
     const database = openDatabase(join(temporaryFolder(), 'any.db'), [])
     onTestFinished(() => void database.close())
     expect(database.pragma('synchronous', { simple: true })).toBe(2)
     expect(database.pragma('journal_mode', { simple: true })).toBe('wal')
+  })
+
+  it('is opened with foreign keys enforced', () => {
+    const database = openDatabase(join(temporaryFolder(), 'any.db'), [])
+    onTestFinished(() => void database.close())
+    expect(database.pragma('foreign_keys', { simple: true })).toBe(1)
   })
 
   it('refuses a file of a newer version, and one that is no outbox, and leaves both alone', () => {
@@ -129,16 +176,21 @@ describe('the outbox', () => {
   })
 })
 
+function failLate(outbox: Outbox): void {
+  const failed = { fault: new Fault('chain-unreachable', 'no answer'), nextAttemptMs: 5 }
+  outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted: [], failed }, 2)
+}
+
 describe('the hours', () => {
   it('are due newest first, and wait for their next attempt', () => {
     const { collections } = openOutbox()
     const past = hourAfter(anHour, -1)
     collections.expect('vault/c', [past, anHour])
-    expect(collections.due(['vault/c'], 10, 10).map(({ hour }) => hour)).toEqual([anHour, past])
+    expect(collections.due('vault/c', anHour, 10, 10).map(({ hour }) => hour)).toEqual([anHour, past])
     collections.markFailed('vault/c', anHour, new Fault('chain-unreachable', 'no'), 50)
-    expect(collections.due(['vault/c'], 10, 10).map(({ hour }) => hour)).toEqual([past])
+    expect(collections.due('vault/c', anHour, 10, 10).map(({ hour }) => hour)).toEqual([past])
     expect(collections.nextAttemptMs(10)).toBe(50)
-    expect(collections.due(['vault/c'], 50, 10)[0]).toEqual({ collector: 'vault/c', hour: anHour, attempts: 1 })
+    expect(collections.due('vault/c', anHour, 50, 10)[0]).toEqual({ collector: 'vault/c', hour: anHour, attempts: 1 })
   })
 
   it('become gaps with the fault they had', () => {
@@ -153,6 +205,46 @@ describe('the hours', () => {
       ['gap', 'http-unreachable'],
       ['due', undefined],
     ])
+  })
+
+  it('are late while they are due, not once they are collected or gaps', () => {
+    const outbox = openOutbox()
+    const { collections } = outbox
+    const [gap, collected, late, notYet] = [-3, -2, -1, 0].map(count => hourAfter(anHour, count))
+    if (!gap || !collected || !late || !notYet) throw new Error('four')
+    collections.expect('vault/c', [gap, collected, late, notYet])
+    collections.closeBefore('vault/c', collected, new Fault('hour-passed', 'passed'))
+    outbox.recordCollection({ collector: 'vault/c', hour: collected, accepted: [] }, 1)
+    expect(collections.lateOf(['vault/c'], late)).toEqual([{ collector: 'vault/c', hours: 1, oldest: late }])
+  })
+
+  it('stay collected when another attempt fails afterwards', () => {
+    const outbox = openOutbox()
+    store(outbox, metrics(1))
+    failLate(outbox)
+    expect(outbox.collections.between(anHour, anHour)).toEqual([
+      { collector: 'vault/c', hour: anHour, state: 'collected', attempts: 1 },
+    ])
+    expect(outbox.collections.due('vault/c', anHour, 10, 10)).toEqual([])
+  })
+
+  it('stay gaps, with their reason, when an attempt that was under way fails afterwards', () => {
+    const outbox = openOutbox()
+    outbox.collections.expect('vault/c', [anHour])
+    outbox.collections.closeBefore('vault/c', hourAfter(anHour, 1), new Fault('hour-passed', 'passed'))
+    failLate(outbox)
+    const [row] = outbox.collections.between(anHour, anHour)
+    expect(row).toMatchObject({ state: 'gap', attempts: 0, fault: { code: 'hour-passed' } })
+    expect(outbox.collections.due('vault/c', anHour, 10, 10)).toEqual([])
+  })
+
+  it('are mended when a gap is collected after all', () => {
+    const outbox = openOutbox()
+    outbox.collections.expect('vault/c', [anHour])
+    outbox.collections.closeBefore('vault/c', hourAfter(anHour, 1), new Fault('hour-passed', 'passed'))
+    store(outbox, metrics(1))
+    const [row] = outbox.collections.between(anHour, anHour)
+    expect(row).toEqual({ collector: 'vault/c', hour: anHour, state: 'collected', attempts: 1 })
   })
 
   it('start earlier when a collector’s start moves back, never later', () => {

@@ -3,6 +3,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { serviceClient } from '../../src/service/client.ts'
 import { systemTime } from '../../src/time.ts'
 
+const goOn = new AbortController().signal
+
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 async function clientOf(handler: Handler, timeoutMs = 20_000) {
@@ -29,7 +31,7 @@ describe('the service’s client', () => {
         response.end('{"success":true}')
       })
     })
-    expect(await client.push('{"metrics":[]}', 'secret-key')).toEqual({
+    expect(await client.push('{"metrics":[]}', 'secret-key', goOn)).toEqual({
       kind: 'answered',
       status: 200,
       body: { success: true },
@@ -43,7 +45,7 @@ describe('the service’s client', () => {
       calls += 1
       response.writeHead(307, { location: '/elsewhere' }).end()
     })
-    expect(await client.push('{}', 'k')).toMatchObject({ kind: 'answered', status: 307 })
+    expect(await client.push('{}', 'k', goOn)).toMatchObject({ kind: 'answered', status: 307 })
     expect(calls).toBe(1)
   })
 
@@ -56,19 +58,19 @@ describe('the service’s client', () => {
       response.on('drain', more)
       more()
     })
-    expect(await client.push('{}', 'k')).toMatchObject({ kind: 'answered', status: 200, body: undefined })
+    expect(await client.push('{}', 'k', goOn)).toMatchObject({ kind: 'answered', status: 200, body: undefined })
   })
 
   it('gives up on an answer that does not come, also in the middle of it', async () => {
     const silent = await clientOf(() => {}, 50)
-    expect(await silent.push('{}', 'k')).toEqual({ kind: 'unanswered', reason: 'no answer in time' })
+    expect(await silent.push('{}', 'k', goOn)).toEqual({ kind: 'unanswered', reason: 'no answer in time' })
     const dripping = await clientOf((_, response) => void response.write('{"succ'), 50)
-    expect(await dripping.push('{}', 'k')).toEqual({ kind: 'unanswered', reason: 'no answer in time' })
+    expect(await dripping.push('{}', 'k', goOn)).toEqual({ kind: 'unanswered', reason: 'no answer in time' })
   })
 
   it('says what happened when nobody listens or the connection breaks, without an address', async () => {
     const broken = await clientOf(request => void request.socket.destroy())
-    expect(await broken.push('{}', 'k')).toMatchObject({
+    expect(await broken.push('{}', 'k', goOn)).toMatchObject({
       kind: 'unanswered',
       reason: expect.stringMatching(/^no answer \(/),
     })
@@ -76,7 +78,7 @@ describe('the service’s client', () => {
 
   it('reads Retry-After', async () => {
     const client = await clientOf((_, response) => void response.writeHead(429, { 'retry-after': '60' }).end())
-    const answer = await client.push('{}', 'k')
+    const answer = await client.push('{}', 'k', goOn)
     expect(answer).toMatchObject({ status: 429, notBeforeMs: expect.any(Number) })
   })
 

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest'
+import { hourFault, type Validated, validate } from '../../src/intake/validate.ts'
+import type { FaultRecord } from '../../src/model/fault.ts'
+import type { MetricSpec } from '../../src/model/metric.ts'
+import type { Outcome } from '../../src/runner/runner.ts'
+import { anHour } from '../support/metrics.ts'
+
+function validated(
+  readings: Outcome['readings'],
+  specs: Readonly<Record<string, MetricSpec>> = {},
+  failures: Outcome['failures'] = {},
+): Validated {
+  const metrics = Object.fromEntries(Object.keys(readings).map(label => [label, specs[label] ?? {}]))
+  return validate({ protocolId: 'vault' }, anHour, { metrics, history: true }, { readings, failures })
+}
+
+const failure = (message: string, parts: Partial<FaultRecord> = {}): FaultRecord => ({
+  code: 'http-unreachable',
+  message,
+  facts: {},
+  ...parts,
+})
+
+describe('a reading', () => {
+  it('becomes a metric of its hour, with the unit and module that were declared', () => {
+    expect(validated({ TVL: 5 }, { TVL: { unit: 'USD', module: 'vaults' } })).toEqual({
+      accepted: [
+        {
+          metric: { id: 'vault___TVL', protocolId: 'vault', hour: anHour, value: 5, unit: 'USD', module: 'vaults' },
+        },
+      ],
+      failures: {},
+    })
+  })
+
+  it('of −0 is stored as 0', () => {
+    expect(validated({ TVL: -0 }).accepted[0]?.metric.value).toBe(0)
+  })
+
+  it.each<[value: number, hold: string | undefined]>([
+    [1, undefined],
+    [3, undefined],
+    [0.999, '0.999 is below the declared minimum of 1'],
+    [3.001, '3.001 is above the declared maximum of 3'],
+  ])('of %d, declared to be from 1 to 3: held as %j', (value, hold) => {
+    expect(validated({ Rate: value }, { Rate: { min: 1, max: 3 } }).accepted[0]?.hold).toBe(hold)
+  })
+
+  it('of a label or unit that does not fit the interface fails alone, and says why', () => {
+    const long = 'L'.repeat(300)
+    const unit = 'U'.repeat(101)
+    const { accepted, failures } = validated({ [long]: 1, TVL: 2, Odd: 3 }, { Odd: { unit } })
+    expect(accepted.map(({ metric }) => metric.id)).toEqual(['vault___TVL'])
+    expect(failures).toEqual({
+      [long]: { code: 'collector-output', message: 'id: longer than 300 characters', facts: { label: long } },
+      Odd: { code: 'collector-output', message: 'unit: longer than 100 characters', facts: { label: 'Odd' } },
+    })
+  })
+
+  it('leaves the failures of other labels as they are', () => {
+    const failures = { Price: failure('no answer') }
+    expect(validated({ TVL: 1 }, {}, failures)).toMatchObject({ accepted: [{ metric: { value: 1 } }], failures })
+  })
+})
+
+describe('the fault of an hour', () => {
+  it('is none when no label failed', () => {
+    expect(hourFault({})).toBeUndefined()
+  })
+
+  it('joins the different messages, names every failed label, and gives the first advice there is', () => {
+    const fault = hourFault({
+      A: failure('no answer', { facts: { host: 'example.org' } }),
+      B: failure('no answer'),
+      C: failure('reverted', { code: 'chain-call-reverted', fix: 'check the address' }),
+      D: failure('odd', { fix: 'another' }),
+    })
+    expect(fault).toMatchObject({
+      code: 'http-unreachable',
+      message: 'no answer; reverted; odd',
+      facts: { host: 'example.org', failed: 'A B C D' },
+      fix: 'check the address',
+    })
+  })
+
+  it('tells three messages at most', () => {
+    const failures = Object.fromEntries(['a', 'b', 'c', 'd'].map(text => [text, failure(text)]))
+    expect(hourFault(failures)?.message).toBe('a; b; c')
+  })
+})
