@@ -81,12 +81,12 @@ export function openOutbox({ config }: Surroundings, stack: AsyncDisposableStack
 
 /** Opens the chains and the place collectors run in; they end with the stack. */
 export function openRunner(surroundings: Surroundings, stack: AsyncDisposableStack): Runner {
-  return runnerOn(openChains(surroundings, stack), surroundings, stack)
+  return runnerOn(openChains(surroundings, stack), surroundings.config.collect.deadlineMs, surroundings, stack)
 }
 
 /** Opens the place collectors run in without a chain: they can be loaded and described, offline and without a secret. */
-export function openOfflineRunner(surroundings: Surroundings, stack: AsyncDisposableStack): Runner {
-  return runnerOn({}, surroundings, stack)
+export function openOfflineRunner(surroundings: Surroundings, deadlineMs: number, stack: AsyncDisposableStack): Runner {
+  return runnerOn({}, deadlineMs, surroundings, stack)
 }
 
 function openChains({ config, time, redactor }: Surroundings, stack: AsyncDisposableStack): Chains {
@@ -100,10 +100,15 @@ function openChains({ config, time, redactor }: Surroundings, stack: AsyncDispos
   return chains
 }
 
-function runnerOn(chains: Chains, { config, time, log }: Surroundings, stack: AsyncDisposableStack): Runner {
+function runnerOn(
+  chains: Chains,
+  deadlineMs: number,
+  { time, log }: Surroundings,
+  stack: AsyncDisposableStack,
+): Runner {
   const runner = createRunner({
     chains,
-    deadlineMs: config.collect.deadlineMs,
+    deadlineMs,
     time,
     log: (collector, level, message, facts) => log[level]({ ...facts, collector }, message),
   })
@@ -170,11 +175,14 @@ export async function startDaemon(surroundings: Surroundings): Promise<Daemon> {
   stack.defer(() => intake.stop())
 
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
-  const snapshot = async () => look(surroundings, outbox, connection, await widgets.read(), startedAtMs)
+  const now = (reads: Parameters<typeof look>[3]) => look(surroundings, outbox, connection, reads, startedAtMs)
+  const snapshot = async () => now(await widgets.read())
   const status = await startStatus({
     ...config.status,
     snapshot,
-    exposition: startExposition(snapshot),
+    // A probe or a scrape each few seconds must not ask the service anything.
+    ready: () => now(new Map()).ready,
+    exposition: startExposition(() => now(new Map())),
     time,
   })
   stack.defer(() => status.stop())

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startReference } from './reference/start.ts'
 import type { Time } from './time.ts'
@@ -24,6 +24,25 @@ export async function startEmbedded(dataFolder: string, time: Time): Promise<Emb
     time,
   })
   const keyFile = join(dataFolder, 'service.key')
-  if (!existsSync(keyFile)) writeFileSync(keyFile, store.keys.create('embedded'), { mode: 0o600 })
-  return { url, key: readFileSync(keyFile, 'utf8').trim(), stop }
+  const key = readKey(keyFile) ?? keepKey(keyFile, store.keys.create('embedded'))
+  return { url, key, stop }
+}
+
+function readKey(file: string): string | undefined {
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() || undefined : undefined
+}
+
+/** Whole or not at all, also when the power goes; the first of two processes that start at once wins. */
+function keepKey(file: string, key: string): string {
+  const fresh = `${file}.${process.pid}`
+  writeFileSync(fresh, key, { mode: 0o600, flush: true })
+  try {
+    if (existsSync(file) && readKey(file) === undefined) unlinkSync(file)
+    linkSync(fresh, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    unlinkSync(fresh)
+  }
+  return readKey(file) ?? key
 }

@@ -36,7 +36,7 @@ export function chainBehind(chain: string, hour: Hour, head: Header): Fault {
 export function beforeFirstBlock(chain: string, hour: Hour, first: Header): Fault {
   return new Fault('chain-before-first-block', `${chain} had no block yet at ${hourText(hour)}`, {
     facts: { chain, firstBlockAt: secondsText(first.timestampSeconds) },
-    fix: 'ask for hours after the first block',
+    fix: 'set the collector’s since to an hour after the first block',
   })
 }
 

@@ -17,10 +17,20 @@ interface Checked {
   readonly mistakes: readonly ConfigMistake[]
 }
 
-/** Loads every configured collector and lets it parse its options. Offline. */
-export async function checkCollectors(surroundings: Surroundings): Promise<Checked> {
+/**
+ * Loads every configured collector and lets it parse its options. Offline.
+ *
+ * @param deadlineMs for loading one
+ * @param stopping ends it early; what is not loaded then is unusable with Fault `stopped`
+ */
+export async function checkCollectors(
+  surroundings: Surroundings,
+  deadlineMs: number = surroundings.config.collect.deadlineMs,
+  stopping?: AbortSignal,
+): Promise<Checked> {
   await using stack = new AsyncDisposableStack()
-  const runner = openOfflineRunner(surroundings, stack)
+  const runner = openOfflineRunner(surroundings, deadlineMs, stack)
+  stopping?.addEventListener('abort', () => void runner.stop())
   const collectors = surroundings.config.protocols.flatMap(protocol => protocol.collectors)
   const results = await Promise.all(
     collectors.map(async collector => {

@@ -44,7 +44,7 @@ export async function run(argv: readonly string[]): Promise<number> {
 
 /** The command that is called; all of them when help is wanted or none is known by that name. */
 function wanted([name]: readonly string[]): (() => Promise<MakeCommand>)[] {
-  const called = name === undefined ? undefined : loaders[name]
+  const called = name !== undefined && Object.hasOwn(loaders, name) ? loaders[name] : undefined
   return called ? [called] : Object.values(loaders)
 }
 

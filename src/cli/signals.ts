@@ -7,6 +7,7 @@ export type Asked = 'stop' | 'reload'
  */
 export class Signals {
   readonly #asked: Asked[] = []
+  readonly #stopping = new AbortController()
   #told = Promise.withResolvers<void>()
 
   constructor() {
@@ -14,7 +15,16 @@ export class Signals {
       this.#asked.push(asked)
       this.#told.resolve()
     }
-    process.on('SIGTERM', tell('stop')).on('SIGINT', tell('stop')).on('SIGHUP', tell('reload'))
+    const stop = () => {
+      tell('stop')()
+      this.#stopping.abort(new Error('stopped'))
+    }
+    process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', tell('reload'))
+  }
+
+  /** Aborted as soon as the process is asked to stop. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal
   }
 
   /** Resolves with what was asked next. */

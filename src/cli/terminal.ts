@@ -7,17 +7,22 @@ export const redactor = new Redactor()
 
 /** A line on stdout: what the command answers. */
 export function print(line: string): void {
-  write(1, `${redactor.redact(line)}\n`)
+  write(1, `${clean(line)}\n`)
 }
 
 /** A line on stderr: what a person should know beside the answer. */
 export function note(line: string): void {
-  write(2, `${redactor.redact(line)}\n`)
+  write(2, `${clean(line)}\n`)
 }
 
 /** `1 metric`, `4 metrics`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** Without secrets, and without what a terminal would obey: words of others may stand in a line. */
+function clean(line: string): string {
+  return redactor.redact(line).replace(/[^\P{Cc}\t\n]/gu, '')
 }
 
 /** The answer for programs. */

@@ -128,7 +128,10 @@ function partsOf(text: string): string[] {
     url.password,
     decoded(url.password),
   ]
-  return [text, text.replace(/\/+$/, ''), url.href, ...parts.filter(part => part.length >= partCharsMin)]
+  // An address that is nothing but a host and port holds no secret, and may begin many others.
+  const whole =
+    path === '' && url.search === '' && url.username === '' ? [] : [text, text.replace(/\/+$/, ''), url.href]
+  return [...whole, ...parts.filter(part => part.length >= partCharsMin)]
 }
 
 function decoded(text: string): string {

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { configBytesMax } from '../model/limits.ts'
 
 /** A file's text, without a byte order mark; or why it cannot be had, and the offset in what can be shown of it. */
@@ -10,6 +10,7 @@ const systemWords: Readonly<Record<string, readonly [message: string, fix: strin
   ENOENT: ['there is no such file', 'give its path with --config FILE'],
   ENOTDIR: ['there is no such file', 'give its path with --config FILE'],
   EISDIR: ['this is a folder, not a file', 'give the path of the file in it'],
+  ESPIPE: ['this is a pipe, not a file', 'give the path of a file'],
   EACCES: ['the file may not be read', 'let the user of this process read it'],
   EPERM: ['the file may not be read', 'let the user of this process read it'],
   ELOOP: ['the path is a loop of links', 'give the path of the file itself'],
@@ -33,8 +34,10 @@ export function readText(file: string): FileText {
 
 /** At most `bytesMax` bytes: a device or a pipe may never end. Throws the system's error. */
 export function readBytes(file: string, bytesMax: number): Buffer {
-  const descriptor = openSync(file, 'r')
+  // Without waiting for a writer, should it be a pipe.
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
+    if (fstatSync(descriptor).isFIFO()) throw Object.assign(new Error('is a pipe'), { code: 'ESPIPE' })
     if (fstatSync(descriptor).isDirectory()) throw Object.assign(new Error('is a folder'), { code: 'EISDIR' })
     const buffer = Buffer.alloc(bytesMax)
     let length = 0

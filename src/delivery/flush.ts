@@ -4,7 +4,7 @@ import type { Hour } from '../model/hour.ts'
 import { batchMetricsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { DeadMetric, Verdict } from '../model/verdict.ts'
-import type { Settlement } from '../outbox/outbox.ts'
+import type { FlushPorts, Stop } from './ports.ts'
 import { spread } from './spread.ts'
 
 /** Single metrics refused in a row after which it is asked whether it is the metrics at all. */
@@ -12,28 +12,6 @@ const suspectsMin = 3
 
 /** Metrics from elsewhere that are tried then, while nothing has been accepted in this flush. */
 const probesMax = 3
-
-/** Why a flush ended before everything due was settled. */
-export type Stop =
-  | { readonly kind: 'transient'; readonly reason: string; readonly notBeforeMs?: number }
-  | { readonly kind: 'key-refused'; readonly reason: string }
-  | { readonly kind: 'misdirected'; readonly reason: string }
-  | { readonly kind: 'systemic'; readonly reason: string }
-  | { readonly kind: 'stopped'; readonly reason: string }
-
-/** What a flush reads and does: the outbox and the service, as functions. */
-export interface FlushPorts {
-  readonly protocols: readonly ProtocolConfig[]
-  /** Due metrics of the protocols, in the order of delivery, at most `limit`. */
-  due(protocolIds: readonly string[], limit: number): readonly Metric[]
-  push(batch: Batch): Promise<Verdict>
-  settle(settlement: Settlement): void
-  /** Registers a protocol the service does not know; resolves to why it could not, or `undefined` when it did. */
-  register(protocol: ProtocolConfig): Promise<string | undefined>
-  /** A protocol's metrics stay due until a later flush. */
-  isolated(protocol: ProtocolConfig, status: number, reason: string): void
-  readonly inFlight: number
-}
 
 /**
  * One flush of one destination: everything due is pushed, bad metrics are found by halving, bad protocols are set aside.

@@ -166,6 +166,9 @@ export class Intake {
     if (!fault) {
       outbox.recordCollection({ collector, hour, accepted }, nowMs)
       log.info(facts, 'collected')
+    } else if (fault.code === 'chain-before-first-block') {
+      outbox.collections.markGap(collector, hour, fault)
+      log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be had: a gap')
     } else {
       const nextAttemptMs = nowMs + recollectAfterMs(fault, attempts + 1, time.chance())
       outbox.recordCollection({ collector, hour, accepted, failed: { fault, nextAttemptMs } }, nowMs)

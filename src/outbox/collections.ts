@@ -87,6 +87,10 @@ export class Collections {
         `UPDATE collection SET state = 1, attempts = attempts + 1, next_attempt_ms = 0, fault = NULL
          WHERE state <> 1 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
       ),
+      gap: database.prepare<[string, number, string]>(
+        `UPDATE collection SET state = 2, attempts = attempts + 1, fault = ?
+         WHERE state = 0 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+      ),
       failed: database.prepare<[number, string, number, string]>(
         `UPDATE collection SET attempts = attempts + 1, next_attempt_ms = ?, fault = ?
          WHERE state = 0 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
@@ -174,6 +178,11 @@ export class Collections {
   /** A due hour is tried again at an instant. What is collected, or a gap, stays that. */
   markFailed(name: string, hour: Hour, fault: Fault, nextAttemptMs: number): void {
     this.#statements.failed.run(nextAttemptMs, JSON.stringify(faultRecord(fault)), hourNumber(hour), name)
+  }
+
+  /** A due hour that cannot be had, ever. */
+  markGap(name: string, hour: Hour, fault: Fault): void {
+    this.#statements.gap.run(JSON.stringify(faultRecord(fault)), hourNumber(hour), name)
   }
 
   /** Rows of a range of hours, both ends included, by hour and collector. */

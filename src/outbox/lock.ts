@@ -33,7 +33,11 @@ export function takeDeliveryRole(dataFolder: string, config: string, nowMs: numb
     })
   }
   const holder: Holder = { pid: process.pid, since: new Date(nowMs).toISOString(), config }
-  writeFileSync(holderFile, JSON.stringify(holder), { mode: 0o600 })
+  try {
+    writeFileSync(holderFile, JSON.stringify(holder), { mode: 0o600 })
+  } catch {
+    // A full disk must not keep what is due from being delivered.
+  }
   return lock
 }
 

@@ -70,8 +70,8 @@ export class Metrics {
         'SELECT state, count(*) AS count FROM outbox GROUP BY state',
       ),
       oldestDue: database.prepare<[], { hour: number | null }>('SELECT min(hour) AS hour FROM outbox WHERE state = 0'),
-      lateCount: database.prepare<[number], { count: number }>(
-        'SELECT count(*) AS count FROM outbox WHERE state = 0 AND hour <= ?',
+      late: database.prepare<[number, string], { count: number; oldest: number | null }>(
+        `SELECT count(*) AS count, min(hour) AS oldest FROM ${source} WHERE state = 0 AND hour <= ? AND ${ofProtocols}`,
       ),
       between: database.prepare<[number, number], RawStored>(
         `SELECT ${columns}, state, collector.name AS collector, reason FROM ${source} JOIN collector ON collector.id = collector
@@ -88,7 +88,8 @@ export class Metrics {
    */
   enqueue({ metric, hold }: Accepted, collector: string, nowMs: number): boolean {
     const { id, protocolId, unit, module, hour, value } = metric
-    this.#statements.know.run(id, protocolId, unit ?? null, module ?? null, collector)
+    const known = this.#statements.know.run(id, protocolId, unit ?? null, module ?? null, collector)
+    if (known.changes === 0) throw new Error(`no collector ${collector} is known to the outbox`)
     const state = stateNumber(hold === undefined ? 'due' : 'held')
     const isNew = this.#statements.add.run(hourNumber(hour), state, value, id).changes === 1
     if (isNew && hold !== undefined) this.#statements.detain.run(hourNumber(hour), hold, nowMs, id)
@@ -131,9 +132,11 @@ export class Metrics {
     return hour === null || hour === undefined ? undefined : hourFromNumber(hour)
   }
 
-  /** How many metrics of an hour and before are due. */
-  lateCount(hour: Hour): number {
-    return this.#statements.lateCount.get(hourNumber(hour))?.count ?? 0
+  /** Due metrics of some protocols, of an hour and before: how many, and the oldest's hour. */
+  late(protocolIds: readonly string[], hour: Hour): { readonly count: number; readonly oldest?: Hour } {
+    const row = this.#statements.late.get(hourNumber(hour), JSON.stringify(protocolIds))
+    const oldest = row?.oldest ?? undefined
+    return { count: row?.count ?? 0, ...(oldest === undefined ? {} : { oldest: hourFromNumber(oldest) }) }
   }
 
   /** Every metric of a range of hours, both ends included, by hour. */

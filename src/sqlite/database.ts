@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 
@@ -22,11 +22,12 @@ export class SchemaTooNewError extends Error {
  *
  * WAL alone runs with `synchronous=NORMAL`, which may lose the last commits; FULL is set on each open and asserted.
  *
- * @param file created with its folder (mode 0700) when missing; `:memory:` for a database that is not kept
+ * @param file created (mode 0600) with its folder (mode 0700) when missing; `:memory:` for a database that is not kept
  * @throws SchemaTooNewError for a file of a newer version; SqliteError for a file that is no database
  */
 export function openDatabase(file: string, migrations: readonly Migration[]): Sqlite {
   if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))
   const database = new Database(file, { timeout: 10_000 })
   try {
     database.pragma('journal_mode = WAL')

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import Database from 'better-sqlite3'
 
 /** A lock that is held. */
@@ -12,6 +13,7 @@ export interface Lock {
  * @returns `undefined` when another process (or another lock of this one) has it
  */
 export function openLock(file: string): Lock | undefined {
+  closeSync(openSync(file, 'a', 0o600))
   const database = new Database(file, { timeout: 0 })
   try {
     database.exec('BEGIN EXCLUSIVE')

@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { CollectorConfig, Config } from '../config/config.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
@@ -47,7 +47,11 @@ export function observe(observed: Observed): Snapshot {
   }
 }
 
-function serviceState({ outbox, host, destinations }: Observed): Snapshot['service'] {
+function serviceState({
+  outbox,
+  host,
+  destinations,
+}: Pick<Observed, 'outbox' | 'host' | 'destinations'>): Snapshot['service'] {
   const states = destinations.map(name => outbox.destinations.get(name))
   const waiting = states.flatMap(state => state.waiting ?? [])
   const lastPush = states
@@ -57,26 +61,60 @@ function serviceState({ outbox, host, destinations }: Observed): Snapshot['servi
 }
 
 /**
- * Red whenever an hour is late: not collected, or collected and not delivered, a quarter of an hour after its turn. For as
- * long after a start, catching up alone is no alarm; what was tried and failed is.
+ * Red whenever an hour is late: not collected, or collected and not delivered, a quarter of an hour after its turn. It is
+ * asked of what the configuration expects, not of what the rows happen to say, so a writer that is broken shows too. For
+ * as long after a start, catching up alone is no alarm; what was tried and failed is.
  */
-export function readiness(observed: Observed): Readiness {
+export function readiness(
+  observed: Pick<Observed, 'config' | 'outbox' | 'nowMs' | 'startedAtMs' | 'host' | 'destinations'>,
+): Readiness {
   const { config, outbox, nowMs, startedAtMs, host } = observed
   const isCatchingUp = nowMs - startedAtMs < overdueMs
   const newestLate = hourAt(nowMs - overdueMs)
-  const names = config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id))
-  const reasons = outbox.collections
-    .lateOf(names, newestLate)
+  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
+  const late = outbox.collections
+    .lateOf(
+      collectors.map(({ id }) => id),
+      newestLate,
+    )
     .filter(({ fault }) => fault || !isCatchingUp)
-    .map(lateSentence)
-  const due = outbox.metrics.lateCount(newestLate)
-  const oldestDue = outbox.metrics.oldestDue()
+  const missing = isCatchingUp ? [] : collectors.filter(collector => isMissing(collector, newestLate, outbox))
+  const gaps = gapsAt(newestLate, outbox).filter(({ collector }) => collectors.some(({ id }) => id === collector))
+  const reasons = [
+    ...late.map(lateSentence),
+    ...missing.map(({ id }) => missingSentence(id, newestLate)),
+    ...gaps.map(gapSentence),
+  ]
+  const protocolIds = config.protocols.map(({ id }) => id)
+  const { count, oldest } = outbox.metrics.late(protocolIds, newestLate)
   const { waiting } = serviceState(observed)
-  if (due > 0 && oldestDue !== undefined && (waiting || !isCatchingUp)) {
+  if (oldest !== undefined && (waiting || !isCatchingUp)) {
     const why = waiting ? `: ${waiting}` : ''
-    reasons.push(`${due} metrics are not delivered to ${host}, the oldest of ${hourText(oldestDue)}${why}`)
+    reasons.push(`${count} metrics are not delivered to ${host}, the oldest of ${hourText(oldest)}${why}`)
   }
+  const dead = outbox.metrics.between(newestLate, newestLate).filter(({ state }) => state === 'dead').length
+  if (dead > 0) reasons.push(`${host} refused ${dead} metrics of ${hourText(newestLate)} for good`)
   return { ok: reasons.length === 0, reasons }
+}
+
+/** An hour that must be a row by now and is not: the outbox could not be written, say. */
+function isMissing({ id, since }: CollectorConfig, newestLate: Hour, outbox: Outbox): boolean {
+  const start = outbox.collections.since(id) ?? since
+  if (start !== undefined && start > newestLate) return false
+  return (outbox.collections.newest(id) ?? 0) < newestLate
+}
+
+/** The newest late hour cannot be had any more: that is news; older gaps are history, and stand in the grid. */
+function gapsAt(hour: Hour, outbox: Outbox): readonly CollectionRow[] {
+  return outbox.collections.between(hour, hour).filter(({ state }) => state === 'gap')
+}
+
+function gapSentence({ collector, hour, fault }: CollectionRow): string {
+  return `${collector} has no value of ${hourText(hour)}, and it cannot be had any more${fault ? `: ${fault.message}` : ''}`
+}
+
+function missingSentence(id: string, hour: Hour): string {
+  return `${id}: the hour ${hourText(hour)} was not even planned; is the disk full? The log says why`
 }
 
 function lateSentence({ collector, hours, oldest, fault }: LateCollector): string {

@@ -15,6 +15,8 @@ export interface StatusParts {
   readonly port: number
   /** What is true now, asked for at each request. */
   readonly snapshot: () => Promise<Snapshot> | Snapshot
+  /** Readiness alone, asked for at each probe. */
+  readonly ready: () => Promise<Readiness> | Readiness
   /** Prometheus text format 0.0.4. */
   readonly exposition: () => Promise<string>
   readonly time: Time
@@ -35,7 +37,7 @@ export async function startStatus(parts: StatusParts): Promise<Listening> {
 
   server.get('/livez', async (_, reply) => reply.type('text/plain; charset=utf-8').send('live\n'))
   server.get('/readyz', async (_, reply) => {
-    const { ok, reasons } = await readiness(snapshot)
+    const { ok, reasons } = await readiness(() => inTime(parts.time, async () => parts.ready()))
     return reply.code(ok ? 200 : 503).send({ ready: ok, reasons })
   })
   server.get('/metrics', async (_, reply) => {
@@ -63,9 +65,9 @@ function guard(server: WebServer, host: string): void {
   server.setErrorHandler(async (_, __, reply) => reply.code(500).send({ error: 'the status could not be read' }))
 }
 
-async function readiness(snapshot: () => Promise<Snapshot>): Promise<Readiness> {
+async function readiness(ready: () => Promise<Readiness>): Promise<Readiness> {
   try {
-    return (await snapshot()).ready
+    return await ready()
   } catch {
     return { ok: false, reasons: ['The status could not be read: the outbox did not answer.'] }
   }

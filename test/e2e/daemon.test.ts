@@ -44,7 +44,7 @@ describe('the daemon', () => {
     const daemon = await startDaemon(config)
     await daemon.status<StatusJson>(allDelivered)
     const collected = await tidegauge(['collect', '--config', config])
-    expect(collected.stderr).toContain(`the running daemon (pid ${daemon.pid}) delivers`)
+    expect(collected.stderr).toContain(`the running daemon (pid ${daemon.pid}, configuration ${config}) delivers`)
     expect(collected.code).toBe(0)
   })
 

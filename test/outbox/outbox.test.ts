@@ -218,10 +218,11 @@ describe('the hours', () => {
     expect(collections.lateOf(['vault/c'], late)).toEqual([{ collector: 'vault/c', hours: 1, oldest: late }])
   })
 
-  it('stay collected when another attempt fails afterwards', () => {
+  it('stay collected, after one attempt, when others fail or succeed afterwards', () => {
     const outbox = openOutbox()
     store(outbox, metrics(1))
     failLate(outbox)
+    store(outbox, metrics(1))
     expect(outbox.collections.between(anHour, anHour)).toEqual([
       { collector: 'vault/c', hour: anHour, state: 'collected', attempts: 1 },
     ])

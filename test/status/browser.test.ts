@@ -19,6 +19,7 @@ describe('the page in a browser', () => {
       host: '127.0.0.1',
       port: 0,
       snapshot: () => snapshot,
+      ready: () => snapshot.ready,
       exposition: async () => '',
       time: systemTime,
     }

@@ -21,6 +21,7 @@ async function start(parts: Partial<StatusParts> = {}): Promise<string> {
     host: '127.0.0.1',
     port: 0,
     snapshot: () => richSnapshot,
+    ready: async () => (await (parts.snapshot ?? (() => richSnapshot))()).ready,
     exposition: async () => 'tidegauge_ready 1\n',
     time: systemTime,
     ...parts,
@@ -132,6 +133,7 @@ describe('the status server', () => {
       host: '127.0.0.1',
       port,
       snapshot: () => emptySnapshot,
+      ready: () => emptySnapshot.ready,
       exposition: async () => '',
       time: systemTime,
     }
