@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { StatusJson } from '../../src/status/json.ts'
 import { configured, hostYaml, startDaemon, tidegauge } from '../support/tidegauge.ts'
@@ -96,4 +96,71 @@ describe('the daemon', () => {
     expect(await daemon.kill('SIGTERM')).toBe(0)
     expect(daemon.log.join('\n')).not.toContain('a-key-nobody-may-see')
   })
+
+  it('keeps the old configuration when the new one is in order and cannot be started', async () => {
+    const taken = await listening(createServer())
+    const { config } = configured(hostYaml)
+    const daemon = await startDaemon(config)
+    writeFileSync(config, hostYaml.replace('127.0.0.1:0', `127.0.0.1:${taken}`))
+    process.kill(daemon.pid, 'SIGHUP')
+    const refused = await daemon.logged('the new configuration is refused, the old one stays in force')
+    expect(refused['fault']).toContain(`${taken}`)
+    const runningAgain = () => daemon.log.filter(line => line.includes('"running"'))[1]
+    while (runningAgain() === undefined) await new Promise(setImmediate)
+    const { page } = JSON.parse(runningAgain() ?? '{}') as { page: string }
+    expect((await fetch(`${page}livez`)).status).toBe(200)
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+  })
+
+  it('ends on SIGTERM while the service hangs, and keeps what was under way', async () => {
+    const asked = Promise.withResolvers<void>()
+    const port = await listening(createServer(() => asked.resolve()))
+    const service = `{ url: "http://127.0.0.1:${port}", key: { env: METRICS_KEY } }\ndelivery: { timeout: 120s }`
+    const { config } = configured(hostYaml.replace('embedded', service))
+    const daemon = await startDaemon(config, { METRICS_KEY: 'a-key-nobody-may-see' })
+    await asked.promise
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+    expect(daemon.log.join('\n')).not.toContain('delivery waits')
+    expect(JSON.parse(daemon.log.at(-1) ?? '{}')).toMatchObject({ msg: 'stopped' })
+  })
+
+  it.each([
+    ['starts', 0],
+    ['runs', 1],
+  ])('ends on SIGTERM while it %s and a collector hangs at import', async (_, importsBefore) => {
+    const yaml = hostYaml.replace('use: host', 'use: ./hangs.ts').concat('collect: { deadline: 5m }\n')
+    const { config } = configured(yaml, { 'hangs.ts': hangsAtImport(importsBefore) })
+    const { code, stderr } = await tidegauge(['run', '--config', config])
+    expect(stderr.includes('"running"')).toBe(importsBefore > 0)
+    expect(code).toBe(0)
+  })
 })
+
+async function listening(server: Server): Promise<number> {
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const address = server.address()
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+/** A collector that is imported well a few times; then it hangs there, and has the daemon asked to stop meanwhile. */
+function hangsAtImport(importsBefore: number): string {
+  return `import { appendFileSync, readFileSync } from 'node:fs'
+import { defineCollector, z } from 'tidegauge'
+const file = new URL('./imports', import.meta.url)
+appendFileSync(file, '.')
+if (readFileSync(file).length > ${importsBefore}) {
+  process.kill(process.ppid, 'SIGTERM')
+  await new Promise(() => {})
+}
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Level: {} },
+  history: true,
+  collect: async () => ({ Level: 1 }),
+})
+`
+}

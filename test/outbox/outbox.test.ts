@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../src/model/fault.ts'
-import { hourAfter } from '../../src/model/hour.ts'
+import { type Hour, hourAfter } from '../../src/model/hour.ts'
+import { recollectCapMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
@@ -191,6 +192,66 @@ describe('the hours', () => {
     expect(collections.due('vault/c', anHour, 10, 10).map(({ hour }) => hour)).toEqual([past])
     expect(collections.nextAttemptMs(10)).toBe(50)
     expect(collections.due('vault/c', anHour, 50, 10)[0]).toEqual({ collector: 'vault/c', hour: anHour, attempts: 1 })
+  })
+
+  it('are not due before they have come', () => {
+    const { collections } = openOutbox()
+    collections.expect('vault/c', [anHour, hourAfter(anHour, 1), hourAfter(anHour, 2)])
+    const due = (current: Hour) => collections.due('vault/c', current, 10, 10).map(({ hour }) => hour)
+    expect(due(hourAfter(anHour, -1))).toEqual([])
+    expect(due(anHour)).toEqual([anHour])
+    expect(due(hourAfter(anHour, 1))).toEqual([hourAfter(anHour, 1), anHour])
+  })
+
+  it('are due when their next attempt is further ahead than any wait can be', () => {
+    const { collections } = openOutbox()
+    collections.expect('vault/c', [anHour])
+    const fault = new Fault('chain-unreachable', 'no')
+    collections.markFailed('vault/c', anHour, fault, 10 + recollectCapMs)
+    expect(collections.due('vault/c', anHour, 10, 10)).toEqual([])
+    collections.markFailed('vault/c', anHour, fault, 10 + recollectCapMs + 1)
+    expect(collections.due('vault/c', anHour, 10, 10)).toHaveLength(1)
+  })
+
+  it('become a gap one by one, once, and never out of what is collected', () => {
+    const outbox = openOutbox()
+    const past = hourAfter(anHour, -1)
+    outbox.collections.expect('vault/c', [past, anHour])
+    store(outbox, metrics(1))
+    for (const message of ['no block yet', 'again'])
+      for (const hour of [past, anHour])
+        outbox.collections.markGap('vault/c', hour, new Fault('chain-before-first-block', message))
+    expect(outbox.collections.between(past, anHour)).toMatchObject([
+      { hour: past, state: 'gap', attempts: 1, fault: { code: 'chain-before-first-block', message: 'no block yet' } },
+      { hour: anHour, state: 'collected', attempts: 1 },
+    ])
+    expect(outbox.collections.due('vault/c', anHour, 10, 10)).toEqual([])
+  })
+
+  it('are due again when the current hour had become a gap: that one hour, without its fault', () => {
+    const { collections } = openOutbox()
+    const past = hourAfter(anHour, -1)
+    collections.addCollector('vault/d', anHour)
+    for (const name of ['vault/c', 'vault/d']) {
+      collections.expect(name, [past, anHour])
+      collections.closeBefore(name, hourAfter(anHour, 1), new Fault('hour-passed', 'passed'))
+    }
+    collections.reopen('vault/c', anHour)
+    expect(collections.due('vault/c', anHour, 10, 10)).toEqual([{ collector: 'vault/c', hour: anHour, attempts: 0 }])
+    expect(collections.between(past, anHour).map(({ collector, state }) => [collector, state])).toEqual([
+      ['vault/c', 'gap'],
+      ['vault/d', 'gap'],
+      ['vault/c', 'due'],
+      ['vault/d', 'gap'],
+    ])
+    expect(collections.between(anHour, anHour)[0]).not.toHaveProperty('fault')
+  })
+
+  it('stay collected when the current hour is reopened', () => {
+    const outbox = openOutbox()
+    store(outbox, metrics(1))
+    outbox.collections.reopen('vault/c', anHour)
+    expect(outbox.collections.between(anHour, anHour)[0]?.state).toBe('collected')
   })
 
   it('become gaps with the fault they had', () => {
