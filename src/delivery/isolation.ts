@@ -24,7 +24,9 @@ export class Isolation {
   }
 
   isAside(protocolId: string, nowMs: number): boolean {
-    return (this.#protocols.get(protocolId)?.untilMs ?? 0) > nowMs
+    const untilMs = this.#protocols.get(protocolId)?.untilMs ?? 0
+    // One further ahead than any pause can be is of a clock that was set wrong.
+    return nowMs < untilMs && untilMs <= nowMs + breakerCapMs
   }
 
   /** Why protocols are set aside, a sentence each. */

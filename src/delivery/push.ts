@@ -19,13 +19,16 @@ export interface PushContext {
  * Pushes one batch until there is a verdict that waiting does not change: at most five attempts, with full jitter, never
  * before the service's `Retry-After`.
  *
- * Rejects only with the signal's reason, when it is stopped between attempts.
+ * Rejects only with the signal's reason, when it is stopped during or between attempts.
  */
 export async function pushBatch(batch: Batch, { client, key, pacer, time, signal }: PushContext): Promise<Verdict> {
   const body = pushBody(batch)
   for (let attempt = 1; ; attempt += 1) {
     await pacer.turn(signal)
-    const found = verdict(await client.push(body, key, signal), batch)
+    const answer = await client.push(body, key, signal)
+    // What a stop broke off says nothing about the service, at the last attempt either.
+    if (answer.kind === 'unanswered') signal.throwIfAborted()
+    const found = verdict(answer, batch)
     if (found.kind !== 'transient' || attempt === attemptsMax) return found
     const askedMs = (found.notBeforeMs ?? 0) - time.nowMs()
     if (askedMs > retryAfterWaitMsMax) return found

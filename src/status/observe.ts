@@ -90,9 +90,13 @@ export function readiness(
   const { waiting } = serviceState(observed)
   if (oldest !== undefined && (waiting || !isCatchingUp)) {
     const why = waiting ? `: ${waiting}` : ''
-    reasons.push(`${count} metrics are not delivered to ${host}, the oldest of ${hourText(oldest)}${why}`)
+    reasons.push(
+      `${count} ${count === 1 ? 'metric' : 'metrics'} not delivered to ${host}, the oldest of ${hourText(oldest)}${why}`,
+    )
   }
-  const dead = outbox.metrics.between(newestLate, newestLate).filter(({ state }) => state === 'dead').length
+  const dead = outbox.metrics
+    .between(newestLate, newestLate)
+    .filter(({ state, protocolId }) => state === 'dead' && protocolIds.includes(protocolId)).length
   if (dead > 0) reasons.push(`${host} refused ${dead} metrics of ${hourText(newestLate)} for good`)
   return { ok: reasons.length === 0, reasons }
 }

@@ -1,0 +1,312 @@
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { CollectorConfig, Config, ProtocolConfig } from '../../src/config/config.ts'
+import { Fault } from '../../src/model/fault.ts'
+import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
+import { hourMs, overdueMs } from '../../src/model/limits.ts'
+import type { Metric } from '../../src/model/metric.ts'
+import type { Accepted } from '../../src/outbox/metrics.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { type Observed, observe, readiness } from '../../src/status/observe.ts'
+import type { WidgetRead } from '../../src/status/widgets.ts'
+import { collector } from '../support/collectors.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { anHour, metrics } from '../support/metrics.ts'
+
+const place = { file: 'tidegauge.yaml', line: 1, column: 1 }
+
+function protocol(id: string, collectors: readonly CollectorConfig[]): ProtocolConfig {
+  return { id, name: `The ${id}`, register: false, collectors, place }
+}
+
+function configOf(protocols: readonly ProtocolConfig[]): Config {
+  return {
+    file: 'tidegauge.yaml',
+    service: { kind: 'embedded' },
+    data: 'data',
+    collect: { deadlineMs: 60_000 },
+    delivery: { timeoutMs: 10_000, inFlight: 4, pacePerSecond: 5 },
+    status: { host: '127.0.0.1', port: 0 },
+    log: { level: 'info' },
+    chains: [],
+    protocols,
+  }
+}
+
+/** One configured collector, `vault/c`, on a real outbox; started long before `anHour` unless it says otherwise. */
+class Bench {
+  readonly outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  config = configOf([protocol('vault', [collector('c')])])
+  startedAtMs = anHour - 5 * hourMs
+  nowMs = anHour + overdueMs
+  widgets: ReadonlyMap<string, WidgetRead> = new Map()
+
+  constructor() {
+    onTestFinished(() => this.outbox.close())
+    this.outbox.collections.addCollector('vault/c', anHour)
+  }
+
+  expect(hour: Hour = anHour, name = 'vault/c'): this {
+    this.outbox.collections.expect(name, [hour])
+    return this
+  }
+
+  collect(accepted: readonly Accepted[], hour: Hour = anHour, name = 'vault/c'): this {
+    this.expect(hour, name)
+    this.outbox.recordCollection({ collector: name, hour, accepted }, hour)
+    return this
+  }
+
+  fail(hour: Hour = anHour): this {
+    this.expect(hour)
+    this.outbox.collections.markFailed('vault/c', hour, new Fault('chain-unreachable', 'no node answers'), hour + 1)
+    return this
+  }
+
+  gap(hour: Hour = anHour): this {
+    this.expect(hour)
+    this.outbox.collections.markGap('vault/c', hour, new Fault('chain-before-first-block', 'no block yet'))
+    return this
+  }
+
+  deliver(delivered: readonly Metric[]): this {
+    this.outbox.settle({ delivered, dead: [], warnings: [] }, this.nowMs)
+    return this
+  }
+
+  refuse(refused: readonly Metric[]): this {
+    const dead = refused.map(metric => ({ metric, reason: 'never' }))
+    this.outbox.settle({ delivered: [], dead, warnings: [] }, this.nowMs)
+    return this
+  }
+
+  waits(waiting: string): this {
+    this.outbox.destinations.set('service', { notBeforeMs: 0, probeAtMs: 0, failures: 1, waiting })
+    return this
+  }
+
+  get observed(): Observed {
+    const { config, outbox, startedAtMs, nowMs, widgets } = this
+    const host = 'metrics.example'
+    return { config, outbox, host, destinations: ['service'], version: '1', startedAtMs, nowMs, widgets }
+  }
+
+  get reasons(): readonly string[] {
+    const { ok, reasons } = readiness(this.observed)
+    expect(ok).toBe(reasons.length === 0)
+    return reasons
+  }
+
+  get snapshot() {
+    return observe(this.observed)
+  }
+}
+
+const accept = (count: number, hour?: Hour, protocolId?: string): Accepted[] =>
+  metrics(count, hour, protocolId).map(metric => ({ metric }))
+
+describe('readiness', () => {
+  it('is green when the newest late hour is collected and delivered', () => {
+    const bench = new Bench().collect(accept(2)).deliver(metrics(2))
+    expect(bench.reasons).toEqual([])
+  })
+
+  it('is red for an hour that is not collected a quarter of an hour after its turn, not before', () => {
+    const bench = new Bench().collect([], hourAfter(anHour, -1)).fail()
+    bench.nowMs = anHour + overdueMs - 1
+    expect(bench.reasons).toEqual([])
+    bench.nowMs += 1
+    expect(bench.reasons).toEqual([`vault/c has not collected the hour ${hourText(anHour)}: no node answers`])
+  })
+
+  it('is red for a metric that is not delivered by then, and says why delivery waits', () => {
+    const bench = new Bench().collect(accept(2)).deliver(metrics(1))
+    bench.nowMs = anHour + overdueMs - 1
+    bench.outbox.collections.expect('vault/c', [hourAfter(anHour, -1)])
+    bench.outbox.collections.markCollected('vault/c', hourAfter(anHour, -1))
+    expect(bench.reasons).toEqual([])
+    bench.nowMs += 1
+    const sentence = `1 metric not delivered to metrics.example, the oldest of ${hourText(anHour)}`
+    expect(bench.reasons).toEqual([sentence])
+    bench.waits('503')
+    expect(bench.reasons).toEqual([`${sentence}: 503`])
+  })
+
+  it('is red for an hour that is no row at all', () => {
+    const bench = new Bench().collect([], hourAfter(anHour, -1))
+    expect(bench.reasons).toEqual([expect.stringMatching(/^vault\/c: the hour .* was not even planned/)])
+    bench.nowMs = anHour + overdueMs - 1
+    expect(bench.reasons).toEqual([])
+  })
+
+  it('expects nothing of a collector that starts later', () => {
+    const bench = new Bench()
+    bench.config = configOf([protocol('vault', [collector('late', { since: hourAfter(anHour, 1) })])])
+    expect(bench.reasons).toEqual([])
+    bench.nowMs += hourMs
+    expect(bench.reasons).toEqual([expect.stringContaining('vault/late')])
+  })
+
+  it('is red for a gap of the newest late hour, not for older ones', () => {
+    const bench = new Bench().gap()
+    expect(bench.reasons).toEqual([expect.stringMatching(/cannot be had any more: no block yet$/)])
+    bench.collect([], hourAfter(anHour, 1))
+    bench.nowMs += hourMs
+    expect(bench.reasons).toEqual([])
+  })
+
+  it('is red for a dead metric of the newest late hour, not for older ones', () => {
+    const bench = new Bench().collect(accept(3)).deliver(metrics(1)).refuse(metrics(3).slice(1))
+    expect(bench.reasons).toEqual([`metrics.example refused 2 metrics of ${hourText(anHour)} for good`])
+    bench.collect([], hourAfter(anHour, 1))
+    bench.nowMs += hourMs
+    expect(bench.reasons).toEqual([])
+  })
+
+  it('does not count what is held: a person decides about it', () => {
+    const bench = new Bench().collect(accept(1).map(({ metric }) => ({ metric, hold: 'odd' })))
+    expect(bench.reasons).toEqual([])
+  })
+})
+
+describe('readiness after a start', () => {
+  function justStarted(): Bench {
+    const bench = new Bench()
+    bench.startedAtMs = bench.nowMs - overdueMs + 1
+    return bench
+  }
+
+  it('is green while hours are merely caught up, and red when they still are a quarter of an hour later', () => {
+    const bench = justStarted().collect(accept(1), hourAfter(anHour, -1)).expect()
+    bench.outbox.collections.addCollector('vault/d', anHour)
+    bench.config = configOf([protocol('vault', [collector('c'), collector('d')])])
+    expect(bench.reasons).toEqual([])
+    bench.nowMs += 1
+    expect(bench.reasons).toEqual([
+      expect.stringContaining('vault/c has not collected'),
+      expect.stringContaining('vault/d: the hour'),
+      expect.stringContaining('1 metric not delivered'),
+    ])
+  })
+
+  it.each([
+    ['an hour was tried and failed', (bench: Bench) => bench.fail(), /no node answers/],
+    ['a delivery was tried and failed', (bench: Bench) => bench.collect(accept(1)).waits('503'), /not delivered.*503/],
+    ['an hour became a gap', (bench: Bench) => bench.gap(), /cannot be had/],
+    ['a metric was refused', (bench: Bench) => bench.collect(accept(1)).refuse(metrics(1)), /for good/],
+  ])('is red at once when %s', (_, happens, reason) => {
+    expect(happens(justStarted()).reasons).toEqual([expect.stringMatching(reason)])
+  })
+})
+
+describe('readiness of a protocol that is no longer configured', () => {
+  it.each([
+    ['an hour that is not collected', (bench: Bench) => bench.fail()],
+    ['an hour that was not planned', (bench: Bench) => bench],
+    ['a gap', (bench: Bench) => bench.gap()],
+    ['a metric that is not delivered', (bench: Bench) => bench.collect(accept(1))],
+    ['a dead metric', (bench: Bench) => bench.collect(accept(1)).refuse(metrics(1))],
+  ])('is not red for %s', (_, happens) => {
+    const bench = happens(new Bench())
+    expect(bench.reasons).toHaveLength(1)
+    bench.outbox.collections.addCollector('other/c', anHour)
+    bench.collect([], anHour, 'other/c')
+    bench.config = configOf([protocol('other', [collector('c', { protocolId: 'other' })])])
+    expect(bench.reasons).toEqual([])
+  })
+})
+
+describe('the hours of a snapshot', () => {
+  const only = ([metric]: readonly Metric[]) => (metric ? [metric] : [])
+
+  it.each([
+    ['unexpected', (bench: Bench) => bench, 0],
+    ['due', (bench: Bench) => bench.expect(), 0],
+    ['due', (bench: Bench) => bench.fail(), 1],
+    ['gap', (bench: Bench) => bench.gap(), 1],
+    ['collected', (bench: Bench) => bench.collect(accept(2)).deliver(only(metrics(2))), 1],
+    ['delivered', (bench: Bench) => bench.collect(accept(2)).deliver(metrics(2)), 1],
+    ['dead', (bench: Bench) => bench.collect(accept(3)).refuse(only(metrics(3))), 1],
+    ['held', (bench: Bench) => bench.collect(accept(2).map(entry => ({ ...entry, hold: 'odd' }))), 1],
+    ['delivered', (bench: Bench) => bench.collect([]), 1],
+  ])('have a cell that is %s', (state, happens, attempts) => {
+    const { hours } = happens(new Bench()).snapshot
+    expect(hours.hours).toHaveLength(48)
+    expect(hours.hours.at(-1)).toBe(anHour)
+    expect(hours.rows[0]?.cells.at(-1)).toMatchObject({ state, attempts })
+    expect(hours.rows[0]?.cells.slice(0, -1).every(cell => cell.state === 'unexpected')).toBe(true)
+  })
+
+  it('say the worst that is true: dead before held before due', () => {
+    const [a, b, c] = metrics(3)
+    if (!a || !b || !c) throw new Error('three')
+    const bench = new Bench().collect([{ metric: a }, { metric: b, hold: 'odd' }, { metric: c }])
+    const last = () => bench.snapshot.hours.rows[0]?.cells.at(-1)?.state
+    expect(last()).toBe('held')
+    bench.refuse([a])
+    expect(last()).toBe('dead')
+  })
+
+  it('keep the fault of an hour that failed', () => {
+    const { hours } = new Bench().fail().snapshot
+    expect(hours.rows[0]?.cells.at(-1)?.fault).toMatchObject({ code: 'chain-unreachable', message: 'no node answers' })
+  })
+})
+
+describe('the widget of a snapshot', () => {
+  it('has the outbox’s values while the service was not read, and a curve with holes', () => {
+    const bench = new Bench().collect(accept(2)).collect(accept(2, hourAfter(anHour, -2)), hourAfter(anHour, -2))
+    const [state] = bench.snapshot.protocols
+    expect(state).toMatchObject({ id: 'vault', name: 'The vault' })
+    expect(state?.readAtMs).toBeUndefined()
+    const second = state?.metrics.find(({ id }) => id === 'vault___M1')
+    expect(second).toMatchObject({ label: 'M1', value: 1, unit: 'USD', hour: anHour })
+    expect(second?.curve).toHaveLength(48)
+    expect(second?.curve.slice(-4)).toEqual([null, 1, null, 1])
+    expect(second?.curve.slice(0, -4).every(value => value === null)).toBe(true)
+  })
+
+  it('has the service’s values and changes once it was read, also of metrics the outbox does not know', () => {
+    const bench = new Bench().collect(accept(1))
+    const timestamp = hourText(hourAfter(anHour, -1))
+    const read = [
+      { id: 'vault___M0', value: 42, unit: 'EUR', change1h: 1.5, change24h: null, timestamp },
+      { id: 'vault___Elsewhere', value: 7, timestamp },
+    ]
+    bench.widgets = new Map([['vault', { atMs: 5, metrics: read }]])
+    const [state] = bench.snapshot.protocols
+    expect(state?.readAtMs).toBe(5)
+    const [own, elsewhere] = state?.metrics ?? []
+    expect(own).toMatchObject({ id: 'vault___M0', value: 42, unit: 'EUR', change1h: 1.5, hour: hourAfter(anHour, -1) })
+    expect(own).not.toHaveProperty('change24h')
+    expect(own?.curve.at(-1)).toBe(0)
+    expect(elsewhere).toMatchObject({ id: 'vault___Elsewhere', label: 'Elsewhere', value: 7 })
+    expect(elsewhere?.curve).toEqual(Array.from({ length: 48 }, () => null))
+  })
+})
+
+describe('the balance of a snapshot', () => {
+  it('adds up at every step, also with metrics of protocols that are gone', () => {
+    const bench = new Bench()
+    const steps: (() => unknown)[] = [
+      () => bench.collect(accept(5)),
+      () =>
+        bench.collect(
+          accept(1, hourAfter(anHour, -1)).map(entry => ({ ...entry, hold: 'odd' })),
+          hourAfter(anHour, -1),
+        ),
+      () => bench.deliver(metrics(2)),
+      () => bench.refuse(metrics(3)),
+      () => bench.deliver(metrics(5)),
+      () => {
+        bench.config = configOf([])
+      },
+    ]
+    for (const step of steps) {
+      step()
+      const { queued, delivered, dead, held, due } = bench.snapshot.balance
+      expect(delivered + dead + held + due).toBe(queued)
+    }
+    expect(bench.snapshot.balance).toEqual({ queued: 6, delivered: 4, dead: 1, held: 1, due: 0 })
+  })
+})
