@@ -89,13 +89,16 @@ export function openOfflineRunner(surroundings: Surroundings, deadlineMs: number
   return runnerOn({}, deadlineMs, surroundings, stack)
 }
 
-function openChains({ config, time, redactor }: Surroundings, stack: AsyncDisposableStack): Chains {
+function openChains({ config, time, log, redactor }: Surroundings, stack: AsyncDisposableStack): Chains {
   redactor.add(secretsOf(config))
   const chains: Record<string, ChainReader> = {}
   for (const chain of config.chains) {
-    const reader = createChainReader({ name: chain.name, id: chain.id, endpoints: resolveEndpoints(chain), time })
+    const { name, id } = chain
+    const passedOver = (endpoint: string, reason: string) =>
+      log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
+    const reader = createChainReader({ name, id, endpoints: resolveEndpoints(chain), time, passedOver })
     stack.defer(() => reader.close())
-    chains[chain.name] = reader
+    chains[name] = reader
   }
   return chains
 }

@@ -23,8 +23,16 @@ export interface EndpointPool {
   close(): void
 }
 
+/** Told when an endpoint could not serve and another is asked instead: its host, and why. */
+export type PassedOver = (host: string, reason: string) => void
+
 /** @param urls the first is preferred; secrets */
-export function endpointPool(chain: { name: string; id: number }, urls: readonly string[], time: Time): EndpointPool {
+export function endpointPool(
+  chain: { name: string; id: number },
+  urls: readonly string[],
+  time: Time,
+  passedOver: PassedOver,
+): EndpointPool {
   const endpoints = urls.map(url => openEndpoint(url, chain.id, time))
   const restsUntilMs = new Map<Endpoint, number>()
 
@@ -53,6 +61,7 @@ export function endpointPool(chain: { name: string; id: number }, urls: readonly
           signal.throwIfAborted()
           if (!(error instanceof EndpointFailure)) throw error
           failures.push(error)
+          if (failures.length < endpoints.length) passedOver(error.host, error.reason)
           if (error.kind === 'unreachable' || error.kind === 'wrong-id') rest(endpoint)
         } finally {
           signal.removeEventListener('abort', givenUp)

@@ -15,7 +15,7 @@ import {
 } from './chain-faults.ts'
 import type { Endpoint } from './endpoint.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
-import { type EndpointPool, endpointPool } from './endpoint-pool.ts'
+import { type EndpointPool, endpointPool, type PassedOver } from './endpoint-pool.ts'
 import { type Gathering, type HourState, Hours, type Proven } from './hours.ts'
 import { headAgeMsMax } from './limits.ts'
 import { readLogs } from './log-reads.ts'
@@ -32,6 +32,8 @@ export interface ChainReaderParts {
   /** URLs (http, https, ws, wss) or IPC paths, the first is preferred. Secrets: they appear in no Fault. */
   readonly endpoints: readonly string[]
   readonly time: Time
+  /** Told when an endpoint could not serve and another is asked instead. */
+  readonly passedOver?: PassedOver
 }
 
 /** A reader with its connections. */
@@ -51,10 +53,10 @@ class HourlyReader implements OpenChainReader {
   readonly #pool: EndpointPool
   readonly #hours = new Hours()
 
-  constructor({ name, id, endpoints, time }: ChainReaderParts) {
+  constructor({ name, id, endpoints, time, passedOver = () => {} }: ChainReaderParts) {
     this.#name = name
     this.#time = time
-    this.#pool = endpointPool({ name, id }, endpoints, time)
+    this.#pool = endpointPool({ name, id }, endpoints, time, passedOver)
   }
 
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock> {

@@ -88,8 +88,10 @@ describe('an endpoint that', () => {
 
   test.each(broken)('%s is passed over for the second one', async (_, behaviour) => {
     const [first, second] = [await node(behaviour, path), await node(healthy)]
-    const reader = openReader([first.url, second.url])
+    const passedOver: string[] = []
+    const reader = openReader([first.url, second.url], { passedOver: host => void passedOver.push(host) })
     expect((await reader.block(firstHour, patient)).number).toBe(233n)
+    expect(passedOver).toEqual([first.host])
     const asked = first.requests.length
     // The hour stays with the endpoint that served it.
     const [answer] = await reader.read(firstHour, [{ kind: 'call', to: contract, input: '0x02' }], patient)
