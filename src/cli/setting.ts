@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import type { Connection, Surroundings } from '../app.ts'
+import type { Surroundings } from '../app.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { secretsOf } from '../config/secret.ts'
-import type { Delivery } from '../delivery/delivery.ts'
 import { Fault } from '../model/fault.ts'
 import { createLog, type LogLevel } from '../telemetry/log.ts'
 import { systemTime } from '../time.ts'
@@ -62,5 +61,3 @@ export function selectCollectors(config: Config, only: readonly string[] | undef
   }
   return all.filter(collector => only.some(name => fits(collector, name)))
 }
-
-export type { Connection, Delivery }

@@ -169,7 +169,5 @@ export const operatorFile = z
   })
   .meta({ title: 'Tidegauge configuration' })
 
-/** What an operator may write. */
-export type OperatorFile = z.input<typeof operatorFile>
-/** The same, understood: durations in milliseconds, defaults filled in. Paths are still as written. */
+/** What an operator wrote, understood: durations in milliseconds, defaults filled in. Paths are still as written. */
 export type ParsedFile = z.output<typeof operatorFile>

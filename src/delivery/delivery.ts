@@ -1,5 +1,5 @@
 import type { ProtocolConfig } from '../config/config.ts'
-import { backoffMs } from '../model/backoff.ts'
+import { backoffMs, isYetToCome } from '../model/backoff.ts'
 import type { Batch } from '../model/batch.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { hourAt, hourText } from '../model/hour.ts'
@@ -66,8 +66,8 @@ export class Delivery {
     const { outbox, destination, time } = this.#options
     const nowMs = time.nowMs()
     const { notBeforeMs, probeAtMs } = this.#state
-    if (isAhead(notBeforeMs, nowMs, retryAfterMsMax)) return []
-    if (occasion === 'due' && isAhead(probeAtMs, nowMs, breakerCapMs)) return []
+    if (isYetToCome(notBeforeMs, nowMs, retryAfterMsMax)) return []
+    if (occasion === 'due' && isYetToCome(probeAtMs, nowMs, breakerCapMs)) return []
     const protocols = destination.protocols.filter(
       ({ id }) => occasion === 'asked' || !this.#isolation.isAside(id, nowMs),
     )
@@ -168,11 +168,6 @@ export class Delivery {
   get #state(): DestinationState {
     return this.#options.outbox.destinations.get(this.#options.destination.name)
   }
-}
-
-/** Whether an instant is yet to come; one further ahead than any wait can be is of a clock that was set wrong. */
-function isAhead(instantMs: number, nowMs: number, waitMsMax: number): boolean {
-  return nowMs < instantMs && instantMs <= nowMs + waitMsMax
 }
 
 function stopSentence({ kind, reason }: Stop): string {

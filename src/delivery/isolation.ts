@@ -1,4 +1,4 @@
-import { backoffMs } from '../model/backoff.ts'
+import { backoffMs, isYetToCome } from '../model/backoff.ts'
 import { breakerBaseMs, breakerCapMs } from '../model/limits.ts'
 
 interface Isolated {
@@ -24,9 +24,7 @@ export class Isolation {
   }
 
   isAside(protocolId: string, nowMs: number): boolean {
-    const untilMs = this.#protocols.get(protocolId)?.untilMs ?? 0
-    // One further ahead than any pause can be is of a clock that was set wrong.
-    return nowMs < untilMs && untilMs <= nowMs + breakerCapMs
+    return isYetToCome(this.#protocols.get(protocolId)?.untilMs ?? 0, nowMs, breakerCapMs)
   }
 
   /** Why protocols are set aside, a sentence each. */

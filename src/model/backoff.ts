@@ -30,3 +30,13 @@ export function retryAfterInstantMs(header: string | undefined, nowMs: number): 
   const dateMs = /^[A-Za-z]/.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(dateMs) ? undefined : Math.min(Math.max(nowMs, dateMs), nowMs + retryAfterMsMax)
 }
+
+/**
+ * Whether what has to wait still has to. An instant further ahead than the wait can be is of a clock that was set wrong,
+ * and is over.
+ *
+ * @param waitMsMax the longest such a wait can be
+ */
+export function isYetToCome(instantMs: number, nowMs: number, waitMsMax: number): boolean {
+  return nowMs < instantMs && instantMs <= nowMs + waitMsMax
+}

@@ -58,9 +58,6 @@ export const overdueMs = 15 * 60_000
 /** For loading one collector while the daemon starts; one that takes longer is started without. */
 export const startLoadMsMax = 10_000
 
-/** Rows written in one transaction. */
-export const commitRowsMax = 1_000
-
 /** Bytes of a configuration file, and maps and lists one inside another in it. */
 export const configBytesMax = 262_144
 export const configDepthMax = 32
@@ -85,6 +82,5 @@ const relations: readonly [holds: boolean, relation: string][] = [
   ],
   [overdueMs < hourMs, 'overdueMs < hourMs: readiness is red within one hour'],
   [deadlineMsMax < hourMs, 'deadlineMsMax < hourMs: an hour is collected before the next one is due'],
-  [batchMetricsMax <= commitRowsMax, 'batchMetricsMax <= commitRowsMax: a push is settled in one commit'],
 ]
 for (const [holds, relation] of relations) if (!holds) throw new Error(`limits contradict each other: ${relation}`)

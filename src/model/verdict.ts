@@ -68,7 +68,6 @@ export function verdict(answer: Answer, batch: Batch): Verdict {
 
 function accepted(body: unknown, batch: Batch): Verdict {
   const parsed = pushResult.safeParse(body)
-  // What nests deeper than this process can read is not understood either.
   if (!parsed.success)
     return { kind: 'transient', reason: 'an answer that is no push result: it is not known what was stored' }
   const result = parsed.data

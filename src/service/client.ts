@@ -20,7 +20,7 @@ export interface ServiceClientOptions {
 }
 
 /**
- * The six endpoints of the service. A key is an argument of each call and is never kept; where the service repeats it in
+ * The endpoints of the service that the daemon uses. A key is an argument of each call and is never kept; where the service repeats it in
  * an answer it is taken out.
  */
 export interface ServiceClient {
@@ -32,8 +32,6 @@ export interface ServiceClient {
   register(registration: Registration, key: string): Promise<Answer>
   /** Endpoint 6. */
   validateKey(key: string): Promise<Answer>
-  /** Endpoint 5. */
-  validateProtocol(id: string, key: string): Promise<Answer>
   /** Endpoint 4: the latest value of each metric. Rejects with a Fault. */
   widget(protocolId: string, key?: string): Promise<readonly ReadMetric[]>
   /** Complete when it returns. */
@@ -80,7 +78,6 @@ export function serviceClient({ url, timeoutMs, connections, time }: ServiceClie
     push: (body, key, stop) => ask('POST', '/api/metrics', key, body, stop),
     register: (registration, key) => ask('POST', '/api/register-protocol', key, JSON.stringify(registration)),
     validateKey: key => ask('GET', '/api/validate-key', key),
-    validateProtocol: (id, key) => ask('GET', `/api/validate-protocol?id=${encodeURIComponent(id)}`, key),
     async widget(protocolId, key) {
       const answer = await ask('GET', `/metrics/byProtocol/${encodeURIComponent(protocolId)}`, key)
       return readWidget(answer, host, protocolId)

@@ -33,7 +33,7 @@ export class Widgets {
   }
 
   async read(): Promise<ReadonlyMap<string, WidgetRead>> {
-    if (this.#time.nowMs() - this.#triedMs >= freshMs) {
+    if (Math.abs(this.#time.nowMs() - this.#triedMs) >= freshMs) {
       this.#triedMs = this.#time.nowMs()
       this.#reading = Promise.all(this.#config.protocols.map(({ id }) => this.#readOne(id)))
     }

@@ -64,12 +64,22 @@ describe('the command line', () => {
   })
 
   it('says that a value collected before stands', async () => {
-    const { config } = configured(hostYaml)
+    const { folder, config } = configured(hostYaml.replace('use: host', 'use: ./given.ts'), {
+      'given.ts': `import { readFileSync } from 'node:fs'
+import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Given: {} },
+  history: false,
+  collect: () => ({ Given: Number(readFileSync(new URL('value', import.meta.url), 'utf8')) }),
+})
+`,
+      value: '42',
+    })
     await tidegauge(['collect', '--config', config])
+    writeFileSync(join(folder, 'config', 'value'), '99')
     const { stdout } = await tidegauge(['collect', '--config', config])
-    expect(stdout).toMatch(
-      /this-machine___Load .*collected before: [\d.]+ stands|this-machine___MemoryUsed .*collected before/,
-    )
+    expect(stdout).toMatch(/this-machine___Given +99 +collected before: 42 stands/)
   })
 
   it('never takes what was tried with the embedded service for delivered to a real one', async () => {

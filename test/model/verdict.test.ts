@@ -72,6 +72,13 @@ describe('the verdict of an answer', () => {
     }
   })
 
+  it('reads words that nest deeper than can be written again', () => {
+    const deep: unknown = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`)
+    const found = verdict(result(3, [], [deep]), batchOf(3))
+    expect(found).toMatchObject({ kind: 'settled', warnings: [{ text: 'words nested too deeply to be read' }] })
+    expect(verdict(answered(400, deep), batchOf(3))).toMatchObject({ kind: 'refused' })
+  })
+
   it('takes an error about a single metric as its refusal', () => {
     expect(verdict(result(0, ['whatever']), batchOf(1))).toMatchObject({ kind: 'refused', reason: 'whatever' })
   })
