@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -16,6 +17,8 @@ describe('the command line', () => {
 
   it.each([
     [['frob'], 2, "unknown command 'frob'"],
+    [['toString'], 2, "unknown command 'toString'"],
+    [['__proto__'], 2, "unknown command '__proto__'"],
     [['collect', '--frob'], 2, "unknown option '--frob'"],
     [['collect', '--hour', 'noon'], 2, 'is not an hour'],
     [['collect', '--hour', '2026-11-20T13:30:00Z'], 2, 'not a full hour'],
@@ -28,11 +31,21 @@ describe('the command line', () => {
     [['service', '--listen', 'here'], 2, 'is not host:port'],
   ])('%j ends with %i and says why, without a stack trace', async (args, expected, words) => {
     const { config } = configured(hostYaml.replace('127.0.0.1:0', '127.0.0.1:1'))
-    const hasOwn = args.includes('--config') || args[0] === 'service' || args[0] === 'frob'
+    const hasOwn =
+      args.includes('--config') || args[0] === 'service' || (expected === 2 && args.length === 1 && args[0] !== 'show')
     const { code, stderr } = await tidegauge(hasOwn ? args : [...args, '--config', config])
     expect(stderr).toContain(words)
     expect(stderr).not.toMatch(/^\s+at /m)
     expect(code).toBe(expected)
+  })
+
+  it('does not wait for a pipe that nobody writes to', async () => {
+    const { folder } = configured(hostYaml)
+    const pipe = join(folder, 'pipe.yaml')
+    execFileSync('mkfifo', [pipe])
+    const { code, stderr } = await tidegauge(['check', '--config', pipe])
+    expect(stderr).toContain('this is a pipe, not a file')
+    expect(code).toBe(78)
   })
 
   it('shows what would be sent and leaves no trace with --dry-run', async () => {
