@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
 import { createChainReader } from './chain/reader.ts'
 import type { ChainReader, Chains } from './chain/reads.ts'
 import type { Config } from './config/config.ts'
@@ -7,19 +7,23 @@ import { Delivery } from './delivery/delivery.ts'
 import { type Destination, destinationsOf } from './delivery/destination.ts'
 import { DeliveryLoop } from './delivery/loop.ts'
 import { Pacer } from './delivery/pacer.ts'
+import { ServiceClock } from './delivery/service-clock.ts'
 import { startEmbedded } from './embedded.ts'
 import { Intake } from './intake/intake.ts'
+import type { Breakage } from './outbox/disk.ts'
 import { takeDeliveryRole } from './outbox/lock.ts'
-import { Outbox } from './outbox/outbox.ts'
+import { type OpenContext, type Opened, openWithoutRole, openWithRole, outboxFile } from './outbox/open.ts'
+import type { Outbox } from './outbox/outbox.ts'
+import { Upkeep, type UpkeepNews } from './outbox/upkeep.ts'
+import { tellSalvage, tellUpkeep } from './outbox-news.ts'
 import { createRunner } from './runner/create.ts'
 import type { Runner } from './runner/runner.ts'
 import { type ServiceClient, serviceClient } from './service/client.ts'
-import { observe } from './status/observe.ts'
+import { type Observed, observe, readiness } from './status/observe.ts'
 import { startStatus } from './status/server.ts'
-import type { Snapshot } from './status/snapshot.ts'
 import { Widgets } from './status/widgets.ts'
 import { startExposition } from './telemetry/exposition.ts'
-import type { Log } from './telemetry/log.ts'
+import { createLog, type Log } from './telemetry/log.ts'
 import type { Redactor } from './telemetry/redactor.ts'
 import type { Time } from './time.ts'
 import { version } from './version.ts'
@@ -54,7 +58,9 @@ export async function connect(
     stack.defer(() => embedded.stop())
   }
   const url = service.kind === 'embedded' ? (embedded?.url ?? '') : service.url
-  const client = serviceClient({ url, timeoutMs: delivery.timeoutMs, connections: delivery.inFlight + 1, time })
+  const redact = (text: string) => redactor.redact(text)
+  const connections = delivery.inFlight + 1
+  const client = serviceClient({ url, timeoutMs: delivery.timeoutMs, connections, time, redact })
   stack.defer(() => client.close())
   const ref = service.kind === 'remote' ? service.key : undefined
   const serviceKey = embedded ? () => embedded.key : ref && (() => readSecret(ref))
@@ -72,10 +78,30 @@ export async function connect(
   }
 }
 
-/** Opens the outbox; it is closed with the stack. */
-export function openOutbox({ config }: Surroundings, stack: AsyncDisposableStack): Outbox {
-  const outbox = new Outbox(join(config.data, 'outbox.db'))
+/**
+ * Opens the outbox, beside a running daemon or without one; it is closed with the stack. A damaged one is mended first,
+ * where no daemon runs.
+ */
+export function openOutbox(surroundings: Surroundings, stack: AsyncDisposableStack): Outbox {
+  // Commands say on stderr themselves what is to be said, except this, which nobody expects.
+  const log = createLog('error', surroundings.redactor)
+  return closedWith(stack, openWithoutRole(openContext(surroundings)), log)
+}
+
+/** Opens the outbox where there is one already; it is closed with the stack. */
+export function openExistingOutbox(surroundings: Surroundings, stack: AsyncDisposableStack): Outbox | undefined {
+  return existsSync(outboxFile(surroundings.config.data)) ? openOutbox(surroundings, stack) : undefined
+}
+
+function openContext({ config, time }: Surroundings): OpenContext {
+  const collectors = config.protocols.flatMap(protocol => protocol.collectors).map(({ id }) => id)
+  const { data: folder, file, outbox } = config
+  return { folder, config: file, keepMs: outbox.keepMs, collectors, nowMs: time.nowMs() }
+}
+
+function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, log: Log): Outbox {
   stack.defer(() => outbox.close())
+  if (salvaged) tellSalvage(log, salvaged)
   return outbox
 }
 
@@ -126,25 +152,28 @@ export function deliveriesTo(
   { config, time, log, redactor }: Surroundings,
 ): Delivery[] {
   const pacer = new Pacer(time, config.delivery.pacePerSecond)
+  const clock = new ServiceClock()
   const { inFlight } = config.delivery
   return connection.destinations.map(
     destination =>
-      new Delivery({ outbox, client: connection.client, destination, pacer, inFlight, log, redactor, time }),
+      new Delivery({ outbox, client: connection.client, destination, pacer, clock, inFlight, log, redactor, time }),
   )
 }
 
-/** Reads what is true now, without the service's widgets unless they are given. */
-export function look(
+/** What a look at the state starts from, without the service's widgets. */
+export function observed(
   { config, time }: Surroundings,
   outbox: Outbox,
   connection: Pick<Connection, 'host' | 'destinations'>,
-  widgets: Parameters<typeof observe>[0]['widgets'],
   startedAtMs: number,
-): Snapshot {
+): Observed {
   const destinations = connection.destinations.map(({ name }) => name)
   const { host } = connection
-  return observe({ config, outbox, host, destinations, version, startedAtMs, nowMs: time.nowMs(), widgets })
+  return { config, outbox, host, destinations, version, startedAtMs, nowMs: time.nowMs(), widgets: new Map() }
 }
+
+/** Why a daemon cannot go on as it is: its outbox is to be opened anew, or another process has its role. */
+export type Breakdown = Breakage | { readonly kind: 'role-lost' }
 
 /** A running daemon. */
 export interface Daemon {
@@ -152,44 +181,69 @@ export interface Daemon {
   readonly statusUrl: string
   /** Address of the service, for people. */
   readonly serviceHost: string
+  /** Resolves when it cannot go on as it is. */
+  readonly broken: Promise<Breakdown>
   /** Stops what started last first; complete when it returns. */
   stop(): Promise<void>
 }
 
 /**
- * Starts the daemon: the delivery role, the service's client, the outbox, then the two loops, then the status server.
+ * Starts the daemon: the delivery role, the outbox, the service's client, then the two loops and the outbox's upkeep, then
+ * the status server.
  *
+ * @param damage of the outbox that showed in the daemon before this one; else it is looked for
  * @throws Fault `outbox-held` when another process has the role; whatever started is stopped again on any error
  */
-export async function startDaemon(surroundings: Surroundings): Promise<Daemon> {
+export async function startDaemon(surroundings: Surroundings, damage?: string): Promise<Daemon> {
   const { config, time, log } = surroundings
   await using stack = new AsyncDisposableStack()
   const startedAtMs = time.nowMs()
   const role = takeDeliveryRole(config.data, config.file, startedAtMs)
   stack.defer(() => role.release())
-  const outbox = openOutbox(surroundings, stack)
+  const outbox = closedWith(stack, openWithRole(openContext(surroundings), damage), log)
   const connection = await connect(surroundings, stack)
   const runner = openRunner(surroundings, stack)
 
-  const loop = new DeliveryLoop(deliveriesTo(connection, outbox, surroundings), time, log)
+  const loop = new DeliveryLoop(deliveriesTo(connection, outbox, surroundings), time, log, outbox.disk)
   stack.defer(() => loop.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const intake = new Intake({ outbox, runner, collectors, time, log })
   stack.defer(() => intake.stop())
+  const { promise: roleLost, resolve: loseRole } = Promise.withResolvers<Breakdown>()
+  const told = (news: UpkeepNews) => {
+    tellUpkeep(log, news)
+    if (news.kind === 'role-lost') loseRole({ kind: 'role-lost' })
+  }
+  const upkeep = new Upkeep({ outbox, role, keepMs: config.outbox.keepMs, time, told })
+  stack.defer(() => upkeep.stop())
 
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
-  const now = (reads: Parameters<typeof look>[3]) => look(surroundings, outbox, connection, reads, startedAtMs)
-  const snapshot = async () => now(await widgets.read())
+  const now = () => observed(surroundings, outbox, connection, startedAtMs)
+  const snapshot = async () => {
+    const reads = await widgets.read()
+    return seen(outbox, () => observe({ ...now(), widgets: reads }))
+  }
   const status = await startStatus({
     ...config.status,
     snapshot,
     // A probe or a scrape each few seconds must not ask the service anything.
-    ready: () => now(new Map()).ready,
-    exposition: startExposition(() => now(new Map())),
+    ready: () => seen(outbox, () => readiness(now())),
+    exposition: startExposition(() => seen(outbox, () => observe(now()))),
     time,
   })
   stack.defer(() => status.stop())
 
   const started = stack.move()
-  return { statusUrl: status.url, serviceHost: connection.host, stop: () => started.disposeAsync() }
+  const broken = Promise.race([outbox.disk.broken, roleLost])
+  return { statusUrl: status.url, serviceHost: connection.host, broken, stop: () => started.disposeAsync() }
+}
+
+/** A look that meets a damaged outbox is told to it. */
+function seen<T>({ disk }: Outbox, look: () => T): T {
+  try {
+    return look()
+  } catch (error) {
+    disk.saw(error)
+    throw error
+  }
 }

@@ -49,7 +49,11 @@ function secretsOf(url: string): string[] {
   if (!isNetworkUrl(url)) return []
   const { username, password, pathname, searchParams, hash } = new URL(url)
   const parts = [username, password, ...pathname.split('/'), ...searchParams.values(), hash.slice(1)]
-  const forms = parts.flatMap(part => [part, decoded(part)])
+  // As it is sent in a header: a node may repeat that, too.
+  const basic = Buffer.from(`${decoded(username)}:${decoded(password)}`)
+    .toString('base64')
+    .replace(/=+$/, '')
+  const forms = [...parts.flatMap(part => [part, decoded(part)]), ...(username || password ? [basic] : [])]
   return [...new Set(forms)].filter(part => part.length >= secretCharsMin).sort((a, b) => b.length - a.length)
 }
 

@@ -1,13 +1,16 @@
 import type { Command } from 'commander'
-import { openOfflineRunner, type Surroundings } from '../app.ts'
+import { openExistingOutbox, openOfflineRunner, type Surroundings } from '../app.ts'
 import type { CollectorConfig, ConfigMistake } from '../config/config.ts'
 import { ConfigError } from '../config/mistakes.ts'
 import { optionMistakes } from '../config/option-mistakes.ts'
 import { asFault } from '../intake/collect.ts'
-import type { Fault } from '../model/fault.ts'
-import { labelCharsAdvised } from '../model/limits.ts'
+import { type Foreseen, foreseen } from '../intake/foreseen.ts'
+import { type Fault, faultLine } from '../model/fault.ts'
+import { hourAfter, hourAt } from '../model/hour.ts'
 import { metricId } from '../model/metric.ts'
+import type { Outbox } from '../outbox/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
+import { noteForeseen } from './foreseen.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, setUp } from './setting.ts'
 import { counted, note, print, printJson, printTable } from './terminal.ts'
 
@@ -90,8 +93,9 @@ export function checkCommand(): Command {
       if (json && all.length > 0) printJson({ file: surroundings.config.file, mistakes: all.map(mistakeJson) })
       if (all.length > 0) throw new ConfigError(surroundings.config.file, all)
       const rows = usable.flatMap(metricRows)
-      if (json) printJson({ file: surroundings.config.file, metrics: rows })
-      else printChecked(surroundings.config.file, rows)
+      const warnings = await foreseenOf(surroundings, usable)
+      if (json) printJson({ file: surroundings.config.file, metrics: rows, warnings })
+      else printChecked(surroundings.config.file, rows, warnings)
     })
 }
 
@@ -104,7 +108,6 @@ interface MetricRow {
   readonly metric: string
   readonly unit?: string
   readonly history: boolean
-  readonly warning?: string
 }
 
 function metricRows({ collector, description }: Checked['usable'][number]): MetricRow[] {
@@ -113,18 +116,40 @@ function metricRows({ collector, description }: Checked['usable'][number]): Metr
     metric: metricId(collector.protocolId, label),
     ...(unit === undefined ? {} : { unit }),
     history: description.history,
-    ...(label.length > labelCharsAdvised
-      ? { warning: `label ${label} has ${label.length} characters: above ${labelCharsAdvised} the service warns` }
-      : {}),
   }))
 }
 
-function printChecked(file: string, rows: readonly MetricRow[]): void {
+/** Units are compared with those of the outbox, where there is one. */
+async function foreseenOf(surroundings: Surroundings, usable: Checked['usable']): Promise<Foreseen[]> {
+  await using stack = new AsyncDisposableStack()
+  const outbox = outboxToCompare(surroundings, stack)
+  const current = hourAt(surroundings.time.nowMs())
+  return usable.flatMap(({ collector: { protocolId }, description }) =>
+    Object.entries(description.metrics).flatMap(([label, { unit }]) => {
+      const id = metricId(protocolId, label)
+      const hour = outbox?.metrics.entry(id, current) ? hourAfter(current, 1) : current
+      const past = outbox?.metrics.past(id, hour)
+      return foreseen({ id, protocolId, hour, past, units: 'pinned', ...(unit === undefined ? {} : { unit }) })
+    }),
+  )
+}
+
+/** The configuration may be in order while its outbox is not: that is said, and is no mistake of the configuration. */
+function outboxToCompare(surroundings: Surroundings, stack: AsyncDisposableStack): Outbox | undefined {
+  try {
+    return openExistingOutbox(surroundings, stack)
+  } catch (error) {
+    note(`units are not compared with those sent so far: ${faultLine(error)}`)
+    return undefined
+  }
+}
+
+function printChecked(file: string, rows: readonly MetricRow[], warnings: readonly Foreseen[]): void {
   printTable(
     ['collector', 'metric', 'unit', 'past hours'],
     rows.map(({ collector, metric, unit, history }) => [collector, metric, unit ?? '', history ? 'yes' : 'no']),
   )
-  for (const { warning } of rows) if (warning !== undefined) note(`warning: ${warning}`)
+  noteForeseen(warnings)
   print('')
   print(`${file}: in order, ${counted(rows.length, 'metric')} an hour`)
 }

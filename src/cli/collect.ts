@@ -1,17 +1,16 @@
 import type { Command } from 'commander'
-import { openOutbox, openRunner, type Surroundings } from '../app.ts'
-import type { CollectorConfig } from '../config/config.ts'
+import { openExistingOutbox, openOutbox, type Surroundings } from '../app.ts'
 import { ConfigError } from '../config/mistakes.ts'
-import { asFault, collect, usable } from '../intake/collect.ts'
 import { recollectAfterMs } from '../intake/turn.ts'
 import { Fault } from '../model/fault.ts'
-import { type Hour, hourAt, hourText, parseHour } from '../model/hour.ts'
+import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../model/hour.ts'
+import type { Accepted } from '../outbox/metrics.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import { createLog } from '../telemetry/log.ts'
 import { checkCollectors } from './check.ts'
+import { collectParts, type Units } from './collect-parts.ts'
 import { exitCodes } from './exit.ts'
-import { deliverNow } from './flush.ts'
-import { type Part, printParts, printPartsJson } from './parts.ts'
+import { deliverNow, standing } from './flush.ts'
+import { type Part, printParts, printPartsJson, type Told } from './parts.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, selectCollectors, setUp } from './setting.ts'
 import { counted, note, print } from './terminal.ts'
 
@@ -19,6 +18,7 @@ interface CollectOptions extends ConfigOption, JsonOption {
   readonly hour?: string
   readonly only?: readonly string[]
   readonly dryRun?: boolean
+  readonly allowUnitChange?: boolean
 }
 
 /** `collect`: one hour, once. Ends with 1 when something was not collected or not delivered. */
@@ -28,6 +28,7 @@ export function collectCommand(ended: (code: number) => void): Command {
     .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z (default: the current one)')
     .option('--only <id...>', 'protocols or collectors')
     .option('--dry-run', 'queue and push nothing, show what would be sent')
+    .option('--allow-unit-change', 'another unit than so far is meant; it is the unit from this hour on')
     .option('--json', 'print JSON')
     .action(async (options: CollectOptions) => {
       const surroundings = setUp(options.config)
@@ -35,12 +36,19 @@ export function collectCommand(ended: (code: number) => void): Command {
       const collectors = selectCollectors(surroundings.config, options.only)
       const { mistakes } = await checkCollectors(surroundings)
       if (mistakes.length > 0) throw new ConfigError(surroundings.config.file, mistakes)
-      const parts = await collectParts(surroundings, hour, collectors)
-      const isComplete = parts.every(({ fault }) => !fault)
-      const isDelivered = options.dryRun
-        ? printDry(parts, hour, options)
-        : await queueAndDeliver(surroundings, parts, hour, options)
-      if (!isComplete || !isDelivered) ended(exitCodes.incomplete)
+      await using stack = new AsyncDisposableStack()
+      const units: Units = options.allowUnitChange ? 'changed' : 'pinned'
+      if (options.dryRun) {
+        const outbox = openExistingOutbox(surroundings, stack)
+        const told = await collectParts({ surroundings, outbox, hour, units }, collectors)
+        printDry(told, options)
+        if (told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
+      } else {
+        const outbox = openOutbox(surroundings, stack)
+        const told = await collectParts({ surroundings, outbox, hour, units }, collectors)
+        const isDelivered = await queueAndDeliver(surroundings, outbox, told, options)
+        if (!isDelivered || told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
+      }
     })
 }
 
@@ -53,64 +61,70 @@ function readHour(text: string | undefined, nowMs: number): Hour {
   return hour
 }
 
-async function collectParts(
-  surroundings: Surroundings,
-  hour: Hour,
-  collectors: readonly CollectorConfig[],
-): Promise<readonly Part[]> {
-  await using stack = new AsyncDisposableStack()
-  // What collectors log is for the person who runs this; what delivery logs is said in other words below.
-  const log = createLog(surroundings.config.log.level, surroundings.redactor)
-  const runner = openRunner({ ...surroundings, log }, stack)
-  const isPast = hour < hourAt(surroundings.time.nowMs())
-  return await Promise.all(
-    collectors.map(async (collector): Promise<Part> => {
-      try {
-        const description = usable(collector, await runner.describe(collector))
-        if (isPast && !description.history)
-          throw new Fault('hour-passed', 'reads only "now", it cannot be asked for a past hour')
-        return { collector, ...(await collect(runner, collector, description, hour)) }
-      } catch (error) {
-        return { collector, accepted: [], failures: {}, fault: asFault(error) }
-      }
-    }),
-  )
-}
-
-function printDry(parts: readonly Part[], hour: Hour, { json }: CollectOptions): boolean {
-  if (json) printPartsJson(parts, hour)
-  else printParts(parts, hour, new Map())
-  const count = parts.flatMap(({ accepted }) => accepted).filter(({ hold }) => hold === undefined).length
-  if (!json) print(`\n${counted(count, 'metric')} would be sent, with timestamp ${hourText(hour)}; nothing was queued`)
-  return true
+function printDry(told: Told, { json }: CollectOptions): void {
+  const { hour, parts, stored } = told
+  if (json) {
+    printPartsJson(told)
+    return
+  }
+  printParts(told)
+  const accepted = parts.flatMap(part => part.accepted)
+  const isSent = ({ metric, hold }: (typeof accepted)[number]) => {
+    const state = stored.get(metric.id)?.state
+    return state === undefined ? !hold : state === 'due'
+  }
+  const count = accepted.filter(isSent).length
+  print(`\n${counted(count, 'metric')} would be sent, with timestamp ${hourText(hour)}; nothing was queued`)
 }
 
 /** @returns whether everything of this hour that may be sent is delivered */
 async function queueAndDeliver(
   surroundings: Surroundings,
-  parts: readonly Part[],
-  hour: Hour,
-  { json }: CollectOptions,
+  outbox: Outbox,
+  told: Told,
+  options: CollectOptions,
 ): Promise<boolean> {
-  await using stack = new AsyncDisposableStack()
-  const outbox = openOutbox(surroundings, stack)
+  const { hour, parts } = told
   const { time } = surroundings
-  for (const part of parts) store(outbox, part, hour, time.nowMs(), time.chance())
-  const ids = new Set(parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric.id)))
-  const stored = () => outbox.metrics.between(hour, hour).filter(({ id }) => ids.has(id))
-  if (json) printPartsJson(parts, hour)
-  else printParts(parts, hour, new Map(stored().map(({ id, value }) => [id, value])))
+  await Promise.all(parts.map(part => store(outbox, part, hour, time.nowMs(), time.chance())))
+  const metrics = parts.flatMap(({ accepted }) => accepted)
+  if (options.allowUnitChange) await changeUnits(outbox, metrics, hour, time.nowMs())
+  if (options.json) printPartsJson(told)
+  else printParts(told)
   await deliverNow(surroundings, outbox)
-  const delivered = stored().filter(({ state }) => state === 'delivered').length
-  note(`${delivered} of ${ids.size} delivered`)
-  return stored().every(({ state }) => state === 'delivered' || state === 'held')
+  const states = metrics.map(({ metric }) => outbox.metrics.entry(metric.id, hour)?.state)
+  const count = (state: string) => states.filter(each => each === state).length
+  note(
+    `${count('delivered')} of ${states.length} delivered${standing({ dead: count('dead'), held: count('held') }, options)}`,
+  )
+  return count('due') + count('dead') === 0
 }
 
-function store(outbox: Outbox, { collector, accepted, fault }: Part, hour: Hour, nowMs: number, chance: number): void {
+/** Also what an earlier try of the hour held for its unit is meant, and the hours to come, where this one has its value. */
+async function changeUnits(outbox: Outbox, accepted: readonly Accepted[], hour: Hour, nowMs: number): Promise<void> {
+  const meant = accepted.filter(({ hold }) => !hold).map(({ metric }) => metric)
+  const held = outbox.detained.list({ state: 'held', ids: meant.map(({ id }) => id), hour })
+  const unitOf = new Map(meant.map(({ id, unit }) => [id, unit]))
+  const ids = held.filter(({ kind, id, unit }) => kind === 'unit' && unit === unitOf.get(id)).map(({ id }) => id)
+  if (ids.length > 0) await outbox.detained.release({ state: 'held', ids, hour }, 'changed')
+  const current = hourAt(nowMs)
+  for (const metric of meant) {
+    const next = outbox.metrics.entry(metric.id, current) ? hourAfter(current, 1) : current
+    if (outbox.metrics.past(metric.id, next)?.unit !== metric.unit) outbox.changeUnit({ ...metric, hour: next })
+  }
+}
+
+async function store(
+  outbox: Outbox,
+  { collector, accepted, fault }: Part,
+  hour: Hour,
+  nowMs: number,
+  chance: number,
+): Promise<void> {
   const isRefused = fault?.code === 'hour-passed'
   if (isRefused) return
   outbox.collections.addCollector(collector.id, hourAt(nowMs))
   outbox.collections.expect(collector.id, [hour])
   const failed = fault && { fault, nextAttemptMs: nowMs + recollectAfterMs(fault, 1, chance) }
-  outbox.recordCollection({ collector: collector.id, hour, accepted, ...(failed && { failed }) }, nowMs)
+  await outbox.recordCollection({ collector: collector.id, hour, accepted, ...(failed && { failed }) }, nowMs)
 }

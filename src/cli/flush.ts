@@ -5,24 +5,35 @@ import { pollMs } from '../model/limits.ts'
 import { takeDeliveryRole } from '../outbox/lock.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { exitCodes } from './exit.ts'
-import { type ConfigOption, configuredCommand, setUp } from './setting.ts'
+import { type ConfigOption, configuredCommand, setUp, typed } from './setting.ts'
 import { note, print } from './terminal.ts'
 
 /** `flush`: pushes what is due, now. Ends with 1 when something stays due. */
 export function flushCommand(ended: (code: number) => void): Command {
   return configuredCommand('flush')
     .description('push what is due, now')
-    .action(async ({ config }: ConfigOption) => {
-      const surroundings = setUp(config)
+    .action(async (options: ConfigOption) => {
+      const surroundings = setUp(options.config)
       await using stack = new AsyncDisposableStack()
       const outbox = openOutbox(surroundings, stack)
-      const before = outbox.metrics.balance()
+      const before = outbox.tally.balance()
       await deliverNow(surroundings, outbox)
-      const after = outbox.metrics.balance()
-      const dead = after.dead > before.dead ? `, ${after.dead - before.dead} dead` : ''
-      print(`${after.delivered - before.delivered} delivered, ${after.due} due${dead}`)
+      const after = outbox.tally.balance()
+      const dead = after.dead - before.dead
+      print(`${after.delivered - before.delivered} delivered, ${after.due} due${standing({ dead, held: 0 }, options)}`)
       if (after.due > 0) ended(exitCodes.incomplete)
     })
+}
+
+/** What waits for a person, with the commands that list it; empty when nothing does. */
+export function standing(
+  { dead, held }: { readonly dead: number; readonly held: number },
+  options: ConfigOption,
+): string {
+  return [
+    ...(dead > 0 ? [`, ${dead} dead (${typed('dead ls', options)})`] : []),
+    ...(held > 0 ? [`, ${held} held (${typed('held ls', options)})`] : []),
+  ].join('')
 }
 
 /**
@@ -53,8 +64,8 @@ export async function deliverNow(surroundings: Surroundings, outbox: Outbox): Pr
 /** As long as a push may take, and the daemon's look into the outbox. */
 async function waitForDaemon({ config, time }: Surroundings, outbox: Outbox): Promise<void> {
   const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
-  while (outbox.metrics.oldestDue() !== undefined && time.nowMs() < untilMs) await time.sleep(pollMs / 10)
-  if (outbox.metrics.oldestDue() === undefined) return
+  while (outbox.tally.balance().due > 0 && time.nowMs() < untilMs) await time.sleep(pollMs / 10)
+  if (outbox.tally.balance().due === 0) return
   const reasons = outbox.destinations.waiting()
   for (const reason of reasons) note(reason)
   if (reasons.length === 0) note('not delivered yet: does the daemon run with the same configuration?')

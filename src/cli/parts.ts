@@ -1,32 +1,39 @@
 import type { CollectorConfig } from '../config/config.ts'
 import type { Collected } from '../intake/collect.ts'
+import type { Foreseen } from '../intake/foreseen.ts'
 import { pushedMetric } from '../model/batch.ts'
 import { faultLine } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
-import { labelCharsAdvised } from '../model/limits.ts'
-import { labelOf } from '../model/metric.ts'
+import type { MetricId } from '../model/metric.ts'
 import type { Accepted } from '../outbox/metrics.ts'
-import { note, print, printJson, printTable } from './terminal.ts'
+import type { MetricState } from '../outbox/states.ts'
+import { noteForeseen } from './foreseen.ts'
+import { print, printJson, printTable } from './terminal.ts'
 
 /** One collector's part of a collected hour. */
 export interface Part extends Collected {
   readonly collector: CollectorConfig
 }
 
-/** What was collected, for programs: metrics as they are sent. */
-export function printPartsJson(parts: readonly Part[], hour: Hour): void {
-  const accepted = parts.flatMap(part => part.accepted)
-  const held = accepted.flatMap(({ metric, hold }) => (hold === undefined ? [] : [{ id: metric.id, reason: hold }]))
-  const metrics = accepted.map(({ metric }) => pushedMetric(metric))
-  printJson({ hour: hourText(hour), metrics, held, faults: faultsOf(parts) })
+/** What a collected hour is told with. */
+export interface Told {
+  readonly hour: Hour
+  readonly parts: readonly Part[]
+  /** What the outbox had of the hour before, by metric id: the first value stands. */
+  readonly stored: ReadonlyMap<MetricId, { readonly value: number; readonly state: MetricState }>
+  readonly warnings: readonly Foreseen[]
 }
 
-/**
- * What was collected, as a table.
- *
- * @param stored values of the hour that are in the outbox, by metric id: the first one stands
- */
-export function printParts(parts: readonly Part[], hour: Hour, stored: ReadonlyMap<string, number>): void {
+/** What was collected, for programs: metrics as they are sent. */
+export function printPartsJson({ hour, parts, warnings }: Told): void {
+  const accepted = parts.flatMap(part => part.accepted)
+  const held = accepted.flatMap(({ metric, hold }) => (hold ? [{ id: metric.id, ...hold }] : []))
+  const metrics = accepted.map(({ metric }) => pushedMetric(metric))
+  printJson({ hour: hourText(hour), metrics, held, warnings, faults: faultsOf(parts) })
+}
+
+/** What was collected, as a table. */
+export function printParts({ hour, parts, stored, warnings }: Told): void {
   const accepted = parts.flatMap(part => part.accepted)
   print(hourText(hour))
   const rows = accepted.map(entry => {
@@ -35,16 +42,19 @@ export function printParts(parts: readonly Part[], hour: Hour, stored: ReadonlyM
   })
   if (rows.length > 0) printTable(['metric', 'value', 'unit', 'remark'], rows, ['value'])
   for (const { collector, fault } of faultsOf(parts)) print(`not collected: ${collector}: ${fault}`)
-  for (const { metric } of accepted) {
-    const { length } = labelOf(metric)
-    if (length <= labelCharsAdvised) continue
-    note(`warning: the label of ${metric.id} has ${length} characters: above ${labelCharsAdvised} the service warns`)
-  }
+  noteForeseen(warnings)
 }
 
-function remark({ metric, hold }: Accepted, stored: number | undefined): string {
-  if (stored !== undefined && stored !== metric.value) return `collected before: ${stored} stands`
-  return hold === undefined ? '' : `held: ${hold}`
+/** How a stored value is called that is neither due nor delivered. */
+const stays = { dead: 'refused by the service: it stays dead', held: 'held before', dropped: 'dropped by a person' }
+
+function remark({ metric, hold }: Accepted, before: { value: number; state: MetricState } | undefined): string {
+  if (!before) return hold ? `held: ${hold.kind === 'unit' ? 'another unit' : hold.reason}` : ''
+  const remarks = [
+    ...(before.value === metric.value ? [] : [`collected before: ${before.value} stands`]),
+    ...(before.state === 'due' || before.state === 'delivered' ? [] : [stays[before.state]]),
+  ]
+  return remarks.join('; ')
 }
 
 function faultsOf(parts: readonly Part[]): { collector: string; fault: string }[] {

@@ -1,13 +1,16 @@
+import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type Daemon, type Surroundings, startDaemon } from '../app.ts'
 import { ConfigError, formatMistakes } from '../config/mistakes.ts'
-import { faultLine } from '../model/fault.ts'
-import { startLoadMsMax } from '../model/limits.ts'
+import { isYetToCome } from '../model/backoff.ts'
+import { Fault, faultLine } from '../model/fault.ts'
+import { breakageRestMs, startLoadMsMax } from '../model/limits.ts'
+import type { Breakage } from '../outbox/disk.ts'
 import { checkCollectors } from './check.ts'
 import { type ConfigOption, configuredCommand, setUp } from './setting.ts'
 import { Signals } from './signals.ts'
 
-/** `run`: the daemon. Ends with 0 after SIGTERM or SIGINT; SIGHUP reads the configuration again. */
+/** `run`: the daemon. Ends with 0 after SIGTERM or SIGINT; SIGHUP and a changed file read the configuration again. */
 export function runCommand(): Command {
   return configuredCommand('run')
     .description('the daemon: collects every full hour and delivers')
@@ -15,7 +18,8 @@ export function runCommand(): Command {
       const signals = new Signals()
       const surroundings = setUp(config, ({ log }) => log.level)
       await checkOptions(surroundings, signals)
-      if (!signals.stopping.aborted) await keepRunning(surroundings, await start(surroundings), signals)
+      signals.watch(surroundings.config.file)
+      if (!signals.stopping.aborted) await keepRunning(surroundings, signals)
     })
 }
 
@@ -24,18 +28,53 @@ interface Running {
   readonly daemon: Daemon
 }
 
-async function keepRunning(first: Surroundings, started: Daemon, signals: Signals): Promise<void> {
-  let running: Running = { surroundings: first, daemon: started }
+/** What a person asks of a running daemon. */
+type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly next: Surroundings }
+
+async function keepRunning(first: Surroundings, signals: Signals): Promise<void> {
+  let running: Running = { surroundings: first, daemon: await start(first) }
+  let changed = untilChanged(first, signals)
+  let brokenAtMs = 0
   for (;;) {
-    const next = await untilChanged(running.surroundings, signals)
-    const { log } = running.surroundings
+    const { surroundings, daemon } = running
+    const { log, time } = surroundings
+    const event = await Promise.race([changed, daemon.broken])
     log.info('stopping')
-    await running.daemon.stop()
-    if (!next) {
+    await daemon.stop()
+    if (event.kind === 'reload') {
+      running = await replace(surroundings, event.next)
+      changed = untilChanged(running.surroundings, signals)
+    } else if (event.kind === 'damaged' || event.kind === 'moved') {
+      log.error({ reason: event.reason }, 'the outbox cannot be used as it is: it is opened anew')
+      const restMs = isYetToCome(brokenAtMs + breakageRestMs, time.nowMs(), breakageRestMs) ? breakageRestMs : 0
+      brokenAtMs = time.nowMs()
+      const reopened = await reopen(surroundings, event, restMs, signals)
+      if (!reopened) return void log.info('stopped')
+      running = { surroundings, daemon: reopened }
+    } else {
       log.info('stopped')
+      if (event.kind === 'role-lost') throw new Fault('outbox-held', 'another tidegauge has taken this outbox over')
       return
     }
-    running = await replace(running.surroundings, next)
+  }
+}
+
+/** Starts again on a mended outbox, however long it takes; `undefined` when the daemon is to stop meanwhile. */
+async function reopen(
+  surroundings: Surroundings,
+  { kind, reason }: Breakage,
+  restMs: number,
+  { stopping }: Signals,
+): Promise<Daemon | undefined> {
+  const { log, time } = surroundings
+  for (let waitMs = restMs; ; waitMs = breakageRestMs) {
+    if (waitMs > 0) await time.sleep(waitMs, stopping).catch(() => {})
+    if (stopping.aborted) return undefined
+    try {
+      return await start(surroundings, kind === 'damaged' ? reason : undefined)
+    } catch (error) {
+      log.error({ fault: faultLine(error) }, 'the outbox cannot be opened anew yet')
+    }
   }
 }
 
@@ -49,8 +88,8 @@ async function replace(old: Surroundings, next: Surroundings): Promise<Running> 
   }
 }
 
-async function start(surroundings: Surroundings): Promise<Daemon> {
-  const daemon = await startDaemon(surroundings)
+async function start(surroundings: Surroundings, damage?: string): Promise<Daemon> {
+  const daemon = await startDaemon(surroundings, damage)
   const { statusUrl, serviceHost } = daemon
   surroundings.log.info({ page: `${statusUrl}/`, service: serviceHost, config: surroundings.config.file }, 'running')
   return daemon
@@ -58,18 +97,31 @@ async function start(surroundings: Surroundings): Promise<Daemon> {
 
 const refused = 'the new configuration is refused, the old one stays in force'
 
-/** Resolves to the new configuration after a reload that is in order, to `undefined` when the daemon is to stop. */
-async function untilChanged({ log, config }: Surroundings, signals: Signals): Promise<Surroundings | undefined> {
-  while ((await signals.next()) === 'reload') {
+/** What a file holds; one that cannot be read is told about when it is loaded. */
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** Resolves to the new configuration after a reload that is in order, or when the daemon is to stop. */
+async function untilChanged({ log, config }: Surroundings, signals: Signals): Promise<Change> {
+  let seen = textOf(config.file)
+  for (let asked = await signals.next(); asked !== 'stop'; asked = await signals.next()) {
+    const text = textOf(config.file)
+    if (asked === 'look' && text === seen) continue
+    seen = text
     try {
       const next = setUp(config.file, ({ log }) => log.level)
       await checkOptions(next, signals)
-      return next
+      return { kind: 'reload', next }
     } catch (error) {
       log.error({ mistakes: error instanceof ConfigError ? formatMistakes(error.mistakes) : faultLine(error) }, refused)
     }
   }
-  return undefined
+  return { kind: 'stop' }
 }
 
 /** A mistake in a collector's options is one of the configuration; a collector that cannot be loaded stops no other. */

@@ -17,6 +17,17 @@ export interface ConfigOption {
   readonly config: string
 }
 
+/** A command line to type, as advice, with the configuration file where one is named by hand. */
+export function typed(words: string, { config }: ConfigOption): string {
+  const isDefault = config === defaultFile()
+  return `tidegauge ${words}${isDefault ? '' : ` --config ${quoted(config)}`}`
+}
+
+/** As a shell takes it for one word. */
+export function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
 /** Of every command that reads. */
 export interface JsonOption {
   readonly json?: boolean
@@ -24,11 +35,11 @@ export interface JsonOption {
 
 /** A command that works on a configuration. */
 export function configuredCommand(name: string): Command {
-  return new Command(name).option(
-    '-c, --config <file>',
-    'configuration file',
-    process.env['TIDEGAUGE_CONFIG'] || embeddedDefaults,
-  )
+  return new Command(name).option('-c, --config <file>', 'configuration file', defaultFile())
+}
+
+function defaultFile(): string {
+  return process.env['TIDEGAUGE_CONFIG'] || embeddedDefaults
 }
 
 /**

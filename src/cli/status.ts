@@ -1,11 +1,13 @@
 import type { Command } from 'commander'
-import { connect, look, openOutbox } from '../app.ts'
+import { connect, observed, openOutbox } from '../app.ts'
 import { hourText } from '../model/hour.ts'
 import { statusJson } from '../status/json.ts'
+import { observe } from '../status/observe.ts'
 import type { CellState, Snapshot } from '../status/snapshot.ts'
+import { holderWords } from './daemon.ts'
 import { exitCodes } from './exit.ts'
-import { type ConfigOption, configuredCommand, type JsonOption, setUp } from './setting.ts'
-import { print, printJson, printTable } from './terminal.ts'
+import { type ConfigOption, configuredCommand, type JsonOption, setUp, typed } from './setting.ts'
+import { counted, cut, print, printJson, printTable } from './terminal.ts'
 
 /** `status`: what is true now, from the outbox, whether the daemon runs or not. Ends with 1 when something is late. */
 export function statusCommand(ended: (code: number) => void): Command {
@@ -18,9 +20,9 @@ export function statusCommand(ended: (code: number) => void): Command {
       const outbox = openOutbox(surroundings, stack)
       const connection = await connect(surroundings, stack)
       // Nobody is catching up here: what is late is late.
-      const snapshot = look(surroundings, outbox, connection, new Map(), 0)
+      const snapshot = observe(observed(surroundings, outbox, connection, 0))
       if (json) printJson(statusJson(snapshot))
-      else printStatus(snapshot)
+      else printStatus(snapshot, holderWords(surroundings), { config })
       if (!snapshot.ready.ok) ended(exitCodes.incomplete)
     })
 }
@@ -36,17 +38,15 @@ const mark: Record<CellState, string> = {
   held: '!',
 }
 
-function printStatus({ ready, service, balance, hours, protocols, warnings }: Snapshot): void {
+/** Warnings shown; more are counted. */
+const warningsShown = 10
+
+function printStatus(snapshot: Snapshot, daemon: string | undefined, options: ConfigOption): void {
+  const { ready, hours, protocols } = snapshot
   print(ready.ok ? 'ready: nothing is late' : 'NOT READY')
   for (const reason of ready.reasons) print(`  ${reason}`)
   print('')
-  const last = service.lastPush
-    ? `, last push ${new Date(service.lastPush.atMs).toISOString()}: ${service.lastPush.verdict}`
-    : ''
-  print(`service ${service.host}${last}`)
-  if (service.waiting !== undefined) print(`  waiting: ${service.waiting}`)
-  const { queued, delivered, dead, held, due } = balance
-  print(`metrics ${queued} queued = ${delivered} delivered + ${dead} dead + ${held} held + ${due} due`)
+  printDelivery(snapshot, daemon, options)
   print('')
   printGrid(hours)
   const rows = protocols.flatMap(({ metrics }) =>
@@ -59,8 +59,42 @@ function printStatus({ ready, service, balance, hours, protocols, warnings }: Sn
   )
   if (rows.length > 0) print('')
   if (rows.length > 0) printTable(['metric', 'last value', 'unit', 'hour'], rows, ['last value'])
+  printWarnings(snapshot, options)
+}
+
+function printDelivery({ service, balance }: Snapshot, daemon: string | undefined, options: ConfigOption): void {
+  const last = service.lastPush
+    ? `, last push ${new Date(service.lastPush.atMs).toISOString()}: ${service.lastPush.verdict}`
+    : ''
+  print(`daemon  ${daemon ?? `none runs on this outbox (${typed('run', options)})`}`)
+  print(`service ${service.host}${last}`)
+  if (service.waiting !== undefined) print(`  waiting: ${service.waiting}`)
+  if (service.skewMs !== undefined) print(`clock   ${skewWords(service.skewMs)}`)
+  const { queued, delivered, dead, held, due, dropped } = balance
+  print(`metrics ${queued} queued = ${delivered} delivered + ${dead} dead + ${held} held + ${due} due`)
+  if (dead > 0) print(`  ${dead} dead: ${typed('dead ls', options)}`)
+  if (held > 0) print(`  ${held} held: ${typed('held ls', options)}`)
+  if (dropped > 0) print(`  ${dropped} dropped, not counted above`)
+}
+
+/** The service's `Date` has whole seconds: what is less is no difference. */
+function skewWords(skewMs: number): string {
+  const seconds = Math.round(Math.abs(skewMs) / 1000)
+  if (seconds <= 1) return 'as the service’s'
+  return `${seconds} s ${skewMs > 0 ? 'behind' : 'ahead of'} the service’s`
+}
+
+function printWarnings({ warnings }: Snapshot, options: ConfigOption): void {
+  const news = warnings.filter(({ isAcknowledged }) => !isAcknowledged)
+  const silent = warnings.length - news.length
   if (warnings.length > 0) print('')
-  for (const { text, count, metricId } of warnings) print(`warning ${count}× ${metricId ? `${metricId}: ` : ''}${text}`)
+  for (const { text, count, metricId } of news.slice(0, warningsShown)) {
+    print(`warning ${count}× ${metricId ? `${metricId}: ` : ''}${cut(text, 160)}`)
+  }
+  const more = news.length - warningsShown
+  if (more > 0) print(`and ${counted(more, 'warning')} more: ${typed('warnings', options)}`)
+  else if (news.length > 0) print(`once you know: ${typed('warnings ack --all', options)}`)
+  if (silent > 0) print(`${counted(silent, 'acknowledged warning')}: ${typed('warnings --all', options)}`)
 }
 
 function printGrid({ hours, rows }: Snapshot['hours']): void {

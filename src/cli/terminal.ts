@@ -15,9 +15,25 @@ export function note(line: string): void {
   write(2, `${clean(line)}\n`)
 }
 
-/** `1 metric`, `4 metrics`. */
+/** `1 metric`, `4 metrics`, `1,200 metrics`. */
 export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+  return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** `1,234,567`. */
+export function grouped(count: number): string {
+  return count.toLocaleString('en-US')
+}
+
+/** An instant to the second: `2026-11-20T13:00:04Z`. */
+export function instantText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`
+}
+
+/** Words of any length on one line of at most so many characters. */
+export function cut(words: string, charsMax: number): string {
+  const line = clean(words.replace(/\s+/g, ' ').trim())
+  return line.length <= charsMax ? line : `${line.slice(0, charsMax - 1).trimEnd()}…`
 }
 
 /** Without secrets, and without what a terminal would obey: words of others may stand in a line. */

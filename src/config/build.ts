@@ -34,6 +34,7 @@ export function buildConfig(file: string, parsed: ParsedFile, placeOf: PlaceOf):
       inFlight: parsed.delivery.inFlight,
       pacePerSecond: parsed.delivery.pace,
     },
+    outbox: { keepMs: parsed.outbox.keep },
     status: parsed.status.listen,
     log: parsed.log,
     chains: Object.entries(parsed.chains).map(([name, { id, rpc }]): ChainConfig => {

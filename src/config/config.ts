@@ -76,6 +76,8 @@ export interface Config {
   readonly data: string
   readonly collect: { readonly deadlineMs: number }
   readonly delivery: { readonly timeoutMs: number; readonly inFlight: number; readonly pacePerSecond: number }
+  /** How long settled metrics stay in the outbox. */
+  readonly outbox: { readonly keepMs: number }
   readonly status: { readonly host: string; readonly port: number }
   readonly log: { readonly level: LogLevel }
   readonly chains: readonly ChainConfig[]

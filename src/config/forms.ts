@@ -19,20 +19,26 @@ export type Form<T> = (text: string) => Formed<T>
 export const formed = <T>(value: T): Formed<T> => ({ ok: true, value })
 export const refused = (wrong: string, fix: string): Refused => ({ ok: false, wrong, fix })
 
-const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const
+const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
-/** `500ms`, `60s`, `5m`, `2h`: a whole number and one unit. The pattern is for editors; the meaning is below. */
-export const durationPattern = '^[1-9][0-9]{0,8}(ms|s|m|h)$'
+/** `500ms`, `60s`, `5m`, `2h`, `35d`: a whole number and one unit. The pattern is for editors; the meaning is below. */
+export const durationPattern = '^[1-9][0-9]{0,8}(ms|s|m|h|d)$'
 
-/** A duration from 1 ms up to `maxMs`, in milliseconds. */
-export function duration(maxMs: number): Form<number> {
+/** A duration from `minMs` up to `maxMs`, in milliseconds. */
+export function duration(maxMs: number, minMs = 1): Form<number> {
   return text => {
     const match = new RegExp(durationPattern).exec(text)
     if (!match) return refused(`${quoted(text)} is not a duration`, 'write a whole number and its unit: 500ms, 60s, 5m')
     const unit = match[1] as keyof typeof unitMs
     const ms = Number.parseInt(text, 10) * unitMs[unit]
-    return ms <= maxMs ? formed(ms) : refused(`${quoted(text)} is too long`, `write at most ${maxMs / 60_000}m`)
+    if (ms < minMs) return refused(`${quoted(text)} is too short`, `write at least ${durationText(minMs)}`)
+    return ms <= maxMs ? formed(ms) : refused(`${quoted(text)} is too long`, `write at most ${durationText(maxMs)}`)
   }
+}
+
+/** In days from two days on, else in minutes. */
+function durationText(ms: number): string {
+  return ms >= 2 * unitMs.d ? `${ms / unitMs.d}d` : `${ms / unitMs.m}m`
 }
 
 /** As the wire schema takes them. */

@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { deadlineMsMax, deliveryTimeoutMsMax, inFlightMax, pacePerSecondMax } from '../model/limits.ts'
+import {
+  deadlineMsMax,
+  deliveryTimeoutMsMax,
+  inFlightMax,
+  keepMsMax,
+  keepMsMin,
+  pacePerSecondMax,
+} from '../model/limits.ts'
 import { endpoint, listenAddress, listenPattern, logoUrl, serviceUrl } from './addresses.ts'
 import { displayText, duration, durationPattern, fullHour, path, slug, slugPattern } from './forms.ts'
 import { key, secretRef, written } from './written.ts'
@@ -139,6 +146,16 @@ export const operatorFile = z
       })
       .prefault({})
       .meta({ description: 'How batches are pushed.' }),
+    outbox: z
+      .strictObject({
+        keep: written(duration(keepMsMax, keepMsMin), {
+          description: 'How long delivered metrics are kept for the status and for looking back. At least 8d.',
+          examples: ['35d'],
+          pattern: durationPattern,
+        }).prefault('35d'),
+      })
+      .prefault({})
+      .meta({ description: 'What waits to be delivered, and what was.' }),
     status: z
       .strictObject({
         listen: written(listenAddress, {

@@ -127,6 +127,10 @@ function partsOf(text: string): string[] {
     url.username,
     url.password,
     decoded(url.password),
+    // As it is sent in a header.
+    Buffer.from(`${decoded(url.username)}:${decoded(url.password)}`)
+      .toString('base64')
+      .replace(/=+$/, ''),
   ]
   // An address that is nothing but a host and port holds no secret, and may begin many others.
   const whole =

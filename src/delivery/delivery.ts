@@ -1,49 +1,64 @@
-import type { ProtocolConfig } from '../config/config.ts'
-import { backoffMs, isYetToCome } from '../model/backoff.ts'
+import { isYetToCome } from '../model/backoff.ts'
 import type { Batch } from '../model/batch.ts'
-import { Fault, faultLine } from '../model/fault.ts'
-import { hourAt, hourText } from '../model/hour.ts'
-import { breakerBaseMs, breakerCapMs, loggedWarningsMax, retryAfterMsMax } from '../model/limits.ts'
-import type { Verdict } from '../model/verdict.ts'
-import type { DestinationState } from '../outbox/destinations.ts'
-import type { Outbox, Settlement } from '../outbox/outbox.ts'
+import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
+import { type Hour, hourAt, hourText } from '../model/hour.ts'
+import { clockAskMs } from '../model/limits.ts'
+import type { Answer } from '../model/verdict.ts'
+import type { Outbox } from '../outbox/outbox.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 import type { Time } from '../time.ts'
+import { Aside } from './aside.ts'
+import { Breaker, type FlushOccasion } from './breaker.ts'
 import type { Destination } from './destination.ts'
+import { Doubt } from './doubt.ts'
 import { Flush } from './flush.ts'
-import { Isolation } from './isolation.ts'
+import { KeyWatch, type ValidateKey, waitOf } from './key-watch.ts'
 import type { Pacer } from './pacer.ts'
-import type { Stop } from './ports.ts'
-import { pushBatch } from './push.ts'
+import { type Plan, planFlush } from './plan.ts'
+import type { FlushPorts, Stop } from './ports.ts'
+import { type Pushed, pushBatch } from './push.ts'
+import { Quiet } from './quiet.ts'
 import { registerProtocol } from './register.ts'
+import { aheadSentence } from './sentences.ts'
+import type { ServiceClock } from './service-clock.ts'
+import { Settling } from './settling.ts'
 
 /** What a delivery works with. */
 export interface DeliveryOptions {
   readonly outbox: Outbox
   readonly client: ServiceClient
   readonly destination: Destination
-  /** Shared by all destinations: it is one service that is spared. */
+  /** Pacer and clock are shared by all destinations: it is one service. */
   readonly pacer: Pacer
+  readonly clock: ServiceClock
   readonly inFlight: number
   readonly log: Log
   readonly redactor: Redactor
   readonly time: Time
 }
 
-/** `asked`: a person wants it now, which the breaker does not hinder; the service's own `Retry-After` does. */
-export type FlushOccasion = 'due' | 'asked'
+/** Later than any hour. */
+const never = hourAt(8.64e15)
 
 /** Delivers to one destination: flush after flush, as long as there is something due and nothing to wait for. */
 export class Delivery {
   readonly #options: DeliveryOptions
-  readonly #isolation = new Isolation()
-  /** The key the service has refused; as long as it is the same one, nothing is sent with it. */
-  #refusedKey: string | undefined
+  readonly #aside = new Aside()
+  readonly #doubt = new Doubt()
+  readonly #keyWatch = new KeyWatch()
+  readonly #quiet = new Quiet()
+  readonly #breaker: Breaker
+  readonly #settling: Settling
+  #clockAskedMs: number | undefined
+  /** Pushes in this flush. */
+  #pushes = 0
 
   constructor(options: DeliveryOptions) {
     this.#options = options
+    this.#breaker = new Breaker({ ...options, name: options.destination.name })
+    this.#settling = new Settling({ ...options, aside: this.#aside, doubt: this.#doubt })
   }
 
   /**
@@ -51,132 +66,153 @@ export class Delivery {
    * stays due. Rejects only when the outbox cannot be read or written.
    */
   async flush(occasion: FlushOccasion, signal: AbortSignal): Promise<void> {
-    const protocols = this.#sendable(occasion)
-    if (protocols.length === 0) return
-    const stop = await this.#flushWithKey(protocols, signal).catch((error: unknown): Stop => {
-      if (signal.aborted) return { kind: 'stopped', reason: faultLine(error) }
-      if (error instanceof Fault) return { kind: 'transient', reason: faultLine(error) }
-      throw error
-    })
-    this.#conclude(stop)
+    const isKeyNew = this.#keyWatch.hasNew(this.#options.destination.readKey)
+    if (this.#breaker.isOpen(isKeyNew ? 'asked' : occasion)) return
+    this.#pushes = 0
+    const isWork = this.#plan(occasion) !== undefined || this.#isClockWanted()
+    const stop = isWork ? await this.#run(occasion, signal).catch(error => stopOf(error, signal)) : undefined
+    if (stop?.kind === 'stopped') return
+    if (stop || this.#pushes > 0) this.#conclude(stop)
+    else this.#rest()
   }
 
-  /** Protocols with something due that may be sent now; none while the destination waits. */
-  #sendable(occasion: FlushOccasion): readonly ProtocolConfig[] {
-    const { outbox, destination, time } = this.#options
+  /** Nothing was sent. */
+  #rest(): void {
+    this.#breaker.idle(this.#left())
+    if (this.#newestDue() === undefined) this.#doubt.flushed()
+  }
+
+  /** What may be sent now; `undefined` when nothing may. A person who asks wants all of it, at once. */
+  #plan(occasion: FlushOccasion): Plan | undefined {
+    const { outbox, destination, clock, time } = this.#options
     const nowMs = time.nowMs()
-    const { notBeforeMs, probeAtMs } = this.#state
-    if (isYetToCome(notBeforeMs, nowMs, retryAfterMsMax)) return []
-    if (occasion === 'due' && isYetToCome(probeAtMs, nowMs, breakerCapMs)) return []
-    const protocols = destination.protocols.filter(
-      ({ id }) => occasion === 'asked' || !this.#isolation.isAside(id, nowMs),
-    )
-    const ids = protocols.map(({ id }) => id)
-    return outbox.metrics.due(ids, hourAt(nowMs), 1).length > 0 ? protocols : []
+    const isAsked = occasion === 'asked'
+    const left = isAsked ? [] : this.#aside.protocolsAt(nowMs)
+    return planFlush({
+      outbox,
+      protocols: destination.protocols.filter(({ id }) => !left.includes(id)),
+      aside: isAsked ? [] : this.#aside.metricsAt(nowMs),
+      troubled: [...this.#aside.troubledAt(nowMs), ...(isAsked ? this.#aside.metricsAt(nowMs) : [])],
+      latest: clock.latestHour(nowMs),
+      nowMs,
+      failures: isAsked ? 0 : this.#breaker.failures,
+      chance: time.chance(),
+    })
   }
 
-  async #flushWithKey(protocols: readonly ProtocolConfig[], signal: AbortSignal): Promise<Stop | undefined> {
+  async #run(occasion: FlushOccasion, signal: AbortSignal): Promise<Stop | undefined> {
     const key = this.#options.destination.readKey()
     this.#options.redactor.add([key])
-    const refusal = await this.#refusalOf(key)
-    if (refusal !== undefined) return { kind: 'key-refused', reason: refusal }
-    const stop = await this.#newFlush(protocols, key, signal).run()
-    if (stop?.kind === 'key-refused') this.#refusedKey = key
+    const validate = (asked: string) => this.#validate(asked, signal)
+    const objection = await this.#keyWatch.objection(key, validate)
+    if (objection) return objection
+    const hindrance = this.#isClockWanted() ? await this.#askClock(key, validate) : undefined
+    if (hindrance) return hindrance
+    const plan = this.#plan(occasion)
+    const stop = plan && (await new Flush(this.#ports(plan, key, signal)).run())
+    if (stop?.kind === 'key-refused') this.#keyWatch.refused(key)
     return stop
   }
 
-  /** After a 401 the service is asked about the key again only when it has changed. */
-  async #refusalOf(key: string): Promise<string | undefined> {
-    if (this.#refusedKey === undefined) return undefined
-    if (this.#refusedKey === key) return 'the service refused this key and it has not changed'
-    const answer = await this.#options.client.validateKey(key)
-    if (answer.kind === 'unanswered') return `the changed key could not be checked: ${answer.reason}`
-    if (answer.status === 401) this.#refusedKey = key
-    if (answer.status < 200 || answer.status >= 300)
-      return `the service answered ${answer.status} about the changed key`
-    this.#refusedKey = undefined
-    return undefined
+  /**
+   * What lies in the service's future would be refused: its clock is asked for once, before the first push, and again
+   * while something seems to lie there.
+   */
+  #isClockWanted(): boolean {
+    const { clock, time } = this.#options
+    const nowMs = time.nowMs()
+    const newest = this.#newestDue()
+    if (newest === undefined) return false
+    if (this.#clockAskedMs === undefined && clock.skewMs === undefined) return true
+    return newest > clock.latestHour(nowMs) && !isYetToCome((this.#clockAskedMs ?? 0) + clockAskMs, nowMs, clockAskMs)
   }
 
-  #newFlush(protocols: readonly ProtocolConfig[], key: string, signal: AbortSignal): Flush {
-    const { outbox, client, inFlight, time } = this.#options
-    return new Flush({
+  /** @returns why nothing may be sent: the key is refused, or the service wants to be left alone */
+  async #askClock(key: string, validate: ValidateKey): Promise<Stop | undefined> {
+    this.#clockAskedMs = this.#options.time.nowMs()
+    const answer = await validate(key)
+    if (answer.kind === 'answered' && answer.status === 401) {
+      this.#keyWatch.refused(key)
+      return { kind: 'key-refused', reason: '401' }
+    }
+    const wait = waitOf(answer)
+    return wait?.notBeforeMs === undefined ? undefined : wait
+  }
+
+  #newestDue(): Hour | undefined {
+    const { outbox, destination } = this.#options
+    const ids = destination.protocols.map(({ id }) => id)
+    return outbox.due.hour('newest', ids, never)
+  }
+
+  async #validate(key: string, signal: AbortSignal): Promise<Answer> {
+    const { client, pacer, clock } = this.#options
+    await pacer.turn(signal)
+    const answer = await client.validateKey(key, signal)
+    clock.observe(answer)
+    return answer
+  }
+
+  #ports({ protocols, aside, troubled, fresh, probe }: Plan, key: string, signal: AbortSignal): FlushPorts {
+    const { outbox, client, clock, pacer, inFlight, time } = this.#options
+    const settling = this.#settling
+    return {
       protocols,
+      aside,
+      troubled,
+      ...(probe && { probe }),
       inFlight,
-      due: (protocolIds, limit) => outbox.metrics.due(protocolIds, hourAt(time.nowMs()), limit),
-      push: batch => this.#push(batch, key, signal),
-      settle: settlement => this.#settle(settlement),
-      register: protocol => registerProtocol(client, protocol, key),
-      isolated: (protocol, status, reason) => this.#isolate(protocol, status, reason),
-    })
-  }
-
-  async #push(batch: Batch, key: string, signal: AbortSignal): Promise<Verdict> {
-    const { client, pacer, time, log } = this.#options
-    const verdict = await pushBatch(batch, { client, key, pacer, time, signal })
-    log.debug({ metrics: batch.length, first: hourText(batch[0].hour), verdict: verdict.kind }, 'pushed')
-    return verdict
-  }
-
-  #settle(settlement: Settlement): void {
-    const { outbox, log, time } = this.#options
-    outbox.settle(settlement, time.nowMs())
-    for (const { metric, reason } of settlement.dead) {
-      log.error(
-        { metric: metric.id, hour: hourText(metric.hour), reason },
-        'metric refused by the service: kept as dead',
-      )
+      due: (protocolIds, limit) =>
+        outbox.due.read({ protocolIds, fresh, latest: clock.latestHour(time.nowMs()) }, limit),
+      push: (batch, attemptsMax) => this.#push(batch, attemptsMax, key, signal),
+      settle: (settlement, sending) => settling.settle(settlement, sending),
+      register: async protocol => {
+        await pacer.turn(signal)
+        return registerProtocol(client, protocol, key, signal)
+      },
+      isolated: (protocol, status, reason) => settling.isolate(protocol, status, reason),
+      setAside: (metric, reason) => settling.setAside(metric, reason),
     }
-    for (const { metric, text } of settlement.warnings.slice(0, loggedWarningsMax)) {
-      log.warn({ metric: metric?.id, warning: text }, 'warning of the service')
-    }
-    const more = settlement.warnings.length - loggedWarningsMax
-    if (more > 0) log.warn({ more }, 'warnings of the service: the rest is in the status')
-    for (const { protocolId } of settlement.delivered) this.#isolation.remove(protocolId)
-    if (settlement.delivered.length > 0) log.info({ metrics: settlement.delivered.length }, 'delivered')
   }
 
-  #isolate({ id }: ProtocolConfig, status: number, reason: string): void {
-    const { log, time } = this.#options
-    const fix = status === 404 ? `register it: tidegauge register ${id}` : 'use the key that owns it'
-    this.#isolation.add(id, `protocol ${id} is refused (${reason}): ${fix}`, time.nowMs(), time.chance())
-    log.error({ protocol: id, status, reason, fix }, 'protocol refused: its metrics stay due')
+  async #push(batch: Batch, attemptsMax: number, key: string, signal: AbortSignal): Promise<Pushed> {
+    const { client, pacer, clock, time, log } = this.#options
+    const quiet = this.#quiet
+    this.#pushes += 1
+    const pushed = await pushBatch(batch, attemptsMax, { client, key, pacer, quiet, clock, time, signal })
+    const { verdict, attempts } = pushed
+    if (verdict.kind === 'transient') this.#doubt.add(batch)
+    if (verdict.kind === 'settled') this.#doubt.add(verdict.resend)
+    log.debug({ metrics: batch.length, first: hourText(batch[0].hour), verdict: verdict.kind, attempts }, 'pushed')
+    return pushed
   }
 
   #conclude(stop: Stop | undefined): void {
-    if (stop?.kind === 'stopped') return
-    const { outbox, destination, log, time } = this.#options
-    const nowMs = time.nowMs()
-    const sentences = [...(stop ? [stopSentence(stop)] : []), ...this.#isolation.sentences]
-    const waiting = sentences.length > 0 ? { waiting: sentences.join('; ') } : {}
-    const lastPush = { atMs: nowMs, verdict: stop?.kind ?? (sentences.length > 0 ? 'protocol-refused' : 'delivered') }
-    const breaker = stop ? this.#opened(stop, nowMs) : { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
-    outbox.destinations.set(destination.name, { ...breaker, ...waiting, lastPush })
+    const { destination, log } = this.#options
+    const { notBeforeMs, probeAtMs, waiting } = this.#breaker.flushed({ ...this.#left(), ...(stop && { stop }) })
     if (stop) {
-      const nextAttempt = new Date(Math.max(breaker.notBeforeMs, breaker.probeAtMs)).toISOString()
-      log.warn({ destination: destination.name, reason: waiting.waiting, nextAttempt }, 'delivery waits')
+      const nextAttempt = new Date(Math.max(notBeforeMs, probeAtMs)).toISOString()
+      log.warn({ destination: destination.name, reason: waiting, nextAttempt }, 'delivery waits')
+    } else {
+      // Everything that was due when the process started has had its turn.
+      this.#doubt.flushed()
     }
   }
 
-  #opened(stop: Stop, nowMs: number): Pick<DestinationState, 'notBeforeMs' | 'probeAtMs' | 'failures'> {
-    const failures = this.#state.failures + 1
-    const chance = 0.5 + this.#options.time.chance() / 2
-    const probeAtMs = nowMs + backoffMs({ baseMs: breakerBaseMs, capMs: breakerCapMs }, failures, chance)
-    return { failures, probeAtMs, notBeforeMs: stop.kind === 'transient' ? (stop.notBeforeMs ?? 0) : 0 }
-  }
-
-  get #state(): DestinationState {
-    return this.#options.outbox.destinations.get(this.#options.destination.name)
+  /** What is due and not sent although nothing has failed, and the clock that may be why. */
+  #left(): { readonly left: readonly string[]; readonly skewMs?: number } {
+    const { clock, time } = this.#options
+    const newest = this.#newestDue()
+    const isAhead = newest !== undefined && newest > clock.latestHour(time.nowMs())
+    const { skewMs } = clock
+    const left = [...this.#aside.sentences, ...(isAhead ? [aheadSentence(newest, skewMs ?? 0)] : [])]
+    return skewMs === undefined ? { left } : { left, skewMs }
   }
 }
 
-function stopSentence({ kind, reason }: Stop): string {
-  switch (kind) {
-    case 'key-refused':
-      return `the key is refused (${reason}): put a valid key in its place, delivery resumes by itself`
-    case 'misdirected':
-      return `the address does not answer like the service (${reason}): check service.url`
-    default:
-      return reason
-  }
+/** A stop broke it off, or a key could not be read; what else is thrown comes from the outbox. */
+function stopOf(error: unknown, signal: AbortSignal): Stop {
+  if (signal.aborted) return { kind: 'stopped', reason: faultLine(error) }
+  if (error instanceof Fault && !isOfOutbox(error)) return { kind: 'transient', reason: faultLine(error) }
+  throw error
 }

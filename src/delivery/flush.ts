@@ -1,17 +1,20 @@
 import type { ProtocolConfig } from '../config/config.ts'
-import { type Batch, batchesOf, halves } from '../model/batch.ts'
-import type { Hour } from '../model/hour.ts'
-import { batchMetricsMax } from '../model/limits.ts'
-import type { Metric } from '../model/metric.ts'
-import type { DeadMetric, Verdict } from '../model/verdict.ts'
+import { type Batch, batchesOf } from '../model/batch.ts'
+import { attemptsMax, batchMetricsMax, troubledAttemptsMax } from '../model/limits.ts'
+import type { Verdict } from '../model/verdict.ts'
 import type { FlushPorts, Stop } from './ports.ts'
-import { spread } from './spread.ts'
+import { Suspects } from './suspects.ts'
+import { isAccepted, Witness } from './witness.ts'
+import { fresh, halvesOf, type Part, Worklist } from './worklist.ts'
 
-/** Single metrics refused in a row after which it is asked whether it is the metrics at all. */
-const suspectsMin = 3
+/** How things stood when a push was sent. */
+interface Before {
+  /** Pushes of which something had been accepted. */
+  readonly accepted: number
+  readonly moment: number
+}
 
-/** Metrics from elsewhere that are tried then, while nothing has been accepted in this flush. */
-const probesMax = 3
+type VerdictOf<K extends Verdict['kind']> = Extract<Verdict, { kind: K }>
 
 /**
  * One flush of one destination: everything due is pushed, bad metrics are found by halving, bad protocols are set aside.
@@ -19,24 +22,31 @@ const probesMax = 3
  */
 export class Flush {
   readonly #ports: FlushPorts
-  /** Parts of batches that were split, to be sent before anything new. */
-  readonly #split: Batch[] = []
-  readonly #underWay = new Set<string>()
+  readonly #worklist: Worklist
+  readonly #witness: Witness
+  readonly #suspects: Suspects
   readonly #isolated = new Set<string>()
   readonly #registrations = new Map<string, Promise<string | undefined>>()
-  readonly #sentAfterRegistration = new WeakSet<Batch>()
-  /** Refused alone since something was last accepted: dead once something is again, kept if nothing is. */
-  #suspects: DeadMetric[] = []
-  /** Metrics from elsewhere that were put first, to find out whether anything is accepted. */
-  #probes = 0
-  /** Delivered in this flush: sent once more, where it is in doubt whether the service still accepts anything. */
-  #witness: Metric | undefined
-  #isHearingWitness = false
+  readonly #sentAfterRegistration = new WeakSet<Part['batch']>()
+  /** Pushes of which something was accepted. */
+  #acceptedCount = 0
   #stop: Stop | undefined
   #failure: { readonly error: unknown } | undefined
 
   constructor(ports: FlushPorts) {
     this.#ports = ports
+    const left = [...ports.aside, ...ports.troubled]
+    this.#worklist = new Worklist(limit => ports.due(this.#protocolIds, limit), left)
+    this.#witness = new Witness(batch => this.#ask(batch))
+    this.#suspects = new Suspects({
+      witness: this.#witness,
+      worklist: this.#worklist,
+      othersThan: protocolIds => ports.due(others(this.#protocolIds, protocolIds), batchMetricsMax),
+      bury: dead => ports.settle({ delivered: [], dead, warnings: [] }, 'again'),
+      stop: stop => {
+        this.#stop ??= stop
+      },
+    })
   }
 
   /**
@@ -45,77 +55,71 @@ export class Flush {
    * @returns why it stopped; `undefined` when nothing was left to send
    */
   async run(): Promise<Stop | undefined> {
-    const lane = async () => {
-      for (let batch = this.#next(); batch; batch = this.#next()) await this.#send(batch)
-    }
+    if (this.#ports.probe) this.#worklist.putFirst([fresh(this.#ports.probe, 1)])
     // Pushes go one by one until something is accepted: that probes a service that may be down, and shows whether
     // metrics are accepted at all.
-    for (let batch = this.#next(); batch; batch = this.#witness ? undefined : this.#next()) await this.#send(batch)
-    while (!this.#stop && this.#hasMore()) await Promise.all(Array.from({ length: this.#ports.inFlight }, lane))
-    if (!this.#stop && this.#suspects.length > 0) this.#concludeSuspects()
+    for (let part = this.#next(); part; part = this.#witness.isKnown ? undefined : this.#next()) await this.#send(part)
+    await this.#drain()
+    for (const metric of this.#ports.troubled) {
+      if (!this.#stop) await this.#send({ ...fresh([metric], troubledAttemptsMax), isTroubled: true })
+    }
+    await this.#drain()
+    if (!this.#stop) await this.#suspects.conclude()
     if (this.#failure) throw this.#failure.error
     return this.#stop
   }
 
-  #hasMore(): boolean {
-    const batch = this.#next()
-    if (batch) this.#putBack(batch)
-    return batch !== undefined
-  }
-
-  #putBack(batch: Batch): void {
-    this.#leave(batch)
-    this.#split.unshift(batch)
-  }
-
-  #next(): Batch | undefined {
-    if (this.#stop) return undefined
-    const batch = this.#split.shift() ?? this.#fromOutbox()
-    for (const metric of batch ?? []) this.#underWay.add(keyOf(metric))
-    return batch
-  }
-
-  #fromOutbox(): Batch | undefined {
-    const ids = this.#ports.protocols.map(({ id }) => id).filter(id => !this.#isolated.has(id))
-    if (ids.length === 0) return undefined
-    const waiting = this.#split.reduce((sum, batch) => sum + batch.length, 0)
-    const due = this.#ports.due(ids, batchMetricsMax + this.#underWay.size + waiting)
-    return batchesOf(
-      due.filter(metric => !this.#underWay.has(keyOf(metric))),
-      batchMetricsMax,
-    )[0]
-  }
-
-  async #send(batch: Batch): Promise<void> {
-    try {
-      await this.#act(await this.#ports.push(batch), batch)
-    } catch (error) {
-      // The other lanes end by themselves: nothing may be under way when this flush rejects.
-      this.#failure ??= { error }
-      this.#stop ??= { kind: 'stopped', reason: 'the flush failed' }
-    } finally {
-      if (!this.#suspects.some(({ metric }) => batch.includes(metric))) this.#leave(batch)
+  async #drain(): Promise<void> {
+    const lane = async () => {
+      for (let part = this.#next(); part; part = this.#next()) await this.#send(part)
+    }
+    while (!this.#stop && this.#worklist.hasMore()) {
+      await Promise.all(Array.from({ length: this.#ports.inFlight }, lane))
     }
   }
 
-  /** Metrics of split parts stay under way until their own verdict. */
-  #leave(batch: Batch): void {
-    const split = new Set(this.#split.flat().map(keyOf))
-    for (const key of batch.map(keyOf)) if (!split.has(key)) this.#underWay.delete(key)
+  get #protocolIds(): readonly string[] {
+    return this.#ports.protocols.map(({ id }) => id).filter(id => !this.#isolated.has(id))
   }
 
-  async #act(verdict: Verdict, batch: Batch): Promise<void> {
+  #next(): Part | undefined {
+    return this.#stop ? undefined : this.#worklist.next()
+  }
+
+  async #send(part: Part): Promise<void> {
+    const before = { accepted: this.#acceptedCount, moment: this.#suspects.sending() }
+    try {
+      const { verdict, attempts } = await this.#ports.push(part.batch, part.attemptsMax)
+      await this.#act(verdict, { ...part, sent: part.sent + attempts }, before)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** The other lanes end by themselves: nothing may be under way when this flush rejects. */
+  #fail(error: unknown): void {
+    this.#failure ??= { error }
+    this.#stop ??= { kind: 'stopped', reason: 'the flush failed' }
+  }
+
+  /** Sends a witness. */
+  async #ask(batch: Batch): Promise<Verdict> {
+    const moment = this.#suspects.sending()
+    const { verdict } = await this.#ports.push(batch, attemptsMax)
+    if (isAccepted(verdict)) await this.#suspects.accepted(moment)
+    return verdict
+  }
+
+  async #act(verdict: Verdict, part: Part, before: Before): Promise<void> {
     switch (verdict.kind) {
       case 'settled':
-        this.#ports.settle(verdict)
-        if (verdict.delivered[0]) this.#accept(verdict.delivered[0])
-        this.#split.unshift(...halves(verdict.resend))
-        return
+        return this.#settled(verdict, part, before)
       case 'refused':
-        return this.#refused(batch, verdict.reason)
+        return this.#refused(verdict, part)
       case 'protocol-refused':
-        return this.#protocolRefused(batch, verdict.status, verdict.reason)
+        return this.#protocolRefused(part, verdict)
       case 'transient':
+        return this.#failed(part, verdict, before)
       case 'key-refused':
       case 'misdirected':
         this.#stop ??= verdict
@@ -123,77 +127,54 @@ export class Flush {
     }
   }
 
-  #accept(witness: Metric): void {
-    this.#witness = witness
-    this.#probes = 0
-    this.#bury()
-  }
-
-  #bury(): void {
-    const suspects = this.#suspects
-    this.#suspects = []
-    if (suspects.length > 0) this.#ports.settle({ delivered: [], dead: suspects, warnings: [] })
-    for (const { metric } of suspects) this.#underWay.delete(keyOf(metric))
-  }
-
-  async #refused(batch: Batch, reason: string): Promise<void> {
-    if (batch.length > 1) {
-      this.#split.unshift(...halves(batch))
-      return
+  async #settled(verdict: VerdictOf<'settled'>, part: Part, { moment }: Before): Promise<void> {
+    const { delivered, dead, resend, warnings } = verdict
+    const letters = dead.map(entry => ({ ...entry, attempts: part.sent }))
+    await this.#ports.settle({ delivered, dead: letters, warnings }, part.sent > 1 ? 'again' : 'first')
+    this.#worklist.settled(delivered)
+    this.#worklist.settled(dead.map(({ metric }) => metric))
+    if (delivered[0]) {
+      this.#acceptedCount += 1
+      this.#witness.isNow(delivered[0])
+      await this.#suspects.accepted(moment)
+      if (part.pairedWith) await this.#suspects.convict(part.pairedWith)
     }
-    this.#suspects.push(...batch.map(metric => ({ metric, reason })))
-    if (this.#suspects.length < suspectsMin) return
-    if (this.#witness) await this.#hearWitness(this.#witness)
-    else if (this.#probes === 0) this.#putProbesFirst()
-    else if (this.#suspects.length >= suspectsMin + this.#probes) this.#stopSystemic()
+    this.#worklist.putFirst(halvesOf(part, resend))
+    if (!delivered[0]) await this.#suspects.refused()
   }
 
-  /** A re-send only updates: if what was just delivered is accepted again, it is the metrics; else it is the service. */
-  async #hearWitness(witness: Metric): Promise<void> {
-    if (this.#isHearingWitness) return
-    this.#isHearingWitness = true
-    const verdict = await this.#ports.push([witness])
-    this.#isHearingWitness = false
-    if (verdict.kind === 'settled' && verdict.delivered.length > 0) this.#bury()
-    else if (verdict.kind === 'settled' || verdict.kind === 'refused') this.#stopSystemic()
-    else if (verdict.kind === 'protocol-refused') this.#witness = undefined
-    else this.#stop ??= verdict
+  async #refused({ status, reason }: VerdictOf<'refused'>, part: Part): Promise<void> {
+    if (part.batch.length > 1) this.#worklist.putFirst(halvesOf(part, part.batch))
+    else await this.#suspects.add({ metric: part.batch[0], attempts: part.sent, status, reason })
+    await this.#suspects.refused()
   }
 
-  #putProbesFirst(): void {
-    const suspects = this.#suspects.map(({ metric }) => metric)
-    const others = this.#ports.protocols
-      .map(({ id }) => id)
-      .filter(id => !suspects.some(metric => metric.protocolId === id))
-    const ofOthers = this.#ports.due(
-      others.filter(id => !this.#isolated.has(id)),
-      this.#underWay.size + probesMax,
-    )
-    const candidates = [...this.#split.flat(), ...ofOthers.filter(metric => !this.#underWay.has(keyOf(metric)))]
-    const probes = spread(candidates, suspects, probesMax)
-    this.#probes = probes.length
-    if (probes.length === 0) this.#stopSystemic()
-    this.#keepSplit(metric => !probes.includes(metric))
-    this.#split.unshift(...batchesOf(probes, 1))
-    for (const metric of probes) this.#underWay.add(keyOf(metric))
+  /**
+   * A failure that may pass ends the flush, unless the service takes others: then it is these metrics that it fails on,
+   * and they are split until the bad one stands alone and is set aside.
+   */
+  async #failed(part: Part, verdict: VerdictOf<'transient'>, { accepted }: Before): Promise<void> {
+    const isWish = verdict.status === 429 || verdict.notBeforeMs !== undefined
+    if (isWish || !(part.isTroubled || (await this.#isUp(accepted)))) {
+      this.#stop ??= verdict
+    } else if (part.batch.length > 1) {
+      this.#worklist.putFirst(halvesOf({ ...part, attemptsMax: troubledAttemptsMax }, part.batch))
+    } else {
+      this.#ports.setAside(part.batch[0], verdict.reason)
+    }
   }
 
-  /** A few refused at the very end: dead when others of this flush were accepted, else it may not be the metrics. */
-  #concludeSuspects(): void {
-    if (this.#witness) this.#bury()
-    else this.#stopSystemic()
+  async #isUp(acceptedBefore: number): Promise<boolean> {
+    if (this.#acceptedCount > acceptedBefore) return true
+    return isAccepted(await this.#witness.hear())
   }
 
-  #stopSystemic(): void {
-    const reason = `every metric is refused, so it is not the metrics: ${this.#suspects[0]?.reason ?? ''}`
-    this.#stop ??= { kind: 'systemic', reason }
-  }
-
-  async #protocolRefused(batch: Batch, status: 403 | 404, reason: string): Promise<void> {
+  async #protocolRefused(part: Part, { status, reason }: VerdictOf<'protocol-refused'>): Promise<void> {
+    const { batch } = part
     const byProtocol = [...Map.groupBy(batch, ({ protocolId }) => protocolId).values()]
     if (byProtocol.length > 1) {
-      this.#split.unshift(...byProtocol.flatMap(part => batchesOf(part, batchMetricsMax)))
-      return
+      const parts = byProtocol.flatMap(own => batchesOf(own, batchMetricsMax)).map(own => ({ ...part, batch: own }))
+      return this.#worklist.putFirst(parts)
     }
     const protocol = this.#ports.protocols.find(({ id }) => id === batch[0].protocolId)
     if (!protocol) return
@@ -201,7 +182,7 @@ export class Flush {
     const refusal = mayRegister ? await this.#register(protocol) : reason
     if (refusal === undefined) {
       this.#sentAfterRegistration.add(batch)
-      this.#split.unshift(batch)
+      this.#worklist.putFirst([part])
     } else {
       this.#isolate(protocol, status, refusal)
     }
@@ -217,16 +198,10 @@ export class Flush {
   #isolate(protocol: ProtocolConfig, status: number, reason: string): void {
     if (!this.#isolated.has(protocol.id)) this.#ports.isolated(protocol, status, reason)
     this.#isolated.add(protocol.id)
-    this.#keepSplit(({ protocolId }) => protocolId !== protocol.id)
-  }
-
-  /** What is left out of the split parts is still due in the outbox. */
-  #keepSplit(keeps: (metric: Metric) => boolean): void {
-    const kept = this.#split.flatMap(batch => batchesOf(batch.filter(keeps), batchMetricsMax))
-    this.#split.splice(0, this.#split.length, ...kept)
+    this.#worklist.leaveOut(({ protocolId }) => protocolId === protocol.id)
   }
 }
 
-function keyOf({ hour, id }: { readonly hour: Hour; readonly id: string }): string {
-  return `${hour} ${id}`
+function others(all: readonly string[], than: readonly string[]): string[] {
+  return all.filter(id => !than.includes(id))
 }

@@ -1,34 +1,54 @@
 import { backoffMs, isYetToCome } from '../model/backoff.ts'
 import { breakerBaseMs, breakerCapMs } from '../model/limits.ts'
 
-interface Isolated {
+interface Isolated<T> {
+  readonly subject: T
   readonly untilMs: number
   readonly failures: number
   readonly sentence: string
 }
 
-/** Protocols the service refuses: each is left out until its own next try, so that the others are on time. */
-export class Isolation {
-  readonly #protocols = new Map<string, Isolated>()
+/**
+ * What the service refuses or fails on while it takes others: each is left out until its own next try, so that the others
+ * are on time. Protocols by their id, metrics by id and hour.
+ */
+export class Isolation<T> {
+  readonly #isolated = new Map<string, Isolated<T>>()
+  readonly #keyOf: (subject: T) => string
 
-  /** Sets a protocol aside, each time for longer. */
-  add(protocolId: string, sentence: string, nowMs: number, chance: number): void {
-    const failures = (this.#protocols.get(protocolId)?.failures ?? 0) + 1
+  constructor(keyOf: (subject: T) => string) {
+    this.#keyOf = keyOf
+  }
+
+  /** Sets something aside, each time for longer. */
+  add(subject: T, sentence: string, nowMs: number, chance: number): void {
+    const key = this.#keyOf(subject)
+    const failures = (this.#isolated.get(key)?.failures ?? 0) + 1
     const pauseMs = backoffMs({ baseMs: breakerBaseMs, capMs: breakerCapMs }, failures, 0.5 + chance / 2)
-    this.#protocols.set(protocolId, { untilMs: nowMs + pauseMs, failures, sentence })
+    this.#isolated.set(key, { subject, untilMs: nowMs + pauseMs, failures, sentence })
   }
 
-  /** It was accepted again. */
-  remove(protocolId: string): void {
-    this.#protocols.delete(protocolId)
+  /** It was accepted again, or is no more. */
+  remove(subject: T): void {
+    if (this.#isolated.size > 0) this.#isolated.delete(this.#keyOf(subject))
   }
 
-  isAside(protocolId: string, nowMs: number): boolean {
-    return isYetToCome(this.#protocols.get(protocolId)?.untilMs ?? 0, nowMs, breakerCapMs)
+  /** What is left out at an instant. */
+  asideAt(nowMs: number): readonly T[] {
+    return [...this.#isolated.values()]
+      .filter(({ untilMs }) => isYetToCome(untilMs, nowMs, breakerCapMs))
+      .map(({ subject }) => subject)
   }
 
-  /** Why protocols are set aside, a sentence each. */
+  /** What was set aside and may be tried again at an instant. */
+  overAt(nowMs: number): readonly T[] {
+    return [...this.#isolated.values()]
+      .filter(({ untilMs }) => !isYetToCome(untilMs, nowMs, breakerCapMs))
+      .map(({ subject }) => subject)
+  }
+
+  /** Why something is set aside, a sentence each. */
   get sentences(): readonly string[] {
-    return [...this.#protocols.values()].map(({ sentence }) => sentence)
+    return [...this.#isolated.values()].map(({ sentence }) => sentence)
   }
 }

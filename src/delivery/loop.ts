@@ -1,5 +1,6 @@
 import { faultLine } from '../model/fault.ts'
 import { breakerBaseMs, pollMs } from '../model/limits.ts'
+import type { Disk } from '../outbox/disk.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Time } from '../time.ts'
 import type { Delivery } from './delivery.ts'
@@ -12,8 +13,9 @@ export class DeliveryLoop {
   readonly #stopping = new AbortController()
   readonly #loops: readonly Promise<void>[]
 
-  constructor(deliveries: readonly Delivery[], time: Time, log: Log) {
-    this.#loops = deliveries.map(delivery => this.#run(delivery, time, log))
+  /** @param disk makes room when it is full, and is told when the outbox is damaged */
+  constructor(deliveries: readonly Delivery[], time: Time, log: Log, disk: Pick<Disk, 'saw'> = unseeing) {
+    this.#loops = deliveries.map(delivery => this.#run(delivery, disk, time, log))
   }
 
   /** Complete when no push is under way any more. */
@@ -22,14 +24,16 @@ export class DeliveryLoop {
     await Promise.all(this.#loops)
   }
 
-  async #run(delivery: Delivery, time: Time, log: Log): Promise<void> {
+  async #run(delivery: Delivery, disk: Pick<Disk, 'saw'>, time: Time, log: Log): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      // What rejects here is the outbox itself, a full disk say: it may be mended at a later look.
+      // What rejects here is the outbox itself: it may be mended at a later look.
       const restMs = await delivery.flush('due', signal).then(
         () => pollMs,
         error => {
-          log.error({ fault: faultLine(error) }, 'delivery: the outbox cannot be read or written')
+          const seen = disk.saw(error)
+          if (seen === 'room-made') return 0
+          if (seen === 'other') log.error({ fault: faultLine(error) }, 'delivery: the outbox cannot be read or written')
           return breakerBaseMs
         },
       )
@@ -37,3 +41,5 @@ export class DeliveryLoop {
     }
   }
 }
+
+const unseeing: Pick<Disk, 'saw'> = { saw: () => 'other' }

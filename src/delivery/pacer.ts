@@ -1,25 +1,42 @@
+import { slowedIntervalMsMax } from '../model/limits.ts'
 import type { Time } from '../time.ts'
 
-/** Lets requests start at an even pace. */
+/** What is left of the pause between requests with each push that is accepted, until it is the configured one again. */
+const recovery = 0.9
+
+/** Lets requests start at an even pace, never faster than configured, and slower for a while when the service says 429. */
 export class Pacer {
   readonly #time: Time
-  readonly #intervalMs: number
-  #nextMs = 0
+  readonly #configuredMs: number
+  #intervalMs: number
+  #lastMs = Number.NEGATIVE_INFINITY
   #lastAskedMs = 0
 
   constructor(time: Time, perSecond: number) {
     this.#time = time
-    this.#intervalMs = 1000 / perSecond
+    this.#configuredMs = 1000 / perSecond
+    this.#intervalMs = this.#configuredMs
   }
 
   /** Resolves when the next request may start. Rejects with the signal's reason. */
   async turn(signal: AbortSignal): Promise<void> {
     const nowMs = this.#time.nowMs()
-    // After the clock was set back the old turns mean nothing.
-    if (nowMs < this.#lastAskedMs) this.#nextMs = nowMs
+    // After the clock was set back the turns that were given lie no further ahead than they did when last asked.
+    if (nowMs < this.#lastAskedMs) this.#lastMs = nowMs + (this.#lastMs - this.#lastAskedMs)
     this.#lastAskedMs = nowMs
-    const startMs = Math.max(nowMs, this.#nextMs)
-    this.#nextMs = startMs + this.#intervalMs
-    if (startMs > nowMs) await this.#time.sleep(startMs - nowMs, signal)
+    const startMs = Math.max(nowMs, this.#lastMs + this.#intervalMs)
+    this.#lastMs = startMs
+    if (startMs > nowMs) await this.#time.sleep(Math.ceil(startMs - nowMs), signal)
+  }
+
+  /** The service says that it is asked too often. */
+  slow(): void {
+    const doubledMs = Math.max(this.#intervalMs * 2, 1)
+    this.#intervalMs = Math.max(this.#configuredMs, Math.min(doubledMs, slowedIntervalMsMax))
+  }
+
+  /** The service has accepted something. */
+  quicken(): void {
+    this.#intervalMs = Math.max(this.#configuredMs, this.#intervalMs * recovery)
   }
 }

@@ -1,38 +1,73 @@
 import { backoffMs } from '../model/backoff.ts'
 import { type Batch, pushBody } from '../model/batch.ts'
-import { attemptsMax, backoffBaseMs, backoffCapMs, retryAfterWaitMsMax } from '../model/limits.ts'
+import { backoffBaseMs, backoffCapMs, retryAfterWaitMsMax } from '../model/limits.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Time } from '../time.ts'
 import type { Pacer } from './pacer.ts'
+import type { Quiet } from './quiet.ts'
+import type { ServiceClock } from './service-clock.ts'
 
 /** What a push works with. */
 export interface PushContext {
   readonly client: Pick<ServiceClient, 'push'>
   readonly key: string
   readonly pacer: Pacer
+  readonly quiet: Quiet
+  readonly clock: ServiceClock
   readonly time: Time
   readonly signal: AbortSignal
 }
 
+/** What came of a push. */
+export interface Pushed {
+  readonly verdict: Verdict
+  /** How often the batch was sent; 0 when the service wants to be left alone. */
+  readonly attempts: number
+}
+
 /**
- * Pushes one batch until there is a verdict that waiting does not change: at most five attempts, with full jitter, never
- * before the service's `Retry-After`.
+ * Pushes one batch until there is a verdict that waiting does not change: at most `attemptsMax` attempts, with full
+ * jitter, never before the service's `Retry-After`.
  *
  * Rejects only with the signal's reason, when it is stopped during or between attempts.
  */
-export async function pushBatch(batch: Batch, { client, key, pacer, time, signal }: PushContext): Promise<Verdict> {
+export async function pushBatch(batch: Batch, attemptsMax: number, context: PushContext): Promise<Pushed> {
+  const { client, key, pacer, quiet, clock, time, signal } = context
   const body = pushBody(batch)
-  for (let attempt = 1; ; attempt += 1) {
-    await pacer.turn(signal)
+  for (let attempts = 1; ; attempts += 1) {
+    const wish = await untilItMayStart(context)
+    if (wish) return { verdict: wish, attempts: attempts - 1 }
     const answer = await client.push(body, key, signal)
+    clock.observe(answer)
     // What a stop broke off says nothing about the service, at the last attempt either.
     if (answer.kind === 'unanswered') signal.throwIfAborted()
     const found = verdict(answer, batch)
-    if (found.kind !== 'transient' || attempt === attemptsMax) return found
-    const askedMs = (found.notBeforeMs ?? 0) - time.nowMs()
-    if (askedMs > retryAfterWaitMsMax) return found
-    const jitterMs = backoffMs({ baseMs: backoffBaseMs, capMs: backoffCapMs }, attempt, time.chance())
-    await time.sleep(Math.max(jitterMs, askedMs), signal)
+    if (found.kind === 'settled') pacer.quicken()
+    if (found.kind !== 'transient') return { verdict: found, attempts }
+    if (found.status === 429) pacer.slow()
+    quiet.keep(found.notBeforeMs ?? 0)
+    if (attempts === attemptsMax) return { verdict: found, attempts }
+    const jitterMs = backoffMs({ baseMs: backoffBaseMs, capMs: backoffCapMs }, attempts, time.chance())
+    if (isShort(quiet, time)) await time.sleep(jitterMs, signal)
+    else return { verdict: found, attempts }
   }
+}
+
+/** @returns a verdict when the service wants to be left alone for longer than a flush waits */
+async function untilItMayStart({ pacer, quiet, time, signal }: PushContext): Promise<Verdict | undefined> {
+  for (;;) {
+    if (!isShort(quiet, time)) break
+    await quiet.over(time, signal)
+    await pacer.turn(signal)
+    // It may have been asked for while this one waited for its turn.
+    if (quiet.untilMs(time.nowMs()) === 0) return undefined
+  }
+  const notBeforeMs = quiet.untilMs(time.nowMs())
+  return { kind: 'transient', reason: 'the service asked to wait', notBeforeMs }
+}
+
+function isShort(quiet: Quiet, time: Time): boolean {
+  const nowMs = time.nowMs()
+  return quiet.untilMs(nowMs) - nowMs <= retryAfterWaitMsMax
 }

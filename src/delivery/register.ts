@@ -12,9 +12,10 @@ export async function registerProtocol(
   client: Pick<ServiceClient, 'register'>,
   { id, name, logo, chains }: ProtocolConfig,
   key: string,
+  stop?: AbortSignal,
 ): Promise<string | undefined> {
   const body = registration.parse({ id, name, ...(logo && { logo }), ...(chains && { chains }) })
-  const answer = await client.register(body, key)
+  const answer = await client.register(body, key, stop)
   if (answer.kind === 'unanswered') return answer.reason
   if (answer.status >= 200 && answer.status < 300) return undefined
   const reason = [answer.status, wordsOf(answer.body)].filter(part => part !== '').join(': ')

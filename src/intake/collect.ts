@@ -3,7 +3,7 @@ import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { Accepted } from '../outbox/metrics.ts'
 import type { CollectorDescription, Description, Runner } from '../runner/runner.ts'
-import { hourFault, validate } from './validate.ts'
+import { hourFault, type PastOf, validate } from './validate.ts'
 
 /** What one collector came to for one hour, validated, not yet stored. */
 export interface Collected {
@@ -14,15 +14,22 @@ export interface Collected {
   readonly failures: Readonly<Record<string, Fault['message']>>
 }
 
+/** What collecting works with: where collectors run, and what is known of their metrics. */
+export interface CollectWith {
+  readonly runner: Pick<Runner, 'collect'>
+  readonly pastOf: PastOf
+}
+
 /** Runs a collector for an hour and checks what it gave. Never rejects: a failure is part of the result. */
 export async function collect(
-  runner: Pick<Runner, 'collect'>,
+  { runner, pastOf }: CollectWith,
   collector: CollectorConfig,
   description: CollectorDescription,
   hour: Hour,
 ): Promise<Collected> {
   try {
-    const { accepted, failures } = validate(collector, hour, description, await runner.collect(collector, hour))
+    const outcome = await runner.collect(collector, hour)
+    const { accepted, failures } = validate(collector, hour, description, outcome, pastOf)
     const fault = hourFault(failures)
     const messages = Object.fromEntries(Object.entries(failures).map(([label, { message }]) => [label, message]))
     return fault ? { accepted, fault, failures: messages } : { accepted, failures: {} }

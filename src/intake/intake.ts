@@ -10,6 +10,7 @@ import type { Time } from '../time.ts'
 import { asFault, type Collected, collect, usable } from './collect.ts'
 import { expectedHours, oldestCaughtUp } from './expected.ts'
 import { recollectAfterMs, startable } from './turn.ts'
+import type { PastOf } from './validate.ts'
 
 /** What the intake loop works with. */
 export interface IntakeOptions {
@@ -57,7 +58,7 @@ export class Intake {
         this.#turn()
         restMs = this.#restMs()
       } catch (error) {
-        this.#options.log.error({ fault: faultLine(error) }, 'intake: this turn failed, the next one follows')
+        this.#tell(error, {}, 'intake: this turn failed, the next one follows')
       }
       await this.#rest(restMs)
     }
@@ -65,6 +66,8 @@ export class Intake {
 
   #turn(): void {
     const { outbox, time, collectors } = this.#options
+    // What is under way is stored with the room that is kept; the hours that wait lose nothing.
+    if (outbox.disk.isFull) return
     const current = hourAt(time.nowMs())
     for (const collector of collectors) this.#plan(collector, current)
     const underWay = [...this.#underWay.keys()]
@@ -101,7 +104,7 @@ export class Intake {
         this.#planned.set(id, current)
         this.#wake.resolve()
       })
-      .catch(error => this.#options.log.error({ collector: id, fault: faultLine(error) }, 'cannot plan the hours'))
+      .catch(error => this.#tell(error, { collector: id }, 'cannot plan the hours'))
       .finally(() => this.#planning.delete(id))
     this.#planning.set(id, planning)
   }
@@ -138,9 +141,15 @@ export class Intake {
 
   /** The outbox did not take it (a full disk, say): the hour is still due, and is left alone for a while. */
   async #restAfter({ id }: CollectorConfig, error: unknown): Promise<void> {
-    const { log, time } = this.#options
-    log.error({ collector: id, fault: faultLine(error) }, 'cannot store an hour')
+    const { time } = this.#options
+    this.#tell(error, { collector: id }, 'cannot store an hour')
     await time.sleep(recollectBaseMs, this.#stopping.signal).catch(() => {})
+  }
+
+  /** A full disk, or a broken file, is told once by those who look after it. */
+  #tell(error: unknown, facts: Readonly<Record<string, string>>, message: string): void {
+    const { outbox, log } = this.#options
+    if (outbox.disk.saw(error) === 'other') log.error({ ...facts, fault: faultLine(error) }, message)
   }
 
   async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
@@ -151,32 +160,43 @@ export class Intake {
     const collected = await this.#describe(collector)
       .then(async description => {
         if (isPast(description)) throw passed
-        const outcome = await collect(runner, collector, description, due.hour)
+        const outcome = await collect({ runner, pastOf: this.#pastOf }, collector, description, due.hour)
         return isPast(description) ? { accepted: [], fault: outcome.fault ?? passed, failures: {} } : outcome
       })
       .catch((error: unknown): Collected => ({ accepted: [], fault: asFault(error), failures: {} }))
     // A stop takes the children away: what then fails has not failed by itself.
     if (signal.aborted && collected.fault) return
-    this.#record(due, collected, time.nowMs())
+    await this.#record(due, collected, time.nowMs())
   }
 
-  #record({ collector, hour, attempts }: DueHour, { accepted, fault }: Collected, nowMs: number): void {
+  async #record({ collector, hour, attempts }: DueHour, { accepted, fault }: Collected, nowMs: number): Promise<void> {
     const { outbox, log, time } = this.#options
     const facts = { collector, hour: hourText(hour), metrics: accepted.length }
     if (!fault) {
-      outbox.recordCollection({ collector, hour, accepted }, nowMs)
+      await outbox.recordCollection({ collector, hour, accepted }, nowMs)
       log.info(facts, 'collected')
     } else if (fault.code === 'chain-before-first-block') {
       outbox.collections.markGap(collector, hour, fault)
       log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be had: a gap')
     } else {
       const nextAttemptMs = nowMs + recollectAfterMs(fault, attempts + 1, time.chance())
-      outbox.recordCollection({ collector, hour, accepted, failed: { fault, nextAttemptMs } }, nowMs)
+      await outbox.recordCollection({ collector, hour, accepted, failed: { fault, nextAttemptMs } }, nowMs)
       const level = fault.code === 'chain-behind' ? 'debug' : isPermanent(fault) ? 'error' : 'warn'
       log[level]({ ...facts, fault: faultLine(fault), attempt: attempts + 1 }, 'not collected')
     }
     for (const { metric, hold } of accepted) {
-      if (hold !== undefined) log.warn({ metric: metric.id, hour: hourText(hour), reason: hold }, 'metric held')
+      if (hold) log.warn({ metric: metric.id, hour: hourText(hour), reason: hold.reason }, 'metric held')
+    }
+  }
+
+  /** An outbox that cannot be read is not the collector's failure alone. */
+  readonly #pastOf: PastOf = (id, hour) => {
+    const { metrics, disk } = this.#options.outbox
+    try {
+      return metrics.past(id, hour)
+    } catch (error) {
+      disk.saw(error)
+      throw error
     }
   }
 

@@ -1,10 +1,14 @@
 import type { CollectorConfig } from '../config/config.ts'
 import { Fault, type FaultRecord, faultFromRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
-import { type Metric, type MetricSpec, metricId } from '../model/metric.ts'
+import { type Metric, type MetricId, type MetricSpec, metricId } from '../model/metric.ts'
 import { submittedMetric } from '../model/wire.ts'
-import type { Accepted } from '../outbox/metrics.ts'
+import type { Accepted, Past } from '../outbox/metrics.ts'
 import type { CollectorDescription, Outcome } from '../runner/runner.ts'
+import { suspicion } from './suspicion.ts'
+
+/** What is known of a metric id for an hour; `undefined` for one that is new. */
+export type PastOf = (id: MetricId, hour: Hour) => Past | undefined
 
 /** What a run gave after validation: every declared label is in exactly one of the two. */
 export interface Validated {
@@ -12,12 +16,17 @@ export interface Validated {
   readonly failures: Readonly<Record<string, FaultRecord>>
 }
 
-/** Turns readings into metrics of the interface; what does not fit it is a failure of its label alone. */
+/**
+ * Turns readings into metrics of the interface; what does not fit it is a failure of its label alone.
+ *
+ * @param pastOf what is known of a metric id at that hour
+ */
 export function validate(
   { protocolId }: Pick<CollectorConfig, 'protocolId'>,
   hour: Hour,
   description: CollectorDescription,
   outcome: Outcome,
+  pastOf: PastOf,
 ): Validated {
   const failures: Record<string, FaultRecord> = { ...outcome.failures }
   const accepted: Accepted[] = []
@@ -27,7 +36,7 @@ export function validate(
     if (mismatch) {
       failures[label] = outputFault(label, `${mismatch.path.join('.')}: ${mismatch.message}`)
     } else {
-      const hold = suspicion(value, description.metrics[label] ?? {})
+      const hold = suspicion(metric, description.metrics[label] ?? {}, pastOf(metric.id, hour))
       accepted.push(hold === undefined ? { metric } : { metric, hold })
     }
   }
@@ -48,13 +57,6 @@ function metricOf(protocolId: string, label: string, hour: Hour, value: number, 
 
 function outputFault(label: string, message: string): FaultRecord {
   return { code: 'collector-output', message, facts: { label } }
-}
-
-/** Why a value needs a person's look before it is sent; `undefined` for one within its declared bounds. */
-function suspicion(value: number, { min, max }: MetricSpec): string | undefined {
-  if (min !== undefined && value < min) return `${value} is below the declared minimum of ${min}`
-  if (max !== undefined && value > max) return `${value} is above the declared maximum of ${max}`
-  return undefined
 }
 
 /** Different messages told in the one fault of an hour. */

@@ -1,6 +1,6 @@
-import { hourText } from './hour.ts'
+import { type Hour, hourText } from './hour.ts'
 import type { Metric } from './metric.ts'
-import { type Push, push } from './wire.ts'
+import { type SentPush, sentPush } from './wire.ts'
 
 /** 1 to 100 metrics of one destination, pushed at once. */
 export type Batch = readonly [Metric, ...Metric[]]
@@ -11,24 +11,29 @@ export function isBatch(metrics: readonly Metric[]): metrics is Batch {
 }
 
 /** A metric as it is sent: the hour is always explicit, since an omitted one would mis-date a late push. */
-export function pushedMetric({ id, value, protocolId, unit, module, hour }: Metric): Push['metrics'][number] {
-  return {
-    id,
-    value,
-    protocolId,
-    ...(unit === undefined ? {} : { unit }),
-    ...(module === undefined ? {} : { module }),
-    timestamp: hourText(hour),
-  }
+export function pushedMetric(metric: Metric): SentPush['metrics'][number] {
+  return sent(metric, hourText(metric.hour))
+}
+
+/** What has no value is left out when it is written as JSON. */
+function sent({ id, value, protocolId, unit, module }: Metric, timestamp: string): SentPush['metrics'][number] {
+  return { id, value, protocolId, unit, module, timestamp }
 }
 
 /**
- * The body of a push, checked against the wire schema before it leaves.
+ * The body of a push, checked once more before it leaves.
  *
  * @throws ZodError when a metric does not fit the interface: a defect here, since metrics are checked on their way in
  */
 export function pushBody(batch: Batch): string {
-  return JSON.stringify(push.parse({ metrics: batch.map(pushedMetric) }))
+  // Most batches are of one hour, and writing an hour costs as much as writing a metric.
+  const texts = new Map<Hour, string>()
+  const textOf = (hour: Hour) => {
+    const text = texts.get(hour) ?? hourText(hour)
+    texts.set(hour, text)
+    return text
+  }
+  return JSON.stringify(sentPush.parse({ metrics: batch.map(metric => sent(metric, textOf(metric.hour))) }))
 }
 
 /** The two halves of at least two metrics, the larger first. */

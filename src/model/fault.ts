@@ -15,6 +15,14 @@ const permanenceByCode = {
   'address-unusable': 'permanent',
   /** The outbox cannot be opened or written. */
   'outbox-unusable': 'permanent',
+  /** The outbox was moved or replaced while it was open. */
+  'outbox-moved': 'transient',
+  /** The outbox is damaged, and another process holds it, which saves what can be read. */
+  'outbox-corrupt': 'transient',
+  /** There is no room to store anything new. */
+  'disk-full': 'transient',
+  /** What was collected for an hour was lost in a damaged outbox. */
+  'hour-lost': 'transient',
   /** A collector's file is missing, cannot be loaded or is not a collector. */
   'collector-unusable': 'permanent',
   /** A collector threw an error of its own. */
@@ -98,6 +106,14 @@ export class Fault extends Error {
 /** The only place that asks "would it fail again unchanged?". An error that is no Fault is taken for transient. */
 export function isPermanent(error: unknown): boolean {
   return error instanceof Fault && error.permanence === 'permanent'
+}
+
+/** Faults of the outbox's own file: whatever was to be stored is not. */
+const ofOutbox: ReadonlySet<FaultCode> = new Set(['outbox-unusable', 'outbox-moved', 'outbox-corrupt', 'disk-full'])
+
+/** Whether it is the outbox that cannot be read or written. */
+export function isOfOutbox({ code }: Fault): boolean {
+  return ofOutbox.has(code)
 }
 
 /** One line for a log or a table: message, facts, fix. */

@@ -12,8 +12,14 @@ export const labelCharsAdvised = 16
 /** How far a metric's timestamp may lie ahead of the service's clock. */
 export const futureMsMax = 5 * 60_000
 
+/** How far the service's clock may be from what its answers show: they count whole seconds and were on their way. */
+export const clockDoubtMs = 30_000
+
 /** Tries of one push before it is left for a later flush. */
 export const attemptsMax = 5
+
+/** Tries of a part of a batch that the service fails on while it takes others. */
+export const troubledAttemptsMax = 2
 
 /** Full jitter: the wait before attempt n + 1 is drawn from 0 up to base × 2^(n-1), at most the cap. */
 export const backoffBaseMs = 500
@@ -21,6 +27,9 @@ export const backoffCapMs = 30_000
 
 /** Longest a `Retry-After` is believed; beyond it the service is asked again. */
 export const retryAfterMsMax = 24 * hourMs
+
+/** How often the service's clock is asked for while due metrics seem to lie in its future. */
+export const clockAskMs = 60_000
 
 /** Longest wait a `Retry-After` may ask for within one flush; a longer one is remembered and ends the flush. */
 export const retryAfterWaitMsMax = 60_000
@@ -34,6 +43,39 @@ export const answerBytesMax = 1_048_576
 /** Pause of a destination after failed flushes in a row, doubled with each up to the cap; half of it at least. */
 export const breakerBaseMs = 5_000
 export const breakerCapMs = 5 * 60_000
+
+/** Metrics of the one batch that probes a service after a failed flush. */
+export const probeMetricsMax = 10
+
+/** Rows written in one commit, which holds up the event loop for as long. */
+export const commitRowsMax = 1_000
+
+/** Due metrics read at a time by a flush. */
+export const duePageMax = 500
+
+/** How far back a value is compared with the one before it. */
+export const jumpHoursMax = 24
+
+/** Pause between pushes after 429s, at most; it doubles with each and shrinks with each push that is accepted. */
+export const slowedIntervalMsMax = 60_000
+
+/**
+ * Room that is kept to be given away when the disk is full. Settling needs some: the log grows to 4 MiB between its
+ * checkpoints, and to more while a reader is in the way.
+ */
+export const ballastBytes = 16 * 1_048_576
+
+/** How often the outbox is looked after: old history, room on the disk, the lock. */
+export const upkeepMs = 60_000
+
+/** How often it is looked whether there is room again on a full disk. */
+export const roomLookMs = 5_000
+
+/** Rest after a part of old history was deleted, for everything else. */
+export const pruneRestMs = 20
+
+/** Rest after a daemon's outbox broke twice in a row, so that a failing disk is not worn out. */
+export const breakageRestMs = 60_000
 
 /** How often the delivery loop looks for due metrics that another process has put in. */
 export const pollMs = 1_000
@@ -62,12 +104,18 @@ export const startLoadMsMax = 10_000
 export const configBytesMax = 262_144
 export const configDepthMax = 32
 
+/** How often the configuration file is looked at for a change. */
+export const fileLookMs = 5_000
+
 /** Bytes of a secret's file. */
 export const secretBytesMax = 65_536
 
 /** Upper ends of what the configuration lets an operator set. */
 export const deadlineMsMax = 30 * 60_000
 export const deliveryTimeoutMsMax = 10 * 60_000
+/** How long settled hours are kept, at least and at most. */
+export const keepMsMin = 8 * 24 * hourMs
+export const keepMsMax = 3_650 * 24 * hourMs
 /** Pushes under way at a time, at most. */
 export const inFlightMax = 64
 export const pacePerSecondMax = 1_000
@@ -80,6 +128,10 @@ const relations: readonly [holds: boolean, relation: string][] = [
     breakerCapMs < overdueMs,
     'breakerCapMs < overdueMs: a failed push is tried again before its hour is called overdue',
   ],
+  [catchUpHoursMax * hourMs < keepMsMin, 'catchUpHoursMax < keepMsMin: what is pruned is not caught up again'],
+  [roomLookMs <= upkeepMs, 'roomLookMs <= upkeepMs'],
+  [probeMetricsMax < batchMetricsMax, 'probeMetricsMax < batchMetricsMax'],
+  [batchMetricsMax <= duePageMax, 'batchMetricsMax <= duePageMax: a page fills a batch'],
   [overdueMs < hourMs, 'overdueMs < hourMs: readiness is red within one hour'],
   [deadlineMsMax < hourMs, 'deadlineMsMax < hourMs: an hour is collected before the next one is due'],
 ]

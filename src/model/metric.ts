@@ -13,6 +13,11 @@ export interface MetricSpec {
   readonly min?: number
   /** A value above this is suspicious. In the metric's unit. */
   readonly max?: number
+  /**
+   * A change against the last value of the day before that is larger than this is suspicious: in the metric's unit, or as
+   * a part of that value, like `'20%'`.
+   */
+  readonly maxJump?: number | `${number}%`
 }
 
 /** A validated value of one metric at one hour: what waits in the outbox. */

@@ -1,5 +1,5 @@
 import type { Batch } from './batch.ts'
-import { hourText } from './hour.ts'
+import { parseInstant } from './instant.ts'
 import type { Metric } from './metric.ts'
 
 /** The service's own words about a push: an entry of `errors` or `warnings`, whose shape the interface leaves open. */
@@ -11,6 +11,10 @@ export interface Remark {
 }
 
 const textCharsMax = 500
+/** Texts of one entry in which a metric is looked for: a service's answer may hold a million. */
+const textsMax = 200
+/** Errors of one answer that are put into words. */
+const wordedErrorsMax = 3
 const textKeys = ['message', 'error', 'reason', 'detail', 'warning', 'text', 'description']
 const indexKeys = ['index', 'idx', 'position', 'i']
 
@@ -38,10 +42,16 @@ function remarkText(entry: unknown): string {
 }
 
 function byId(entry: unknown, batch: Batch): Metric | undefined {
-  const strings = stringsIn(entry)
-  const named = batch.filter(metric => strings.some(text => mentions(text, metric.id)))
+  const texts = textsIn(entry)
+  const spoken = batch.filter(({ id }) => texts.some(text => mentions(text, id)))
+  // `vault___TVL` is a part of `vault___TVL.24h`, which a full stop alone does not show.
+  const named = spoken.filter(({ id }) => {
+    const longer = spoken.filter(other => other.id.startsWith(`${id}.`)).map(other => other.id)
+    return longer.length === 0 || texts.some(text => mentions(without(text, longer), id))
+  })
   if (named.length === 1) return named[0]
-  const dated = named.filter(({ hour }) => strings.some(text => text.includes(hourText(hour).slice(0, 19))))
+  const instants = new Set(texts.flatMap(instantsIn))
+  const dated = named.filter(({ hour }) => instants.has(hour))
   return dated.length === 1 ? dated[0] : undefined
 }
 
@@ -53,13 +63,23 @@ function mentions(text: string, id: string): boolean {
   return false
 }
 
+function without(text: string, ids: readonly string[]): string {
+  return ids.reduce((rest, id) => rest.replaceAll(id, ' '), text)
+}
+
+/** Instants in a text, in milliseconds since 1970; one without an offset is in UTC. */
+function instantsIn(text: string): (number | undefined)[] {
+  const written = text.matchAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:\d\d)?/g)
+  return [...written].map(([instant, offset]) => parseInstant(offset ? instant : `${instant}Z`))
+}
+
 function isIdCharacter(character: string | undefined): boolean {
   return character !== undefined && /[\w-]/.test(character)
 }
 
 function byIndex(entry: unknown, batch: Batch): Metric | undefined {
   const keyed = isRecord(entry) ? indexKeys.map(key => entry[key]).filter(value => Number.isInteger(value)) : []
-  const pathed = stringsIn(entry).flatMap(text =>
+  const pathed = textsIn(entry).flatMap(text =>
     [...text.matchAll(/metrics[.[/](\d{1,3})/g)].map(match => Number(match[1])),
   )
   const listed =
@@ -73,14 +93,27 @@ function byIndex(entry: unknown, batch: Batch): Metric | undefined {
 
 /** The service's own words in an answer of any shape, on one line of at most 300 characters; empty when it has none. */
 export function wordsOf(body: unknown): string {
-  return body === undefined || body === null ? '' : remarkText(body).replace(/\s+/g, ' ').slice(0, 300)
+  if (body === undefined || body === null) return ''
+  const words = errorTexts(body) || remarkText(body)
+  return words.replace(/\s+/g, ' ').slice(0, 300)
 }
 
-/** Every string in a value, a few levels deep. */
-function stringsIn(value: unknown, depth = 4): string[] {
+/** What the `errors` of a push result say. */
+function errorTexts(body: unknown): string {
+  const errors = isRecord(body) && Array.isArray(body['errors']) ? body['errors'] : []
+  return [...new Set(errors.slice(0, wordedErrorsMax).map(remarkText))].join('; ')
+}
+
+/** The first texts in a value, names of fields among them, a few levels deep. */
+function textsIn(value: unknown): string[] {
+  return stringsIn(value, 4).slice(0, textsMax)
+}
+
+function stringsIn(value: unknown, depth: number): string[] {
   if (typeof value === 'string') return [value]
   if (depth === 0 || typeof value !== 'object' || value === null) return []
-  return Object.values(value).flatMap(part => stringsIn(part, depth - 1))
+  const names = isRecord(value) ? Object.keys(value) : []
+  return [...names, ...Object.values(value).flatMap(part => stringsIn(part, depth - 1))]
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -12,6 +12,8 @@ export type Answer =
       readonly body: unknown
       /** From `Retry-After`, in milliseconds since 1970. */
       readonly notBeforeMs?: number
+      /** How far the service's clock is ahead of this machine's; absent when the answer does not show it. */
+      readonly skewMs?: number
     }
   /** Network error or time-out: it is not known whether the service stored the batch. */
   | { readonly kind: 'unanswered'; readonly reason: string }
@@ -21,6 +23,8 @@ export interface DeadMetric {
   readonly metric: Metric
   /** The service's words. */
   readonly reason: string
+  /** Of the answer that said so. */
+  readonly status?: number
 }
 
 /**
@@ -39,7 +43,13 @@ export type Verdict =
   /** The request is refused as it is: split it until the bad metric stands alone. */
   | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
   /** May pass unchanged later, not before an instant. */
-  | { readonly kind: 'transient'; readonly reason: string; readonly notBeforeMs?: number }
+  | {
+      readonly kind: 'transient'
+      readonly reason: string
+      /** Absent when there was no answer. */
+      readonly status?: number
+      readonly notBeforeMs?: number
+    }
   /** The key is refused: nothing more with this key. */
   | { readonly kind: 'key-refused'; readonly reason: string }
   /** A protocol is unknown, or owned by another key. */
@@ -49,6 +59,8 @@ export type Verdict =
 
 const transientStatuses = new Set([408, 425, 429])
 const splitStatuses = new Set([400, 413, 422])
+/** Errors, and warnings, of one answer that are read: a service's answer may hold a million, which would take seconds. */
+const remarksMax = 500
 
 /** The verdict table of the product, as a pure function. */
 export function verdict(answer: Answer, batch: Batch): Verdict {
@@ -56,47 +68,50 @@ export function verdict(answer: Answer, batch: Batch): Verdict {
   const { status, body, notBeforeMs } = answer
   const words = wordsOf(body)
   const reason = words === '' ? `${status}` : `${status}: ${words}`
-  if (status >= 200 && status < 300) return accepted(body, batch)
+  if (status >= 200 && status < 300) return accepted(status, body, batch)
   if (status === 401) return { kind: 'key-refused', reason }
   if (status === 403 || status === 404) return { kind: 'protocol-refused', status, reason }
   if (splitStatuses.has(status)) return { kind: 'refused', status, reason }
   if (status >= 500 || transientStatuses.has(status)) {
-    return { kind: 'transient', reason, ...(notBeforeMs === undefined ? {} : { notBeforeMs }) }
+    return { kind: 'transient', reason, status, ...(notBeforeMs === undefined ? {} : { notBeforeMs }) }
   }
   return { kind: 'misdirected', status, reason }
 }
 
-function accepted(body: unknown, batch: Batch): Verdict {
+function accepted(status: number, body: unknown, batch: Batch): Verdict {
   const parsed = pushResult.safeParse(body)
   if (!parsed.success)
-    return { kind: 'transient', reason: 'an answer that is no push result: it is not known what was stored' }
+    return { kind: 'transient', reason: 'an answer that is no push result: it is not known what was stored', status }
   const result = parsed.data
-  const warnings = result.warnings.map(entry => readRemark(entry, batch))
-  if (result.errors.length > 0) return withErrors(result, batch, warnings)
-  if (!result.success) return { kind: 'transient', reason: 'success is false, without errors' }
+  const warnings = result.warnings.slice(0, remarksMax).map(entry => readRemark(entry, batch))
+  if (result.errors.length > 0) return withErrors(status, result, batch, warnings)
+  if (!result.success) return { kind: 'transient', reason: 'success is false, without errors', status }
   if (result.processed === batch.length) return { kind: 'settled', delivered: batch, dead: [], resend: [], warnings }
-  return disputed(result, batch, warnings)
+  return disputed(status, result, batch, warnings)
 }
 
-function withErrors(result: PushResult, batch: Batch, warnings: readonly Remark[]): Verdict {
-  const remarks = result.errors.map(entry => readRemark(entry, batch))
-  if (batch.length === 1) return { kind: 'refused', status: 200, reason: remarks[0]?.text ?? '' }
-  const dead = deadOf(remarks)
+function withErrors(status: number, result: PushResult, batch: Batch, warnings: readonly Remark[]): Verdict {
+  const remarks = result.errors.slice(0, remarksMax).map(entry => readRemark(entry, batch))
+  if (batch.length === 1) return { kind: 'refused', status, reason: remarks[0]?.text ?? '' }
+  const dead = deadOf(status, remarks)
+  // All of them: as with a 400 it may not be the metrics at all, which is found out by splitting.
+  if (dead.length === batch.length) return { kind: 'refused', status, reason: remarks[0]?.text ?? '' }
   const rest = batch.filter(metric => !dead.some(entry => entry.metric === metric))
-  const addsUp = result.processed === rest.length && remarks.every(remark => remark.metric)
+  const isMatched = result.errors.length <= remarksMax && remarks.every(remark => remark.metric)
+  const addsUp = isMatched && result.processed === rest.length
   if (addsUp) return { kind: 'settled', delivered: rest, dead, resend: [], warnings }
   // Whose errors they are is not certain: only what is sent again in smaller batches can tell. A re-send only updates.
-  return disputed(result, batch, warnings)
+  return disputed(status, result, batch, warnings)
 }
 
-function deadOf(remarks: readonly Remark[]): DeadMetric[] {
+function deadOf(status: number, remarks: readonly Remark[]): DeadMetric[] {
   const reasonByMetric = new Map(remarks.flatMap(({ metric, text }) => (metric ? [[metric, text] as const] : [])))
-  return [...reasonByMetric].map(([metric, reason]) => ({ metric, reason }))
+  return [...reasonByMetric].map(([metric, reason]) => ({ metric, reason, status }))
 }
 
 /** `processed` does not add up. */
-function disputed(result: PushResult, batch: Batch, warnings: readonly Remark[]): Verdict {
+function disputed(status: number, result: PushResult, batch: Batch, warnings: readonly Remark[]): Verdict {
   if (batch.length > 1) return { kind: 'settled', delivered: [], dead: [], resend: batch, warnings }
   const reason = `${result.processed} processed of ${batch.length} sent, without a word why`
-  return result.processed === 0 ? { kind: 'refused', status: 200, reason } : { kind: 'transient', reason }
+  return result.processed === 0 ? { kind: 'refused', status, reason } : { kind: 'transient', reason, status }
 }

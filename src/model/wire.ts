@@ -67,6 +67,27 @@ function hasIds(value: unknown): boolean {
 export const push = z.object({ metrics: z.array(submittedMetric).max(batchMetricsMax) }).meta({ id: 'Push' })
 export type Push = z.infer<typeof push>
 
+/**
+ * The body of a push as the daemon sends it, of metrics that were checked by `submittedMetric` on their way in: types, a
+ * finite value and the size of the batch, at a cost next to nothing.
+ */
+export const sentPush = z.object({
+  metrics: z
+    .array(
+      z.object({
+        id: z.string(),
+        value: z.number(),
+        protocolId: z.string(),
+        unit: z.string().optional(),
+        module: z.string().optional(),
+        timestamp: z.string(),
+      }),
+    )
+    .min(1)
+    .max(batchMetricsMax),
+})
+export type SentPush = z.infer<typeof sentPush>
+
 /** Entries of errors and warnings have no shape in the interface: a client takes them as they come. */
 export const pushResult = z
   .object({

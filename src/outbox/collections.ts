@@ -2,6 +2,7 @@ import { type Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../model/hour.ts'
 import { recollectCapMs } from '../model/limits.ts'
 import type { Sqlite } from '../sqlite/database.ts'
+import type { Enqueued } from './digest.ts'
 
 /** An expected (collector, hour) whose turn has come. */
 export interface DueHour {
@@ -95,6 +96,10 @@ export class Collections {
         `UPDATE collection SET attempts = attempts + 1, next_attempt_ms = ?, fault = ?
          WHERE state = 0 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
       ),
+      addMetrics: database.prepare<[number, number, number, string]>(
+        `UPDATE collection SET metrics = metrics + ?, digest = (digest + ?) & 0xffffffff
+         WHERE hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+      ),
       between: database.prepare<[number, number], RawRow>(
         `SELECT name AS collector, hour, state, attempts, fault FROM collection JOIN collector ON collector.id = collector
          WHERE hour BETWEEN ? AND ? ORDER BY hour, name`,
@@ -168,6 +173,11 @@ export class Collections {
   /** The earliest next attempt after an instant; `undefined` when there is none. */
   nextAttemptMs(afterMs: number): number | undefined {
     return this.#statements.nextAttempt.get(afterMs)?.at ?? undefined
+  }
+
+  /** Counts metrics that were put into the outbox for an hour. Within a transaction. */
+  addMetrics(name: string, hour: Hour, { metrics, digest }: Enqueued): void {
+    if (metrics > 0) this.#statements.addMetrics.run(metrics, digest, hourNumber(hour), name)
   }
 
   /** Every metric of the hour is in the outbox; also a gap may be mended so. */

@@ -1,4 +1,4 @@
-import type { Sqlite } from '../sqlite/database.ts'
+import { type Sqlite, unsynced } from '../sqlite/database.ts'
 
 /** What is remembered of one destination (one key's way to the service) across restarts. */
 export interface DestinationState {
@@ -11,6 +11,8 @@ export interface DestinationState {
   /** Why delivery waits, as a sentence. */
   readonly waiting?: string
   readonly lastPush?: { readonly atMs: number; readonly verdict: string }
+  /** How far the service's clock is ahead of this machine's; absent while it was never seen. */
+  readonly skewMs?: number
 }
 
 interface RawDestination {
@@ -20,13 +22,18 @@ interface RawDestination {
   readonly waiting: string | null
   readonly last_push_ms: number | null
   readonly last_verdict: string | null
+  readonly skew_ms: number | null
 }
+
+/** The columns of a row. */
+type NewState = [string, number, number, number, string | null, number | null, string | null, number | null]
 
 const fresh: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
 
 /** The destinations’ memory. Part of the outbox’s file. */
 export class Destinations {
   readonly #statements
+  readonly #setUnsynced: (state: NewState) => void
 
   constructor(database: Sqlite) {
     this.#statements = {
@@ -34,13 +41,15 @@ export class Destinations {
       waiting: database.prepare<[], { waiting: string }>(
         'SELECT waiting FROM destination WHERE waiting IS NOT NULL ORDER BY name',
       ),
-      set: database.prepare<[string, number, number, number, string | null, number | null, string | null]>(
-        `INSERT INTO destination (name, not_before_ms, probe_at_ms, failures, waiting, last_push_ms, last_verdict) VALUES (?, ?, ?, ?, ?, ?, ?)
+      set: database.prepare<NewState>(
+        `INSERT INTO destination (name, not_before_ms, probe_at_ms, failures, waiting, last_push_ms, last_verdict, skew_ms)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (name) DO UPDATE SET not_before_ms = excluded.not_before_ms, probe_at_ms = excluded.probe_at_ms,
            failures = excluded.failures,
-           waiting = excluded.waiting, last_push_ms = excluded.last_push_ms, last_verdict = excluded.last_verdict`,
+           waiting = excluded.waiting, last_push_ms = excluded.last_push_ms, last_verdict = excluded.last_verdict, skew_ms = excluded.skew_ms`,
       ),
     }
+    this.#setUnsynced = unsynced(database, (state: NewState) => void this.#statements.set.run(...state))
   }
 
   get(name: string): DestinationState {
@@ -54,6 +63,7 @@ export class Destinations {
       ...(row.last_push_ms === null || row.last_verdict === null
         ? {}
         : { lastPush: { atMs: row.last_push_ms, verdict: row.last_verdict } }),
+      ...(row.skew_ms === null ? {} : { skewMs: row.skew_ms }),
     }
   }
 
@@ -62,8 +72,8 @@ export class Destinations {
     return this.#statements.waiting.all().map(({ waiting }) => waiting)
   }
 
-  set(name: string, { notBeforeMs, probeAtMs, failures, waiting, lastPush }: DestinationState): void {
-    this.#statements.set.run(
+  set(name: string, { notBeforeMs, probeAtMs, failures, waiting, lastPush, skewMs }: DestinationState): void {
+    const state: NewState = [
       name,
       notBeforeMs,
       probeAtMs,
@@ -71,6 +81,10 @@ export class Destinations {
       waiting ?? null,
       lastPush?.atMs ?? null,
       lastPush?.verdict ?? null,
-    )
+      skewMs ?? null,
+    ]
+    // That all is well need not survive a power cut; that the service wants to be left alone does.
+    if (failures === 0 && notBeforeMs === 0) this.#setUnsynced(state)
+    else this.#statements.set.run(...state)
   }
 }

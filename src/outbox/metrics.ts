@@ -1,17 +1,30 @@
-import { type Hour, hourFromNumber, hourNumber } from '../model/hour.ts'
+import { type Hour, hourAfter, hourNumber } from '../model/hour.ts'
+import { jumpHoursMax } from '../model/limits.ts'
 import type { Metric, MetricId } from '../model/metric.ts'
 import type { DeadMetric } from '../model/verdict.ts'
 import type { Sqlite } from '../sqlite/database.ts'
+import { type Enqueued, rowDigest } from './digest.ts'
+import { metricAt } from './metric-at.ts'
+import { type Description, descriptionAt, type KnownMetric, type Names } from './names.ts'
+import { type MetricState, stateNumber, stateOf } from './states.ts'
+import type { Tally } from './tally.ts'
 
-/** States of a metric in the outbox, by the number they are stored as. */
-export const metricStates = ['due', 'delivered', 'dead', 'held'] as const
-export type MetricState = (typeof metricStates)[number]
-const stateNumber = (state: MetricState) => metricStates.indexOf(state)
+/** Why a person has to look at a metric before it is sent. */
+export interface Hold {
+  readonly kind: 'bounds' | 'jump' | 'unit'
+  /** A sentence with the facts. */
+  readonly reason: string
+}
 
-/** A metric on its way in; `hold` says why a person has to look at it before it is sent. */
+/** A metric on its way in. */
 export interface Accepted {
   readonly metric: Metric
-  readonly hold?: string
+  readonly hold?: Hold
+}
+
+/** A metric the service will never take, and how often it was sent. */
+export interface DeadLetter extends DeadMetric {
+  readonly attempts: number
 }
 
 /** A metric with what became of it. */
@@ -22,141 +35,195 @@ export interface StoredMetric extends Metric {
   readonly reason?: string
 }
 
-interface RawMetric {
-  readonly hour: number
-  readonly name: string
-  readonly protocol: string
-  readonly unit: string | null
-  readonly module: string | null
-  readonly value: number
+/** What is known of a metric id when a new value of it comes in. */
+export interface Past {
+  /** Its unit at that hour, pinned by the first value; absent for a metric without one. */
+  readonly unit?: string
+  /** Its last value before that hour, of the last day; absent when there is none. */
+  readonly previous?: number
 }
 
-interface RawStored extends RawMetric {
+interface Stored {
+  readonly number: number
+  readonly protocol: number
+  readonly isNew: boolean
+}
+
+/** Rows of one hour whose metrics have numbers in a row, none left out. */
+interface Run {
+  readonly hour: number
+  readonly from: number
+  to: number
+}
+
+interface RawStored {
+  readonly hour: number
+  readonly metric: number
+  readonly value: number
   readonly state: number
-  readonly collector: string
   readonly reason: string | null
 }
 
-const columns = 'hour, metric.name AS name, protocol, unit, module, value'
-const source = 'outbox JOIN metric ON metric.id = outbox.metric'
-const ofProtocols = 'protocol IN (SELECT value FROM json_each(?))'
-
 /** The metrics of the outbox: enqueued once, settled by a verdict. Part of the outbox's file. */
 export class Metrics {
+  readonly #names: Names
+  readonly #tally: Tally
   readonly #statements
 
-  constructor(database: Sqlite) {
+  constructor(database: Sqlite, names: Names, tally: Tally) {
+    this.#names = names
+    this.#tally = tally
     this.#statements = {
-      know: database.prepare<[string, string, string | null, string | null, string]>(
-        `INSERT INTO metric (name, protocol, unit, module, collector) SELECT ?, ?, ?, ?, id FROM collector WHERE name = ?
-         ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, module = excluded.module, collector = excluded.collector`,
+      add: database.prepare<[number, number, number, number, number]>(
+        'INSERT INTO outbox (hour, metric, protocol, state, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
       ),
-      add: database.prepare<[number, number, number, string]>(
-        'INSERT INTO outbox (hour, state, value, metric) SELECT ?, ?, ?, id FROM metric WHERE name = ? ON CONFLICT DO NOTHING',
+      // One statement for metrics with numbers in a row: a third of the cost of one for each.
+      settle: database.prepare<[number, number, number, number]>(
+        'UPDATE outbox SET state = ? WHERE hour = ? AND metric BETWEEN ? AND ? AND state = 0',
       ),
-      fresh: database.prepare<[number, string, number], RawMetric>(
-        `SELECT ${columns} FROM ${source} WHERE state = 0 AND hour >= ? AND ${ofProtocols} ORDER BY hour DESC, outbox.metric LIMIT ?`,
+      detain: database.prepare<[number, number, string, string, number | null, number | null, string | null, number]>(
+        `INSERT INTO detained (hour, metric, kind, reason, status, attempts, unit, at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT DO NOTHING`,
       ),
-      backlog: database.prepare<[number, string, number], RawMetric>(
-        `SELECT ${columns} FROM ${source} WHERE state = 0 AND hour < ? AND ${ofProtocols} ORDER BY hour, outbox.metric LIMIT ?`,
-      ),
-      settle: database.prepare<[number, number, string]>(
-        'UPDATE outbox SET state = ? WHERE hour = ? AND metric = (SELECT id FROM metric WHERE name = ?) AND state = 0',
-      ),
-      detain: database.prepare<[number, string, number, string]>(
-        'INSERT INTO detained (hour, reason, at_ms, metric) SELECT ?, ?, ?, id FROM metric WHERE name = ? ON CONFLICT DO NOTHING',
-      ),
-      balance: database.prepare<[], { state: number; count: number }>(
-        'SELECT state, count(*) AS count FROM outbox GROUP BY state',
-      ),
-      oldestDue: database.prepare<[], { hour: number | null }>('SELECT min(hour) AS hour FROM outbox WHERE state = 0'),
-      late: database.prepare<[number, string], { count: number; oldest: number | null }>(
-        `SELECT count(*) AS count, min(hour) AS oldest FROM ${source} WHERE state = 0 AND hour <= ? AND ${ofProtocols}`,
+      hasLater: database
+        .prepare<[number, number], number>(
+          'SELECT 1 FROM outbox WHERE hour > ? AND metric = ? AND state IN (0, 1) LIMIT 1',
+        )
+        .pluck(),
+      accepted: database
+        .prepare<[number, number], number>('SELECT value FROM outbox WHERE hour = ? AND metric = ? AND state IN (0, 1)')
+        .pluck(),
+      entry: database.prepare<[number, string], { value: number; state: number }>(
+        'SELECT value, state FROM outbox WHERE hour = ? AND metric = (SELECT id FROM metric WHERE name = ?)',
       ),
       between: database.prepare<[number, number], RawStored>(
-        `SELECT ${columns}, state, collector.name AS collector, reason FROM ${source} JOIN collector ON collector.id = collector
-         LEFT JOIN detained USING (hour, metric) WHERE hour BETWEEN ? AND ? ORDER BY hour, outbox.metric`,
+        `SELECT hour, metric, value, state, reason FROM outbox LEFT JOIN detained USING (hour, metric)
+         WHERE hour BETWEEN ? AND ? AND state <> 4 ORDER BY hour, metric`,
       ),
     }
   }
 
   /**
-   * Puts a metric into the outbox; the first value of a metric and hour stands for ever.
+   * Puts metrics into the outbox; the first value of a metric and hour stands for ever, and its unit is the metric's from
+   * that hour on, unless it is held. Within a transaction.
    *
    * @param collector must be known to the outbox
-   * @returns whether it is new
+   * @returns what is new
    */
-  enqueue({ metric, hold }: Accepted, collector: string, nowMs: number): boolean {
-    const { id, protocolId, unit, module, hour, value } = metric
-    const known = this.#statements.know.run(id, protocolId, unit ?? null, module ?? null, collector)
-    if (known.changes === 0) throw new Error(`no collector ${collector} is known to the outbox`)
-    const state = stateNumber(hold === undefined ? 'due' : 'held')
-    const isNew = this.#statements.add.run(hourNumber(hour), state, value, id).changes === 1
-    if (isNew && hold !== undefined) this.#statements.detain.run(hourNumber(hour), hold, nowMs, id)
-    return isNew
-  }
-
-  /** Due metrics of some protocols: those of `hour` and later first, then the backlog, oldest first. */
-  due(protocolIds: readonly string[], hour: Hour, limit: number): Metric[] {
-    const protocols = JSON.stringify(protocolIds)
-    const fresh = this.#statements.fresh.all(hourNumber(hour), protocols, limit)
-    const room = limit - fresh.length
-    const backlog = room > 0 ? this.#statements.backlog.all(hourNumber(hour), protocols, room) : []
-    return [...fresh, ...backlog].map(metricOf)
-  }
-
-  /** Records that the service has it. Only what is due can be delivered. */
-  markDelivered(metric: Metric): void {
-    this.#statements.settle.run(stateNumber('delivered'), hourNumber(metric.hour), metric.id)
-  }
-
-  /** Records that the service will never take it; it is kept for a person, with the service's words. */
-  markDead({ metric, reason }: DeadMetric, nowMs: number): void {
-    const { changes } = this.#statements.settle.run(stateNumber('dead'), hourNumber(metric.hour), metric.id)
-    if (changes === 1) this.#statements.detain.run(hourNumber(metric.hour), reason, nowMs, metric.id)
-  }
-
-  /** Metrics by state; `queued` is their sum. */
-  balance(): Readonly<Record<MetricState | 'queued', number>> {
-    const balance = { queued: 0, due: 0, delivered: 0, dead: 0, held: 0 }
-    for (const { state, count } of this.#statements.balance.all()) {
-      balance[metricStates[state] ?? 'due'] += count
-      balance.queued += count
+  enqueue(entries: readonly Accepted[], collector: string, nowMs: number): Enqueued {
+    const counts = { due: new Map<number, number>(), held: new Map<number, number>() }
+    let [metrics, digest] = [0, 0]
+    for (const entry of entries) {
+      const { number, protocol, isNew } = this.#enqueueOne(entry, collector, nowMs)
+      if (!isNew) continue
+      metrics += 1
+      digest += rowDigest(hourNumber(entry.metric.hour), number, entry.metric.value)
+      const count = entry.hold ? counts.held : counts.due
+      count.set(protocol, (count.get(protocol) ?? 0) + 1)
     }
-    return balance
+    for (const [protocol, count] of counts.due) this.#tally.enter(protocol, 'due', count)
+    for (const [protocol, count] of counts.held) this.#tally.enter(protocol, 'held', count)
+    return { metrics, digest }
   }
 
-  /** Hour of the oldest due metric; `undefined` when none is due. */
-  oldestDue(): Hour | undefined {
-    const hour = this.#statements.oldestDue.get()?.hour
-    return hour === null || hour === undefined ? undefined : hourFromNumber(hour)
+  #enqueueOne({ metric, hold }: Accepted, collector: string, nowMs: number): Stored {
+    const hour = hourNumber(metric.hour)
+    const known = this.#names.add(metric.id, metric.protocolId, collector, hour, metric)
+    const { number, protocol } = known
+    const state = stateNumber(hold ? 'held' : 'due')
+    const isNew = this.#statements.add.run(hour, number, protocol, state, metric.value).changes === 1
+    if (isNew && hold) {
+      const unit = hold.kind === 'unit' ? (metric.unit ?? null) : null
+      this.#statements.detain.run(hour, number, hold.kind, hold.reason, null, null, unit, nowMs)
+    } else if (isNew) this.describe(known, hour, metric)
+    return { number, protocol, isNew }
   }
 
-  /** Due metrics of some protocols, of an hour and before: how many, and the oldest's hour. */
-  late(protocolIds: readonly string[], hour: Hour): { readonly count: number; readonly oldest?: Hour } {
-    const row = this.#statements.late.get(hourNumber(hour), JSON.stringify(protocolIds))
-    const oldest = row?.oldest ?? undefined
-    return { count: row?.count ?? 0, ...(oldest === undefined ? {} : { oldest: hourFromNumber(oldest) }) }
+  /**
+   * Describes a metric from an hour on, where that is something new; hours after it that are under way keep what they
+   * have. A new module of a past hour changes nothing. Within a transaction.
+   */
+  describe(known: KnownMetric, hour: number, { unit, module }: Description): void {
+    const old = descriptionAt(known, hour)
+    const isSameUnit = old.unit === unit
+    const isPast = hour < (known.descriptions.at(-1)?.since ?? 0)
+    if (isSameUnit && (old.module === module || isPast)) return
+    if (!isSameUnit && this.#statements.hasLater.get(hour, known.number) !== undefined) {
+      this.#names.describe(known, hour + 1, descriptionAt(known, hour + 1))
+    }
+    this.#names.describe(known, hour, { ...(unit === undefined ? {} : { unit }), ...(module && { module }) })
   }
 
-  /** Every metric of a range of hours, both ends included, by hour. */
+  /** Records that the service has them. Only what is due can be delivered. Within a transaction. */
+  markDelivered(metrics: readonly Metric[]): void {
+    for (const [protocolId, own] of Map.groupBy(metrics, ({ protocolId }) => protocolId)) {
+      this.#tally.move(this.#names.protocol(protocolId) ?? 0, 'due', 'delivered', this.#settle(own, 'delivered'))
+    }
+  }
+
+  /** Records that the service will never take it; it is kept for a person. Within a transaction. */
+  markDead({ metric, reason, status, attempts }: DeadLetter, nowMs: number): void {
+    const known = this.#names.metric(metric.id)
+    if (!known || this.#settle([metric], 'dead') === 0) return
+    this.#tally.move(known.protocol, 'due', 'dead', 1)
+    const { detain } = this.#statements
+    detain.run(hourNumber(metric.hour), known.number, 'refused', reason, status ?? null, attempts, null, nowMs)
+  }
+
+  /** @returns how many of them were due */
+  #settle(metrics: readonly Metric[], state: 'delivered' | 'dead'): number {
+    const settle = ({ hour, from, to }: Run) => this.#statements.settle.run(stateNumber(state), hour, from, to).changes
+    return this.#runs(metrics).reduce((sum, run) => sum + settle(run), 0)
+  }
+
+  /** Those of a batch mostly have numbers in a row. */
+  #runs(metrics: readonly Metric[]): Run[] {
+    const runs: Run[] = []
+    for (const metric of metrics) {
+      const number = this.#names.metric(metric.id)?.number
+      if (number === undefined) continue
+      const hour = hourNumber(metric.hour)
+      const last = runs.at(-1)
+      if (last?.hour === hour && last.to + 1 === number) last.to = number
+      else runs.push({ hour, from: number, to: number })
+    }
+    return runs
+  }
+
+  /** What is known of a metric id for an hour; `undefined` for one that never was in the outbox. */
+  past(id: MetricId, hour: Hour): Past | undefined {
+    this.#names.refresh()
+    const known = this.#names.metric(id)
+    // One whose description was lost is as good as new: its next value pins its unit.
+    if (!known || known.descriptions.length === 0) return undefined
+    const { unit } = descriptionAt(known, hourNumber(hour))
+    const previous = this.#previous(known.number, hour)
+    return { ...(unit === undefined ? {} : { unit }), ...(previous === undefined ? {} : { previous }) }
+  }
+
+  /** What the outbox has of a metric id for an hour, also when a person dropped it; `undefined` when nothing. */
+  entry(id: MetricId, hour: Hour): { readonly value: number; readonly state: MetricState } | undefined {
+    const row = this.#statements.entry.get(hourNumber(hour), id)
+    return row && { value: row.value, state: stateOf(row.state) }
+  }
+
+  #previous(number: number, hour: Hour): number | undefined {
+    for (let back = 1; back <= jumpHoursMax; back += 1) {
+      const value = this.#statements.accepted.get(hourNumber(hourAfter(hour, -back)), number)
+      if (value !== undefined) return value
+    }
+    return undefined
+  }
+
+  /** Every metric of a range of hours, both ends included, by hour; without what a person dropped. */
   between(from: Hour, to: Hour): StoredMetric[] {
-    return this.#statements.between.all(hourNumber(from), hourNumber(to)).map(row => ({
-      ...metricOf(row),
-      state: metricStates[row.state] ?? 'due',
-      collector: row.collector,
-      ...(row.reason === null ? {} : { reason: row.reason }),
-    }))
-  }
-}
-
-function metricOf({ hour, name, protocol, unit, module, value }: RawMetric): Metric {
-  return {
-    id: name as MetricId,
-    protocolId: protocol,
-    hour: hourFromNumber(hour),
-    value,
-    ...(unit === null ? {} : { unit }),
-    ...(module === null ? {} : { module }),
+    this.#names.refresh()
+    return this.#statements.between
+      .all(hourNumber(from), hourNumber(to))
+      .map(({ hour, metric, value, state, reason }) => {
+        const known = this.#names.numbered(metric)
+        const stored = { ...metricAt(known, hour, value), state: stateOf(state), collector: known.collector }
+        return reason === null ? stored : { ...stored, reason }
+      })
   }
 }

@@ -25,7 +25,12 @@ function isSchema(value: unknown): boolean {
 
 const number = z.number({ error: 'must be a finite number' }).optional()
 const text = z.string({ error: 'must be text' }).optional()
-const metricSpec = z.strictObject({ unit: text, module: text, min: number, max: number })
+const jumpWrong = "must be a positive number in the metric's unit, or a part of the last value like '20%'"
+const maxJump = z
+  .union([z.number(), z.templateLiteral([z.number(), '%'])], { error: jumpWrong })
+  .refine(jump => Number.parseFloat(String(jump)) > 0, { error: jumpWrong })
+  .optional()
+const metricSpec = z.strictObject({ unit: text, module: text, min: number, max: number, maxJump })
 
 /**
  * The labels a collector declares for its options, checked.
@@ -57,12 +62,13 @@ function checkedSpec(label: string, spec: unknown, name: string): MetricSpec {
     const [issue] = parsed.error.issues
     throw unusable(name, `label "${label}": ${issue?.path.join('.') || 'its spec'}: ${issue?.message}`)
   }
-  const { unit, module, min, max } = parsed.data
+  const { unit, module, min, max, maxJump } = parsed.data
   return {
     ...(unit === undefined ? {} : { unit }),
     ...(module === undefined ? {} : { module }),
     ...(min === undefined ? {} : { min }),
     ...(max === undefined ? {} : { max }),
+    ...(maxJump === undefined ? {} : { maxJump }),
   }
 }
 

@@ -1,8 +1,10 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, type Dispatcher, request } from 'undici'
 import { z } from 'zod'
 import { retryAfterInstantMs } from '../model/backoff.ts'
 import { Fault } from '../model/fault.ts'
 import { answerBytesMax } from '../model/limits.ts'
+import { clockSkewMs, type RoundTrip } from '../model/skew.ts'
 import type { Answer } from '../model/verdict.ts'
 import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts'
 import type { Time } from '../time.ts'
@@ -17,6 +19,8 @@ export interface ServiceClientOptions {
   /** Connections at most. */
   readonly connections: number
   readonly time: Time
+  /** Takes secrets out of an answer: also keys of other destinations, and earlier ones. */
+  readonly redact?: (text: string) => string
 }
 
 /**
@@ -29,19 +33,21 @@ export interface ServiceClient {
   /** Endpoint 2. Never rejects: whatever happens is an answer, also being stopped. */
   push(body: string, key: string, stop: AbortSignal): Promise<Answer>
   /** Endpoint 1. */
-  register(registration: Registration, key: string): Promise<Answer>
+  register(registration: Registration, key: string, stop?: AbortSignal): Promise<Answer>
   /** Endpoint 6. */
-  validateKey(key: string): Promise<Answer>
+  validateKey(key: string, stop?: AbortSignal): Promise<Answer>
   /** Endpoint 4: the latest value of each metric. Rejects with a Fault. */
   widget(protocolId: string, key?: string): Promise<readonly ReadMetric[]>
   /** Complete when it returns. */
   close(): Promise<void>
 }
 
+type Answered = Extract<Answer, { kind: 'answered' }>
+
 const widgetBody = z.array(readMetric)
 
 /** Makes a client of a service at an address. Redirects are never followed: the key must not go elsewhere. */
-export function serviceClient({ url, timeoutMs, connections, time }: ServiceClientOptions): ServiceClient {
+export function serviceClient({ url, timeoutMs, connections, time, redact }: ServiceClientOptions): ServiceClient {
   const dispatcher = new Agent({ connections, pipelining: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
   const host = new URL(url).host
 
@@ -54,19 +60,29 @@ export function serviceClient({ url, timeoutMs, connections, time }: ServiceClie
   ): Promise<Answer> {
     const headers = {
       accept: 'application/json',
+      // Without it any encoding would be acceptable.
+      'accept-encoding': 'identity',
       ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     }
     try {
       const timeout = time.timeout(timeoutMs)
+      const sentMs = time.nowMs()
       const signal = stop ? AbortSignal.any([timeout, stop]) : timeout
       const response = await request(`${url}${path}`, { method, headers, body: body ?? null, dispatcher, signal })
-      const notBeforeMs = retryAfterInstantMs(header(response.headers['retry-after']), time.nowMs())
+      const receivedMs = time.nowMs()
+      const { statusCode: status } = response
+      const text = await readBounded(response.body, answerBytesMax).catch(error => {
+        // A status that refuses says all; of a push that is accepted the rest is needed.
+        if (status < 300) throw error
+        return undefined
+      })
+      const times = timesOf(response.headers, { sentMs, receivedMs })
       return {
         kind: 'answered',
-        status: response.statusCode,
-        body: parseJson(withoutKey(await readBounded(response.body, answerBytesMax), key)),
-        ...(notBeforeMs === undefined ? {} : { notBeforeMs }),
+        status,
+        body: withoutKey(parseJson(redact && text ? redact(text) : text), key),
+        ...times,
       }
     } catch (error) {
       return { kind: 'unanswered', reason: networkReason(error) }
@@ -76,8 +92,9 @@ export function serviceClient({ url, timeoutMs, connections, time }: ServiceClie
   return {
     host,
     push: (body, key, stop) => ask('POST', '/api/metrics', key, body, stop),
-    register: (registration, key) => ask('POST', '/api/register-protocol', key, JSON.stringify(registration)),
-    validateKey: key => ask('GET', '/api/validate-key', key),
+    register: (registration, key, stop) =>
+      ask('POST', '/api/register-protocol', key, JSON.stringify(registration), stop),
+    validateKey: (key, stop) => ask('GET', '/api/validate-key', key, undefined, stop),
     async widget(protocolId, key) {
       const answer = await ask('GET', `/metrics/byProtocol/${encodeURIComponent(protocolId)}`, key)
       return readWidget(answer, host, protocolId)
@@ -111,8 +128,27 @@ function header(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value
 }
 
-function withoutKey(text: string | undefined, key: string | undefined): string | undefined {
-  return key ? text?.replaceAll(key, '[redacted]') : text
+/** What an answer says of the service's clock and wishes, by this machine's clock. */
+export function timesOf(headers: IncomingHttpHeaders, trip: RoundTrip): Pick<Answered, 'skewMs' | 'notBeforeMs'> {
+  const skewMs = clockSkewMs(header(headers['date']), trip)
+  const aheadMs = skewMs ?? 0
+  const notBeforeMs = retryAfterInstantMs(header(headers['retry-after']), trip.receivedMs + aheadMs)
+  return {
+    ...(notBeforeMs === undefined ? {} : { notBeforeMs: notBeforeMs - aheadMs }),
+    ...(skewMs === undefined ? {} : { skewMs }),
+  }
+}
+
+/** A body without the key; `undefined` for one that nests too deeply to be searched. */
+function withoutKey(body: unknown, key: string | undefined): unknown {
+  if (!key || body === undefined) return body
+  try {
+    // Written anew, so that there is one way in which the key can be spelled.
+    const [text, spelled] = [JSON.stringify(body), JSON.stringify(key).slice(1, -1)]
+    return text.includes(spelled) ? JSON.parse(text.replaceAll(spelled, '[redacted]')) : body
+  } catch {
+    return undefined
+  }
 }
 
 function parseJson(text: string | undefined): unknown {

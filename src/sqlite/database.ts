@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
 
@@ -27,7 +27,8 @@ export class SchemaTooNewError extends Error {
  */
 export function openDatabase(file: string, migrations: readonly Migration[]): Sqlite {
   if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))
+  // One that is there is left alone: to close any descriptor of it would free the locks that this process has on it.
+  if (file !== ':memory:' && !existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   const database = new Database(file, { timeout: 10_000 })
   try {
     database.pragma('journal_mode = WAL')
@@ -40,6 +41,28 @@ export function openDatabase(file: string, migrations: readonly Migration[]): Sq
   } catch (error) {
     database.close()
     throw error
+  }
+}
+
+/** Opens a database file to look at it: nothing in it is changed, and its log is left as it is. */
+export function openReadOnly(file: string): Sqlite {
+  return new Database(file, { readonly: true, timeout: 10_000 })
+}
+
+/**
+ * Makes writes, each in a transaction of its own, whose commit does not wait for the disk. They survive the end of the
+ * process; a power cut may undo those since the last commit that waited, and nothing else.
+ */
+export function unsynced<T>(database: Sqlite, write: (what: T) => void): (what: T) => void {
+  const transaction = database.transaction(write)
+  return what => {
+    // A prepared PRAGMA works only once.
+    database.exec('PRAGMA synchronous = NORMAL')
+    try {
+      transaction.immediate(what)
+    } finally {
+      database.exec('PRAGMA synchronous = FULL')
+    }
   }
 }
 

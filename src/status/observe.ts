@@ -3,8 +3,9 @@ import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../model/hour
 import { overdueMs } from '../model/limits.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
 import type { CollectionRow, LateCollector } from '../outbox/collections.ts'
-import type { MetricState, StoredMetric } from '../outbox/metrics.ts'
+import type { StoredMetric } from '../outbox/metrics.ts'
 import type { Outbox } from '../outbox/outbox.ts'
+import type { MetricState } from '../outbox/states.ts'
 import type { Cell, CellState, HourGrid, ProtocolState, Readiness, Snapshot, WidgetMetric } from './snapshot.ts'
 import type { WidgetRead } from './widgets.ts'
 
@@ -38,7 +39,7 @@ export function observe(observed: Observed): Snapshot {
     startedAtMs: observed.startedAtMs,
     ready: readiness(observed),
     service: serviceState(observed),
-    balance: outbox.metrics.balance(),
+    balance: outbox.tally.balance(),
     protocols: config.protocols.map(protocol =>
       protocolState(protocol, hours, metrics, observed.widgets.get(protocol.id)),
     ),
@@ -57,7 +58,13 @@ function serviceState({
   const lastPush = states
     .flatMap(state => state.lastPush ?? [])
     .reduce<Snapshot['service']['lastPush']>((last, push) => (last && last.atMs >= push.atMs ? last : push), undefined)
-  return { host, ...(lastPush && { lastPush }), ...(waiting.length > 0 ? { waiting: waiting.join('; ') } : {}) }
+  const skewMs = states.find(state => state.skewMs !== undefined)?.skewMs
+  return {
+    host,
+    ...(lastPush && { lastPush }),
+    ...(waiting.length > 0 ? { waiting: waiting.join('; ') } : {}),
+    ...(skewMs === undefined ? {} : { skewMs }),
+  }
 }
 
 /**
@@ -81,24 +88,37 @@ export function readiness(
   const missing = isCatchingUp ? [] : collectors.filter(collector => isMissing(collector, newestLate, outbox))
   const gaps = gapsAt(newestLate, outbox).filter(({ collector }) => collectors.some(({ id }) => id === collector))
   const reasons = [
+    ...(outbox.disk.isFull ? [outbox.disk.fullSentence] : []),
     ...late.map(lateSentence),
     ...missing.map(({ id }) => missingSentence(id, newestLate)),
     ...gaps.map(gapSentence),
   ]
   const protocolIds = config.protocols.map(({ id }) => id)
-  const { count, oldest } = outbox.metrics.late(protocolIds, newestLate)
+  const oldest = outbox.due.hour('oldest', protocolIds, newestLate)
   const { waiting } = serviceState(observed)
   if (oldest !== undefined && (waiting || !isCatchingUp)) {
+    const count = outbox.due.countUpTo(protocolIds, newestLate)
     const why = waiting ? `: ${waiting}` : ''
     reasons.push(
       `${count} ${count === 1 ? 'metric' : 'metrics'} not delivered to ${host}, the oldest of ${hourText(oldest)}${why}`,
     )
   }
-  const dead = outbox.metrics
+  const ofNewest = outbox.metrics
     .between(newestLate, newestLate)
-    .filter(({ state, protocolId }) => state === 'dead' && protocolIds.includes(protocolId)).length
-  if (dead > 0) reasons.push(`${host} refused ${dead} metrics of ${hourText(newestLate)} for good`)
+    .filter(({ protocolId }) => protocolIds.includes(protocolId))
+  reasons.push(...detainedSentences(ofNewest, newestLate, host))
   return { ok: reasons.length === 0, reasons }
+}
+
+/** Metrics that wait for a person are news once; older ones are in the balance. */
+function detainedSentences(metrics: readonly StoredMetric[], hour: Hour, host: string): string[] {
+  const count = (wanted: MetricState) => metrics.filter(({ state }) => state === wanted).length
+  const [dead, held] = [count('dead'), count('held')]
+  const of = (number: number) => `${number} ${number === 1 ? 'metric' : 'metrics'} of ${hourText(hour)}`
+  return [
+    ...(dead > 0 ? [`${host} refused ${of(dead)} for good: tidegauge dead ls`] : []),
+    ...(held > 0 ? [`${of(held)} ${held === 1 ? 'is' : 'are'} held until a person decides: tidegauge held ls`] : []),
+  ]
 }
 
 /** An hour that must be a row by now and is not: the outbox could not be written, say. */
@@ -132,14 +152,17 @@ function protocolState(
   metrics: readonly StoredMetric[],
   read: WidgetRead | undefined,
 ): ProtocolState {
-  const own = metrics.filter(({ protocolId }) => protocolId === id)
-  const ids = new Set([...own.map(metric => metric.id), ...(read?.metrics.map(metric => metric.id as MetricId) ?? [])])
+  const own = Map.groupBy(
+    metrics.filter(({ protocolId }) => protocolId === id),
+    metric => metric.id,
+  )
+  const ids = new Set([...own.keys(), ...(read?.metrics.map(metric => metric.id as MetricId) ?? [])])
   return {
     id,
     name,
     ...(logo === undefined ? {} : { logo }),
     ...(read === undefined ? {} : { readAtMs: read.atMs }),
-    metrics: [...ids].map(metricId => widgetMetric(metricId, id, hours, own, read)),
+    metrics: [...ids].map(metricId => widgetMetric(metricId, id, hours, own.get(metricId) ?? [], read)),
   }
 }
 
@@ -147,10 +170,9 @@ function widgetMetric(
   id: MetricId,
   protocolId: string,
   hours: readonly Hour[],
-  metrics: readonly StoredMetric[],
+  history: readonly StoredMetric[],
   read: WidgetRead | undefined,
 ): WidgetMetric {
-  const history = metrics.filter(metric => metric.id === id)
   const valueByHour = new Map(history.map(({ hour, value }) => [hour, value]))
   const latest = history.at(-1)
   const shown = read?.metrics.find(metric => metric.id === id)

@@ -29,15 +29,20 @@ export interface ServiceState {
   readonly lastPush?: { readonly atMs: number; readonly verdict: string }
   /** Why delivery waits, as a sentence; absent when it does not. */
   readonly waiting?: string
+  /** How far its clock is ahead of this machine's, negative when behind; absent while no answer has shown it. */
+  readonly skewMs?: number
 }
 
-/** Metrics in the outbox by state. Always: queued = delivered + dead + held + due. */
+/** Metrics ever put into the outbox, by state. Always: queued = delivered + dead + held + due. */
 export interface Balance {
   readonly queued: number
+  /** Also those whose rows were pruned. */
   readonly delivered: number
   readonly dead: number
   readonly held: number
   readonly due: number
+  /** Taken out of the queue by a person: not part of `queued`. */
+  readonly dropped: number
 }
 
 /** A protocol’s widget. */
@@ -87,8 +92,12 @@ export interface Cell {
 /** A remark of the service about pushes, however often it was made. */
 export interface WarningState {
   readonly metricId?: MetricId
+  /** What it is about: `label-long`, `unit-changed`, `already-exists`, `timestamp`, or the words without what changes. */
+  readonly kind: string
   readonly text: string
   readonly count: number
   readonly firstSeenMs: number
   readonly lastSeenMs: number
+  /** A person has seen it. */
+  readonly isAcknowledged: boolean
 }

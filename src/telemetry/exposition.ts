@@ -23,7 +23,7 @@ export async function snapshotExposition(snapshot: Snapshot): Promise<string> {
   const registry = new Registry()
   const add = gaugesOf(registry)
   addDaemon(add, snapshot)
-  addOutbox(add, snapshot)
+  addOutbox(registry, add, snapshot)
   addHours(add, snapshot)
   addWarnings(registry, add, snapshot)
   return registry.metrics()
@@ -53,11 +53,24 @@ function addDaemon(add: AddGauge, { version, startedAtMs, ready, service }: Snap
   add('tidegauge_last_push_timestamp_seconds', 'When the last push was answered; absent before the first.', [
     ...(lastPush ? [[{}, lastPush.atMs / 1000] as const] : []),
   ])
+  add(
+    'tidegauge_service_clock_skew_seconds',
+    "How far the service's clock is ahead of this machine's; absent while unknown.",
+    [...(service.skewMs === undefined ? [] : [[{}, service.skewMs / 1000] as const])],
+  )
 }
 
-function addOutbox(add: AddGauge, { balance }: Snapshot): void {
-  const { queued, ...byState } = balance
-  add('tidegauge_outbox_queued_metrics', 'Metrics ever put into the outbox; the sum of all states.', [[{}, queued]])
+function addOutbox(registry: Registry, add: AddGauge, { balance }: Snapshot): void {
+  const { queued, dropped, ...byState } = balance
+  const count = (name: string, help: string, value: number) =>
+    new Counter({ name, help, registers: [registry] }).inc(value)
+  count('tidegauge_metrics_queued_total', 'Metrics ever put into the outbox.', queued + dropped)
+  count('tidegauge_metrics_delivered_total', 'Metrics ever delivered to the service.', byState.delivered)
+  add(
+    'tidegauge_outbox_queued_metrics',
+    'Metrics put into the outbox and not dropped by a person; the sum of all states.',
+    [[{}, queued]],
+  )
   add(
     'tidegauge_outbox_metrics',
     'Metrics in the outbox by state.',
@@ -110,11 +123,11 @@ function oldestAge({ hours, nowMs }: Snapshot, state: CellState): Sample[] {
 function addWarnings(registry: Registry, add: AddGauge, { warnings }: Snapshot): void {
   const counter = new Counter({
     name: 'tidegauge_service_warnings_total',
-    help: 'Warnings of the service about pushes, by metric id; empty where it named none.',
-    labelNames: ['metric_id'],
+    help: 'Warnings of the service about pushes, by kind and metric id; empty where it named none.',
+    labelNames: ['kind', 'metric_id'],
     registers: [registry],
   })
-  for (const { metricId, count } of warnings) counter.inc({ metric_id: metricId ?? '' }, count)
+  for (const { kind, metricId, count } of warnings) counter.inc({ kind, metric_id: metricId ?? '' }, count)
   const last = warnings
     .map(warning => warning.lastSeenMs)
     .reduce<number | undefined>((a, b) => Math.max(a ?? b, b), undefined)

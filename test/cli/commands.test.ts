@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openStore } from '../../src/reference/store/store.ts'
+import { openDatabase } from '../../src/sqlite/database.ts'
 import { systemTime } from '../../src/time.ts'
 import { configured, hostYaml, tidegauge } from '../support/tidegauge.ts'
 
@@ -10,7 +11,20 @@ describe('the command line', () => {
   it('lists its commands', async () => {
     const { code, stdout } = await tidegauge(['--help'])
     expect(code).toBe(0)
-    for (const name of ['run', 'collect', 'flush', 'check', 'status', 'show', 'register', 'service', 'healthcheck']) {
+    const names = [
+      'run',
+      'collect',
+      'flush',
+      'check',
+      'status',
+      'dead',
+      'held',
+      'warnings',
+      'show',
+      'register',
+      'service',
+    ]
+    for (const name of [...names, 'healthcheck']) {
       expect(stdout).toContain(`  ${name} `)
     }
   })
@@ -26,6 +40,8 @@ describe('the command line', () => {
     [['collect', '--only', 'nobody'], 2, 'no protocol or collector is called "nobody"'],
     [['show', 'nobody'], 2, 'no protocol is called "nobody"'],
     [['show'], 2, "missing required argument 'id'"],
+    [['dead', 'ls', '--hour', 'noon'], 2, 'is not an hour'],
+    [['held', 'ls', '--frob'], 2, "unknown option '--frob'"],
     [['check', '--config', '/nowhere/at/all.yaml'], 78, '/nowhere/at/all.yaml'],
     [['healthcheck'], 1, 'no daemon answers'],
     [['service', '--listen', 'here'], 2, 'is not host:port'],
@@ -74,6 +90,20 @@ describe('the command line', () => {
     expect(shown.stdout).toContain('Load')
     const flushed = await tidegauge(['flush', '--config', config])
     expect(flushed).toMatchObject({ code: 0, stdout: '0 delivered, 0 due\n' })
+  })
+
+  it('says that an outbox is of a newer version before anything is collected, and checks all the same', async () => {
+    const { folder, config } = configured(hostYaml)
+    const ofAnotherTime = Array.from({ length: 99 }, (_, index) => ({ name: `${index}`, sql: '' }))
+    openDatabase(join(folder, 'data', 'embedded', 'outbox.db'), ofAnotherTime).close()
+    for (const args of [['collect'], ['collect', '--dry-run'], ['dead'], ['warnings']]) {
+      const { code, stdout, stderr } = await tidegauge([...args, '--config', config])
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toContain('cannot open the outbox')
+    }
+    const checked = await tidegauge(['check', '--config', config])
+    expect(checked.stderr).toContain('units are not compared with those sent so far: cannot open the outbox')
+    expect(checked.code).toBe(0)
   })
 
   it('says that a value collected before stands', async () => {

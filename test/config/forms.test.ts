@@ -7,11 +7,19 @@ it.each([
   ['60s', 60_000],
   ['5m', 300_000],
   ['2h', 7_200_000],
-])('%s is a duration', (text, ms) => expect(duration(7_200_000)(text)).toEqual({ ok: true, value: ms }))
+  ['1d', 86_400_000],
+])('%s is a duration', (text, ms) => expect(duration(86_400_000)(text)).toEqual({ ok: true, value: ms }))
 
 it.each(['60', '0s', '1.5s', '1e3s', '-1s', '5 m', '5M', '5min', '1h30m', '01s', '', ' 5s', '5s\n', '7201s'])(
   '%j is no duration',
   text => expect(duration(7_200_000)(text).ok).toBe(false),
+)
+
+it.each([
+  ['23h', 'write at least 1440m'],
+  ['10d', 'write at most 9d'],
+])('%s is out of bounds: %s', (text, fix) =>
+  expect(duration(9 * 86_400_000, 86_400_000)(text)).toMatchObject({ ok: false, fix }),
 )
 
 it.each([

@@ -19,6 +19,7 @@ describe('a configuration', () => {
       data: join(dirname(dirname(file)), 'data', 'embedded'),
       collect: { deadlineMs: 60_000 },
       delivery: { timeoutMs: 30_000, inFlight: 4, pacePerSecond: 5 },
+      outbox: { keepMs: 35 * 24 * 3_600_000 },
       status: { host: '127.0.0.1', port: 9464 },
       log: { level: 'info' },
       chains: [],

@@ -17,7 +17,7 @@ tell('keys', [
   [
     'an unknown key',
     `service: embedded\nverbosity: 3\n${fine}`,
-    '2:1: unknown key "verbosity" → known here: service, data, collect, delivery, status, log, chains, protocols',
+    '2:1: unknown key "verbosity" → known here: service, data, collect, delivery, outbox, status, log, chains, protocols',
   ],
   [
     'what stands under a typo is checked too',
@@ -67,6 +67,11 @@ tell('values', [
     'a duration that is too long',
     `service: embedded\ncollect: { deadline: 2h }\n${fine}`,
     '2:22: collect.deadline: "2h" is too long → write at most 30m',
+  ],
+  [
+    'a history that is too short',
+    `service: embedded\noutbox: { keep: 7d }\n${fine}`,
+    '2:17: outbox.keep: "7d" is too short → write at least 8d',
   ],
   [
     'numbers',

@@ -1,195 +1,54 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import type { ProtocolConfig } from '../../src/config/config.ts'
-import { readSecret } from '../../src/config/secret.ts'
-import { Delivery } from '../../src/delivery/delivery.ts'
-import type { Destination } from '../../src/delivery/destination.ts'
-import { Pacer } from '../../src/delivery/pacer.ts'
+import { describe, expect, it } from 'vitest'
 import { hourAfter } from '../../src/model/hour.ts'
 import { breakerBaseMs, breakerCapMs, hourMs, retryAfterMsMax } from '../../src/model/limits.ts'
-import type { Metric } from '../../src/model/metric.ts'
 import type { Answer } from '../../src/model/verdict.ts'
-import type { Push } from '../../src/model/wire.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
-import type { ServiceClient } from '../../src/service/client.ts'
-import { Redactor } from '../../src/telemetry/redactor.ts'
-import { temporaryFolder } from '../support/folder.ts'
-import { silentLog } from '../support/log.ts'
 import { anHour, metrics } from '../support/metrics.ts'
-import { VirtualTime } from '../support/virtual-time.ts'
-
-const startMs = anHour + 60_000
-const answered = (status: number, notBeforeMs?: number): Answer => ({
-  kind: 'answered',
-  status,
-  body: undefined,
-  ...(notBeforeMs === undefined ? {} : { notBeforeMs }),
-})
-const accepted = (processed: number): Answer => ({
-  kind: 'answered',
-  status: 200,
-  body: { success: true, processed, errors: [], warnings: [] },
-})
-
-interface Pushed {
-  readonly key: string
-  readonly protocolIds: readonly string[]
-  readonly stop: AbortSignal
-}
-
-/** A service by a rule; it writes down what it was asked. */
-class ScriptedService implements ServiceClient {
-  readonly host = 'metrics.example'
-  readonly pushes: Pushed[] = []
-  readonly checkedKeys: string[] = []
-  answer: (pushed: Pushed) => Answer | Promise<Answer> | undefined = () => undefined
-  keyAnswer: Answer = answered(200)
-
-  async push(body: string, key: string, stop: AbortSignal): Promise<Answer> {
-    const { metrics: sent } = JSON.parse(body) as Push
-    const pushed = { key, protocolIds: [...new Set(sent.map(({ protocolId }) => protocolId))], stop }
-    this.pushes.push(pushed)
-    return (await this.answer(pushed)) ?? accepted(sent.length)
-  }
-
-  async validateKey(key: string): Promise<Answer> {
-    this.checkedKeys.push(key)
-    return this.keyAnswer
-  }
-
-  async register(): Promise<Answer> {
-    return answered(200)
-  }
-
-  async validateProtocol(): Promise<Answer> {
-    return answered(200)
-  }
-
-  async widget() {
-    return []
-  }
-
-  async close(): Promise<void> {}
-}
-
-const protocol = (id: string): ProtocolConfig => ({
-  id,
-  name: id,
-  register: false,
-  collectors: [],
-  place: { file: 'tidegauge.yaml', line: 1, column: 1 },
-})
-
-/** One destination on a real outbox, and a service that takes everything unless it is told otherwise. */
-class Bench {
-  readonly file = join(temporaryFolder(), 'outbox.db')
-  readonly service = new ScriptedService()
-  readonly time = new VirtualTime(startMs)
-  key = 'the-first-key'
-  outbox = this.#open()
-  delivery = this.#newDelivery()
-
-  constructor() {
-    onTestFinished(() => this.outbox.close())
-  }
-
-  #open(): Outbox {
-    const outbox = new Outbox(this.file)
-    for (const id of ['vault', 'other']) outbox.collections.addCollector(`${id}/c`, anHour)
-    return outbox
-  }
-
-  #newDelivery(readKey: Destination['readKey'] = () => this.key): Delivery {
-    const { outbox, service: client, time } = this
-    const destination = { name: 'service', readKey, protocols: [protocol('vault'), protocol('other')] }
-    const pacer = new Pacer(time, 1_000)
-    return new Delivery({
-      outbox,
-      client,
-      destination,
-      pacer,
-      inFlight: 4,
-      log: silentLog,
-      redactor: new Redactor(),
-      time,
-    })
-  }
-
-  readKeyFrom(path: string): void {
-    this.delivery = this.#newDelivery(() => readSecret({ kind: 'file', path }))
-  }
-
-  /** As a new process: nothing is remembered but what is on the disk. */
-  restart(): void {
-    this.outbox.close()
-    this.outbox = this.#open()
-    this.delivery = this.#newDelivery()
-  }
-
-  store(stored: readonly Metric[]): void {
-    for (const metric of stored) {
-      const collector = `${metric.protocolId}/c`
-      this.outbox.recordCollection({ collector, hour: metric.hour, accepted: [{ metric }] }, startMs)
-    }
-  }
-
-  async flush(occasion: 'due' | 'asked' = 'due'): Promise<number> {
-    const before = this.service.pushes.length
-    await this.delivery.flush(occasion, new AbortController().signal)
-    return this.service.pushes.length - before
-  }
-
-  get state() {
-    return this.outbox.destinations.get('service')
-  }
-
-  get balance() {
-    return this.outbox.metrics.balance()
-  }
-}
+import { answered } from './support/answers.ts'
+import { startMs } from './support/delivery-bench.ts'
+import { MemoryBench } from './support/memory-bench.ts'
 
 describe('a delivery', () => {
   it('pushes all that is due and remembers that it did', async () => {
-    const bench = new Bench()
-    bench.store([...metrics(120), ...metrics(30, hourAfter(anHour, -2)), ...metrics(5, anHour, 'other')])
-    expect(await bench.flush()).toBe(2)
-    expect(bench.balance).toEqual({ queued: 155, delivered: 155, dead: 0, held: 0, due: 0 })
-    expect(bench.state).toEqual({
+    const bench = new MemoryBench()
+    await bench.store([...metrics(120), ...metrics(30, hourAfter(anHour, -2)), ...metrics(5, anHour, 'other')])
+    expect(await bench.pushes()).toBe(2)
+    expect(bench.balance).toEqual({ queued: 155, delivered: 155, dead: 0, held: 0, due: 0, dropped: 0 })
+    expect(bench.state()).toEqual({
       notBeforeMs: 0,
       probeAtMs: 0,
       failures: 0,
       lastPush: { atMs: bench.time.nowMs(), verdict: 'delivered' },
+      skewMs: 0,
     })
   })
 
   it('asks the service nothing when nothing is due', async () => {
-    const bench = new Bench()
-    expect(await bench.flush()).toBe(0)
-    expect(bench.state.lastPush).toBeUndefined()
+    const bench = new MemoryBench()
+    expect(await bench.pushes()).toBe(0)
+    expect(bench.state().lastPush).toBeUndefined()
   })
 
   it('rejects when the outbox cannot be read', async () => {
-    const bench = new Bench()
+    const bench = new MemoryBench()
     bench.outbox.close()
-    await expect(bench.flush()).rejects.toThrow(/not open/)
+    await expect(bench.pushes()).rejects.toThrow(/not open/)
   })
 
   it('rejects when only the verdicts cannot be stored: that is no word about the service', async () => {
-    const bench = new Bench()
-    bench.store(metrics(3))
+    const bench = new MemoryBench()
+    await bench.store(metrics(3))
     bench.outbox.settle = () => {
       throw new Error('the disk is full')
     }
-    await expect(bench.flush()).rejects.toThrow('the disk is full')
-    expect(bench.state).toEqual({ notBeforeMs: 0, probeAtMs: 0, failures: 0 })
+    await expect(bench.pushes()).rejects.toThrow('the disk is full')
+    expect(bench.state()).toEqual({ notBeforeMs: 0, probeAtMs: 0, failures: 0 })
   })
 
   it('rejects when a verdict cannot be stored, and what was sent is still due', async () => {
-    const bench = new Bench()
-    bench.store(metrics(3))
-    bench.service.answer = () => void bench.outbox.close()
-    await expect(bench.flush()).rejects.toThrow(/not open/)
+    const bench = new MemoryBench()
+    await bench.store(metrics(3))
+    bench.service.rule = () => void bench.outbox.close()
+    await expect(bench.pushes()).rejects.toThrow(/not open/)
     bench.restart()
     expect(bench.balance).toMatchObject({ due: 3, delivered: 0 })
   })
@@ -197,12 +56,12 @@ describe('a delivery', () => {
 
 describe('a delivery to a service that is down', () => {
   it('pauses for longer with each failed flush, up to a cap, and says why', async () => {
-    const bench = new Bench()
-    bench.store(metrics(1))
-    bench.service.answer = () => answered(503)
+    const bench = new MemoryBench()
+    await bench.store(metrics(1))
+    bench.service.rule = () => answered(503)
     for (let failures = 1; failures <= 12; failures += 1) {
-      expect(await bench.flush()).toBeGreaterThan(0)
-      const { probeAtMs, notBeforeMs, waiting, lastPush, ...rest } = bench.state
+      expect(await bench.pushes()).toBeGreaterThan(0)
+      const { probeAtMs, notBeforeMs, waiting, lastPush, skewMs: _, ...rest } = bench.state()
       expect(rest).toEqual({ failures })
       expect(notBeforeMs).toBe(0)
       expect(waiting).toContain('503')
@@ -211,76 +70,76 @@ describe('a delivery to a service that is down', () => {
       const pauseMs = probeAtMs - bench.time.nowMs()
       expect(pauseMs).toBeGreaterThanOrEqual(longestMs / 2)
       expect(pauseMs).toBeLessThanOrEqual(longestMs)
-      expect(await bench.flush()).toBe(0)
+      expect(await bench.pushes()).toBe(0)
       await bench.time.sleep(pauseMs)
     }
-    bench.service.answer = () => undefined
-    await bench.flush()
+    bench.service.rule = () => undefined
+    await bench.pushes()
     expect(bench.balance).toMatchObject({ due: 0, delivered: 1 })
-    expect(bench.state).toMatchObject({ failures: 0, probeAtMs: 0, lastPush: { verdict: 'delivered' } })
-    expect(bench.state.waiting).toBeUndefined()
+    expect(bench.state()).toMatchObject({ failures: 0, probeAtMs: 0, lastPush: { verdict: 'delivered' } })
+    expect(bench.state().waiting).toBeUndefined()
   })
 
   it('pushes at once when a person asks, whatever the breaker says', async () => {
-    const bench = new Bench()
-    bench.store(metrics(1))
-    bench.service.answer = () => answered(503)
-    await bench.flush()
-    bench.service.answer = () => undefined
-    expect(await bench.flush('due')).toBe(0)
-    expect(await bench.flush('asked')).toBe(1)
+    const bench = new MemoryBench()
+    await bench.store(metrics(1))
+    bench.service.rule = () => answered(503)
+    await bench.pushes()
+    bench.service.rule = () => undefined
+    expect(await bench.pushes('due')).toBe(0)
+    expect(await bench.pushes('asked')).toBe(1)
     expect(bench.balance.due).toBe(0)
   })
 
   it('keeps to Retry-After across a restart, also when a person asks', async () => {
-    const bench = new Bench()
-    bench.store(metrics(1))
+    const bench = new MemoryBench()
+    await bench.store(metrics(1))
     const untilMs = startMs + hourMs
-    bench.service.answer = () => answered(429, untilMs)
-    await bench.flush()
-    expect(bench.state.notBeforeMs).toBe(untilMs)
+    bench.service.rule = () => answered(429, untilMs)
+    await bench.pushes()
+    expect(bench.state().notBeforeMs).toBe(untilMs)
     bench.restart()
-    bench.service.answer = () => undefined
-    expect(await bench.flush('asked')).toBe(0)
+    bench.service.rule = () => undefined
+    expect(await bench.pushes('asked')).toBe(0)
     await bench.time.sleep(untilMs - 1 - bench.time.nowMs())
-    expect(await bench.flush('asked')).toBe(0)
+    expect(await bench.pushes('asked')).toBe(0)
     await bench.time.sleep(1)
-    expect(await bench.flush('due')).toBe(1)
-    expect(bench.state).toMatchObject({ notBeforeMs: 0, failures: 0 })
+    expect(await bench.pushes('due')).toBe(1)
+    expect(bench.state()).toMatchObject({ notBeforeMs: 0, failures: 0 })
   })
 
   it.each([
     ['notBeforeMs', retryAfterMsMax],
     ['probeAtMs', breakerCapMs],
   ])('does not believe a %s further ahead than any wait can be', async (name, longestMs) => {
-    const bench = new Bench()
-    bench.store(metrics(1))
+    const bench = new MemoryBench()
+    await bench.store(metrics(1))
     const waits = { notBeforeMs: 0, probeAtMs: 0, failures: 1 }
     bench.outbox.destinations.set('service', { ...waits, [name]: startMs + longestMs })
-    expect(await bench.flush()).toBe(0)
+    expect(await bench.pushes()).toBe(0)
     bench.outbox.destinations.set('service', { ...waits, [name]: startMs + longestMs + 1 })
-    expect(await bench.flush()).toBe(1)
+    expect(await bench.pushes()).toBe(1)
   })
 })
 
 describe('a delivery whose key is refused', () => {
-  async function refused(): Promise<Bench> {
-    const bench = new Bench()
-    bench.store(metrics(3))
-    bench.service.answer = ({ key }) => (key === 'the-first-key' ? answered(401) : undefined)
-    expect(await bench.flush()).toBe(1)
+  async function refused(): Promise<MemoryBench> {
+    const bench = new MemoryBench()
+    await bench.store(metrics(3))
+    bench.service.rule = ({ key }) => (key === 'the-first-key' ? answered(401) : undefined)
+    expect(await bench.pushes()).toBe(1)
     return bench
   }
 
   it('sends nothing more with it, whoever asks', async () => {
     const bench = await refused()
-    expect(bench.state).toMatchObject({ failures: 1, lastPush: { verdict: 'key-refused' } })
-    expect(bench.state.waiting).toMatch(/^the key is refused \(401\): put a valid key in its place/)
+    expect(bench.state()).toMatchObject({ failures: 1, lastPush: { verdict: 'key-refused' } })
+    expect(bench.state().waiting).toMatch(/^the key is refused \(401\): put a valid key in its place/)
     await bench.time.sleep(hourMs)
-    expect(await bench.flush('due')).toBe(0)
-    expect(await bench.flush('asked')).toBe(0)
+    expect(await bench.pushes('due')).toBe(0)
+    expect(await bench.pushes('asked')).toBe(0)
     expect(bench.service.checkedKeys).toEqual([])
-    expect(bench.state.waiting).toMatch(/has not changed/)
+    expect(bench.state().waiting).toMatch(/has not changed/)
     expect(bench.balance).toMatchObject({ due: 3, dead: 0 })
   })
 
@@ -288,88 +147,76 @@ describe('a delivery whose key is refused', () => {
     const bench = await refused()
     bench.key = 'the-second-key'
     await bench.time.sleep(hourMs)
-    expect(await bench.flush()).toBe(1)
+    expect(await bench.pushes()).toBe(1)
     expect(bench.service.checkedKeys).toEqual(['the-second-key'])
     expect(bench.service.pushes.at(-1)?.key).toBe('the-second-key')
     expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
-    expect(bench.state.waiting).toBeUndefined()
-    bench.store(metrics(1, hourAfter(anHour, 1)))
-    await bench.flush()
+    expect(bench.state().waiting).toBeUndefined()
+    await bench.store(metrics(1, hourAfter(anHour, 1)))
+    await bench.pushes()
     expect(bench.service.checkedKeys).toHaveLength(1)
   })
 
   it('asks once about a changed key that is refused as well', async () => {
     const bench = await refused()
     bench.key = 'the-second-key'
-    bench.service.keyAnswer = answered(401)
-    expect(await bench.flush('asked')).toBe(0)
-    expect(await bench.flush('asked')).toBe(0)
+    bench.service.keyAnswer = () => answered(401)
+    expect(await bench.pushes('asked')).toBe(0)
+    expect(await bench.pushes('asked')).toBe(0)
     expect(bench.service.checkedKeys).toEqual(['the-second-key'])
   })
 
   it('asks again about a changed key while there is no answer about it', async () => {
     const bench = await refused()
     bench.key = 'the-second-key'
-    bench.service.keyAnswer = { kind: 'unanswered', reason: 'no answer in time' }
-    expect(await bench.flush('asked')).toBe(0)
-    expect(bench.state.waiting).toMatch(/could not be checked: no answer in time/)
-    bench.service.keyAnswer = answered(200)
-    expect(await bench.flush('asked')).toBe(1)
-  })
-
-  it('waits for a key that is missing, and says where it looks', async () => {
-    const bench = new Bench()
-    const path = join(temporaryFolder(), 'service.key')
-    bench.readKeyFrom(path)
-    bench.store(metrics(1))
-    expect(await bench.flush()).toBe(0)
-    expect(bench.state.waiting).toContain('the secret')
-    expect(bench.state.waiting).toContain(path)
-    writeFileSync(path, 'the-late-key\n', { mode: 0o600 })
-    expect(await bench.flush('asked')).toBe(1)
-    expect(bench.service.pushes[0]?.key).toBe('the-late-key')
+    bench.service.keyAnswer = () => ({ kind: 'unanswered', reason: 'no answer in time' })
+    expect(await bench.pushes('asked')).toBe(0)
+    expect(bench.state().waiting).toMatch(/could not be checked: no answer in time/)
+    bench.service.keyAnswer = () => answered(200)
+    expect(await bench.pushes('asked')).toBe(1)
   })
 })
 
 describe('a delivery of a protocol the service refuses', () => {
   it('does not keep it aside for longer than a pause can be when the clock is set back', async () => {
-    const bench = new Bench()
-    bench.store(metrics(2))
-    bench.service.answer = () => answered(404)
-    await bench.flush()
-    bench.service.answer = () => undefined
+    const bench = new MemoryBench()
+    await bench.store(metrics(2))
+    bench.service.rule = () => answered(404)
+    await bench.pushes()
+    bench.service.rule = () => undefined
     bench.time.nowMs = () => startMs - 24 * hourMs
-    expect(await bench.flush('due')).toBe(1)
+    bench.service.keyAnswer = () => ({ ...answered(200), skewMs: 24 * hourMs })
+    expect(await bench.pushes('due')).toBe(1)
   })
 
   it.each([
     [404, 'register it: tidegauge register vault'],
     [403, 'use the key that owns it'],
   ])('sets it aside after a %i with a sentence of its own, and the others are on time', async (status, fix) => {
-    const bench = new Bench()
-    bench.store([...metrics(2), ...metrics(2, anHour, 'other')])
-    bench.service.answer = ({ protocolIds }) => (protocolIds.includes('vault') ? answered(status) : undefined)
-    await bench.flush()
+    const bench = new MemoryBench()
+    await bench.store([...metrics(2), ...metrics(2, anHour, 'other')])
+    bench.service.rule = ({ protocolIds }) => (protocolIds.includes('vault') ? answered(status) : undefined)
+    await bench.pushes()
     expect(bench.balance).toMatchObject({ due: 2, delivered: 2, dead: 0 })
     const sentence = `protocol vault is refused (${status}): ${fix}`
-    expect(bench.state).toMatchObject({ probeAtMs: 0, notBeforeMs: 0, failures: 0, waiting: sentence })
+    expect(bench.state()).toMatchObject({ probeAtMs: 0, notBeforeMs: 0, failures: 0, waiting: sentence })
 
-    bench.store(metrics(3, hourAfter(anHour, -1), 'other'))
-    expect(await bench.flush()).toBe(1)
+    await bench.store(metrics(3, hourAfter(anHour, -1), 'other'))
+    expect(await bench.pushes()).toBe(1)
     expect(bench.service.pushes.at(-1)?.protocolIds).toEqual(['other'])
     expect(bench.balance).toMatchObject({ due: 2, delivered: 5 })
-    expect(bench.state.waiting).toBe(sentence)
+    expect(bench.state().waiting).toBe(sentence)
   })
 
   it('tries it again after a pause that grows, and forgets it once it is accepted', async () => {
-    const bench = new Bench()
-    bench.store(metrics(2))
-    bench.service.answer = () => answered(404)
+    const bench = new MemoryBench()
+    await bench.store(metrics(2))
+    bench.service.rule = () => answered(404)
     const pausesMs: number[] = []
     for (let failures = 1; failures <= 3; failures += 1) {
-      expect(await bench.flush()).toBe(1)
+      expect(await bench.pushes()).toBe(1)
       const setAsideMs = bench.time.nowMs()
-      while ((await bench.flush()) === 0) await bench.time.sleep(50)
+      while ((await bench.pushes()) === 0) await bench.time.sleep(50)
       pausesMs.push(bench.time.nowMs() - setAsideMs)
       await bench.time.sleep(breakerCapMs)
     }
@@ -377,20 +224,20 @@ describe('a delivery of a protocol the service refuses', () => {
     expect(pausesMs).toEqual([...pausesMs].sort((a, b) => a - b))
     expect(new Set(pausesMs).size).toBe(3)
 
-    bench.service.answer = () => undefined
-    expect(await bench.flush('asked')).toBe(1)
+    bench.service.rule = () => undefined
+    expect(await bench.pushes('asked')).toBe(1)
     expect(bench.balance.due).toBe(0)
-    expect(bench.state.waiting).toBeUndefined()
+    expect(bench.state().waiting).toBeUndefined()
   })
 
   it('tries it at once when a person asks', async () => {
-    const bench = new Bench()
-    bench.store(metrics(2))
-    bench.service.answer = () => answered(404)
-    await bench.flush()
-    bench.service.answer = () => undefined
-    expect(await bench.flush('due')).toBe(0)
-    expect(await bench.flush('asked')).toBe(1)
+    const bench = new MemoryBench()
+    await bench.store(metrics(2))
+    bench.service.rule = () => answered(404)
+    await bench.pushes()
+    bench.service.rule = () => undefined
+    expect(await bench.pushes('due')).toBe(0)
+    expect(await bench.pushes('asked')).toBe(1)
   })
 })
 
@@ -398,10 +245,10 @@ describe('a delivery that is stopped', () => {
   it.each([1, 4, 5])(
     'during attempt %i of a push ends with it, and has nothing to say against the service',
     async attempt => {
-      const bench = new Bench()
-      bench.store(metrics(3))
+      const bench = new MemoryBench()
+      await bench.store(metrics(3))
       const stopping = new AbortController()
-      bench.service.answer = async ({ stop }) => {
+      bench.service.rule = async ({ stop }) => {
         if (bench.service.pushes.length < attempt) return answered(503)
         const answer = new Promise<Answer>(resolve => {
           stop.addEventListener('abort', () => resolve({ kind: 'unanswered', reason: 'no answer (AbortError)' }))
@@ -409,9 +256,9 @@ describe('a delivery that is stopped', () => {
         stopping.abort(new Error('stopped'))
         return await answer
       }
-      await bench.delivery.flush('due', stopping.signal)
+      await bench.flush('due', stopping.signal)
       expect(bench.service.pushes).toHaveLength(attempt)
-      expect(bench.state).toEqual({ notBeforeMs: 0, probeAtMs: 0, failures: 0 })
+      expect(bench.state()).toEqual({ notBeforeMs: 0, probeAtMs: 0, failures: 0 })
       expect(bench.balance).toMatchObject({ due: 3, dead: 0 })
     },
   )

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { Pacer } from '../../src/delivery/pacer.ts'
 import { pushBatch } from '../../src/delivery/push.ts'
+import { Quiet } from '../../src/delivery/quiet.ts'
+import { ServiceClock } from '../../src/delivery/service-clock.ts'
 import { isBatch } from '../../src/model/batch.ts'
+import { attemptsMax } from '../../src/model/limits.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 import { metrics } from '../support/metrics.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
@@ -22,7 +25,15 @@ async function push(answers: readonly Answer[], chance = 0.5) {
   const batch = metrics(2)
   if (!isBatch(batch)) throw new Error('empty')
   const signal = new AbortController().signal
-  const verdict = await pushBatch(batch, { client, key: 'k', pacer: new Pacer(time, 1_000), time, signal })
+  const { verdict } = await pushBatch(batch, attemptsMax, {
+    client,
+    key: 'k',
+    pacer: new Pacer(time, 1_000),
+    quiet: new Quiet(),
+    clock: new ServiceClock(),
+    time,
+    signal,
+  })
   return { verdict, sentAtMs }
 }
 

@@ -55,7 +55,7 @@ describe('intake', () => {
       '2026-11-20T15:00:00Z',
       '2026-11-20T16:00:00Z',
     ])
-    expect(outbox.metrics.balance().due).toBe(4)
+    expect(outbox.tally.balance().due).toBe(4)
   })
 
   it('catches up missed hours after downtime, newest first, once each', async () => {
@@ -160,7 +160,7 @@ describe('intake', () => {
     const negative: Script = () => ({ readings: { TVL: -1 }, failures: {} })
     const { run, outbox } = stage([collector('a')], { 'vault/a': { script: negative, history: true } })
     await run(anHour, anHour + minuteMs)
-    expect(outbox.metrics.balance()).toMatchObject({ held: 1, due: 0 })
+    expect(outbox.tally.balance()).toMatchObject({ held: 1, due: 0 })
   })
 
   it('waits for a chain without a block past the hour, in short steps', async () => {
@@ -169,5 +169,35 @@ describe('intake', () => {
     const { run, rows } = stage([collector('a')], { 'vault/a': { script: lateChain, history: true } })
     await run(anHour, anHour + minuteMs)
     expect(rows()).toEqual([['vault/a', '2026-11-20T13:00:00Z', 'collected']])
+  })
+
+  it('starts nothing while the disk is full, and misses nothing when there is room again', async () => {
+    const { runner, run, outbox, rows } = stage([collector('a')], { 'vault/a': { script: one, history: true } })
+    await run(anHour, anHour + minuteMs)
+    let isFull = true
+    Object.defineProperty(outbox.disk, 'isFull', { get: () => isFull })
+    await run(hourAfter(anHour, 1), hourAfter(anHour, 3))
+    expect(runner.asked).toHaveLength(1)
+    isFull = false
+    await run(hourAfter(anHour, 3), hourAfter(anHour, 3) + minuteMs)
+    expect(rows().map(([, , state]) => state)).toEqual(['collected', 'collected', 'collected', 'collected'])
+  })
+
+  it('collects again what was lost with a damaged outbox, or makes a gap that says so', async () => {
+    const { run, outbox } = stage([collector('a'), collector('now')], {
+      'vault/a': { script: one, history: true },
+      'vault/now': { script: one, history: false },
+    })
+    const lost = hourAfter(anHour, -2)
+    for (const id of ['vault/a', 'vault/now']) {
+      outbox.collections.addCollector(id, lost)
+      outbox.collections.expect(id, [lost])
+      outbox.collections.markFailed(id, lost, new Fault('hour-lost', 'lost in a damaged outbox'), 0)
+    }
+    await run(anHour, anHour + minuteMs)
+    expect(outbox.collections.between(lost, lost)).toMatchObject([
+      { collector: 'vault/a', state: 'collected' },
+      { collector: 'vault/now', state: 'gap', fault: { code: 'hour-lost' } },
+    ])
   })
 })

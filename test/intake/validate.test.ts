@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { hourFault, type Validated, validate } from '../../src/intake/validate.ts'
+import { hourFault, type PastOf, type Validated, validate } from '../../src/intake/validate.ts'
 import type { FaultRecord } from '../../src/model/fault.ts'
 import type { MetricSpec } from '../../src/model/metric.ts'
 import type { Outcome } from '../../src/runner/runner.ts'
@@ -9,9 +9,10 @@ function validated(
   readings: Outcome['readings'],
   specs: Readonly<Record<string, MetricSpec>> = {},
   failures: Outcome['failures'] = {},
+  pastOf: PastOf = () => undefined,
 ): Validated {
   const metrics = Object.fromEntries(Object.keys(readings).map(label => [label, specs[label] ?? {}]))
-  return validate({ protocolId: 'vault' }, anHour, { metrics, history: true }, { readings, failures })
+  return validate({ protocolId: 'vault' }, anHour, { metrics, history: true }, { readings, failures }, pastOf)
 }
 
 const failure = (message: string, parts: Partial<FaultRecord> = {}): FaultRecord => ({
@@ -43,7 +44,22 @@ describe('a reading', () => {
     [0.999, '0.999 is below the declared minimum of 1'],
     [3.001, '3.001 is above the declared maximum of 3'],
   ])('of %d, declared to be from 1 to 3: held as %j', (value, hold) => {
-    expect(validated({ Rate: value }, { Rate: { min: 1, max: 3 } }).accepted[0]?.hold).toBe(hold)
+    const expected = hold === undefined ? undefined : { kind: 'bounds', reason: hold }
+    expect(validated({ Rate: value }, { Rate: { min: 1, max: 3 } }).accepted[0]?.hold).toEqual(expected)
+  })
+
+  it('is compared with what is known of its own metric id at that hour', () => {
+    const asked: unknown[] = []
+    const pastOf: PastOf = (id, hour) => {
+      asked.push([id, hour])
+      return id === 'vault___Rate' ? { previous: 1 } : undefined
+    }
+    const { accepted } = validated({ Rate: 3, Fee: 3 }, { Rate: { maxJump: 1 }, Fee: { maxJump: 1 } }, {}, pastOf)
+    expect(accepted.map(({ hold }) => hold?.kind)).toEqual(['jump', undefined])
+    expect(asked).toEqual([
+      ['vault___Rate', anHour],
+      ['vault___Fee', anHour],
+    ])
   })
 
   it('of a label or unit that does not fit the interface fails alone, and says why', () => {

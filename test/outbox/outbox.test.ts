@@ -16,54 +16,60 @@ function openOutbox(file = join(temporaryFolder(), 'outbox.db')): Outbox {
   return outbox
 }
 
-function store(outbox: Outbox, accepted: readonly Metric[], hour = anHour): void {
+async function store(outbox: Outbox, accepted: readonly Metric[], hour = anHour): Promise<void> {
   outbox.collections.expect('vault/c', [hour])
-  outbox.recordCollection({ collector: 'vault/c', hour, accepted: accepted.map(metric => ({ metric })) }, 1)
+  await outbox.recordCollection({ collector: 'vault/c', hour, accepted: accepted.map(metric => ({ metric })) }, 1)
 }
+
+function dueOf(outbox: Outbox, protocolIds: readonly string[], limit: number): Metric[] {
+  return outbox.due.read({ protocolIds, fresh: anHour, latest: hourAfter(anHour, 100) }, limit)
+}
+
+const odd = { kind: 'bounds', reason: 'odd' } as const
 
 function statesAndReasons(outbox: Outbox): [state: string, reason: string | undefined][] {
   return outbox.metrics.between(anHour, anHour).map(({ state, reason }) => [state, reason])
 }
 
 describe('the outbox', () => {
-  it('keeps what was stored across a close', () => {
+  it('keeps what was stored across a close', async () => {
     const file = join(temporaryFolder(), 'deep', 'outbox.db')
     const first = new Outbox(file)
     first.collections.addCollector('vault/c', anHour)
-    store(first, metrics(3))
+    await store(first, metrics(3))
     first.close()
-    expect(openOutbox(file).metrics.due(['vault'], anHour, 10)).toEqual(metrics(3))
+    expect(dueOf(openOutbox(file), ['vault'], 10)).toEqual(metrics(3))
   })
 
-  it('lets the first value of a metric and hour stand', () => {
+  it('lets the first value of a metric and hour stand', async () => {
     const outbox = openOutbox()
-    store(outbox, metrics(1))
-    store(
+    await store(outbox, metrics(1))
+    await store(
       outbox,
       metrics(1).map(metric => ({ ...metric, value: 99 })),
     )
-    expect(outbox.metrics.due(['vault'], anHour, 10).map(({ value }) => value)).toEqual([0])
+    expect(dueOf(outbox, ['vault'], 10).map(({ value }) => value)).toEqual([0])
   })
 
-  it('gives the current hour first, then the past, oldest first', () => {
+  it('gives the current hour first, then the past, oldest first', async () => {
     const outbox = openOutbox()
     for (const offset of [-1, -3, 0, -2])
-      store(outbox, metrics(1, hourAfter(anHour, offset)), hourAfter(anHour, offset))
-    const order = outbox.metrics.due(['vault'], anHour, 10).map(({ hour }) => (hour - anHour) / 3_600_000)
+      await store(outbox, metrics(1, hourAfter(anHour, offset)), hourAfter(anHour, offset))
+    const order = dueOf(outbox, ['vault'], 10).map(({ hour }) => (hour - anHour) / 3_600_000)
     expect(order).toEqual([0, -3, -2, -1])
-    expect(outbox.metrics.due(['vault'], anHour, 2)).toHaveLength(2)
-    expect(outbox.metrics.due(['other'], anHour, 10)).toEqual([])
+    expect(dueOf(outbox, ['vault'], 2)).toHaveLength(2)
+    expect(dueOf(outbox, ['other'], 10)).toEqual([])
   })
 
-  it('balances: queued = delivered + dead + held + due', () => {
+  it('balances: queued = delivered + dead + held + due', async () => {
     const outbox = openOutbox()
     const [a, b, c, d] = metrics(4)
     if (!a || !b || !c || !d) throw new Error('four')
     outbox.collections.expect('vault/c', [anHour])
-    const accepted = [{ metric: a }, { metric: b }, { metric: c }, { metric: d, hold: 'odd' }]
-    outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted }, 1)
-    outbox.settle({ delivered: [a], dead: [{ metric: b, reason: 'refused' }], warnings: [] }, 2)
-    expect(outbox.metrics.balance()).toEqual({ queued: 4, delivered: 1, dead: 1, held: 1, due: 1 })
+    const accepted = [{ metric: a }, { metric: b }, { metric: c }, { metric: d, hold: odd }]
+    await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted }, 1)
+    outbox.settle({ delivered: [a], dead: [{ metric: b, reason: 'refused', attempts: 1 }], warnings: [] }, 2)
+    expect(outbox.tally.balance()).toEqual({ queued: 4, delivered: 1, dead: 1, held: 1, due: 1, dropped: 0 })
     const stored = outbox.metrics.between(anHour, anHour)
     expect(stored.map(({ state, reason }) => [state, reason])).toEqual([
       ['delivered', undefined],
@@ -73,53 +79,52 @@ describe('the outbox', () => {
     ])
   })
 
-  it('does not change what is settled', () => {
+  it('does not change what is settled', async () => {
     const outbox = openOutbox()
-    store(outbox, metrics(1))
+    await store(outbox, metrics(1))
     const [metric] = metrics(1)
     if (!metric) throw new Error('one')
     outbox.settle({ delivered: [metric], dead: [], warnings: [] }, 1)
-    outbox.settle({ delivered: [], dead: [{ metric, reason: 'late' }], warnings: [] }, 2)
-    expect(outbox.metrics.balance()).toMatchObject({ delivered: 1, dead: 0 })
+    outbox.settle({ delivered: [], dead: [{ metric, reason: 'late', attempts: 1 }], warnings: [] }, 2)
+    expect(outbox.tally.balance()).toMatchObject({ delivered: 1, dead: 0 })
   })
 
-  it('has no reason against what the service had taken before it refused it', () => {
+  it('has no reason against what the service had taken before it refused it', async () => {
     const outbox = openOutbox()
-    store(outbox, metrics(1))
+    await store(outbox, metrics(1))
     const [metric] = metrics(1)
     if (!metric) throw new Error('one')
     outbox.settle({ delivered: [metric], dead: [], warnings: [] }, 1)
-    outbox.settle({ delivered: [], dead: [{ metric, reason: 'late' }], warnings: [] }, 2)
+    outbox.settle({ delivered: [], dead: [{ metric, reason: 'late', attempts: 1 }], warnings: [] }, 2)
     expect(statesAndReasons(outbox)).toEqual([['delivered', undefined]])
   })
 
-  it('does not hold back what is due already, and has no reason against it', () => {
+  it('does not hold back what is due already, and has no reason against it', async () => {
     const outbox = openOutbox()
-    store(outbox, metrics(1))
-    const accepted = metrics(1).map(metric => ({ metric, hold: 'odd' }))
-    outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted }, 2)
+    await store(outbox, metrics(1))
+    const accepted = metrics(1).map(metric => ({ metric, hold: odd }))
+    await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted }, 2)
     expect(statesAndReasons(outbox)).toEqual([['due', undefined]])
   })
 
-  it.each([Number.NaN, Number.POSITIVE_INFINITY])('has no place for %s', value => {
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])('has no place for %s', async value => {
     const outbox = openOutbox()
-    expect(() =>
-      store(
-        outbox,
-        metrics(1).map(metric => ({ ...metric, value })),
-      ),
-    ).toThrow(/constraint/)
+    const stored = store(
+      outbox,
+      metrics(1).map(metric => ({ ...metric, value })),
+    )
+    await expect(stored).rejects.toThrow(/constraint/)
   })
 
-  it('stores an hour whole or not at all', () => {
+  it('stores an hour whole or not at all', async () => {
     const outbox = openOutbox()
     const [good] = metrics(1)
     const [bad] = metrics(2)
       .slice(1)
       .map(metric => ({ ...metric, value: Number.NaN }))
     if (!good || !bad) throw new Error('two')
-    expect(() => store(outbox, [good, bad])).toThrow()
-    expect(outbox.metrics.balance().queued).toBe(0)
+    await expect(store(outbox, [good, bad])).rejects.toThrow()
+    expect(outbox.tally.balance().queued).toBe(0)
     expect(outbox.collections.due('vault/c', anHour, 10, 10)).toHaveLength(1)
   })
 
@@ -130,7 +135,15 @@ describe('the outbox', () => {
     for (const nowMs of [5, 6, 7])
       outbox.settle({ delivered: [], dead: [], warnings: [{ text: 'long label', metric }] }, nowMs)
     expect(outbox.warnings.all()).toEqual([
-      { metricId: metric.id, text: 'long label', count: 3, firstSeenMs: 5, lastSeenMs: 7 },
+      {
+        metricId: metric.id,
+        kind: 'label-long',
+        text: 'long label',
+        count: 3,
+        firstSeenMs: 5,
+        lastSeenMs: 7,
+        isAcknowledged: false,
+      },
     ])
   })
 
@@ -141,7 +154,7 @@ describe('the outbox', () => {
     warn(['first'], 1)
     warn(['second'], 2)
     warn(
-      Array.from({ length: 998 }, (_, index) => `between ${index}`),
+      Array.from({ length: 998 }, (_, index) => `between ${spelled(index)}`),
       3,
     )
     expect(outbox.warnings.all()).toHaveLength(1_000)
@@ -166,7 +179,7 @@ describe('the outbox', () => {
     expect(database.pragma('foreign_keys', { simple: true })).toBe(1)
   })
 
-  it('refuses a file of a newer version, and one that is no outbox, and leaves both alone', () => {
+  it('refuses a file of a newer version, and one that is no outbox, and leaves both alone', async () => {
     const newer = join(temporaryFolder(), 'outbox.db')
     const database = openDatabase(newer, [])
     database.pragma('user_version = 999')
@@ -177,9 +190,14 @@ describe('the outbox', () => {
   })
 })
 
-function failLate(outbox: Outbox): void {
+/** A number without digits, which make no difference to the kind of a warning. */
+function spelled(number: number): string {
+  return [...String(number)].map(digit => 'abcdefghij'[Number(digit)]).join('')
+}
+
+async function failLate(outbox: Outbox): Promise<void> {
   const failed = { fault: new Fault('chain-unreachable', 'no answer'), nextAttemptMs: 5 }
-  outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted: [], failed }, 2)
+  await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted: [], failed }, 2)
 }
 
 describe('the hours', () => {
@@ -213,11 +231,11 @@ describe('the hours', () => {
     expect(collections.due('vault/c', anHour, 10, 10)).toHaveLength(1)
   })
 
-  it('become a gap one by one, once, and never out of what is collected', () => {
+  it('become a gap one by one, once, and never out of what is collected', async () => {
     const outbox = openOutbox()
     const past = hourAfter(anHour, -1)
     outbox.collections.expect('vault/c', [past, anHour])
-    store(outbox, metrics(1))
+    await store(outbox, metrics(1))
     for (const message of ['no block yet', 'again'])
       for (const hour of [past, anHour])
         outbox.collections.markGap('vault/c', hour, new Fault('chain-before-first-block', message))
@@ -247,9 +265,9 @@ describe('the hours', () => {
     expect(collections.between(anHour, anHour)[0]).not.toHaveProperty('fault')
   })
 
-  it('stay collected when the current hour is reopened', () => {
+  it('stay collected when the current hour is reopened', async () => {
     const outbox = openOutbox()
-    store(outbox, metrics(1))
+    await store(outbox, metrics(1))
     outbox.collections.reopen('vault/c', anHour)
     expect(outbox.collections.between(anHour, anHour)[0]?.state).toBe('collected')
   })
@@ -268,43 +286,43 @@ describe('the hours', () => {
     ])
   })
 
-  it('are late while they are due, not once they are collected or gaps', () => {
+  it('are late while they are due, not once they are collected or gaps', async () => {
     const outbox = openOutbox()
     const { collections } = outbox
     const [gap, collected, late, notYet] = [-3, -2, -1, 0].map(count => hourAfter(anHour, count))
     if (!gap || !collected || !late || !notYet) throw new Error('four')
     collections.expect('vault/c', [gap, collected, late, notYet])
     collections.closeBefore('vault/c', collected, new Fault('hour-passed', 'passed'))
-    outbox.recordCollection({ collector: 'vault/c', hour: collected, accepted: [] }, 1)
+    await outbox.recordCollection({ collector: 'vault/c', hour: collected, accepted: [] }, 1)
     expect(collections.lateOf(['vault/c'], late)).toEqual([{ collector: 'vault/c', hours: 1, oldest: late }])
   })
 
-  it('stay collected, after one attempt, when others fail or succeed afterwards', () => {
+  it('stay collected, after one attempt, when others fail or succeed afterwards', async () => {
     const outbox = openOutbox()
-    store(outbox, metrics(1))
-    failLate(outbox)
-    store(outbox, metrics(1))
+    await store(outbox, metrics(1))
+    await failLate(outbox)
+    await store(outbox, metrics(1))
     expect(outbox.collections.between(anHour, anHour)).toEqual([
       { collector: 'vault/c', hour: anHour, state: 'collected', attempts: 1 },
     ])
     expect(outbox.collections.due('vault/c', anHour, 10, 10)).toEqual([])
   })
 
-  it('stay gaps, with their reason, when an attempt that was under way fails afterwards', () => {
+  it('stay gaps, with their reason, when an attempt that was under way fails afterwards', async () => {
     const outbox = openOutbox()
     outbox.collections.expect('vault/c', [anHour])
     outbox.collections.closeBefore('vault/c', hourAfter(anHour, 1), new Fault('hour-passed', 'passed'))
-    failLate(outbox)
+    await failLate(outbox)
     const [row] = outbox.collections.between(anHour, anHour)
     expect(row).toMatchObject({ state: 'gap', attempts: 0, fault: { code: 'hour-passed' } })
     expect(outbox.collections.due('vault/c', anHour, 10, 10)).toEqual([])
   })
 
-  it('are mended when a gap is collected after all', () => {
+  it('are mended when a gap is collected after all', async () => {
     const outbox = openOutbox()
     outbox.collections.expect('vault/c', [anHour])
     outbox.collections.closeBefore('vault/c', hourAfter(anHour, 1), new Fault('hour-passed', 'passed'))
-    store(outbox, metrics(1))
+    await store(outbox, metrics(1))
     const [row] = outbox.collections.between(anHour, anHour)
     expect(row).toEqual({ collector: 'vault/c', hour: anHour, state: 'collected', attempts: 1 })
   })

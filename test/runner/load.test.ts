@@ -14,6 +14,8 @@ export default defineCollector({
 })
 `
 
+const jumping = (maxJump: string) => collectorText('1').replace('Level: {}', `Level: { maxJump: ${maxJump} }`)
+
 /** Files in a folder outside of the package, beside a configuration file. */
 function outside(files: Readonly<Record<string, string>>): { readonly file: string; readonly folder: string } {
   const folder = temporaryFolder()
@@ -64,6 +66,16 @@ describe('a collector is found', () => {
       'node_modules/@me/gauge/gauge.js': collectorText('7'),
     })
     expect(await levelOf('@me/gauge', file)).toBe(7)
+  })
+
+  it('with all that it declares', async () => {
+    const declared = 'Level: { unit: "m", module: "tide", min: -1, max: 9, maxJump: "2.5%" }, Flow: { maxJump: 3 }'
+    const { file } = outside({ 'own.ts': collectorText('1').replace('Level: {}', declared) })
+    expect(await testRunner().runner.describe(configured('./own.ts', { file }))).toEqual({
+      kind: 'usable',
+      history: true,
+      metrics: { Level: { unit: 'm', module: 'tide', min: -1, max: 9, maxJump: '2.5%' }, Flow: { maxJump: 3 } },
+    })
   })
 
   it('as it is now, when its file was edited', async () => {
@@ -123,6 +135,11 @@ describe('a collector that cannot be used says why:', () => {
     ['a label in words', collectorText('1').replace('Level: {}', '"sea level": {}'), 'sea level', ''],
     ['a label with ___', collectorText('1').replace('Level: {}', 'sea___level: {}'), 'holds ___', ''],
     ['a wrong part', collectorText('1').replace('Level: {}', 'Level: { untt: "m" }'), 'untt', ''],
+    ['a jump in words', jumping('"a lot"'), `"Level": maxJump: must be a positive number in the metric's unit`, ''],
+    ['a jump that is no part', jumping('"20"'), "or a part of the last value like '20%'", ''],
+    ['a jump backwards', jumping('"-20%"'), 'maxJump: must be a positive', ''],
+    ['a jump of nothing', jumping('0'), 'maxJump: must be a positive', ''],
+    ['a jump of no part', jumping('"0%"'), 'maxJump: must be a positive', ''],
     ['a wrong unit', collectorText('1').replace('Level: {}', 'Level: { unit: 5 }'), 'unit: must be text', ''],
   ] as const)('%s', async ([, text, message, at]) => {
     const mistake = await mistakeIn({ 'own.ts': text }, './own.ts')

@@ -17,7 +17,7 @@ export const emptySnapshot: Snapshot = {
   startedAtMs: nowMs - 3_000,
   ready: { ok: true, reasons: [] },
   service: { host: 'embedded (127.0.0.1:40123)' },
-  balance: { queued: 0, delivered: 0, dead: 0, held: 0, due: 0 },
+  balance: { queued: 0, delivered: 0, dead: 0, held: 0, due: 0, dropped: 0 },
   protocols: [],
   hours: { hours, rows: [] },
   warnings: [],
@@ -114,7 +114,7 @@ export const richSnapshot: Snapshot = {
     lastPush: { atMs: nowMs - 2 * minuteMs, verdict: 'kept, the service answered 503 Service Unavailable' },
     waiting: 'Delivery waits until 13:06: the last 5 attempts were answered with 503 Service Unavailable.',
   },
-  balance: { queued: 12_480, delivered: 12_451, dead: 3, held: 12, due: 14 },
+  balance: { queued: 12_480, delivered: 12_451, dead: 3, held: 12, due: 14, dropped: 2 },
   protocols: [
     {
       id: 'awesome-vault',
@@ -182,16 +182,20 @@ export const richSnapshot: Snapshot = {
   warnings: [
     {
       metricId: metricId('awesome-vault', 'UtilisationOfTheVault'),
+      kind: 'label-long',
       text: 'label is longer than 16 characters',
       count: 1_204,
       firstSeenMs: nowMs - 19 * 24 * 60 * minuteMs,
       lastSeenMs: nowMs - 64 * minuteMs,
+      isAcknowledged: false,
     },
     {
+      kind: 'already-exists',
       text: 'metric already exists for this hour and was updated <i>twice</i>',
       count: 1,
       firstSeenMs: nowMs - 3 * minuteMs,
       lastSeenMs: nowMs - 3 * minuteMs,
+      isAcknowledged: false,
     },
   ],
 }

@@ -15,7 +15,8 @@ export interface Ended {
   readonly stderr: string
 }
 
-function start(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
+/** Starts a command line; it is killed when the test ends, at the latest. */
+export function start(args: readonly string[], env: Readonly<Record<string, string>>): ChildProcess {
   const child = spawn(process.execPath, [main, ...args], {
     env: { ...process.env, NO_COLOR: '1', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -70,14 +70,17 @@ describe('the exposition of a snapshot', () => {
     expect(samples.get('tidegauge_ready{}')).toBe(1)
   })
 
-  test('adds the warnings of one metric up, and escapes labels', async () => {
-    const warning = { text: 'a', count: 2, firstSeenMs: nowMs - 9, lastSeenMs: nowMs }
+  test('counts the warnings of each kind and metric, and escapes labels', async () => {
+    const warning = { kind: 'a', text: 'a', count: 2, firstSeenMs: nowMs - 9, lastSeenMs: nowMs, isAcknowledged: false }
     const odd = { ...warning, metricId: 'a___"b\\c\nd' } as const
     const samples = samplesOf(
-      await snapshotExposition({ ...emptySnapshot, warnings: [warning, odd, { ...odd, text: 'b', count: 3 }] }),
+      await snapshotExposition({
+        ...emptySnapshot,
+        warnings: [warning, odd, { ...odd, kind: 'b', text: 'b', count: 3 }],
+      }),
     )
-    expect(samples.get(String.raw`tidegauge_service_warnings_total{metric_id="a___\"b\\c\nd"}`)).toBe(5)
-    expect(samples.get('tidegauge_service_warnings_total{metric_id=""}')).toBe(2)
+    expect(samples.get(String.raw`tidegauge_service_warnings_total{kind="b",metric_id="a___\"b\\c\nd"}`)).toBe(3)
+    expect(samples.get('tidegauge_service_warnings_total{kind="a",metric_id=""}')).toBe(2)
     expect(samples.get('tidegauge_service_last_warning_timestamp_seconds{}')).toBe(nowMs / 1000)
   })
 })

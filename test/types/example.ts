@@ -73,6 +73,21 @@ export const passedOn = defineCollector({
   collect: () => ({ Supply: 1 }),
 })
 
+export const jumping = defineCollector({
+  options: z.strictObject({}),
+  metrics: { TVL: { unit: 'USD', maxJump: '20%' }, Rate: { maxJump: 0.5 } },
+  history: true,
+  collect: () => ({ TVL: 1, Rate: 1 }),
+})
+
+export const misjumping = defineCollector({
+  options: z.strictObject({}),
+  // @ts-expect-error a jump is a number, or a part of the last value like '20%'
+  metrics: { TVL: { maxJump: 'a lot' } },
+  history: true,
+  collect: () => ({ TVL: 1 }),
+})
+
 export const mistyped = defineCollector({
   options: z.strictObject({}),
   // @ts-expect-error a unit is text

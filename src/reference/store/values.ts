@@ -1,5 +1,5 @@
 import type { Sqlite } from '../../sqlite/database.ts'
-import { groupCommit } from './group-commit.ts'
+import { groupCommit } from '../../sqlite/group-commit.ts'
 import { type Numbers, numbersIn } from './numbers.ts'
 import { type Instant, type Row, writeRowsIn } from './rows.ts'
 

@@ -36,7 +36,10 @@ ${masthead(snapshot)}
 ${protocols(snapshot.protocols, nowMs)}
 ${hours(snapshot.hours)}
 ${delivery(snapshot.balance, snapshot.service, nowMs)}
-${warnings(snapshot.warnings, nowMs)}
+${warnings(
+  snapshot.warnings.filter(({ isAcknowledged }) => !isAcknowledged),
+  nowMs,
+)}
 </main>
 ${footer(snapshot)}
 </body>

@@ -1,13 +1,9 @@
-import type { Migration } from '../sqlite/database.ts'
+import type { Migration } from '../../sqlite/database.ts'
 
-/**
- * The outbox's schema. Instants are milliseconds since 1970; hours are hours since 1970, which SQLite keeps in three
- * bytes. The hour comes first in the keys: rows are written and read by the hour, so they lie side by side on disk.
- */
-export const migrations: readonly Migration[] = [
-  {
-    name: 'hours, metrics and what became of them',
-    sql: `
+/** The outbox's first schema. It is never changed: files of that time are brought forward from here. */
+export const version1: Migration = {
+  name: 'hours, metrics and what became of them',
+  sql: `
       -- Who is expected to answer, and from which hour on.
       CREATE TABLE collector (
         id INTEGER PRIMARY KEY,
@@ -80,5 +76,4 @@ export const migrations: readonly Migration[] = [
         PRIMARY KEY (metric, text)
       ) STRICT, WITHOUT ROWID;
     `,
-  },
-]
+}

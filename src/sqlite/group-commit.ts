@@ -1,8 +1,9 @@
-import type { Sqlite } from '../../sqlite/database.ts'
+import type { Sqlite } from './database.ts'
 
 /** Work under way: what was asked for, and whoever waits for it. */
 interface Waiting<T> {
   readonly work: () => T
+  readonly rows: number
   readonly settle: PromiseWithResolvers<T>
 }
 
@@ -15,9 +16,15 @@ type Outcome<T> = { readonly kind: 'done'; readonly result: T } | { readonly kin
  * resolves only when its work is on disk; when the commit fails, all that shared it reject.
  *
  * @param rolledBack called when something that ran was undone
+ * @param rowsMax of one commit, which holds up the event loop; what is beyond waits for the next turn
+ * @returns takes the work and how many rows it writes
  */
-export function groupCommit<T>(database: Sqlite, rolledBack: () => void): (work: () => T) => Promise<T> {
-  let waiting: Waiting<T>[] = []
+export function groupCommit<T>(
+  database: Sqlite,
+  rolledBack: () => void,
+  rowsMax = Number.POSITIVE_INFINITY,
+): (work: () => T, rows?: number) => Promise<T> {
+  const waiting: Waiting<T>[] = []
   const alone = database.transaction((work: () => T): T => work())
   const together = database.transaction((group: readonly Waiting<T>[]) =>
     group.map(({ work }): Outcome<T> => {
@@ -33,8 +40,8 @@ export function groupCommit<T>(database: Sqlite, rolledBack: () => void): (work:
   )
 
   const commit = (): void => {
-    const group = waiting
-    waiting = []
+    const group = waiting.splice(0, fitting(waiting, rowsMax))
+    if (waiting.length > 0) setImmediate(commit)
     try {
       const outcomes = together.immediate(group)
       group.forEach(({ settle }, place) => {
@@ -48,10 +55,20 @@ export function groupCommit<T>(database: Sqlite, rolledBack: () => void): (work:
     }
   }
 
-  return work => {
+  return (work, rows = 1) => {
     if (waiting.length === 0) setImmediate(commit)
     const settle = Promise.withResolvers<T>()
-    waiting.push({ work, settle })
+    waiting.push({ work, rows, settle })
     return settle.promise
   }
+}
+
+/** How many of the first fit into one commit: at least one. */
+function fitting(waiting: readonly { readonly rows: number }[], rowsMax: number): number {
+  let rows = 0
+  const beyond = waiting.findIndex(work => {
+    rows += work.rows
+    return rows > rowsMax
+  })
+  return beyond < 0 ? waiting.length : Math.max(1, beyond)
 }

@@ -1,0 +1,73 @@
+import { openRunner, type Surroundings } from '../app.ts'
+import type { CollectorConfig } from '../config/config.ts'
+import { asFault, collect, usable } from '../intake/collect.ts'
+import { type Foreseen, foreseen } from '../intake/foreseen.ts'
+import { suspicion } from '../intake/suspicion.ts'
+import type { PastOf } from '../intake/validate.ts'
+import { Fault } from '../model/fault.ts'
+import { type Hour, hourAt } from '../model/hour.ts'
+import { labelOf } from '../model/metric.ts'
+import type { Accepted } from '../outbox/metrics.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import type { CollectorDescription } from '../runner/runner.ts'
+import { createLog } from '../telemetry/log.ts'
+import type { Part, Told } from './parts.ts'
+
+/** `pinned`: a metric with another unit than so far is held. `changed`: a person says that it is meant. */
+export type Units = 'pinned' | 'changed'
+
+/** What collecting one hour by hand works with; without an outbox nothing was ever collected. */
+export interface Occasion {
+  readonly surroundings: Surroundings
+  readonly outbox: Outbox | undefined
+  readonly hour: Hour
+  readonly units: Units
+}
+
+/** Runs collectors for one hour, and says what the outbox and the service will make of it. Stores nothing. */
+export async function collectParts(occasion: Occasion, collectors: readonly CollectorConfig[]): Promise<Told> {
+  const { surroundings, outbox, hour } = occasion
+  await using stack = new AsyncDisposableStack()
+  // What collectors log is for the person who runs this; what delivery logs is said in other words below.
+  const log = createLog(surroundings.config.log.level, surroundings.redactor)
+  const runner = openRunner({ ...surroundings, log }, stack)
+  const isPast = hour < hourAt(surroundings.time.nowMs())
+  const pastOf: PastOf = (id, at) => outbox?.metrics.past(id, at)
+  const parts = await Promise.all(
+    collectors.map(async (collector): Promise<Part> => {
+      try {
+        const description = usable(collector, await runner.describe(collector))
+        if (isPast && !description.history)
+          throw new Fault('hour-passed', 'reads only "now", it cannot be asked for a past hour')
+        const collected = await collect({ runner, pastOf }, collector, description, hour)
+        const accepted = collected.accepted.map(entry => withUnits(entry, description, occasion.units))
+        return { collector, ...collected, accepted }
+      } catch (error) {
+        return { collector, accepted: [], failures: {}, fault: asFault(error) }
+      }
+    }),
+  )
+  return { hour, parts, ...known(parts, occasion) }
+}
+
+/**
+ * Where a changed unit is meant, what else was declared still counts; there is nothing to compare the value with. One that
+ * is suspicious is held with its unit.
+ */
+function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Units): Accepted {
+  const { metric, hold } = entry
+  if (units === 'pinned' || hold?.kind !== 'unit') return entry
+  const other = suspicion(metric, metrics[labelOf(metric)] ?? {}, undefined)
+  return other ? { metric, hold: { kind: 'unit', reason: `${other.reason}; ${hold.reason}` } } : { metric }
+}
+
+function known(parts: readonly Part[], { outbox, hour, units }: Occasion): Pick<Told, 'stored' | 'warnings'> {
+  const metrics = parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric))
+  const entries = metrics.map(({ id }) => [id, outbox?.metrics.entry(id, hour)] as const)
+  const stored = new Map(entries.flatMap(([id, entry]) => (entry ? [[id, entry] as const] : [])))
+  const warnings = metrics.flatMap((metric): Foreseen[] => {
+    const past = outbox?.metrics.past(metric.id, hour)
+    return foreseen({ ...metric, past, state: stored.get(metric.id)?.state, units })
+  })
+  return { stored, warnings }
+}

@@ -1,0 +1,24 @@
+import { Command } from 'commander'
+import { change, dropCommand, listCommand, printDue, showDetainedCommand } from './detained.ts'
+import { changingCommand, type SelectionOptions } from './selection.ts'
+
+/** `dead ls|show|retry|drop`: what the service will never take, and what a person decides about it. */
+export function deadCommand(ended: (code: number) => void): Command {
+  return new Command('dead')
+    .description('metrics the service refused for good: list, look, try again, give up')
+    .addCommand(listCommand('dead', ended), { isDefault: true })
+    .addCommand(showDetainedCommand('dead', ended))
+    .addCommand(retryCommand(ended))
+    .addCommand(dropCommand('dead', ended))
+}
+
+function retryCommand(ended: (code: number) => void): Command {
+  return changingCommand('retry')
+    .description('make them due: they are sent once more')
+    .action((ids: readonly string[], options: SelectionOptions) =>
+      change('retry', 'dead', ids, options, ended, async selected => {
+        const count = (await selected.outbox?.detained.release(selected.selection, 'pinned')) ?? 0
+        printDue(count, selected.found, selected)
+      }),
+    )
+}

@@ -1,0 +1,151 @@
+import { hourText } from '../model/hour.ts'
+import type { DetainedMetric } from '../outbox/detained.ts'
+import { isNarrow, type Selected } from './selection.ts'
+import { quoted, typed } from './setting.ts'
+import { counted, cut, grouped, instantText, note, print, printTable } from './terminal.ts'
+
+/** Rows of a table, and metrics shown in full: what a person looks through in a terminal. */
+const rowsMax = 50
+const inFullMax = 20
+/** Groups of metrics with the same words. */
+const groupsMax = 10
+const wordCharsMax = 60
+
+/** For programs: the same names, times written out, what is not known left out. */
+export function detainedJson(metric: DetainedMetric) {
+  const { id, protocolId, hour, value, unit, kind, reason, status, attempts, sinceMs, collector } = metric
+  return {
+    id,
+    protocolId,
+    hour: hourText(hour),
+    value,
+    ...(unit === undefined ? {} : { unit }),
+    kind,
+    reason,
+    ...(status === undefined ? {} : { status }),
+    ...(attempts === undefined ? {} : { attempts }),
+    since: new Date(sinceMs).toISOString(),
+    collector,
+  }
+}
+
+/** What is dead or held as a table: the newest hours, and for more than fits a screen the words they share. */
+export function printDetained({ found, selection, options }: Selected): void {
+  const { state } = selection
+  if (found.length === 0) {
+    if (!isNarrow(selection)) print(`nothing is ${state}`)
+    return
+  }
+  const shown = found.slice(-rowsMax)
+  if (state === 'dead') printDead(shown)
+  else printHeld(shown)
+  if (shown.length === found.length) return
+  print('')
+  print(`${counted(found.length, 'metric')} ${state}, the newest ${shown.length} shown; --json has all. Why:`)
+  printGroups(found)
+  print(
+    `select with ids, --hour H, or --reason TEXT, as in ${typed(`${state} ls --reason ${sampleWords(found)}`, options)}`,
+  )
+}
+
+function printDead(metrics: readonly DetainedMetric[]): void {
+  const rows = metrics.map(metric => [
+    ...rowStart(metric),
+    String(metric.status ?? ''),
+    String(metric.attempts ?? ''),
+    instantText(metric.sinceMs),
+    cut(words(metric), wordCharsMax),
+  ])
+  const head = ['metric', 'hour', 'value', 'unit', 'status', 'attempts', 'since', 'the service’s words']
+  printTable(head, rows, ['value', 'status', 'attempts'])
+}
+
+function printHeld(metrics: readonly DetainedMetric[]): void {
+  const rows = metrics.map(metric => [
+    ...rowStart(metric),
+    metric.kind,
+    instantText(metric.sinceMs),
+    cut(metric.reason, wordCharsMax),
+  ])
+  printTable(['metric', 'hour', 'value', 'unit', 'kind', 'since', 'why'], rows, ['value'])
+}
+
+function rowStart({ id, hour, value, unit = '' }: DetainedMetric): string[] {
+  return [id, hourText(hour), String(value), unit]
+}
+
+function printGroups(found: readonly DetainedMetric[]): void {
+  const groups = [...Map.groupBy(found, metric => general(words(metric))).entries()]
+  groups.sort(([, one], [, other]) => other.length - one.length)
+  for (const [reason, group] of groups.slice(0, groupsMax)) {
+    const hours = [group[0], group.at(-1)].flatMap(metric => (metric ? hourText(metric.hour) : []))
+    print(`  ${grouped(group.length)}× ${cut(reason, wordCharsMax)} (${[...new Set(hours)].join(' to ')})`)
+  }
+  const rest = groups.slice(groupsMax).reduce((sum, [, group]) => sum + group.length, 0)
+  if (rest > 0) print(`  ${grouped(rest)}× for other reasons`)
+}
+
+/** The service's words without the status before them, which has a place of its own; or why it is held. */
+function words({ reason, status }: DetainedMetric): string {
+  return status !== undefined && reason.startsWith(`${status}: `) ? reason.slice(`${status}: `.length) : reason
+}
+
+/** Words with an ellipsis for what differs from metric to metric: ids, numbers, times. */
+function general(reason: string): string {
+  return reason.replace(/[\w-]+___[\w.-]+/g, '…').replace(/-?\d[\d.,:eTZ+-]*(?<=[\dZ])/g, '…')
+}
+
+/** The longest run of plain words of the newest reason. */
+function sampleWords(found: readonly DetainedMetric[]): string {
+  const runs = general(found.at(-1)?.reason ?? '').match(/[\p{Letter} ]+/gu) ?? []
+  const longest = runs.map(run => run.trim()).reduce((best, run) => (run.length > best.length ? run : best), '')
+  return quoted(longest)
+}
+
+/** All that is known of each, and what to do next. */
+export function printInFull(selected: Selected): void {
+  const shown = selected.found.slice(-inFullMax)
+  for (const [index, metric] of shown.entries()) {
+    if (index > 0) print('')
+    for (const line of inFull(metric, selected)) print(line)
+  }
+  const more = selected.found.length - shown.length
+  if (more > 0) note(`${counted(more, 'older one')} not shown: --hour H picks one hour, --json has all`)
+}
+
+function inFull(metric: DetainedMetric, { options }: Selected): string[] {
+  const { id, hour, value, unit, kind, status, attempts, sinceMs, collector } = metric
+  const facts: readonly (readonly [name: string, fact: string | undefined])[] = [
+    ['value', unit === undefined ? String(value) : `${value} ${unit}`],
+    [metric.state, kind === 'refused' ? 'the service refused it for good' : heldWords[kind]],
+    ['status', status === undefined ? undefined : String(status)],
+    ['attempts', attempts === undefined ? undefined : String(attempts)],
+    ['since', instantText(sinceMs)],
+    ['collector', collector],
+    [kind === 'refused' ? 'words' : 'why', words(metric)],
+    ...nextSteps(metric).map(([when, words], index) => {
+      return [index === 0 ? 'next' : '', `${when}: ${typed(words, options)}`] as const
+    }),
+  ]
+  const lines = facts.flatMap(([name, fact]) => (fact === undefined ? [] : [`  ${name.padEnd(9)}  ${indented(fact)}`]))
+  return [`${id}  ${hourText(hour)}`, ...lines]
+}
+
+/** Words of several lines stay below each other. */
+function indented(fact: string): string {
+  return fact.trim().replace(/\n/g, `\n${' '.repeat(13)}`)
+}
+
+const heldWords: Record<Exclude<DetainedMetric['kind'], 'refused'>, string> = {
+  bounds: 'outside the declared bounds',
+  jump: 'a jump of more than declared',
+  unit: 'another unit than so far',
+}
+
+function nextSteps({ id, hour, kind, state }: DetainedMetric): readonly (readonly [when: string, words: string])[] {
+  const which = `${id} --hour ${hourText(hour)}`
+  const giveUp = ['to give it up', `${state} drop ${which}`] as const
+  if (kind === 'refused') return [['once the service takes it', `dead retry ${which}`], giveUp]
+  if (kind === 'unit') return [['if the change is meant', `held release ${id} --allow-unit-change`], giveUp]
+  return [['if the value is right', `held release ${which}`], giveUp]
+}

@@ -1,0 +1,104 @@
+import type { Command } from 'commander'
+import { openExistingOutbox } from '../app.ts'
+import type { DetainedMetric, Selection } from '../outbox/detained.ts'
+import { deliveryWords } from './daemon.ts'
+import { detainedJson, printDetained, printInFull } from './detained-text.ts'
+import {
+  changingCommand,
+  demandSelection,
+  isNarrow,
+  noteMisfits,
+  type Selected,
+  type SelectionOptions,
+  selectingCommand,
+  selectionOf,
+} from './selection.ts'
+import { configuredCommand, type JsonOption, setUp } from './setting.ts'
+import { counted, note, print, printJson } from './terminal.ts'
+
+type State = Selection['state']
+type End = (code: number) => void
+
+/** `ls`: what is dead or held, as a table. */
+export function listCommand(state: State, ended: End): Command {
+  return selectingCommand('ls')
+    .description(`list what is ${state} (also without ls)`)
+    .option('--json', 'print JSON: all of them, in full')
+    .action((ids: readonly string[], options: SelectionOptions & JsonOption) =>
+      withSelected(state, ids, options, async selected => {
+        if (options.json) printJson(selected.found.map(detainedJson))
+        else printDetained(selected)
+        noteMisfits(selected, ended)
+      }),
+    )
+}
+
+/** `show ID…`: all that is known of each. */
+export function showDetainedCommand(state: State, ended: End): Command {
+  return configuredCommand('show')
+    .description('all that is known of each, and what to do next')
+    .argument('<id...>', 'metric or protocol ids')
+    .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z')
+    .option('--json', 'print JSON')
+    .action((ids: readonly string[], options: SelectionOptions & JsonOption) =>
+      withSelected(state, ids, options, async selected => {
+        if (options.json) printJson(selected.found.map(detainedJson))
+        else printInFull(selected)
+        noteMisfits(selected, ended)
+      }),
+    )
+}
+
+/** `drop`: gives them up. */
+export function dropCommand(state: State, ended: End): Command {
+  return changingCommand('drop')
+    .description('give them up for ever: not sent, not collected again')
+    .action((ids: readonly string[], options: SelectionOptions) =>
+      change('drop', state, ids, options, ended, async ({ outbox, selection }) => {
+        const count = (await outbox?.detained.drop(selection)) ?? 0
+        print(`${counted(count, 'metric')} dropped: not sent, and not collected again`)
+      }),
+    )
+}
+
+/** What a changing command does once it is clear what is meant, and that something is. */
+export async function change(
+  verb: string,
+  state: State,
+  ids: readonly string[],
+  options: SelectionOptions,
+  ended: End,
+  act: (selected: Selected) => Promise<void>,
+): Promise<void> {
+  demandSelection(verb, selectionOf(state, ids, options), options)
+  await withSelected(state, ids, options, async selected => {
+    if (selected.found.length > 0) await act(selected)
+    else if (!isNarrow(selected.selection)) print(`nothing is ${state}`)
+    noteMisfits(selected, ended)
+  })
+}
+
+/** Says that metrics are due from now on, and who pushes them. */
+export function printDue(
+  count: number,
+  released: readonly DetainedMetric[],
+  { surroundings, options }: Selected,
+): void {
+  print(`${counted(count, 'metric')} due${count === 0 ? '' : `: ${deliveryWords(surroundings, options)}`}`)
+  const configured = new Set(surroundings.config.protocols.map(({ id }) => id))
+  const homeless = new Set(released.map(({ protocolId }) => protocolId).filter(id => !configured.has(id)))
+  for (const id of homeless) note(`${id} is not in ${surroundings.config.file}: its metrics stay due until it is`)
+}
+
+async function withSelected(
+  state: State,
+  ids: readonly string[],
+  options: SelectionOptions,
+  act: (selected: Selected) => Promise<void>,
+): Promise<void> {
+  const selection = selectionOf(state, ids, options)
+  const surroundings = setUp(options.config)
+  await using stack = new AsyncDisposableStack()
+  const outbox = openExistingOutbox(surroundings, stack)
+  await act({ surroundings, outbox, selection, found: outbox?.detained.list(selection) ?? [], options })
+}

@@ -1,0 +1,55 @@
+import { Command } from 'commander'
+import { hourText } from '../model/hour.ts'
+import type { DetainedMetric } from '../outbox/detained.ts'
+import { change, dropCommand, listCommand, printDue, showDetainedCommand } from './detained.ts'
+import { exitCodes } from './exit.ts'
+import { changingCommand, type Selected, type SelectionOptions } from './selection.ts'
+import { typed } from './setting.ts'
+import { counted, note } from './terminal.ts'
+
+interface ReleaseOptions extends SelectionOptions {
+  readonly allowUnitChange?: boolean
+}
+
+/** `held ls|show|release|drop`: what is held back as suspicious, and what a person decides about it. */
+export function heldCommand(ended: (code: number) => void): Command {
+  return new Command('held')
+    .description('suspicious metrics, held back: list, look, send after all, give up')
+    .addCommand(listCommand('held', ended), { isDefault: true })
+    .addCommand(showDetainedCommand('held', ended))
+    .addCommand(releaseCommand(ended))
+    .addCommand(dropCommand('held', ended))
+}
+
+function releaseCommand(ended: (code: number) => void): Command {
+  return changingCommand('release')
+    .description('make them due: they are sent after all')
+    .option('--allow-unit-change', 'also those with another unit than so far; it is the unit from their hour on')
+    .action((ids: readonly string[], options: ReleaseOptions) =>
+      change('release', 'held', ids, options, ended, async selected => {
+        const { outbox, selection, found } = selected
+        const stays = options.allowUnitChange ? [] : found.filter(({ kind }) => kind === 'unit')
+        const count = (await outbox?.detained.release(selection, options.allowUnitChange ? 'changed' : 'pinned')) ?? 0
+        const released = found.filter(metric => !stays.includes(metric))
+        if (released.length > 0) printDue(count, released, selected)
+        if (stays.length > 0) noteStaying(stays, selected)
+        if (stays.length > 0) ended(exitCodes.incomplete)
+      }),
+    )
+}
+
+/** Metric ids told one by one; more are counted. */
+const toldMax = 5
+
+function noteStaying(stays: readonly DetainedMetric[], { outbox, options }: Selected): void {
+  const byId = [...Map.groupBy(stays, ({ id }) => id).values()].flatMap(([first]) => first ?? [])
+  note(`${counted(stays.length, 'metric')} stay${stays.length === 1 ? 's' : ''} held, because the unit changes:`)
+  for (const { id, hour, unit = 'none' } of byId.slice(0, toldMax)) {
+    const was = outbox?.metrics.past(id, hour)?.unit ?? 'none'
+    note(`  ${id}: from ${was} to ${unit}, from ${hourText(hour)} on`)
+  }
+  if (byId.length > toldMax) note(`  and ${counted(byId.length - toldMax, 'metric id')} more`)
+  const which = byId.length > toldMax ? 'ID…' : byId.map(({ id }) => id).join(' ')
+  note(`  → if that is meant: ${typed(`held release ${which} --allow-unit-change`, options)}`)
+  note(`    if not, mend the collector and then: ${typed(`held drop ${which}`, options)}`)
+}

@@ -1,0 +1,94 @@
+import type { Command } from 'commander'
+import type { Surroundings } from '../app.ts'
+import { Fault } from '../model/fault.ts'
+import { hourAt, hourText, parseHour } from '../model/hour.ts'
+import type { MetricId } from '../model/metric.ts'
+import type { DetainedMetric, Selection } from '../outbox/detained.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import { exitCodes } from './exit.ts'
+import { type ConfigOption, configuredCommand, typed } from './setting.ts'
+import { counted, note } from './terminal.ts'
+
+/** How a person says which dead or held metrics are meant. */
+export interface SelectionOptions extends ConfigOption {
+  readonly reason?: string
+  readonly hour?: string
+  readonly all?: boolean
+}
+
+/** A command on dead or held metrics: ids, `--reason` and `--hour` select. */
+export function selectingCommand(name: string): Command {
+  return configuredCommand(name)
+    .argument('[id...]', 'metric or protocol ids')
+    .option('--reason <text>', 'a part of the words why, in any case')
+    .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z')
+}
+
+/** One that changes something, and wants to be told what, if only by `--all`. */
+export function changingCommand(name: string): Command {
+  return selectingCommand(name).option('--all', 'all of them, where nothing else selects')
+}
+
+/** What the options say. @throws Fault `usage` for an hour that is none */
+export function selectionOf(
+  state: Selection['state'],
+  ids: readonly string[],
+  { reason = '', hour }: SelectionOptions,
+): Selection {
+  return {
+    state,
+    ...(ids.length === 0 ? {} : { ids }),
+    ...(reason === '' ? {} : { reason }),
+    ...(hour === undefined ? {} : { hour: parseHour(hour) }),
+  }
+}
+
+/** @throws Fault `usage` when nothing is selected, not even all */
+export function demandSelection(verb: string, selection: Selection, options: SelectionOptions): void {
+  if (isNarrow(selection) || options.all === true) return
+  throw new Fault('usage', `which ${selection.state} metrics? Nothing is selected`, {
+    fix: `name metric or protocol ids, --reason TEXT or --hour H; all of them: ${typed(`${selection.state} ${verb} --all`, options)}`,
+  })
+}
+
+/** Whether anything is selected, other than all. */
+export function isNarrow({ ids, reason, hour }: Selection): boolean {
+  return ids !== undefined || reason !== undefined || hour !== undefined
+}
+
+/** What a command works with that was told which metrics are meant. */
+export interface Selected {
+  readonly surroundings: Surroundings
+  /** Absent while there is none: nothing was collected yet. */
+  readonly outbox: Outbox | undefined
+  readonly selection: Selection
+  readonly found: readonly DetainedMetric[]
+  readonly options: SelectionOptions
+}
+
+/** Says which of what was named fits nothing, and ends the command with 1 then. */
+export function noteMisfits(selected: Selected, ended: (code: number) => void): void {
+  const { selection, found, options } = selected
+  const { state, ids = [] } = selection
+  if (!isNarrow(selection)) return
+  const strangers = ids.filter(name => !found.some(({ id, protocolId }) => name === id || name === protocolId))
+  for (const name of strangers) note(misfit(name, selected))
+  if (found.length === 0 && strangers.length === 0) note(`no ${state} metric fits`)
+  if (found.length > 0 && strangers.length === 0) return
+  note(`  → ${typed(`${state} ls`, options)} lists what is ${state}`)
+  ended(exitCodes.incomplete)
+}
+
+function misfit(name: string, { surroundings, outbox, selection, options }: Selected): string {
+  const { state, hour, reason } = selection
+  const isOf = hour === undefined ? '' : ` of ${hourText(hour)}`
+  const { config, time } = surroundings
+  const isKnown =
+    config.protocols.some(({ id }) => id === name) ||
+    outbox?.metrics.past(name as MetricId, hourAt(time.nowMs())) !== undefined
+  if (!isKnown) return `no metric or protocol is called "${name}"`
+  const other = state === 'dead' ? 'held' : 'dead'
+  const others = outbox?.detained.list({ ...selection, state: other, ids: [name] }).length ?? 0
+  const beside = others > 0 ? `; ${counted(others, 'metric')} ${other}: ${typed(`${other} ls ${name}`, options)}` : ''
+  return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${beside}`
+}

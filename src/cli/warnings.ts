@@ -1,0 +1,113 @@
+import { Command } from 'commander'
+import { openExistingOutbox } from '../app.ts'
+import { Fault } from '../model/fault.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import type { Warning } from '../outbox/warnings.ts'
+import { exitCodes } from './exit.ts'
+import { type ConfigOption, configuredCommand, type JsonOption, setUp, typed } from './setting.ts'
+import { counted, cut, instantText, note, print, printJson, printTable } from './terminal.ts'
+
+interface ListOptions extends ConfigOption, JsonOption {
+  readonly all?: boolean
+}
+
+interface AcknowledgeOptions extends ConfigOption {
+  readonly kind?: string
+  readonly all?: boolean
+}
+
+/** Rows of the table, and characters of the service's words in it. */
+const rowsMax = 50
+const wordCharsMax = 80
+
+/** `warnings [ls]`, `warnings ack`: the service's remarks about pushes, each kind and metric once. */
+export function warningsCommand(ended: (code: number) => void): Command {
+  return new Command('warnings')
+    .description('the service’s warnings about pushes, each kind and metric once')
+    .addCommand(listCommand(), { isDefault: true })
+    .addCommand(acknowledgeCommand(ended))
+}
+
+function listCommand(): Command {
+  return configuredCommand('ls')
+    .description('list those nobody has acknowledged yet (also without ls)')
+    .option('--all', 'the acknowledged ones, too')
+    .option('--json', 'print JSON')
+    .action(async (options: ListOptions) => {
+      const surroundings = setUp(options.config)
+      await using stack = new AsyncDisposableStack()
+      const all = openExistingOutbox(surroundings, stack)?.warnings.all() ?? []
+      const wanted = all.filter(({ isAcknowledged }) => options.all || !isAcknowledged)
+      if (options.json) printJson(wanted.map(warningJson))
+      else printWarnings(wanted, all.length - wanted.length, options)
+    })
+}
+
+function printWarnings(wanted: readonly Warning[], silent: number, options: ListOptions): void {
+  const kept = silent > 0 ? ` (${silent} acknowledged: ${typed('warnings --all', options)})` : ''
+  if (wanted.length === 0) {
+    print(`no warnings${kept}`)
+    return
+  }
+  const rows = wanted
+    .slice(0, rowsMax)
+    .map(({ kind, metricId = '', count, firstSeenMs, lastSeenMs, text, isAcknowledged }) => [
+      cut(kind, 30),
+      metricId,
+      String(count),
+      instantText(firstSeenMs),
+      instantText(lastSeenMs),
+      ...(options.all ? [isAcknowledged ? 'yes' : 'no'] : []),
+      cut(text, wordCharsMax),
+    ])
+  const acknowledged = options.all ? ['acknowledged'] : []
+  printTable(['kind', 'metric', 'count', 'first seen', 'last seen', ...acknowledged, 'words'], rows, ['count'])
+  if (wanted.length > rowsMax) print(`and ${wanted.length - rowsMax} more: --json has all`)
+  if (!options.all) print(`\nonce you know: ${typed('warnings ack [ID…] [--kind KIND] [--all]', options)}${kept}`)
+}
+
+/** The names of `/status.json`. */
+function warningJson({ firstSeenMs, lastSeenMs, ...same }: Warning) {
+  return { ...same, firstSeen: new Date(firstSeenMs).toISOString(), lastSeen: new Date(lastSeenMs).toISOString() }
+}
+
+function acknowledgeCommand(ended: (code: number) => void): Command {
+  return configuredCommand('ack')
+    .description('say that you know: they are counted on, and not shown any more')
+    .argument('[id...]', 'metric or protocol ids')
+    .option('--kind <kind>', 'as warnings ls names it')
+    .option('--all', 'all of them, where nothing else selects')
+    .action(async (ids: readonly string[], options: AcknowledgeOptions) => {
+      if (ids.length === 0 && options.kind === undefined && !options.all) {
+        throw new Fault('usage', 'which warnings? Nothing is selected', {
+          fix: `name metric or protocol ids, or --kind KIND; all of them: ${typed('warnings ack --all', options)}`,
+        })
+      }
+      const surroundings = setUp(options.config)
+      await using stack = new AsyncDisposableStack()
+      const outbox = openExistingOutbox(surroundings, stack)
+      const count = outbox ? acknowledge(outbox, ids, options) : 0
+      if (count > 0 || isAll(ids, options)) print(`${counted(count, 'warning')} acknowledged`)
+      else noteNone(options)
+      if (count === 0 && !isAll(ids, options)) ended(exitCodes.incomplete)
+    })
+}
+
+function isAll(ids: readonly string[], { kind }: AcknowledgeOptions): boolean {
+  return ids.length === 0 && kind === undefined
+}
+
+function acknowledge(outbox: Outbox, ids: readonly string[], { kind }: AcknowledgeOptions): number {
+  const ofKind = kind === undefined ? {} : { kind }
+  if (ids.length === 0) return outbox.warnings.acknowledge(ofKind)
+  const named = outbox.warnings
+    .all()
+    .flatMap(({ metricId }) => metricId ?? [])
+    .filter(metricId => ids.some(id => metricId === id || metricId.startsWith(`${id}___`)))
+  return outbox.warnings.acknowledge({ ids: named, ...ofKind })
+}
+
+function noteNone(options: AcknowledgeOptions): void {
+  note('no warning fits that is not acknowledged yet')
+  note(`  → ${typed('warnings --all', options)} lists them`)
+}

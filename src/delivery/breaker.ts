@@ -1,0 +1,91 @@
+import { backoffMs, isYetToCome } from '../model/backoff.ts'
+import { breakerBaseMs, breakerCapMs, retryAfterMsMax } from '../model/limits.ts'
+import type { DestinationState } from '../outbox/destinations.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import type { Time } from '../time.ts'
+import type { Stop } from './ports.ts'
+import { stopSentence } from './sentences.ts'
+
+/** `asked`: a person wants it now, which the breaker does not hinder; the service's own `Retry-After` does. */
+export type FlushOccasion = 'due' | 'asked'
+
+/** What is to be remembered of a flush. */
+export interface Flushed {
+  /** Why it ended early. */
+  readonly stop?: Stop
+  /** What is left out, and why, a sentence each. */
+  readonly left: readonly string[]
+  readonly skewMs?: number
+}
+
+/** What the breaker works with. */
+export interface BreakerOptions {
+  readonly outbox: Pick<Outbox, 'destinations'>
+  /** The destination's. */
+  readonly name: string
+  readonly time: Time
+}
+
+/** Opens after a failed flush, for longer each time, and closes after one that did not fail. It outlives a restart. */
+export class Breaker {
+  readonly #options: BreakerOptions
+
+  constructor(options: BreakerOptions) {
+    this.#options = options
+  }
+
+  /** Failed flushes in a row. */
+  get failures(): number {
+    return this.#state.failures
+  }
+
+  /** Whether nothing may be sent now. */
+  isOpen(occasion: FlushOccasion): boolean {
+    const nowMs = this.#options.time.nowMs()
+    const { notBeforeMs, probeAtMs } = this.#state
+    if (isYetToCome(notBeforeMs, nowMs, retryAfterMsMax)) return true
+    return occasion === 'due' && isYetToCome(probeAtMs, nowMs, breakerCapMs)
+  }
+
+  /** Remembers a flush that sent something, or failed to. @returns what is remembered */
+  flushed({ stop, left, skewMs }: Flushed): DestinationState {
+    const atMs = this.#options.time.nowMs()
+    const verdict = stop?.kind ?? (left.length > 0 ? 'partly-refused' : 'delivered')
+    const pause = stop ? this.#pause(stop, atMs) : { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
+    const sentences = [...(stop ? [stopSentence(stop)] : []), ...left]
+    return this.#remember({ ...pause, ...waitingOf(sentences), ...skewOf(skewMs), lastPush: { atMs, verdict } })
+  }
+
+  /** Remembers why nothing was sent, although nothing has failed. */
+  idle({ left, skewMs }: Omit<Flushed, 'stop'>): void {
+    const { waiting, ...rest } = this.#state
+    const now = waitingOf(left)
+    if (rest.failures > 0 || now.waiting === waiting) return
+    this.#remember({ ...rest, ...now, ...skewOf(skewMs) })
+  }
+
+  #pause(stop: Stop, nowMs: number): Pick<DestinationState, 'notBeforeMs' | 'probeAtMs' | 'failures'> {
+    const failures = this.failures + 1
+    // At least half of it, so that a service that is down is spared.
+    const chance = 0.5 + this.#options.time.chance() / 2
+    const probeAtMs = nowMs + backoffMs({ baseMs: breakerBaseMs, capMs: breakerCapMs }, failures, chance)
+    return { failures, probeAtMs, notBeforeMs: stop.kind === 'transient' ? (stop.notBeforeMs ?? 0) : 0 }
+  }
+
+  get #state(): DestinationState {
+    return this.#options.outbox.destinations.get(this.#options.name)
+  }
+
+  #remember(state: DestinationState): DestinationState {
+    this.#options.outbox.destinations.set(this.#options.name, state)
+    return state
+  }
+}
+
+function waitingOf(sentences: readonly string[]): { readonly waiting?: string } {
+  return sentences.length > 0 ? { waiting: sentences.join('; ') } : {}
+}
+
+function skewOf(skewMs: number | undefined): { readonly skewMs?: number } {
+  return skewMs === undefined ? {} : { skewMs }
+}

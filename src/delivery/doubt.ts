@@ -1,0 +1,41 @@
+import type { Metric } from '../model/metric.ts'
+import type { Remark } from '../model/remarks.ts'
+import { warningKind } from '../model/warning-kind.ts'
+import { MetricSet } from './metric-set.ts'
+import type { Sending } from './ports.ts'
+
+/**
+ * Metrics of which it is not known whether the service has them: they were sent and nothing understandable came back, or
+ * a process before this one may have sent them. That they "already exist" is then expected, and no news.
+ */
+export class Doubt {
+  readonly #sent = new MetricSet()
+  #isFirstFlush = true
+
+  /** They were sent, and what became of them is not known. */
+  add(metrics: readonly Metric[]): void {
+    for (const metric of metrics) this.#sent.add(metric)
+  }
+
+  settled(metrics: readonly Metric[]): void {
+    if (this.#sent.size > 0) for (const metric of metrics) this.#sent.delete(metric)
+  }
+
+  /** All that was due when the process started has had its turn. */
+  flushed(): void {
+    this.#isFirstFlush = false
+  }
+
+  /**
+   * The remarks about a push that are news. To be asked before the push is settled.
+   *
+   * @param delivered what was delivered: a remark that names no metric may be about any of them
+   */
+  news(remarks: readonly Remark[], sending: Sending, delivered: readonly Metric[]): readonly Remark[] {
+    const isInDoubt = (metric: Metric) => this.#sent.has(metric)
+    const isExpected = ({ metric, text }: Remark) =>
+      warningKind(text) === 'already-exists' &&
+      (sending === 'again' || this.#isFirstFlush || (metric ? isInDoubt(metric) : delivered.some(isInDoubt)))
+    return remarks.filter(remark => !isExpected(remark))
+  }
+}

@@ -1,0 +1,32 @@
+import type { Hour } from '../model/hour.ts'
+import type { Metric } from '../model/metric.ts'
+
+type Key = Pick<Metric, 'hour' | 'id'>
+
+/** A set of metrics by what identifies them: metric id and hour. */
+export class MetricSet {
+  readonly #idsByHour = new Map<Hour, Set<string>>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  has({ hour, id }: Key): boolean {
+    return this.#idsByHour.get(hour)?.has(id) ?? false
+  }
+
+  add(metric: Key): void {
+    if (this.has(metric)) return
+    const ids = this.#idsByHour.get(metric.hour) ?? new Set()
+    this.#idsByHour.set(metric.hour, ids.add(metric.id))
+    this.#size += 1
+  }
+
+  delete({ hour, id }: Key): void {
+    const ids = this.#idsByHour.get(hour)
+    if (!ids?.delete(id)) return
+    this.#size -= 1
+    if (ids.size === 0) this.#idsByHour.delete(hour)
+  }
+}

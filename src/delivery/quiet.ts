@@ -1,0 +1,25 @@
+import { isYetToCome } from '../model/backoff.ts'
+import { retryAfterMsMax } from '../model/limits.ts'
+import type { Time } from '../time.ts'
+
+/** The service's wish to be left alone for a while, which binds all pushes of a destination, not only the one it answered. */
+export class Quiet {
+  #untilMs = 0
+
+  /** @param untilMs the instant of a `Retry-After` */
+  keep(untilMs: number): void {
+    this.#untilMs = Math.max(this.#untilMs, untilMs)
+  }
+
+  /** The instant before which nothing may be sent; 0 when something may. */
+  untilMs(nowMs: number): number {
+    return isYetToCome(this.#untilMs, nowMs, retryAfterMsMax) ? this.#untilMs : 0
+  }
+
+  /** Resolves when something may be sent. Rejects with the signal's reason. */
+  async over(time: Time, signal: AbortSignal): Promise<void> {
+    const nowMs = time.nowMs()
+    const untilMs = this.untilMs(nowMs)
+    if (untilMs > nowMs) await time.sleep(untilMs - nowMs, signal)
+  }
+}

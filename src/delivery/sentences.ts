@@ -1,0 +1,34 @@
+import { type Hour, hourText } from '../model/hour.ts'
+import type { Stop } from './ports.ts'
+
+/** Why a flush ended, and what to do about it. */
+export function stopSentence({ kind, reason }: Stop): string {
+  switch (kind) {
+    case 'key-refused':
+      return `the key is refused (${reason}): put a valid key in its place, delivery resumes by itself`
+    case 'misdirected':
+      return `the address does not answer like the service (${reason}): check service.url`
+    default:
+      return reason
+  }
+}
+
+/** Why the newest hour is not sent yet: the service would take it for the future. */
+export function aheadSentence(hour: Hour, skewMs: number): string {
+  const minutes = Math.max(1, Math.round(Math.abs(skewMs) / 60_000))
+  const why =
+    skewMs < 0
+      ? `this machine's clock is ${minutes} min ahead of the service's: set it right`
+      : 'this machine’s clock was set back'
+  return `metrics of ${hourText(hour)} lie in the future and wait for it: ${why}`
+}
+
+/** Why a protocol is left out, and what to do about it. */
+export function protocolSentence(id: string, status: number, reason: string): string {
+  return `protocol ${id} is refused (${reason}): ${protocolFix(id, status)}`
+}
+
+/** What to do about a protocol that is refused with a status. */
+export function protocolFix(id: string, status: number): string {
+  return status === 404 ? `register it: tidegauge register ${id}` : 'use the key that owns it'
+}

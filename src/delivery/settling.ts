@@ -1,0 +1,79 @@
+import type { ProtocolConfig } from '../config/config.ts'
+import { hourText } from '../model/hour.ts'
+import { loggedWarningsMax } from '../model/limits.ts'
+import type { Metric } from '../model/metric.ts'
+import type { Outbox, Settlement } from '../outbox/outbox.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Time } from '../time.ts'
+import { AckGroup } from './ack-group.ts'
+import type { Aside } from './aside.ts'
+import type { Doubt } from './doubt.ts'
+import type { Sending } from './ports.ts'
+import { protocolFix } from './sentences.ts'
+import type { ServiceClock } from './service-clock.ts'
+
+/** What settling works with. */
+export interface SettlingOptions {
+  readonly outbox: Outbox
+  readonly clock: ServiceClock
+  readonly aside: Aside
+  readonly doubt: Doubt
+  readonly log: Log
+  readonly time: Time
+}
+
+/** Records what the service said, in the outbox and in the log, and what it means for later flushes. */
+export class Settling {
+  readonly #options: SettlingOptions
+  readonly #acks: AckGroup
+
+  constructor(options: SettlingOptions) {
+    this.#options = options
+    this.#acks = new AckGroup(settlement => options.outbox.settle(settlement, options.time.nowMs()))
+  }
+
+  /** Resolves when it is recorded. */
+  async settle({ delivered, dead, warnings }: Settlement, sending: Sending): Promise<void> {
+    const { clock, aside, doubt, time } = this.#options
+    const latest = clock.latestHour(time.nowMs())
+    // What was refused because this machine's clock is ahead is sent again in its time.
+    const deadNow = dead.filter(({ metric }) => metric.hour <= latest)
+    const settlement = { delivered, dead: deadNow, warnings: doubt.news(warnings, sending, delivered) }
+    await this.#acks.add(settlement).catch(error => {
+      // The service has them, and the outbox does not know: they are sent again.
+      doubt.add(delivered)
+      throw error
+    })
+    doubt.settled(delivered)
+    aside.delivered(delivered)
+    for (const { metric } of deadNow) aside.dead(metric)
+    this.#tell(settlement)
+  }
+
+  isolate(protocol: ProtocolConfig, status: number, reason: string): void {
+    const { aside, log, time } = this.#options
+    aside.protocol(protocol, status, reason, time.nowMs(), time.chance())
+    const fix = protocolFix(protocol.id, status)
+    log.error({ protocol: protocol.id, status, reason, fix }, 'protocol refused: its metrics stay due')
+  }
+
+  setAside(metric: Metric, reason: string): void {
+    const { aside, log, time } = this.#options
+    aside.metric(metric, reason, time.nowMs(), time.chance())
+    log.error({ metric: metric.id, hour: hourText(metric.hour), reason }, 'the service fails on a metric: it stays due')
+  }
+
+  #tell({ delivered, dead, warnings }: Settlement): void {
+    const { log } = this.#options
+    for (const { metric, reason, status, attempts } of dead) {
+      const facts = { metric: metric.id, hour: hourText(metric.hour), status, attempts, reason }
+      log.error(facts, 'metric refused by the service: kept as dead, see tidegauge dead')
+    }
+    for (const { metric, text } of warnings.slice(0, loggedWarningsMax)) {
+      log.warn({ metric: metric?.id, warning: text }, 'warning of the service')
+    }
+    const more = warnings.length - loggedWarningsMax
+    if (more > 0) log.warn({ more }, 'warnings of the service: the rest is in tidegauge warnings')
+    if (delivered.length > 0) log.info({ metrics: delivered.length }, 'delivered')
+  }
+}

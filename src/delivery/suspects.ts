@@ -1,0 +1,138 @@
+import type { Metric } from '../model/metric.ts'
+import type { Verdict } from '../model/verdict.ts'
+import type { DeadLetter } from '../outbox/metrics.ts'
+import { MetricSet } from './metric-set.ts'
+import type { Stop } from './ports.ts'
+import { spread } from './spread.ts'
+import { isAccepted, type Witness } from './witness.ts'
+import type { Worklist } from './worklist.ts'
+
+/** Single metrics refused in a row after which it is asked whether it is the metrics at all. */
+const suspectsMin = 3
+
+/** Metrics from elsewhere that are tried then, while nothing has been accepted in this flush. */
+const probesMax = 3
+
+/** Pushes refused in a row, in whatever size, after which it is asked the same: more than one bad metric costs. */
+const refusalsMax = 16
+
+/** What judging works with. */
+export interface Court {
+  readonly witness: Witness
+  readonly worklist: Worklist
+  /** Due metrics of other protocols than these. */
+  othersThan(protocolIds: readonly string[]): readonly Metric[]
+  /** They are dead. */
+  bury(dead: readonly DeadLetter[]): Promise<void>
+  stop(stop: Stop): void
+}
+
+/** A metric that was refused alone, and when. */
+interface Suspect {
+  readonly letter: DeadLetter
+  readonly moment: number
+}
+
+/**
+ * Metrics that were refused alone. Each is dead once something is accepted that was sent after it was refused; when
+ * everything is refused, it is not the metrics, and all are kept. Something that was sent before may have been accepted
+ * before, too, and proves nothing.
+ */
+export class Suspects {
+  readonly #court: Court
+  #suspects: readonly Suspect[] = []
+  /** Of each of these the other half of a refused pair was accepted: if it is refused as well, it is the bad one. */
+  readonly #convicted = new MetricSet()
+  /** Metrics from elsewhere that were put first, to find out whether anything is accepted. */
+  #probes = 0
+  #refusals = 0
+  #hearing: Promise<void> | undefined
+  #moment = 0
+
+  constructor(court: Court) {
+    this.#court = court
+  }
+
+  /** A push is being sent. @returns the moment, for `accepted` */
+  sending(): number {
+    this.#moment += 1
+    return this.#moment
+  }
+
+  /** Something was accepted that was sent at a moment: what was refused before then was refused for its own sake. */
+  async accepted(sentMoment: number): Promise<void> {
+    this.#probes = 0
+    this.#refusals = 0
+    await this.#bury(({ moment }) => moment < sentMoment)
+  }
+
+  /** One half of a refused pair was accepted. */
+  async convict(other: Metric): Promise<void> {
+    this.#convicted.add(other)
+    await this.#bury(({ letter }) => this.#convicted.has(letter.metric))
+  }
+
+  /** Nothing of a push was accepted. */
+  async refused(): Promise<void> {
+    this.#refusals += 1
+    if (this.#refusals >= refusalsMax && this.#court.witness.isKnown) await this.#hearWitness()
+  }
+
+  /** A metric was refused alone. */
+  async add({ metric, reason, status, attempts }: DeadLetter): Promise<void> {
+    const letter = { metric, reason, attempts, ...(status === undefined ? {} : { status }) }
+    this.#suspects = [...this.#suspects, { letter, moment: this.sending() }]
+    if (this.#convicted.has(metric)) await this.#bury(suspect => suspect.letter === letter)
+    if (this.#suspects.length < suspectsMin) return
+    if (this.#court.witness.isKnown) await this.#hearWitness()
+    else if (this.#probes === 0) this.#putProbesFirst()
+    else if (this.#suspects.length >= suspectsMin + this.#probes) this.#stopSystemic()
+  }
+
+  /** A few refused at the very end: only a witness can tell whether anything is accepted still. */
+  async conclude(): Promise<void> {
+    if (this.#suspects.length === 0) return
+    if (this.#court.witness.isKnown) await this.#hearWitness()
+    if (this.#suspects.length > 0) this.#stopSystemic()
+  }
+
+  /** Whoever has something refused meanwhile waits for it, too. */
+  async #hearWitness(): Promise<void> {
+    this.#hearing ??= this.#judge().finally(() => {
+      this.#hearing = undefined
+    })
+    await this.#hearing
+  }
+
+  /** A witness that is accepted shows itself as anything else that is: what is left to be done is when it is not. */
+  async #judge(): Promise<void> {
+    const verdict = await this.#court.witness.hear()
+    if (verdict === undefined || verdict.kind === 'protocol-refused' || isAccepted(verdict)) return
+    if (verdict.kind === 'settled' || verdict.kind === 'refused') this.#stopSystemic(verdict)
+    else this.#court.stop(verdict)
+  }
+
+  #putProbesFirst(): void {
+    const { worklist } = this.#court
+    const suspects = this.#suspects.map(({ letter }) => letter.metric)
+    const ofOthers = this.#court.othersThan([...new Set(suspects.map(({ protocolId }) => protocolId))])
+    const probes = spread(worklist.upcoming(probesMax, ofOthers), suspects, probesMax)
+    this.#probes = probes.length
+    if (probes.length === 0) this.#stopSystemic()
+    else worklist.bringForward(probes)
+  }
+
+  async #bury(isJudged: (suspect: Suspect) => boolean): Promise<void> {
+    const dead = this.#suspects.filter(isJudged).map(({ letter }) => letter)
+    if (dead.length === 0) return
+    this.#suspects = this.#suspects.filter(suspect => !isJudged(suspect))
+    await this.#court.bury(dead)
+    this.#court.worklist.settled(dead.map(({ metric }) => metric))
+  }
+
+  #stopSystemic(verdict?: Verdict): void {
+    const said = verdict?.kind === 'refused' ? verdict.reason : ''
+    const reason = `every metric is refused, so it is not the metrics: ${this.#suspects[0]?.letter.reason ?? said}`
+    this.#court.stop({ kind: 'systemic', reason })
+  }
+}

@@ -1,0 +1,22 @@
+/** Between when and when a request was on its way, in milliseconds since 1970 by this machine's clock. */
+export interface RoundTrip {
+  readonly sentMs: number
+  readonly receivedMs: number
+}
+
+/** A date as HTTP writes it (RFC 9110, 5.6.7); `Date.parse` alone takes any number for one. */
+const httpDate = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
+
+/**
+ * How far another machine's clock is ahead of this one's, by the `Date` header of its answer, which counts whole seconds.
+ * Any skew that explains what was seen is possible; the one nearest to none is taken. Pure.
+ *
+ * @returns milliseconds, negative when it is behind; `undefined` without a date
+ */
+export function clockSkewMs(dateHeader: string | undefined, { sentMs, receivedMs }: RoundTrip): number | undefined {
+  const dateMs = dateHeader !== undefined && httpDate.test(dateHeader) ? Date.parse(dateHeader) : Number.NaN
+  if (Number.isNaN(dateMs)) return undefined
+  const [least, most] = [dateMs - receivedMs, dateMs + 999 - sentMs]
+  if (least > most) return undefined
+  return least > 0 ? least : Math.min(most, 0)
+}

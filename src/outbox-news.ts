@@ -1,0 +1,35 @@
+import { faultLine } from './model/fault.ts'
+import { hourText } from './model/hour.ts'
+import type { Salvaged } from './outbox/salvage/salvage.ts'
+import type { UpkeepNews } from './outbox/upkeep.ts'
+import type { Log } from './telemetry/log.ts'
+
+/** Says what was saved out of a damaged outbox, what was lost, and where the damaged file lies. */
+export function tellSalvage(log: Log, { reason, aside, metrics, lost }: Salvaged): void {
+  log.error({ reason, aside, metrics }, 'the outbox was damaged: what could be read is in a new one')
+  for (const { collector, hours, oldest, newest } of lost) {
+    const facts = { collector, hours, oldest: hourText(oldest), newest: hourText(newest) }
+    log.error(facts, 'hours of which something was lost: they are due again')
+  }
+}
+
+/** Says what upkeep has found. */
+export function tellUpkeep(log: Log, news: UpkeepNews): void {
+  switch (news.kind) {
+    case 'disk-full':
+      log.error({ reason: news.sentence }, 'the disk is full: collecting waits')
+      return
+    case 'room-again':
+      log.info('there is room on the disk again: collecting goes on')
+      return
+    case 'role-renewed':
+      log.warn('the lock was taken away from the data folder: it is there again')
+      return
+    case 'role-lost':
+      log.error('the lock was taken away from the data folder, and another tidegauge has it now')
+      return
+    case 'failed':
+      log.error({ fault: faultLine(news.error) }, 'the upkeep of the outbox failed, it is tried again')
+      return
+  }
+}

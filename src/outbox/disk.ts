@@ -1,0 +1,101 @@
+import { dirname } from 'node:path'
+import { Fault } from '../model/fault.ts'
+import { ballastBytes } from '../model/limits.ts'
+import { isDamage, isFull } from '../sqlite/damage.ts'
+import { Ballast } from './ballast.ts'
+import { identityOf } from './identity.ts'
+
+/** Why the outbox's file cannot be gone on with as it is. */
+export interface Breakage {
+  readonly kind: 'damaged' | 'moved'
+  readonly reason: string
+}
+
+/** What an error of the outbox means for whoever met it. */
+export type Seen =
+  /** There is room now that there was not: the same may be tried again. */
+  | 'room-made'
+  /** The disk is full. What was to be written is not; it is told once, not each time. */
+  | 'full'
+  /** The file is no good: `broken` tells. */
+  | 'broken'
+  | 'other'
+
+/** The disk below the outbox: whether it is full, and whether the file is still the one that was opened, and sound. */
+export class Disk {
+  /** Resolves once the file cannot be gone on with: it is to be opened anew. */
+  readonly broken: Promise<Breakage>
+  readonly #file: string
+  readonly #ballast: Ballast
+  readonly #break: (breakage: Breakage) => void
+  #identity: string | undefined
+  /** Something could not be written, and there has not been room for the ballast since. */
+  #isOut = false
+
+  /** @param file the outbox's */
+  constructor(file: string) {
+    const { promise, resolve } = Promise.withResolvers<Breakage>()
+    this.broken = promise
+    this.#break = resolve
+    this.#file = file
+    this.#ballast = new Ballast(dirname(file))
+  }
+
+  /** Whether nothing new should be put on the disk: there is no ballast on it, and no room for one. */
+  get isFull(): boolean {
+    return this.#isOut || !(this.#ballast.isThere || this.#ballast.hasRoom)
+  }
+
+  /** For people. */
+  get fullSentence(): string {
+    const room = `${(2 * ballastBytes) / 1_048_576} MiB are free in ${dirname(this.#file)}`
+    return `the disk is full: nothing new is collected until ${room}; what is due is still delivered`
+  }
+
+  /** @throws Fault `disk-full` when nothing new should be put on the disk */
+  requireRoom(): void {
+    if (this.isFull) throw this.fault()
+  }
+
+  /** That the disk is full, as a fault. */
+  fault(cause?: unknown): Fault {
+    const parts = cause === undefined ? {} : { cause }
+    return new Fault('disk-full', this.fullSentence, { ...parts, fix: 'free some room; collecting goes on by itself' })
+  }
+
+  /** Sorts an error, makes room when that is what it takes, and tells `broken` when the file is damaged. */
+  saw(error: unknown): Seen {
+    if (isDamage(error)) {
+      this.#break({ kind: 'damaged', reason: error instanceof Error ? error.message : String(error) })
+      return 'broken'
+    }
+    if (error instanceof Fault && error.code === 'outbox-moved') return 'broken'
+    if (!isFull(error)) return error instanceof Fault && error.code === 'disk-full' ? 'full' : 'other'
+    this.#isOut = true
+    return this.#ballast.release() ? 'room-made' : 'full'
+  }
+
+  /** Makes the ballast where it is missing and there is room. @returns whether there is one */
+  async keepBallast(): Promise<boolean> {
+    const isThere = await this.#ballast.make()
+    if (isThere) this.#isOut = false
+    return isThere
+  }
+
+  /** Remembers which file was opened. */
+  opened(): void {
+    this.#identity = identityOf(this.#file)
+  }
+
+  /**
+   * A file that was moved aside, or deleted, can still be written to, and what is written is lost.
+   *
+   * @throws Fault `outbox-moved`
+   */
+  requireInPlace(): void {
+    if (identityOf(this.#file) === this.#identity) return
+    const reason = 'the outbox was moved or replaced while it was open'
+    this.#break({ kind: 'moved', reason })
+    throw new Fault('outbox-moved', reason, { facts: { file: this.#file }, fix: 'nothing was stored: run it again' })
+  }
+}

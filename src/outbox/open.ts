@@ -1,0 +1,93 @@
+import { join } from 'node:path'
+import { isDamage } from '../sqlite/damage.ts'
+import { Disk } from './disk.ts'
+import { deliveryHolder, takeDeliveryRole } from './lock.ts'
+import { Outbox } from './outbox.ts'
+import { finishMoves } from './salvage/files.ts'
+import { type SalvageContext, type Salvaged, salvage } from './salvage/salvage.ts'
+import { damageOf } from './sound.ts'
+
+/** What opening an outbox needs to know. */
+export interface OpenContext extends SalvageContext {
+  /** The folder that it lies in. */
+  readonly folder: string
+  /** The configuration's file: whoever takes the delivery role says so. */
+  readonly config: string
+}
+
+/** An open outbox, and what had to be saved first. */
+export interface Opened {
+  readonly outbox: Outbox
+  readonly salvaged?: Salvaged
+}
+
+/** The outbox of a data folder. */
+export function outboxFile(folder: string): string {
+  return join(folder, 'outbox.db')
+}
+
+/**
+ * Opens the outbox as the process that has the delivery role. One that is damaged is moved aside, and all that can be read
+ * is saved into a new one.
+ *
+ * @param known damage that showed while it was open before; else it is looked for
+ * @throws Fault `disk-full`, `outbox-unusable`
+ */
+export function openWithRole(context: OpenContext, known?: string): Opened {
+  const file = outboxFile(context.folder)
+  finishMoves(file)
+  const damage = known ?? lookedAt(file)
+  if (damage !== undefined) return saved(file, damage, context)
+  try {
+    return { outbox: new Outbox(file) }
+  } catch (error) {
+    // A quick look may see nothing where a migration, say, reads every page.
+    if (!isDamage(error)) throw error
+    return saved(file, error instanceof Error ? error.message : String(error), context)
+  }
+}
+
+function saved(file: string, damage: string, context: OpenContext): Opened {
+  const salvaged = withRoom(file, () => salvage(file, damage, context))
+  return { outbox: new Outbox(file), salvaged }
+}
+
+function lookedAt(file: string): string | undefined {
+  return withRoom(file, () => damageOf(file))
+}
+
+/** Once more with the ballast's room when the disk is full. */
+function withRoom<T>(file: string, act: () => T): T {
+  const disk = new Disk(file)
+  try {
+    return act()
+  } catch (error) {
+    const seen = disk.saw(error)
+    if (seen === 'room-made') return act()
+    throw seen === 'full' ? disk.fault(error) : error
+  }
+}
+
+/**
+ * Opens the outbox beside a daemon, or without one. Only while no one else has the delivery role is a damaged one moved.
+ *
+ * @throws Fault `outbox-corrupt` when another process has to save it, `disk-full`, `outbox-unusable`
+ */
+export function openWithoutRole(context: OpenContext): Opened {
+  const file = outboxFile(context.folder)
+  if (deliveryHolder(context.folder)) return { outbox: new Outbox(file) }
+  if (lookedAt(file) === undefined) {
+    try {
+      return { outbox: new Outbox(file) }
+    } catch (error) {
+      if (!isDamage(error)) throw error
+    }
+  }
+  // Whoever has taken the role meanwhile saves it.
+  const role = takeDeliveryRole(context.folder, context.config, context.nowMs)
+  try {
+    return openWithRole(context)
+  } finally {
+    role.release()
+  }
+}

@@ -1,0 +1,127 @@
+import type { Sqlite } from '../../sqlite/database.ts'
+import type { PageFile } from '../../sqlite/pages.ts'
+import { type Found, rescue, shapesOf } from '../../sqlite/rescue.ts'
+
+/** Tables whose rows are recognised only where their root leads to them: others' index rows look the same. */
+const reachedOnly: ReadonlySet<string> = new Set(['tally'])
+
+/**
+ * Tables whose rows do more harm when they have changed than when they are missing: a unit would be sent that is another
+ * one, while without one the next value brings it; an hour would count as collected that is not.
+ */
+const sureOnly: ReadonlySet<string> = new Set(['description', 'collection'])
+
+/** Indexes that name things, by what they name: they stand in for rows that are lost. */
+const namingIndexes: Readonly<Record<string, string>> = {
+  sqlite_autoindex_collector_1: 'collector',
+  sqlite_autoindex_protocol_1: 'protocol',
+  sqlite_autoindex_metric_1: 'metric',
+}
+
+const stateColumn = 3
+const [delivered, dropped] = [1, 4]
+
+/** Rows of one commit, so that memory stays small. */
+const loadedRows = 10_000
+
+/** Makes the tables that last as long as the connection, for what is found beside the rows; see `loadRows`. */
+export function prepareLoad(database: Sqlite): void {
+  database.exec(`
+    CREATE TEMP TABLE named (kind TEXT, id INTEGER, name TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID;
+    CREATE TEMP TABLE due_key (hour INTEGER, metric INTEGER, PRIMARY KEY (hour, metric)) WITHOUT ROWID;
+    CREATE TEMP TABLE doubt_detained (hour INTEGER, metric INTEGER, PRIMARY KEY (hour, metric)) WITHOUT ROWID;
+    CREATE TEMP TABLE doubt (hour INTEGER, metric INTEGER, PRIMARY KEY (hour, metric)) WITHOUT ROWID;
+  `)
+}
+
+/**
+ * Copies every row that can be read into a new database of the same schema, unless it is there already. What the indexes
+ * say beside it goes into `named (kind, id, name)` and `due_key (hour, metric)`; rows of the outbox that come from a page
+ * which is not in order are listed in `doubt (hour, metric)`, and the reasons of dead or held ones in
+ * `doubt_detained (hour, metric)`.
+ *
+ * @param age `older`: the pages are as they once were, and only fill what is missing
+ */
+export function loadRows(database: Sqlite, pages: PageFile, age: 'newest' | 'older'): void {
+  const load = age === 'newest' ? loader(database) : filler(database)
+  const all = database.transaction((found: readonly Found[]) => found.forEach(load))
+  let waiting: Found[] = []
+  for (const found of rescue(pages, shapesOf(database), reachedOnly)) {
+    waiting.push(found)
+    if (waiting.length < loadedRows) continue
+    all(waiting)
+    waiting = []
+  }
+  all(waiting)
+}
+
+type Insert = (found: Found) => boolean | undefined
+
+/** @returns inserts a row: whether it is new; `undefined` for one that has no place */
+function inserter(database: Sqlite): Insert {
+  const inserts = new Map(
+    shapesOf(database).map(({ name, columns }) => {
+      const sql = `INSERT OR IGNORE INTO ${name} VALUES (${columns.map(() => '?').join(', ')})`
+      return [name, database.prepare(sql)] as const
+    }),
+  )
+  return ({ table, values, isSure }) => {
+    const insert = inserts.get(table)
+    if (!insert || (!isSure && sureOnly.has(table))) return undefined
+    return run(() => insert.run(values).changes === 1)
+  }
+}
+
+function loader(database: Sqlite): (found: Found) => void {
+  const insert = inserter(database)
+  const loadIndex = indexLoader(database)
+  const settle = database.prepare('UPDATE outbox SET state = ? WHERE hour = ? AND metric = ?')
+  const addDoubt = database.prepare('INSERT OR IGNORE INTO doubt VALUES (?, ?)')
+  const addDoubtDetained = database.prepare('INSERT OR IGNORE INTO doubt_detained VALUES (?, ?)')
+  return found => {
+    const { table, values, isSure } = found
+    loadIndex(found)
+    const isNew = insert(found)
+    if (table === 'detained' && isNew && !isSure) addDoubtDetained.run(values[0], values[1])
+    if (table !== 'outbox') return
+    if (isNew && !isSure) addDoubt.run(values[0], values[1])
+    // An older copy of the row was found first.
+    const state = values[stateColumn]
+    if (isNew === false && isSure && (state === delivered || state === dropped)) settle.run(state, values[0], values[1])
+  }
+}
+
+/** What waited once may be delivered since, and what was dead released. */
+function filler(database: Sqlite): (found: Found) => void {
+  const insert = inserter(database)
+  const isDetained = database.prepare('SELECT 1 FROM outbox WHERE hour = ? AND metric = ? AND state IN (2, 3)')
+  return found => {
+    const { table, values, isSure } = found
+    if (!isSure || (table === 'detained' && isDetained.get(values[0], values[1]) === undefined)) return
+    insert(found)
+  }
+}
+
+function indexLoader(database: Sqlite): (found: Found) => void {
+  const addName = database.prepare('INSERT OR IGNORE INTO named VALUES (?, ?, ?)')
+  const addDue = database.prepare('INSERT OR IGNORE INTO due_key VALUES (?, ?)')
+  return ({ table, values, isSure }) => {
+    if (!isSure) return
+    const naming = namingIndexes[table]
+    const [name, id] = values
+    if (naming !== undefined && typeof name === 'string' && typeof id === 'number') addName.run(naming, id, name)
+    // In the first schema the index begins with the hour, since then with the protocol.
+    const [hour, metric] = values.slice(-2)
+    if (table === 'outbox_due' && typeof hour === 'number' && typeof metric === 'number') addDue.run(hour, metric)
+  }
+}
+
+/** `undefined` for a row that the schema has no place for: it is not what it was. */
+function run(insert: () => boolean): boolean | undefined {
+  try {
+    return insert()
+  } catch (error) {
+    if (/^SQLITE_(CONSTRAINT|MISMATCH|RANGE)/.test(String((error as { code?: string }).code))) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,92 @@
+import { Fault, faultRecord } from '../../model/fault.ts'
+import { type Hour, hourFromNumber } from '../../model/hour.ts'
+import type { Sqlite } from '../../sqlite/database.ts'
+
+/** Hours of a collector that are to be collected again. */
+export interface LostHours {
+  readonly collector: string
+  readonly hours: number
+  readonly oldest: Hour
+  readonly newest: Hour
+}
+
+/** Where the lost hours are looked for, in hours since 1970. */
+export interface LostSince {
+  /** What is older may have been pruned. */
+  readonly from: number
+  readonly current: number
+  /** Collectors that are expected when no one else is known, and since when. */
+  readonly collectors: readonly string[]
+  readonly since: number
+}
+
+/**
+ * Makes hours due again whose metrics, or whose own row, are lost: those that should have more metrics than were found,
+ * and those that are missing between a collector's oldest and newest hour. The fault says why: an hour that cannot be
+ * collected any more becomes a gap with it. Within a transaction; after `takeOutDoubtful`.
+ */
+export function listLostHours(database: Sqlite, { from, current, collectors, since }: LostSince): LostHours[] {
+  const fault = JSON.stringify(faultRecord(hourLost))
+  expectAnew(database, collectors, since)
+  database.exec('CREATE TEMP TABLE lost (hour INTEGER, collector INTEGER, PRIMARY KEY (hour, collector)) WITHOUT ROWID')
+  database.prepare(incomplete).run(from)
+  database.prepare(missing).run({ from, current, since })
+  const found = database.prepare<[], { hour: number; collector: number }>(complete).all()
+  const take = database.prepare('DELETE FROM lost WHERE hour = @hour AND collector = @collector')
+  for (const row of found) take.run(row)
+  const again = `INSERT INTO collection (hour, collector, state, fault, metrics, digest)
+    SELECT lost.hour, lost.collector, 0, ?, coalesce(found.metrics, 0), coalesce(found.digest, 0)
+    FROM lost LEFT JOIN found USING (hour, collector) WHERE true
+    ON CONFLICT (hour, collector) DO UPDATE SET state = 0, attempts = 0, next_attempt_ms = 0, fault = excluded.fault,
+      metrics = excluded.metrics, digest = excluded.digest`
+  database.prepare(again).run(fault)
+  return database
+    .prepare<[], { collector: string; hours: number; oldest: number; newest: number }>(
+      `SELECT name AS collector, count(*) AS hours, min(hour) AS oldest, max(hour) AS newest
+       FROM lost JOIN collector ON collector.id = lost.collector GROUP BY name ORDER BY name`,
+    )
+    .all()
+    .map(({ oldest, newest, ...of }) => ({ ...of, oldest: hourFromNumber(oldest), newest: hourFromNumber(newest) }))
+}
+
+/** Nobody is known any more: whoever is expected was so since the file was made. */
+function expectAnew(database: Sqlite, collectors: readonly string[], since: number): void {
+  if (database.prepare('SELECT 1 FROM collector').get() !== undefined) return
+  const add = database.prepare('INSERT INTO collector (name, since) VALUES (?, ?)')
+  for (const name of collectors) add.run(name, since)
+}
+
+/** Fewer metrics than there were, or none at all. */
+const incomplete = `
+  INSERT INTO lost SELECT hour, collector FROM collection LEFT JOIN found USING (hour, collector)
+    WHERE hour >= ? AND state = 1 AND (collection.metrics > coalesce(found.metrics, 0) OR collection.metrics = 0)`
+
+/** From the oldest hour that a collector had to its newest; where all rows are lost, from its start to now. */
+const missing = `
+  INSERT OR IGNORE INTO lost
+    WITH seen AS (
+      SELECT collector, min(hour) AS first, max(hour) AS last
+      FROM (SELECT collector, hour FROM collection UNION ALL SELECT collector, hour FROM found) GROUP BY collector),
+    span AS (
+      SELECT id AS collector, max(@from, coalesce(first, max(since, @since))) AS first, min(coalesce(last, @current), @current) AS last
+      FROM collector LEFT JOIN seen ON seen.collector = id
+      WHERE id IN (SELECT collector FROM collection) OR NOT EXISTS (SELECT 1 FROM collection)),
+    expected (hour, collector, last) AS (
+      SELECT first, collector, last FROM span WHERE first <= last
+      UNION ALL SELECT hour + 1, collector, last FROM expected WHERE hour < last)
+    SELECT hour, collector FROM expected
+      WHERE NOT EXISTS (SELECT 1 FROM collection WHERE collection.hour = expected.hour AND collection.collector = expected.collector)`
+
+/** An hour whose row alone is lost: it has as many metrics as the collected hour before it, or after it. */
+const complete = `
+  INSERT INTO collection (hour, collector, state, attempts, metrics, digest)
+    SELECT hour, collector, 1, 1, found.metrics, found.digest FROM lost JOIN found USING (hour, collector)
+    WHERE NOT EXISTS (SELECT 1 FROM collection WHERE collection.hour = lost.hour AND collection.collector = lost.collector)
+      AND found.metrics = coalesce(
+        (SELECT metrics FROM collection AS near WHERE near.collector = lost.collector AND near.hour < lost.hour AND near.state = 1 ORDER BY near.hour DESC LIMIT 1),
+        (SELECT metrics FROM collection AS near WHERE near.collector = lost.collector AND near.hour > lost.hour AND near.state = 1 ORDER BY near.hour LIMIT 1))
+    RETURNING hour, collector`
+
+const hourLost = new Fault('hour-lost', 'values of this hour were lost in a damaged outbox', {
+  fix: 'it is collected again where that can be; the log says where the damaged file lies',
+})

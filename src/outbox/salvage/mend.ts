@@ -1,0 +1,111 @@
+import type { Sqlite } from '../../sqlite/database.ts'
+
+/** A row whose number has changed: nothing refers to it, and the index gives its name to another number. */
+const renumbered = `
+  DELETE FROM collector WHERE id NOT IN (SELECT collector FROM collection)
+    AND EXISTS (SELECT 1 FROM named WHERE kind = 'collector' AND named.name = collector.name AND named.id <> collector.id);
+  DELETE FROM protocol WHERE id NOT IN (SELECT protocol FROM metric)
+    AND EXISTS (SELECT 1 FROM named WHERE kind = 'protocol' AND named.name = protocol.name AND named.id <> protocol.id);
+  DELETE FROM metric WHERE id NOT IN (SELECT metric FROM outbox)
+    AND EXISTS (SELECT 1 FROM named WHERE kind = 'metric' AND named.name = metric.name AND named.id <> metric.id);
+`
+
+/**
+ * Who is called what. A row that is lost comes back from the index of names. Where the two differ one of them has changed:
+ * a protocol is called what its metrics' names begin with, and a collector what somebody expects; a metric's values cannot
+ * be kept.
+ */
+const names = `
+  UPDATE named SET name = NULL WHERE kind = 'metric' AND EXISTS (SELECT 1 FROM metric WHERE metric.id = named.id AND metric.name <> named.name);
+  DELETE FROM metric WHERE id IN (SELECT id FROM named WHERE kind = 'metric' AND name IS NULL);
+  UPDATE protocol SET name = named.name FROM named WHERE kind = 'protocol' AND named.id = protocol.id AND named.name <> protocol.name
+    AND EXISTS (SELECT 1 FROM metric WHERE metric.protocol = protocol.id AND substr(metric.name, 1, length(named.name) + 3) = named.name || '___');
+  UPDATE collector SET name = named.name FROM named WHERE kind = 'collector' AND named.id = collector.id
+    AND named.name <> collector.name AND named.name IN (SELECT value FROM json_each(@collectors));
+  INSERT OR IGNORE INTO collector (id, name, since)
+    SELECT id, name, coalesce((SELECT min(hour) FROM collection WHERE collector = named.id), @hour) FROM named WHERE kind = 'collector';
+  INSERT OR IGNORE INTO protocol (id, name) SELECT id, name FROM named WHERE kind = 'protocol';
+`
+
+/** What refers to what is lost goes, and a state that two places tell differently is the one that loses nothing; what is lost and can be told from the rest comes back. */
+const mended = `
+  INSERT OR IGNORE INTO protocol (id, name)
+    SELECT DISTINCT protocol, substr(name, 1, instr(name, '___') - 1) FROM metric WHERE protocol NOT IN (SELECT id FROM protocol);
+  DELETE FROM metric WHERE protocol NOT IN (SELECT id FROM protocol);
+  UPDATE metric SET collector = coalesce((SELECT min(collector.id) FROM collector JOIN protocol ON protocol.id = metric.protocol
+      WHERE substr(collector.name, 1, length(protocol.name) + 1) = protocol.name || '/'), collector)
+    WHERE collector NOT IN (SELECT id FROM collector);
+  INSERT OR IGNORE INTO collector (id, name, since)
+    SELECT DISTINCT metric.collector, protocol.name || '/lost-' || metric.collector, @hour
+    FROM metric JOIN protocol ON protocol.id = metric.protocol WHERE metric.collector NOT IN (SELECT id FROM collector);
+  DELETE FROM collection WHERE collector NOT IN (SELECT id FROM collector);
+  DELETE FROM description WHERE metric NOT IN (SELECT id FROM metric);
+  DELETE FROM outbox WHERE hour > max(@hour, (SELECT coalesce(max(hour), 0) FROM collection));
+  DELETE FROM outbox WHERE NOT EXISTS (SELECT 1 FROM metric WHERE metric.id = outbox.metric AND metric.protocol = outbox.protocol);
+  DELETE FROM detained WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.hour = detained.hour AND outbox.metric = detained.metric
+    AND (state = iif(kind = 'refused', 2, 3)
+      OR NOT EXISTS (SELECT 1 FROM doubt_detained AS doubtful WHERE doubtful.hour = outbox.hour AND doubtful.metric = outbox.metric)));
+  UPDATE outbox SET state = iif(kind = 'refused', 2, 3) FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric;
+  UPDATE outbox SET state = 0 WHERE state <> 0
+    AND EXISTS (SELECT 1 FROM due_key WHERE due_key.hour = outbox.hour AND due_key.metric = outbox.metric)
+    AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric);
+  INSERT INTO detained (hour, metric, kind, reason, at_ms)
+    SELECT hour, metric, iif(state = 2, 'refused', 'bounds'), 'the reason was lost in a damaged outbox', @nowMs FROM outbox
+    WHERE state IN (2, 3) AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric);
+`
+
+/** The counts, from the rows; what was pruned (5) only the counts knew. */
+const counted = `
+  DELETE FROM tally WHERE state <> 5 OR protocol NOT IN (SELECT id FROM protocol);
+  INSERT INTO tally (protocol, state, metrics) SELECT protocol, state, count(*) FROM outbox GROUP BY protocol, state;
+`
+
+/** What mending has to know. */
+export interface MendContext {
+  /** The current one, in hours since 1970. */
+  readonly hour: number
+  readonly nowMs: number
+  /** Ids of the collectors that are expected, as JSON. */
+  readonly collectors: string
+}
+
+/** Makes one whole of the rows that were found: every reference leads somewhere, every dead or held metric has a reason. */
+export function mend(database: Sqlite, context: MendContext): void {
+  runAll(database, renumbered, context)
+  runAll(database, names, context)
+  nameMetrics(database)
+  runAll(database, mended, context)
+}
+
+/** Counts the rows anew. */
+export function recount(database: Sqlite): void {
+  database.exec(counted)
+}
+
+/**
+ * Metrics whose own row is lost. They belong to their protocol's collector; where that has several, to one of them until
+ * they are collected.
+ */
+function nameMetrics(database: Sqlite): void {
+  const lost = database.prepare<[], { id: number; name: string }>(
+    "SELECT id, name FROM named WHERE kind = 'metric' AND name IS NOT NULL AND id NOT IN (SELECT id FROM metric)",
+  )
+  const protocolOf = database.prepare<[number], number>('SELECT protocol FROM outbox WHERE metric = ? LIMIT 1').pluck()
+  // No collector has the number 0: it gets one with those whose collector is not known.
+  const add = database.prepare<{ id: number; name: string; protocol: number }>(
+    'INSERT OR IGNORE INTO metric (id, name, protocol, collector) VALUES (@id, @name, @protocol, 0)',
+  )
+  for (const { id, name } of lost.all()) {
+    const protocol = protocolOf.get(id)
+    if (protocol !== undefined) add.run({ id, name, protocol })
+  }
+}
+
+function runAll(database: Sqlite, sql: string, context: MendContext): void {
+  for (const statement of sql.split(';').map(text => text.trim())) {
+    if (statement === '') continue
+    const prepared = database.prepare(statement)
+    if (statement.includes('@')) prepared.run(context)
+    else prepared.run()
+  }
+}

@@ -1,0 +1,32 @@
+import type { Sqlite } from '../../sqlite/database.ts'
+import { rowDigest } from '../digest.ts'
+
+/**
+ * Takes out metrics that may not be what they were: those of hours whose digest says that a value has changed, and those
+ * of a page that is not in order unless their hour's digest vouches for them. What an hour had and has is then in
+ * `found (hour, collector, metrics, digest)`, which lasts as long as the connection.
+ */
+export function takeOutDoubtful(database: Sqlite): void {
+  database.function('row_digest', { deterministic: true }, (hour, metric, value) =>
+    rowDigest(Number(hour), Number(metric), Number(value)),
+  )
+  database.exec(`
+    CREATE TEMP TABLE found (hour INTEGER, collector INTEGER, metrics INTEGER, digest INTEGER, PRIMARY KEY (hour, collector)) WITHOUT ROWID;
+    ${find}
+    DELETE FROM outbox WHERE EXISTS (
+      SELECT 1 FROM metric
+        LEFT JOIN found ON found.hour = outbox.hour AND found.collector = metric.collector
+        LEFT JOIN collection ON collection.hour = outbox.hour AND collection.collector = metric.collector
+      WHERE metric.id = outbox.metric AND CASE
+        WHEN collection.metrics = found.metrics AND collection.digest = found.digest THEN 0
+        WHEN collection.metrics = found.metrics AND collection.digest IS NOT NULL THEN 1
+        ELSE EXISTS (SELECT 1 FROM doubt WHERE doubt.hour = outbox.hour AND doubt.metric = outbox.metric) END);
+    DELETE FROM detained WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.hour = detained.hour AND outbox.metric = detained.metric);
+    DELETE FROM found;
+    ${find}
+  `)
+}
+
+const find = `
+  INSERT INTO found SELECT hour, collector, count(*), sum(row_digest(hour, metric, value)) & 0xffffffff
+    FROM outbox JOIN metric ON metric.id = outbox.metric GROUP BY hour, collector;`

@@ -1,0 +1,60 @@
+import type { Sqlite } from '../sqlite/database.ts'
+import { type MetricState, metricStates, stateNumber } from './states.ts'
+
+/** Delivered metrics whose rows were pruned: counted on, so that "delivered" only grows. */
+const prunedNumber = metricStates.length
+
+/** Metrics in the outbox by state; `queued` is always delivered + dead + held + due. */
+export type Balance = Readonly<Record<MetricState | 'queued', number>>
+
+/**
+ * How many metrics of each protocol are in each state, counted as they change, so that nobody has to count a million
+ * rows. Part of the outbox's file; written in the same commits as the rows.
+ */
+export class Tally {
+  readonly #statements
+
+  constructor(database: Sqlite) {
+    this.#statements = {
+      add: database.prepare<{ protocol: number; state: number; metrics: number }>(
+        `INSERT INTO tally (protocol, state, metrics) VALUES (@protocol, @state, max(0, @metrics))
+         ON CONFLICT (protocol, state) DO UPDATE SET metrics = metrics + @metrics`,
+      ),
+      byState: database.prepare<[], { state: number; metrics: number }>(
+        'SELECT state, sum(metrics) AS metrics FROM tally GROUP BY state',
+      ),
+      due: database.prepare<[number], number>('SELECT metrics FROM tally WHERE state = 0 AND protocol = ?').pluck(),
+    }
+  }
+
+  /** Metrics that are new in a state. Within a transaction. */
+  enter(protocol: number, state: MetricState, metrics: number): void {
+    if (metrics !== 0) this.#statements.add.run({ protocol, state: stateNumber(state), metrics })
+  }
+
+  /** Metrics that went from one state to another. Within a transaction. */
+  move(protocol: number, from: MetricState, to: MetricState, metrics: number): void {
+    this.enter(protocol, from, -metrics)
+    this.enter(protocol, to, metrics)
+  }
+
+  /** Metrics whose rows were deleted. Within a transaction. */
+  prune(protocol: number, state: MetricState, metrics: number): void {
+    this.enter(protocol, state, -metrics)
+    if (state === 'delivered') this.#statements.add.run({ protocol, state: prunedNumber, metrics })
+  }
+
+  /** Due metrics of a protocol. */
+  due(protocol: number): number {
+    return this.#statements.due.get(protocol) ?? 0
+  }
+
+  /** All protocols together. What a person dropped is counted apart: it was taken out of the queue. */
+  balance(): Balance {
+    const counts = new Map(this.#statements.byState.all().map(({ state, metrics }) => [state, metrics]))
+    const of = (number: number) => counts.get(number) ?? 0
+    const [due, dead, held] = [of(stateNumber('due')), of(stateNumber('dead')), of(stateNumber('held'))]
+    const delivered = of(stateNumber('delivered')) + of(prunedNumber)
+    return { queued: due + delivered + dead + held, due, delivered, dead, held, dropped: of(stateNumber('dropped')) }
+  }
+}

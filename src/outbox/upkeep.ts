@@ -1,0 +1,100 @@
+import { hourAt } from '../model/hour.ts'
+import { pruneRestMs, roomLookMs, upkeepMs } from '../model/limits.ts'
+import type { Time } from '../time.ts'
+import type { DeliveryRole } from './lock.ts'
+import type { Outbox } from './outbox.ts'
+
+/** What upkeep has found; each is told when it begins, not for as long as it lasts. */
+export type UpkeepNews =
+  | { readonly kind: 'disk-full'; readonly sentence: string }
+  | { readonly kind: 'room-again' }
+  /** Somebody took away the lock's file; the role is held on the one that is there now. */
+  | { readonly kind: 'role-renewed' }
+  /** Somebody took away the lock's file, and another process has the role. */
+  | { readonly kind: 'role-lost' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+/** What upkeep works with. */
+export interface UpkeepOptions {
+  readonly outbox: Outbox
+  readonly role: DeliveryRole
+  /** How long settled hours are kept. */
+  readonly keepMs: number
+  readonly time: Time
+  readonly told: (news: UpkeepNews) => void
+}
+
+/**
+ * Looks after the outbox beside the two loops: keeps the ballast, says when the disk is full and when it is not any more,
+ * deletes old history a part at a time, and sees to it that the delivery role is still held.
+ */
+export class Upkeep {
+  readonly #options: UpkeepOptions
+  readonly #stopping = new AbortController()
+  readonly #running: Promise<void>
+  #wasFull = false
+  #wasLost = false
+
+  constructor(options: UpkeepOptions) {
+    this.#options = options
+    this.#running = this.#run()
+  }
+
+  /** Complete when it returns. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('stopped'))
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { outbox, told } = this.#options
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      try {
+        await this.#turn()
+      } catch (error) {
+        if (outbox.disk.saw(error) === 'other') told({ kind: 'failed', error })
+      }
+      await this.#rest()
+    }
+  }
+
+  /** Until the next turn; less when the disk or the role is not what it was. */
+  async #rest(): Promise<void> {
+    const { time, outbox, role } = this.#options
+    const { signal } = this.#stopping
+    for (let restedMs = 0; restedMs < upkeepMs && !signal.aborted; restedMs += roomLookMs) {
+      await time.sleep(roomLookMs, signal).catch(() => {})
+      if (this.#wasFull || outbox.disk.isFull || !role.isInPlace) return
+    }
+  }
+
+  async #turn(): Promise<void> {
+    this.#lookAtRole()
+    await this.#lookAtDisk()
+    if (!this.#wasFull) await this.#prune()
+  }
+
+  async #lookAtDisk(): Promise<void> {
+    const { outbox, told } = this.#options
+    await outbox.disk.keepBallast()
+    const { isFull, fullSentence } = outbox.disk
+    if (isFull !== this.#wasFull) told(isFull ? { kind: 'disk-full', sentence: fullSentence } : { kind: 'room-again' })
+    this.#wasFull = isFull
+  }
+
+  async #prune(): Promise<void> {
+    const { outbox, keepMs, time } = this.#options
+    const before = hourAt(time.nowMs() - keepMs)
+    const { signal } = this.#stopping
+    while (!signal.aborted && outbox.pruneSome(before)) await time.sleep(pruneRestMs, signal).catch(() => {})
+  }
+
+  #lookAtRole(): void {
+    const { role, told } = this.#options
+    const state = role.renew()
+    if (state === 'renewed') told({ kind: 'role-renewed' })
+    if (state === 'lost' && !this.#wasLost) told({ kind: 'role-lost' })
+    this.#wasLost = state === 'lost'
+  }
+}

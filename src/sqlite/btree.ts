@@ -1,0 +1,171 @@
+import type { PageFile } from './pages.ts'
+import { compareRecords, readRecord, readVarint, type Value } from './record.ts'
+
+/** A row as a page holds it. Rows of tables without a rowid, and of indexes, have none. */
+export interface PageRow {
+  readonly rowid?: number
+  readonly values: readonly Value[]
+}
+
+/** A page of a table or an index, as far as it can be understood. */
+export interface BtreePage {
+  /** Rows with a rowid lie in `table` pages. */
+  readonly kind: 'table' | 'index'
+  /** Pages below this one; empty for a leaf. */
+  readonly children: readonly number[]
+  /** Pages that hold the ends of long rows. */
+  readonly overflow: readonly number[]
+  readonly rows: readonly PageRow[]
+  /** Every byte has its place, every row is whole, and they are in order. */
+  readonly isClean: boolean
+}
+
+interface Cell {
+  readonly child?: number
+  readonly row?: PageRow
+  readonly overflow: readonly number[]
+  /** Bytes on this page. */
+  readonly bytes: number
+}
+
+const kinds = {
+  2: { kind: 'index', isLeaf: false },
+  5: { kind: 'table', isLeaf: false },
+  10: { kind: 'index', isLeaf: true },
+  13: { kind: 'table', isLeaf: true },
+} as const
+
+/** The least room a row takes, so that it can become free room when it goes. */
+const cellBytesMin = 4
+
+/**
+ * Reads one page; `undefined` when it is none of a table or an index. Rows that make no sense are left out. Source:
+ * "B-tree Pages", sqlite.org/fileformat2.html.
+ */
+export function readBtreePage(pages: PageFile, number: number): BtreePage | undefined {
+  const page = pages.page(number)
+  const start = number === 1 ? 100 : 0
+  const form = kinds[page?.[start] as keyof typeof kinds]
+  if (!page || !form) return undefined
+  const headerEnd = start + (form.isLeaf ? 8 : 12)
+  const count = page.readUInt16BE(start + 3)
+  const pointersEnd = headerEnd + 2 * count
+  if (pointersEnd > pages.usableBytes) return undefined
+  const places = Array.from({ length: count }, (_, index) => page.readUInt16BE(headerEnd + 2 * index))
+  const cells = places.map(at => (at < pointersEnd ? undefined : readCell(pages, page, at, form)))
+  const whole = cells.filter(cell => cell !== undefined)
+  const rows = whole.flatMap(({ row }) => row ?? [])
+  const isClean =
+    whole.length === count &&
+    (form.isLeaf || form.kind === 'table' || rows.length === count) &&
+    isOrdered(rows) &&
+    isFilled(page, start, pages.usableBytes, pointersEnd, places, cells)
+  const children = whole.flatMap(({ child }) => child ?? [])
+  return {
+    kind: form.kind,
+    children: form.isLeaf ? [] : [...children, page.readUInt32BE(start + 8)],
+    overflow: whole.flatMap(({ overflow }) => overflow),
+    rows,
+    isClean,
+  }
+}
+
+function readCell(
+  pages: PageFile,
+  page: Buffer,
+  at: number,
+  form: (typeof kinds)[keyof typeof kinds],
+): Cell | undefined {
+  const child = form.isLeaf || at + 4 > pages.usableBytes ? undefined : page.readUInt32BE(at)
+  if (!form.isLeaf && child === undefined) return undefined
+  const below = child === undefined ? {} : { child }
+  const first = readVarint(page, at + (form.isLeaf ? 0 : 4))
+  if (!first) return undefined
+  if (form.kind === 'table' && !form.isLeaf) return { ...below, overflow: [], bytes: first[1] - at }
+  const second = form.kind === 'table' ? readVarint(page, first[1]) : undefined
+  if (form.kind === 'table' && !second) return undefined
+  const found = readPayload(pages, page, second?.[1] ?? first[1], first[0], form.kind)
+  if (!found) return undefined
+  const values = readRecord(found.payload)
+  if (!values) return undefined
+  const row: PageRow = second ? { rowid: second[0], values } : { values }
+  return { ...below, row, overflow: found.overflow, bytes: Math.max(cellBytesMin, found.end - at) }
+}
+
+interface Payload {
+  readonly payload: Buffer
+  readonly overflow: readonly number[]
+  /** Where it ends on the page. */
+  readonly end: number
+}
+
+function readPayload(
+  pages: PageFile,
+  page: Buffer,
+  at: number,
+  bytes: number,
+  kind: BtreePage['kind'],
+): Payload | undefined {
+  const usable = pages.usableBytes
+  const local = localBytes(bytes, usable, kind)
+  const end = at + local + (local < bytes ? 4 : 0)
+  if (end > usable || bytes > usable * pages.count) return undefined
+  const parts = [page.subarray(at, at + local)]
+  const overflow: number[] = []
+  let rest = bytes - local
+  let next = rest > 0 ? page.readUInt32BE(at + local) : 0
+  while (rest > 0) {
+    const part = overflow.includes(next) ? undefined : pages.page(next)
+    if (next === 0 || !part) return undefined
+    overflow.push(next)
+    parts.push(part.subarray(4, 4 + Math.min(rest, usable - 4)))
+    rest -= usable - 4
+    next = part.readUInt32BE(0)
+  }
+  return { payload: parts.length === 1 ? (parts[0] ?? page) : Buffer.concat(parts), overflow, end }
+}
+
+/** How much of a row lies on its own page. */
+function localBytes(bytes: number, usable: number, kind: BtreePage['kind']): number {
+  const most = kind === 'table' ? usable - 35 : Math.floor(((usable - 12) * 64) / 255) - 23
+  if (bytes <= most) return bytes
+  const least = Math.floor(((usable - 12) * 32) / 255) - 23
+  const some = least + ((bytes - least) % (usable - 4))
+  return some <= most ? some : least
+}
+
+function isOrdered(rows: readonly PageRow[]): boolean {
+  return rows.every((row, index) => {
+    const before = rows[index - 1]
+    if (!before) return true
+    if (row.rowid !== undefined) return (before.rowid ?? 0) < row.rowid
+    return compareRecords(before.values, row.values) < 0
+  })
+}
+
+/** Rows, free room and scraps together are the whole page, and no two lie in the same place. */
+function isFilled(
+  page: Buffer,
+  start: number,
+  usable: number,
+  pointersEnd: number,
+  places: readonly number[],
+  cells: readonly (Cell | undefined)[],
+): boolean {
+  const taken = places.map((at, index): [number, number] => [at, at + (cells[index]?.bytes ?? 0)])
+  let free = page.readUInt16BE(start + 1)
+  while (free !== 0) {
+    if (free + 4 > usable || taken.length > usable) return false
+    taken.push([free, free + page.readUInt16BE(free + 2)])
+    free = page.readUInt16BE(free)
+  }
+  const content = page.readUInt16BE(start + 5) || 65_536
+  taken.sort(([a], [b]) => a - b)
+  let [end, scraps] = [content, 0]
+  for (const [from, to] of taken) {
+    if (from < end || to > usable) return false
+    scraps += from - end
+    end = to
+  }
+  return content >= pointersEnd && scraps + (usable - end) === page[start + 7]
+}

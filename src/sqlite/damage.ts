@@ -1,0 +1,26 @@
+/** An error of ours that shows a damaged file, as SQLite's own `SQLITE_CORRUPT` does. */
+export class DamageError extends Error {
+  readonly code = 'SQLITE_CORRUPT'
+}
+
+/** Damage shows as pages that make no sense, are missing, or cannot be read. */
+const damage = /^SQLITE_(CORRUPT|NOTADB|IOERR_(READ|SHORT_READ|CORRUPTFS))/
+
+/** No room, on the disk or in a quota; SQLite calls some of it an error of writing. */
+const full = /^(SQLITE_(FULL|IOERR_WRITE|IOERR_SHMSIZE)|ENOSPC|EDQUOT)$/
+
+/** Whether an error, or what caused it, says that a file is damaged. */
+export function isDamage(error: unknown): boolean {
+  return codesOf(error).some(code => damage.test(code))
+}
+
+/** Whether an error, or what caused it, says that there is no room left to write. */
+export function isFull(error: unknown): boolean {
+  return codesOf(error).some(code => full.test(code))
+}
+
+function codesOf(error: unknown): string[] {
+  if (!(error instanceof Error)) return []
+  const { code } = error as { code?: unknown }
+  return [...(typeof code === 'string' ? [code] : []), ...codesOf(error.cause)]
+}

@@ -1,0 +1,133 @@
+import { type BtreePage, type PageRow, readBtreePage } from './btree.ts'
+import type { Sqlite } from './database.ts'
+import type { PageFile } from './pages.ts'
+import type { Value } from './record.ts'
+
+/** A table as its schema says. */
+export interface TableShape {
+  readonly name: string
+  readonly kind: BtreePage['kind']
+  readonly columns: readonly { readonly type: string; readonly isRequired: boolean; readonly isRowid: boolean }[]
+}
+
+/** A row that was found, of a table or an index by name. */
+export interface Found {
+  readonly table: string
+  /** In the order of the columns; the rowid stands where it has a column. */
+  readonly values: readonly Value[]
+  /** Whether its page is in order; otherwise values may have been changed. */
+  readonly isSure: boolean
+}
+
+/** The shapes of a database's tables. */
+export function shapesOf(database: Sqlite): TableShape[] {
+  const tables = database.prepare<[], { name: string; wr: number }>(
+    `SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'`,
+  )
+  const columns = database.prepare<[string], { type: string; notnull: number; pk: number }>(
+    'SELECT type, "notnull", pk FROM pragma_table_info(?)',
+  )
+  return tables.all().map(({ name, wr }) => ({
+    name,
+    kind: wr === 1 ? 'index' : 'table',
+    columns: columns.all(name).map(({ type, notnull, pk }) => ({
+      type,
+      isRequired: notnull === 1,
+      isRowid: wr === 0 && pk === 1 && type === 'INTEGER',
+    })),
+  }))
+}
+
+/**
+ * Every row of a damaged file that can still be read. Pages are reached from their table's root as far as that goes; a
+ * page that nothing leads to any more is taken for the table its rows fit, so that one damaged page loses only its own.
+ *
+ * @param shapes tables of the schema the file had; those named in `reachedOnly` are not guessed by their shape
+ */
+export function* rescue(
+  pages: PageFile,
+  shapes: readonly TableShape[],
+  reachedOnly: ReadonlySet<string>,
+): Generator<Found> {
+  const seen = new Set<number>()
+  const schema = [...walk(pages, 1, () => true, seen)].flatMap(({ rows }) => rows.map(({ values }) => values))
+  // Tables first: a page is taken only once, and an index says nothing of what its rows look like.
+  for (const [, name, , root] of schema.toSorted(([a], [b]) => Number(b === 'table') - Number(a === 'table'))) {
+    if (typeof name !== 'string' || typeof root !== 'number') continue
+    const shape = shapes.find(table => table.name === name)
+    const belongs = (page: BtreePage) => (shape ? mayBelong(page, shape) : page.kind === 'index')
+    for (const page of walk(pages, root, belongs, seen)) yield* rowsOf(page, name, shape)
+  }
+  const free = freePages(pages)
+  for (let number = 2; number <= pages.count; number += 1) {
+    const page = seen.has(number) || free.has(number) ? undefined : readBtreePage(pages, number)
+    if (!page?.isClean || page.rows.length === 0) continue
+    const fitting = shapes.filter(shape => !reachedOnly.has(shape.name) && isWholly(page, shape))
+    const [shape] = fitting
+    if (shape && fitting.length === 1) yield* rowsOf(page, shape.name, shape)
+  }
+}
+
+function* rowsOf(page: BtreePage, table: string, shape: TableShape | undefined): Generator<Found> {
+  for (const row of page.rows) {
+    if (shape && !fits(row, shape)) continue
+    yield { table, values: shape ? columnsOf(row, shape) : row.values, isSure: page.isClean }
+  }
+}
+
+/** The rowid's own column is stored empty. */
+function columnsOf({ rowid, values }: PageRow, { columns }: TableShape): Value[] {
+  return columns.map(({ isRowid }, index) => (isRowid ? (rowid ?? null) : (values[index] ?? null)))
+}
+
+/** The pages below a root, itself included, that belong to it; where a damaged page leads astray is not followed. */
+function* walk(
+  pages: PageFile,
+  root: number,
+  belongs: (page: BtreePage) => boolean,
+  seen: Set<number>,
+): Generator<BtreePage> {
+  const waiting = [root]
+  for (let number = waiting.pop(); number !== undefined; number = waiting.pop()) {
+    if (number < 1 || number > pages.count || seen.has(number)) continue
+    const page = readBtreePage(pages, number)
+    if (!page || !belongs(page)) continue
+    seen.add(number)
+    for (const overflow of page.overflow) seen.add(overflow)
+    waiting.push(...page.children.toReversed())
+    yield page
+  }
+}
+
+function mayBelong(page: BtreePage, shape: TableShape): boolean {
+  if (page.kind !== shape.kind || page.rows.length === 0) return page.kind === shape.kind
+  return page.isClean ? isWholly(page, shape) : page.rows.some(row => fits(row, shape))
+}
+
+function isWholly(page: BtreePage, shape: TableShape): boolean {
+  return page.kind === shape.kind && page.rows.every(row => fits(row, shape))
+}
+
+function fits({ values }: PageRow, { columns }: TableShape): boolean {
+  if (values.length !== columns.length) return false
+  return columns.every(({ type, isRequired, isRowid }, index) => {
+    const value = values[index] ?? null
+    if (value === null) return isRowid || !isRequired
+    return !isRowid && (type === 'TEXT' ? typeof value === 'string' : typeof value === 'number')
+  })
+}
+
+/** Pages that are not in use: they may hold rows as they once were. */
+function freePages(pages: PageFile): Set<number> {
+  const free = new Set<number>()
+  let trunk = pages.version === undefined ? 0 : (pages.page(1)?.readUInt32BE(32) ?? 0)
+  while (trunk > 1 && trunk <= pages.count && !free.has(trunk)) {
+    const page = pages.page(trunk)
+    free.add(trunk)
+    if (!page) break
+    const count = Math.min(page.readUInt32BE(4), pages.usableBytes / 4 - 2)
+    for (let index = 0; index < count; index += 1) free.add(page.readUInt32BE(8 + 4 * index))
+    trunk = page.readUInt32BE(0)
+  }
+  return free
+}

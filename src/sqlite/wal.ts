@@ -1,0 +1,96 @@
+/**
+ * A write-ahead log as bytes. SQLite reads it up to the first frame that is not whole and forgets the rest; here every
+ * frame that is whole counts. Source: "WAL-mode File Format", sqlite.org/walformat.html.
+ */
+
+const headerBytes = 32
+const frameHeaderBytes = 24
+const magicLittle = 0x377f0682
+const magicBig = 0x377f0683
+const pageBytesUsual = 4_096
+
+/** One page as it was written. */
+export interface Frame {
+  /** Counted from 1. */
+  readonly page: number
+  /** Place of the page's bytes. */
+  readonly at: number
+}
+
+/** What a log holds: the frames up to the last whole commit, oldest first. */
+export interface Wal {
+  readonly pageBytes: number
+  readonly frames: readonly Frame[]
+  /** How many of the frames SQLite reads: those of whole commits before the first frame that is not whole. */
+  readonly unbroken: number
+  /** What SQLite would not see or would misread: a header that is not whole, or frames behind one that is not. */
+  readonly isDamaged: boolean
+}
+
+type Sums = readonly [number, number]
+
+interface Header {
+  readonly pageBytes: number
+  readonly isLittle: boolean
+  /** `undefined` when the header is not whole. */
+  readonly salt: string | undefined
+  readonly sums: Sums
+}
+
+/** Reads a log; nothing has to be right in it. */
+export function readWal(bytes: Buffer): Wal {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const header = readHeader(bytes, view)
+  const { pageBytes } = header
+  const frameBytes = frameHeaderBytes + pageBytes
+  const count = Math.max(0, Math.floor((bytes.length - headerBytes) / frameBytes))
+  let { salt } = header
+  let sumsBefore = header.sums
+  const whole: (Frame & { readonly isCommit: boolean; readonly index: number })[] = []
+  for (let index = 0; index < count; index += 1) {
+    const at = headerBytes + index * frameBytes
+    const own = bytes.toString('latin1', at + 8, at + 16)
+    const stored: Sums = [view.getInt32(at + 16), view.getInt32(at + 20)]
+    const sums = checksum(view, at, 8, header.isLittle, sumsBefore)
+    const [first, second] = checksum(view, at + frameHeaderBytes, pageBytes, header.isLittle, sums)
+    const isWhole = first === stored[0] && second === stored[1] && own === (salt ?? own)
+    // Each frame's sum goes on from the one before it as that one says, so that one which is not whole spoils no other.
+    sumsBefore = stored
+    if (!isWhole) continue
+    salt ??= own
+    whole.push({ page: view.getUint32(at), at: at + frameHeaderBytes, isCommit: view.getUint32(at + 4) > 0, index })
+  }
+  const frames = whole.slice(0, whole.findLastIndex(({ isCommit }) => isCommit) + 1)
+  const isHeaderLost = header.salt === undefined && bytes.length > headerBytes
+  const gap = isHeaderLost ? 0 : frames.findIndex(({ index }, place) => index !== place)
+  const before = gap < 0 ? frames : frames.slice(0, gap)
+  const unbroken = before.findLastIndex(({ isCommit }) => isCommit) + 1
+  return { pageBytes, frames, unbroken, isDamaged: isHeaderLost || gap >= 0 }
+}
+
+function readHeader(bytes: Buffer, view: DataView): Header {
+  const none: Header = { pageBytes: pageBytesUsual, isLittle: true, salt: undefined, sums: [0, 0] }
+  if (bytes.length < headerBytes) return none
+  const sums: Sums = [view.getInt32(24), view.getInt32(28)]
+  const magic = view.getUint32(0)
+  const pageBytes = view.getUint32(8)
+  if ((magic !== magicLittle && magic !== magicBig) || !isPageSize(pageBytes)) return { ...none, sums }
+  const isLittle = magic === magicLittle
+  const [first, second] = checksum(view, 0, 24, isLittle, [0, 0])
+  if (first !== sums[0] || second !== sums[1]) return { ...none, sums }
+  return { pageBytes, isLittle, salt: bytes.toString('latin1', 16, 24), sums }
+}
+
+/** Whether SQLite has pages of this size. */
+export function isPageSize(bytes: number): boolean {
+  return bytes >= 512 && bytes <= 65_536 && (bytes & (bytes - 1)) === 0
+}
+
+function checksum(view: DataView, at: number, bytes: number, isLittle: boolean, [first, second]: Sums): Sums {
+  let [one, two] = [first, second]
+  for (let place = at; place < at + bytes; place += 8) {
+    one = (one + view.getInt32(place, isLittle) + two) | 0
+    two = (two + view.getInt32(place + 4, isLittle) + one) | 0
+  }
+  return [one, two]
+}

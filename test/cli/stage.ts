@@ -1,0 +1,128 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
+import { systemTime } from '../../src/time.ts'
+import { configured, tidegauge } from '../support/tidegauge.ts'
+
+/** A metric as a service is sent it. */
+export interface Sent {
+  readonly id: string
+  readonly value: number
+  readonly unit?: string
+  readonly timestamp: string
+}
+
+/** A service over real HTTP that stores what it is sent, refuses what it is told to, and remarks what it is told to. */
+export interface ScriptedService {
+  readonly url: string
+  /** Everything it has stored, in order. */
+  readonly stored: Sent[]
+  /** The reason to refuse a metric for; none at first. */
+  refuses: (metric: Sent) => string | undefined
+  /** What it remarks about a metric that it stores; nothing at first. */
+  remarks: (metric: Sent) => readonly string[]
+}
+
+/** Ends with the test. */
+async function scriptedService(): Promise<ScriptedService> {
+  const stored: Sent[] = []
+  const service = { stored, refuses: (): string | undefined => undefined, remarks: (): readonly string[] => [] }
+  const scripted: Omit<ScriptedService, 'url'> = service
+  const server = createServer(async (request, response) => {
+    const { status, body } = request.method === 'POST' ? answer(scripted, await metricsOf(request)) : nothing
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('the server has no port')
+  return Object.assign(scripted, { url: `http://127.0.0.1:${address.port}` })
+}
+
+const nothing = { status: 404, body: { error: 'there is nothing here' } }
+
+async function metricsOf(request: IncomingMessage): Promise<Sent[]> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return (JSON.parse(Buffer.concat(chunks).toString()) as { metrics: Sent[] }).metrics
+}
+
+function answer({ stored, refuses, remarks }: Omit<ScriptedService, 'url'>, metrics: readonly Sent[]) {
+  const errors = metrics.flatMap(metric => refuses(metric) ?? [])
+  if (errors.length > 0) return { status: 400, body: { success: false, processed: 0, errors, warnings: [] } }
+  stored.push(...metrics)
+  const warnings = metrics.flatMap(metric => remarks(metric).map(message => ({ id: metric.id, message })))
+  return { status: 200, body: { success: true, processed: metrics.length, errors: [], warnings } }
+}
+
+/** What the collector of `gauge` declares and reads; it is read anew each time. */
+export interface Given {
+  readonly metrics: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  readonly values: Readonly<Record<string, number>>
+}
+
+/** With one collector `pool/given.ts` that gives what `given.json` says for any hour. */
+function gauge(url: string, given: Given): { folder: string; config: string; env: Record<string, string> } {
+  const yaml = `service: { url: "${url}", key: { env: METRICS_KEY } }
+status: { listen: "127.0.0.1:0" }
+protocols:
+  - id: pool
+    name: Pool
+    collectors:
+      - use: ./given.ts
+`
+  const { folder, config } = configured(yaml, { 'given.ts': givenCollector, 'given.json': JSON.stringify(given) })
+  return { folder, config, env: { METRICS_KEY: 'a-key-that-nobody-may-see' } }
+}
+
+const givenCollector = `import { readFileSync } from 'node:fs'
+import { defineCollector, z } from 'tidegauge'
+const given = () => JSON.parse(readFileSync(new URL('given.json', import.meta.url), 'utf8'))
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: () => given().metrics,
+  history: true,
+  collect: () => given().values,
+})
+`
+
+/** Hours well before the current one, so that none turns while a test runs. */
+export const hourBack = (count: number) => hourText(hourAfter(hourAt(systemTime.nowMs()), -count))
+
+/** A configuration against a scripted service. */
+export interface Stage {
+  readonly service: ScriptedService
+  readonly config: string
+  /** What a command needs of the environment: the key. */
+  readonly env: Readonly<Record<string, string>>
+  /** Runs a command on the configuration. */
+  run(...args: string[]): ReturnType<typeof tidegauge>
+  /** Runs one that prints JSON. */
+  read<T>(...args: string[]): Promise<T>
+  /** What the collector gives from now on. */
+  give(given: Given): void
+}
+
+/** Sets one up; nothing is collected yet. */
+export async function stage(given: Given): Promise<Stage> {
+  const service = await scriptedService()
+  const { folder, config, env } = gauge(service.url, given)
+  const run = (...args: string[]) => tidegauge([...args, '--config', config], env)
+  return {
+    service,
+    config,
+    env,
+    run,
+    async read<T>(...args: string[]) {
+      return JSON.parse((await run(...args, '--json')).stdout) as T
+    },
+    give: next => writeFileSync(join(folder, 'config', 'given.json'), JSON.stringify(next)),
+  }
+}

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest'
+import { Doubt } from '../../src/delivery/doubt.ts'
+import type { Remark } from '../../src/model/remarks.ts'
+import { metrics } from '../support/metrics.ts'
+
+const [one, other] = metrics(2)
+if (!one || !other) throw new Error('two metrics')
+const exists: Remark = { text: 'already exists', metric: one }
+const long: Remark = { text: 'label is too long', metric: one }
+
+describe('that a metric already exists', () => {
+  it('is news in a process that has been through all that was due when it started', () => {
+    const doubt = new Doubt()
+    expect(doubt.news([exists, long], 'first', [one])).toEqual([long])
+    doubt.flushed()
+    expect(doubt.news([exists, long], 'first', [one])).toEqual([exists, long])
+  })
+
+  it('is none of a metric that was sent before in the same flush', () => {
+    const doubt = new Doubt()
+    doubt.flushed()
+    expect(doubt.news([exists, long], 'again', [one])).toEqual([long])
+  })
+
+  it('is none of a metric of which it is not known whether it arrived, until it is settled', () => {
+    const doubt = new Doubt()
+    doubt.flushed()
+    doubt.add([one])
+    expect(doubt.news([exists, long], 'first', [one])).toEqual([long])
+    const ofOther = { ...exists, metric: other }
+    expect(doubt.news([ofOther], 'first', [one, other])).toEqual([ofOther])
+    doubt.settled([one])
+    expect(doubt.news([exists], 'first', [one])).toEqual([exists])
+  })
+
+  it('is none where the service does not say of which, and one of the push is in doubt', () => {
+    const doubt = new Doubt()
+    doubt.flushed()
+    doubt.add([one])
+    const summary: Remark = { text: '1 metric was updated' }
+    expect(doubt.news([summary], 'first', [one, other])).toEqual([])
+    expect(doubt.news([summary], 'first', [other])).toEqual([summary])
+  })
+})

@@ -1,0 +1,313 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { hourAfter } from '../../src/model/hour.ts'
+import { answerBytesMax, attemptsMax, hourMs } from '../../src/model/limits.ts'
+import { anHour, metrics } from '../support/metrics.ts'
+import { httpBench } from './support/http-bench.ts'
+import { type HttpPush, type Reply, taken } from './support/http-service.ts'
+import { protocol } from './support/protocol.ts'
+
+const isBad = ({ id }: { readonly id: string }) => id === 'vault___M7'
+const all = { queued: 20, delivered: 20, dead: 0, due: 0 }
+const none = { queued: 20, delivered: 0, dead: 0, due: 20 }
+const allButBad = { queued: 20, delivered: 19, dead: 1, due: 0 }
+const pushResult = (fields: object) => ({
+  status: 200,
+  body: { success: true, processed: 20, errors: [], warnings: [], ...fields },
+})
+
+/** What became of 20 metrics of which the rule may refuse the bad one, after one flush. */
+async function outcome(rule: (push: HttpPush) => Reply | undefined) {
+  const { bench, service } = await httpBench()
+  await bench.store(metrics(20))
+  service.rule = rule
+  await bench.flush()
+  const { lastPush, waiting } = bench.state()
+  const [letter] = bench.outbox.detained.list({ state: 'dead' })
+  return { balance: bench.balance, pushes: service.pushes.length, verdict: lastPush?.verdict, waiting, letter }
+}
+
+describe('over HTTP, an answer', () => {
+  it.each<[string, (push: HttpPush) => Reply | undefined, object, string, number]>([
+    ['200 that all were processed', () => undefined, all, 'delivered', 1],
+    ['201 that all were processed', () => ({ ...pushResult({}), status: 201 }), all, 'delivered', 1],
+    [
+      'in chunks',
+      ({ metrics: { length } }) =>
+        response => {
+          response.write('{"success":true,"processed":')
+          response.end(`${length},"errors":[],"warnings":[]}`)
+        },
+      all,
+      'delivered',
+      1,
+    ],
+    [
+      '200 with an error that names one',
+      () => pushResult({ success: false, processed: 19, errors: [{ id: 'vault___M7', message: 'odd' }] }),
+      allButBad,
+      'delivered',
+      1,
+    ],
+    [
+      '200 with errors that name all',
+      ({ metrics: sent }) =>
+        pushResult({ success: false, processed: 0, errors: sent.map(({ id }) => ({ id, message: 'no' })) }),
+      none,
+      'systemic',
+      11,
+    ],
+    ['200 with a count that never adds up', () => pushResult({ processed: 21 }), none, 'transient', 5 + attemptsMax],
+    [
+      '200 with a web page',
+      () => ({ status: 200, body: '<!doctype html><p>Welcome', headers: { 'content-type': 'text/html' } }),
+      none,
+      'transient',
+      attemptsMax,
+    ],
+    ['200 without a body', () => ({ status: 200 }), none, 'transient', attemptsMax],
+    ['204', () => ({ status: 204 }), none, 'transient', attemptsMax],
+    [
+      '200 in gzip',
+      () => ({ status: 200, body: gzipSync('{}'), headers: { 'content-encoding': 'gzip' } }),
+      none,
+      'transient',
+      attemptsMax,
+    ],
+    [
+      '200 longer than is read',
+      () => pushResult({ padding: 'x'.repeat(answerBytesMax) }),
+      none,
+      'transient',
+      attemptsMax,
+    ],
+    [
+      '200 that breaks off',
+      () => response => {
+        response.writeHead(200, { 'content-length': '999' })
+        response.write('{"success":true', () => response.destroy())
+      },
+      none,
+      'transient',
+      attemptsMax,
+    ],
+    [
+      '400 to the bad one alone',
+      ({ metrics: sent }) => (sent.some(isBad) ? { status: 400, body: { error: 'odd' } } : undefined),
+      allButBad,
+      'delivered',
+      10,
+    ],
+    [
+      '422 to the bad one alone',
+      ({ metrics: sent }) => (sent.some(isBad) ? { status: 422, body: { error: 'odd' } } : undefined),
+      allButBad,
+      'delivered',
+      10,
+    ],
+    ['400 to all', () => ({ status: 400, body: { error: 'no' } }), none, 'systemic', 11],
+    [
+      '413 to more than six',
+      ({ metrics: sent }) => (sent.length > 6 ? { status: 413 } : undefined),
+      all,
+      'delivered',
+      7,
+    ],
+    ['413 to all', () => ({ status: 413 }), none, 'systemic', 11],
+    ['401', () => ({ status: 401 }), none, 'key-refused', 1],
+    ['403', () => ({ status: 403 }), none, 'partly-refused', 1],
+    ['404', () => ({ status: 404 }), none, 'partly-refused', 1],
+    ['408', () => ({ status: 408 }), none, 'transient', attemptsMax],
+    ['425', () => ({ status: 425 }), none, 'transient', attemptsMax],
+    ['429', () => ({ status: 429 }), none, 'transient', attemptsMax],
+    ['500', () => ({ status: 500, body: '<h1>Oops' }), none, 'transient', attemptsMax],
+    ['502', () => ({ status: 502 }), none, 'transient', attemptsMax],
+    ['503', () => ({ status: 503 }), none, 'transient', attemptsMax],
+    ['504', () => ({ status: 504 }), none, 'transient', attemptsMax],
+    ['405', () => ({ status: 405 }), none, 'misdirected', 1],
+    ['410', () => ({ status: 410 }), none, 'misdirected', 1],
+    ['that is none: the connection breaks', () => response => void response.destroy(), none, 'transient', attemptsMax],
+  ])('%s: %5$s pushes', async (_, rule, balance, verdict, pushes) => {
+    const found = await outcome(rule)
+    expect(found).toMatchObject({ balance, verdict, pushes })
+    expect(found.waiting === undefined).toBe(verdict === 'delivered')
+  })
+
+  it('that refuses a metric makes it a dead letter with the service’s words, its status and the attempts made', async () => {
+    const said = await outcome(({ metrics: sent }) =>
+      sent.some(isBad) ? { status: 400, body: { error: 'value is odd' } } : undefined,
+    )
+    expect(said.letter).toMatchObject({ id: 'vault___M7', reason: '400: value is odd', status: 400, attempts: 5 })
+    const named = await outcome(() => pushResult({ processed: 19, errors: ['vault___M7 is odd'] }))
+    expect(named.letter).toMatchObject({ id: 'vault___M7', reason: 'vault___M7 is odd', status: 200, attempts: 1 })
+    let failures = 0
+    const late = await outcome(({ metrics: sent }) => {
+      failures += 1
+      if (failures <= 3) return { status: 503 }
+      return sent.some(isBad) ? { status: 400 } : undefined
+    })
+    expect(late.letter).toMatchObject({ attempts: 8 })
+  })
+
+  it('that comes too late, or only in drips, is as none', async () => {
+    for (const drip of ['', '{"succ']) {
+      const { bench, service, time } = await httpBench()
+      await bench.store(metrics(3))
+      service.rule = () => response => {
+        if (drip !== '') response.write(drip)
+        setImmediate(() => time.passDeadlines())
+      }
+      await bench.flush()
+      expect(service.pushes).toHaveLength(attemptsMax)
+      expect(bench.state()).toMatchObject({ failures: 1, waiting: 'no answer in time' })
+      expect(bench.balance).toMatchObject({ due: 3 })
+      service.rule = () => undefined
+      await bench.flush('asked')
+      expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
+    }
+  })
+
+  it('that is endless is not read to its end, and nothing is lost', async () => {
+    const found = await outcome(() => response => {
+      const more = () => {
+        while (!response.destroyed && response.write('x'.repeat(65_536)));
+      }
+      response.on('drain', more)
+      more()
+    })
+    expect(found).toMatchObject({ balance: none, verdict: 'transient', pushes: attemptsMax })
+    expect(found.waiting).toContain('no push result')
+  })
+})
+
+describe('a redirect', () => {
+  it.each([301, 302, 303, 307, 308])(
+    '%i leads nowhere: the other server gets nothing, and all is kept',
+    async status => {
+      const seen: unknown[] = []
+      const elsewhere = createServer((request, response) => {
+        seen.push(request.method, request.url, request.headers)
+        response.end()
+      })
+      await new Promise<void>(resolve => elsewhere.listen(0, '127.0.0.1', resolve))
+      onTestFinished(() => void elsewhere.close())
+      const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/api/metrics`
+      const { bench, service, time } = await httpBench()
+      await bench.store(metrics(20))
+      const away: Reply = { status, headers: { location } }
+      service.rule = () => away
+      service.keyReply = () => away
+      await bench.flush()
+      await time.sleep(hourMs)
+      await bench.flush()
+      expect(seen).toEqual([])
+      expect(service.pushes).toHaveLength(2)
+      expect(bench.balance).toMatchObject(none)
+      expect(bench.state()).toMatchObject({ failures: 2, lastPush: { verdict: 'misdirected' } })
+      expect(bench.state().waiting).toMatch(/does not answer like the service \(30\d\): check service\.url/)
+      expect(bench.state().waiting).not.toContain(location)
+    },
+  )
+})
+
+describe('an unknown protocol', () => {
+  it('is registered where that is wanted, and what was refused is sent again', async () => {
+    const destination = {
+      name: 'service',
+      readKey: () => 'a-key',
+      protocols: [protocol('vault', true), protocol('other')],
+    }
+    const { bench, service } = await httpBench({ destinations: [destination] })
+    await bench.store([...metrics(5), ...metrics(5, anHour, 'other')])
+    service.rule = ({ metrics: sent }) => {
+      const known = service.registered.map(({ id }) => id)
+      return sent.every(({ protocolId }) => known.includes(protocolId)) ? undefined : { status: 404 }
+    }
+    await bench.flush()
+    expect(service.registered).toEqual([{ id: 'vault', name: 'vault' }])
+    expect(bench.balance).toMatchObject({ delivered: 5, due: 5, dead: 0 })
+    expect(bench.state().waiting).toBe('protocol other is refused (404): register it: tidegauge register other')
+  })
+})
+
+describe('Retry-After', () => {
+  const spellings: [string, (inMs: number, nowMs: number) => string][] = [
+    ['in seconds', inMs => String(inMs / 1000)],
+    ['as a date', (inMs, nowMs) => new Date(nowMs + inMs).toUTCString()],
+  ]
+
+  it.each(spellings)('%s of less than a minute is waited for within the flush', async (_, spelled) => {
+    const { bench, service, time } = await httpBench()
+    await bench.store(metrics(3))
+    const beganMs = time.nowMs()
+    service.rule = () =>
+      service.pushes.length === 1 ? { status: 429, headers: { 'retry-after': spelled(30_000, beganMs) } } : undefined
+    await bench.flush()
+    expect(service.pushes).toHaveLength(2)
+    expect(time.nowMs()).toBeGreaterThanOrEqual(beganMs + 30_000)
+    expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
+  })
+
+  it.each(spellings)(
+    '%s of longer ends the flush, outlives the process, and binds whoever asks',
+    async (_, spelled) => {
+      for (const status of [429, 503]) {
+        const { bench, service, time } = await httpBench()
+        await bench.store(metrics(3))
+        const untilMs = time.nowMs() + 3 * hourMs
+        service.rule = () => ({ status, headers: { 'retry-after': spelled(3 * hourMs, time.nowMs()) } })
+        await bench.flush()
+        expect(service.requests).toEqual(['GET /api/validate-key', 'POST /api/metrics'])
+        const { notBeforeMs, failures } = bench.state()
+        expect(failures).toBe(1)
+        // A date counts whole seconds.
+        expect(Math.abs(notBeforeMs - untilMs)).toBeLessThan(1_000)
+        bench.restart()
+        service.rule = () => undefined
+        for (const occasion of ['due', 'asked'] as const) await bench.flush(occasion)
+        await time.sleep(notBeforeMs - 1 - time.nowMs())
+        await bench.flush('asked')
+        expect(service.requests).toHaveLength(2)
+        await time.sleep(1)
+        await bench.flush()
+        expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
+        expect(bench.state()).toMatchObject({ notBeforeMs: 0, failures: 0 })
+      }
+    },
+  )
+
+  it('binds all pushes that are under way together, not only the one that was told', async () => {
+    const { bench, service, time } = await httpBench({ inFlight: 4 })
+    await bench.store([0, 1, 2, 3, 4, 5, 6, 7, 8, 9].flatMap(back => metrics(100, hourAfter(anHour, -back))))
+    let untilMs = 0
+    const early: number[] = []
+    service.rule = () => {
+      if (time.nowMs() < untilMs) early.push(time.nowMs())
+      if (service.pushes.length !== 4) return undefined
+      untilMs = time.nowMs() + 30_000
+      return { status: 429, headers: { 'retry-after': '30' } }
+    }
+    await bench.flush()
+    expect(bench.balance).toMatchObject({ due: 0, delivered: 1_000 })
+    // Those that were on their way already.
+    expect(early.length).toBeLessThanOrEqual(3)
+  })
+
+  it('of the answer about the clock or a key is kept to as well', async () => {
+    const { bench, service, time } = await httpBench()
+    await bench.store(metrics(3))
+    service.keyReply = () => ({ status: 503, headers: { 'retry-after': '7200' } })
+    await bench.flush()
+    expect(service.requests).toEqual(['GET /api/validate-key'])
+    expect(bench.state()).toMatchObject({ notBeforeMs: time.nowMs() + 2 * hourMs, failures: 1 })
+    await time.sleep(hourMs)
+    await bench.flush('asked')
+    expect(service.requests).toHaveLength(1)
+    service.keyReply = () => taken(0)
+    await time.sleep(hourMs)
+    await bench.flush()
+    expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
+  })
+})

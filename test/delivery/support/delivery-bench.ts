@@ -1,0 +1,126 @@
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { FlushOccasion } from '../../../src/delivery/breaker.ts'
+import { Delivery } from '../../../src/delivery/delivery.ts'
+import type { Destination } from '../../../src/delivery/destination.ts'
+import { Pacer } from '../../../src/delivery/pacer.ts'
+import { ServiceClock } from '../../../src/delivery/service-clock.ts'
+import type { Metric } from '../../../src/model/metric.ts'
+import type { DestinationState } from '../../../src/outbox/destinations.ts'
+import { Outbox } from '../../../src/outbox/outbox.ts'
+import type { Balance } from '../../../src/outbox/tally.ts'
+import type { Warning } from '../../../src/outbox/warnings.ts'
+import type { ServiceClient } from '../../../src/service/client.ts'
+import { Redactor } from '../../../src/telemetry/redactor.ts'
+import type { Time } from '../../../src/time.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+import { silentLog } from '../../support/log.ts'
+import { anHour } from '../../support/metrics.ts'
+import { protocol } from './protocol.ts'
+
+/** A minute after `anHour`. */
+export const startMs = anHour + 60_000
+
+/** How a bench is set up, where it is not as usual. */
+export interface DeliveryBenchOptions {
+  readonly client: ServiceClient
+  readonly time: Time
+  /** One, `service`, of the protocols `vault` and `other`, when absent. */
+  readonly destinations?: readonly Destination[]
+  readonly pacePerSecond?: number
+  readonly inFlight?: number
+  /** The service's clock was seen already, and is as this machine's: it need not be asked for. */
+  readonly isClockKnown?: boolean
+}
+
+/** Deliveries on a real outbox on disk. */
+export class DeliveryBench {
+  readonly file = join(temporaryFolder(), 'outbox.db')
+  key = 'the-first-key'
+  outbox: Outbox
+  readonly #options: DeliveryBenchOptions
+  #deliveries: ReadonlyMap<string, Delivery>
+
+  constructor(options: DeliveryBenchOptions) {
+    this.#options = options
+    this.outbox = this.#open()
+    this.#deliveries = this.#newDeliveries()
+    onTestFinished(() => this.outbox.close())
+  }
+
+  get destinations(): readonly Destination[] {
+    const usual = { name: 'service', readKey: () => this.key, protocols: [protocol('vault'), protocol('other')] }
+    return this.#options.destinations ?? [usual]
+  }
+
+  #open(): Outbox {
+    const outbox = new Outbox(this.file)
+    for (const { protocols } of this.destinations) {
+      for (const { id } of protocols) outbox.collections.addCollector(`${id}/c`, anHour)
+    }
+    return outbox
+  }
+
+  #newDeliveries(): ReadonlyMap<string, Delivery> {
+    const { client, time, pacePerSecond = 1_000, inFlight = 4, isClockKnown = false } = this.#options
+    const clock = new ServiceClock()
+    if (isClockKnown) clock.observe({ kind: 'answered', status: 200, body: undefined, skewMs: 0 })
+    const pacer = new Pacer(time, pacePerSecond)
+    const parts = {
+      outbox: this.outbox,
+      client,
+      pacer,
+      clock,
+      inFlight,
+      log: silentLog,
+      redactor: new Redactor(),
+      time,
+    }
+    return new Map(this.destinations.map(destination => [destination.name, new Delivery({ ...parts, destination })]))
+  }
+
+  /** As a new process: nothing is remembered but what is on the disk. */
+  restart(): void {
+    this.outbox.close()
+    this.outbox = this.#open()
+    this.#deliveries = this.#newDeliveries()
+  }
+
+  async store(stored: readonly Metric[]): Promise<void> {
+    const groups = Map.groupBy(stored, ({ protocolId, hour }) => `${protocolId} ${hour}`).values()
+    const record = async (metrics: readonly Metric[]) => {
+      const [first] = metrics
+      if (!first) return
+      const accepted = metrics.map(metric => ({ metric }))
+      const collector = `${first.protocolId}/c`
+      await this.outbox.recordCollection({ collector, hour: first.hour, accepted }, this.#options.time.nowMs())
+    }
+    await Promise.all([...groups].map(record))
+  }
+
+  async flush(occasion: FlushOccasion = 'due', signal = new AbortController().signal): Promise<void> {
+    await Promise.all([...this.#deliveries.values()].map(delivery => delivery.flush(occasion, signal)))
+  }
+
+  async flushOne(name: string, occasion: FlushOccasion = 'due'): Promise<void> {
+    await this.#deliveries.get(name)?.flush(occasion, new AbortController().signal)
+  }
+
+  state(name = 'service'): DestinationState {
+    return this.outbox.destinations.get(name)
+  }
+
+  /** When the breaker or the service lets the next flush begin. */
+  get nextMs(): number {
+    const { notBeforeMs, probeAtMs } = this.state()
+    return Math.max(notBeforeMs, probeAtMs)
+  }
+
+  get balance(): Balance {
+    return this.outbox.tally.balance()
+  }
+
+  get warnings(): Warning[] {
+    return this.outbox.warnings.all()
+  }
+}

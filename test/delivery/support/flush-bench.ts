@@ -1,0 +1,135 @@
+import type { ProtocolConfig } from '../../../src/config/config.ts'
+import { Flush } from '../../../src/delivery/flush.ts'
+import { MetricSet } from '../../../src/delivery/metric-set.ts'
+import type { FlushPorts, Sending, Stop } from '../../../src/delivery/ports.ts'
+import type { Batch } from '../../../src/model/batch.ts'
+import type { Metric } from '../../../src/model/metric.ts'
+import { type Answer, type Verdict, verdict } from '../../../src/model/verdict.ts'
+import type { DeadLetter } from '../../../src/outbox/metrics.ts'
+import { asBatch } from '../../model/batches.ts'
+import { accepted } from './answers.ts'
+import { protocol } from './protocol.ts'
+
+/** What the scripted service says to a batch; `undefined`: it takes it. */
+export type Rule = (batch: Batch, bench: FlushBench) => Answer | undefined
+
+/** How a bench is set up, where it is not as usual. */
+export interface FlushBenchOptions {
+  readonly protocols?: readonly ProtocolConfig[]
+  readonly aside?: readonly Metric[]
+  readonly troubled?: readonly Metric[]
+  readonly probe?: Batch
+  /** Turns of the event loop until an answer is there. The service has decided at once. */
+  readonly delayTurns?: () => number
+}
+
+/**
+ * One flush with a service by a rule, and an outbox in memory. It throws where a flush breaks its word: a metric is settled
+ * twice, sent twice at a time, or called dead after another number of attempts than were made.
+ */
+export class FlushBench {
+  readonly pushes: Batch[] = []
+  readonly delivered: Metric[] = []
+  readonly dead: DeadLetter[] = []
+  readonly isolated: string[] = []
+  readonly setAside: Metric[] = []
+  readonly registered: string[] = []
+  readonly sendings: Sending[] = []
+  readonly due: Set<Metric>
+  settling: () => void = () => {}
+  underWay = 0
+  underWayMost = 0
+  readonly #byKey: ReadonlyMap<string, Metric>
+  readonly #rule: Rule
+  readonly #options: FlushBenchOptions
+  readonly #sent = new Map<Metric, number>()
+  readonly #onTheirWay = new MetricSet()
+
+  constructor(due: readonly Metric[], rule: Rule = () => undefined, options: FlushBenchOptions = {}) {
+    this.due = new Set(due)
+    this.#byKey = new Map(due.map(metric => [`${metric.id} ${metric.hour}`, metric]))
+    this.#rule = rule
+    this.#options = options
+  }
+
+  /** Requests beyond those that would have sufficed if nothing had been wrong. */
+  get extraRequests(): number {
+    const sent = this.#sent.size
+    return this.pushes.length - Math.ceil(sent / 100)
+  }
+
+  get deadMetrics(): Metric[] {
+    return this.dead.map(({ metric }) => metric)
+  }
+
+  async flush(inFlight = 4): Promise<Stop | undefined> {
+    const { protocols = [protocol('vault')], aside = [], troubled = [], probe } = this.#options
+    const ports: FlushPorts = {
+      protocols,
+      inFlight,
+      aside,
+      troubled,
+      ...(probe && { probe }),
+      due: (ids, limit) => this.#read(ids, limit),
+      push: (batch, attemptsMax) => this.#push(batch, attemptsMax),
+      settle: async (settlement, sending) => {
+        await new Promise(setImmediate)
+        const dead = settlement.dead.map(entry => ({ ...entry, metric: this.#own([entry.metric])[0] ?? entry.metric }))
+        this.#settle(this.#own(settlement.delivered), dead, sending)
+      },
+      setAside: metric => void this.setAside.push(...this.#own([metric])),
+      register: async ({ id }) => void this.registered.push(id),
+      isolated: ({ id }) => void this.isolated.push(id),
+    }
+    return await new Flush(ports).run()
+  }
+
+  /** Each time other objects, as from a real outbox. */
+  #read(ids: readonly string[], limit: number): Metric[] {
+    const due = [...this.due].filter(({ protocolId }) => ids.includes(protocolId)).slice(0, limit)
+    return due.map(metric => ({ ...metric }))
+  }
+
+  #own(metrics: readonly Metric[]): Metric[] {
+    return metrics.map(({ id, hour }) => this.#byKey.get(`${id} ${hour}`) ?? fail(`${id} was never due`))
+  }
+
+  async #push(copies: Batch, attemptsMax: number): Promise<{ verdict: Verdict; attempts: number }> {
+    const batch = asBatch(this.#own(copies))
+    this.pushes.push(batch)
+    for (const metric of batch) {
+      if (this.#onTheirWay.has(metric)) throw new Error(`${metric.id} is sent twice at a time`)
+      this.#onTheirWay.add(metric)
+    }
+    this.underWay += 1
+    this.underWayMost = Math.max(this.underWayMost, this.underWay)
+    const found = verdict(this.#rule(batch, this) ?? accepted(batch.length), copies)
+    const attempts = found.kind === 'transient' ? attemptsMax : 1
+    for (const metric of batch) this.#sent.set(metric, (this.#sent.get(metric) ?? 0) + attempts)
+    for (let turns = this.#options.delayTurns?.() ?? 1; turns > 0; turns -= 1) await new Promise(setImmediate)
+    for (const metric of batch) this.#onTheirWay.delete(metric)
+    this.underWay -= 1
+    return { verdict: found, attempts }
+  }
+
+  #settle(delivered: readonly Metric[], dead: readonly DeadLetter[], sending: Sending): void {
+    this.settling()
+    for (const metric of [...delivered, ...dead.map(entry => entry.metric)]) {
+      if (!this.due.delete(metric)) throw new Error(`${metric.id} is settled twice`)
+    }
+    for (const { metric, attempts } of dead) {
+      const sent = this.#sent.get(metric)
+      if (attempts !== sent)
+        throw new Error(`${metric.id} is dead after ${attempts} attempts, but was sent ${sent} times`)
+    }
+    const isAgain = delivered.some(metric => (this.#sent.get(metric) ?? 0) > 1)
+    if (isAgain && sending === 'first') throw new Error('a metric that was sent before is said to be sent first')
+    this.delivered.push(...delivered)
+    this.dead.push(...dead)
+    this.sendings.push(sending)
+  }
+}
+
+function fail(what: string): never {
+  throw new Error(what)
+}

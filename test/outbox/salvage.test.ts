@@ -1,0 +1,371 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { hourAfter, hourNumber } from '../../src/model/hour.ts'
+import { hourMs } from '../../src/model/limits.ts'
+import { takeDeliveryRole } from '../../src/outbox/lock.ts'
+import { type OpenContext, type Opened, openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { damageOf } from '../../src/outbox/sound.ts'
+import { openDatabase } from '../../src/sqlite/database.ts'
+import { dice } from '../support/dice.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { anHour, metrics } from '../support/metrics.ts'
+import { type Contents, contentsOf, flawsOf } from './support/contents.ts'
+import { betrayals, damagePage, damages } from './support/damage.ts'
+import { collectorIds, fill } from './support/filled.ts'
+
+const seedsEach = 12
+const pageBytes = 4_096
+const nowMs = anHour + 60_000
+
+const context = (file: string): OpenContext => ({
+  folder: dirname(file),
+  config: 'tidegauge.yaml',
+  nowMs,
+  keepMs: 35 * 24 * hourMs,
+  collectors: collectorIds,
+})
+
+interface Sound {
+  readonly file: string
+  readonly contents: Contents
+}
+
+const templates = mkdtempSync(join(tmpdir(), 'tidegauge-test-'))
+const template = join(templates, 'outbox.db')
+let templateContents: Contents = { rows: new Map(), hours: new Map() }
+
+beforeAll(async () => {
+  const outbox = new Outbox(template)
+  await fill(outbox, dice(7), 60)
+  outbox.close()
+  expect(flawsOf(template)).toEqual([])
+  templateContents = contentsOf(template)
+})
+
+afterAll(() => rmSync(templates, { recursive: true, force: true }))
+
+/** An outbox of 60 hours in all states, closed. */
+function sound(): Sound {
+  const file = join(temporaryFolder(), 'outbox.db')
+  copyFileSync(template, file)
+  return { file, contents: templateContents }
+}
+
+/** Opens it as the daemon does, closes it, and checks that it is as sound as any. */
+function mended(file: string, damage?: string): Opened['salvaged'] {
+  const { outbox, salvaged } = openWithRole(context(file), damage)
+  outbox.close()
+  expect(flawsOf(file)).toEqual([])
+  return salvaged
+}
+
+const asideOf = (file: string) => readdirSync(dirname(file)).filter(name => /\.corrupt-[^-]*$/.test(name))
+
+function overwrite(file: string, from = 0, to?: number, byte = 0xa5): void {
+  const bytes = readFileSync(file)
+  writeFileSync(file, bytes.fill(byte, from, to ?? bytes.length))
+}
+
+function placesOf(bytes: Buffer, pattern: Buffer): number[] {
+  const places: number[] = []
+  for (let at = bytes.indexOf(pattern); at >= 0; at = bytes.indexOf(pattern, at + 1)) places.push(at)
+  return places
+}
+
+function rootOf(file: string, name: string): number {
+  const database = openDatabase(file, migrations)
+  const root = database.prepare<[string], number>('SELECT rootpage FROM sqlite_schema WHERE name = ?').pluck().get(name)
+  database.close()
+  return root ?? 0
+}
+
+describe.each(damages)('one page that goes bad (%s)', kind => {
+  const seeds = Array.from({ length: seedsEach }, (_, index) => damages.indexOf(kind) * 1_000 + index + 1)
+
+  it.each(seeds)('loses no metric unseen and changes none, seed %i', seed => {
+    const { file, contents } = sound()
+    const page = damagePage(file, kind, dice(seed))
+    mended(file, 'a test')
+    const after = contentsOf(file)
+    expect(betrayals(contents, after), `seed ${seed}, page ${page}`).toEqual([])
+    expect(after.rows.size, 'of all pages one is lost').toBeGreaterThan(contents.rows.size / 2)
+  })
+})
+
+describe('a damaged outbox', () => {
+  it('is found at the start, moved aside as it is, and everything readable is in the new one', () => {
+    const { file, contents } = sound()
+    const root = rootOf(file, 'outbox')
+    overwrite(file, (root - 1) * pageBytes, root * pageBytes)
+    const damaged = readFileSync(file)
+    const salvaged = mended(file)
+    expect(salvaged?.reason).not.toBe('')
+    expect(asideOf(file)).toEqual(['outbox.db.corrupt-20261120T130100Z'])
+    expect(readFileSync(salvaged?.aside ?? '').equals(damaged)).toBe(true)
+    const after = contentsOf(file)
+    expect(betrayals(contents, after)).toEqual([])
+    expect(after.rows.size).toBeGreaterThan(contents.rows.size * 0.9)
+    expect(salvaged?.metrics).toBe(after.rows.size)
+    expect(mended(file), 'it is sound now').toBeUndefined()
+  })
+
+  it('names the lost hours, with a fault that says why', () => {
+    const { file, contents } = sound()
+    const leaf = 25
+    overwrite(file, (leaf - 1) * pageBytes, leaf * pageBytes)
+    const salvaged = mended(file)
+    const after = contentsOf(file)
+    const again = [...after.hours.values()].filter(({ fault }) => fault?.includes('hour-lost'))
+    expect(again.length).toBe(salvaged?.lost.reduce((sum, { hours }) => sum + hours, 0))
+    const lost = [...contents.rows].filter(([key]) => !after.rows.has(key)).map(([, row]) => row)
+    for (const { hour, collector } of lost) expect(after.hours.get(`${hour} ${collector}`)?.state).not.toBe(1)
+    for (const { state } of again) expect(state).toBe(0)
+  })
+
+  it.each([
+    ['the first page', 0, pageBytes],
+    ['the file’s header', 0, 100],
+  ])('is saved when %s is overwritten', (_, from, to) => {
+    const { file, contents } = sound()
+    overwrite(file, from, to)
+    expect(mended(file)?.reason).toMatch(/not a database/)
+    const after = contentsOf(file)
+    expect(betrayals(contents, after)).toEqual([])
+    expect(after.rows.size).toBe(contents.rows.size)
+  })
+
+  it.each(['outbox_due', 'collection_due', 'sqlite_autoindex_metric_1', 'sqlite_autoindex_metric_2'])(
+    'loses nothing with the index %s',
+    name => {
+      const { file, contents } = sound()
+      const root = rootOf(file, name)
+      overwrite(file, (root - 1) * pageBytes, root * pageBytes, 0)
+      expect(mended(file)?.lost).toEqual([])
+      expect(contentsOf(file)).toEqual(contents)
+    },
+  )
+
+  it.each(['metric', 'protocol', 'collector'])('loses nothing with the table %s, whose names are in an index', name => {
+    const { file, contents } = sound()
+    const root = rootOf(file, name)
+    overwrite(file, (root - 1) * pageBytes, root * pageBytes, 0)
+    mended(file)
+    const after = contentsOf(file)
+    expect(
+      betrayals({ ...contents, hours: new Map() }, { ...after, hours: new Map() }).filter(text => !/^lost/.test(text)),
+    ).toEqual([])
+    expect(after.rows.size).toBe(contents.rows.size)
+  })
+
+  it('is saved as far as it goes when its end is missing', () => {
+    const { file, contents } = sound()
+    const bytes = readFileSync(file).length
+    truncateSync(file, Math.floor(bytes * 0.6) + 123)
+    mended(file)
+    const after = contentsOf(file)
+    expect(betrayals(contents, after).filter(text => !text.startsWith('hour lost'))).toEqual([])
+    expect(after.rows.size).toBeGreaterThan(0)
+  })
+
+  it.each([
+    ['garbage all through', (file: string) => overwrite(file)],
+    ['empty', emptied],
+  ])('that is %s is moved aside, and what is expected is due since it was made', (_, ruin) => {
+    const { file } = sound()
+    ruin(file)
+    const { outbox, salvaged } = openWithRole({ ...context(file), nowMs: Date.now() })
+    onTestFinished(() => outbox.close())
+    expect(asideOf(file)).toHaveLength(1)
+    expect(salvaged?.lost.map(({ collector }) => collector)).toEqual([...collectorIds].sort())
+    const [row] = outbox.collections.between(hourAfter(anHour, -200), hourAfter(anHour, 10_000))
+    expect(row).toMatchObject({ state: 'due', fault: { code: 'hour-lost' } })
+  })
+
+  it('takes for due what the index says is due, whatever its row says', () => {
+    const { file, contents } = sound()
+    const bytes = readFileSync(file)
+    // A row's header: hour in three bytes, metric and protocol in one or none, the state 0, a number.
+    const due = [9, 1].map(type => Buffer.from([6, 3, 1, type, 8, 7])).flatMap(header => placesOf(bytes, header))
+    expect(due.length).toBeGreaterThan(10)
+    for (const place of due) bytes[place + 4] = 9
+    writeFileSync(file, bytes)
+    mended(file, 'a test')
+    const states = ({ rows }: Contents) =>
+      [...rows.values()].map(({ hour, id, state }) => `${hour} ${id} ${state}`).sort()
+    expect(states(contentsOf(file))).toEqual(states(contents))
+  })
+
+  it('is never put over another one that lies aside', () => {
+    const { file } = sound()
+    for (let time = 0; time < 3; time += 1) {
+      overwrite(file, 0, 100)
+      mended(file)
+    }
+    expect(asideOf(file)).toHaveLength(3)
+  })
+
+  it('is saved from the log where the log is whole', async () => {
+    const { file, contents } = sound()
+    const more = await withLog(file)
+    const salvaged = mended(file, 'a test')
+    const after = contentsOf(file)
+    expect(after.rows.size).toBe(contents.rows.size + more)
+    expect(existsSync(`${salvaged?.aside}-wal`)).toBe(true)
+  })
+
+  it('is one whose log has a frame that is not whole, and what follows the frame is saved', async () => {
+    const { file, contents } = sound()
+    const more = await withLog(file)
+    overwrite(`${file}-wal`, 32 + 4_120 * 3 + 100, 32 + 4_120 * 3 + 200)
+    expect(damageOf(file)).toMatch(/log/)
+    mended(file)
+    const after = contentsOf(file)
+    const kept = [...after.rows.keys()].filter(key => !contents.rows.has(key)).length
+    expect(kept).toBeGreaterThan(more / 2)
+    expect([...contents.rows.keys()].filter(key => !after.rows.has(key))).toEqual([])
+  })
+
+  it('is one whose log is garbage: what was stored before is there, and it is said', async () => {
+    const { file, contents } = sound()
+    await withLog(file)
+    overwrite(`${file}-wal`)
+    expect(mended(file)?.reason).toMatch(/log/)
+    const after = contentsOf(file)
+    expect([...after.rows.keys()].sort()).toEqual([...contents.rows.keys()].sort())
+  })
+
+  it('was of a version before: what is saved is brought forward', () => {
+    const { file } = sound()
+    const database = openDatabase(`${file}.old`, migrations.slice(0, 1))
+    database.exec(
+      `INSERT INTO collector VALUES (1, 'vault/a', 5); INSERT INTO metric VALUES (3, 'vault___TVL', 'vault', 1, 'USD', NULL)`,
+    )
+    const current = hourNumber(anHour)
+    for (let hour = current - 600; hour <= current; hour += 1) {
+      database.prepare('INSERT INTO collection (hour, collector, state) VALUES (?, 1, 1)').run(hour)
+      database.prepare('INSERT INTO outbox (hour, metric, state, value) VALUES (?, 3, 1, ?)').run(hour, hour / 7)
+    }
+    database.close()
+    renameSync(`${file}.old`, file)
+    const root = readFileSync(file).length / pageBytes
+    overwrite(file, (root - 1) * pageBytes, root * pageBytes)
+    mended(file)
+    const { rows, hours } = contentsOf(file)
+    expect(rows.size).toBeGreaterThan(300)
+    for (const { hour, value, unit } of rows.values()) expect([value, unit]).toEqual([hour / 7, 'USD'])
+    for (const { hour, state } of hours.values()) expect(rows.has(`${hour} vault___TVL`)).toBe(state === 1)
+  })
+})
+
+describe('putting the new outbox in its place', () => {
+  it.each([
+    ['before anything was moved', ['', '-wal']],
+    ['when the log had been moved', ['']],
+    ['when both had been moved', []],
+  ])('goes on after a crash %s', (_, left) => {
+    const { file, contents } = sound()
+    renameSync(file, `${file}.salvaged-20261120T130000Z`)
+    for (const part of left) writeFileSync(`${file}${part}`, 'damaged')
+    expect(mended(file), 'it is not saved a second time').toBeUndefined()
+    expect(contentsOf(file)).toEqual(contents)
+    expect(asideOf(file)).toEqual(left.length > 0 ? ['outbox.db.corrupt-20261120T130000Z'] : [])
+    expect(existsSync(`${file}.salvaged-20261120T130000Z`)).toBe(false)
+  })
+
+  it('is not begun by a file that is not finished', () => {
+    const { file, contents } = sound()
+    writeFileSync(`${file}.salvaging`, 'half a file')
+    expect(mended(file)).toBeUndefined()
+    expect(contentsOf(file).rows.size).toBe(contents.rows.size)
+  })
+})
+
+describe('a command beside the daemon', () => {
+  it('mends a damaged outbox where no daemon runs, and gives the role back', () => {
+    const { file, contents } = sound()
+    overwrite(file, 0, 100)
+    const { outbox, salvaged } = openWithoutRole(context(file))
+    outbox.close()
+    expect(salvaged?.aside).toContain('.corrupt-')
+    expect(contentsOf(file).rows.size).toBe(contents.rows.size)
+    takeDeliveryRole(dirname(file), 'other.yaml', nowMs).release()
+  })
+
+  it('leaves it to the daemon that runs', () => {
+    const { file } = sound()
+    overwrite(file, 0, 100)
+    const role = takeDeliveryRole(dirname(file), 'other.yaml', nowMs)
+    onTestFinished(() => role.release())
+    expect(() => openWithoutRole(context(file))).toThrow(expect.objectContaining({ code: 'outbox-corrupt' }))
+    expect(asideOf(file)).toEqual([])
+  })
+
+  it('does not store anything in a file that was moved aside meanwhile', async () => {
+    const { file } = sound()
+    const outbox = new Outbox(file)
+    onTestFinished(() => outbox.close())
+    for (const part of ['', '-wal', '-shm']) renameSync(`${file}${part}`, `${file}.corrupt-by-hand${part}`)
+    new Outbox(file).close()
+    const stored = outbox.recordCollection({ collector: 'vault/c0', hour: anHour, accepted: [] }, 1)
+    await expect(stored).rejects.toMatchObject({ code: 'outbox-moved' })
+    expect((await outbox.disk.broken).kind).toBe('moved')
+  })
+})
+
+it('the first error of a damaged page is told to the disk', async () => {
+  const { file } = sound()
+  const outbox = new Outbox(file)
+  onTestFinished(() => outbox.close())
+  const root = rootOfOpen(file)
+  overwrite(file, (root - 1) * pageBytes, root * pageBytes)
+  expect(() => outbox.metrics.between(hourAfter(anHour, -100), anHour)).toThrow(
+    expect.toSatisfy((error: unknown) => outbox.disk.saw(error) === 'broken'),
+  )
+  expect((await outbox.disk.broken).kind).toBe('damaged')
+})
+
+/** Without a second connection of this process, whose end would free the first one's locks. */
+function rootOfOpen(file: string): number {
+  copyFileSync(file, `${file}.copy`)
+  return rootOf(`${file}.copy`, 'outbox')
+}
+
+/** Stores some more and leaves it in the log, as a killed process does. @returns how many metrics */
+async function withLog(file: string): Promise<number> {
+  const folder = temporaryFolder()
+  const copy = join(folder, basename(file))
+  copyFileSync(file, copy)
+  const outbox = new Outbox(copy)
+  const hours = 30
+  outbox.collections.addCollector('vault/c0', anHour)
+  for (let hour = 1; hour <= hours; hour += 1) {
+    const at = hourAfter(anHour, hour)
+    outbox.collections.expect('vault/c0', [at])
+    const accepted = metrics(2, at).map(metric => ({ metric }))
+    await outbox.recordCollection({ collector: 'vault/c0', hour: at, accepted }, 1)
+  }
+  copyFileSync(copy, file)
+  copyFileSync(`${copy}-wal`, `${file}-wal`)
+  outbox.close()
+  return hours * 2
+}
+
+function emptied(file: string): void {
+  truncateSync(file, 0)
+  utimesSync(file, Date.now() / 1000, Date.now() / 1000 + 5)
+}

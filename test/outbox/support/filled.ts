@@ -1,0 +1,71 @@
+import { Fault } from '../../../src/model/fault.ts'
+import { type Hour, hourAfter } from '../../../src/model/hour.ts'
+import { type Metric, metricId } from '../../../src/model/metric.ts'
+import type { Accepted } from '../../../src/outbox/metrics.ts'
+import type { Outbox } from '../../../src/outbox/outbox.ts'
+import type { Dice } from '../../support/dice.ts'
+import { anHour } from '../../support/metrics.ts'
+
+const protocols = ['vault', 'market', 'my-node'] as const
+const collectorsEach = 2
+const labelsEach = 5
+
+/** Ids of all collectors of a filled outbox. */
+export const collectorIds = protocols.flatMap(protocol =>
+  Array.from({ length: collectorsEach }, (_, index) => `${protocol}/c${index}`),
+)
+
+function accepted(collector: string, hour: Hour, dice: Dice): Accepted[] {
+  const [protocolId = '', own = ''] = collector.split('/')
+  return Array.from({ length: labelsEach }, (_, index): Accepted => {
+    const metric: Metric = {
+      id: metricId(protocolId, `${own}-Label${index}`),
+      protocolId,
+      hour,
+      value: dice.roll() < 0.2 ? dice.whole(-3, 5) : dice.between(-1e9, 1e9),
+      ...(index === 0 ? {} : { unit: 'USD' }),
+    }
+    return dice.roll() < 0.04 ? { metric, hold: { kind: 'jump', reason: `${metric.value} is odd` } } : { metric }
+  })
+}
+
+/** What the service says of some due metrics: most are delivered, a few refused. */
+export function settleSome(outbox: Outbox, dice: Dice, limit: number): void {
+  const wanted = { protocolIds: protocols, fresh: anHour, latest: hourAfter(anHour, 1_000) }
+  const due = outbox.due.read(wanted, limit)
+  const isDead = due.map(() => dice.roll() < 0.05)
+  outbox.settle(
+    {
+      delivered: due.filter((_, index) => !isDead[index]),
+      dead: due
+        .filter((_, index) => isDead[index])
+        .map(metric => ({ metric, reason: `refused ${metric.id}`, status: 400, attempts: 1 })),
+      warnings: due.slice(0, 1).map(metric => ({ metric, text: 'label is long' })),
+    },
+    2,
+  )
+}
+
+/** Fills an outbox with everything there can be: `hours` of each collector up to `anHour`, in all states. */
+export async function fill(outbox: Outbox, dice: Dice, hours: number): Promise<void> {
+  const first = hourAfter(anHour, 1 - hours)
+  for (const id of collectorIds) outbox.collections.addCollector(id, first)
+  for (let at = 0; at < hours; at += 1) {
+    const hour = hourAfter(first, at)
+    for (const id of collectorIds) outbox.collections.expect(id, [hour])
+    await Promise.all(collectorIds.map(id => collectOne(outbox, id, hour, dice)))
+    settleSome(outbox, dice, dice.whole(0, 45))
+  }
+  outbox.destinations.set('service', { notBeforeMs: 0, probeAtMs: 0, failures: 3, waiting: 'it is down' })
+  await outbox.detained.drop({ state: 'dead', ids: [metricId('vault', 'c0-Label1')] })
+  await outbox.detained.release({ state: 'held', ids: [metricId('market', 'c1-Label2')] }, 'pinned')
+}
+
+async function collectOne(outbox: Outbox, collector: string, hour: Hour, dice: Dice): Promise<void> {
+  const roll = dice.roll()
+  const all = accepted(collector, hour, dice)
+  if (roll < 0.03) return outbox.collections.markGap(collector, hour, new Fault('chain-before-first-block', 'no block'))
+  const failed = { fault: new Fault('http-unreachable', 'no answer'), nextAttemptMs: 5 }
+  if (roll < 0.08) return outbox.recordCollection({ collector, hour, accepted: all.slice(0, 2), failed }, 1)
+  await outbox.recordCollection({ collector, hour, accepted: all }, 1)
+}

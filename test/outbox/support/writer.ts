@@ -1,0 +1,31 @@
+/**
+ * Stores and settles for as long as it is let, for tests of power cuts: `node writer.ts FILE SEED`. Prints a line
+ * `hour walBytes` for each hour that is stored for certain.
+ */
+import { statSync, writeSync } from 'node:fs'
+import { hourAfter, hourNumber } from '../../../src/model/hour.ts'
+import { Outbox } from '../../../src/outbox/outbox.ts'
+import { dice } from '../../support/dice.ts'
+import { anHour, metrics } from '../../support/metrics.ts'
+
+/** So many commits write fewer pages than the log holds before it begins anew. */
+const commits = 80
+
+const [file = '', seed = '1'] = process.argv.slice(2)
+const rolls = dice(Number(seed))
+const outbox = new Outbox(file)
+outbox.collections.addCollector('vault/c', anHour)
+for (let count = 0; count < commits; count += 1) {
+  const hour = hourAfter(anHour, count)
+  outbox.collections.expect('vault/c', [hour])
+  const accepted = metrics(rolls.whole(1, 12), hour).map(metric => ({ metric }))
+  await outbox.recordCollection({ collector: 'vault/c', hour, accepted }, 1)
+  writeSync(1, `${hourNumber(hour)} ${statSync(`${file}-wal`).size} ${accepted.length}\n`)
+  if (rolls.roll() < 0.5) {
+    const due = outbox.due.read({ protocolIds: ['vault'], fresh: hour, latest: hour }, rolls.whole(1, 9))
+    outbox.settle({ delivered: due, dead: [], warnings: [] }, 2)
+  }
+}
+writeSync(1, 'done\n')
+// It stays, with its log, until it is killed.
+await new Promise(resolve => process.stdin.once('end', resolve).resume())

@@ -1,0 +1,122 @@
+import { existsSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { hourAfter } from '../../src/model/hour.ts'
+import { commitRowsMax, hourMs, roomLookMs } from '../../src/model/limits.ts'
+import { type DeliveryRole, takeDeliveryRole } from '../../src/outbox/lock.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { Upkeep, type UpkeepNews } from '../../src/outbox/upkeep.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { anHour, metrics } from '../support/metrics.ts'
+import { mayMount, smallDisk } from '../support/small-disk.ts'
+import { VirtualTime } from '../support/virtual-time.ts'
+import { contentsOf, miscounted } from './support/contents.ts'
+
+const dayMs = 24 * hourMs
+
+interface Kept {
+  readonly outbox: Outbox
+  readonly role: DeliveryRole
+  readonly file: string
+  readonly news: UpkeepNews['kind'][]
+  /** Resolves once something is so; looks again at each turn of the event loop. */
+  until(holds: () => boolean): Promise<void>
+}
+
+function kept(folder: string, prepare: (outbox: Outbox) => void = () => {}): Kept {
+  const file = join(folder, 'outbox.db')
+  const outbox = new Outbox(file)
+  const role = takeDeliveryRole(folder, 'tidegauge.yaml', anHour)
+  prepare(outbox)
+  const news: UpkeepNews['kind'][] = []
+  const time = new VirtualTime(anHour)
+  const upkeep = new Upkeep({ outbox, role, keepMs: 35 * dayMs, time, told: ({ kind }) => news.push(kind) })
+  onTestFinished(async () => {
+    await upkeep.stop()
+    role.release()
+    outbox.close()
+  })
+  const until = async (holds: () => boolean) => {
+    while (!holds()) await new Promise(setImmediate)
+  }
+  return { outbox, role, file, news, until }
+}
+
+describe('upkeep', () => {
+  it('deletes what is settled and old, in parts, and nothing else', async () => {
+    const folder = temporaryFolder()
+    const old = hourAfter(anHour, -36 * 24)
+    const young = hourAfter(anHour, -34 * 24)
+    const first = new Outbox(join(folder, 'outbox.db'))
+    first.collections.addCollector('vault/c', old)
+    for (const hour of [old, hourAfter(old, 1), young]) {
+      first.collections.expect('vault/c', [hour])
+      const accepted = metrics(commitRowsMax + 500, hour).map(metric => ({ metric }))
+      await first.recordCollection({ collector: 'vault/c', hour, accepted }, 1)
+    }
+    const due = first.due.read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 4_498)
+    const [dead, ...delivered] = due
+    first.settle({ delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] }, 2)
+    first.close()
+    let parts = 0
+    const { outbox, until, file } = kept(folder, ({ ...opened }) => opened)
+    const pruneSome = outbox.pruneSome.bind(outbox)
+    outbox.pruneSome = before => {
+      parts += 1
+      return pruneSome(before)
+    }
+    await until(() => outbox.metrics.between(old, hourAfter(old, 1)).length === 1)
+    await until(() => outbox.collections.between(old, hourAfter(old, 1)).length === 0)
+    expect(parts).toBeGreaterThan(2)
+    expect(outbox.tally.balance()).toEqual({ queued: 4_500, delivered: 4_497, dead: 1, due: 2, held: 0, dropped: 0 })
+    expect(contentsOf(file).rows.size).toBe(1_501)
+    expect(miscounted(file)).toEqual([])
+  })
+
+  it('keeps a ballast, and makes it again when somebody deletes it', async () => {
+    const folder = temporaryFolder()
+    const { until } = kept(folder)
+    await until(() => existsSync(join(folder, 'ballast')))
+    rmSync(join(folder, 'ballast'))
+    await until(() => existsSync(join(folder, 'ballast')))
+  })
+
+  it('takes the role anew when somebody deletes the lock’s file', async () => {
+    const { file, news, until } = kept(temporaryFolder())
+    rmSync(join(dirname(file), 'lock.db'))
+    await until(() => news.length > 0)
+    expect(news).toEqual(['role-renewed'])
+    expect(() => takeDeliveryRole(dirname(file), 'other.yaml', anHour)).toThrow(
+      expect.objectContaining({ code: 'outbox-held' }),
+    )
+  })
+
+  it('says that the role is lost when another process has it', async () => {
+    const folder = temporaryFolder()
+    const { news, until } = kept(folder, () => {
+      rmSync(join(folder, 'lock.db'))
+      const other = takeDeliveryRole(folder, 'other.yaml', anHour)
+      onTestFinished(() => other.release())
+    })
+    await until(() => news.length > 0)
+    expect(news).toEqual(['role-lost'])
+  })
+})
+
+describe.skipIf(!mayMount)('upkeep on a full disk (needs the right to mount one)', () => {
+  it('says once that the disk is full, and once that there is room again', async () => {
+    const disk = smallDisk(60)
+    const { outbox, news, until } = kept(disk.folder)
+    await until(() => existsSync(join(disk.folder, 'ballast')))
+    disk.fill()
+    outbox.disk.saw(Object.assign(new Error('full'), { code: 'SQLITE_FULL' }))
+    await until(() => news.length > 0)
+    for (let look = 0; look < 20; look += 1) await new Promise(setImmediate)
+    expect(news).toEqual(['disk-full'])
+    disk.empty()
+    await until(() => news.length > 1)
+    expect(news).toEqual(['disk-full', 'room-again'])
+    expect(existsSync(join(disk.folder, 'ballast'))).toBe(true)
+    expect(roomLookMs).toBeLessThan(hourMs)
+  })
+})
