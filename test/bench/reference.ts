@@ -5,7 +5,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connections, type Load, type Loaded, metricsPerPush, protocolIdOf, startRole } from './reference/roles.ts'
+import { connections, type Load, type Loaded, metricsPerPush, protocolIdOf } from './reference/roles.ts'
+import { startRole } from './role.ts'
 
 const aimedRatio = 0.5
 const pairs = 7
@@ -16,12 +17,13 @@ const folder = mkdtempSync(join(tmpdir(), 'tidegauge-bench-'))
 const protocolIds = Array.from({ length: connections }, (_, connection) => protocolIdOf(connection))
 
 async function startServer(storing: 'stored' | 'not-stored') {
-  const role = startRole('server.ts', join(folder, `${storing}.sqlite`), storing, ...protocolIds)
+  const script = new URL('reference/server.ts', import.meta.url)
+  const role = startRole(script, [join(folder, `${storing}.sqlite`), storing, ...protocolIds])
   return { role, ...(await role.readLine<{ url: string; key: string }>()) }
 }
 
 const servers = { stored: await startServer('stored'), 'not-stored': await startServer('not-stored') }
-const load = startRole('load.ts')
+const load = startRole(new URL('reference/load.ts', import.meta.url), [])
 let nextHour = 0
 
 async function push(storing: keyof typeof servers, amount: Pick<Load, 'pushes' | 'ms'>): Promise<Loaded> {

@@ -1,7 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
-
 export const connections = 16
 export const metricsPerPush = 100
 
@@ -24,31 +20,4 @@ export interface Loaded {
   readonly ms: number
   /** Pushes that were not answered 200, with all metrics processed and no warning. */
   readonly errors: number
-}
-
-/** A process of the benchmark that answers a line with a line. */
-export interface Role {
-  readLine<T>(): Promise<T>
-  writeLine(value: unknown): void
-  stop(): Promise<void>
-}
-
-export function startRole(script: string, ...args: string[]): Role {
-  const child = spawn(process.execPath, [new URL(script, import.meta.url).pathname, ...args], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const closed = once(child, 'close')
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  return {
-    async readLine<T>() {
-      const line = await lines.next()
-      if (line.done) throw new Error(`${script} ended before it answered`)
-      return JSON.parse(line.value) as T
-    },
-    writeLine: value => child.stdin.write(`${JSON.stringify(value)}\n`),
-    async stop() {
-      child.stdin.end()
-      await closed
-    },
-  }
 }

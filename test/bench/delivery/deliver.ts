@@ -1,0 +1,41 @@
+import { Delivery } from '../../../src/delivery/delivery.ts'
+import { Pacer } from '../../../src/delivery/pacer.ts'
+import { ServiceClock } from '../../../src/delivery/service-clock.ts'
+import type { Outbox } from '../../../src/outbox/outbox.ts'
+import { type ServiceClient, serviceClient } from '../../../src/service/client.ts'
+import { createLog } from '../../../src/telemetry/log.ts'
+import { Redactor } from '../../../src/telemetry/redactor.ts'
+import { systemTime } from '../../../src/time.ts'
+import { bench, inFlight, type Source } from './metrics.ts'
+
+export const timeoutMs = 30_000
+
+/** A client as the daemon makes it. */
+export function clientOf(url: string): ServiceClient {
+  return serviceClient({ url, timeoutMs, connections: inFlight + 1, time: systemTime })
+}
+
+/** A delivery as the daemon makes it, at no pace, with its log at the default level on stderr. */
+export function deliveryOf(outbox: Outbox, client: ServiceClient, key: string, source: Source = bench): Delivery {
+  const redactor = new Redactor()
+  const { protocolId: id } = source
+  const protocol = { id, name: id, register: false, collectors: [], place: { file: '', line: 0, column: 0 } }
+  return new Delivery({
+    outbox,
+    client,
+    destination: { name: id, readKey: () => key, protocols: [protocol] },
+    clock: new ServiceClock(),
+    pacer: new Pacer(systemTime, Number.POSITIVE_INFINITY),
+    inFlight,
+    log: createLog('info', redactor),
+    redactor,
+    time: systemTime,
+  })
+}
+
+/** Delivers all that is due; throws when something is left. */
+export async function deliverAll(outbox: Outbox, delivery: Delivery): Promise<void> {
+  await delivery.flush('asked', new AbortController().signal)
+  const { due, delivered, queued } = outbox.tally.balance()
+  if (due > 0 || delivered !== queued) throw new Error(`${due} of ${queued} metrics are due, ${delivered} delivered`)
+}
