@@ -1,0 +1,179 @@
+import { hourMs } from '../../src/model/limits.ts'
+import type { Time } from '../../src/time.ts'
+
+const nextTurn = globalThis.setImmediate
+
+/** How many wait for the event loop's next turn: grouped commits do. */
+let turnsWanted = 0
+
+function counted(callback: () => void): NodeJS.Immediate {
+  turnsWanted += 1
+  return nextTurn(() => {
+    turnsWanted -= 1
+    callback()
+  })
+}
+
+Object.assign(globalThis, { setImmediate: counted })
+
+interface Appointment {
+  readonly atMs: number
+  readonly order: number
+  fire: (() => void) | undefined
+}
+
+/** The world's time: it stands still while anything happens, then jumps to what happens next. */
+export class Clock {
+  /** Earliest last. */
+  readonly #appointments: Appointment[] = []
+  #nowMs: number
+  #order = 0
+
+  constructor(startMs: number) {
+    this.#nowMs = startMs
+  }
+
+  nowMs(): number {
+    return this.#nowMs
+  }
+
+  /** Calls back at an instant, in whole milliseconds. @returns cancels it */
+  at(atMs: number, fire: () => void): () => void {
+    const appointment: Appointment = { atMs: Math.max(Math.ceil(atMs), this.#nowMs), order: this.#order++, fire }
+    let [low, high] = [0, this.#appointments.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#appointments[middle]?.atMs ?? 0) > appointment.atMs) low = middle + 1
+      else high = middle
+    }
+    this.#appointments.splice(low, 0, appointment)
+    return () => {
+      appointment.fire = undefined
+    }
+  }
+
+  after(ms: number, fire: () => void): () => void {
+    return this.at(this.#nowMs + ms, fire)
+  }
+
+  /** Lets things happen until something is so, or nothing is left to happen. */
+  async run(isOver: () => boolean): Promise<void> {
+    for (;;) {
+      await this.#settle()
+      if (isOver()) return
+      const next = this.#next()
+      if (!next) return
+      this.#nowMs = next.atMs
+      next.fire?.()
+    }
+  }
+
+  #next(): Appointment | undefined {
+    for (;;) {
+      const next = this.#appointments.pop()
+      if (!next || next.fire) return next
+    }
+  }
+
+  /** Whatever runs on promises alone has come to its next wait by then. */
+  async #settle(): Promise<void> {
+    do await new Promise(nextTurn)
+    while (turnsWanted > 0)
+  }
+}
+
+/** The time one life of the process sees. Once it is over nothing wakes in it any more. */
+export class LifeTime implements Time {
+  readonly #clock: Clock
+  readonly #chance: () => number
+  readonly #isAlive: () => boolean
+
+  constructor(clock: Clock, chance: () => number, isAlive: () => boolean) {
+    this.#clock = clock
+    this.#chance = chance
+    this.#isAlive = isAlive
+  }
+
+  nowMs(): number {
+    return this.#clock.nowMs()
+  }
+
+  chance(): number {
+    return this.#chance()
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (!this.#isAlive()) return
+      if (signal?.aborted) return reject(signal.reason)
+      const stopped = () => {
+        cancel()
+        reject(signal?.reason)
+      }
+      const cancel = this.#clock.after(ms, () => {
+        signal?.removeEventListener('abort', stopped)
+        if (this.#isAlive()) resolve()
+      })
+      signal?.addEventListener('abort', stopped, { once: true })
+    })
+  }
+
+  timeout(): AbortSignal {
+    return new AbortController().signal
+  }
+
+  everyHour(tick: () => void): { stop(): void } {
+    let isStopped = false
+    const next = () =>
+      void this.#clock.at((Math.floor(this.#clock.nowMs() / hourMs) + 1) * hourMs, () => {
+        if (isStopped || !this.#isAlive()) return
+        tick()
+        next()
+      })
+    next()
+    return {
+      stop() {
+        isStopped = true
+      },
+    }
+  }
+}
+
+/** Until when a loop that finds nothing to do may sleep. */
+export interface Idleness {
+  /** Goes up with whatever happens that the loop may have to do with. */
+  activity(): number
+  readonly restMsMax: number
+  /** The next instant at which something changes; infinity when none is known. */
+  changesAtMs(afterMs: number): number
+}
+
+/**
+ * The same time for a loop that looks again and again for something to do: while it finds nothing it oversleeps, longer
+ * each time, up to the next instant at which something changes. A machine may be that slow, and a day of looks
+ * each second would take too long to simulate.
+ */
+export class LazyTime extends LifeTime {
+  readonly #idleness: Idleness
+  readonly #fromMs: number
+  #activity = -1
+  #factor = 1
+
+  /** @param fromMs shorter sleeps are as long as asked for */
+  constructor(clock: Clock, chance: () => number, isAlive: () => boolean, idleness: Idleness, fromMs: number) {
+    super(clock, chance, isAlive)
+    this.#idleness = idleness
+    this.#fromMs = fromMs
+  }
+
+  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (ms < this.#fromMs) return super.sleep(ms, signal)
+    const { restMsMax } = this.#idleness
+    const activity = this.#idleness.activity()
+    this.#factor = activity === this.#activity ? this.#factor * 4 : 1
+    this.#activity = activity
+    const nowMs = this.nowMs()
+    const restMs = Math.max(ms, Math.min(ms * this.#factor, restMsMax))
+    return super.sleep(Math.max(1, Math.min(nowMs + restMs, this.#idleness.changesAtMs(nowMs)) - nowMs), signal)
+  }
+}

@@ -1,0 +1,82 @@
+import type { CollectorConfig } from '../../src/config/config.ts'
+import { Fault, faultRecord } from '../../src/model/fault.ts'
+import type { Hour } from '../../src/model/hour.ts'
+import type { Description, Outcome, Runner } from '../../src/runner/runner.ts'
+import { chanceOf, Fortune } from './chance.ts'
+import type { Clock } from './clock.ts'
+import type { CollectorScript, Script } from './script.ts'
+
+/** What a second life's unit is where it changes. */
+export const otherUnit = 'EUR'
+
+/** A value of a label: of an hour alone where the past can be read, else also of the moment it is asked for. */
+function valueOf(seed: number, { id, history }: CollectorScript, label: string, hour: Hour, nowMs: number): number {
+  const chance = chanceOf(seed, id, label, hour, history ? 0 : nowMs)
+  return Math.round((chance * 200 - (chanceOf(seed, 'low', label, hour) < 0.02 ? 200 : 0)) * 100) / 100
+}
+
+/** Collectors by a script, as one life of the process runs them. */
+export class ScriptedRunner implements Runner {
+  readonly #script: Script
+  readonly #clock: Clock
+  readonly #isAlive: () => boolean
+  readonly #chance: Fortune
+  readonly #life: number
+  /** Give up what is under way. */
+  readonly #ends = new Set<() => void>()
+
+  constructor(script: Script, clock: Clock, isAlive: () => boolean, life: number) {
+    this.#script = script
+    this.#clock = clock
+    this.#isAlive = isAlive
+    this.#life = life
+    this.#chance = new Fortune(script.seed + 1_000 * life + 2)
+  }
+
+  async describe({ id }: CollectorConfig): Promise<Description> {
+    await this.#pass(this.#chance.between(1, 500))
+    const { metrics, history, unitChange } = this.#scriptOf(id)
+    const changed =
+      unitChange === undefined || this.#life === 0 ? {} : { [unitChange]: { ...metrics[unitChange], unit: otherUnit } }
+    return { kind: 'usable', metrics: { ...metrics, ...changed }, history }
+  }
+
+  async collect({ id }: CollectorConfig, hour: Hour): Promise<Outcome> {
+    const script = this.#scriptOf(id)
+    const isWell = this.#clock.nowMs() >= this.#script.healthyMs
+    const wellInMs = Math.max(0, this.#script.healthyMs - this.#clock.nowMs())
+    await this.#pass(Math.min(this.#chance.between(1, script.slowMs), wellInMs + 1_000))
+    const isFailing = () => !isWell && this.#chance.is(script.failing)
+    if (isFailing()) throw new Fault('collector-threw', 'this run failed')
+    const labels = Object.keys(script.metrics)
+    const failed = isFailing() ? this.#chance.whole(0, labels.length - 1) : -1
+    const value = (label: string) => valueOf(this.#script.seed, script, label, hour, this.#clock.nowMs())
+    const read = labels.filter((_, index) => index !== failed)
+    const fault = faultRecord(new Fault('http-unreachable', 'no answer'))
+    return {
+      readings: Object.fromEntries(read.map(label => [label, value(label)])),
+      failures: Object.fromEntries(labels.slice(failed, failed < 0 ? 0 : failed + 1).map(label => [label, fault])),
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const end of this.#ends) end()
+  }
+
+  #scriptOf(id: string): CollectorScript {
+    const script = this.#script.collectors.find(collector => collector.id === id)
+    if (!script) throw new Fault('collector-unusable', `there is no collector ${id}`)
+    return script
+  }
+
+  #pass(ms: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const end = () => reject(new Fault('stopped', 'stopped'))
+      this.#ends.add(end)
+      this.#clock.after(Math.ceil(ms), () => {
+        this.#ends.delete(end)
+        if (this.#isAlive()) resolve()
+      })
+    })
+  }
+}

@@ -1,0 +1,156 @@
+import type { Config, ProtocolConfig } from '../../src/config/config.ts'
+import { Delivery } from '../../src/delivery/delivery.ts'
+import { destinationsOf } from '../../src/delivery/destination.ts'
+import { DeliveryLoop } from '../../src/delivery/loop.ts'
+import { Pacer } from '../../src/delivery/pacer.ts'
+import { ServiceClock } from '../../src/delivery/service-clock.ts'
+import { Intake } from '../../src/intake/intake.ts'
+import { hourAt } from '../../src/model/hour.ts'
+import { pollMs, recollectBaseMs, roomLookMs } from '../../src/model/limits.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { Upkeep, type UpkeepNews } from '../../src/outbox/upkeep.ts'
+import { tellUpkeep } from '../../src/outbox-news.ts'
+import type { Log } from '../../src/telemetry/log.ts'
+import { Redactor } from '../../src/telemetry/redactor.ts'
+import { Fortune } from './chance.ts'
+import { ScriptedClient } from './client.ts'
+import { LazyTime, LifeTime } from './clock.ts'
+import { ScriptedRunner } from './collectors.ts'
+import type { Script } from './script.ts'
+import { Watch } from './watch.ts'
+import type { World } from './world.ts'
+
+const place = { file: 'tidegauge.yaml', line: 1, column: 1 }
+
+/** The configuration a script's operator would have written. */
+export function configOf(script: Script): Config {
+  return {
+    file: place.file,
+    service: { kind: 'remote', url: 'https://metrics.example' },
+    data: '/nowhere',
+    collect: { deadlineMs: 60_000 },
+    delivery: { timeoutMs: 30_000, inFlight: script.inFlight, pacePerSecond: script.pacePerSecond },
+    outbox: { keepMs: script.keepMs },
+    status: { host: '127.0.0.1', port: 0 },
+    log: { level: 'error' },
+    chains: [],
+    protocols: script.protocols.map(protocol => protocolConfig(script, protocol)),
+  }
+}
+
+function protocolConfig(script: Script, { id, owner, register }: Script['protocols'][number]): ProtocolConfig {
+  const path = script.owners.find(({ name }) => name === owner)?.keyPath
+  const collectors = script.collectors
+    .filter(({ protocolId }) => protocolId === id)
+    .map(({ id: collector, since }) => ({
+      id: collector,
+      protocolId: id,
+      use: collector,
+      options: {},
+      ...(since === undefined ? {} : { since }),
+      place,
+      placeOf: () => place,
+    }))
+  return { id, name: id, register, collectors, place, ...(path === undefined ? {} : { key: { kind: 'file', path } }) }
+}
+
+/**
+ * One life of the process: everything that runs between a start and an end. Once it is over nothing of it goes on: its
+ * waits never end, its requests are not answered, its outbox is closed.
+ */
+export class Life {
+  isAlive = true
+  readonly outbox: Outbox
+  readonly #world: World
+  readonly #client: ScriptedClient
+  readonly #loops: readonly DeliveryLoop[]
+  readonly #intake: Intake
+  readonly #upkeep: Upkeep
+
+  /** @throws whatever the outbox throws when it cannot be opened */
+  constructor(world: World, number: number, log: Log) {
+    this.#world = world
+    const { script, clock, service } = world
+    const isAlive = () => this.isAlive
+    const watch = new Watch(world, (owner, skewMs) => world.newestDue(owner, skewMs))
+    this.#client = new ScriptedClient(clock, service, isAlive, watch)
+    this.outbox = this.#watched(new Outbox(world.disk.file), watch)
+    const chance = new Fortune(script.seed + 1_000 * number + 3).roll
+    const time = new LifeTime(clock, chance, isAlive)
+    const lazy = (fromMs: number, activity: () => number) =>
+      new LazyTime(clock, chance, isAlive, world.idleness(activity), fromMs)
+    this.#loops = this.#deliveries(time, log, watch).map(([owner, delivery]) => {
+      const rest = lazy(pollMs, () => world.facts.activity.get(owner) ?? 0)
+      return new DeliveryLoop([delivery], rest, log, this.outbox.disk)
+    })
+    const runner = new ScriptedRunner(script, clock, isAlive, number)
+    const collectors = world.config.protocols.flatMap(protocol => protocol.collectors)
+    const hourly = () => hourAt(clock.nowMs())
+    this.#intake = new Intake({ outbox: this.outbox, runner, collectors, time: lazy(recollectBaseMs, hourly), log })
+    const role = { release() {}, renew: () => 'held' as const, isInPlace: true }
+    const told = (news: UpkeepNews) => tellUpkeep(log, news)
+    const daily = lazy(roomLookMs, () => 0)
+    this.#upkeep = new Upkeep({ outbox: this.outbox, role, keepMs: script.keepMs, time: daily, told })
+  }
+
+  /** From now on nothing of it runs on. */
+  end(): void {
+    if (!this.isAlive) return
+    this.isAlive = false
+    this.outbox.close()
+  }
+
+  /** In good order, as far as collecting goes. */
+  async stopCollecting(): Promise<void> {
+    await this.#intake.stop()
+  }
+
+  /** In good order. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#loops.map(loop => loop.stop()), this.#upkeep.stop()])
+    if (this.#client.underWay > 0) this.#world.facts.broken('stopped, and requests are under way')
+    this.end()
+  }
+
+  #deliveries(time: LifeTime, log: Log, watch: Watch): [owner: string, Delivery][] {
+    const { script, config, keys } = this.#world
+    const pacer = new Pacer(time, script.pacePerSecond)
+    const clock = new ServiceClock()
+    const { inFlight } = script
+    const { outbox } = this
+    const destinations = destinationsOf(config, () => keys.read('service'), keys.readSecret)
+    return destinations.map(destination => {
+      const redactor = new Redactor()
+      const options = { outbox, client: this.#client, destination, pacer, clock, inFlight, log, redactor, time }
+      return [destination.name, this.#watchedDelivery(new Delivery(options), destination.name, watch)]
+    })
+  }
+
+  #watchedDelivery(delivery: Delivery, name: string, watch: Watch): Delivery {
+    const flush = delivery.flush.bind(delivery)
+    const failures = () => this.outbox.destinations.get(name).failures
+    delivery.flush = async (occasion, signal) => {
+      watch.flushBegins(name, failures())
+      await flush(occasion, signal)
+      watch.flushEnds(name, failures())
+    }
+    return delivery
+  }
+
+  #watched(outbox: Outbox, watch: Watch): Outbox {
+    const { ledger, facts } = this.#world
+    const keepBallast = outbox.disk.keepBallast.bind(outbox.disk)
+    outbox.disk.keepBallast = async () => this.#world.keepBallast() && (await keepBallast())
+    const [record, settle] = [outbox.recordCollection.bind(outbox), outbox.settle.bind(outbox)]
+    outbox.recordCollection = async (outcome, nowMs) => {
+      await record(outcome, nowMs)
+      for (const { metric } of outcome.accepted.slice(0, 1)) facts.happened(this.#world.ownerOf(metric.protocolId))
+      ledger.accepted(outcome)
+    }
+    outbox.settle = (settlement, nowMs) => {
+      watch.settles(settlement)
+      settle(settlement, nowMs)
+    }
+    return outbox
+  }
+}

@@ -1,0 +1,83 @@
+import Database from 'better-sqlite3'
+import { type Hour, hourAt, hourFromNumber, hourNumber } from '../../src/model/hour.ts'
+import { type MetricState, stateOf } from '../../src/outbox/states.ts'
+
+/** A metric as it lies in the file. */
+export interface Row {
+  readonly id: string
+  readonly protocolId: string
+  readonly hour: Hour
+  readonly value: number
+  readonly state: MetricState
+}
+
+interface RawRow extends Omit<Row, 'hour' | 'state'> {
+  readonly hour: number
+  readonly state: number
+}
+
+/** A second pair of eyes on the outbox's file, with statements of its own. */
+export class Look {
+  readonly #database: Database.Database
+  readonly #statements
+
+  constructor(file: string) {
+    const database = new Database(file, { readonly: true })
+    this.#database = database
+    const counts = (from: string) =>
+      database.prepare<[], string | null>(`SELECT group_concat(part, ', ') FROM (${from})`).pluck()
+    const part = (metrics: string) => `SELECT format('%d/%d: %d', protocol, state, ${metrics}) AS part`
+    this.#statements = {
+      rows: database.prepare<[], RawRow>(
+        `SELECT metric.name AS id, protocol.name AS protocolId, hour, value, state FROM outbox
+         JOIN metric ON metric.id = outbox.metric JOIN protocol ON protocol.id = metric.protocol`,
+      ),
+      counted: counts(`${part('count(*)')} FROM outbox GROUP BY protocol, state ORDER BY protocol, state`),
+      told: counts(`${part('metrics')} FROM tally WHERE state < 5 AND metrics > 0 ORDER BY protocol, state`),
+      newestDue: database
+        .prepare<[number, string], number | null>(
+          `SELECT max(hour) FROM outbox WHERE state = 0 AND hour <= ?
+         AND protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(?)))`,
+        )
+        .pluck(),
+      due: database.prepare<[], number>('SELECT count(*) FROM outbox WHERE state = 0').pluck(),
+      collections: database.prepare<[], { collector: string; hour: number; state: number }>(
+        'SELECT name AS collector, hour, state FROM collection JOIN collector ON collector.id = collector',
+      ),
+    }
+  }
+
+  rows(): Row[] {
+    return this.#statements.rows
+      .all()
+      .map(row => ({ ...row, hour: hourFromNumber(row.hour), state: stateOf(row.state) }))
+  }
+
+  /** Metrics by protocol and state, as they are found. */
+  counted(): string {
+    return this.#statements.counted.get() ?? ''
+  }
+
+  /** Metrics by protocol and state, as the outbox counts them itself. */
+  told(): string {
+    return this.#statements.told.get() ?? ''
+  }
+
+  /** Newest due hour of some protocols up to an instant. */
+  newestDue(protocolIds: readonly string[], upToMs: number): Hour | undefined {
+    const hour = this.#statements.newestDue.get(hourNumber(hourAt(upToMs)), JSON.stringify(protocolIds))
+    return typeof hour === 'number' ? hourFromNumber(hour) : undefined
+  }
+
+  due(): number {
+    return this.#statements.due.get() ?? 0
+  }
+
+  collections(): { readonly collector: string; readonly hour: Hour; readonly state: number }[] {
+    return this.#statements.collections.all().map(row => ({ ...row, hour: hourFromNumber(row.hour) }))
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+}

@@ -1,0 +1,240 @@
+import { hourText } from '../../src/model/hour.ts'
+import { attemptsMax, batchMetricsMax, futureMsMax, probeMetricsMax } from '../../src/model/limits.ts'
+import type { Settlement } from '../../src/outbox/outbox.ts'
+import type { Listener } from './client.ts'
+import type { Clock } from './clock.ts'
+import type { Facts } from './facts.ts'
+import type { Keys } from './keys.ts'
+import type { Sent } from './replies.ts'
+import type { Script } from './script.ts'
+import type { Reply, Request, Service } from './service.ts'
+
+const keyOf = ({ id, timestamp }: Sent) => `${id} ${timestamp}`
+const bodyOf = (metrics: readonly Sent[]) => metrics.map(keyOf).join()
+
+/** What is known of one flush of one destination. */
+interface FlushSeen {
+  readonly isProbing: boolean
+  /** How far the service's clock was known to be ahead. */
+  readonly skewMs: number | undefined
+  readonly newestAtStart: readonly (number | undefined)[]
+  pushes: number
+  /** How often each body was sent since its last verdict. */
+  readonly tried: Map<string, number>
+}
+
+/** One life's requests and verdicts, held against what is promised of them. */
+export class Watch implements Listener {
+  readonly #script: Script
+  readonly #clock: Clock
+  readonly #keys: Keys
+  readonly #service: Service
+  readonly #facts: Facts
+  readonly #newestDue: (owner: string, skewMs: number) => number | undefined
+  #lastAskedMs = Number.NEGATIVE_INFINITY
+  readonly #refusedKeys = new Map<string, string>()
+  #skewMs: number | undefined
+  readonly #flushes = new Map<string, FlushSeen>()
+  /** Owners of whom everything due has had its turn in this life. */
+  readonly #flushed = new Set<string>()
+  /** What the service remarked about a metric in its last answer. */
+  readonly #remarks = new Map<string, readonly string[]>()
+
+  constructor(
+    world: { script: Script; clock: Clock; keys: Keys; service: Service; facts: Facts },
+    newestDue: (owner: string, skewMs: number) => number | undefined,
+  ) {
+    this.#script = world.script
+    this.#clock = world.clock
+    this.#keys = world.keys
+    this.#service = world.service
+    this.#facts = world.facts
+    this.#newestDue = newestDue
+  }
+
+  asked(request: Request): void {
+    const owner = this.#keys.ownerOf(request.key)
+    this.#tell(request)
+    this.#pace()
+    this.#wish(owner)
+    this.#key(owner, request)
+    if (request.kind === 'push') this.#push(owner, request.metrics)
+  }
+
+  heard(request: Request, reply: Reply, sentMs: number): void {
+    const owner = this.#keys.ownerOf(request.key)
+    this.#tell(request, reply)
+    if (!isTransient(reply)) this.#facts.happened(owner)
+    if (reply.status === undefined) return
+    this.#skewMs = reply.skewMs
+    if (reply.wishMs !== undefined)
+      this.#facts.heardWish(owner, reply.wishMs - this.#blurMs(reply, sentMs), this.#clock.nowMs())
+    if (reply.status === 401) this.#refusedKeys.set(owner, request.key)
+    else if (this.#refusedKeys.get(owner) !== request.key) this.#refusedKeys.delete(owner)
+    if (request.kind !== 'push') return
+    this.#hearRemarks(request.metrics, reply)
+    if (!isTransient(reply)) this.#flushes.get(owner)?.tried.delete(bodyOf(request.metrics))
+  }
+
+  /** A flush begins. */
+  flushBegins(owner: string, failures: number): void {
+    this.#flushes.set(owner, {
+      isProbing: failures > 0,
+      skewMs: this.#skewMs,
+      newestAtStart: this.#newest(owner),
+      pushes: 0,
+      tried: new Map(),
+    })
+  }
+
+  flushEnds(owner: string, failures: number): void {
+    if (failures === 0 && (this.#flushes.get(owner)?.pushes ?? 0) > 0) this.#flushed.add(owner)
+    this.#flushes.delete(owner)
+  }
+
+  /** Verdicts that are being recorded. */
+  settles({ delivered, dead, warnings }: Settlement): void {
+    for (const { metric } of dead) {
+      const key = `${metric.id} ${hourText(metric.hour)}`
+      if (!this.#service.refused.has(key)) this.#facts.broken(`a good metric is dead: ${key}`)
+    }
+    const told = new Set(
+      warnings.map(({ metric, text }) => metric && `${metric.id} ${hourText(metric.hour)} ${kindOf(text)}`),
+    )
+    for (const metric of delivered) {
+      const key = `${metric.id} ${hourText(metric.hour)}`
+      for (const text of this.#remarks.get(key) ?? [])
+        this.#remarked(key, kindOf(text), told.has(`${key} ${kindOf(text)}`))
+    }
+  }
+
+  #tell(request: Request, reply?: Reply): void {
+    if (!this.#facts.isTraced) return
+    const [first] = request.kind === 'push' ? request.metrics : []
+    const what = request.kind === 'push' ? `${request.metrics.length} from ${first && keyOf(first)}` : ''
+    const said = reply ? `is answered ${JSON.stringify(reply).slice(0, 200)}` : 'is asked'
+    this.#facts.tell(`${request.kind} ${what} with ${request.key} ${said}`)
+  }
+
+  #remarked(key: string, kind: string, isTold: boolean): void {
+    if (kind === 'label' && !isTold) this.#facts.broken(`a warning is lost: ${key}`)
+    if (kind !== 'existing') return
+    const isNews = this.#facts.timesSent.get(key) === 1 && this.#flushed.has(this.#ownerOf(key))
+    if (isTold && this.#service.again.has(key)) this.#facts.broken(`an expected warning is told as news: ${key}`)
+    if (!isTold && isNews) this.#facts.broken(`an unexpected warning is not told: ${key}`)
+  }
+
+  #ownerOf(key: string): string {
+    const protocolId = key.split('___')[0]
+    return this.#script.protocols.find(({ id }) => id === protocolId)?.owner ?? ''
+  }
+
+  #hearRemarks(metrics: readonly Sent[], { body }: Reply): void {
+    const warnings = (body as { warnings?: unknown[] } | undefined)?.warnings ?? []
+    metrics.forEach((metric, index) => {
+      const own = warnings.map(entry => remarkOf(entry, metric, index)).filter(text => text !== undefined)
+      this.#remarks.set(keyOf(metric), own)
+    })
+  }
+
+  #pace(): void {
+    const nowMs = this.#clock.nowMs()
+    const gapMs = nowMs - this.#lastAskedMs
+    const leastMs = 1_000 / this.#script.pacePerSecond
+    // The clock counts whole milliseconds.
+    if (gapMs <= leastMs - 1) this.#facts.broken(`two requests within ${gapMs} ms, the pace is ${leastMs} ms`)
+    this.#lastAskedMs = nowMs
+  }
+
+  /** A date counts whole seconds of a clock that is seen from afar. */
+  #blurMs({ retryAfter }: Reply, sentMs: number): number {
+    return /^\d+$/.test(retryAfter ?? '') ? 0 : 1_000 + this.#clock.nowMs() - sentMs
+  }
+
+  #wish(owner: string): void {
+    const wishMs = this.#facts.wishMs(owner)
+    const earlyMs = wishMs - this.#clock.nowMs()
+    if (earlyMs > 0) this.#facts.broken(`asked ${earlyMs} ms before Retry-After`)
+  }
+
+  #key(owner: string, { key, kind }: Request): void {
+    if (this.#refusedKeys.get(owner) === key)
+      this.#facts.broken(`${kind} with a key that was refused and has not changed`)
+  }
+
+  #push(owner: string, metrics: readonly Sent[]): void {
+    const facts = this.#facts
+    if (metrics.length === 0 || metrics.length > batchMetricsMax) facts.broken(`a push of ${metrics.length} metrics`)
+    for (const metric of metrics) {
+      const mine = this.#script.protocols.find(({ id }) => id === metric.protocolId)?.owner
+      if (mine !== owner) facts.broken(`the key of ${owner} goes with a metric of ${mine}`)
+      facts.sent(keyOf(metric), metric)
+      this.#notInFuture(owner, metric)
+    }
+    if (new Set(metrics.map(keyOf)).size < metrics.length) facts.broken('a metric is twice in one push')
+    this.#inFlush(owner, metrics)
+  }
+
+  /** What was split, or waits for its turn, is sent all the same when the service's clock has just been set. */
+  #notInFuture(owner: string, metric: Sent): void {
+    const skewsMs = [this.#skewMs, this.#flushes.get(owner)?.skewMs]
+    if (skewsMs.includes(undefined)) return
+    const aheadMs = Date.parse(metric.timestamp) - this.#clock.nowMs() - Math.max(...skewsMs.map(Number))
+    if (aheadMs > futureMsMax) this.#facts.broken(`${keyOf(metric)} lies ${aheadMs} ms in the service's future`)
+  }
+
+  #inFlush(owner: string, metrics: readonly Sent[]): void {
+    const flush = this.#flushes.get(owner)
+    if (!flush) return this.#facts.broken('a push outside of a flush')
+    flush.pushes += 1
+    if (flush.pushes === 1) this.#first(owner, flush, metrics)
+    // A metric that stands as a witness is asked about again and again.
+    if (metrics.length === 1) return
+    const tried = (flush.tried.get(bodyOf(metrics)) ?? 0) + 1
+    flush.tried.set(bodyOf(metrics), tried)
+    if (tried > attemptsMax) this.#facts.broken(`a push of ${metrics.length} metrics was tried ${tried} times`)
+  }
+
+  /** Newest due hours, as the service's clock may have been understood: its date counts whole seconds. */
+  #newest(owner: string): (number | undefined)[] {
+    return [-30_000, 0, 30_000].map(aheadMs => this.#newestDue(owner, (this.#skewMs ?? 0) + aheadMs))
+  }
+
+  #first(owner: string, { isProbing, newestAtStart }: FlushSeen, metrics: readonly Sent[]): void {
+    if (isProbing) {
+      if (metrics.length > probeMetricsMax) this.#facts.broken(`a probe of ${metrics.length} metrics`)
+      return
+    }
+    const { poison, troubles } = this.#script.service
+    const hasAside =
+      poison > 0 ||
+      troubles.some(({ protocolId }) => protocolId !== undefined) ||
+      this.#script.protocols.some(({ registeredMs }) => registeredMs > 0)
+    const first = Date.parse(metrics[0]?.timestamp ?? '')
+    if (hasAside || this.#skewMs === undefined || [...newestAtStart, ...this.#newest(owner)].includes(first)) return
+    this.#facts.broken(`the newest hour is not first: ${keyOf(metrics[0] as Sent)}`)
+  }
+}
+
+function isTransient({ status, body }: Reply): boolean {
+  if (status === undefined || status >= 500 || [408, 425, 429].includes(status)) return true
+  return status === 200 && !(typeof body === 'object' && body !== null && 'processed' in body)
+}
+
+function kindOf(text: string): 'existing' | 'label' | 'other' {
+  if (text.includes('already exists')) return 'existing'
+  return text.includes('label is longer') ? 'label' : 'other'
+}
+
+/** The words of a warning that is about a metric. */
+function remarkOf(entry: unknown, { id, timestamp }: Sent, index: number): string | undefined {
+  if (typeof entry === 'string') return entry.startsWith(`${id} of ${timestamp}: `) ? entry : undefined
+  const { message, warning, ...of } = entry as {
+    message?: string
+    warning?: string
+    id?: string
+    timestamp?: string
+    index?: number
+  }
+  return of.index === index || (of.id === id && of.timestamp === timestamp) ? (message ?? warning) : undefined
+}
