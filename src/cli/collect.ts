@@ -45,6 +45,7 @@ export function collectCommand(ended: (code: number) => void): Command {
         if (told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
       } else {
         const outbox = openOutbox(surroundings, stack)
+        outbox.disk.requireRoom()
         const told = await collectParts({ surroundings, outbox, hour, units }, collectors)
         const isDelivered = await queueAndDeliver(surroundings, outbox, told, options)
         if (!isDelivered || told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)

@@ -32,8 +32,9 @@ interface Running {
 type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly next: Surroundings }
 
 async function keepRunning(first: Surroundings, signals: Signals): Promise<void> {
-  let running: Running = { surroundings: first, daemon: await start(first) }
+  // Listened for from before a start: what is changed meanwhile is not missed.
   let changed = untilChanged(first, signals)
+  let running: Running = { surroundings: first, daemon: await start(first) }
   let brokenAtMs = 0
   for (;;) {
     const { surroundings, daemon } = running
@@ -42,8 +43,8 @@ async function keepRunning(first: Surroundings, signals: Signals): Promise<void>
     log.info('stopping')
     await daemon.stop()
     if (event.kind === 'reload') {
+      changed = untilChanged(event.next, signals)
       running = await replace(surroundings, event.next)
-      changed = untilChanged(running.surroundings, signals)
     } else if (event.kind === 'damaged' || event.kind === 'moved') {
       log.error({ reason: event.reason }, 'the outbox cannot be used as it is: it is opened anew')
       const restMs = isYetToCome(brokenAtMs + breakageRestMs, time.nowMs(), breakageRestMs) ? breakageRestMs : 0

@@ -109,9 +109,7 @@ export class Delivery {
     const hindrance = this.#isClockWanted() ? await this.#askClock(key, validate) : undefined
     if (hindrance) return hindrance
     const plan = this.#plan(occasion)
-    const stop = plan && (await new Flush(this.#ports(plan, key, signal)).run())
-    if (stop?.kind === 'key-refused') this.#keyWatch.refused(key)
-    return stop
+    return plan && (await new Flush(this.#ports(plan, key, signal)).run())
   }
 
   /**
@@ -177,11 +175,14 @@ export class Delivery {
 
   async #push(batch: Batch, attemptsMax: number, key: string, signal: AbortSignal): Promise<Pushed> {
     const { client, pacer, clock, time, log } = this.#options
-    const quiet = this.#quiet
+    const [quiet, isKeyRefused] = [this.#quiet, () => this.#keyWatch.isRefused(key)]
     this.#pushes += 1
-    const pushed = await pushBatch(batch, attemptsMax, { client, key, pacer, quiet, clock, time, signal })
+    const context = { client, key, isKeyRefused, pacer, quiet, clock, time, signal }
+    const pushed = await pushBatch(batch, attemptsMax, context)
     const { verdict, attempts } = pushed
-    if (verdict.kind === 'transient') this.#doubt.add(batch)
+    if (verdict.kind === 'key-refused') this.#keyWatch.refused(key)
+    // An earlier attempt may have been stored, whatever the last one was answered.
+    if (verdict.kind === 'transient' || (verdict.kind !== 'settled' && attempts > 1)) this.#doubt.add(batch)
     if (verdict.kind === 'settled') this.#doubt.add(verdict.resend)
     log.debug({ metrics: batch.length, first: hourText(batch[0].hour), verdict: verdict.kind, attempts }, 'pushed')
     return pushed

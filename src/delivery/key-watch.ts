@@ -18,6 +18,10 @@ export class KeyWatch {
     this.#askedKey = key
   }
 
+  isRefused(key: string): boolean {
+    return this.#refusedKey === key
+  }
+
   /**
    * Whether there is a key to be tried in place of the refused one, which need not wait for anything.
    *

@@ -12,6 +12,8 @@ import type { ServiceClock } from './service-clock.ts'
 export interface PushContext {
   readonly client: Pick<ServiceClient, 'push'>
   readonly key: string
+  /** Whether the service has refused the key meanwhile, in the answer to another push. */
+  readonly isKeyRefused: () => boolean
   readonly pacer: Pacer
   readonly quiet: Quiet
   readonly clock: ServiceClock
@@ -22,7 +24,7 @@ export interface PushContext {
 /** What came of a push. */
 export interface Pushed {
   readonly verdict: Verdict
-  /** How often the batch was sent; 0 when the service wants to be left alone. */
+  /** How often the batch was sent; 0 when the service wants to be left alone, or the key is refused. */
   readonly attempts: number
 }
 
@@ -54,13 +56,15 @@ export async function pushBatch(batch: Batch, attemptsMax: number, context: Push
   }
 }
 
-/** @returns a verdict when the service wants to be left alone for longer than a flush waits */
-async function untilItMayStart({ pacer, quiet, time, signal }: PushContext): Promise<Verdict | undefined> {
+/** @returns a verdict when the service wants to be left alone for longer than a flush waits, or refuses the key */
+async function untilItMayStart(context: PushContext): Promise<Verdict | undefined> {
+  const { isKeyRefused, pacer, quiet, time, signal } = context
   for (;;) {
     if (!isShort(quiet, time)) break
     await quiet.over(time, signal)
     await pacer.turn(signal)
-    // It may have been asked for while this one waited for its turn.
+    // Either may have happened while this one waited for its turn.
+    if (isKeyRefused()) return { kind: 'key-refused', reason: '401' }
     if (quiet.untilMs(time.nowMs()) === 0) return undefined
   }
   const notBeforeMs = quiet.untilMs(time.nowMs())

@@ -13,6 +13,8 @@ interface Old {
 /** Takes out history that has been kept long enough; nothing that is still due, dead or held. Part of the outbox's file. */
 export class Pruning {
   readonly #run: (before: number) => boolean
+  /** Nothing was left before this hour, when it was looked last. */
+  #done = 0
 
   constructor(database: Sqlite, tally: Tally) {
     const old = database.prepare<[number, number], Old>(
@@ -43,6 +45,10 @@ export class Pruning {
    * @returns whether there may be more
    */
   some(before: number): boolean {
-    return this.#run(before)
+    // What is due for that long is read over each time: once an hour is enough.
+    if (before === this.#done) return false
+    const hasMore = this.#run(before)
+    if (!hasMore) this.#done = before
+    return hasMore
   }
 }

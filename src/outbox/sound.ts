@@ -15,11 +15,15 @@ export function damageOf(file: string): string | undefined {
   return emptied(file) ?? brokenLog(file) ?? broken(file)
 }
 
-/** What the log beside the file says; it costs a few milliseconds. */
-export function brokenLog(file: string): string | undefined {
+/** What the log beside the file says; a few milliseconds. */
+function brokenLog(file: string): string | undefined {
   const log = `${file}-wal`
   if (!existsSync(log)) return undefined
-  return readWal(readFileSync(log)).isDamaged ? 'its log holds commits that SQLite would not see' : undefined
+  const bytes = readFileSync(log)
+  if (!readWal(bytes).isDamaged) return undefined
+  // While another process writes, a part that was read is older than the next.
+  if (!existsSync(log) || !readFileSync(log).equals(bytes)) return undefined
+  return 'its log holds commits that SQLite would not see'
 }
 
 function emptied(file: string): string | undefined {

@@ -129,7 +129,7 @@ describe('over HTTP, an answer', () => {
     ['405', () => ({ status: 405 }), none, 'misdirected', 1],
     ['410', () => ({ status: 410 }), none, 'misdirected', 1],
     ['that is none: the connection breaks', () => response => void response.destroy(), none, 'transient', attemptsMax],
-  ])('%s: %5$s pushes', async (_, rule, balance, verdict, pushes) => {
+  ])('%s', async (_, rule, balance, verdict, pushes) => {
     const found = await outcome(rule)
     expect(found).toMatchObject({ balance, verdict, pushes })
     expect(found.waiting === undefined).toBe(verdict === 'delivered')

@@ -30,6 +30,7 @@ async function push(answers: readonly Answer[], chance = 0.5) {
     key: 'k',
     pacer: new Pacer(time, 1_000),
     quiet: new Quiet(),
+    isKeyRefused: () => false,
     clock: new ServiceClock(),
     time,
     signal,

@@ -65,6 +65,20 @@ describe('the daemon', () => {
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })
 
+  it('takes a changed file by itself', async () => {
+    const { config } = configured(hostYaml)
+    const daemon = await startDaemon(config)
+    writeFileSync(config, hostYaml.replace('id: this-machine', 'id: [this-machine'))
+    await daemon.logged('the new configuration is refused, the old one stays in force')
+    writeFileSync(config, hostYaml.replace('name: This machine', 'name: Renamed'))
+    await daemon.logged('stopping')
+    const isRunning = (line: string) => line.includes('"running"')
+    while (daemon.log.filter(isRunning).length < 2) await new Promise(setImmediate)
+    const page = JSON.parse(daemon.log.findLast(isRunning) ?? '{}') as { page: string }
+    expect(await (await fetch(page.page)).text()).toContain('Renamed')
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+  })
+
   it('keeps everything while the service is down, and delivers when it is back', async () => {
     const seen: unknown[] = []
     let isDown = true

@@ -59,7 +59,7 @@ describe('the verdict of a status', () => {
     ['410', answered(410), 'misdirected'],
     ['415', answered(415), 'misdirected'],
     ['no answer', { kind: 'unanswered', reason: 'no answer (ECONNRESET)' }, 'transient'],
-  ])('%s is %3$s', (_, answer, kind) => {
+  ])('%s', (_, answer, kind) => {
     const batch = batchOf(3)
     expect(marks(verdict(answer, batch), batch)).toBe(kind)
   })
@@ -115,7 +115,7 @@ describe('the verdict of a push result', () => {
     ['success as text', result(4, [], [], 'true'), 'transient'],
     ['a list', answered(200, [{ success: true, processed: 4, errors: [], warnings: [] }]), 'transient'],
     ['null', answered(200, null), 'transient'],
-  ])('%s: %3$s', (_, answer, expected) => {
+  ])('%s', (_, answer, expected) => {
     const batch = batchOf(4)
     expect(marks(verdict(answer, batch), batch)).toBe(expected)
   })
@@ -125,7 +125,7 @@ describe('the verdict of a push result', () => {
     ['an error, whatever it is about', result(0, ['whatever'], [], false), 'refused'],
     ['not processed, without a word', result(0), 'refused'],
     ['processed twice', result(2), 'transient'],
-  ])('of a single metric, %s: %3$s', (_, answer, expected) => {
+  ])('of a single metric: %s', (_, answer, expected) => {
     const batch = batchOf(1)
     expect(marks(verdict(answer, batch), batch)).toBe(expected)
   })
