@@ -1,0 +1,80 @@
+/** Each is one that somebody could have; some hold what is written otherwise in JSON, a URL or a pattern. */
+export const secrets = {
+  oldKey: 'sk-OldKey7f3a9c/"Q+x=%2\\tail-OldKey55',
+  newKey: 'sk-NewKey81bd02/"R+y=%3\\tail-NewKey66',
+  deskKey: 'sk-DeskKey4e6f1a.plain',
+  writtenPath: '/v3/WrittenPath0123456789abcdef',
+  writtenQuery: 'WrittenQuery99887766',
+  kept: '/rpc/KeptPathfedcba9876543210',
+  user: 'UserOfTheNode42',
+  password: 'PasswordOfTheNode77',
+  credentials: 'UserOfTheNode42:PasswordOfTheNode77',
+  feed: '/feed/FeedPath5566778899',
+  mistaken: '/v3/MistakenPath1122334455',
+}
+
+const steady = `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Low: {}, High: {}, Mean: {} },
+  history: true,
+  async collect({ hour, log }) {
+    log.info('environment', { values: Object.values(process.env).join(' ') })
+    return { Low: 1, High: 3, Mean: hour / 1e12 }
+  },
+})
+`
+
+const fed = `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({ feed: z.string() }),
+  metrics: { Fed: {} },
+  history: true,
+  collect: async ({ http, options }) => ({ Fed: await http.json(options.feed, z.number()) }),
+})
+`
+
+const chained = `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Balance: {} },
+  history: true,
+  async collect({ chain, log }) {
+    const failed = error => {
+      log.warn('seen by the collector: ' + error.stack, { error: String(error), facts: JSON.stringify(error) })
+      throw error
+    }
+    return { Balance: Number(await chain('lagoon').balance('0x${'11'.repeat(20)}').catch(failed)) }
+  },
+})
+`
+
+/** Collectors that do their best to let something out. */
+export const collectors = { 'steady.ts': steady, 'chained.ts': chained, 'fed.ts': fed }
+
+/** A configuration with a secret in every place that may hold one; a key's file is `key` beside it. */
+export function yaml(serviceUrl: string, node: string, statusPort: number, since: string): string {
+  return `service: { url: "${serviceUrl}", key: { file: ./key } }
+status: { listen: "127.0.0.1:${statusPort}" }
+log: { level: debug }
+delivery: { pace: 1000 }
+chains:
+  lagoon:
+    id: 1
+    rpc:
+      - "http://${node}${secrets.writtenPath}?apikey=${secrets.writtenQuery}"
+      - { env: KEPT_RPC }
+protocols:
+  - id: vault
+    name: Vault
+    collectors:
+      - { use: ./steady.ts, since: "${since}" }
+      - { use: ./chained.ts, id: chained }
+      - { use: ./fed.ts, options: { feed: "http://${node}${secrets.feed}" } }
+  - id: desk
+    name: Desk
+    key: { env: DESK_KEY }
+    collectors:
+      - { use: ./steady.ts }
+`
+}
