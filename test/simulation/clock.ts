@@ -3,6 +3,10 @@ import type { Time } from '../../src/time.ts'
 
 const nextTurn = globalThis.setImmediate
 
+/** More than anything needs that comes to an end. */
+const turnsMax = 1_000
+const eventsMax = 300_000
+
 /** How many wait for the event loop's next turn: grouped commits do. */
 let turnsWanted = 0
 
@@ -28,6 +32,7 @@ export class Clock {
   readonly #appointments: Appointment[] = []
   #nowMs: number
   #order = 0
+  #events = 0
 
   constructor(startMs: number) {
     this.#nowMs = startMs
@@ -56,13 +61,19 @@ export class Clock {
     return this.at(this.#nowMs + ms, fire)
   }
 
-  /** Lets things happen until something is so, or nothing is left to happen. */
+  /**
+   * Lets things happen until something is so, or nothing is left to happen.
+   *
+   * @throws Error when it never ends
+   */
   async run(isOver: () => boolean): Promise<void> {
     for (;;) {
       await this.#settle()
       if (isOver()) return
       const next = this.#next()
       if (!next) return
+      this.#events += 1
+      if (this.#events > eventsMax) throw new Error('it never comes to rest')
       this.#nowMs = next.atMs
       next.fire?.()
     }
@@ -77,8 +88,9 @@ export class Clock {
 
   /** Whatever runs on promises alone has come to its next wait by then. */
   async #settle(): Promise<void> {
+    let turns = 0
     do await new Promise(nextTurn)
-    while (turnsWanted > 0)
+    while (turnsWanted > 0 && ++turns < turnsMax)
   }
 }
 
@@ -170,7 +182,7 @@ export class LazyTime extends LifeTime {
     if (ms < this.#fromMs) return super.sleep(ms, signal)
     const { restMsMax } = this.#idleness
     const activity = this.#idleness.activity()
-    this.#factor = activity === this.#activity ? this.#factor * 4 : 1
+    this.#factor = activity === this.#activity ? this.#factor * 8 : 1
     this.#activity = activity
     const nowMs = this.nowMs()
     const restMs = Math.max(ms, Math.min(ms * this.#factor, restMsMax))

@@ -10,7 +10,7 @@ import type { CollectorScript, Script } from './script.ts'
 export const otherUnit = 'EUR'
 
 /** A value of a label: of an hour alone where the past can be read, else also of the moment it is asked for. */
-function valueOf(seed: number, { id, history }: CollectorScript, label: string, hour: Hour, nowMs: number): number {
+function valueAt(seed: number, { id, history }: CollectorScript, label: string, hour: Hour, nowMs: number): number {
   const chance = chanceOf(seed, id, label, hour, history ? 0 : nowMs)
   return Math.round((chance * 200 - (chanceOf(seed, 'low', label, hour) < 0.02 ? 200 : 0)) * 100) / 100
 }
@@ -50,7 +50,7 @@ export class ScriptedRunner implements Runner {
     if (isFailing()) throw new Fault('collector-threw', 'this run failed')
     const labels = Object.keys(script.metrics)
     const failed = isFailing() ? this.#chance.whole(0, labels.length - 1) : -1
-    const value = (label: string) => valueOf(this.#script.seed, script, label, hour, this.#clock.nowMs())
+    const value = (label: string) => valueAt(this.#script.seed, script, label, hour, this.#clock.nowMs())
     const read = labels.filter((_, index) => index !== failed)
     const fault = faultRecord(new Fault('http-unreachable', 'no answer'))
     return {

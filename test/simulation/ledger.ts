@@ -48,7 +48,19 @@ export class Ledger {
     for (const key of this.#kept.keys()) if (isGone(key)) this.#facts.broken(`lost: ${key}`)
     for (const key of this.#facts.allSent.keys())
       if (isGone(key)) this.#facts.broken(`was sent and is not there: ${key}`)
+    this.#checkCollected(look, found, nowMs)
     return rows
+  }
+
+  /** An hour is collected together with its metrics, never without them. */
+  #checkCollected(look: Look, found: ReadonlySet<string>, nowMs: number): void {
+    for (const { collector, hour, state } of look.collections()) {
+      const script = this.#script.collectors.find(({ id }) => id === collector)
+      if (state !== 1 || !script) continue
+      const keys = Object.keys(script.metrics).map(label => `${script.protocolId}___${label} ${hourText(hour)}`)
+      const missing = keys.find(key => !found.has(key) && !this.#isPruned(key, nowMs))
+      if (missing !== undefined) this.#facts.broken(`${collector} was collected without ${missing}`)
+    }
   }
 
   /** What was delivered, or dropped, long ago need not be kept. */
@@ -99,8 +111,10 @@ export function checkEnd({ script, facts, service }: Ending, rows: readonly Row[
   const { isPoisonMended } = script.service
   for (const { id, hour, state } of rows) {
     const key = `${id} ${hourText(hour)}`
-    if (state !== 'due' || service.refused.has(key)) continue
-    if (!isPoisonMended && service.isPoison(key)) continue
+    if (state !== 'due' || (!isPoisonMended && service.isPoison(key))) continue
+    // When nothing but bad ones is left, it cannot be told whether it is the metrics.
+    if (service.refused.has(key) && look.waiting().some(sentence => sentence.includes('every metric is refused')))
+      continue
     facts.broken(`still due: ${key}`)
   }
   for (const { collector, hour, state } of look.collections()) {

@@ -130,9 +130,9 @@ export class Life {
     const flush = delivery.flush.bind(delivery)
     const failures = () => this.outbox.destinations.get(name).failures
     delivery.flush = async (occasion, signal) => {
-      watch.flushBegins(name, failures())
+      watch.flushBegins(name, failures)
       await flush(occasion, signal)
-      watch.flushEnds(name, failures())
+      watch.flushEnds(name)
     }
     return delivery
   }

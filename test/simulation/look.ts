@@ -41,6 +41,7 @@ export class Look {
         )
         .pluck(),
       due: database.prepare<[], number>('SELECT count(*) FROM outbox WHERE state = 0').pluck(),
+      waiting: database.prepare<[], string>('SELECT waiting FROM destination WHERE waiting IS NOT NULL').pluck(),
       collections: database.prepare<[], { collector: string; hour: number; state: number }>(
         'SELECT name AS collector, hour, state FROM collection JOIN collector ON collector.id = collector',
       ),
@@ -75,6 +76,11 @@ export class Look {
 
   collections(): { readonly collector: string; readonly hour: Hour; readonly state: number }[] {
     return this.#statements.collections.all().map(row => ({ ...row, hour: hourFromNumber(row.hour) }))
+  }
+
+  /** Why the destinations wait. */
+  waiting(): string[] {
+    return this.#statements.waiting.all()
   }
 
   close(): void {

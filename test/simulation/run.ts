@@ -15,7 +15,10 @@ export async function runSeed(seed: number): Promise<void> {
         )
       : new World(seed, silentLog)
     const told = (line: string) => lines.push(`${new Date(world.clock.nowMs()).toISOString()} ${line}`)
-    await world.run()
+    const uncaught = (error: unknown) =>
+      world.facts.broken(`nobody caught: ${error instanceof Error ? error.stack : error}`)
+    process.once('unhandledRejection', uncaught)
+    await world.run().finally(() => process.off('unhandledRejection', uncaught))
   } catch (error) {
     const what = error instanceof Error ? (error.name === 'Error' ? error.message : error.stack) : String(error)
     throw new Error(`seed ${seed}: ${what}\nrepeat it: SEED=${seed} TRACE=1 npx vitest run test/simulation`, {

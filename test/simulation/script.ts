@@ -119,7 +119,7 @@ export function scriptOf(seed: number): Script {
     person: chance.is(0.3) ? chance.times(1, 3, () => visit(chance, span)) : [],
     keepMs: chance.pick([keepMsMin, 35 * 24 * hourMs]),
     isLong: scale.isLong,
-    restMsMax: scale.isLong ? 4 * hourMs : chance.pick([300_000, 1_800_000, hourMs]),
+    restMsMax: scale.isLong ? 12 * hourMs : chance.pick([300_000, 1_800_000, hourMs]),
   }
 }
 

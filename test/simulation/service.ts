@@ -100,6 +100,8 @@ export class Service {
         return { status: 200, body: this.#chance.pick([undefined, [], { ok: true }, 'fine']), afterMs }
       case 'miscounts':
         return this.#miscount(request, judged)
+      case 'forgets':
+        return this.#forget(request, judged)
       case 'too-large':
       case 'refuses-all':
         return { status: ill.kind === 'too-large' ? 413 : ill.status, body: { error: 'no' }, afterMs }
@@ -115,6 +117,14 @@ export class Service {
     if (request.kind !== 'push' || reply.status !== 200 || judged.some(({ fault }) => fault)) return reply
     const processed = judged.length === 1 ? this.#chance.whole(1, 2) : this.#chance.whole(0, 120)
     return { ...reply, body: { ...(reply.body as object), processed } }
+  }
+
+  /** Single metrics are kept. */
+  #forget(request: Request, judged: readonly Judged[]): Reply {
+    return this.#answerWell(
+      request,
+      judged.filter(({ fault }) => fault || judged.length === 1 || this.#chance.is(0.8)),
+    )
   }
 
   #wish(retryAfterMs: number | undefined): Pick<Reply, 'retryAfter' | 'wishMs'> {

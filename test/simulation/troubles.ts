@@ -29,6 +29,8 @@ export type Ill =
   | { readonly kind: 'status'; readonly status: number; readonly retryAfterMs?: number; readonly stores: number }
   | { readonly kind: 'garbage'; readonly stores: number }
   | { readonly kind: 'miscounts' }
+  /** It keeps only some of the metrics, says how many, and nothing more. */
+  | { readonly kind: 'forgets' }
   | { readonly kind: 'too-large'; readonly metricsMax: number }
   | { readonly kind: 'refuses-all'; readonly status: 400 | 422 }
   | { readonly kind: 'slow'; readonly latencyMs: number }
@@ -68,7 +70,11 @@ export function troubles(chance: Fortune, protocolIds: readonly string[], span: 
     ill: chance.pick([unanswered(chance), status(chance)]),
   }
   if (isLong) return [outage]
-  return chance.times(0, 6, () => trouble(chance, protocolIds, span)).flat()
+  // Changes come first: they are not hidden by what else is wrong.
+  return chance
+    .times(0, 6, () => trouble(chance, protocolIds, span))
+    .sort((a, b) => b.length - a.length)
+    .flat()
 }
 
 function trouble(chance: Fortune, protocolIds: readonly string[], { startMs, healthyMs }: Span): Trouble[] {
@@ -82,6 +88,7 @@ function trouble(chance: Fortune, protocolIds: readonly string[], { startMs, hea
     limited,
     garbage,
     miscounts,
+    forgets,
     tooLarge,
     refusesAll,
     slow,
@@ -125,6 +132,10 @@ function garbage(chance: Fortune): Ill {
 
 function miscounts(): Ill {
   return { kind: 'miscounts' }
+}
+
+function forgets(): Ill {
+  return { kind: 'forgets' }
 }
 
 function tooLarge(chance: Fortune): Ill {

@@ -1,5 +1,4 @@
 import { hourText } from '../../src/model/hour.ts'
-import { attemptsMax, batchMetricsMax, futureMsMax, probeMetricsMax } from '../../src/model/limits.ts'
 import type { Settlement } from '../../src/outbox/outbox.ts'
 import type { Listener } from './client.ts'
 import type { Clock } from './clock.ts'
@@ -9,15 +8,20 @@ import type { Sent } from './replies.ts'
 import type { Script } from './script.ts'
 import type { Reply, Request, Service } from './service.ts'
 
+/** What is promised of requests, whatever the limits in the code are. */
+const promised = { attempts: 5, batchMetrics: 100, probeMetrics: 10, futureMs: 300_000 } as const
+
 const keyOf = ({ id, timestamp }: Sent) => `${id} ${timestamp}`
 const bodyOf = (metrics: readonly Sent[]) => metrics.map(keyOf).join()
 
 /** What is known of one flush of one destination. */
 interface FlushSeen {
-  readonly isProbing: boolean
+  /** Failed flushes before it. */
+  readonly failures: () => number
+  /** What had happened before it. */
+  readonly activity: number
   /** How far the service's clock was known to be ahead. */
   readonly skewMs: number | undefined
-  readonly newestAtStart: readonly (number | undefined)[]
   pushes: number
   /** How often each body was sent since its last verdict. */
   readonly tried: Map<string, number>
@@ -37,6 +41,8 @@ export class Watch implements Listener {
   readonly #flushes = new Map<string, FlushSeen>()
   /** Owners of whom everything due has had its turn in this life. */
   readonly #flushed = new Set<string>()
+  /** Owners of whom something may have been set aside in this life, so that the newest hour need not be first. */
+  readonly #hasAside = new Set<string>()
   /** What the service remarked about a metric in its last answer. */
   readonly #remarks = new Map<string, readonly string[]>()
 
@@ -64,31 +70,33 @@ export class Watch implements Listener {
   heard(request: Request, reply: Reply, sentMs: number): void {
     const owner = this.#keys.ownerOf(request.key)
     this.#tell(request, reply)
-    if (!isTransient(reply)) this.#facts.happened(owner)
-    if (reply.status === undefined) return
-    this.#skewMs = reply.skewMs
+    const isLater = isTransient(reply, request.kind === 'push' ? request.metrics.length : 0)
+    if (!isLater) this.#facts.happened(owner)
+    if (reply.status !== undefined) this.#skewMs = reply.skewMs
     if (reply.wishMs !== undefined)
       this.#facts.heardWish(owner, reply.wishMs - this.#blurMs(reply, sentMs), this.#clock.nowMs())
     if (reply.status === 401) this.#refusedKeys.set(owner, request.key)
-    else if (this.#refusedKeys.get(owner) !== request.key) this.#refusedKeys.delete(owner)
+    else if (reply.status !== undefined && this.#refusedKeys.get(owner) !== request.key) this.#refusedKeys.delete(owner)
     if (request.kind !== 'push') return
     this.#hearRemarks(request.metrics, reply)
-    if (!isTransient(reply)) this.#flushes.get(owner)?.tried.delete(bodyOf(request.metrics))
+    if (reply.status === 404 || (isLater && request.metrics.length === 1)) this.#hasAside.add(owner)
+    if (!isLater) this.#flushes.get(owner)?.tried.delete(bodyOf(request.metrics))
   }
 
   /** A flush begins. */
-  flushBegins(owner: string, failures: number): void {
+  flushBegins(owner: string, failures: () => number): void {
     this.#flushes.set(owner, {
-      isProbing: failures > 0,
+      failures,
+      activity: this.#facts.activity.get(owner) ?? 0,
       skewMs: this.#skewMs,
-      newestAtStart: this.#newest(owner),
       pushes: 0,
       tried: new Map(),
     })
   }
 
-  flushEnds(owner: string, failures: number): void {
-    if (failures === 0 && (this.#flushes.get(owner)?.pushes ?? 0) > 0) this.#flushed.add(owner)
+  flushEnds(owner: string): void {
+    const { pushes, failures } = this.#flushes.get(owner) ?? { pushes: 0 }
+    if (pushes > 0 && failures?.() === 0) this.#flushed.add(owner)
     this.#flushes.delete(owner)
   }
 
@@ -158,18 +166,22 @@ export class Watch implements Listener {
   }
 
   #key(owner: string, { key, kind }: Request): void {
-    if (this.#refusedKeys.get(owner) === key)
-      this.#facts.broken(`${kind} with a key that was refused and has not changed`)
+    const refused = this.#refusedKeys.get(owner)
+    if (refused === undefined) return
+    if (refused === key) this.#facts.broken(`${kind} with a key that was refused and has not changed`)
+    else if (kind !== 'validate-key') this.#facts.broken(`${kind} with a changed key that was not asked about`)
   }
 
   #push(owner: string, metrics: readonly Sent[]): void {
     const facts = this.#facts
-    if (metrics.length === 0 || metrics.length > batchMetricsMax) facts.broken(`a push of ${metrics.length} metrics`)
+    if (metrics.length === 0 || metrics.length > promised.batchMetrics)
+      facts.broken(`a push of ${metrics.length} metrics`)
     for (const metric of metrics) {
       const mine = this.#script.protocols.find(({ id }) => id === metric.protocolId)?.owner
       if (mine !== owner) facts.broken(`the key of ${owner} goes with a metric of ${mine}`)
       facts.sent(keyOf(metric), metric)
       this.#notInFuture(owner, metric)
+      this.#notHeld(metric)
     }
     if (new Set(metrics.map(keyOf)).size < metrics.length) facts.broken('a metric is twice in one push')
     this.#inFlush(owner, metrics)
@@ -180,45 +192,54 @@ export class Watch implements Listener {
     const skewsMs = [this.#skewMs, this.#flushes.get(owner)?.skewMs]
     if (skewsMs.includes(undefined)) return
     const aheadMs = Date.parse(metric.timestamp) - this.#clock.nowMs() - Math.max(...skewsMs.map(Number))
-    if (aheadMs > futureMsMax) this.#facts.broken(`${keyOf(metric)} lies ${aheadMs} ms in the service's future`)
+    if (aheadMs > promised.futureMs) this.#facts.broken(`${keyOf(metric)} lies ${aheadMs} ms in the service's future`)
+  }
+
+  #notHeld({ id, protocolId, value }: Sent): void {
+    const label = id.slice(protocolId.length + 3)
+    const own = this.#script.collectors.filter(collector => collector.protocolId === protocolId)
+    const min = own.map(({ metrics }) => metrics[label]?.min).find(bound => bound !== undefined)
+    if (min === undefined || value >= min || this.#script.person.some(({ act }) => act === 'release')) return
+    this.#facts.broken(`${id} was sent with ${value}, and at least ${min} is declared`)
   }
 
   #inFlush(owner: string, metrics: readonly Sent[]): void {
     const flush = this.#flushes.get(owner)
-    if (!flush) return this.#facts.broken('a push outside of a flush')
+    if (!flush) {
+      this.#facts.broken('a push outside of a flush')
+      return
+    }
     flush.pushes += 1
     if (flush.pushes === 1) this.#first(owner, flush, metrics)
     // A metric that stands as a witness is asked about again and again.
     if (metrics.length === 1) return
     const tried = (flush.tried.get(bodyOf(metrics)) ?? 0) + 1
     flush.tried.set(bodyOf(metrics), tried)
-    if (tried > attemptsMax) this.#facts.broken(`a push of ${metrics.length} metrics was tried ${tried} times`)
+    if (tried > promised.attempts) this.#facts.broken(`a push of ${metrics.length} metrics was tried ${tried} times`)
   }
 
-  /** Newest due hours, as the service's clock may have been understood: its date counts whole seconds. */
-  #newest(owner: string): (number | undefined)[] {
-    return [-30_000, 0, 30_000].map(aheadMs => this.#newestDue(owner, (this.#skewMs ?? 0) + aheadMs))
+  /** Newest due hour of an owner; the service's clock, whose date counts whole seconds, may be understood less well. */
+  #newest(owner: string): number {
+    return this.#newestDue(owner, (this.#skewMs ?? 0) - 31_000) ?? 0
   }
 
-  #first(owner: string, { isProbing, newestAtStart }: FlushSeen, metrics: readonly Sent[]): void {
-    if (isProbing) {
-      if (metrics.length > probeMetricsMax) this.#facts.broken(`a probe of ${metrics.length} metrics`)
-      return
-    }
-    const { poison, troubles } = this.#script.service
-    const hasAside =
-      poison > 0 ||
-      troubles.some(({ protocolId }) => protocolId !== undefined) ||
-      this.#script.protocols.some(({ registeredMs }) => registeredMs > 0)
-    const first = Date.parse(metrics[0]?.timestamp ?? '')
-    if (hasAside || this.#skewMs === undefined || [...newestAtStart, ...this.#newest(owner)].includes(first)) return
-    this.#facts.broken(`the newest hour is not first: ${keyOf(metrics[0] as Sent)}`)
+  #first(owner: string, { failures, activity, skewMs }: FlushSeen, metrics: readonly Sent[]): void {
+    const isProbing = failures() > 0
+    if (isProbing && metrics.length > promised.probeMetrics) this.#facts.broken(`a probe of ${metrics.length} metrics`)
+    // What the newest hour is depends on the service's clock, and on what came in while the flush was prepared.
+    const isAsKnown = this.#skewMs === skewMs && this.#facts.activity.get(owner) === activity
+    if (isProbing || !isAsKnown || this.#hasAside.has(owner)) return
+    const [first] = metrics
+    if (first && Date.parse(first.timestamp) >= this.#newest(owner)) return
+    this.#facts.broken(`the newest hour is not first: ${first && keyOf(first)}`)
   }
 }
 
-function isTransient({ status, body }: Reply): boolean {
+/** Whether it says nothing for good; `count` metrics were sent. */
+function isTransient({ status, body }: Reply, count: number): boolean {
   if (status === undefined || status >= 500 || [408, 425, 429].includes(status)) return true
-  return status === 200 && !(typeof body === 'object' && body !== null && 'processed' in body)
+  const result = typeof body === 'object' && body !== null && 'processed' in body ? body : undefined
+  return status === 200 && (!result || (count === 1 && Number(result.processed) > 1))
 }
 
 function kindOf(text: string): 'existing' | 'label' | 'other' {
