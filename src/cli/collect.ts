@@ -98,7 +98,7 @@ async function queueAndDeliver(
   note(
     `${count('delivered')} of ${states.length} delivered${standing({ dead: count('dead'), held: count('held') }, options)}`,
   )
-  return count('due') + count('dead') === 0
+  return count('due') + count('dead') + count('held') === 0
 }
 
 /** Also what an earlier try of the hour held for its unit is meant, and the hours to come, where this one has its value. */

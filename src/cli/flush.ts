@@ -4,11 +4,12 @@ import { Fault } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
 import { takeDeliveryRole } from '../outbox/lock.ts'
 import type { Outbox } from '../outbox/outbox.ts'
+import { strandedSentence } from '../status/observe.ts'
 import { exitCodes } from './exit.ts'
 import { type ConfigOption, configuredCommand, setUp, typed } from './setting.ts'
 import { note, print } from './terminal.ts'
 
-/** `flush`: pushes what is due, now. Ends with 1 when something stays due. */
+/** `flush`: pushes what is due, now. Ends with 1 when something stays due, or is refused. */
 export function flushCommand(ended: (code: number) => void): Command {
   return configuredCommand('flush')
     .description('push what is due, now')
@@ -20,8 +21,10 @@ export function flushCommand(ended: (code: number) => void): Command {
       await deliverNow(surroundings, outbox)
       const after = outbox.tally.balance()
       const dead = after.dead - before.dead
+      const stranded = strandedSentence(surroundings.config, outbox)
+      if (stranded !== undefined) note(stranded)
       print(`${after.delivered - before.delivered} delivered, ${after.due} due${standing({ dead, held: 0 }, options)}`)
-      if (after.due > 0) ended(exitCodes.incomplete)
+      if (after.due > 0 || dead > 0) ended(exitCodes.incomplete)
     })
 }
 
@@ -44,10 +47,12 @@ export async function deliverNow(surroundings: Surroundings, outbox: Outbox): Pr
   try {
     const role = takeDeliveryRole(surroundings.config.data, surroundings.config.file, surroundings.time.nowMs())
     stack.defer(() => role.release())
+    await outbox.disk.keepBallast()
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'outbox-held') throw error
     const { pid = 'unknown', config = 'unknown' } = error.facts
     note(`the running daemon (pid ${pid}, configuration ${config}) delivers`)
+    outbox.destinations.hurry()
     return waitForDaemon(surroundings, outbox)
   }
   const connection = await connect(surroundings, stack)

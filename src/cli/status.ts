@@ -69,6 +69,7 @@ function printDelivery({ service, balance }: Snapshot, daemon: string | undefine
   print(`daemon  ${daemon ?? `none runs on this outbox (${typed('run', options)})`}`)
   print(`service ${service.host}${last}`)
   if (service.waiting !== undefined) print(`  waiting: ${service.waiting}`)
+  if (service.nextAttemptMs !== undefined) print(`  next attempt ${new Date(service.nextAttemptMs).toISOString()}`)
   if (service.skewMs !== undefined) print(`clock   ${skewWords(service.skewMs)}`)
   const { queued, delivered, dead, held, due, dropped } = balance
   print(`metrics ${queued} queued = ${delivered} delivered + ${dead} dead + ${held} held + ${due} due`)

@@ -93,11 +93,15 @@ function wrongValue(path: Path, value: unknown, whole: Part): Finding {
   if (value === undefined) return missing(path, part)
   if (value === null) return { path, at: 'value', message: `${where}: has no value`, fix: writeOne(path, part, whole) }
   if (isKey(path)) return literalKey(path, part)
-  if (path.length === 0) return { path, at: 'value', message: `the file is ${kindOf(value)}, not a map`, fix: wholeFix }
+  if (path.length === 0)
+    return { path, at: 'value', message: `the file is ${wholeKind(value)}, not a map`, fix: wholeFix }
   const found = isSecret(path) && typeof value === 'string' ? 'text' : kindOf(value)
   const message = `${where}: must be ${expectationOf(part)}, not ${found}`
   return { path, at: 'value', message, fix: rewritten(value, part) }
 }
+
+/** A secret's file may be given by mistake: what it holds is not repeated. */
+const wholeKind = (value: unknown) => (typeof value === 'object' ? kindOf(value) : 'plain text')
 
 const wholeFix = 'write it as key: value lines; service and protocols are required'
 

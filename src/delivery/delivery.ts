@@ -1,8 +1,10 @@
+import type { ProtocolConfig } from '../config/config.ts'
 import { isYetToCome } from '../model/backoff.ts'
 import type { Batch } from '../model/batch.ts'
 import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { clockAskMs } from '../model/limits.ts'
+import type { Metric } from '../model/metric.ts'
 import type { Answer } from '../model/verdict.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { ServiceClient } from '../service/client.ts'
@@ -95,7 +97,7 @@ export class Delivery {
       troubled: [...this.#aside.troubledAt(nowMs), ...(isAsked ? this.#aside.metricsAt(nowMs) : [])],
       latest: clock.latestHour(nowMs),
       nowMs,
-      failures: isAsked ? 0 : this.#breaker.failures,
+      failures: this.#breaker.failures,
       chance: time.chance(),
     })
   }
@@ -162,6 +164,7 @@ export class Delivery {
       inFlight,
       due: (protocolIds, limit) =>
         outbox.due.read({ protocolIds, fresh, latest: clock.latestHour(time.nowMs()) }, limit),
+      earlier: () => this.#earlier(protocols),
       push: (batch, attemptsMax) => this.#push(batch, attemptsMax, key, signal),
       settle: (settlement, sending) => settling.settle(settlement, sending),
       register: async protocol => {
@@ -171,6 +174,14 @@ export class Delivery {
       isolated: (protocol, status, reason) => settling.isolate(protocol, status, reason),
       setAside: (metric, reason) => settling.setAside(metric, reason),
     }
+  }
+
+  /** Without the service's clock a refusal may be about the time, which an earlier metric knows nothing of. */
+  #earlier(protocols: readonly ProtocolConfig[]): Metric | undefined {
+    const { outbox, clock, time } = this.#options
+    if (clock.skewMs === undefined) return undefined
+    const protocolIds = protocols.map(({ id }) => id)
+    return outbox.metrics.lastDelivered(protocolIds, hourAt(time.nowMs()))
   }
 
   async #push(batch: Batch, attemptsMax: number, key: string, signal: AbortSignal): Promise<Pushed> {

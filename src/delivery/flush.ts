@@ -37,7 +37,7 @@ export class Flush {
     this.#ports = ports
     const left = [...ports.aside, ...ports.troubled]
     this.#worklist = new Worklist(limit => ports.due(this.#protocolIds, limit), left)
-    this.#witness = new Witness(batch => this.#ask(batch))
+    this.#witness = new Witness(batch => this.#ask(batch), ports.earlier)
     this.#suspects = new Suspects({
       witness: this.#witness,
       worklist: this.#worklist,

@@ -26,6 +26,8 @@ export interface FlushPorts {
   readonly troubled: readonly Metric[]
   /** One small batch that shows whether the service is up, before anything else is sent; absent when nothing has failed. */
   readonly probe?: Batch
+  /** A metric that was delivered lately; `undefined` when there is none to go by. */
+  earlier(): Metric | undefined
   /** Sends a batch, at most `attemptsMax` times. */
   push(batch: Batch, attemptsMax: number): Promise<Pushed>
   /** Resolves when the verdict is recorded. */

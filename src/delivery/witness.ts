@@ -8,11 +8,14 @@ import type { Verdict } from '../model/verdict.ts'
  */
 export class Witness {
   readonly #push: (batch: Batch) => Promise<Verdict>
+  readonly #earlier: () => Metric | undefined
   #metric: Metric | undefined
   #hearing: Promise<Verdict> | undefined
 
-  constructor(push: (batch: Batch) => Promise<Verdict>) {
+  /** @param earlier one that was delivered before this flush */
+  constructor(push: (batch: Batch) => Promise<Verdict>, earlier: () => Metric | undefined) {
     this.#push = push
+    this.#earlier = earlier
   }
 
   /** Whether anything was accepted yet. */
@@ -30,8 +33,17 @@ export class Witness {
    * @returns `undefined` when there is no witness, or none any more
    */
   async hear(): Promise<Verdict | undefined> {
-    if (!this.#metric) return undefined
-    this.#hearing ??= this.#push([this.#metric]).finally(() => {
+    return this.#metric && this.#hear(this.#metric)
+  }
+
+  /** The same of one that was delivered before this flush. */
+  async hearEarlier(): Promise<Verdict | undefined> {
+    const metric = this.#earlier()
+    return metric && this.#hear(metric)
+  }
+
+  async #hear(metric: Metric): Promise<Verdict> {
+    this.#hearing ??= this.#push([metric]).finally(() => {
       this.#hearing = undefined
     })
     const verdict = await this.#hearing

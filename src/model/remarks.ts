@@ -6,8 +6,10 @@ import type { Metric } from './metric.ts'
 export interface Remark {
   /** At most 500 characters. */
   readonly text: string
-  /** The one metric of the batch it is about; absent when that cannot be told for sure. */
+  /** The one metric of the batch it is about; absent when that cannot be told. */
   readonly metric?: Metric
+  /** Only a bare number says so, which another service may count from 1, or mean something else by. */
+  readonly isGuess?: true
 }
 
 const textCharsMax = 500
@@ -20,12 +22,18 @@ const indexKeys = ['index', 'idx', 'position', 'i']
 
 /**
  * Reads an entry of any shape and matches it to a metric: by metric id (and timestamp, where a batch holds several hours
- * of one id), else by its index in the batch, counted from 0. What fits more than one metric is matched to none.
+ * of one id), else by a path like `metrics[3]`, else, as a guess, by its index in the batch, counted from 0. What fits
+ * more than one metric is matched to none.
  */
 export function readRemark(entry: unknown, batch: Batch): Remark {
   const text = remarkText(entry).slice(0, textCharsMax)
-  const metric = byId(entry, batch) ?? byIndex(entry, batch)
-  return metric ? { text, metric } : { text }
+  const metric = byId(entry, batch)
+  if (metric) return { text, metric }
+  const [paths, bare] = [pathIndexes(entry), bareIndexes(entry)]
+  const indexed = only([...paths, ...bare], batch)
+  if (!indexed) return { text }
+  const isSure = paths.length > 0 || textsIn(entry).some(words => mentions(words, indexed.id))
+  return { text, metric: indexed, ...(isSure ? {} : { isGuess: true }) }
 }
 
 function remarkText(entry: unknown): string {
@@ -77,18 +85,23 @@ function isIdCharacter(character: string | undefined): boolean {
   return character !== undefined && /[\w-]/.test(character)
 }
 
-function byIndex(entry: unknown, batch: Batch): Metric | undefined {
-  const keyed = isRecord(entry) ? indexKeys.map(key => entry[key]).filter(value => Number.isInteger(value)) : []
-  const pathed = textsIn(entry).flatMap(text =>
+/** Places in a list of metrics, counted from 0 as in JSON: `metrics[3].value`, `/metrics/3`, `['metrics', 3]`. */
+function pathIndexes(entry: unknown): unknown[] {
+  const written = textsIn(entry).flatMap(text =>
     [...text.matchAll(/metrics[.[/](\d{1,3})/g)].map(match => Number(match[1])),
   )
-  const listed =
-    isRecord(entry) && Array.isArray(entry['path'])
-      ? entry['path'].filter(part => Number.isInteger(part)).slice(0, 1)
-      : []
-  const indexes = new Set([...keyed, ...pathed, ...listed])
-  const [index] = indexes
-  return indexes.size === 1 && typeof index === 'number' ? batch[index] : undefined
+  const path = isRecord(entry) && Array.isArray(entry['path']) ? entry['path'] : []
+  return [...written, ...path.filter(part => Number.isInteger(part)).slice(0, 1)]
+}
+
+function bareIndexes(entry: unknown): unknown[] {
+  return isRecord(entry) ? indexKeys.map(key => entry[key]).filter(value => Number.isInteger(value)) : []
+}
+
+/** The metric at an index, if it is the only one. */
+function only(indexes: readonly unknown[], batch: Batch): Metric | undefined {
+  const [index, ...others] = new Set(indexes)
+  return others.length === 0 && typeof index === 'number' ? batch[index] : undefined
 }
 
 /** The service's own words in an answer of any shape, on one line of at most 300 characters; empty when it has none. */

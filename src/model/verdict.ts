@@ -97,7 +97,7 @@ function withErrors(status: number, result: PushResult, batch: Batch, warnings: 
   // All of them: as with a 400 it may not be the metrics at all, which is found out by splitting.
   if (dead.length === batch.length) return { kind: 'refused', status, reason: remarks[0]?.text ?? '' }
   const rest = batch.filter(metric => !dead.some(entry => entry.metric === metric))
-  const isMatched = result.errors.length <= remarksMax && remarks.every(remark => remark.metric)
+  const isMatched = result.errors.length <= remarksMax && remarks.every(({ metric, isGuess }) => metric && !isGuess)
   const addsUp = isMatched && result.processed === rest.length
   if (addsUp) return { kind: 'settled', delivered: rest, dead, resend: [], warnings }
   // Whose errors they are is not certain: only what is sent again in smaller batches can tell. A re-send only updates.

@@ -38,6 +38,7 @@ export class Destinations {
   constructor(database: Sqlite) {
     this.#statements = {
       get: database.prepare<[string], RawDestination>('SELECT * FROM destination WHERE name = ?'),
+      hurry: database.prepare('UPDATE destination SET probe_at_ms = 0'),
       waiting: database.prepare<[], { waiting: string }>(
         'SELECT waiting FROM destination WHERE waiting IS NOT NULL ORDER BY name',
       ),
@@ -65,6 +66,11 @@ export class Destinations {
         : { lastPush: { atMs: row.last_push_ms, verdict: row.last_verdict } }),
       ...(row.skew_ms === null ? {} : { skewMs: row.skew_ms }),
     }
+  }
+
+  /** A person does not want to wait for the breakers: the running daemon probes at its next look. */
+  hurry(): void {
+    this.#statements.hurry.run()
   }
 
   /** Why deliveries wait, a sentence each. */

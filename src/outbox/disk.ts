@@ -87,13 +87,18 @@ export class Disk {
     this.#identity = identityOf(this.#file)
   }
 
+  /** Whether the file that is open is the one that lies in its place. */
+  get isInPlace(): boolean {
+    return identityOf(this.#file) === this.#identity
+  }
+
   /**
    * A file that was moved aside, or deleted, can still be written to, and what is written is lost.
    *
    * @throws Fault `outbox-moved`
    */
   requireInPlace(): void {
-    if (identityOf(this.#file) === this.#identity) return
+    if (this.isInPlace) return
     const reason = 'the outbox was moved or replaced while it was open'
     this.#break({ kind: 'moved', reason })
     throw new Fault('outbox-moved', reason, { facts: { file: this.#file }, fix: 'nothing was stored: run it again' })

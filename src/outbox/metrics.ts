@@ -96,6 +96,10 @@ export class Metrics {
       entry: database.prepare<[number, string], { value: number; state: number }>(
         'SELECT value, state FROM outbox WHERE hour = ? AND metric = (SELECT id FROM metric WHERE name = ?)',
       ),
+      delivered: database.prepare<[number, string], { metric: number; value: number }>(
+        `SELECT metric, value FROM outbox WHERE hour = ? AND state = 1
+         AND protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(?))) LIMIT 1`,
+      ),
       between: database.prepare<[number, number], RawStored>(
         `SELECT hour, metric, value, state, reason FROM outbox LEFT JOIN detained USING (hour, metric)
          WHERE hour BETWEEN ? AND ? AND state <> 4 ORDER BY hour, metric`,
@@ -211,6 +215,17 @@ export class Metrics {
     for (let back = 1; back <= jumpHoursMax; back += 1) {
       const value = this.#statements.accepted.get(hourNumber(hourAfter(hour, -back)), number)
       if (value !== undefined) return value
+    }
+    return undefined
+  }
+
+  /** A metric of some protocols that was delivered for an hour or one of the day before, the newest. */
+  lastDelivered(protocolIds: readonly string[], hour: Hour): Metric | undefined {
+    this.#names.refresh()
+    for (let back = 0; back <= jumpHoursMax; back += 1) {
+      const at = hourNumber(hourAfter(hour, -back))
+      const row = this.#statements.delivered.get(at, JSON.stringify(protocolIds))
+      if (row) return metricAt(this.#names.numbered(row.metric), at, row.value)
     }
     return undefined
   }

@@ -23,6 +23,9 @@ export class Tally {
       byState: database.prepare<[], { state: number; metrics: number }>(
         'SELECT state, sum(metrics) AS metrics FROM tally GROUP BY state',
       ),
+      dueByProtocol: database.prepare<[], { name: string; metrics: number }>(
+        'SELECT name, metrics FROM tally JOIN protocol ON protocol.id = protocol WHERE state = 0 AND metrics > 0 ORDER BY name',
+      ),
       due: database.prepare<[number], number>('SELECT metrics FROM tally WHERE state = 0 AND protocol = ?').pluck(),
     }
   }
@@ -47,6 +50,11 @@ export class Tally {
   /** Due metrics of a protocol. */
   due(protocol: number): number {
     return this.#statements.due.get(protocol) ?? 0
+  }
+
+  /** Protocols with due metrics, by their id. */
+  dueByProtocol(): ReadonlyMap<string, number> {
+    return new Map(this.#statements.dueByProtocol.all().map(({ name, metrics }) => [name, metrics]))
   }
 
   /** All protocols together. What a person dropped is counted apart: it was taken out of the queue. */

@@ -65,12 +65,13 @@ export class Upkeep {
     const { signal } = this.#stopping
     for (let restedMs = 0; restedMs < upkeepMs && !signal.aborted; restedMs += roomLookMs) {
       await time.sleep(roomLookMs, signal).catch(() => {})
-      if (this.#wasFull || outbox.disk.isFull || !role.isInPlace) return
+      if (this.#wasFull || outbox.disk.isFull || !role.isInPlace || !outbox.disk.isInPlace) return
     }
   }
 
   async #turn(): Promise<void> {
     this.#lookAtRole()
+    this.#options.outbox.disk.requireInPlace()
     await this.#lookAtDisk()
     if (!this.#wasFull) await this.#prune()
   }

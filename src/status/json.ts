@@ -6,7 +6,7 @@ import type { Snapshot } from './snapshot.ts'
  *
  * - An hour is text at a full UTC hour: `2026-11-20T13:00:00Z`.
  * - An instant is ISO 8601 text with milliseconds in UTC, under the name without the unit: `nowMs` is `now`,
- *   `startedAtMs` is `startedAt`, `lastPush.atMs` is `lastPush.at`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`.
+ *   `startedAtMs` is `startedAt`, `nextAttemptMs` is `nextAttempt`, `lastPush.atMs` is `lastPush.at`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`.
  * - What is not known is absent; only in a `curve` it is `null`.
  */
 export function statusJson(snapshot: Snapshot) {
@@ -25,8 +25,12 @@ export function statusJson(snapshot: Snapshot) {
 /** What `/status.json` answers. */
 export type StatusJson = ReturnType<typeof statusJson>
 
-function serviceJson({ lastPush, ...same }: Snapshot['service']) {
-  return lastPush ? { ...same, lastPush: { at: instantText(lastPush.atMs), verdict: lastPush.verdict } } : same
+function serviceJson({ lastPush, nextAttemptMs, ...same }: Snapshot['service']) {
+  return {
+    ...same,
+    ...(lastPush && { lastPush: { at: instantText(lastPush.atMs), verdict: lastPush.verdict } }),
+    ...(nextAttemptMs === undefined ? {} : { nextAttempt: instantText(nextAttemptMs) }),
+  }
 }
 
 function protocolJson({ readAtMs, metrics, ...same }: Snapshot['protocols'][number]) {

@@ -49,12 +49,17 @@ export function observe(observed: Observed): Snapshot {
 }
 
 function serviceState({
+  config,
   outbox,
   host,
   destinations,
-}: Pick<Observed, 'outbox' | 'host' | 'destinations'>): Snapshot['service'] {
+  nowMs,
+}: Pick<Observed, 'config' | 'outbox' | 'host' | 'destinations' | 'nowMs'>): Snapshot['service'] {
   const states = destinations.map(name => outbox.destinations.get(name))
-  const waiting = states.flatMap(state => state.waiting ?? [])
+  const stranded = strandedSentence(config, outbox)
+  const waiting = [...waitingSentences({ outbox, destinations }), ...(stranded === undefined ? [] : [stranded])]
+  const attemptsMs = states.map(({ notBeforeMs, probeAtMs }) => Math.max(notBeforeMs, probeAtMs))
+  const nextAttemptMs = Math.min(...attemptsMs.filter(atMs => atMs > nowMs))
   const lastPush = states
     .flatMap(state => state.lastPush ?? [])
     .reduce<Snapshot['service']['lastPush']>((last, push) => (last && last.atMs >= push.atMs ? last : push), undefined)
@@ -63,8 +68,22 @@ function serviceState({
     host,
     ...(lastPush && { lastPush }),
     ...(waiting.length > 0 ? { waiting: waiting.join('; ') } : {}),
+    ...(Number.isFinite(nextAttemptMs) ? { nextAttemptMs } : {}),
     ...(skewMs === undefined ? {} : { skewMs }),
   }
+}
+
+function waitingSentences({ outbox, destinations }: Pick<Observed, 'outbox' | 'destinations'>): string[] {
+  return destinations.flatMap(name => outbox.destinations.get(name).waiting ?? [])
+}
+
+/** Due metrics that nothing is going to deliver: their protocol was taken out of the configuration. */
+export function strandedSentence(config: Config, outbox: Outbox): string | undefined {
+  const configured = new Set(config.protocols.map(({ id }) => id))
+  const stranded = [...outbox.tally.dueByProtocol()].filter(([id]) => !configured.has(id))
+  if (stranded.length === 0) return undefined
+  const counts = stranded.map(([id, metrics]) => `${metrics} due of ${id}`).join(', ')
+  return `not configured any more, and delivered only once they are again: ${counts}`
 }
 
 /**
@@ -95,7 +114,7 @@ export function readiness(
   ]
   const protocolIds = config.protocols.map(({ id }) => id)
   const oldest = outbox.due.hour('oldest', protocolIds, newestLate)
-  const { waiting } = serviceState(observed)
+  const waiting = waitingSentences(observed).join('; ')
   if (oldest !== undefined && (waiting || !isCatchingUp)) {
     const count = outbox.due.countUpTo(protocolIds, newestLate)
     const why = waiting ? `: ${waiting}` : ''
@@ -138,7 +157,7 @@ function gapSentence({ collector, hour, fault }: CollectionRow): string {
 }
 
 function missingSentence(id: string, hour: Hour): string {
-  return `${id}: the hour ${hourText(hour)} was not even planned; is the disk full? The log says why`
+  return `${id}: the hour ${hourText(hour)} was not even planned: does the daemon run, is the disk full? Its log says why`
 }
 
 function lateSentence({ collector, hours, oldest, fault }: LateCollector): string {

@@ -29,6 +29,8 @@ export interface ServiceState {
   readonly lastPush?: { readonly atMs: number; readonly verdict: string }
   /** Why delivery waits, as a sentence; absent when it does not. */
   readonly waiting?: string
+  /** When it goes on by itself; absent when it does not wait for an instant. */
+  readonly nextAttemptMs?: number
   /** How far its clock is ahead of this machine's, negative when behind; absent while no answer has shown it. */
   readonly skewMs?: number
 }

@@ -108,3 +108,25 @@ describe('a metric that is refused alone', () => {
     expect(bench.due.size).toBe(1)
   })
 })
+
+describe('one or two metrics that are refused alone', () => {
+  const earlier = metrics(1, hourAfter(anHour, -1))[0]
+  const refuseNow = (batch: Batch) => (batch[0].hour === anHour ? answered(400) : undefined)
+
+  it('are dead when one that was delivered before is still accepted', async () => {
+    const bench = new FlushBench(metrics(2), refuseNow)
+    bench.earlier = earlier
+    expect(await bench.flush()).toBeUndefined()
+    expect(bench.deadMetrics).toHaveLength(2)
+  })
+
+  it('are kept when that one is refused, too, or when there are more of them', async () => {
+    const all = new FlushBench(metrics(2), () => answered(400))
+    all.earlier = earlier
+    expect(await all.flush()).toMatchObject({ kind: 'systemic' })
+    const many = new FlushBench(metrics(3), refuseNow)
+    many.earlier = earlier
+    expect(await many.flush()).toMatchObject({ kind: 'systemic' })
+    expect([...all.deadMetrics, ...many.deadMetrics]).toEqual([])
+  })
+})

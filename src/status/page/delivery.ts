@@ -2,12 +2,12 @@ import type { Balance, ServiceState } from '../snapshot.ts'
 import { type CellLook, shape } from './cell.ts'
 import { type Html, html, nothing } from './html.ts'
 import { numberText } from './number.ts'
-import { ago } from './when.ts'
+import { ago, clockText } from './when.ts'
 
 /** The outbox's balance, and how the service answered last. */
 export function delivery(balance: Balance, service: ServiceState, nowMs: number): Html {
   return html`<section aria-labelledby="delivery"><h2 id="delivery">Delivery</h2>
-${service.waiting === undefined ? nothing : html`<p class="notice">${service.waiting}</p>`}
+${service.waiting === undefined ? nothing : html`<p class="notice">${service.waiting}${nextAttempt(service)}</p>`}
 <dl class="balance" aria-label="Metrics in the outbox">
 ${term('queued', balance.queued)}${term('delivered', balance.delivered, 'delivered')}${term('dead', balance.dead, 'dead')}${term('held', balance.held, 'held')}${term('due', balance.due, 'due')}
 </dl>
@@ -28,6 +28,10 @@ function balanceNote({ queued, delivered, dead, held, due }: Balance): Html {
     return html`<p class="notice">These numbers do not add up: ${numberText(missing)} of the queued metrics are in no state. Keep the outbox file and report this.</p>`
   }
   return html`<p class="quiet">Every metric that was queued is delivered, dead, held or due.</p>`
+}
+
+function nextAttempt({ nextAttemptMs }: ServiceState): Html {
+  return nextAttemptMs === undefined ? nothing : html` (next attempt ${clockText(nextAttemptMs)} UTC)`
 }
 
 function lastPush({ lastPush }: ServiceState, nowMs: number): Html {

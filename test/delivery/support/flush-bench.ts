@@ -58,6 +58,9 @@ export class FlushBench {
     return this.pushes.length - Math.ceil(sent / 100)
   }
 
+  /** One that was delivered before the flush. */
+  earlier: Metric | undefined
+
   get deadMetrics(): Metric[] {
     return this.dead.map(({ metric }) => metric)
   }
@@ -67,6 +70,7 @@ export class FlushBench {
     const ports: FlushPorts = {
       protocols,
       inFlight,
+      earlier: () => this.earlier,
       aside,
       troubled,
       ...(probe && { probe }),
@@ -91,7 +95,9 @@ export class FlushBench {
   }
 
   #own(metrics: readonly Metric[]): Metric[] {
-    return metrics.map(({ id, hour }) => this.#byKey.get(`${id} ${hour}`) ?? fail(`${id} was never due`))
+    return metrics.map(
+      ({ id, hour }) => this.#byKey.get(`${id} ${hour}`) ?? this.earlier ?? fail(`${id} was never due`),
+    )
   }
 
   async #push(copies: Batch, attemptsMax: number): Promise<{ verdict: Verdict; attempts: number }> {
