@@ -69,7 +69,9 @@ export class Delivery {
    */
   async flush(occasion: FlushOccasion, signal: AbortSignal): Promise<void> {
     const isKeyNew = this.#keyWatch.hasNew(this.#options.destination.readKey)
-    if (this.#breaker.isOpen(isKeyNew ? 'asked' : occasion)) return
+    // The breaker's memory is on the disk, which may be full.
+    const isQuiet = this.#quiet.untilMs(this.#options.time.nowMs()) > 0
+    if (isQuiet || this.#breaker.isOpen(isKeyNew ? 'asked' : occasion)) return
     this.#pushes = 0
     const isWork = this.#plan(occasion) !== undefined || this.#isClockWanted()
     const stop = isWork ? await this.#run(occasion, signal).catch(error => stopOf(error, signal)) : undefined
@@ -150,6 +152,7 @@ export class Delivery {
     await pacer.turn(signal)
     const answer = await client.validateKey(key, signal)
     clock.observe(answer)
+    this.#quiet.keep(waitOf(answer)?.notBeforeMs ?? 0)
     return answer
   }
 

@@ -8,7 +8,7 @@ export interface Remark {
   readonly text: string
   /** The one metric of the batch it is about; absent when that cannot be told. */
   readonly metric?: Metric
-  /** Only a bare number says so, which another service may count from 1, or mean something else by. */
+  /** Only a number says so that may be counted from 1, or mean something else. */
   readonly isGuess?: true
 }
 
@@ -18,21 +18,24 @@ const textsMax = 200
 /** Errors of one answer that are put into words. */
 const wordedErrorsMax = 3
 const textKeys = ['message', 'error', 'reason', 'detail', 'warning', 'text', 'description']
-const indexKeys = ['index', 'idx', 'position', 'i']
+/** Names under which a number is an index, counted from 0. */
+const indexKeys = ['index', 'idx']
+/** Names under which a number may be one, or is counted from 1, or means something else. */
+const positionKeys = ['position', 'i']
 
 /**
  * Reads an entry of any shape and matches it to a metric: by metric id (and timestamp, where a batch holds several hours
- * of one id), else by a path like `metrics[3]`, else, as a guess, by its index in the batch, counted from 0. What fits
- * more than one metric is matched to none.
+ * of one id), else by its index in the batch or a path like `metrics[3]`, counted from 0, else, as a guess, by a
+ * position. What fits more than one metric is matched to none.
  */
 export function readRemark(entry: unknown, batch: Batch): Remark {
   const text = remarkText(entry).slice(0, textCharsMax)
   const metric = byId(entry, batch)
   if (metric) return { text, metric }
-  const [paths, bare] = [pathIndexes(entry), bareIndexes(entry)]
-  const indexed = only([...paths, ...bare], batch)
+  const indexes = [...pathIndexes(entry), ...numbersUnder(indexKeys, entry)]
+  const indexed = only([...indexes, ...numbersUnder(positionKeys, entry)], batch)
   if (!indexed) return { text }
-  const isSure = paths.length > 0 || textsIn(entry).some(words => mentions(words, indexed.id))
+  const isSure = indexes.length > 0 || textsIn(entry).some(words => mentions(words, indexed.id))
   return { text, metric: indexed, ...(isSure ? {} : { isGuess: true }) }
 }
 
@@ -94,8 +97,8 @@ function pathIndexes(entry: unknown): unknown[] {
   return [...written, ...path.filter(part => Number.isInteger(part)).slice(0, 1)]
 }
 
-function bareIndexes(entry: unknown): unknown[] {
-  return isRecord(entry) ? indexKeys.map(key => entry[key]).filter(value => Number.isInteger(value)) : []
+function numbersUnder(keys: readonly string[], entry: unknown): unknown[] {
+  return isRecord(entry) ? keys.map(key => entry[key]).filter(value => Number.isInteger(value)) : []
 }
 
 /** The metric at an index, if it is the only one. */
