@@ -47,11 +47,20 @@ export class Breaker {
     return occasion === 'due' && isYetToCome(probeAtMs, nowMs, breakerCapMs)
   }
 
+  /** Remembers at once that the service wants to be left alone. */
+  wished(notBeforeMs: number): void {
+    try {
+      this.#remember({ ...this.#state, notBeforeMs })
+    } catch {
+      // This process knows it all the same; the flush that goes on shows what is wrong with the disk.
+    }
+  }
+
   /** Remembers a flush that sent something, or failed to. @returns what is remembered */
   flushed({ stop, left, skewMs }: Flushed): DestinationState {
     const atMs = this.#options.time.nowMs()
     const verdict = stop?.kind ?? (left.length > 0 ? 'partly-refused' : 'delivered')
-    const pause = stop ? this.#pause(stop, atMs) : { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
+    const pause = stop ? this.#pause(stop, atMs) : { notBeforeMs: this.#wishAt(atMs), probeAtMs: 0, failures: 0 }
     const sentences = [...(stop ? [stopSentence(stop)] : []), ...left]
     return this.#remember({ ...pause, ...waitingOf(sentences), ...skewOf(skewMs), lastPush: { atMs, verdict } })
   }
@@ -69,7 +78,14 @@ export class Breaker {
     // At least half of it, so that a service that is down is spared.
     const chance = 0.5 + this.#options.time.chance() / 2
     const probeAtMs = nowMs + backoffMs({ baseMs: breakerBaseMs, capMs: breakerCapMs }, failures, chance)
-    return { failures, probeAtMs, notBeforeMs: stop.kind === 'transient' ? (stop.notBeforeMs ?? 0) : 0 }
+    const notBeforeMs = stop.kind === 'transient' ? (stop.notBeforeMs ?? 0) : 0
+    return { failures, probeAtMs, notBeforeMs: Math.max(notBeforeMs, this.#wishAt(nowMs)) }
+  }
+
+  /** The service's wish that is not over yet, whichever push it answered; 0 when there is none. */
+  #wishAt(nowMs: number): number {
+    const { notBeforeMs } = this.#state
+    return isYetToCome(notBeforeMs, nowMs, retryAfterMsMax) ? notBeforeMs : 0
   }
 
   get #state(): DestinationState {

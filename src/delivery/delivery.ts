@@ -50,7 +50,7 @@ export class Delivery {
   readonly #aside = new Aside()
   readonly #doubt = new Doubt()
   readonly #keyWatch = new KeyWatch()
-  readonly #quiet = new Quiet()
+  readonly #quiet: Quiet
   readonly #breaker: Breaker
   readonly #settling: Settling
   #clockAskedMs: number | undefined
@@ -60,6 +60,7 @@ export class Delivery {
   constructor(options: DeliveryOptions) {
     this.#options = options
     this.#breaker = new Breaker({ ...options, name: options.destination.name })
+    this.#quiet = new Quiet(untilMs => this.#breaker.wished(untilMs))
     this.#settling = new Settling({ ...options, aside: this.#aside, doubt: this.#doubt })
   }
 

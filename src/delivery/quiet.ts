@@ -4,11 +4,18 @@ import type { Time } from '../time.ts'
 
 /** The service's wish to be left alone for a while, which binds all pushes of a destination, not only the one it answered. */
 export class Quiet {
+  readonly #wished: (untilMs: number) => void
   #untilMs = 0
 
-  /** @param untilMs the instant of a `Retry-After` */
+  /** @param wished told of every wish, so that it can be written down: the process may end while it waits */
+  constructor(wished: (untilMs: number) => void = () => {}) {
+    this.#wished = wished
+  }
+
+  /** @param untilMs the instant of a `Retry-After`; 0 when there is none */
   keep(untilMs: number): void {
     this.#untilMs = Math.max(this.#untilMs, untilMs)
+    if (untilMs > 0) this.#wished(this.#untilMs)
   }
 
   /** The instant before which nothing may be sent; 0 when something may. */

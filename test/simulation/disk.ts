@@ -41,18 +41,27 @@ function watchSteps(): void {
   database.close()
   const { run } = prototype
   prototype.run = function (this: Statement, ...values) {
-    const watch = watches.get(this.database.name)
-    if (!watch || !isDurable(this)) return run.apply(this, values)
-    const { database: stepped } = this
-    watch.before(stepped)
+    const { database } = this
+    const kind = kindOf(this)
+    const isDurable = database.inTransaction ? kind === 'commit' : kind !== 'begin'
+    const watch = isDurable ? watches.get(database.name) : undefined
+    watch?.before(database)
     const result = run.apply(this, values)
-    watch.after(stepped)
+    watch?.after(database)
     return result
   }
 }
 
-function isDurable({ database, source }: Statement): boolean {
-  return database.inTransaction ? source === 'COMMIT' : !source.startsWith('BEGIN')
+const kinds = new WeakMap<Statement, 'begin' | 'commit' | 'other'>()
+
+/** Remembered, since there are many runs of few statements. */
+function kindOf(statement: Statement): 'begin' | 'commit' | 'other' {
+  const known = kinds.get(statement)
+  if (known) return known
+  const { source } = statement
+  const kind = source.startsWith('BEGIN') ? 'begin' : source === 'COMMIT' ? 'commit' : 'other'
+  kinds.set(statement, kind)
+  return kind
 }
 
 watchSteps()

@@ -5,6 +5,8 @@ export class Facts {
   /** By owner: goes up with whatever happens that concerns it. */
   readonly activity = new Map<string, number>()
   violation: string | undefined
+  /** Called whenever the service asks to be left alone. */
+  wished: () => void = () => {}
   /** By metric and hour. */
   readonly timesSent = new Map<string, number>()
   readonly #firstSent = new Map<string, number>()
@@ -51,6 +53,7 @@ export class Facts {
   }
 
   heardWish(owner: string, wishMs: number, nowMs: number): void {
+    this.wished()
     if (wishMs > this.wishMs(owner)) this.#wishes.set(owner, { wishMs, heardMs: nowMs })
   }
 

@@ -78,11 +78,14 @@ export interface ServiceScript {
   readonly foreign: number
 }
 
-/** `step`: at its n-th durable step, before or after it is done. `instant`: after a while. */
+/**
+ * `step`: at its n-th durable step, before or after it is done. `instant`: after a while. `wish`: a while after the
+ * service asked to be left alone.
+ */
 export interface EndScript {
   readonly at:
     | { readonly kind: 'step'; readonly step: number; readonly side: 'before' | 'after' }
-    | { readonly kind: 'instant'; readonly afterMs: number }
+    | { readonly kind: 'instant' | 'wish'; readonly afterMs: number }
   /** Whether the machine loses its power, too. */
   readonly isPowerCut: boolean
   readonly downMs: number
@@ -114,7 +117,7 @@ export function scriptOf(seed: number): Script {
     pacePerSecond: chance.pick([1, 5, 5, 20]),
     inFlight: chance.pick([1, 4, 4, 8]),
     service: service(chance, protocols, span, scale),
-    ends: chance.times(0, 5, () => end(chance)),
+    ends: chance.times(0, 5, () => end(chance, scale.isLong)),
     fullDisks: chance.is(0.15) ? [fullDisk(chance, span)] : [],
     person: chance.is(0.3) ? chance.times(1, 3, () => visit(chance, span)) : [],
     keepMs: chance.pick([keepMsMin, 35 * 24 * hourMs]),
@@ -126,9 +129,9 @@ export function scriptOf(seed: number): Script {
 function scaleOf(chance: Fortune): Scale {
   const kind = chance.roll()
   if (kind < 0.005) return { hours: 30 * 24, labelsMax: 2, isLong: true }
-  if (kind < 0.25) return { hours: chance.between(2, 6), labelsMax: 60, isLong: false }
-  if (kind < 0.35) return { hours: chance.between(12, 30), labelsMax: 5, isLong: false }
-  return { hours: chance.between(2, 8), labelsMax: 12, isLong: false }
+  if (kind < 0.25) return { hours: chance.between(2, 5), labelsMax: 50, isLong: false }
+  if (kind < 0.35) return { hours: chance.between(8, 20), labelsMax: 5, isLong: false }
+  return { hours: chance.between(2, 6), labelsMax: 12, isLong: false }
 }
 
 interface Span {
@@ -218,12 +221,15 @@ function service(chance: Fortune, protocols: readonly ProtocolScript[], span: Sp
   }
 }
 
-function end(chance: Fortune): EndScript {
-  const side = chance.pick(['before', 'after'] as const)
-  const at = chance.is(0.8)
-    ? ({ kind: 'step', step: Math.floor(chance.spread(1, 120)), side } as const)
-    : ({ kind: 'instant', afterMs: Math.floor(chance.spread(100, 5 * hourMs)) } as const)
-  return { at, isPowerCut: chance.is(0.3), downMs: Math.floor(chance.spread(50, chance.pick([60_000, 4 * hourMs]))) }
+function end(chance: Fortune, isLong: boolean): EndScript {
+  const downMs = Math.floor(chance.spread(50, chance.pick([60_000, 4 * hourMs])))
+  return { at: endAt(chance), isPowerCut: !isLong && chance.is(0.3), downMs }
+}
+
+function endAt(chance: Fortune): EndScript['at'] {
+  if (chance.is(0.1)) return { kind: 'wish', afterMs: Math.floor(chance.spread(1, 20_000)) }
+  if (chance.is(0.2)) return { kind: 'instant', afterMs: Math.floor(chance.spread(100, 5 * hourMs)) }
+  return { kind: 'step', step: Math.floor(chance.spread(1, 120)), side: chance.pick(['before', 'after']) }
 }
 
 function fullDisk(chance: Fortune, span: Span): Script['fullDisks'][number] {

@@ -68,7 +68,7 @@ export class Steps implements StepWatch {
     // What was written and not waited for may have come to the disk, too.
     if (this.#end?.isPowerCut && (isSynced(database) || this.#chance.is(0.3))) this.#disk.sync()
     if (this.#isLast('after')) this.#kill()
-    if (this.#chance.is(0.2)) this.#effects.look()
+    if (this.#chance.is(0.1)) this.#effects.look()
   }
 
   #isLast(side: 'before' | 'after'): boolean {

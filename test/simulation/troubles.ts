@@ -86,6 +86,7 @@ function trouble(chance: Fortune, protocolIds: readonly string[], { startMs, hea
     status,
     status,
     limited,
+    limited,
     garbage,
     miscounts,
     forgets,
@@ -115,7 +116,7 @@ function unanswered(chance: Fortune): Ill {
 function status(chance: Fortune): Ill {
   const code = chance.pick([500, 502, 503, 503, 504, 408, 425, 301, 302, 307, 308, 405, 501])
   const stores = code >= 500 ? chance.pick([0, 0, 0.5]) : 0
-  return { kind: 'status', status: code, stores, ...wish(chance, code >= 500 ? 0.3 : 0) }
+  return { kind: 'status', status: code, stores, ...wish(chance, code >= 500 ? 0.4 : 0) }
 }
 
 function limited(chance: Fortune): Ill {

@@ -145,10 +145,11 @@ export class World {
       if (!this.#steps.isOver) throw error
     }
     this.#lives += 1
-    if (end?.at.kind === 'instant') {
-      const life = this.#life
-      this.clock.after(end.at.afterMs, () => life?.end())
-    }
+    const life = this.#life
+    const endAfter = (ms: number) => this.clock.after(ms, () => life?.end())
+    const { at } = end ?? {}
+    if (at?.kind === 'instant') endAfter(at.afterMs)
+    this.facts.wished = () => (at?.kind === 'wish' ? endAfter(at.afterMs) : undefined)
   }
 
   /** As upkeep makes it. @returns whether it is there */
