@@ -1,40 +1,86 @@
 import pointer from 'jsonpointer'
-import { defineCollector, z } from 'tidegauge'
+import { defineCollector, type Hour, hourText, z } from 'tidegauge'
+
+const jsonPointer = z.string().regex(/^(\/([^~/]|~[01])*)*$/, { error: 'must be a JSON pointer like /prices/0/usd' })
+
+/** What stands for the hour in an address: as text, in seconds and in milliseconds since 1970. */
+const places: Readonly<Record<string, (hour: Hour) => string>> = {
+  '{hour}': hourText,
+  '{hourSeconds}': hour => String(hour / 1000),
+  '{hourMs}': hour => String(hour),
+}
+const placePattern = /\{\w*hour\w*\}/gi
+
+const options = z.strictObject({
+  url: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https address' })
+    .refine(url => (url.match(placePattern) ?? []).every(place => place in places), {
+      error: 'the hour is written {hour}, {hourSeconds} or {hourMs}',
+    })
+    .refine(url => !/^https?:\/\/[^/?#]*\{/i.test(url), { error: 'the hour cannot be a part of the host' })
+    .describe('an address with {hour}, {hourSeconds} or {hourMs} in it is asked for past hours, too'),
+  pointer: jsonPointer,
+  label: z.string().max(16).default('Value'),
+  unit: z.string().optional(),
+  min: z.number().optional().describe('a value below is held for a person to look at'),
+  max: z.number().optional().describe('a value above is held for a person to look at'),
+  time: jsonPointer.optional().describe('where the answer says what instant the value is of'),
+  maxAge: z.number().positive().default(3600).describe('seconds that instant may lie before the hour'),
+})
 
 /**
  * One number out of any JSON answer, at a JSON pointer (RFC 6901: `/prices/0/usd`; an empty one is the whole answer).
- * A text that is a decimal number, as many price services answer, counts as that number. A source tells only what is
- * true now: no past.
+ * A text that is a decimal number, as many price services answer, counts as that number. An address that holds the hour
+ * reads the past; any other tells only what is true now.
  */
 export default defineCollector({
-  options: z.strictObject({
-    url: z.url({ protocol: /^https?$/, error: 'must be an http or https address' }),
-    pointer: z.string().regex(/^(\/([^~/]|~[01])*)*$/, { error: 'must be a JSON pointer like /prices/0/usd' }),
-    label: z.string().max(16).default('Value'),
-    unit: z.string().optional(),
-    min: z.number().optional().describe('a value below is held for a person to look at'),
-    max: z.number().optional().describe('a value above is held for a person to look at'),
-  }),
+  options,
   metrics: ({ label, unit, min, max }) => ({ [label]: { unit, min, max } }),
-  history: false,
-  async collect({ options, http }) {
-    const answer = z.unknown().transform(json => valueAt(json, options.pointer))
-    const error = `there is no number at ${options.pointer || 'the root'}`
-    const number = z.union(
-      [
-        z.number(),
-        z
-          .string()
-          .regex(/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i)
-          .transform(Number),
-      ],
-      { error },
-    )
-    return { [options.label]: await http.json(options.url, answer.pipe(number)) }
+  history: ({ url }) => holdsHour(url),
+  async collect({ options, hour, http }) {
+    const { url, label, time } = options
+    const address = url.replace(placePattern, place => places[place]?.(hour) ?? place)
+    const answer = z
+      .unknown()
+      .transform(json => ({ value: valueAt(json, options.pointer), time: valueAt(json, time ?? '') }))
+      .pipe(z.object({ value: numberAt(options.pointer), time: timeAt(options, hour) }))
+    return { [label]: (await http.json(address, answer)).value }
   },
 })
+
+function holdsHour(url: string): boolean {
+  return url.search(placePattern) >= 0
+}
 
 function valueAt(json: unknown, path: string): unknown {
   if (path === '') return json
   return typeof json === 'object' && json !== null ? pointer.get(json, path) : undefined
+}
+
+function numberAt(path: string) {
+  const decimal = z.string().regex(/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i)
+  return z.union([z.number(), decimal.transform(Number)], { error: `there is no number at ${path || 'the root'}` })
+}
+
+/** A value that is asked for as of the hour is not of a later instant; one of "now" may be. */
+function timeAt({ url, time, maxAge }: z.output<typeof options>, hour: Hour) {
+  if (time === undefined) return z.unknown()
+  const latestMs = holdsHour(url) ? hour : Number.POSITIVE_INFINITY
+  const error = `the time at ${time} must be ${hourText(hour)} or up to ${maxAge} s before`
+  return z.unknown().refine(
+    stated => {
+      const statedMs = instantMs(stated)
+      return statedMs >= hour - maxAge * 1000 && statedMs <= latestMs
+    },
+    { error },
+  )
+}
+
+/** Seconds or milliseconds since 1970, or a date and time with its offset. @returns NaN for anything else */
+function instantMs(stated: unknown): number {
+  if (typeof stated === 'string' && /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/i.test(stated)) return Date.parse(stated)
+  const number = typeof stated === 'string' && /^\d+(\.\d+)?$/.test(stated) ? Number(stated) : stated
+  if (typeof number !== 'number') return Number.NaN
+  // As seconds this would be after the year 5000.
+  return number < 1e11 ? number * 1000 : number
 }

@@ -14,7 +14,9 @@ export function mistakesOfShape(value: unknown): string[] {
   if (typeof metrics !== 'function' && (typeof metrics !== 'object' || metrics === null)) {
     mistakes.push('metrics must be an object of labels, or a function of the options')
   }
-  if (typeof part('history') !== 'boolean') mistakes.push('history must be true or false')
+  if (typeof part('history') !== 'boolean' && typeof part('history') !== 'function') {
+    mistakes.push('history must be true or false')
+  }
   if (typeof part('collect') !== 'function') mistakes.push('collect must be a function')
   return mistakes
 }
@@ -42,6 +44,24 @@ export function declaredMetrics(definition: Collector, options: unknown, name: s
   const entries = typeof declared === 'object' && declared !== null ? Object.entries(declared) : []
   if (entries.length === 0) throw unusable(name, 'its metrics declare no label')
   return Object.fromEntries(entries.map(([label, spec]) => [label, checkedSpec(label, spec, name)]))
+}
+
+/**
+ * Whether a collector can be asked for a past hour, with these options.
+ *
+ * @throws Fault `collector-unusable` when it does not say
+ */
+export function readsPast({ history }: Collector, options: unknown, name: string): boolean {
+  const fix = 'give history as true or false, or as a function of the options that returns one of them'
+  try {
+    const answer: unknown = typeof history === 'function' ? history(options) : history
+    if (typeof answer === 'boolean') return answer
+    throw new Fault('collector-unusable', `collector ${name}: its history(options) gave ${shown(answer)}`, { fix })
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    const { message } = thrownText(error)
+    throw new Fault('collector-unusable', `collector ${name}: its history(options) threw: ${message}`, { fix })
+  }
 }
 
 function evaluate({ metrics }: Collector, options: unknown, name: string): unknown {

@@ -50,3 +50,21 @@ export const httpTryMsMax = 20_000
 
 /** Wait before the next try of an off-chain request, with full jitter. */
 export const httpBackoff = { baseMs: 500, capMs: 5_000 } as const
+
+/** Connecting of one off-chain request, look-up and TLS included. */
+export const httpConnectMsMax = 10_000
+
+/** Origins of which the kind of address is remembered. */
+export const httpOriginsMax = 1_000
+
+/** Off-chain answers held to ask about again by their tag. */
+export const httpCacheEntriesMax = 64
+
+/** Bytes of them in all. */
+export const httpCacheBytesMax = 8 * 1_048_576
+
+/** Mistakes of one off-chain answer that are told; what is beyond is counted. */
+export const httpMistakesMax = 3
+
+/** Characters shown of a value of an off-chain answer. */
+export const httpValueCharsMax = 40

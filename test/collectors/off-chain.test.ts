@@ -1,6 +1,13 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hourAfter, hourText } from '../../src/model/hour.ts'
+import { createRunner } from '../../src/runner/create.ts'
+import type { Runner } from '../../src/runner/runner.ts'
+import { systemTime } from '../../src/time.ts'
 import { configured, faultOf, hour, testRunner } from '../runner/setup.ts'
-import { type Source, startSource } from '../runner/source.ts'
+import { type Answer, type Source, startSource } from '../runner/source.ts'
 import { collectorContract } from './contract.ts'
 
 let source: Source
@@ -12,6 +19,12 @@ beforeAll(async () => {
     '/page': { body: '<html>' },
     '/gone': { status: 404 },
     '/silent': 'silent',
+    '/tagged': [
+      { headers: { etag: '"a"' }, body: '7' },
+      { status: 304 },
+      { status: 503, headers: { 'retry-after': '3600' } },
+    ],
+    '/away': { status: 302, headers: { location: 'http://127.0.0.2/hidden' } },
   })
 })
 afterAll(() => source?.stop())
@@ -56,6 +69,23 @@ describe('http-json', () => {
     expect(readings).toEqual({ Value: value })
   })
 
+  it('asks a source by its tag, and has no value when that does not answer', async () => {
+    const { runner } = testRunner()
+    const collect = () => runner.collect(configured('http-json', { options: reading('/tagged', '') }), hour)
+    expect((await collect()).readings).toEqual({ Value: 7 })
+    expect((await collect()).readings).toEqual({ Value: 7 })
+    expect((await faultOf(collect())).message).toContain('asks to wait until')
+    const tags = source.asked.filter(({ path }) => path === '/tagged').map(({ headers }) => headers['if-none-match'])
+    expect(tags).toEqual([undefined, '"a"', '"a"'])
+  })
+
+  it('follows no redirect to another private address', async () => {
+    const { runner } = testRunner()
+    const fault = await faultOf(runner.collect(configured('http-json', { options: reading('/away', '') }), hour))
+    expect(fault).toMatchObject({ code: 'http-refused', facts: { address: '127.0.0.2' } })
+    expect(JSON.stringify({ ...fault, message: fault.message })).not.toContain('hidden')
+  })
+
   it('says where there is no number, and names the host alone', async () => {
     const { runner } = testRunner()
     const options = reading('/price?key=hidden', '/prices/0/word')
@@ -63,5 +93,128 @@ describe('http-json', () => {
     expect(fault.code).toBe('http-unexpected')
     expect(fault.message).toContain('there is no number at /prices/0/word')
     expect(JSON.stringify(fault)).not.toContain('hidden')
+  })
+})
+
+const earlier = hourAfter(hour, -1000)
+/** What the source with a past says the value was: one for each hour. */
+const priceAt = (atMs: number) => atMs / 3_600_000 / 1000
+
+/** Knows the past. `/deaf` answers with now whatever it is asked; `/late` and `/early` with the instant beside the hour. */
+function answerOfPast(target: string): Answer {
+  const { pathname, searchParams } = new URL(target, 'http://x')
+  const at = searchParams.get('at') ?? ''
+  const askedMs = /^\d{13}$/.test(at) ? Number(at) : /^\d+$/.test(at) ? Number(at) * 1000 : Date.parse(at)
+  if (Number.isNaN(askedMs)) return { status: 400 }
+  if (pathname === '/silent/history') return 'silent'
+  const besideMs = { '/late': 1000, '/early': -1000, '/deaf': hour - askedMs }[pathname] ?? 0
+  const atMs = askedMs + besideMs
+  const time = { ms: atMs, seconds: atMs / 1000, text: String(atMs / 1000), iso: new Date(atMs).toISOString() }
+  if (pathname === '/deaf/history') return { body: JSON.stringify({ time: hourText(hour), price: 1, volume: 2 }) }
+  return { body: JSON.stringify({ time: time.iso, price: priceAt(atMs), volume: 2, all: { ...time, none: null } }) }
+}
+
+describe('http-json with the hour in its address', () => {
+  let past: Source
+  beforeAll(async () => {
+    past = await startSource(answerOfPast)
+  })
+  afterAll(() => past?.stop())
+  const options = (path: string, more = {}) => ({ url: `${past.url}${path}`, pointer: '/price', ...more })
+  let runner: Runner
+  beforeAll(() => {
+    runner = createRunner({ chains: {}, deadlineMs: 60_000, time: systemTime, log: () => {} })
+  })
+  afterAll(() => runner.stop())
+  const collected = (own: Record<string, unknown>, at = earlier) =>
+    runner.collect(configured('http-json', { options: own }), at)
+
+  collectorContract('http-json, with a past', {
+    use: 'http-json',
+    options: () => options('/?at={hour}', { time: '/time' }),
+    hours: () => [hour, earlier],
+    broken: () => [
+      options('/?at={hour}', { time: '/none' }),
+      options('/?at={hour}', { time: '/all/none' }),
+      options('/?at={hour}', { time: '/all' }),
+      options('/late?at={hour}', { time: '/time' }),
+      options('/early?at={hour}', { time: '/time', maxAge: 0.5 }),
+    ],
+    silent: () => options('/silent/history?at={hour}'),
+  })
+
+  it.for([
+    ['{hour}', '2026-10-09T21:00:00Z'],
+    ['{hourSeconds}', '1791579600'],
+    ['{hourMs}', '1791579600000'],
+    ['{hour}&again={hour}', '2026-10-09T21:00:00Z&again=2026-10-09T21:00:00Z'],
+  ] as const)('asks for %s', async ([place, text]) => {
+    expect(await collected(options(`/?at=${place}`))).toMatchObject({ readings: { Value: priceAt(earlier) } })
+    expect(past.asked.at(-1)?.target).toBe(`/?at=${text}`)
+  })
+
+  it.for(['/time', '/all/ms', '/all/seconds', '/all/text', '/all/iso'])('compares the time at %s', async time => {
+    expect((await collected(options('/?at={hour}', { time }))).readings).toEqual({ Value: priceAt(earlier) })
+    for (const path of ['/late', '/deaf']) {
+      const fault = await faultOf(collected(options(`${path}?at={hour}`, { time })))
+      expect(fault.code).toBe('http-unexpected')
+      expect(fault.message).toContain(`time: the time at ${time} must be ${hourText(earlier)} or up to 3600 s before`)
+    }
+  })
+
+  it('takes a value that is a little older, as far as maxAge says', async () => {
+    const early = (maxAge: number) => collected(options('/early?at={hour}', { time: '/time', maxAge }))
+    expect((await early(1)).readings).toEqual({ Value: priceAt(earlier - 1000) })
+    expect((await faultOf(early(0.999))).code).toBe('http-unexpected')
+  })
+
+  it('has a past only with such an address', async () => {
+    const describe = (own: Record<string, unknown>) => runner.describe(configured('http-json', { options: own }))
+    expect(await describe(options('/?at={hourMs}'))).toMatchObject({ kind: 'usable', history: true })
+    expect(await describe(options('/'))).toMatchObject({ kind: 'usable', history: false })
+    expect(await describe(options('/?filter={}'))).toMatchObject({ kind: 'usable', history: false })
+  })
+
+  it('without one, refuses what is too old, and not what is newer than the hour', async () => {
+    const stated = (atMs: number) => options(`/?at=${atMs}`, { time: '/time' })
+    expect((await collected(stated(hour + 60_000), hour)).readings).toEqual({ Value: priceAt(hour + 60_000) })
+    expect((await faultOf(collected(stated(earlier), hour))).code).toBe('http-unexpected')
+  })
+
+  it.for([
+    ['http://api.test/?at={hours}', 'the hour is written {hour}, {hourSeconds} or {hourMs}'],
+    ['http://{hour}.test/', 'the hour cannot be a part of the host'],
+    ['ftp://api.test/{hour}', 'must be an http or https address'],
+  ] as const)('calls %s a mistake', async ([url, message]) => {
+    const own = { url, pointer: '/price' }
+    expect(await runner.describe(configured('http-json', { options: own }))).toMatchObject({
+      kind: 'mistaken',
+      mistakes: [{ path: ['url'], message }],
+    })
+  })
+
+  describe('the collector in collectors/README.md', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tidegauge-test-'))
+    const configFile = join(folder, 'tidegauge.yaml')
+    const readme = readFileSync(new URL('../../collectors/README.md', import.meta.url), 'utf8')
+    const [, code = ''] = /```ts\n(import[\s\S]*?)```/.exec(readme) ?? []
+    writeFileSync(join(folder, 'own.ts'), code)
+    afterAll(() => rmSync(folder, { recursive: true }))
+
+    collectorContract('of one’s own', {
+      use: './own.ts',
+      configFile,
+      options: () => ({ api: past.url, asset: 'awesome' }),
+      hours: () => [hour, earlier],
+      broken: () => [{ api: `${source.url}/price`, asset: 'awesome' }],
+      silent: () => ({ api: `${past.url}/silent`, asset: 'awesome' }),
+    })
+
+    it('takes no value of another hour', async () => {
+      const own = configured('./own.ts', { file: configFile, options: { api: `${past.url}/deaf`, asset: 'awesome' } })
+      expect((await runner.collect(own, hour)).readings).toEqual({ Price: 1, Volume: 2 })
+      const fault = await faultOf(runner.collect(own, earlier))
+      expect(fault.message).toContain(`time: must be ${hourText(earlier)}, found the text "${hourText(hour)}"`)
+    })
   })
 })

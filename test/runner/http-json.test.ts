@@ -1,44 +1,10 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { z } from 'zod'
-import type { Fault } from '../../src/model/fault.ts'
+import { describe, expect, it } from 'vitest'
 import { fetchJson } from '../../src/runner/http-json.ts'
-import { httpAnswerBytesMax } from '../../src/runner/limits.ts'
-import { systemTime, type Time } from '../../src/time.ts'
+import { httpTryMsMax } from '../../src/runner/limits.ts'
+import { systemTime } from '../../src/time.ts'
+import { VirtualTime } from '../support/virtual-time.ts'
+import { edgeOf, holdsNoSecret, nowMs, ok, schema, stillTime, trial } from './http-trial.ts'
 import { faultOf } from './setup.ts'
-import { type Answer, type Source, startSource } from './source.ts'
-
-const nowMs = Date.UTC(2026, 10, 20, 13)
-const ok: Answer = { body: '{"value":1}' }
-const schema = z.object({ value: z.number() })
-
-interface Trial {
-  readonly source: Source
-  readonly slept: readonly number[]
-  get(
-    path: string,
-    more?: { readonly headers?: Record<string, string>; readonly signal?: AbortSignal },
-  ): Promise<unknown>
-}
-
-/** A source, and fetches from it with a clock that stands still and waits that take no time. */
-async function trial(answers: Readonly<Record<string, Answer | readonly Answer[]>>, leftMs = 60_000): Promise<Trial> {
-  const source = await startSource(answers)
-  onTestFinished(() => source.stop())
-  const slept: number[] = []
-  const time: Time = { ...systemTime, nowMs: () => nowMs, chance: () => 0.5, sleep: async ms => void slept.push(ms) }
-  const edge = { time, deadlineAtMs: nowMs + leftMs, signal: new AbortController().signal, waitsFor }
-  return {
-    source,
-    slept,
-    get: (path, more) => fetchJson(`${source.url}${path}?key=hidden`, schema, { ...edge, ...more }),
-  }
-}
-
-const waitsFor = <T>(_name: string, promise: Promise<T>) => promise
-
-function holdsNoSecret({ message, facts, fix }: Fault): void {
-  expect(JSON.stringify({ message, facts, fix })).not.toMatch(/hidden|\/secret/)
-}
 
 describe('http.json', () => {
   it('gives what the schema makes of the answer, and sends the headers', async () => {
@@ -65,17 +31,74 @@ describe('http.json', () => {
   it.for([
     ['seconds', '7', 7_000],
     ['a date', 'Fri, 20 Nov 2026 13:00:09 GMT', 9_000],
+    ['two headers: the later', ['3', '8'], 8_000],
   ] as const)('waits as long as Retry-After asks, in %s', async ([, header, ms]) => {
-    const { slept, get } = await trial({ '/': [{ status: 429, headers: { 'retry-after': header } }, ok] })
+    const headers = {
+      date: 'Fri, 20 Nov 2026 13:00:00 GMT',
+      'retry-after': typeof header === 'string' ? header : [...header],
+    }
+    const { slept, get } = await trial({ '/': [{ status: 429, headers }, ok] })
     expect(await get('/')).toEqual({ value: 1 })
     expect(slept).toEqual([ms])
   })
 
-  it('does not begin a wait that passes the deadline', async () => {
-    const { source, slept, get } = await trial({ '/': [{ status: 503, headers: { 'retry-after': '61' } }, ok] })
-    expect(await faultOf(get('/'))).toMatchObject({ code: 'http-unreachable', facts: { status: 503, attempts: 1 } })
+  it("takes a date in Retry-After by the source's own clock", async () => {
+    const headers = { date: 'Fri, 20 Nov 2026 12:00:00 GMT', 'retry-after': 'Fri, 20 Nov 2026 12:00:09 GMT' }
+    const { slept, get } = await trial({ '/': [{ status: 503, headers }, ok] })
+    expect(await get('/')).toEqual({ value: 1 })
+    expect(slept[0]).toBeGreaterThanOrEqual(8_001)
+    expect(slept[0]).toBeLessThanOrEqual(9_000)
+  })
+
+  it('is never early, however the backoff is drawn', async () => {
+    const time = new VirtualTime(nowMs, () => 0)
+    const answers = [
+      { status: 429, headers: { 'retry-after': '7' } },
+      { status: 503, headers: { 'retry-after': '5' } },
+      ok,
+    ]
+    const { get } = await trial({ '/': answers })
+    expect(await get('/', { time })).toEqual({ value: 1 })
+    expect(time.nowMs()).toBe(nowMs + 12_000)
+  })
+
+  it.for([
+    ['60', 'until 2026-11-20T13:01:00Z, past'],
+    ['999999', 'until 2026-11-21T13:00:00Z or longer, past'],
+  ] as const)(
+    'fails at once and says until when, where Retry-After (%s) passes the deadline',
+    async ([after, message]) => {
+      const { source, slept, get } = await trial({
+        '/secret': [{ status: 503, headers: { 'retry-after': after } }, ok],
+      })
+      const fault = await faultOf(get('/secret'))
+      expect(fault).toMatchObject({ code: 'http-unreachable', facts: { status: 503, attempts: 1 } })
+      expect(fault.message).toContain(`asks to wait ${message}`)
+      expect(source.asked).toHaveLength(1)
+      expect(slept).toEqual([])
+      holdsNoSecret(fault)
+    },
+  )
+
+  it('begins no wait that passes the deadline', async () => {
+    const { source, get } = await trial({ '/': { status: 503 } }, 250)
+    expect(await faultOf(get('/'))).toMatchObject({ code: 'http-unreachable', facts: { attempts: 1 } })
     expect(source.asked).toHaveLength(1)
-    expect(slept).toEqual([])
+  })
+
+  it('gives one try a time of its own, and tries again', async () => {
+    const { source, get } = await trial({ '/': ['silent', ok] })
+    const tries: { ms: number; controller: AbortController }[] = []
+    const timeout = (ms: number) => {
+      const controller = new AbortController()
+      tries.push({ ms, controller })
+      return controller.signal
+    }
+    const attempt = get('/', { time: { ...stillTime(), timeout } })
+    await expect.poll(() => source.asked.length).toBe(1)
+    tries[0]?.controller.abort(new DOMException('late', 'TimeoutError'))
+    expect(await attempt).toEqual({ value: 1 })
+    expect(tries.map(({ ms }) => ms)).toEqual([httpTryMsMax, httpTryMsMax])
   })
 
   it.for([400, 401, 403, 404, 422])('takes a %i for a refusal, at once', async status => {
@@ -83,6 +106,26 @@ describe('http.json', () => {
     const fault = await faultOf(get('/secret'))
     expect(fault).toMatchObject({ code: 'http-refused', facts: { status } })
     expect(source.asked).toHaveLength(1)
+    holdsNoSecret(fault)
+  })
+
+  it('does not read what comes with a refusal', async () => {
+    const { get } = await trial({ '/': { status: 404, body: ' '.repeat(9 * 1_048_576) } })
+    expect(await faultOf(get('/'))).toMatchObject({ code: 'http-refused', facts: { status: 404 } })
+  })
+
+  it('sends a name and a password in the address as a header', async () => {
+    const { source } = await trial({ '/': ok })
+    const url = source.url.replace('//', '//me:p%40ss@')
+    expect(await fetchJson(`${url}/`, schema, edgeOf())).toEqual({ value: 1 })
+    expect(source.asked[0]?.headers.authorization).toBe(`Basic ${Buffer.from('me:p@ss').toString('base64')}`)
+  })
+
+  it('takes a header that cannot be sent for a refusal, and does not repeat it', async () => {
+    const { source, get } = await trial({ '/secret': ok })
+    const fault = await faultOf(get('/secret', { headers: { 'x-key': 'hidden\nkey' } }))
+    expect(fault.code).toBe('http-refused')
+    expect(source.asked).toEqual([])
     holdsNoSecret(fault)
   })
 
@@ -96,57 +139,6 @@ describe('http.json', () => {
   })
 })
 
-describe('a redirect', () => {
-  it('is followed three times', async () => {
-    const to = (location: string): Answer => ({ status: 302, headers: { location } })
-    const { get } = await trial({ '/1': to('/2'), '/2': to('/3'), '/3': to('/4'), '/4': ok, '/0': to('/1') })
-    expect(await get('/1')).toEqual({ value: 1 })
-    expect(await faultOf(get('/0'))).toMatchObject({
-      code: 'http-refused',
-      message: expect.stringContaining('3 times'),
-    })
-  })
-
-  it('takes headers to no other origin', async () => {
-    const other = await startSource({ '/': ok })
-    onTestFinished(() => other.stop())
-    const { source, get } = await trial({ '/': { status: 307, headers: { location: `${other.url}/` } } })
-    expect(await get('/', { headers: { authorization: 'Bearer hidden' } })).toEqual({ value: 1 })
-    expect(source.asked[0]?.headers.authorization).toBe('Bearer hidden')
-    expect(other.asked[0]?.headers).not.toHaveProperty('authorization')
-  })
-
-  it.for(['file:///etc/passwd', 'javascript:1', 'http://'])('to %s is refused', async location => {
-    const { get } = await trial({ '/': { status: 301, headers: { location } } })
-    expect((await faultOf(get('/'))).code).toBe('http-refused')
-  })
-})
-
-describe('an answer that is not what was expected', () => {
-  it.for([
-    ['no JSON', '<html>', 'something that is not JSON'],
-    ['nothing', '', 'something that is not JSON'],
-    ['another type', '{"value":"1"}', 'value: Invalid input: expected number, received string'],
-    ['a missing field', '{}', 'value: Invalid input: expected number, received undefined'],
-    ['a list', '[]', 'the answer: Invalid input: expected object, received array'],
-  ] as const)('(%s) says so', async ([, body, message]) => {
-    const { source, get } = await trial({ '/secret': { body } })
-    const fault = await faultOf(get('/secret'))
-    expect(fault.code).toBe('http-unexpected')
-    expect(fault.message).toContain(message)
-    expect(source.asked).toHaveLength(1)
-    holdsNoSecret(fault)
-  })
-
-  it('is not read further than 8 MiB', async () => {
-    const fits = `{"value":1}${' '.repeat(httpAnswerBytesMax - 11)}`
-    const { get } = await trial({ '/fits': { body: fits }, '/': { body: `${fits} ` } })
-    expect(await get('/fits')).toEqual({ value: 1 })
-    expect((await faultOf(get('/'))).message).toContain('more than 8 MiB')
-  })
-})
-
 it.for(['nonsense', 'ftp://x/', '/path', ''])('an address %j is refused', async url => {
-  const edge = { time: systemTime, deadlineAtMs: nowMs, signal: new AbortController().signal, waitsFor }
-  expect((await faultOf(fetchJson(url, schema, edge))).code).toBe('http-refused')
+  expect((await faultOf(fetchJson(url, schema, edgeOf({ time: systemTime })))).code).toBe('http-refused')
 })
