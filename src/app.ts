@@ -1,8 +1,6 @@
 import { existsSync } from 'node:fs'
-import { createChainReader } from './chain/reader.ts'
-import type { ChainReader, Chains } from './chain/reads.ts'
 import type { Config } from './config/config.ts'
-import { readSecret, resolveEndpoints, secretsOf } from './config/secret.ts'
+import { readSecret } from './config/secret.ts'
 import { Delivery } from './delivery/delivery.ts'
 import { type Destination, destinationsOf } from './delivery/destination.ts'
 import { DeliveryLoop } from './delivery/loop.ts'
@@ -10,14 +8,13 @@ import { Pacer } from './delivery/pacer.ts'
 import { ServiceClock } from './delivery/service-clock.ts'
 import { startEmbedded } from './embedded.ts'
 import { Intake } from './intake/intake.ts'
+import { openChains, runnerOn } from './open-runner.ts'
 import type { Breakage } from './outbox/disk.ts'
 import { takeDeliveryRole } from './outbox/lock.ts'
 import { type OpenContext, type Opened, openWithoutRole, openWithRole, outboxFile } from './outbox/open.ts'
 import type { Outbox } from './outbox/outbox.ts'
 import { Upkeep, type UpkeepNews } from './outbox/upkeep.ts'
 import { tellSalvage, tellUpkeep } from './outbox-news.ts'
-import { createRunner } from './runner/create.ts'
-import type { Runner } from './runner/runner.ts'
 import { type ServiceClient, serviceClient } from './service/client.ts'
 import { type Observed, observe, readiness } from './status/observe.ts'
 import { startStatus } from './status/server.ts'
@@ -105,58 +102,34 @@ function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, l
   return outbox
 }
 
-/** Opens the chains and the place collectors run in; they end with the stack. */
-export function openRunner(surroundings: Surroundings, stack: AsyncDisposableStack): Runner {
-  return runnerOn(openChains(surroundings, stack), surroundings.config.collect.deadlineMs, surroundings, stack)
-}
-
-/** Opens the place collectors run in without a chain: they can be loaded and described, offline and without a secret. */
-export function openOfflineRunner(surroundings: Surroundings, deadlineMs: number, stack: AsyncDisposableStack): Runner {
-  return runnerOn({}, deadlineMs, surroundings, stack)
-}
-
-function openChains({ config, time, log, redactor }: Surroundings, stack: AsyncDisposableStack): Chains {
-  redactor.add(secretsOf(config))
-  const chains: Record<string, ChainReader> = {}
-  for (const chain of config.chains) {
-    const { name, id } = chain
-    const passedOver = (endpoint: string, reason: string) =>
-      log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
-    const reader = createChainReader({ name, id, endpoints: resolveEndpoints(chain), time, passedOver })
-    stack.defer(() => reader.close())
-    chains[name] = reader
-  }
-  return chains
-}
-
-function runnerOn(
-  chains: Chains,
-  deadlineMs: number,
-  { time, log }: Surroundings,
-  stack: AsyncDisposableStack,
-): Runner {
-  const runner = createRunner({
-    chains,
-    deadlineMs,
-    time,
-    log: (collector, level, message, facts) => log[level]({ ...facts, collector }, message),
-  })
-  stack.defer(() => runner.stop())
-  return runner
-}
-
-/** One delivery for each destination, sharing the pace. */
+/**
+ * One delivery for each destination, sharing the pace.
+ *
+ * @param fewest metrics that are worth a push, while more come in; default 1
+ */
 export function deliveriesTo(
   connection: Connection,
   outbox: Outbox,
   { config, time, log, redactor }: Surroundings,
+  fewest: () => number = () => 1,
 ): Delivery[] {
   const pacer = new Pacer(time, config.delivery.pacePerSecond)
   const clock = new ServiceClock()
   const { inFlight } = config.delivery
   return connection.destinations.map(
     destination =>
-      new Delivery({ outbox, client: connection.client, destination, pacer, clock, inFlight, log, redactor, time }),
+      new Delivery({
+        outbox,
+        client: connection.client,
+        destination,
+        pacer,
+        clock,
+        inFlight,
+        fewest,
+        log,
+        redactor,
+        time,
+      }),
   )
 }
 
@@ -202,12 +175,21 @@ export async function startDaemon(surroundings: Surroundings, damage?: string): 
   stack.defer(() => role.release())
   const outbox = closedWith(stack, openWithRole(openContext(surroundings), damage), log)
   const connection = await connect(surroundings, stack)
-  const runner = openRunner(surroundings, stack)
+  const chains = openChains(surroundings, stack, { outbox })
+  const runner = runnerOn(chains, surroundings, stack)
 
   const loop = new DeliveryLoop(deliveriesTo(connection, outbox, surroundings), time, log, outbox.disk)
   stack.defer(() => loop.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  const intake = new Intake({ outbox, runner, collectors, time, log })
+  const intake = new Intake({
+    outbox,
+    runner,
+    collectors,
+    chains: Object.values(chains),
+    catchUpMs: config.collect.catchUpMs,
+    time,
+    log,
+  })
   stack.defer(() => intake.stop())
   const { promise: roleLost, resolve: loseRole } = Promise.withResolvers<Breakdown>()
   const told = (news: UpkeepNews) => {

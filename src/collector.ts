@@ -15,7 +15,7 @@ import type {
   Narrow,
 } from 'viem'
 import { z } from 'zod'
-import type { AsOfBlock } from './chain/reads.ts'
+import type { AsOfBlock } from './model/block.ts'
 import { type Hour, hourText } from './model/hour.ts'
 import type { MetricSpec } from './model/metric.ts'
 
@@ -87,11 +87,18 @@ export interface ChainAsOf {
   }): Promise<readonly Pick<Log<bigint, number, false, E, true>, 'args' | 'address' | 'blockNumber' | 'logIndex'>[]>
 }
 
-/** Off-chain reads: with deadline, a size limit, and a retry of what may pass. */
+/**
+ * Off-chain reads: within the run's deadline and 8 MiB, with a retry of what may pass, never before the instant a source
+ * asks to wait for. A redirect leads into no private network; headers stay with the origin of `url`.
+ */
 export interface Http {
   /**
-   * @param schema of the answer; what does not fit is a fault that names the field
-   * @returns the parsed answer
+   * A GET. For a past hour put `hour` into the URL, and check in the schema that the answer is of that hour.
+   *
+   * @param url http or https; of it nothing but the host is ever told
+   * @param schema of the answer; what does not fit is a fault that names the place in the answer and what is there
+   * @returns the parsed answer. It is the source's own for this request: one that is held is used only when the source,
+   *   asked by its ETag, says that it is still the same
    */
   json<S extends z.ZodType>(
     url: string,
@@ -127,8 +134,11 @@ export interface CollectorDefinition<S extends z.ZodType, M extends MetricSpecs,
   readonly options: S
   /** Every label with its unit and bounds, before anything is read; a function where they depend on the options. */
   readonly metrics: M | ((options: z.output<S>) => M)
-  /** true: the past can be read, and any hour may be asked for. false: "only now", never run for a past hour. */
-  readonly history: boolean
+  /**
+   * true: the past can be read, and any hour may be asked for. false: "only now", never run for a past hour. A function
+   * where it depends on the options.
+   */
+  readonly history: boolean | ((options: z.output<S>) => boolean)
   /** Reads the values as of `hour`. Throw, or reject, when that fails: never return a stand-in. */
   collect(
     context: CollectContext<z.output<S>>,

@@ -59,7 +59,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   service: ['model'],
   outbox: ['model', 'sqlite'],
   runner: ['model', 'config', 'chain'],
-  intake: ['model', 'config', 'outbox', 'runner', 'telemetry'],
+  intake: ['model', 'config', 'outbox', 'runner', 'chain', 'telemetry'],
   delivery: ['model', 'config', 'outbox', 'service', 'telemetry'],
   status: ['model', 'config', 'outbox', 'service', 'web'],
   reference: ['model', 'sqlite', 'web'],
@@ -68,7 +68,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Folders among the above that are imported for their types alone. */
 const typesOnly: Readonly<Record<string, readonly string[]>> = {
   telemetry: ['status'],
-  intake: ['telemetry'],
+  intake: ['telemetry', 'chain'],
   delivery: ['telemetry', 'service'],
 }
 
@@ -76,7 +76,7 @@ const typesOnly: Readonly<Record<string, readonly string[]>> = {
 const homes: Readonly<Record<string, readonly string[]>> = {
   'better-sqlite3': ['src/sqlite/'],
   viem: ['src/chain/', 'src/collector.ts', 'collectors/'],
-  undici: ['src/service/', 'src/runner/'],
+  undici: ['src/service/', 'src/runner/', 'src/chain/http-wire.ts'],
   pino: ['src/telemetry/'],
   'prom-client': ['src/telemetry/'],
   croner: ['src/time.ts'],

@@ -1,41 +1,75 @@
+import { callTogether, type ReadTarget } from './aggregate-call.ts'
 import type { Endpoint } from './endpoint.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
 import { aggregateDigitsMax, aggregateReadsMax } from './limits.ts'
-import { aggregated, aggregateInput, multicall3Address } from './multicall.ts'
-import type { AsOfBlock, Hex, ReadAnswer, ReadRequest } from './reads.ts'
-import { meaningOf } from './rpc-errors.ts'
-import { hexOf, parseBytes } from './shapes.ts'
-import { type ReadOutcome, readSingly } from './single-reads.ts'
+import { multicall3Address } from './multicall.ts'
+import type { ReadMemory } from './read-memory.ts'
+import type { ReadAnswer, ReadRequest } from './reads.ts'
+import { hexOf } from './shapes.ts'
+import { callAt, type ReadOutcome, readSingly } from './single-reads.ts'
+
+/** Where reads are made, and what is known of the chain. */
+interface Place {
+  readonly endpoint: Endpoint
+  readonly block: ReadTarget
+  readonly memory: ReadMemory
+  readonly signal: AbortSignal
+}
 
 /**
  * Reads at one block, in as few `eth_call`s as fit: one through Multicall3, halved while the node finds it too much,
- * one by one where Multicall3 is not deployed yet.
+ * one by one where Multicall3 is not deployed yet. What can be asked at once is asked in the same turn.
  *
+ * @param memory of the chain, the same for all of its hours and endpoints
  * @returns outcomes in the order of the requests
  * @throws EndpointFailure when the endpoint fails: then nothing was read
  */
 export async function readAt(
   endpoint: Endpoint,
-  block: AsOfBlock,
+  block: ReadTarget,
   requests: readonly ReadRequest[],
   signal: AbortSignal,
+  memory: ReadMemory,
 ): Promise<readonly ReadOutcome[]> {
+  const place = { endpoint, block, memory, signal }
+  if (memory.isAbsentAt(block.number)) return readSingly(endpoint, block, requests, signal)
   const parts = chunks(requests)
-  return (await Promise.all(parts.map(part => readPart(endpoint, block, part, signal)))).flat()
+  const [only] = parts
+  if (only && parts.length === 1) return readPart(place, only)
+  return (await Promise.all(parts.map(part => readPart(place, part)))).flat()
 }
 
-async function readPart(
-  endpoint: Endpoint,
-  block: AsOfBlock,
-  requests: readonly ReadRequest[],
-  signal: AbortSignal,
-): Promise<readonly ReadOutcome[]> {
-  const aggregate = await readTogether(endpoint, block, requests, signal)
-  if (aggregate.kind === 'answers') return withCertainReverts(endpoint, block, requests, aggregate.answers, signal)
-  if (aggregate.kind === 'absent' || requests.length === 1) return readSingly(endpoint, block, requests, signal)
+async function readPart(place: Place, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+  const { endpoint, block, memory, signal } = place
+  const call = memory.inputs.of(requests)
+  if (memory.splits.take(call, endpoint)) return readHalves(place, requests)
+  const aggregate = await callTogether(endpoint, block, call, memory, signal)
+  switch (aggregate.kind) {
+    case 'answers':
+      return withCertainReverts(place, requests, aggregate.answers)
+    case 'absent':
+      return (await Promise.all([readSingly(endpoint, block, requests, signal), confirmAbsent(place)]))[0]
+    case 'too-much':
+      memory.splits.remember(call, endpoint)
+      return readHalves(place, requests)
+  }
+}
+
+/** A single read that is too much within an aggregate may pass alone. */
+async function readHalves(place: Place, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+  if (requests.length === 1) return readSingly(place.endpoint, place.block, requests, place.signal)
   const half = Math.ceil(requests.length / 2)
-  const first = await readPart(endpoint, block, requests.slice(0, half), signal)
-  return [...first, ...(await readPart(endpoint, block, requests.slice(half), signal))]
+  const halves = [requests.slice(0, half), requests.slice(half)]
+  return (await Promise.all(halves.map(part => readPart(place, part)))).flat()
+}
+
+/** Absence is remembered for all blocks before, so it takes more than an empty answer: there is no code. */
+async function confirmAbsent({ endpoint, block, memory, signal }: Place): Promise<void> {
+  const call = { method: 'eth_getCode', params: [multicall3Address, hexOf(block.number)] }
+  const [code] = await callAt(endpoint, block, [call], signal)
+  if (code?.kind !== 'result') return
+  if (code.result !== '0x') throw new EndpointFailure(endpoint.host, 'answered the reads with nothing')
+  memory.sawAbsent(block.number)
 }
 
 /**
@@ -43,11 +77,9 @@ async function readPart(
  * again alone, which tells.
  */
 async function withCertainReverts(
-  endpoint: Endpoint,
-  block: AsOfBlock,
+  { endpoint, block, signal }: Place,
   requests: readonly ReadRequest[],
   answers: readonly ReadAnswer[],
-  signal: AbortSignal,
 ): Promise<readonly ReadOutcome[]> {
   const unsure = requests.filter((_, index) => isUnsure(answers[index]))
   if (unsure.length === 0) return answers
@@ -58,77 +90,6 @@ async function withCertainReverts(
 
 function isUnsure(answer: ReadAnswer | undefined): boolean {
   return answer?.kind === 'reverted' && answer.output === '0x'
-}
-
-type Aggregate =
-  | { readonly kind: 'answers'; readonly answers: readonly ReadAnswer[] }
-  /** No Multicall3 at that block. */
-  | { readonly kind: 'absent' }
-  /** Too much gas or data for this node. */
-  | { readonly kind: 'too-much' }
-
-/** By hash where the node takes it (EIP-1898): then a reorg cannot come between. Found out once per endpoint. */
-async function readTogether(
-  endpoint: Endpoint,
-  block: AsOfBlock,
-  requests: readonly ReadRequest[],
-  signal: AbortSignal,
-): Promise<Aggregate> {
-  const input = aggregateInput(requests)
-  if (endpoint.pinnedBy) return readPinned(endpoint, block, input, requests.length, endpoint.pinnedBy, signal)
-  try {
-    return await readPinned(endpoint, block, input, requests.length, 'hash', signal)
-  } catch (error) {
-    if (!(error instanceof RefusedError)) throw error
-    return await readPinned(endpoint, block, input, requests.length, 'number', signal)
-  }
-}
-
-/** The node answered, but not what was asked: perhaps it does not know how to take the block. */
-class RefusedError extends EndpointFailure {}
-
-async function readPinned(
-  endpoint: Endpoint,
-  block: AsOfBlock,
-  input: Hex,
-  count: number,
-  pin: 'hash' | 'number',
-  signal: AbortSignal,
-): Promise<Aggregate> {
-  const at = pin === 'hash' ? { blockHash: block.hash, requireCanonical: true } : hexOf(block.number)
-  const call = { method: 'eth_call', params: [{ to: multicall3Address, data: input }, at] }
-  const output = await callOnce(endpoint, call, signal)
-  if (output === 'too-much') return { kind: output }
-  if (output === '0x') return { kind: 'absent' }
-  const aggregate = aggregated(output, count)
-  if (!aggregate) throw new RefusedError(endpoint.host, 'answered the reads with something else')
-  if (aggregate.timestampSeconds !== BigInt(block.timestampSeconds)) {
-    const asked = `at block ${block.number}, timestamp ${block.timestampSeconds}`
-    throw new RefusedError(endpoint.host, `read at timestamp ${aggregate.timestampSeconds} when asked ${asked}`)
-  }
-  endpoint.pinnedBy = pin
-  return { kind: 'answers', answers: aggregate.answers }
-}
-
-async function callOnce(
-  endpoint: Endpoint,
-  call: { method: string; params: readonly unknown[] },
-  signal: AbortSignal,
-): Promise<Hex | 'too-much'> {
-  try {
-    const [answer] = await endpoint.call([call], signal)
-    if (answer?.kind === 'error') {
-      // An aggregate lets every read fail alone, so a revert of the whole is about gas or size too.
-      if (meaningOf(answer.error).kind !== 'node') return 'too-much'
-      throw new RefusedError(endpoint.host, endpoint.failure(answer.error).reason)
-    }
-    const output = parseBytes(answer?.result)
-    if (!output) throw new RefusedError(endpoint.host, 'answered the reads with something that is no value')
-    return output
-  } catch (error) {
-    if (error instanceof EndpointFailure && error.kind === 'too-much') return 'too-much'
-    throw error
-  }
 }
 
 /** Parts small enough for one call each. */

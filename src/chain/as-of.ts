@@ -1,88 +1,103 @@
+import { type Estimate, estimateBetween, firstGuesses } from './estimate.ts'
+import type { Header, KnownHeaders } from './known-headers.ts'
 import { headersPerRoundMax } from './limits.ts'
-import type { AsOfBlock, Hex } from './reads.ts'
 
-/** What the search needs of a block's header. */
-export interface Header extends AsOfBlock {
-  readonly parentHash: Hex
-}
-
-/** What is known of a chain so far. More headers never change the answer, only how fast it is found. */
-export interface Known {
-  readonly headers: readonly Header[]
-  /** The chain's last block; set once it was asked for in this search. */
-  readonly head?: Header
-}
-
-export type Step =
-  | { readonly kind: 'ask'; readonly numbers: readonly (bigint | 'latest')[] }
+/** The as-of block of an hour with the block that proves it, or why there is none. */
+export type AsOfAnswer =
   /** `block` is the last one at or before the hour, proven by `after`: its child, later than the hour. */
   | { readonly kind: 'found'; readonly block: Header; readonly after: Header }
   | { readonly kind: 'before-first'; readonly first: Header }
   /** No block past the hour, so none is proven to be the last before it. */
   | { readonly kind: 'past-head'; readonly head: Header }
-  /** The known headers are not of one chain: a reorg between two answers, or nodes that disagree. */
-  | { readonly kind: 'contradiction' }
 
-/** Seconds between blocks that chains are known for: first guesses while only one header is known. */
-const usualSpacingsSeconds = [12, 2, 1, 0.25]
+/** What to ask for next. `latest` is the chain's last block; numbers may lie behind it then. */
+export interface Question {
+  readonly kind: 'ask'
+  readonly latest: boolean
+  readonly numbers: readonly bigint[]
+}
+
+/** How one step is taken. */
+export interface Manner {
+  /** Rounds that this hour has taken so far. */
+  readonly rounds: number
+  /** `few-rounds` asks for more headers a round: where one hour is waited for. `few-calls`: where many are. */
+  readonly thrift: 'few-rounds' | 'few-calls'
+  /** Seconds since 1970. */
+  readonly nowSeconds: number
+}
+
+/** So near the present, the last block tells more than any estimate. */
+export const nearPresentSeconds = 600
+
+/** After so many rounds estimates have failed (a halt, another pace): then the range is halved, too. */
+const estimatedRoundsMax = 4
 
 /**
- * One step of the search for the last block with a timestamp at or before an hour. Pure: ask for the headers it names,
- * add them to what is known, and call it again.
- *
- * Timestamps never fall along a chain (equal ones are fine), so the answer lies between the last known block at or
- * before the hour and the first known one after it. Each question names the middle of that range besides what
- * interpolation suggests, so the range at least halves with each round trip, however irregular the chain.
+ * One step of the search for the last block with a timestamp at or before an hour. Pure: ask for the headers it names, add
+ * them to what is known, and call it again. The answer lies between the last known block at or before the hour and the
+ * first known one after it; what is asked for lies between them, where the chain's pace around there suggests.
  *
  * @param hourSeconds seconds since 1970
  */
-export function nextStep(known: Known, hourSeconds: number): Step {
-  const { low, high } = bounds(known.headers, hourSeconds)
-  if (!high) return known.head ? { kind: 'past-head', head: known.head } : { kind: 'ask', numbers: ['latest'] }
-  if (!low) return high.number === 0n ? { kind: 'before-first', first: high } : firstGuesses(high, hourSeconds)
-  const width = Number(high.number - low.number)
-  if (width <= 0) return { kind: 'contradiction' }
-  if (width > 1) return { kind: 'ask', numbers: guessesBetween(low, high, hourSeconds) }
-  return high.parentHash === low.hash ? { kind: 'found', block: low, after: high } : { kind: 'contradiction' }
-}
-
-interface Bounds {
-  readonly low?: Header
-  readonly high?: Header
-}
-
-function bounds(headers: readonly Header[], hourSeconds: number): Bounds {
-  return headers.reduce<Bounds>(({ low, high }, header) => {
-    if (header.timestampSeconds <= hourSeconds) {
-      return { low: !low || header.number > low.number ? header : low, ...(high && { high }) }
-    }
-    return { high: !high || header.number < high.number ? header : high, ...(low && { low }) }
-  }, {})
-}
-
-function firstGuesses(high: Header, hourSeconds: number): Step {
-  const top = Number(high.number)
-  const back = usualSpacingsSeconds.map(spacing => Math.ceil((high.timestampSeconds - hourSeconds) / spacing) + 1)
-  // Block 1 too: the first block is often stamped 1970, or years before its child.
-  return { kind: 'ask', numbers: inside([0, 1, ...back.map(count => top - count)], -1, top) }
-}
-
-function guessesBetween(low: Header, high: Header, hourSeconds: number): bigint[] {
-  const [from, to] = [Number(low.number), Number(high.number)]
-  const width = to - from
-  if (width - 1 <= headersPerRoundMax) {
-    return Array.from({ length: width - 1 }, (_, index) => BigInt(from + 1 + index))
+export function nextStep(known: KnownHeaders, hourSeconds: number, manner: Manner): AsOfAnswer | Question {
+  const { low, high } = known.around(hourSeconds)
+  if (!high) return beyond(known, low, hourSeconds, manner)
+  if (!low) {
+    if (high.number === 0n) return { kind: 'before-first', first: high }
+    return ask(within(firstGuesses(high, hourSeconds), -1n, high.number))
   }
-  const share = (hourSeconds - low.timestampSeconds) / (high.timestampSeconds - low.timestampSeconds)
-  const guess = from + Math.floor(share * width)
-  // Missed slots make the guess err about as a random walk does: with the root of the distance.
-  const spread = Math.ceil(Math.sqrt(width) / 4)
-  const middle = from + Math.floor(width / 2)
-  return inside([guess - spread, guess, guess + 1, guess + 1 + spread, middle], from, to)
+  if (high.number - low.number > 1n) return ask(between(known, low, high, hourSeconds, manner))
+  // A block of an earlier search does not say whose child it is.
+  return high.parentHash === undefined ? ask([high.number]) : { kind: 'found', block: low, after: high }
 }
 
-/** The different numbers strictly between two others, ascending. */
-function inside(numbers: readonly number[], from: number, to: number): bigint[] {
-  const kept = new Set(numbers.filter(number => number > from && number < to))
-  return [...kept].sort((a, b) => a - b).map(BigInt)
+function ask(numbers: readonly bigint[], latest = false): Question {
+  return { kind: 'ask', latest, numbers }
+}
+
+function beyond(
+  known: KnownHeaders,
+  low: Header | undefined,
+  hourSeconds: number,
+  { nowSeconds }: Manner,
+): AsOfAnswer | Question {
+  if (known.head) return { kind: 'past-head', head: known.head }
+  if (!low) return ask([0n], true)
+  if (nowSeconds - hourSeconds < nearPresentSeconds) return ask([], true)
+  const { number } = estimateBetween(known, { low }, hourSeconds)
+  return ask(within([number, number + 1n], low.number), true)
+}
+
+function between(known: KnownHeaders, low: Header, high: Header, hourSeconds: number, manner: Manner): bigint[] {
+  const isThrifty = manner.thrift === 'few-calls'
+  if (high.number - low.number - 1n <= (isThrifty ? 3n : BigInt(headersPerRoundMax))) return allBetween(low, high)
+  const estimate = estimateBetween(known, { low, high }, hourSeconds)
+  const middle = (low.number + high.number) / 2n
+  const safe = manner.rounds < estimatedRoundsMax ? [] : [middle]
+  return within([...around(estimate, isThrifty), ...safe], low.number, high.number)
+}
+
+function allBetween(low: Header, high: Header): bigint[] {
+  return Array.from({ length: Number(high.number - low.number) - 1 }, (_, index) => low.number + 1n + BigInt(index))
+}
+
+/** An as-of block is proven by its child, so they are asked for together as soon as the estimate may be right. */
+function around({ number, spread }: Estimate, isThrifty: boolean): bigint[] {
+  const pair = [number, number + 1n]
+  if (isThrifty) return spread <= thriftySpreadMax ? pair : [number]
+  const wide = BigInt(Math.ceil(spread))
+  return spread < 0.3 ? pair : [number - wide, ...pair, number + 1n + wide]
+}
+
+/** Blocks; with a larger spread a pair is too seldom the right one. */
+const thriftySpreadMax = 1.2
+
+/** The different numbers strictly between two others, ascending; where none is, the one nearest. */
+function within(numbers: readonly bigint[], from: bigint, to?: bigint): bigint[] {
+  const clamped = numbers.map(number =>
+    number <= from ? from + 1n : to !== undefined && number >= to ? to - 1n : number,
+  )
+  const inside = numbers.filter(number => number > from && (to === undefined || number < to))
+  return [...new Set(inside.length > 0 ? inside : clamped)].sort((a, b) => (a < b ? -1 : 1))
 }

@@ -1,6 +1,6 @@
+import type { AsOfBlock } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
-import type { Header } from './as-of.ts'
 import type { EndpointFailure } from './endpoint-failure.ts'
 import type { ReadRequest } from './reads.ts'
 
@@ -16,24 +16,25 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
   if (failures.every(({ kind }) => kind === 'wrong-id')) {
     return new Fault('chain-wrong-id', message, { facts, fix: `correct id or rpc of ${chain} under chains:` })
   }
-  return new Fault('chain-unreachable', message, { facts, fix: adviceFor(text) })
+  if (failures.length > 0 && failures.every(({ kind }) => kind === 'pruned')) {
+    return new Fault('chain-state-missing', message, { facts, fix: archiveAdvice })
+  }
+  const isSomePruned = failures.some(({ kind }) => kind === 'pruned')
+  return new Fault('chain-unreachable', message, { facts, fix: isSomePruned ? archiveAdvice : reachAdvice })
 }
 
-function adviceFor(text: string): string {
-  return /missing trie|state .{0,40}(not|un)[ -]?(available|found)|pruned|archive|historical/i.test(text)
-    ? 'a past hour needs a node that keeps old state (archive): put one under rpc:'
-    : 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'
-}
+const archiveAdvice = 'a past hour needs a node that keeps old state (archive): put one under rpc:'
+const reachAdvice = 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'
 
 /** The node is up to date, the chain itself has not passed the hour. */
-export function chainBehind(chain: string, hour: Hour, head: Header): Fault {
+export function chainBehind(chain: string, hour: Hour, head: AsOfBlock): Fault {
   return new Fault('chain-behind', `${chain} has no block past ${hourText(hour)} yet`, {
     facts: { chain, head: Number(head.number), headAt: secondsText(head.timestampSeconds) },
   })
 }
 
 /** The hour lies before the chain began. */
-export function beforeFirstBlock(chain: string, hour: Hour, first: Header): Fault {
+export function beforeFirstBlock(chain: string, hour: Hour, first: AsOfBlock): Fault {
   return new Fault('chain-before-first-block', `${chain} had no block yet at ${hourText(hour)}`, {
     facts: { chain, firstBlockAt: secondsText(first.timestampSeconds) },
     fix: 'set the collector’s since to an hour after the first block',

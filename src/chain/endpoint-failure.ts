@@ -2,9 +2,18 @@ import { basename } from 'node:path'
 
 /**
  * What one endpoint did wrong. `refused`: it answered an error; `behind`: it has no block past the hour; `too-much`:
- * the same in smaller parts may pass.
+ * the same in smaller parts may pass; `rate`: it was asked too often; `pruned`: it does not have the state of that block
+ * any more; `unknown-block`: it does not know that block, whether not yet or not any more.
  */
-export type FailureKind = 'unreachable' | 'refused' | 'wrong-id' | 'behind' | 'too-much'
+export type FailureKind =
+  | 'unreachable'
+  | 'refused'
+  | 'wrong-id'
+  | 'behind'
+  | 'too-much'
+  | 'rate'
+  | 'pruned'
+  | 'unknown-block'
 
 /**
  * One endpoint could not serve: the next one may. It never holds the endpoint's URL, nor an error of a library (whose
@@ -15,12 +24,28 @@ export class EndpointFailure extends Error {
   readonly host: string
   readonly reason: string
   readonly kind: FailureKind
+  /** When it may be asked again, as it says itself: milliseconds since 1970. */
+  readonly retryAtMs: number | undefined
 
-  constructor(host: string, reason: string, kind: FailureKind = 'unreachable') {
+  constructor(host: string, reason: string, kind: FailureKind = 'unreachable', retryAtMs?: number) {
     super(`${host} ${reason}`)
     this.host = host
     this.reason = reason
     this.kind = kind
+    this.retryAtMs = retryAtMs
+  }
+}
+
+/**
+ * A node refuses several calls in one request. `calls`: there are too many of them; `chars`: their text is too long;
+ * `answer`: what they come to is too much.
+ */
+export class BatchRefused extends EndpointFailure {
+  readonly because: 'calls' | 'chars' | 'answer'
+
+  constructor(host: string, reason: string, because: 'calls' | 'chars' | 'answer') {
+    super(host, reason, 'too-much')
+    this.because = because
   }
 }
 

@@ -1,31 +1,27 @@
+import type { AsOfBlock } from '../model/block.ts'
 import type { Hour } from '../model/hour.ts'
-import type { Header } from './as-of.ts'
 import type { Endpoint } from './endpoint.ts'
+import type { Gathering } from './gathering.ts'
+import type { Header } from './known-headers.ts'
 import { hoursRememberedMax } from './limits.ts'
-import type { ReadRequest } from './reads.ts'
 import type { SharedWork } from './shared-work.ts'
-import type { ReadOutcome } from './single-reads.ts'
 
-/** An as-of block and its child, which proves it. */
+/** An as-of block, with its child where that was read in this process: it proves it. */
 export interface Proven {
-  readonly block: Header
-  readonly after: Header
-}
-
-/** Reads that will travel together; different ones once each. */
-export interface Gathering {
-  readonly requests: ReadRequest[]
-  /** Index in `requests` by what is asked. */
-  readonly places: Map<string, number>
-  readonly work: SharedWork<readonly ReadOutcome[]>
+  readonly block: AsOfBlock
+  readonly after?: Header
 }
 
 /** What is under way or known for one hour of a chain. */
 export interface HourState {
   readonly hour: Hour
   endpoint?: Endpoint
-  search?: SharedWork<Proven>
+  /** Of the as-of block, once it is known. */
+  blockNumber?: bigint
+  search?: SharedWork<AsOfBlock>
   proven?: Proven
+  /** The chain's last block when it had none past the hour yet. */
+  head?: Header
   gathering?: Gathering
 }
 
@@ -50,7 +46,10 @@ export class Hours {
       if (state.hour <= hour && (!before || state.hour > before.hour)) before = state
       if (state.hour > hour && (!after || state.hour < after.hour)) after = state
     }
-    return [before, after].flatMap(state => (state?.proven ? [state.proven.block, state.proven.after] : []))
+    return [before, after].flatMap(state => {
+      const { block, after: child } = state?.proven ?? {}
+      return [...(block ? [block] : []), ...(child ? [child] : [])]
+    })
   }
 
   /** What was proven of an hour does not hold any more: a reorg, or another endpoint's chain. */

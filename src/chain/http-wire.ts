@@ -1,90 +1,118 @@
-import { getHttpRpcClient } from 'viem/utils'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
+import { Agent, request } from 'undici'
+import { retryAfterInstantMs } from '../model/backoff.ts'
+import { clockSkewMs } from '../model/skew.ts'
+import type { Time } from '../time.ts'
 import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
-import { chainAnswerBytesMax } from './limits.ts'
-import { isRecord, parseAnswer, type RpcAnswer, type RpcCall, type Wire } from './wire.ts'
+import { answersIn } from './http-answer.ts'
+import { chainAnswerBytesMax, connectMsMax, refusalBytesMax, requestsAtOnceMax } from './limits.ts'
+import { isRecord, requestStart, requestText, type Wire, type WrittenCall } from './wire.ts'
 
 /**
- * JSON-RPC over HTTP: several calls are one batch, one request. A node that refuses batches is asked one by one from
- * then on.
+ * JSON-RPC over HTTP: several calls are one batch, one request. Connections are kept; redirects are not followed, as they
+ * may lead anywhere. The caller's signal is the only limit of time, and covers the body too.
  *
- * viem's own time-out is off: it ends with the headers, while the signal covers the body too.
+ * viem's client is not used: it hides the headers of an answer.
  */
-export function httpWire(url: string): Wire {
+export function httpWire(url: string, time: Time): Wire {
   const host = hostOf(url)
-  // A redirect may lead anywhere, and turns a POST into a GET.
-  const fetchOptions = { redirect: 'error' } as const
-  const client = getHttpRpcClient(url, { timeout: 0, maxResponseBodySize: chainAnswerBytesMax })
-  let batches = true
-
-  async function post(body: unknown, signal: AbortSignal): Promise<unknown> {
-    try {
-      return await client.request({ body: body as RpcBody, fetchOptions: { ...fetchOptions, signal } })
-    } catch (error) {
-      throw failure(error, url)
-    }
-  }
-
-  async function one(call: RpcCall, signal: AbortSignal): Promise<RpcAnswer> {
-    const parsed = parseAnswer(await post({ id: 1, ...call }, signal))
-    if (!parsed) throw new EndpointFailure(host, 'answered with something that is not JSON-RPC')
-    return parsed.answer
-  }
-
-  async function send(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {
-    if (calls.length === 1 || !batches) return Promise.all(calls.map(call => one(call, signal)))
-    const answer = await post(
-      calls.map((call, index) => ({ id: index + 1, ...call })),
-      signal,
-    )
-    if (Array.isArray(answer)) return inOrder(answer, calls.length, host)
-    const parsed = parseAnswer(answer)
-    if (parsed?.answer.kind !== 'error') {
-      throw new EndpointFailure(host, 'answered with something that is not JSON-RPC')
-    }
-    const { code, message, data } = parsed.answer.error
-    if (code !== -32600 && !/batch/i.test(message)) {
-      return calls.map(() => ({ kind: 'error', error: { code, message, data } }))
-    }
-    batches = false
-    return send(calls, signal)
-  }
-
-  return { send, close: () => {} }
-}
-
-type RpcBody = { method: string; params?: unknown; id?: number }
-
-function inOrder(messages: readonly unknown[], count: number, host: string): RpcAnswer[] {
-  const byId = new Map(messages.map(parseAnswer).map(parsed => [parsed?.id, parsed?.answer]))
-  return Array.from({ length: count }, (_, index) => {
-    const answer = byId.get(index + 1)
-    if (!answer) throw new EndpointFailure(host, 'left calls of a batch without an answer')
-    return answer
+  const { address, headers } = requestTo(url)
+  const dispatcher = new Agent({
+    connections: requestsAtOnceMax,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: connectMsMax },
   })
+
+  return {
+    async send(calls, signal) {
+      const sentMs = time.nowMs()
+      try {
+        const response = await request(address, { method: 'POST', headers, body: bodyOf(calls), dispatcher, signal })
+        const { statusCode: status, body } = response
+        const receivedMs = time.nowMs()
+        const isFine = status >= 200 && status < 300
+        const text = await readBounded(body, isFine ? chainAnswerBytesMax : refusalBytesMax)
+        const retryAtMs = retryAtMsOf(response.headers, { sentMs, receivedMs })
+        return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs })
+      } catch (error) {
+        throw error instanceof EndpointFailure ? error : unanswered(error, url)
+      }
+    },
+    close: () => void dispatcher.destroy().catch(() => {}),
+  }
 }
 
-/** viem/utils does not export its error classes; they are told by their names. */
-type ViemError = Error & { readonly status?: number }
+/** Credentials of a URL travel in a header, not in the address. */
+function requestTo(url: string): { readonly address: string; readonly headers: Readonly<Record<string, string>> } {
+  const address = new URL(url)
+  const { username, password } = address
+  const credentials = Buffer.from(`${decoded(username)}:${decoded(password)}`).toString('base64')
+  Object.assign(address, { username: '', password: '', hash: '' })
+  const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'content-type': 'application/json' }
+  const isOpen = username === '' && password === ''
+  return { address: address.href, headers: isOpen ? headers : { ...headers, authorization: `Basic ${credentials}` } }
+}
 
-/** The short reason out of viem's error, and nothing else of it: its text, stack and cause hold the whole URL. */
-function failure(error: unknown, url: string): EndpointFailure {
-  const host = hostOf(url)
-  const { name, status } = error instanceof Error ? (error as ViemError) : {}
-  if (name === 'ResponseBodyTooLargeError') return new EndpointFailure(host, 'answered too much', 'too-much')
-  if (name === 'HttpRequestError' && status !== undefined) {
-    return new EndpointFailure(host, `answered HTTP ${status}`, status === 413 ? 'too-much' : 'unreachable')
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
+}
+
+/** What was written before is copied as bytes: to put it into a text, and that into bytes, takes longer than all the rest. */
+function bodyOf(calls: readonly WrittenCall[]): Buffer {
+  const pieces: Buffer[] = []
+  let text = calls.length === 1 ? '' : '['
+  calls.forEach((written, index) => {
+    const { written: before } = written.call
+    if (index > 0) text += ','
+    if (before) {
+      pieces.push(Buffer.from(`${text}${requestStart(index + 1)}`), before.startBytes.subarray(1))
+      text = before.end
+    } else {
+      text += requestText(written, index + 1)
+    }
+  })
+  return Buffer.concat([...pieces, Buffer.from(calls.length === 1 ? text : `${text}]`)])
+}
+
+/** A body's text; undefined when it is longer: the rest is not read, and the connection is given up. */
+async function readBounded(body: Readable, bytesMax: number): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += (chunk as Buffer).length
+    if (bytes > bytesMax) return undefined
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** By this machine's clock, also where the node's own, in which it writes a date, is another. */
+function retryAtMsOf(
+  headers: IncomingHttpHeaders,
+  trip: { readonly sentMs: number; readonly receivedMs: number },
+): number | undefined {
+  const aheadMs = clockSkewMs(first(headers['date']), trip) ?? 0
+  const atMs = retryAfterInstantMs(first(headers['retry-after']), trip.receivedMs + aheadMs)
+  return atMs === undefined ? undefined : atMs - aheadMs
+}
+
+const first = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header)
+
+/** The short reason out of an error, and nothing else of it: its text, stack and cause may hold the whole URL. */
+function unanswered(error: unknown, url: string): EndpointFailure {
   const reasons = causes(error)
-  if (reasons.some(cause => cause instanceof SyntaxError)) {
-    return new EndpointFailure(host, 'answered with something that is not JSON')
-  }
-  const code = reasons
-    .map(cause => (isRecord(cause) ? cause['code'] : undefined))
-    .find(code => typeof code === 'string')
-  if (code) return new EndpointFailure(host, `does not answer: ${redacted(String(code), url)}`)
+  const codes = reasons.map(cause => (isRecord(cause) ? cause['code'] : undefined))
+  const code = codes.find(one => typeof one === 'string' && !one.startsWith('UND_ERR_ABORTED'))
   const innermost = reasons.at(-1)
-  const text = innermost instanceof Error ? redacted(innermost.message, url) : 'no reason given'
-  return new EndpointFailure(host, `does not answer: ${text}`)
+  const text = code ?? (innermost instanceof Error ? innermost.message : 'no reason given')
+  return new EndpointFailure(hostOf(url), `does not answer: ${redacted(String(text), url)}`)
 }
 
 function causes(error: unknown): unknown[] {

@@ -1,17 +1,21 @@
 /**
  * Cuts a stream of JSON objects and arrays, with or without line breaks between them, into whole texts. Braces inside
- * of strings do not count.
+ * of strings do not count. Each character is looked at once, however long a text is.
  */
 export function jsonTexts(): { push(chunk: string): string[] } {
-  let rest = ''
-  let position = 0
+  let parts: string[] = []
   let depth = 0
   let inString = false
+  let isEscaped = false
 
   /** Whether a text ends with this character. */
   function ends(character: string): boolean {
+    if (isEscaped) {
+      isEscaped = false
+      return false
+    }
     if (inString) {
-      if (character === '\\') position++
+      if (character === '\\') isEscaped = true
       else if (character === '"') inString = false
       return false
     }
@@ -24,14 +28,15 @@ export function jsonTexts(): { push(chunk: string): string[] } {
 
   return {
     push(chunk) {
-      rest += chunk
       const texts: string[] = []
-      for (; position < rest.length; position++) {
-        if (!ends(rest.charAt(position))) continue
-        texts.push(rest.slice(0, position + 1))
-        rest = rest.slice(position + 1)
-        position = -1
+      let from = 0
+      for (let position = 0; position < chunk.length; position++) {
+        if (!ends(chunk.charAt(position))) continue
+        texts.push([...parts, chunk.slice(from, position + 1)].join(''))
+        parts = []
+        from = position + 1
       }
+      if (from < chunk.length) parts.push(chunk.slice(from))
       return texts
     },
   }

@@ -11,7 +11,18 @@ export const chainAnswerBytesMax = 64 * 1_048_576
 
 /** Reads in one `aggregate3`, and the hexadecimal digits of their call data. */
 export const aggregateReadsMax = 1_000
-export const aggregateDigitsMax = 1_000_000
+export const aggregateDigitsMax = 4_000_000
+
+/** Lists of reads whose call data are remembered for each chain, and the digits of all of them. */
+export const aggregatesRememberedMax = 32
+export const aggregateDigitsRememberedMax = 2_000_000
+
+/** Call data remembered for each function of an ABI, and the characters of arguments that are worth it. */
+export const inputsRememberedMax = 4_096
+export const inputCharsRememberedMax = 1_000
+
+/** How often a list that was too much for an endpoint begins with its halves before the whole is tried again. */
+export const splitUsesMax = 24
 
 /** Reads in one JSON-RPC batch where Multicall3 is not deployed; public nodes refuse larger batches. */
 export const batchReadsMax = 50
@@ -19,8 +30,62 @@ export const batchReadsMax = 50
 /** Hours of one chain whose as-of block is remembered. */
 export const hoursRememberedMax = 2_000
 
-/** How long an endpoint that failed is asked last. */
+/** How long an endpoint that failed is asked last: doubled with each failure in a row up to the longest. */
 export const endpointRestMs = 30_000
+export const endpointRestMsMax = 5 * 60_000
+
+/** Longest wait for a connection to an endpoint. */
+export const connectMsMax = 10_000
+
+/** Calls in one request until a node refuses so many, and characters of its text. */
+export const batchCallsMax = 1_000
+export const batchCharsMax = 4_000_000
+
+/** Messages that go together over a socket, where there are no batches, and how often before the first are answered. */
+export const socketCallsMax = 100
+export const socketRequestsMax = 4
+
+/** Requests under way to one endpoint. */
+export const requestsAtOnceMax = 8
+
+/** Bytes read of an answer whose status refuses. */
+export const refusalBytesMax = 65_536
+
+/** Longest wait that an endpoint asks for that is waited out where it is the only one, and how often for the same calls. */
+export const patienceMsMax = 5_000
+export const rateTriesMax = 4
+
+/** Wait after a refusal for the rate that names none, doubled with each in a row up to the cap. */
+export const rateBackoffBaseMs = 1_000
+export const rateBackoffCapMs = 60_000
+
+/** A lowered rate doubles in this time without a refusal; from so many calls a second on it is none. */
+export const rateDoublesMs = 60_000
+export const rateUnlimitedPerSecond = 10_000
+
+/** How long it is remembered that an endpoint misses the state of old blocks. */
+export const stateMissedMs = 60 * 60_000
+
+/** A node keeps the state of at least this many blocks before its head: if it does not, it is not well. */
+export const stateBlocksMin = 128
+
+/** Blocks of an endpoint whose number is remembered by their hash. */
+export const blocksRememberedMax = 4_096
 
 /** A head older than this by our clock is a node that lags, not a chain that waits for its next block. */
 export const headAgeMsMax = 120_000
+
+/** Hours looked up together up to which few rounds matter more than few calls. */
+export const singleHoursMax = 4
+
+/** How long after its timestamp a block should have reached the nodes. */
+export const blockArrivalMs = 2_000
+
+/** Longest tick of a chain whose next block is waited for, rather than tried for again later. */
+export const paceTickSecondsMax = 15
+
+/** How often the next block is waited for within one look-up. */
+export const nextBlockWaitsMax = 2
+
+/** Headers that must have been seen before a chain is taken to go by the clock. */
+export const paceHeadersMin = 4

@@ -1,6 +1,7 @@
+import type { AsOfBlock } from '../model/block.ts'
 import type { Endpoint } from './endpoint.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
-import type { AsOfBlock, LogFilter, RawLog } from './reads.ts'
+import type { LogFilter, RawLog } from './reads.ts'
 import { meaningOf } from './rpc-errors.ts'
 import { hexOf, parseLogs } from './shapes.ts'
 import { callAt } from './single-reads.ts'

@@ -1,25 +1,24 @@
-import { setImmediate } from 'node:timers/promises'
+import type { AsOfBlock, FinalBlocks } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAfter } from '../model/hour.ts'
+import { settleMsOf } from '../model/settle.ts'
 import type { Time } from '../time.ts'
 import { readAt } from './aggregate-reads.ts'
-import { findAsOf } from './as-of-search.ts'
-import {
-  allFailed,
-  beforeFirstBlock,
-  chainBehind,
-  notAskable,
-  secondsText,
-  stoppedWhile,
-  unexpected,
-} from './chain-faults.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { CallMeter } from './call-meter.ts'
+import { allFailed, chainBehind, notAskable, stoppedWhile, unexpected } from './chain-faults.ts'
+import type { EndpointParts } from './endpoint.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
+import type { EndpointReport } from './endpoint-health.ts'
 import { type EndpointPool, endpointPool, type PassedOver } from './endpoint-pool.ts'
-import { type Gathering, type HourState, Hours, type Proven } from './hours.ts'
-import { headAgeMsMax } from './limits.ts'
+import { Gathering } from './gathering.ts'
+import { type HourState, Hours } from './hours.ts'
+import { nextBlockWaitsMax } from './limits.ts'
 import { readLogs } from './log-reads.ts'
-import type { AsOfBlock, ChainReader, LogFilter, RawLog, ReadAnswer, ReadRequest } from './reads.ts'
+import { LookUps, plain, type Wanted } from './look-ups.ts'
+import { NoFinalBlocks } from './no-final-blocks.ts'
+import { Pace } from './pace.ts'
+import { ReadMemory } from './read-memory.ts'
+import type { ChainReader, LogFilter, RawLog, ReadAnswer, ReadAt, ReadRequest } from './reads.ts'
 import { isAskable } from './shapes.ts'
 import { SharedWork } from './shared-work.ts'
 
@@ -30,14 +29,22 @@ export interface ChainReaderParts {
   /** What `eth_chainId` must answer. */
   readonly id: number
   /** URLs (http, https, ws, wss) or IPC paths, the first is preferred. Secrets: they appear in no Fault. */
-  readonly endpoints: readonly string[]
+  readonly endpoints: readonly (string | EndpointParts)[]
   readonly time: Time
+  /** How long after an hour its as-of block counts as final; by default what is safe for the chain id. */
+  readonly settleMs?: number
+  /** Where final as-of blocks are kept; without it each is searched once in this process. */
+  readonly finalBlocks?: FinalBlocks
   /** Told when an endpoint could not serve and another is asked instead. */
   readonly passedOver?: PassedOver
+  /** Counts what is sent, and may stop it. */
+  readonly meter?: CallMeter
 }
 
 /** A reader with its connections. */
 export interface OpenChainReader extends ChainReader {
+  /** What is known of each endpoint, in the order of preference. */
+  health(): readonly EndpointReport[]
   /** Closes the connections that stay open; what is under way fails. */
   close(): void
 }
@@ -48,97 +55,148 @@ export function createChainReader(parts: ChainReaderParts): OpenChainReader {
 }
 
 class HourlyReader implements OpenChainReader {
+  readonly id: number
+  readonly settleMs: number
   readonly #name: string
   readonly #time: Time
+  readonly #finalBlocks: FinalBlocks
   readonly #pool: EndpointPool
+  readonly #lookUps: LookUps
+  readonly #memory: ReadMemory
   readonly #hours = new Hours()
+  readonly #pace = new Pace()
 
-  constructor({ name, id, endpoints, time, passedOver = () => {} }: ChainReaderParts) {
+  constructor(parts: ChainReaderParts) {
+    const { name, id, endpoints, time, meter, settleMs = settleMsOf(id), passedOver = () => {} } = parts
+    this.id = id
+    this.settleMs = settleMs
     this.#name = name
     this.#time = time
-    this.#pool = endpointPool({ name, id }, endpoints, time, passedOver)
+    this.#memory = new ReadMemory(id)
+    this.#finalBlocks = parts.finalBlocks ?? new NoFinalBlocks()
+    this.#pool = endpointPool({ name, id, time, passedOver, meter }, endpoints)
+    this.#lookUps = new LookUps({
+      name,
+      settleMs,
+      time,
+      pool: this.#pool,
+      hours: this.#hours,
+      finalBlocks: this.#finalBlocks,
+      pace: this.#pace,
+      likely: ({ gathering }, block, endpoint) =>
+        gathering?.tryAt(block, (at, requests, signal) => readAt(endpoint, at, requests, signal, this.#memory)),
+    })
+  }
+
+  health(): readonly EndpointReport[] {
+    return this.#pool.health()
   }
 
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock> {
     return this.#faulted(hour, signal, state => this.#asOf(state, signal))
   }
 
-  read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<readonly ReadAnswer[]> {
+  read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<ReadAt<readonly ReadAnswer[]>> {
     return this.#faulted(hour, signal, state => this.#read(state, requests, signal))
   }
 
-  logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<readonly RawLog[]> {
+  logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<ReadAt<readonly RawLog[]>> {
     return this.#faulted(hour, signal, async state => {
-      const to = await this.#asOf(state, signal)
-      const from = await this.#firstBlockAfter(hourAfter(hour, -1), signal)
-      return this.#pool.serve(state, signal, endpoint => readLogs(endpoint, from, to, filter, signal))
+      const [to, from] = await Promise.all([
+        this.#asOf(state, signal),
+        this.#firstBlockAfter(hourAfter(hour, -1), signal),
+      ])
+      const value = await this.#pool.serve(state, signal, endpoint => readLogs(endpoint, from, to, filter, signal))
+      return { at: to, value }
     })
+  }
+
+  recheck(hour: Hour, signal: AbortSignal, before?: AsOfBlock): Promise<AsOfBlock> {
+    this.#hours.forget(hour)
+    return this.#faulted(hour, signal, state => this.#asOf(state, signal, before?.number))
+  }
+
+  get nextLookUp(): Promise<void> {
+    return this.#lookUps.departure
   }
 
   close(): void {
     this.#pool.close()
   }
 
-  async #asOf(state: HourState, signal: AbortSignal): Promise<AsOfBlock> {
-    if (!state.search?.isUsable) {
-      state.search = new SharedWork(async shared => {
-        state.proven = await this.#pool.serve(state, shared, endpoint => this.#findOn(endpoint, state, shared))
-        return state.proven
-      })
+  async #asOf(state: HourState, signal: AbortSignal, hint?: bigint): Promise<AsOfBlock> {
+    if (!state.proven) {
+      const block = this.#finalBlocks.of(state.hour)
+      if (block) state.proven = { block }
     }
-    const { number, hash, timestampSeconds } = (await state.search.join(signal)).block
-    return { number, hash, timestampSeconds }
+    if (state.proven) {
+      state.blockNumber = state.proven.block.number
+      return plain(state.proven.block)
+    }
+    if (!state.search?.isUsable) {
+      const wanted: Wanted = { state, ...(hint !== undefined && { hint }) }
+      state.search = new SharedWork(shared => this.#lookUp(wanted, shared))
+    }
+    return state.search.join(signal)
   }
 
-  async #findOn(endpoint: Endpoint, { hour }: HourState, signal: AbortSignal): Promise<Proven> {
-    const answer = await findAsOf(endpoint, hour / 1000, this.#hours.around(hour), signal)
-    if (answer.kind === 'found') return answer
-    if (answer.kind === 'before-first') throw beforeFirstBlock(this.#name, hour, answer.first)
-    const { number, timestampSeconds } = answer.head
-    if (this.#time.nowMs() - timestampSeconds * 1000 <= headAgeMsMax) throw chainBehind(this.#name, hour, answer.head)
-    const head = `its last block ${number} is of ${secondsText(timestampSeconds)}`
-    throw new EndpointFailure(endpoint.host, `has no block past the hour: ${head}`, 'behind')
+  /** Waits for a block past the hour where the chain is known to make one any moment, rather than asking in vain. */
+  async #lookUp(wanted: Wanted, signal: AbortSignal): Promise<AsOfBlock> {
+    const { state } = wanted
+    const waitMs = this.#pace.waitMs(state.hour, this.#time.nowMs())
+    if (waitMs > 0) await this.#time.sleep(waitMs, signal)
+    for (let waits = 0; ; waits++) {
+      const answer = await this.#lookUps.find(wanted, signal)
+      if (answer.kind === 'found') {
+        state.proven = answer
+        state.blockNumber = answer.block.number
+        return plain(answer.block)
+      }
+      state.head = answer.head
+      const againMs = this.#pace.againMs(answer.head.timestampSeconds, state.hour, this.#time.nowMs())
+      if (againMs === undefined || waits >= nextBlockWaitsMax) throw chainBehind(this.#name, state.hour, answer.head)
+      await this.#time.sleep(againMs, signal)
+    }
   }
 
-  async #read(state: HourState, requests: readonly ReadRequest[], signal: AbortSignal): Promise<ReadAnswer[]> {
-    if (requests.length === 0) return []
+  async #read(
+    state: HourState,
+    requests: readonly ReadRequest[],
+    signal: AbortSignal,
+  ): Promise<ReadAt<readonly ReadAnswer[]>> {
+    if (requests.length === 0) return { at: await this.#asOf(state, signal), value: [] }
     const odd = requests.find(request => !isAskable(request))
     if (odd) throw notAskable(this.#name, odd)
     if (!state.gathering?.work.isUsable) state.gathering = this.#gather(state)
     const { gathering } = state
-    const places = requests.map(request => placeOf(gathering, request))
-    const outcomes = await gathering.work.join(signal)
-    return places.map(place => {
-      const outcome = outcomes[place]
+    const places = requests.map(request => gathering.placeOf(request))
+    const { at, value } = await gathering.work.join(signal)
+    const answers = places.map(place => {
+      const outcome = value[place]
       if (outcome && !(outcome instanceof EndpointFailure)) return outcome
       throw allFailed(this.#name, outcome ? [outcome] : [])
     })
+    return { at, value: answers }
   }
 
-  /** Opens a gathering: whatever is asked until its block is known and the event loop has turned travels with it. */
   #gather(state: HourState): Gathering {
-    const close = () => {
-      if (state.gathering === gathering) delete state.gathering
-    }
-    const travel = async (signal: AbortSignal) => {
-      const block = await this.#asOf(state, signal)
-      await setImmediate()
-      close()
-      return this.#pool.serve(state, signal, endpoint => readAt(endpoint, block, gathering.requests, signal))
-    }
-    const work = new SharedWork(async signal => {
-      try {
-        return await travel(signal)
-      } catch (error) {
-        // Perhaps a reorg took the block: the next try searches anew.
-        if (error instanceof Fault) this.#hours.forget(state.hour)
-        throw error
-      } finally {
-        close()
-      }
+    const gathering: Gathering = new Gathering({
+      asOf: signal => this.#asOf(state, signal),
+      read: (block, requests, signal) =>
+        this.#pool.serve(state, signal, endpoint => readAt(endpoint, block, requests, signal, this.#memory)),
+      closed: failure => {
+        if (state.gathering === gathering) delete state.gathering
+        if (failure instanceof Fault) this.#distrust(state, failure)
+      },
     })
-    const gathering: Gathering = { requests: [], places: new Map(), work }
     return gathering
+  }
+
+  /** Perhaps a reorg took the block, or what was kept is not of this chain: the next try searches anew. */
+  #distrust({ hour, proven, head }: HourState, { code }: Fault): void {
+    if (proven && code === 'chain-unreachable') this.#finalBlocks.forget(hour)
+    this.#hours.forget(hour)
+    if (head) this.#hours.of(hour).head = head
   }
 
   async #firstBlockAfter(hour: Hour, signal: AbortSignal): Promise<bigint> {
@@ -161,12 +219,4 @@ class HourlyReader implements OpenChainReader {
       throw stoppedWhile(this.#name, state.endpoint?.host ?? this.#name, signal.reason)
     }
   }
-}
-
-/** Where a request stands among those gathered; one that is there already is not asked twice. */
-function placeOf({ requests, places }: Gathering, request: ReadRequest): number {
-  const key = request.kind === 'call' ? `${request.to}:${request.input}` : request.address
-  const place = places.get(key.toLowerCase()) ?? requests.push(request) - 1
-  places.set(key.toLowerCase(), place)
-  return place
 }

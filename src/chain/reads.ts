@@ -1,15 +1,5 @@
+import type { AsOfBlock, Hex } from '../model/block.ts'
 import type { Hour } from '../model/hour.ts'
-
-/** `0x` and an even number of hexadecimal digits. */
-export type Hex = `0x${string}`
-
-/** A block as it is proven to be: the last one with a timestamp at or before an hour. */
-export interface AsOfBlock {
-  readonly number: bigint
-  readonly hash: Hex
-  /** Seconds since 1970, as in the block's header. */
-  readonly timestampSeconds: number
-}
 
 /** One raw read at the as-of block: plain values only, so that it can cross into another process. */
 export type ReadRequest =
@@ -37,14 +27,39 @@ export interface RawLog {
   readonly logIndex: number
 }
 
-/** One chain, read as of hours. Every method rejects with a Fault: a failure is never a value. */
-export interface ChainReader {
+/** Raw reads of one chain as of hours, wherever the node is asked. Every method rejects with a Fault: a failure is never a value. */
+export interface RawReads {
   /** As-of block of the hour. Rejects with `chain-behind` while the chain has no block past the hour. */
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock>
   /** Answers in the order of the requests. Requests made in the same turn for the same hour share `eth_call`s. */
   read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<readonly ReadAnswer[]>
   /** Logs after the previous hour's as-of block, up to and including this hour's. */
   logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<readonly RawLog[]>
+}
+
+/** What was read, and the block it was read at. */
+export interface ReadAt<T> {
+  readonly at: AsOfBlock
+  readonly value: T
+}
+
+/** One chain, read as of hours. Every method rejects with a Fault. What is asked for in one turn travels together. */
+export interface ChainReader {
+  /** As `eth_chainId` answers it. */
+  readonly id: number
+  /** How long after an hour its as-of block counts as final. */
+  readonly settleMs: number
+  block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock>
+  read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<ReadAt<readonly ReadAnswer[]>>
+  logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<ReadAt<readonly RawLog[]>>
+  /**
+   * The as-of block, searched anew whatever is remembered: it may be another one after a reorg.
+   *
+   * @param before what it was, where that is known: it is asked for first
+   */
+  recheck(hour: Hour, signal: AbortSignal, before?: AsOfBlock): Promise<AsOfBlock>
+  /** Resolves in the turn in which hours are looked up next: what is asked for then travels with them. */
+  readonly nextLookUp: Promise<void>
 }
 
 /** Chains by their name in the configuration. */

@@ -1,5 +1,5 @@
 import { decodeErrorResult } from 'viem/utils'
-import type { Hex } from './reads.ts'
+import type { Hex } from '../model/block.ts'
 
 type Abi = NonNullable<Parameters<typeof decodeErrorResult>[0]['abi']>
 

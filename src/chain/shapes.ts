@@ -1,13 +1,22 @@
 import { z } from 'zod'
-import type { Header } from './as-of.ts'
-import type { Hex, RawLog, ReadRequest } from './reads.ts'
+import type { Hex } from '../model/block.ts'
+import type { Header } from './known-headers.ts'
+import type { RawLog, ReadRequest } from './reads.ts'
 
 /** What a node answers, checked before it is believed: a field that is missing or odd is the node's fault. */
 
 const quantity = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/)
-const bytes = z.custom<Hex>(value => typeof value === 'string' && /^0x([0-9a-fA-F]{2})*$/.test(value))
+const bytes = z.custom<Hex>(isBytes)
 const hash = z.custom<Hex>(value => typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value))
-const address = z.custom<Hex>(value => typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value))
+const address = z.custom<Hex>(isAddress)
+
+function isBytes(value: unknown): value is Hex {
+  return typeof value === 'string' && value.length % 2 === 0 && /^0x[0-9a-fA-F]*$/.test(value)
+}
+
+function isAddress(value: unknown): boolean {
+  return typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value)
+}
 
 const headerShape = z.object({ number: quantity, hash, parentHash: hash, timestamp: quantity })
 
@@ -22,13 +31,13 @@ export function parseHeader(result: unknown): Header | undefined {
 
 /** Whether a read can be put to a node: one that cannot must not travel with others. */
 export function isAskable(request: ReadRequest): boolean {
-  if (request.kind === 'balance') return address.safeParse(request.address).success
-  return address.safeParse(request.to).success && bytes.safeParse(request.input).success
+  if (request.kind === 'balance') return isAddress(request.address)
+  return isAddress(request.to) && isBytes(request.input)
 }
 
 /** Bytes out of `eth_call`; `undefined` for anything else. */
 export function parseBytes(result: unknown): Hex | undefined {
-  return bytes.safeParse(result).data
+  return isBytes(result) ? result : undefined
 }
 
 /** A quantity as 32 bytes, as a contract would return it. */

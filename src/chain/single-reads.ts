@@ -1,8 +1,9 @@
+import type { AsOfBlock } from '../model/block.ts'
 import { headerCall } from './as-of-search.ts'
 import type { Endpoint } from './endpoint.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
 import { batchReadsMax } from './limits.ts'
-import type { AsOfBlock, ReadAnswer, ReadRequest } from './reads.ts'
+import type { ReadAnswer, ReadRequest } from './reads.ts'
 import { meaningOf } from './rpc-errors.ts'
 import { hexOf, parseBytes, parseHeader, parseWord } from './shapes.ts'
 import type { RpcAnswer, RpcCall } from './wire.ts'
@@ -12,34 +13,30 @@ export type ReadOutcome = ReadAnswer | EndpointFailure
 
 /**
  * Reads one by one, each as its own call in a JSON-RPC batch: where Multicall3 is not deployed, and where what an
- * aggregate says of a read is not certain. Each batch holds the block's header, so that its hash proves the block.
+ * aggregate says of a read is not certain. Each batch holds the block's header, so that its hash proves the block. All
+ * batches are asked for in the same turn.
  *
  * @throws EndpointFailure
  */
 export async function readSingly(
   endpoint: Endpoint,
-  block: AsOfBlock,
+  block: Pick<AsOfBlock, 'number' | 'hash'>,
   requests: readonly ReadRequest[],
   signal: AbortSignal,
-): Promise<ReadOutcome[]> {
-  const outcomes: ReadOutcome[] = []
-  for (let from = 0; from < requests.length; from += batchReadsMax) {
-    const part = requests.slice(from, from + batchReadsMax)
-    const answers = await callAt(
-      endpoint,
-      block,
-      part.map(request => callOf(request, block)),
-      signal,
-    )
-    outcomes.push(...part.map((request, index) => outcomeOf(endpoint, request, answers[index])))
+): Promise<readonly ReadOutcome[]> {
+  const read = async (part: readonly ReadRequest[]) => {
+    const calls = part.map(request => callOf(request, block))
+    const answers = await callAt(endpoint, block, calls, signal)
+    return part.map((request, index) => outcomeOf(endpoint, request, answers[index]))
   }
-  return outcomes
+  const starts = Array.from({ length: Math.ceil(requests.length / batchReadsMax) }, (_, index) => index * batchReadsMax)
+  return (await Promise.all(starts.map(start => read(requests.slice(start, start + batchReadsMax))))).flat()
 }
 
 /** Calls in one batch with the header of the block, whose hash must be the block's. */
 export async function callAt(
   endpoint: Endpoint,
-  block: AsOfBlock,
+  block: Pick<AsOfBlock, 'number' | 'hash'>,
   calls: readonly RpcCall[],
   signal: AbortSignal,
 ): Promise<readonly RpcAnswer[]> {
@@ -51,7 +48,7 @@ export async function callAt(
   return answers
 }
 
-function callOf(request: ReadRequest, { number }: AsOfBlock): RpcCall {
+function callOf(request: ReadRequest, { number }: Pick<AsOfBlock, 'number'>): RpcCall {
   if (request.kind === 'balance') return { method: 'eth_getBalance', params: [request.address, hexOf(number)] }
   return { method: 'eth_call', params: [{ to: request.to, data: request.input }, hexOf(number)] }
 }

@@ -1,6 +1,6 @@
 import { EndpointFailure } from './endpoint-failure.ts'
 import { unlessAborted } from './unless-aborted.ts'
-import { parseAnswer, type RpcAnswer, type RpcCall, type Wire } from './wire.ts'
+import { parseAnswer, type RpcAnswer, requestText, type Wire, type WrittenCall } from './wire.ts'
 
 /** An open connection that carries whole JSON texts. */
 export interface Pipe {
@@ -60,14 +60,14 @@ export function socketWire(host: string, dial: Dial): Wire {
     return opening
   }
 
-  async function ask(to: Pipe, call: RpcCall, signal: AbortSignal): Promise<RpcAnswer> {
+  async function ask(to: Pipe, call: WrittenCall, signal: AbortSignal): Promise<RpcAnswer> {
     const id = ++lastId
     const { promise, resolve, reject } = Promise.withResolvers<RpcAnswer>()
     waiting.set(id, { resolve, reject })
     const abort = () => reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
     try {
-      to.send(JSON.stringify({ jsonrpc: '2.0', id, ...call }))
+      to.send(requestText(call, id))
       return await promise
     } finally {
       waiting.delete(id)

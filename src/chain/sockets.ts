@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { EndpointFailure, hostOf } from './endpoint-failure.ts'
 import { jsonTexts } from './json-texts.ts'
+import { chainAnswerBytesMax } from './limits.ts'
 import type { Dial } from './socket-wire.ts'
 
 /** Connects to a `ws://` or `wss://` URL. The events of a failed WebSocket carry no reason. */
@@ -33,8 +34,14 @@ export function ipcDial(path: string): Dial {
       socket.on('connect', () => {
         resolve({ send: message => socket.write(`${message}\n`), close: () => socket.destroy() })
       })
+      let pendingChars = 0
       socket.on('data', chunk => {
-        for (const message of framing.push(String(chunk))) text(message)
+        const messages = framing.push(String(chunk))
+        pendingChars = messages.length > 0 ? 0 : pendingChars + String(chunk).length
+        for (const message of messages) text(message)
+        if (pendingChars <= chainAnswerBytesMax) return
+        reason = 'answered too much'
+        socket.destroy()
       })
       socket.on('error', (error: NodeJS.ErrnoException) => {
         reason = `does not answer: ${error.code ?? 'no reason given'}`

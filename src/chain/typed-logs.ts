@@ -1,7 +1,8 @@
 import type { AbiEvent, Log } from 'viem'
 import { decodeEventLog, encodeEventTopics } from 'viem/utils'
+import type { Hex } from '../model/block.ts'
 import type { Hour } from '../model/hour.ts'
-import type { ChainReader, Hex, RawLog } from './reads.ts'
+import type { RawLog, RawReads } from './reads.ts'
 
 interface EventFilter<E extends AbiEvent> {
   readonly address: Hex | readonly Hex[]
@@ -19,7 +20,7 @@ type TypedLog<E extends AbiEvent> = Pick<
  * ERC-20 one is asked for) is another event, and left out.
  */
 export async function typedLogs<const E extends AbiEvent>(
-  reader: ChainReader,
+  reader: RawReads,
   hour: Hour,
   { address, event, args }: EventFilter<E>,
   signal: AbortSignal,

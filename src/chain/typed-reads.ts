@@ -8,23 +8,16 @@ import type {
   MulticallResults,
   Narrow,
 } from 'viem'
-import { decodeFunctionResult, encodeFunctionData } from 'viem/utils'
 import type { ChainAsOf } from '../collector.ts'
+import type { Hex } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
-import type { ChainReader, Hex, ReadAnswer, ReadRequest } from './reads.ts'
+import type { RawReads, ReadAnswer, ReadRequest } from './reads.ts'
 import { revertReason } from './revert-reason.ts'
+import { decodedValue, encodedInput, type TypedCall } from './typed-calls.ts'
 import { typedLogs } from './typed-logs.ts'
 
 type ReadOnly = 'pure' | 'view'
-
-/** A call as it comes from a collector, whatever its ABI. */
-interface Call {
-  readonly address: Hex
-  readonly abi: Abi
-  readonly functionName: string
-  readonly args?: readonly unknown[]
-}
 
 /**
  * What a collector sees of a chain for one run: encodes by ABI, asks, decodes. Runs in the collector's thread; `reader`
@@ -33,7 +26,7 @@ interface Call {
  * @param signal aborted at the run's deadline
  * @param chain the chain's name in the configuration
  */
-export function chainAsOf(reader: ChainReader, hour: Hour, signal: AbortSignal, chain: string): ChainAsOf {
+export function chainAsOf(reader: RawReads, hour: Hour, signal: AbortSignal, chain: string): ChainAsOf {
   const ask = async (requests: readonly ReadRequest[]) => {
     const answers = await reader.read(hour, requests, signal)
     if (answers.length === requests.length) return answers
@@ -49,7 +42,7 @@ export function chainAsOf(reader: ChainReader, hour: Hour, signal: AbortSignal, 
     calls: readonly [...MulticallContracts<Narrow<C>, { mutability: ReadOnly }>],
   ): Promise<MulticallResults<Narrow<C>, false, { mutability: ReadOnly }>>
   async function read(asked: unknown): Promise<unknown> {
-    const calls = (Array.isArray(asked) ? asked : [asked]) as readonly Call[]
+    const calls = (Array.isArray(asked) ? asked : [asked]) as readonly TypedCall[]
     const answers = await ask(calls.map(call => encoded(chain, call)))
     const values = answers.map((answer, index) => decoded(chain, calls[index], answer))
     return Array.isArray(asked) ? values : values[0]
@@ -67,36 +60,34 @@ export function chainAsOf(reader: ChainReader, hour: Hour, signal: AbortSignal, 
   }
 }
 
-function encoded(chain: string, call: Call): ReadRequest {
-  const { address, abi, functionName, args } = call
+function encoded(chain: string, call: TypedCall): ReadRequest {
   try {
-    const input = encodeFunctionData({ abi, functionName, ...(args && { args }) })
-    return { kind: 'call', to: address, input }
+    return { kind: 'call', to: call.address, input: encodedInput(call) }
   } catch (error) {
-    throw new Fault('collector-threw', `${functionName} cannot be called: ${shortMessage(error)}`, {
+    throw new Fault('collector-threw', `${call.functionName} cannot be called: ${shortMessage(error)}`, {
       facts: factsOf(chain, call),
       fix: 'correct the ABI, the function name or the arguments in the collector',
     })
   }
 }
 
-function decoded(chain: string, call: Call | undefined, answer: ReadAnswer): unknown {
+function decoded(chain: string, call: TypedCall | undefined, answer: ReadAnswer): unknown {
   if (!call) throw new Fault('chain-unreachable', `a read of ${chain} was answered twice`, { facts: { chain } })
-  const { abi, functionName, args } = call
   if (answer.kind === 'reverted') {
-    throw new Fault('chain-call-reverted', `${functionName} reverted: ${revertReason(abi, answer.output)}`, {
+    const reason = revertReason(call.abi, answer.output)
+    throw new Fault('chain-call-reverted', `${call.functionName} reverted: ${reason}`, {
       facts: factsOf(chain, call),
       fix: 'check the arguments, and that the contract can answer this at that hour',
     })
   }
   try {
-    return decodeFunctionResult({ abi, functionName, data: answer.output, ...(args && { args }) })
+    return decodedValue(call, answer.output)
   } catch {
     throw undecodable(chain, call, answer.output)
   }
 }
 
-function undecodable(chain: string, call: Call, output: Hex): Fault {
+function undecodable(chain: string, call: TypedCall, output: Hex): Fault {
   const facts = factsOf(chain, call)
   if (output === '0x') {
     return new Fault(
@@ -115,7 +106,7 @@ function undecodable(chain: string, call: Call, output: Hex): Fault {
   })
 }
 
-function factsOf(chain: string, { address, functionName }: Call): Record<string, string> {
+function factsOf(chain: string, { address, functionName }: TypedCall): Record<string, string> {
   return { chain, contract: String(address), function: String(functionName) }
 }
 

@@ -1,7 +1,18 @@
+import type { EndpointFailure } from './endpoint-failure.ts'
+
 /** One JSON-RPC call. */
 export interface RpcCall {
   readonly method: string
   readonly params: readonly unknown[]
+  /** The same as a JSON object, where most of it was written before. */
+  readonly written?: WrittenBefore
+}
+
+/** A JSON object in two parts: the first is ASCII, long and kept, as text and as its bytes. */
+export interface WrittenBefore {
+  readonly start: string
+  readonly startBytes: Buffer
+  readonly end: string
 }
 
 /** A node's answer to one call. An error is an answer too: what it means is decided where the call is known. */
@@ -16,10 +27,39 @@ export interface RpcError {
   readonly data?: unknown
 }
 
+/** What one call came to: an answer, or why there is none. */
+export type RpcOutcome = RpcAnswer | EndpointFailure
+
+/** A call and its JSON text, which is written once however often it is sent. */
+export interface WrittenCall {
+  readonly call: RpcCall
+  /** A JSON object without `jsonrpc` and `id`. */
+  readonly text: string
+}
+
+/** The call with its text. */
+export function writtenCall(call: RpcCall): WrittenCall {
+  const { method, params, written } = call
+  return { call, text: written ? `${written.start}${written.end}` : JSON.stringify({ method, params }) }
+}
+
+/** The JSON-RPC request of a call. */
+export function requestText({ text }: WrittenCall, id: number): string {
+  return `${requestStart(id)}${text.slice(1)}`
+}
+
+/** A JSON-RPC request before what is of its call, without the brace that opens it. */
+export function requestStart(id: number): string {
+  return `{"jsonrpc":"2.0","id":${id},`
+}
+
 /** Carries calls to one endpoint: all of them in one round trip, answers in their order. */
 export interface Wire {
-  /** Rejects with an EndpointFailure, or with whatever when the signal is aborted. Never retries. */
-  send(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]>
+  /**
+   * Rejects with an EndpointFailure (a `BatchRefused` when fewer of the calls at a time may pass), or with whatever when
+   * the signal is aborted. Never retries.
+   */
+  send(calls: readonly WrittenCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]>
   close(): void
 }
 

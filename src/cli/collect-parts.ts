@@ -1,12 +1,13 @@
-import { openRunner, type Surroundings } from '../app.ts'
+import type { Surroundings } from '../app.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import { asFault, collect, usable } from '../intake/collect.ts'
+import { asFault, collect, nothing, usable } from '../intake/collect.ts'
 import { type Foreseen, foreseen } from '../intake/foreseen.ts'
 import { suspicion } from '../intake/suspicion.ts'
 import type { PastOf } from '../intake/validate.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { labelOf } from '../model/metric.ts'
+import { openRunner } from '../open-runner.ts'
 import type { Accepted } from '../outbox/metrics.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
@@ -30,7 +31,7 @@ export async function collectParts(occasion: Occasion, collectors: readonly Coll
   await using stack = new AsyncDisposableStack()
   // What collectors log is for the person who runs this; what delivery logs is said in other words below.
   const log = createLog(surroundings.config.log.level, surroundings.redactor)
-  const runner = openRunner({ ...surroundings, log }, stack)
+  const runner = openRunner({ ...surroundings, log }, stack, { outbox })
   const isPast = hour < hourAt(surroundings.time.nowMs())
   const pastOf: PastOf = (id, at) => outbox?.metrics.past(id, at)
   const parts = await Promise.all(
@@ -43,7 +44,7 @@ export async function collectParts(occasion: Occasion, collectors: readonly Coll
         const accepted = collected.accepted.map(entry => withUnits(entry, description, occasion.units))
         return { collector, ...collected, accepted }
       } catch (error) {
-        return { collector, accepted: [], failures: {}, fault: asFault(error) }
+        return { collector, ...nothing(asFault(error)) }
       }
     }),
   )

@@ -4,6 +4,7 @@ import { ConfigError } from '../config/mistakes.ts'
 import { recollectAfterMs } from '../intake/turn.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../model/hour.ts'
+import { notFinal } from '../model/settle.ts'
 import type { Accepted } from '../outbox/metrics.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { checkCollectors } from './check.ts'
@@ -87,7 +88,13 @@ async function queueAndDeliver(
 ): Promise<boolean> {
   const { hour, parts } = told
   const { time } = surroundings
-  await Promise.all(parts.map(part => store(outbox, part, hour, time.nowMs(), time.chance())))
+  const { chains } = surroundings.config
+  await Promise.all(
+    parts.map(part => {
+      const pins = notFinal(part.pins, hour, chains, time.nowMs())
+      return store(outbox, { ...part, pins }, hour, time.nowMs(), time.chance())
+    }),
+  )
   const metrics = parts.flatMap(({ accepted }) => accepted)
   if (options.allowUnitChange) await changeUnits(outbox, metrics, hour, time.nowMs())
   if (options.json) printPartsJson(told)
@@ -117,7 +124,7 @@ async function changeUnits(outbox: Outbox, accepted: readonly Accepted[], hour: 
 
 async function store(
   outbox: Outbox,
-  { collector, accepted, fault }: Part,
+  { collector, accepted, pins, fault }: Part,
   hour: Hour,
   nowMs: number,
   chance: number,
@@ -127,5 +134,5 @@ async function store(
   outbox.collections.addCollector(collector.id, hourAt(nowMs))
   outbox.collections.expect(collector.id, [hour])
   const failed = fault && { fault, nextAttemptMs: nowMs + recollectAfterMs(fault, 1, chance) }
-  await outbox.recordCollection({ collector: collector.id, hour, accepted, ...(failed && { failed }) }, nowMs)
+  await outbox.recordCollection({ collector: collector.id, hour, accepted, pins, ...(failed && { failed }) }, nowMs)
 }

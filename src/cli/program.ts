@@ -11,9 +11,12 @@ type MakeCommand = (ended: (code: number) => void) => Command
 const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   run: async () => (await import('./run.ts')).runCommand,
   collect: async () => (await import('./collect.ts')).collectCommand,
+  backfill: async () => (await import('./backfill.ts')).backfillCommand,
   flush: async () => (await import('./flush.ts')).flushCommand,
   check: async () => (await import('./check.ts')).checkCommand,
   status: async () => (await import('./status.ts')).statusCommand,
+  gaps: async () => (await import('./gaps.ts')).gapsCommand,
+  drift: async () => (await import('./drift.ts')).driftCommand,
   dead: async () => (await import('./dead.ts')).deadCommand,
   held: async () => (await import('./held.ts')).heldCommand,
   warnings: async () => (await import('./warnings.ts')).warningsCommand,

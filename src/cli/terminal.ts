@@ -15,9 +15,17 @@ export function note(line: string): void {
   write(2, `${clean(line)}\n`)
 }
 
+/** Whether a person watches stderr: a line may be drawn over the last one there. */
+export const isWatched = process.stderr.isTTY === true
+
+/** A line on stderr in the place of the last one drawn so; an empty one clears it. For a terminal only. */
+export function redraw(line: string): void {
+  write(2, `\r\x1b[K${clean(line)}`)
+}
+
 /** `1 metric`, `4 metrics`, `1,200 metrics`. */
-export function counted(count: number, noun: string): string {
-  return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
+export function counted(count: number, noun: string, plural = `${noun}s`): string {
+  return `${grouped(count)} ${count === 1 ? noun : plural}`
 }
 
 /** `1,234,567`. */

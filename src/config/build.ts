@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { settleMsOf } from '../model/settle.ts'
 import type {
   ChainConfig,
   CollectorConfig,
@@ -28,7 +29,7 @@ export function buildConfig(file: string, parsed: ParsedFile, placeOf: PlaceOf):
     service,
     // Of its own, so that what was tried with the embedded service is never taken for delivered to a real one.
     data: join(beside(file, parsed.data), ...(service.kind === 'embedded' ? ['embedded'] : [])),
-    collect: { deadlineMs: parsed.collect.deadline },
+    collect: { deadlineMs: parsed.collect.deadline, catchUpMs: parsed.collect.catchUp },
     delivery: {
       timeoutMs: parsed.delivery.timeout,
       inFlight: parsed.delivery.inFlight,
@@ -37,8 +38,9 @@ export function buildConfig(file: string, parsed: ParsedFile, placeOf: PlaceOf):
     outbox: { keepMs: parsed.outbox.keep },
     status: parsed.status.listen,
     log: parsed.log,
-    chains: Object.entries(parsed.chains).map(([name, { id, rpc }]): ChainConfig => {
-      return { name, id, rpc: rpc.map(endpoint => endpointOf(endpoint, file)) }
+    chains: Object.entries(parsed.chains).map(([name, { id, rpc, settle }]): ChainConfig => {
+      const endpoints = rpc.map(endpoint => endpointOf(endpoint, file))
+      return { name, id, rpc: endpoints, settleMs: settle ?? settleMsOf(id) }
     }),
     protocols: parsed.protocols.map((protocol, index) => protocolOf(protocol, index, service, file, placeOf)),
   })
@@ -52,10 +54,22 @@ function serviceOf(parsed: ParsedFile['service'], file: string): ServiceConfig {
 }
 
 const secretOf = (ref: SecretRef, file: string): SecretRef =>
-  ref.kind === 'file' ? { kind: 'file', path: beside(file, ref.path) } : ref
+  ref.kind === 'file' ? { kind: 'file', path: beside(file, ref.path) } : { kind: 'env', name: ref.name }
 
-function endpointOf(endpoint: string | SecretRef, file: string): EndpointRef {
-  if (typeof endpoint !== 'string') return secretOf(endpoint, file)
+type ParsedEndpoint = ParsedFile['chains'][string]['rpc'][number]
+
+function endpointOf(endpoint: ParsedEndpoint, file: string): EndpointRef {
+  if (typeof endpoint === 'string') return addressOf(endpoint, file)
+  const { rate, batch } = endpoint
+  const where = endpoint.kind === 'url' ? addressOf(endpoint.url, file) : secretOf(endpoint, file)
+  return {
+    ...where,
+    ...(rate !== undefined && { callsPerSecondMax: rate }),
+    ...(batch !== undefined && { batchCallsMax: batch }),
+  }
+}
+
+function addressOf(endpoint: string, file: string): { readonly kind: 'url'; readonly url: string } {
   const isUrl = /^[a-z]+:\/\//i.test(endpoint) && !isAbsolute(endpoint)
   return { kind: 'url', url: isUrl ? endpoint : beside(file, endpoint) }
 }

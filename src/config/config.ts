@@ -12,11 +12,18 @@ export interface Place {
   readonly column: number
 }
 
+/** What an operator knows of a node's limits; what is absent is found out from its answers. */
+export interface EndpointLimits {
+  readonly callsPerSecondMax?: number
+  /** In one request. */
+  readonly batchCallsMax?: number
+}
+
 /**
  * An RPC endpoint: `http(s)://`, `ws(s)://`, or the absolute path of an IPC socket. Its URL often holds a key: it is
  * treated as a secret even when it is written in the file.
  */
-export type EndpointRef = { readonly kind: 'url'; readonly url: string } | SecretRef
+export type EndpointRef = ({ readonly kind: 'url'; readonly url: string } | SecretRef) & EndpointLimits
 
 /** A chain, and where it is read. */
 export interface ChainConfig {
@@ -25,6 +32,8 @@ export interface ChainConfig {
   readonly id: number
   /** At least one; the first is preferred. */
   readonly rpc: readonly EndpointRef[]
+  /** How long after an hour its as-of block counts as final. */
+  readonly settleMs: number
 }
 
 /** One use of a collector by a protocol. */
@@ -74,7 +83,11 @@ export interface Config {
   readonly service: ServiceConfig
   /** Folder of the outbox and all that is kept: with the embedded service, the folder `embedded` in it. */
   readonly data: string
-  readonly collect: { readonly deadlineMs: number }
+  readonly collect: {
+    readonly deadlineMs: number
+    /** How far back hours missed in downtime are caught up; less than `outbox.keepMs`. */
+    readonly catchUpMs: number
+  }
   readonly delivery: { readonly timeoutMs: number; readonly inFlight: number; readonly pacePerSecond: number }
   /** How long settled metrics stay in the outbox. */
   readonly outbox: { readonly keepMs: number }

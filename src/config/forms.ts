@@ -36,9 +36,19 @@ export function duration(maxMs: number, minMs = 1): Form<number> {
   }
 }
 
-/** In days from two days on, else in minutes. */
+/** A duration that may be none at all, for editors. */
+export const durationOrNonePattern = '^(0s|[1-9][0-9]{0,8}(ms|s|m|h|d))$'
+
+/** A duration up to `maxMs`, or `0s`, in milliseconds. */
+export function durationOrNone(maxMs: number): Form<number> {
+  const some = duration(maxMs)
+  return text => (text === '0s' ? formed(0) : some(text))
+}
+
+/** In days from two days on, in hours from two hours on, else in minutes. */
 function durationText(ms: number): string {
-  return ms >= 2 * unitMs.d ? `${ms / unitMs.d}d` : `${ms / unitMs.m}m`
+  const unit = ms >= 2 * unitMs.d ? 'd' : ms >= 2 * unitMs.h ? 'h' : 'm'
+  return `${ms / unitMs[unit]}${unit}`
 }
 
 /** As the wire schema takes them. */

@@ -1,15 +1,29 @@
 import { z } from 'zod'
 import {
+  catchUpMsMax,
+  catchUpMsMin,
   deadlineMsMax,
   deliveryTimeoutMsMax,
   inFlightMax,
   keepMsMax,
   keepMsMin,
   pacePerSecondMax,
+  settleMsMax,
 } from '../model/limits.ts'
-import { endpoint, listenAddress, listenPattern, logoUrl, serviceUrl } from './addresses.ts'
-import { displayText, duration, durationPattern, fullHour, path, slug, slugPattern } from './forms.ts'
-import { key, secretRef, written } from './written.ts'
+import { listenAddress, listenPattern, logoUrl, serviceUrl } from './addresses.ts'
+import {
+  displayText,
+  duration,
+  durationOrNone,
+  durationOrNonePattern,
+  durationPattern,
+  fullHour,
+  path,
+  slug,
+  slugPattern,
+} from './forms.ts'
+import { rpc } from './rpc.ts'
+import { key, written } from './written.ts'
 
 /**
  * The operator's file: what may be written, with every default. What comes out of it is not yet the `Config`: places,
@@ -33,19 +47,6 @@ const service = z
     examples: ['embedded', { url: 'https://metrics.example.com', key: { env: 'METRICS_KEY' } }],
   })
 
-const rpc = z.union([
-  written(endpoint, {
-    description: 'http(s)://, ws(s)://, or the path of an IPC socket; relative to this file.',
-    examples: ['http://127.0.0.1:8545'],
-  }),
-  secretRef.meta({
-    description: 'An address with a key in it, kept outside this file.',
-    examples: [{ env: 'ETHEREUM_RPC_URL' }],
-    minProperties: 1,
-    maxProperties: 1,
-  }),
-])
-
 const chain = z
   .strictObject({
     id: z
@@ -56,6 +57,12 @@ const chain = z
       .array(rpc)
       .min(1)
       .meta({ description: 'Nodes to read from; the first is preferred.', examples: [['http://127.0.0.1:8545']] }),
+    settle: written(durationOrNone(settleMsMax), {
+      description:
+        'How long after an hour its block is taken for final. At most 24h. Default: what is safe for the chain id.',
+      examples: ['20m'],
+      pattern: durationOrNonePattern,
+    }).optional(),
   })
   .meta({ description: 'A chain that collectors read.' })
 
@@ -127,6 +134,12 @@ export const operatorFile = z
           description: 'For one collector and hour. At most 30m.',
           ...durationMeaning,
         }).prefault('60s'),
+        catchUp: written(duration(catchUpMsMax, catchUpMsMin), {
+          description:
+            'How far back hours missed in downtime are caught up. From 1h to 90d, and less than outbox.keep.',
+          examples: ['7d'],
+          pattern: durationPattern,
+        }).prefault('7d'),
       })
       .prefault({})
       .meta({ description: 'How values are collected.' }),
@@ -183,6 +196,12 @@ export const operatorFile = z
       .array(protocol)
       .min(1)
       .meta({ description: 'Protocols; one is one widget.', examples: [[example]] }),
+  })
+  .superRefine(({ collect, outbox }, context) => {
+    if (collect.catchUp < outbox.keep) return
+    const message = 'hours that are not kept any more cannot be caught up: this must be less than outbox.keep'
+    const fix = 'write a shorter one, or a longer outbox.keep'
+    context.addIssue({ code: 'custom', path: ['collect', 'catchUp'], message, params: { fix } })
   })
   .meta({ title: 'Tidegauge configuration' })
 

@@ -1,7 +1,7 @@
 import { Fault } from '../model/fault.ts'
 import { secretBytesMax } from '../model/limits.ts'
 import { endpoint } from './addresses.ts'
-import type { ChainConfig, Config, EndpointRef, SecretRef } from './config.ts'
+import type { ChainConfig, Config, EndpointLimits, EndpointRef, SecretRef } from './config.ts'
 import { readBytes } from './text.ts'
 
 /**
@@ -69,13 +69,25 @@ function missing(ref: SecretRef, what: string, fix: string): Fault {
   })
 }
 
+/** A node's address, a URL or the absolute path of an IPC socket, with what is known of its limits. Secret. */
+export interface ResolvedEndpoint extends EndpointLimits {
+  readonly url: string
+}
+
 /**
- * The addresses of a chain's nodes, in their order: URLs, or absolute paths of IPC sockets. Secret: never print them.
+ * The addresses of a chain's nodes, in their order. Secret: never print them.
  *
  * @throws Fault `secret-missing` as `readSecret`; `config` when what was read is no address
  */
-export function resolveEndpoints(chain: ChainConfig): string[] {
-  return chain.rpc.map(ref => resolveEndpoint(chain.name, ref))
+export function resolveEndpoints(chain: ChainConfig): ResolvedEndpoint[] {
+  return chain.rpc.map(ref => {
+    const { callsPerSecondMax, batchCallsMax } = ref
+    return {
+      url: resolveEndpoint(chain.name, ref),
+      ...(callsPerSecondMax !== undefined && { callsPerSecondMax }),
+      ...(batchCallsMax !== undefined && { batchCallsMax }),
+    }
+  })
 }
 
 function resolveEndpoint(chain: string, ref: EndpointRef): string {

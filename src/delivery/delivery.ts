@@ -36,6 +36,8 @@ export interface DeliveryOptions {
   readonly pacer: Pacer
   readonly clock: ServiceClock
   readonly inFlight: number
+  /** Metrics that are worth a push, while more come in; default 1. */
+  readonly fewest?: () => number
   readonly log: Log
   readonly redactor: Redactor
   readonly time: Time
@@ -48,7 +50,7 @@ const never = hourAt(8.64e15)
 export class Delivery {
   readonly #options: DeliveryOptions
   readonly #aside = new Aside()
-  readonly #doubt = new Doubt()
+  readonly #doubt: Doubt
   readonly #keyWatch = new KeyWatch()
   readonly #quiet: Quiet
   readonly #breaker: Breaker
@@ -61,6 +63,7 @@ export class Delivery {
     this.#options = options
     this.#breaker = new Breaker({ ...options, name: options.destination.name })
     this.#quiet = new Quiet(untilMs => this.#breaker.wished(untilMs))
+    this.#doubt = new Doubt(metric => options.outbox.isCorrection(metric))
     this.#settling = new Settling({ ...options, aside: this.#aside, doubt: this.#doubt })
   }
 
@@ -158,7 +161,7 @@ export class Delivery {
   }
 
   #ports({ protocols, aside, troubled, fresh, probe }: Plan, key: string, signal: AbortSignal): FlushPorts {
-    const { outbox, client, clock, pacer, inFlight, time } = this.#options
+    const { outbox, client, clock, pacer, inFlight, fewest, time } = this.#options
     const settling = this.#settling
     return {
       protocols,
@@ -166,6 +169,7 @@ export class Delivery {
       troubled,
       ...(probe && { probe }),
       inFlight,
+      ...(fewest && { fewest }),
       due: (protocolIds, limit) =>
         outbox.due.read({ protocolIds, fresh, latest: clock.latestHour(time.nowMs()) }, limit),
       earlier: () => this.#earlier(protocols),

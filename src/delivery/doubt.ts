@@ -5,12 +5,18 @@ import { MetricSet } from './metric-set.ts'
 import type { Sending } from './ports.ts'
 
 /**
- * Metrics of which it is not known whether the service has them: they were sent and nothing understandable came back, or
- * a process before this one may have sent them. That they "already exist" is then expected, and no news.
+ * Metrics which the service may have: they were sent and nothing understandable came back, or a process before this one may
+ * have sent them, or their value was corrected since. That they "already exist" is then expected, and no news.
  */
 export class Doubt {
   readonly #sent = new MetricSet()
+  readonly #isCorrection: (metric: Metric) => boolean
   #isFirstFlush = true
+
+  /** @param isCorrection whether a metric has another value than was sent before */
+  constructor(isCorrection: (metric: Metric) => boolean) {
+    this.#isCorrection = isCorrection
+  }
 
   /** They were sent, and what became of them is not known. */
   add(metrics: readonly Metric[]): void {
@@ -32,7 +38,7 @@ export class Doubt {
    * @param delivered what was delivered: a remark that names no metric may be about any of them
    */
   news(remarks: readonly Remark[], sending: Sending, delivered: readonly Metric[]): readonly Remark[] {
-    const isInDoubt = (metric: Metric) => this.#sent.has(metric)
+    const isInDoubt = (metric: Metric) => this.#sent.has(metric) || this.#isCorrection(metric)
     const isExpected = ({ metric, text }: Remark) =>
       warningKind(text) === 'already-exists' &&
       (sending === 'again' || this.#isFirstFlush || (metric ? isInDoubt(metric) : delivered.some(isInDoubt)))

@@ -36,7 +36,7 @@ export class Flush {
   constructor(ports: FlushPorts) {
     this.#ports = ports
     const left = [...ports.aside, ...ports.troubled]
-    this.#worklist = new Worklist(limit => ports.due(this.#protocolIds, limit), left)
+    this.#worklist = new Worklist(limit => ports.due(this.#protocolIds, limit), left, ports.fewest)
     this.#witness = new Witness(batch => this.#ask(batch), ports.earlier)
     this.#suspects = new Suspects({
       witness: this.#witness,

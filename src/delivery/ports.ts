@@ -39,4 +39,6 @@ export interface FlushPorts {
   /** A metric the service fails on, while it takes others, stays due until a later flush. */
   setAside(metric: Metric, reason: string): void
   readonly inFlight: number
+  /** Metrics that are worth a push; default 1. */
+  fewest?(): number
 }

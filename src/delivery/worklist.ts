@@ -39,15 +39,18 @@ export class Worklist {
   readonly #due: (limit: number) => readonly Metric[]
   readonly #parts: Part[] = []
   #page: readonly Metric[] = []
+  readonly #fewest: () => number
   /** Handed out and not settled, so still due in the outbox: not to be read again. */
   readonly #taken = new MetricSet()
 
   /**
    * @param due reads due metrics in the order of delivery
    * @param aside due metrics that this flush leaves alone
+   * @param fewest metrics that are worth a push: fewer stay due, more may come
    */
-  constructor(due: (limit: number) => readonly Metric[], aside: readonly Metric[]) {
+  constructor(due: (limit: number) => readonly Metric[], aside: readonly Metric[], fewest: () => number = () => 1) {
     this.#due = due
+    this.#fewest = fewest
     for (const metric of aside) this.#taken.add(metric)
   }
 
@@ -55,7 +58,7 @@ export class Worklist {
   next(): Part | undefined {
     const part = this.#parts.shift()
     if (part) return part
-    this.#fill(1)
+    if (!this.#isPageWorthIt()) return undefined
     const batch = this.#page.slice(0, batchMetricsMax)
     this.#page = this.#page.slice(batchMetricsMax)
     for (const metric of batch) this.#taken.add(metric)
@@ -64,8 +67,13 @@ export class Worklist {
 
   /** Whether there is something to be sent. */
   hasMore(): boolean {
-    if (this.#parts.length === 0) this.#fill(1)
-    return this.#parts.length > 0 || this.#page.length > 0
+    return this.#parts.length > 0 || this.#isPageWorthIt()
+  }
+
+  #isPageWorthIt(): boolean {
+    const fewest = this.#fewest()
+    this.#fill(fewest)
+    return this.#page.length >= fewest
   }
 
   /** Parts that are sent before anything else. */

@@ -1,4 +1,5 @@
 import type { CollectorConfig } from '../config/config.ts'
+import type { Pin } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { Accepted } from '../outbox/metrics.ts'
@@ -10,6 +11,8 @@ export interface Collected {
   readonly accepted: readonly Accepted[]
   /** Why it is not complete; absent when every declared label has a value. */
   readonly fault?: Fault
+  /** The blocks it was read at. */
+  readonly pins: readonly Pin[]
   /** By label; empty when the run failed as a whole. */
   readonly failures: Readonly<Record<string, Fault['message']>>
 }
@@ -32,10 +35,15 @@ export async function collect(
     const { accepted, failures } = validate(collector, hour, description, outcome, pastOf)
     const fault = hourFault(failures)
     const messages = Object.fromEntries(Object.entries(failures).map(([label, { message }]) => [label, message]))
-    return fault ? { accepted, fault, failures: messages } : { accepted, failures: {} }
+    return { accepted, pins: outcome.pins, failures: messages, ...(fault && { fault }) }
   } catch (error) {
-    return { accepted: [], fault: asFault(error), failures: {} }
+    return nothing(asFault(error))
   }
+}
+
+/** A run that gave nothing. */
+export function nothing(fault: Fault): Collected {
+  return { accepted: [], pins: [], failures: {}, fault }
 }
 
 /** @throws Fault when the collector cannot be loaded, or its options are mistaken */

@@ -1,5 +1,5 @@
 import { type Hour, hourAfter, hoursFrom } from '../model/hour.ts'
-import { catchUpHoursMax } from '../model/limits.ts'
+import { hourMs } from '../model/limits.ts'
 
 /** What decides which hours are expected of a collector. */
 export interface Expectation {
@@ -9,19 +9,21 @@ export interface Expectation {
   readonly newest?: Hour
   /** The current hour. */
   readonly current: Hour
+  /** How far back missed hours are caught up. */
+  readonly catchUpMs: number
 }
 
 /**
  * Hours that must be rows by now: the catch-up horizon and whatever was missed since the last row, but none before the
  * collector's start.
  */
-export function expectedHours({ since, newest, current }: Expectation): Hour[] {
-  const horizon = oldestCaughtUp(current)
+export function expectedHours({ since, newest, current, catchUpMs }: Expectation): Hour[] {
+  const horizon = oldestCaughtUp(current, catchUpMs)
   const resumed = newest === undefined ? horizon : hourAfter(newest, 1)
   return hoursFrom(Math.max(since, Math.min(horizon, resumed)) as Hour, current)
 }
 
 /** The oldest hour that is still caught up by itself. */
-export function oldestCaughtUp(current: Hour): Hour {
-  return hourAfter(current, -catchUpHoursMax)
+export function oldestCaughtUp(current: Hour, catchUpMs: number): Hour {
+  return hourAfter(current, -Math.ceil(catchUpMs / hourMs))
 }

@@ -1,14 +1,18 @@
+import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import { Fault, faultLine, isPermanent } from '../model/fault.ts'
+import { type Fault, faultLine, isPermanent } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
-import { catchUpConcurrency, catchUpHoursMax, recollectBaseMs } from '../model/limits.ts'
+import { catchUpConcurrency, recollectBaseMs, stateMissingAttemptsMax } from '../model/limits.ts'
+import { notFinal } from '../model/settle.ts'
 import type { DueHour } from '../outbox/collections.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Time } from '../time.ts'
-import { asFault, type Collected, collect, usable } from './collect.ts'
-import { expectedHours, oldestCaughtUp } from './expected.ts'
+import { asFault, type Collected, collect, nothing, usable } from './collect.ts'
+import { Finality } from './finality.ts'
+import { passed, planHours } from './plan-hours.ts'
+import { readHourAgain } from './read-again.ts'
 import { recollectAfterMs, startable } from './turn.ts'
 import type { PastOf } from './validate.ts'
 
@@ -17,6 +21,10 @@ export interface IntakeOptions {
   readonly outbox: Outbox
   readonly runner: Runner
   readonly collectors: readonly CollectorConfig[]
+  /** What collectors read: blocks that are not final yet are looked at again. */
+  readonly chains: readonly ChainReader[]
+  /** How far back missed hours are caught up. */
+  readonly catchUpMs: number
   readonly time: Time
   readonly log: Log
 }
@@ -34,10 +42,15 @@ export class Intake {
   readonly #planned = new Map<string, Hour>()
   readonly #planning = new Map<string, Promise<void>>()
   readonly #running: Promise<void>
+  readonly #finality: Finality
   #wake = Promise.withResolvers<void>()
 
   constructor(options: IntakeOptions) {
     this.#options = options
+    const pastOf = this.#pastOf
+    const again = { ...options, pastOf, describe: (collector: CollectorConfig) => this.#describe(collector) }
+    const readAgain = (id: string, hour: Hour) => readHourAgain(again, id, hour)
+    this.#finality = new Finality({ ...options, readAgain, signal: this.#stopping.signal })
     const everyHour = options.time.everyHour(() => this.#wake.resolve())
     this.#running = this.#run().finally(() => everyHour.stop())
   }
@@ -47,7 +60,7 @@ export class Intake {
     this.#stopping.abort(new Error('stopped'))
     this.#wake.resolve()
     await Promise.all([this.#running, this.#options.runner.stop()])
-    await Promise.all([...this.#planning.values(), ...this.#underWay.values()])
+    await Promise.all([...this.#planning.values(), ...this.#underWay.values(), this.#finality.ended()])
   }
 
   async #run(): Promise<void> {
@@ -76,6 +89,7 @@ export class Intake {
       return outbox.collections.due(id, current, time.nowMs(), running + catchUpConcurrency + 1)
     })
     for (const due of startable(known, underWay, current)) this.#start(due)
+    this.#finality.turn()
   }
 
   /** Until the next attempt or the next hour; a few seconds at most, in case the clock is set. */
@@ -110,19 +124,10 @@ export class Intake {
   }
 
   async #planOne(collector: CollectorConfig, current: Hour): Promise<void> {
-    const { collections } = this.#options.outbox
-    if (collector.since !== undefined && collector.since > current) return
+    const { outbox, catchUpMs } = this.#options
     // One that cannot be loaded is expected all the same: it may be mended, and its hours are red until then.
     const history = (await this.#describe(collector).catch(() => undefined))?.history ?? true
-    const start = history && collector.since !== undefined && collector.since < current ? collector.since : current
-    collections.addCollector(collector.id, start)
-    const newest = collections.newest(collector.id)
-    const since = collections.since(collector.id) ?? start
-    collections.expect(collector.id, expectedHours({ since, current, ...(newest === undefined ? {} : { newest }) }))
-    collections.reopen(collector.id, current)
-    const gaps = history
-      ? collections.closeBefore(collector.id, oldestCaughtUp(current), tooOld)
-      : collections.closeBefore(collector.id, current, passed)
+    const gaps = planHours(outbox.collections, { collector, history, current, catchUpMs })
     if (gaps > 0)
       this.#options.log.warn({ collector: collector.id, hours: gaps }, 'hours that cannot be had any more: gaps')
   }
@@ -155,32 +160,38 @@ export class Intake {
   async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
     const { runner, time } = this.#options
     const { signal } = this.#stopping
+    const startedMs = time.nowMs()
     // What reads only "now" must not be asked for, nor answer for, an hour that has passed meanwhile.
     const isPast = ({ history }: CollectorDescription) => !history && due.hour < hourAt(time.nowMs())
     const collected = await this.#describe(collector)
       .then(async description => {
         if (isPast(description)) throw passed
         const outcome = await collect({ runner, pastOf: this.#pastOf }, collector, description, due.hour)
-        return isPast(description) ? { accepted: [], fault: outcome.fault ?? passed, failures: {} } : outcome
+        return isPast(description) ? nothing(outcome.fault ?? passed) : outcome
       })
-      .catch((error: unknown): Collected => ({ accepted: [], fault: asFault(error), failures: {} }))
+      .catch((error: unknown) => nothing(asFault(error)))
     // A stop takes the children away: what then fails has not failed by itself.
     if (signal.aborted && collected.fault) return
-    await this.#record(due, collected, time.nowMs())
+    const pins = notFinal(collected.pins, due.hour, this.#options.chains, startedMs)
+    await this.#record(due, { ...collected, pins }, time.nowMs())
   }
 
-  async #record({ collector, hour, attempts }: DueHour, { accepted, fault }: Collected, nowMs: number): Promise<void> {
+  async #record(
+    { collector, hour, attempts }: DueHour,
+    { accepted, pins, fault }: Collected,
+    nowMs: number,
+  ): Promise<void> {
     const { outbox, log, time } = this.#options
     const facts = { collector, hour: hourText(hour), metrics: accepted.length }
     if (!fault) {
-      await outbox.recordCollection({ collector, hour, accepted }, nowMs)
+      await outbox.recordCollection({ collector, hour, accepted, pins }, nowMs)
       log.info(facts, 'collected')
-    } else if (fault.code === 'chain-before-first-block') {
+    } else if (isGap(fault, hour < hourAt(nowMs) ? attempts + 1 : 0)) {
       outbox.collections.markGap(collector, hour, fault)
       log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be had: a gap')
     } else {
       const nextAttemptMs = nowMs + recollectAfterMs(fault, attempts + 1, time.chance())
-      await outbox.recordCollection({ collector, hour, accepted, failed: { fault, nextAttemptMs } }, nowMs)
+      await outbox.recordCollection({ collector, hour, accepted, pins, failed: { fault, nextAttemptMs } }, nowMs)
       const level = fault.code === 'chain-behind' ? 'debug' : isPermanent(fault) ? 'error' : 'warn'
       log[level]({ ...facts, fault: faultLine(fault), attempt: attempts + 1 }, 'not collected')
     }
@@ -209,5 +220,8 @@ export class Intake {
   }
 }
 
-const passed = new Fault('hour-passed', 'not collected in its hour, and this collector can only read "now"')
-const tooOld = new Fault('hour-too-old', `older than the ${catchUpHoursMax / 24} days that are caught up`)
+/** Whether an hour can never be had. Of the past, since a node that has just started may lack the state of the present. */
+function isGap({ code }: Fault, attemptsOfPast: number): boolean {
+  if (code === 'chain-before-first-block') return true
+  return code === 'chain-state-missing' && attemptsOfPast >= stateMissingAttemptsMax
+}

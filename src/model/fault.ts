@@ -41,6 +41,10 @@ const permanenceByCode = {
   'chain-before-first-block': 'permanent',
   /** A node does not answer, or answers garbage. */
   'chain-unreachable': 'transient',
+  /** A reorg replaced the as-of block between two reads. */
+  'chain-reorganized': 'transient',
+  /** No endpoint has the state of that hour any more. */
+  'chain-state-missing': 'permanent',
   /** A node serves another chain than configured. */
   'chain-wrong-id': 'permanent',
   /** A contract refused the call at the as-of block. */

@@ -80,8 +80,20 @@ export const breakageRestMs = 60_000
 /** How often the delivery loop looks for due metrics that another process has put in. */
 export const pollMs = 1_000
 
-/** How far back hours missed in downtime are caught up by themselves. */
+/** How far back hours lost with a damaged outbox are missed; those missed in downtime as far as is configured. */
 export const catchUpHoursMax = 7 * 24
+
+/** Attempts after which a past hour whose state no endpoint has becomes a gap. */
+export const stateMissingAttemptsMax = 3
+
+/** A block that may be final is looked at with the chain's next look-up, or alone after so many times its `settle`. */
+export const settlesPatientMax = 3
+
+/** Values that are looked at together for whether their block is final. */
+export const recheckedHoursMax = 500
+
+/** Rest after it could not be found out whether a block is final. */
+export const recheckRestMs = 60_000
 
 /** Hours of one collector under way at the same time while catching up. */
 export const catchUpConcurrency = 4
@@ -119,6 +131,14 @@ export const keepMsMax = 3_650 * 24 * hourMs
 /** Pushes under way at a time, at most. */
 export const inFlightMax = 64
 export const pacePerSecondMax = 1_000
+/** How far back hours missed in downtime are caught up, at least and at most. */
+export const catchUpMsMin = hourMs
+export const catchUpMsMax = 90 * 24 * hourMs
+/** How long after an hour its block is taken for final, at most. */
+export const settleMsMax = 24 * hourMs
+/** Calls a second to one RPC endpoint, and calls in one request to it. */
+export const rpcCallsPerSecondMax = 100_000
+export const rpcBatchCallsMax = 10_000
 
 const relations: readonly [holds: boolean, relation: string][] = [
   [backoffBaseMs < backoffCapMs, 'backoffBaseMs < backoffCapMs'],

@@ -3,6 +3,9 @@ import { type Hour, hourFromNumber, hourNumber } from '../model/hour.ts'
 import { recollectCapMs } from '../model/limits.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 import type { Enqueued } from './digest.ts'
+import { hourCounter } from './hour-counts.ts'
+import { type HourRange, HourRanges } from './hour-ranges.ts'
+import { collectionRow, type HourState, hourStateOf, type RawHour } from './hour-rows.ts'
 
 /** An expected (collector, hour) whose turn has come. */
 export interface DueHour {
@@ -16,7 +19,7 @@ export interface DueHour {
 export interface CollectionRow {
   readonly collector: string
   readonly hour: Hour
-  readonly state: 'due' | 'collected' | 'gap'
+  readonly state: HourState
   readonly attempts: number
   readonly fault?: FaultRecord
 }
@@ -36,26 +39,23 @@ interface RawLate {
   readonly fault: string | null
 }
 
-const states = ['due', 'collected', 'gap'] as const
-
-interface RawRow {
-  readonly collector: string
-  readonly hour: number
-  readonly state: number
-  readonly attempts: number
-  readonly fault: string | null
-}
-
 /** The expected hours: which are due, collected, or gaps. Part of the outbox's file. */
 export class Collections {
   readonly #database: Sqlite
+  readonly #ranges: HourRanges
+  readonly #countOf: ReturnType<typeof hourCounter>
   readonly #statements
 
   constructor(database: Sqlite) {
     this.#database = database
+    this.#ranges = new HourRanges(database)
+    this.#countOf = hourCounter(database)
     this.#statements = {
       addCollector: database.prepare<[string, number]>(
         'INSERT INTO collector (name, since) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET since = min(since, excluded.since)',
+      ),
+      addStranger: database.prepare<[string, number]>(
+        'INSERT INTO collector (name, since) VALUES (?, ?) ON CONFLICT DO NOTHING',
       ),
       since: database.prepare<[string], { since: number }>('SELECT since FROM collector WHERE name = ?'),
       expect: database.prepare<[number, string]>(
@@ -72,7 +72,7 @@ export class Collections {
         `UPDATE collection SET state = 0, fault = NULL
          WHERE state = 2 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
       ),
-      due: database.prepare<{ name: string; current: number; nowMs: number; soonMs: number; limit: number }, RawRow>(
+      due: database.prepare<{ name: string; current: number; nowMs: number; soonMs: number; limit: number }, RawHour>(
         `SELECT name AS collector, hour, state, attempts, fault FROM collection JOIN collector ON collector.id = collector
          WHERE state = 0 AND name = @name AND hour <= @current
            AND (next_attempt_ms <= @nowMs OR next_attempt_ms > @soonMs) ORDER BY hour DESC LIMIT @limit`,
@@ -88,10 +88,24 @@ export class Collections {
         `UPDATE collection SET state = 1, attempts = attempts + 1, next_attempt_ms = 0, fault = NULL
          WHERE state <> 1 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
       ),
-      gap: database.prepare<[string, number, string]>(
-        `UPDATE collection SET state = 2, attempts = attempts + 1, fault = ?
-         WHERE state = 0 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+      addCollected: database.prepare<[number, number, number, string]>(
+        `INSERT INTO collection (hour, state, attempts, metrics, digest, collector) SELECT ?, 1, 1, ?, ?, id FROM collector WHERE name = ?
+         ON CONFLICT DO NOTHING`,
       ),
+      isThere: database
+        .prepare<[number, string], number>(
+          'SELECT 1 FROM collection WHERE hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)',
+        )
+        .pluck(),
+      gap: database.prepare<[number, string, string]>(
+        `INSERT INTO collection (hour, state, attempts, fault, collector) SELECT ?, 2, 1, ?, id FROM collector WHERE name = ?
+         ON CONFLICT DO UPDATE SET state = 2, attempts = attempts + 1, fault = excluded.fault WHERE state = 0`,
+      ),
+      states: database
+        .prepare<[number, number, string], [hour: number, state: number]>(
+          'SELECT hour, state FROM collection WHERE hour BETWEEN ? AND ? AND collector = (SELECT id FROM collector WHERE name = ?)',
+        )
+        .raw(),
       failed: database.prepare<[number, string, number, string]>(
         `UPDATE collection SET attempts = attempts + 1, next_attempt_ms = ?, fault = ?
          WHERE state = 0 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
@@ -100,7 +114,7 @@ export class Collections {
         `UPDATE collection SET metrics = metrics + ?, digest = (digest + ?) & 0xffffffff
          WHERE hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
       ),
-      between: database.prepare<[number, number], RawRow>(
+      between: database.prepare<[number, number], RawHour>(
         `SELECT name AS collector, hour, state, attempts, fault FROM collection JOIN collector ON collector.id = collector
          WHERE hour BETWEEN ? AND ? ORDER BY hour, name`,
       ),
@@ -110,6 +124,11 @@ export class Collections {
   /** Makes a collector known, expected from an hour on; an earlier hour than before moves its start back. */
   addCollector(name: string, since: Hour): void {
     this.#statements.addCollector.run(name, hourNumber(since))
+  }
+
+  /** Makes a collector known that nobody expects anything of so far; a known one stays as it is. */
+  addStranger(name: string, since: Hour): void {
+    this.#statements.addStranger.run(name, hourNumber(since))
   }
 
   /** First hour that is expected of a collector; `undefined` for one that never ran. */
@@ -175,14 +194,18 @@ export class Collections {
     return this.#statements.nextAttempt.get(afterMs)?.at ?? undefined
   }
 
-  /** Counts metrics that were put into the outbox for an hour. Within a transaction. */
-  addMetrics(name: string, hour: Hour, { metrics, digest }: Enqueued): void {
-    if (metrics > 0) this.#statements.addMetrics.run(metrics, digest, hourNumber(hour), name)
+  /** Counts metrics that were put into the outbox for an hour, or have changed. Within a transaction. */
+  addMetrics(name: string, hour: Hour, { metrics, corrected, digest }: Enqueued): void {
+    if (metrics + corrected > 0) this.#statements.addMetrics.run(metrics, digest, hourNumber(hour), name)
   }
 
-  /** Every metric of the hour is in the outbox; also a gap may be mended so. */
+  /** Every metric of the hour is in the outbox; also a gap may be mended so, and an hour that nobody expected. */
   markCollected(name: string, hour: Hour): void {
-    this.#statements.collected.run(hourNumber(hour), name)
+    const number = hourNumber(hour)
+    const { collected, isThere, addCollected } = this.#statements
+    if (collected.run(number, name).changes > 0 || isThere.get(number, name) !== undefined) return
+    const { metrics, digest } = this.#countOf(name, number)
+    addCollected.run(number, metrics, digest, name)
   }
 
   /** A due hour is tried again at an instant. What is collected, or a gap, stays that. */
@@ -190,18 +213,29 @@ export class Collections {
     this.#statements.failed.run(nextAttemptMs, JSON.stringify(faultRecord(fault)), hourNumber(hour), name)
   }
 
-  /** A due hour that cannot be had, ever. */
+  /** A due hour that cannot be had, ever, or one that nobody expected; one that is collected, or a gap, stays that. */
   markGap(name: string, hour: Hour, fault: Fault): void {
-    this.#statements.gap.run(JSON.stringify(faultRecord(fault)), hourNumber(hour), name)
+    this.#statements.gap.run(hourNumber(hour), JSON.stringify(faultRecord(fault)), name)
+  }
+
+  /** What has become of a collector's hours in a range, both ends included; those that nobody expected are not in it. */
+  states(name: string, from: Hour, to: Hour): Map<Hour, HourState> {
+    const rows = this.#statements.states.all(hourNumber(from), hourNumber(to), name)
+    return new Map(rows.map(([hour, state]) => [hourFromNumber(hour), hourStateOf(state)]))
+  }
+
+  /** Gaps, as ranges of hours with the same reason, by collector and hour. */
+  gaps(collectors?: readonly string[], from?: Hour, to?: Hour): HourRange[] {
+    return this.#ranges.of('gap', collectors, from, to)
+  }
+
+  /** Hours that are still due, as ranges with the same fault, by collector and hour. */
+  waiting(collectors?: readonly string[], from?: Hour, to?: Hour): HourRange[] {
+    return this.#ranges.of('due', collectors, from, to)
   }
 
   /** Rows of a range of hours, both ends included, by hour and collector. */
   between(from: Hour, to: Hour): CollectionRow[] {
     return this.#statements.between.all(hourNumber(from), hourNumber(to)).map(collectionRow)
   }
-}
-
-function collectionRow({ collector, hour, state, attempts, fault }: RawRow): CollectionRow {
-  const row = { collector, hour: hourFromNumber(hour), state: states[state] ?? 'due', attempts }
-  return fault === null ? row : { ...row, fault: JSON.parse(fault) as FaultRecord }
 }

@@ -1,7 +1,10 @@
 /** What was put into the outbox for an hour. */
 export interface Enqueued {
+  /** Those that are new. */
   readonly metrics: number
-  /** Sum of the rows' digests. */
+  /** Those that have another value than before. */
+  readonly corrected: number
+  /** By how much the sum of the rows' digests has changed. */
   readonly digest: number
 }
 

@@ -1,13 +1,11 @@
-import { type Hour, hourAfter, hourNumber } from '../model/hour.ts'
+import { type Hour, hourAfter, hourFromNumber, hourNumber } from '../model/hour.ts'
 import { jumpHoursMax } from '../model/limits.ts'
 import type { Metric, MetricId } from '../model/metric.ts'
 import type { DeadMetric } from '../model/verdict.ts'
 import type { Sqlite } from '../sqlite/database.ts'
-import { type Enqueued, rowDigest } from './digest.ts'
 import { metricAt } from './metric-at.ts'
 import { type Description, descriptionAt, type KnownMetric, type Names } from './names.ts'
-import { type MetricState, stateNumber, stateOf } from './states.ts'
-import type { Tally } from './tally.ts'
+import { type MetricState, stateOf } from './states.ts'
 
 /** Why a person has to look at a metric before it is sent. */
 export interface Hold {
@@ -43,18 +41,14 @@ export interface Past {
   readonly previous?: number
 }
 
-interface Stored {
-  readonly number: number
-  readonly protocol: number
-  readonly isNew: boolean
+/** An hour of a collector of which something was delivered. */
+export interface DeliveredHour {
+  readonly collector: string
+  readonly hour: Hour
 }
 
-/** Rows of one hour whose metrics have numbers in a row, none left out. */
-interface Run {
-  readonly hour: number
-  readonly from: number
-  to: number
-}
+/** Later than any hour. */
+const latestNumber = 2 ** 40
 
 interface RawStored {
   readonly hour: number
@@ -64,27 +58,14 @@ interface RawStored {
   readonly reason: string | null
 }
 
-/** The metrics of the outbox: enqueued once, settled by a verdict. Part of the outbox's file. */
+/** What the outbox has of metrics, and how they are described. Part of the outbox's file. */
 export class Metrics {
   readonly #names: Names
-  readonly #tally: Tally
   readonly #statements
 
-  constructor(database: Sqlite, names: Names, tally: Tally) {
+  constructor(database: Sqlite, names: Names) {
     this.#names = names
-    this.#tally = tally
     this.#statements = {
-      add: database.prepare<[number, number, number, number, number]>(
-        'INSERT INTO outbox (hour, metric, protocol, state, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
-      ),
-      // One statement for metrics with numbers in a row: a third of the cost of one for each.
-      settle: database.prepare<[number, number, number, number]>(
-        'UPDATE outbox SET state = ? WHERE hour = ? AND metric BETWEEN ? AND ? AND state = 0',
-      ),
-      detain: database.prepare<[number, number, string, string, number | null, number | null, string | null, number]>(
-        `INSERT INTO detained (hour, metric, kind, reason, status, attempts, unit, at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-         ON CONFLICT DO NOTHING`,
-      ),
       hasLater: database
         .prepare<[number, number], number>(
           'SELECT 1 FROM outbox WHERE hour > ? AND metric = ? AND state IN (0, 1) LIMIT 1',
@@ -100,47 +81,16 @@ export class Metrics {
         `SELECT metric, value FROM outbox WHERE hour = ? AND state = 1
          AND protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(?))) LIMIT 1`,
       ),
+      deliveredHours: database.prepare<[string, number, number], { collector: string; hour: number }>(
+        `SELECT DISTINCT collector.name AS collector, hour FROM outbox
+         JOIN metric ON metric.id = outbox.metric JOIN collector ON collector.id = metric.collector
+         WHERE state = 1 AND collector.name IN (SELECT value FROM json_each(?)) AND hour BETWEEN ? AND ? ORDER BY hour, collector.name`,
+      ),
       between: database.prepare<[number, number], RawStored>(
         `SELECT hour, metric, value, state, reason FROM outbox LEFT JOIN detained USING (hour, metric)
          WHERE hour BETWEEN ? AND ? AND state <> 4 ORDER BY hour, metric`,
       ),
     }
-  }
-
-  /**
-   * Puts metrics into the outbox; the first value of a metric and hour stands for ever, and its unit is the metric's from
-   * that hour on, unless it is held. Within a transaction.
-   *
-   * @param collector must be known to the outbox
-   * @returns what is new
-   */
-  enqueue(entries: readonly Accepted[], collector: string, nowMs: number): Enqueued {
-    const counts = { due: new Map<number, number>(), held: new Map<number, number>() }
-    let [metrics, digest] = [0, 0]
-    for (const entry of entries) {
-      const { number, protocol, isNew } = this.#enqueueOne(entry, collector, nowMs)
-      if (!isNew) continue
-      metrics += 1
-      digest += rowDigest(hourNumber(entry.metric.hour), number, entry.metric.value)
-      const count = entry.hold ? counts.held : counts.due
-      count.set(protocol, (count.get(protocol) ?? 0) + 1)
-    }
-    for (const [protocol, count] of counts.due) this.#tally.enter(protocol, 'due', count)
-    for (const [protocol, count] of counts.held) this.#tally.enter(protocol, 'held', count)
-    return { metrics, digest }
-  }
-
-  #enqueueOne({ metric, hold }: Accepted, collector: string, nowMs: number): Stored {
-    const hour = hourNumber(metric.hour)
-    const known = this.#names.add(metric.id, metric.protocolId, collector, hour, metric)
-    const { number, protocol } = known
-    const state = stateNumber(hold ? 'held' : 'due')
-    const isNew = this.#statements.add.run(hour, number, protocol, state, metric.value).changes === 1
-    if (isNew && hold) {
-      const unit = hold.kind === 'unit' ? (metric.unit ?? null) : null
-      this.#statements.detain.run(hour, number, hold.kind, hold.reason, null, null, unit, nowMs)
-    } else if (isNew) this.describe(known, hour, metric)
-    return { number, protocol, isNew }
   }
 
   /**
@@ -156,42 +106,6 @@ export class Metrics {
       this.#names.describe(known, hour + 1, descriptionAt(known, hour + 1))
     }
     this.#names.describe(known, hour, { ...(unit === undefined ? {} : { unit }), ...(module && { module }) })
-  }
-
-  /** Records that the service has them. Only what is due can be delivered. Within a transaction. */
-  markDelivered(metrics: readonly Metric[]): void {
-    for (const [protocolId, own] of Map.groupBy(metrics, ({ protocolId }) => protocolId)) {
-      this.#tally.move(this.#names.protocol(protocolId) ?? 0, 'due', 'delivered', this.#settle(own, 'delivered'))
-    }
-  }
-
-  /** Records that the service will never take it; it is kept for a person. Within a transaction. */
-  markDead({ metric, reason, status, attempts }: DeadLetter, nowMs: number): void {
-    const known = this.#names.metric(metric.id)
-    if (!known || this.#settle([metric], 'dead') === 0) return
-    this.#tally.move(known.protocol, 'due', 'dead', 1)
-    const { detain } = this.#statements
-    detain.run(hourNumber(metric.hour), known.number, 'refused', reason, status ?? null, attempts, null, nowMs)
-  }
-
-  /** @returns how many of them were due */
-  #settle(metrics: readonly Metric[], state: 'delivered' | 'dead'): number {
-    const settle = ({ hour, from, to }: Run) => this.#statements.settle.run(stateNumber(state), hour, from, to).changes
-    return this.#runs(metrics).reduce((sum, run) => sum + settle(run), 0)
-  }
-
-  /** Those of a batch mostly have numbers in a row. */
-  #runs(metrics: readonly Metric[]): Run[] {
-    const runs: Run[] = []
-    for (const metric of metrics) {
-      const number = this.#names.metric(metric.id)?.number
-      if (number === undefined) continue
-      const hour = hourNumber(metric.hour)
-      const last = runs.at(-1)
-      if (last?.hour === hour && last.to + 1 === number) last.to = number
-      else runs.push({ hour, from: number, to: number })
-    }
-    return runs
   }
 
   /** What is known of a metric id for an hour; `undefined` for one that never was in the outbox. */
@@ -228,6 +142,17 @@ export class Metrics {
       if (row) return metricAt(this.#names.numbered(row.metric), at, row.value)
     }
     return undefined
+  }
+
+  /** Hours of some collectors of which something was delivered and is still here, oldest first; reads every row between. */
+  deliveredHours(collectors: readonly string[], from?: Hour, to?: Hour): DeliveredHour[] {
+    const bounds = [
+      from === undefined ? 0 : hourNumber(from),
+      to === undefined ? latestNumber : hourNumber(to),
+    ] as const
+    return this.#statements.deliveredHours
+      .all(JSON.stringify(collectors), ...bounds)
+      .map(({ collector, hour }) => ({ collector, hour: hourFromNumber(hour) }))
   }
 
   /** Every metric of a range of hours, both ends included, by hour; without what a person dropped. */

@@ -1,28 +1,50 @@
+import type { FinalBlocks, Pin } from '../model/block.ts'
 import type { Fault } from '../model/fault.ts'
-import { type Hour, hourNumber } from '../model/hour.ts'
+import { type Hour, hourAt, hourNumber } from '../model/hour.ts'
 import { commitRowsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Remark } from '../model/remarks.ts'
 import { type Sqlite, unsynced } from '../sqlite/database.ts'
 import { groupCommit } from '../sqlite/group-commit.ts'
 import { Collections } from './collections.ts'
+import { Corrections } from './corrections.ts'
 import { Destinations } from './destinations.ts'
 import { Detained } from './detained.ts'
+import type { Enqueued } from './digest.ts'
 import { Disk } from './disk.ts'
 import { Due } from './due.ts'
+import { type EnqueueMode, Enqueuing } from './enqueuing.ts'
+import { FinalBlockTable } from './final-blocks.ts'
 import { type Accepted, type DeadLetter, Metrics } from './metrics.ts'
 import { Names } from './names.ts'
 import { openFile } from './open-file.ts'
+import { Pins } from './pins.ts'
 import { Pruning } from './pruning.ts'
 import { Tally } from './tally.ts'
+import { Verdicts } from './verdicts.ts'
 import { Warnings } from './warnings.ts'
 
-/** What one collector gave for one hour. With a fault the hour stays due and is tried again at an instant. */
+/** What one collector gave for one hour. */
 export interface CollectionOutcome {
   readonly collector: string
   readonly hour: Hour
   readonly accepted: readonly Accepted[]
+  /** The blocks they were read at that are not final. Default: none, as when no chain was read. */
+  readonly pins?: readonly Pin[]
+  /** What becomes of values that are there already. Default: `first-stands`. */
+  readonly mode?: EnqueueMode
+  /** Why the hour is not complete; it stays due and is tried again at an instant. */
   readonly failed?: { readonly fault: Fault; readonly nextAttemptMs: number }
+  /** Nobody but who asked waits for the hour: when it failed, nothing is said of it, and it is not tried again by itself. */
+  readonly unexpected?: boolean
+}
+
+/** What recording an outcome has changed. */
+export interface Recorded {
+  /** Metrics that have another value than before. */
+  readonly corrected: number
+  /** Metrics that are new. */
+  readonly added: number
 }
 
 /** What the service said of a batch; what is not named stays due. */
@@ -30,13 +52,6 @@ export interface Settlement {
   readonly delivered: readonly Metric[]
   readonly dead: readonly DeadLetter[]
   readonly warnings: readonly Remark[]
-}
-
-/** Where metrics come from. */
-interface Origin {
-  readonly collector: string
-  readonly hour: Hour
-  readonly nowMs: number
 }
 
 /**
@@ -52,11 +67,15 @@ export class Outbox {
   readonly detained: Detained
   readonly destinations: Destinations
   readonly warnings: Warnings
+  readonly pins: Pins
   readonly disk: Disk
   readonly #database: Sqlite
   readonly #names: Names
+  readonly #enqueuing: Enqueuing
+  readonly #corrections: Corrections
+  readonly #finalBlocks: FinalBlockTable
   readonly #pruning: Pruning
-  readonly #together: ReturnType<typeof groupCommit<void>>
+  readonly #together: ReturnType<typeof groupCommit<Enqueued>>
   readonly #settle: (what: { readonly settlement: Settlement; readonly nowMs: number }) => void
 
   /**
@@ -70,52 +89,83 @@ export class Outbox {
     this.#names = new Names(database)
     this.tally = new Tally(database)
     this.collections = new Collections(database)
-    this.metrics = new Metrics(database, this.#names, this.tally)
+    this.metrics = new Metrics(database, this.#names)
+    this.#corrections = new Corrections(database, this.#names)
+    this.#enqueuing = new Enqueuing(database, this.#names, this.tally, this.metrics, this.#corrections)
+    this.pins = new Pins(database)
+    this.#finalBlocks = new FinalBlockTable(database, this.disk)
     this.due = new Due(database, this.#names, this.tally)
     this.detained = new Detained(database, this.#names, this.tally, this.metrics)
     this.destinations = new Destinations(database)
     this.warnings = new Warnings(database)
     this.#pruning = new Pruning(database, this.tally)
-    this.#together = groupCommit<void>(database, () => this.#names.forget(), commitRowsMax)
+    this.#together = groupCommit<Enqueued>(database, () => this.#names.forget(), commitRowsMax)
+    const verdicts = new Verdicts(database, this.#names, this.tally, this.#corrections)
     this.#settle = unsynced(database, ({ settlement, nowMs }) => {
       const { delivered, dead, warnings } = settlement
       this.#names.refresh()
-      this.metrics.markDelivered(delivered)
-      for (const entry of dead) this.metrics.markDead(entry, nowMs)
+      verdicts.markDelivered(delivered)
+      for (const entry of dead) verdicts.markDead(entry, nowMs)
       this.warnings.record(warnings, nowMs)
     })
   }
 
   /**
-   * Stores what a collector gave and what became of its hour together: neither is ever there without the other. Outcomes
-   * of the same turn share a commit. One of more metrics than a commit may hold is stored in parts, the hour's row last.
+   * Stores what a collector gave, the blocks it was read at, and what became of its hour together: none is ever there
+   * without the others. Outcomes of the same turn share a commit. One of more metrics than a commit may hold is stored in
+   * parts, the hour's row last.
    *
    * Rejects with a Fault `disk-full` when there is no room, and `outbox-moved` when the file is not in its place any more.
    */
-  async recordCollection({ collector, hour, accepted, failed }: CollectionOutcome, nowMs: number): Promise<void> {
-    const parts = slices(accepted, commitRowsMax)
+  async recordCollection(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
+    const parts = slices(outcome.accepted, commitRowsMax)
     const last = parts.pop() ?? []
-    const of = { collector, hour, nowMs }
-    for (const part of parts) await this.#enqueue(part, of, () => {})
-    await this.#enqueue(last, of, () => {
-      if (failed) this.collections.markFailed(collector, hour, failed.fault, failed.nextAttemptMs)
-      else this.collections.markCollected(collector, hour)
-    })
+    const total = { corrected: 0, added: 0 }
+    const count = ({ metrics, corrected }: Enqueued) => {
+      total.added += metrics
+      total.corrected += corrected
+    }
+    for (const part of parts) count(await this.#store(part.length, () => this.#enqueue(part, outcome, nowMs)))
+    const conclude = () => {
+      const enqueued = this.#enqueue(last, outcome, nowMs)
+      this.#conclude(outcome)
+      return enqueued
+    }
+    count(await this.#store(last.length, conclude))
+    return total
   }
 
-  async #enqueue(part: readonly Accepted[], { collector, hour, nowMs }: Origin, then: () => void): Promise<void> {
+  /** Within a transaction. */
+  #enqueue(part: readonly Accepted[], outcome: CollectionOutcome, nowMs: number): Enqueued {
+    const { collector, hour, mode = 'first-stands', pins = [], unexpected } = outcome
+    // One that nobody expects anything of yet.
+    if (unexpected) this.collections.addStranger(collector, hourAt(nowMs))
+    const enqueued = this.#enqueuing.enqueue(part, collector, mode, nowMs)
+    this.collections.addMetrics(collector, hour, enqueued)
+    if (enqueued.metrics + enqueued.corrected > 0) this.pins.add(collector, hour, pins)
+    return enqueued
+  }
+
+  /** Within a transaction. */
+  #conclude({ collector, hour, mode, pins = [], failed, unexpected }: CollectionOutcome): void {
+    if (!failed) this.collections.markCollected(collector, hour)
+    else if (!unexpected) this.collections.markFailed(collector, hour, failed.fault, failed.nextAttemptMs)
+    // Every value is as of these blocks now, whatever they were read at before.
+    if (!failed && mode === 'correct') this.pins.replace(collector, hour, pins)
+  }
+
+  async #store(rows: number, act: () => Enqueued): Promise<Enqueued> {
     const write = () => {
       this.disk.requireInPlace()
       this.#names.refresh()
-      this.collections.addMetrics(collector, hour, this.metrics.enqueue(part, collector, nowMs))
-      then()
+      return act()
     }
     try {
-      await this.#together(write, part.length)
+      return await this.#together(write, rows)
     } catch (error) {
       // What was collected already may use the room that is kept; nothing new is started then.
-      if (this.#isAgain(error)) await this.#together(write, part.length)
-      else throw error
+      if (this.#isAgain(error)) return await this.#together(write, rows)
+      throw error
     }
   }
 
@@ -137,7 +187,17 @@ export class Outbox {
       .immediate()
   }
 
-  /** Records a verdict, in one commit. */
+  /** The final as-of blocks of a chain. */
+  finalBlocks(chainId: number): FinalBlocks {
+    return this.#finalBlocks.of(chainId)
+  }
+
+  /** Whether a metric has another value than was sent before, so that the service will say that it exists already. */
+  isCorrection(metric: Pick<Metric, 'id' | 'hour'>): boolean {
+    return this.#corrections.has(metric)
+  }
+
+  /** Records a verdict, in one commit. One about a value that was corrected meanwhile leaves its metric due. */
   settle(settlement: Settlement, nowMs: number): void {
     try {
       this.#settle({ settlement, nowMs })
@@ -149,7 +209,7 @@ export class Outbox {
     }
   }
 
-  /** Deletes what is settled and older than an hour, a part at a time. @returns whether there is more */
+  /** Deletes values that are settled and older than an hour, a part at a time. @returns whether there is more */
   pruneSome(before: Hour): boolean {
     return this.#pruning.some(hourNumber(before))
   }

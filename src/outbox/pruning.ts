@@ -10,7 +10,10 @@ interface Old {
   readonly state: number
 }
 
-/** Takes out history that has been kept long enough; nothing that is still due, dead or held. Part of the outbox's file. */
+/**
+ * Takes out values that have been kept long enough; nothing that is still due, dead or held. That an hour was collected, or
+ * is a gap, is known for ever. Part of the outbox's file.
+ */
 export class Pruning {
   readonly #run: (before: number) => boolean
   /** Nothing was left before this hour, when it was looked last. */
@@ -21,19 +24,17 @@ export class Pruning {
       'SELECT hour, metric, protocol, state FROM outbox WHERE hour < ? AND state IN (1, 4) ORDER BY hour, metric LIMIT ?',
     )
     const remove = database.prepare<[number, number]>('DELETE FROM outbox WHERE hour = ? AND metric = ?')
-    const removeCollections = database.prepare<[number, number]>(
-      `DELETE FROM collection WHERE (hour, collector) IN
-         (SELECT hour, collector FROM collection WHERE hour < ? AND state <> 0 LIMIT ?)`,
-    )
+    // What an hour gave is not what it has any more: a salvage would take it for lost.
+    const uncount = database.prepare<[number]>('UPDATE collection SET metrics = NULL, digest = NULL WHERE hour = ?')
     const some = database.transaction((before: number) => {
       const rows = old.all(before, commitRowsMax)
       for (const { hour, metric } of rows) remove.run(hour, metric)
+      for (const hour of new Set(rows.map(row => row.hour))) uncount.run(hour)
       for (const [key, { length }] of Map.groupBy(rows, ({ protocol, state }) => `${protocol} ${state}`)) {
         const [protocol = 0, state = 0] = key.split(' ').map(Number)
         tally.prune(protocol, stateOf(state), length)
       }
-      if (rows.length === commitRowsMax) return true
-      return removeCollections.run(before, commitRowsMax - rows.length).changes === commitRowsMax - rows.length
+      return rows.length === commitRowsMax
     })
     this.#run = before => some.immediate(before)
   }

@@ -1,26 +1,24 @@
-import type { ChainReader } from '../chain/reads.ts'
+import type { RawReads } from '../chain/reads.ts'
 import { Fault, faultFromRecord } from '../model/fault.ts'
+import { gathering, type Patience } from './gather.ts'
 import type { Ask, ChainQuestion, ChainReply } from './messages.ts'
 import type { Scope } from './scope.ts'
 
-/** A child's side of chain access: questions go out together once a turn, replies come back one by one. */
+/** Runs of one message come to their first question within a turn or two; the bound is for those that never rest. */
+const patience: Patience = { quietTurns: 1, turnsMax: 50 }
+
+/** A child's side of chain access: questions of all runs go out together once no new one comes. */
 export interface ChainAsks {
   /** A chain as one run sees it. Rejects with the signal's reason when it is aborted before the reply. */
-  reader(run: number, chain: string, scope: Pick<Scope, 'waitsFor'>): ChainReader
+  reader(run: number, chain: string, scope: Pick<Scope, 'waitsFor'>): RawReads
   replied(ask: number, reply: ChainReply): void
 }
 
 /** @param post sends questions to the daemon */
 export function createChainAsks(post: (asks: readonly Ask[]) => void): ChainAsks {
   const waiting = new Map<number, (reply: ChainReply) => void>()
-  let unsent: Ask[] = []
+  const send = gathering(post, patience)
   let lastAsk = 0
-
-  function send(): void {
-    const asks = unsent
-    unsent = []
-    post(asks)
-  }
 
   async function ask(run: number, chain: string, question: ChainQuestion, signal: AbortSignal): Promise<ChainReply> {
     signal.throwIfAborted()
@@ -29,8 +27,7 @@ export function createChainAsks(post: (asks: readonly Ask[]) => void): ChainAsks
     const stop = () => reject(signal.reason)
     signal.addEventListener('abort', stop, { once: true })
     waiting.set(number, resolve)
-    unsent.push({ ask: number, run, chain, question })
-    if (unsent.length === 1) setImmediate(send)
+    send({ ask: number, run, chain, question })
     try {
       const reply = await promise
       if (reply.kind === 'faulted') throw faultFromRecord(reply.fault)
@@ -49,15 +46,15 @@ export function createChainAsks(post: (asks: readonly Ask[]) => void): ChainAsks
       return {
         async block(_hour, signal) {
           const reply = await asked({ kind: 'block' }, signal)
-          return reply.kind === 'block' ? reply.block : mismatch(chain)
+          return reply.kind === 'block' ? reply.at : mismatch(chain)
         },
         async read(_hour, requests, signal) {
           const reply = await asked({ kind: 'read', requests }, signal)
-          return reply.kind === 'read' ? reply.answers : mismatch(chain)
+          return reply.kind === 'read' ? reply.value : mismatch(chain)
         },
         async logs(_hour, filter, signal) {
           const reply = await asked({ kind: 'logs', filter }, signal)
-          return reply.kind === 'logs' ? reply.logs : mismatch(chain)
+          return reply.kind === 'logs' ? reply.value : mismatch(chain)
         },
       }
     },

@@ -16,11 +16,11 @@ export async function replyFromChain(
     if (!chain) throw unknownChain(name, Object.keys(chains))
     switch (question.kind) {
       case 'block':
-        return { kind: 'block', block: await chain.block(hour, signal) }
+        return { kind: 'block', at: await chain.block(hour, signal) }
       case 'read':
-        return { kind: 'read', answers: await chain.read(hour, question.requests, signal) }
+        return { kind: 'read', ...(await chain.read(hour, question.requests, signal)) }
       case 'logs':
-        return { kind: 'logs', logs: await chain.logs(hour, question.filter, signal) }
+        return { kind: 'logs', ...(await chain.logs(hour, question.filter, signal)) }
     }
   } catch (error) {
     return { kind: 'faulted', fault: faultRecord(chainFault(error, name)) }

@@ -10,8 +10,9 @@ import type { Hour } from '../model/hour.ts'
 import { createChainAsks } from './chain-asks.ts'
 import { unknownChain } from './chain-replies.ts'
 import { collectHour, describeCollector, lateFault, type RunEdge } from './collect.ts'
+import { gathering } from './gather.ts'
 import { registerCollectorHooks } from './hooks.ts'
-import type { FromChild, LogLine, Task, TaskEnd, ToChild } from './messages.ts'
+import type { EndedRun, FromChild, LogLine, StartedRun, Task, TaskEnd, ToChild } from './messages.ts'
 import { catchStrays, createScope, inScope } from './scope.ts'
 import { type Settled, settledOrLate } from './settle.ts'
 import { faultOf, thrownText } from './thrown.ts'
@@ -30,6 +31,7 @@ Reflect.deleteProperty(process, 'send')
 const post = (message: FromChild) => send?.(message)
 const asks = createChainAsks(batch => post({ kind: 'asks', asks: batch }))
 const postLine = (line: LogLine) => post({ kind: 'log', ...line })
+const postEnd = gathering(postEnds)
 const controllers = new Map<number, AbortController>()
 
 catchStrays(
@@ -52,7 +54,7 @@ async function perform(task: Task, edge: RunEdge): Promise<TaskEnd> {
   return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, edge) }
 }
 
-async function start(run: number, task: Task, deadlineMs: number): Promise<void> {
+async function start({ run, task, deadlineMs }: StartedRun): Promise<void> {
   const { signal } = controllerOf(run)
   const stray = Promise.withResolvers<never>()
   const fail = (error: unknown) => {
@@ -68,7 +70,7 @@ async function start(run: number, task: Task, deadlineMs: number): Promise<void>
   const first = Promise.race([work, stray.promise])
   const settled = await settledOrLate(first, signal, scope.opened(), turnsAfterAbort)
   controllers.delete(run)
-  postEnd(run, endOf(settled, lateFault(scope, deadlineMs)), scope.leaks())
+  postEnd({ run, end: endOf(settled, lateFault(scope, deadlineMs)), leaks: scope.leaks() })
 }
 
 function controllerOf(run: number): AbortController {
@@ -83,20 +85,26 @@ function endOf(settled: Settled<TaskEnd>, late: Fault): TaskEnd {
   return { kind: 'faulted', fault: faultRecord(fault) }
 }
 
-function postEnd(run: number, end: TaskEnd, leaks: boolean): void {
+/** One that cannot leave keeps none of the others here. */
+function postEnds(runs: readonly EndedRun[]): void {
   try {
-    post({ kind: 'ended', run, end, leaks })
+    post({ kind: 'ended', runs })
   } catch (error) {
+    const [only] = runs
+    if (!only || runs.length > 1) {
+      for (const run of runs) postEnds([run])
+      return
+    }
     const fault = new Fault('collector-output', `its answer cannot leave its process: ${thrownText(error).message}`)
-    post({ kind: 'ended', run, end: { kind: 'faulted', fault: faultRecord(fault) }, leaks })
+    post({ kind: 'ended', runs: [{ ...only, end: { kind: 'faulted', fault: faultRecord(fault) } }] })
   }
 }
 
 process.on('message', (message: ToChild) => {
-  if (message.kind === 'run') void start(message.run, message.task, message.deadlineMs)
+  if (message.kind === 'run') for (const run of message.runs) void start(run)
   if (message.kind === 'abort') controllers.get(message.run)?.abort(new Fault('stopped', 'the deadline has passed'))
   if (message.kind === 'ping') post({ kind: 'pong', ping: message.ping })
-  if (message.kind === 'reply') asks.replied(message.ask, message.reply)
+  if (message.kind === 'replies') for (const { ask, reply } of message.replies) asks.replied(ask, reply)
 })
 post({ kind: 'ready' })
 

@@ -3,8 +3,10 @@ import { Fault } from '../model/fault.ts'
 import type { Time } from '../time.ts'
 import { replyFromChain } from './chain-replies.ts'
 import { type Spawned, spawnChild } from './child-spawn.ts'
+import { gathering } from './gather.ts'
 import type { RunnerLimits } from './limits.ts'
-import type { Ask, FromChild, LogLine, Task, TaskEnd } from './messages.ts'
+import type { Ask, FromChild, LogLine, Reply, Task, TaskEnd } from './messages.ts'
+import { Pins } from './pins.ts'
 
 /** The process ended, or was ended because it did not answer, before the run was done. */
 export interface Lost {
@@ -28,16 +30,25 @@ interface Run {
   readonly task: Task
   /** Aborted when the run is over, however it ended: for its timer, and for what was asked of chains. */
   readonly over: AbortController
+  readonly pins: Pins
   settle(end: TaskEnd | Lost): void
 }
 
 const busy = 'does not answer: something keeps it busy'
+
+function withPins(end: TaskEnd, pins: Pins | undefined): TaskEnd {
+  if (end.kind !== 'collected' || !pins) return end
+  return { ...end, outcome: { ...end.outcome, pins: pins.all } }
+}
 
 /** The daemon's side of one process that runs collectors. */
 export class CollectorChild {
   readonly #edge: ChildEdge
   readonly #spawned: Spawned
   readonly #runs = new Map<number, Run>()
+  /** Runs started in one turn go in one message, and so do the replies known in one. */
+  readonly #start = gathering<number>(runs => this.#post(runs))
+  readonly #tell = gathering<Reply>(replies => this.#spawned.post({ kind: 'replies', replies }))
   readonly #ready = Promise.withResolvers<void>()
   readonly #gone = new AbortController()
   #how = 'ended'
@@ -61,13 +72,25 @@ export class CollectorChild {
     await this.#ready.promise
     if (this.#gone.signal.aborted) return { kind: 'lost', how: this.#how }
     const { promise, resolve } = Promise.withResolvers<TaskEnd | Lost>()
-    const run: Run = { task, over: new AbortController(), settle: resolve }
+    const run: Run = { task, over: new AbortController(), pins: new Pins(this.#edge.chains), settle: resolve }
     this.#lastRun += 1
     this.#runs.set(this.#lastRun, run)
-    this.#spawned.post({ kind: 'run', run: this.#lastRun, task, deadlineMs: this.#edge.deadlineMs })
-    void this.#watchDeadline(this.#lastRun, run)
-    void this.#watchPings()
+    this.#start(this.#lastRun)
     return promise
+  }
+
+  /** A run's deadline starts when the run does. */
+  #post(numbers: readonly number[]): void {
+    const { deadlineMs } = this.#edge
+    const runs = numbers.flatMap(number => {
+      const run = this.#runs.get(number)
+      if (!run) return []
+      void this.#watchDeadline(number, run)
+      return [{ run: number, task: run.task, deadlineMs }]
+    })
+    if (runs.length === 0) return
+    this.#spawned.post({ kind: 'run', runs })
+    void this.#watchPings()
   }
 
   /** Whether new work may be given to it: it lives, and nothing that never settles has stayed behind in it. */
@@ -107,16 +130,19 @@ export class CollectorChild {
     if (message.kind === 'log') this.#edge.log(message)
     if (message.kind === 'asks') for (const ask of message.asks) void this.#reply(ask)
     if (message.kind === 'ended') {
-      this.#leaks ||= message.leaks
-      this.#settle(message.run, message.end)
+      for (const { run, end, leaks } of message.runs) {
+        this.#leaks ||= leaks
+        this.#settle(run, withPins(end, this.#runs.get(run)?.pins))
+      }
     }
   }
 
   async #reply({ ask, run: number, chain, question }: Ask): Promise<void> {
     const run = this.#runs.get(number)
     if (run?.task.kind !== 'collect') return
-    const reply = await replyFromChain(this.#edge.chains, chain, run.task.hour, question, run.over.signal)
-    if (this.#runs.has(number)) this.#spawned.post({ kind: 'reply', ask, reply })
+    const { chains } = this.#edge
+    const reply = run.pins.checked(chain, await replyFromChain(chains, chain, run.task.hour, question, run.over.signal))
+    if (this.#runs.has(number)) this.#tell({ ask, reply })
   }
 
   async #watchStart(): Promise<void> {

@@ -2,11 +2,12 @@ import type { ChainAsOf, CollectContext, Http } from '../collector.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import { systemTime } from '../time.ts'
-import { declaredMetrics } from './definition.ts'
-import { type Loaded, loadCollector } from './load.ts'
+import { declaredMetrics, readsPast } from './definition.ts'
+import { loadCollector } from './load.ts'
 import type { CollectorRef } from './messages.ts'
 import { parseOptions } from './options.ts'
 import { labelEnd, outputFault, undeclaredEnds, valueUnder } from './output.ts'
+import { type Prepared, prepare } from './prepare.ts'
 import type { Description, Outcome } from './runner.ts'
 import type { Scope } from './scope.ts'
 import { settledOrLate } from './settle.ts'
@@ -27,7 +28,7 @@ export async function describeCollector(ref: CollectorRef): Promise<Description>
   const parsed = await parseOptions(loaded, ref)
   if (!parsed.ok) return { kind: 'mistaken', mistakes: parsed.mistakes }
   const metrics = declaredMetrics(loaded.definition, parsed.options, ref.use)
-  return { kind: 'usable', metrics, history: loaded.definition.history }
+  return { kind: 'usable', metrics, history: readsPast(loaded.definition, parsed.options, ref.use) }
 }
 
 /**
@@ -36,18 +37,12 @@ export async function describeCollector(ref: CollectorRef): Promise<Description>
  * @throws Fault when the run as a whole failed
  */
 export async function collectHour(ref: CollectorRef, hour: Hour, edge: RunEdge): Promise<Outcome> {
-  const loaded = await loadCollector(ref)
-  const parsed = await parseOptions(loaded, ref)
-  if (!parsed.ok) {
-    const [mistake] = parsed.mistakes
-    throw new Fault('collector-unusable', `options of ${ref.use}: ${mistake?.path.join('.')}: ${mistake?.message}`)
-  }
-  const labels = Object.keys(declaredMetrics(loaded.definition, parsed.options, ref.use))
-  const output = await outputOf(loaded, contextOf(parsed.options, hour, edge), edge)
-  return outcomeOf(output, labels, loaded, edge)
+  const prepared = await prepare(ref)
+  const output = await outputOf(prepared, contextOf(prepared.options, hour, edge), edge)
+  return outcomeOf(output, prepared, edge)
 }
 
-async function outputOf({ definition, file }: Loaded, context: CollectContext<unknown>, edge: RunEdge) {
+async function outputOf({ definition, file }: Prepared, context: CollectContext<unknown>, edge: RunEdge) {
   // In a promise's executor, so that a collect that throws at once is one that rejects.
   const returned = new Promise<unknown>(resolve => resolve(definition.collect(context)))
   const settled = await settledOrLate(returned, edge.signal, edge.scope.opened())
@@ -58,7 +53,7 @@ async function outputOf({ definition, file }: Loaded, context: CollectContext<un
   return settled.value
 }
 
-async function outcomeOf(output: unknown, labels: string[], { file }: Loaded, edge: RunEdge): Promise<Outcome> {
+async function outcomeOf(output: unknown, { labels, file }: Prepared, edge: RunEdge): Promise<Outcome> {
   const waiting = labels.map(async label => {
     const settled = await settledOrLate(valueUnder(output, label), edge.signal, edge.scope.opened())
     return labelEnd(label, settled, lateFault(edge.scope, edge.deadlineMs), file)
@@ -67,6 +62,8 @@ async function outcomeOf(output: unknown, labels: string[], { file }: Loaded, ed
   return {
     readings: Object.fromEntries(ends.flatMap(end => (end.kind === 'reading' ? [[end.label, end.value]] : []))),
     failures: Object.fromEntries(ends.flatMap(end => (end.kind === 'failure' ? [[end.label, end.fault]] : []))),
+    // What was read is known where the chains are read.
+    pins: [],
   }
 }
 

@@ -34,6 +34,7 @@ type Done = Exclude<TaskEnd, { kind: 'faulted' }>
 export function createRunner({ chains, deadlineMs, time, log, limits: own }: RunnerEdge): Runner {
   const limits = { ...runnerLimits, ...own }
   const culprits = new Set<string>()
+  const refs = new WeakMap<CollectorConfig, CollectorRef>()
   const stopping = new AbortController()
 
   function start(pinged: boolean): CollectorChild {
@@ -65,6 +66,14 @@ export function createRunner({ chains, deadlineMs, time, log, limits: own }: Run
     return end
   }
 
+  /** The same for the same collector: what is said twice in one message travels, and is prepared, once. */
+  function refOf(collector: CollectorConfig): CollectorRef {
+    const { id, use, options, place } = collector
+    const ref = refs.get(collector) ?? { id, use, options, configFile: place.file }
+    refs.set(collector, ref)
+    return ref
+  }
+
   return {
     async describe(collector) {
       const end = await perform({ kind: 'describe', collector: refOf(collector) })
@@ -81,10 +90,6 @@ export function createRunner({ chains, deadlineMs, time, log, limits: own }: Run
       await Promise.all([shared.stop(), alone.stop()])
     },
   }
-}
-
-function refOf({ id, use, options, place }: CollectorConfig): CollectorRef {
-  return { id, use, options, configFile: place.file }
 }
 
 function endedFault(use: string, { how }: Lost): Fault {

@@ -1,4 +1,5 @@
-import type { AsOfBlock, LogFilter, RawLog, ReadAnswer, ReadRequest } from '../chain/reads.ts'
+import type { LogFilter, RawLog, ReadAnswer, ReadAt, ReadRequest } from '../chain/reads.ts'
+import type { AsOfBlock } from '../model/block.ts'
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { Description, Outcome } from './runner.ts'
@@ -30,9 +31,9 @@ export type ChainQuestion =
   | { readonly kind: 'logs'; readonly filter: LogFilter }
 
 export type ChainReply =
-  | { readonly kind: 'block'; readonly block: AsOfBlock }
-  | { readonly kind: 'read'; readonly answers: readonly ReadAnswer[] }
-  | { readonly kind: 'logs'; readonly logs: readonly RawLog[] }
+  | { readonly kind: 'block'; readonly at: AsOfBlock }
+  | ({ readonly kind: 'read' } & ReadAt<readonly ReadAnswer[]>)
+  | ({ readonly kind: 'logs' } & ReadAt<readonly RawLog[]>)
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
 /** A question of one run about one chain, with the number its reply will bear. */
@@ -53,18 +54,41 @@ export interface LogLine {
   readonly facts: Readonly<Record<string, unknown>>
 }
 
+/** One run that is to start, with the number its end will bear. Runs of one collector share its `collector`. */
+export interface StartedRun {
+  readonly run: number
+  readonly task: Task
+  readonly deadlineMs: number
+}
+
+/** The reply to a question. */
+export interface Reply {
+  readonly ask: number
+  readonly reply: ChainReply
+}
+
+/** How a run ended. */
+export interface EndedRun {
+  readonly run: number
+  readonly end: TaskEnd
+  /** Something of the run never settled and stays behind in the child. */
+  readonly leaks: boolean
+}
+
 export type ToChild =
-  | { readonly kind: 'run'; readonly run: number; readonly task: Task; readonly deadlineMs: number }
+  /** Started in one turn. */
+  | { readonly kind: 'run'; readonly runs: readonly StartedRun[] }
   /** The run's deadline has passed: it is to end now, with what it has. */
   | { readonly kind: 'abort'; readonly run: number }
   | { readonly kind: 'ping'; readonly ping: number }
-  | { readonly kind: 'reply'; readonly ask: number; readonly reply: ChainReply }
+  /** Known in one turn, so that what is asked next can travel together, too. */
+  | { readonly kind: 'replies'; readonly replies: readonly Reply[] }
 
 export type FromChild =
   | { readonly kind: 'ready' }
   | { readonly kind: 'pong'; readonly ping: number }
-  /** `leaks`: something of the run never settled and stays behind in the child. */
-  | { readonly kind: 'ended'; readonly run: number; readonly end: TaskEnd; readonly leaks: boolean }
-  /** Asked in one turn, so that the reads of all runs can travel together. */
+  /** Ended in one turn. */
+  | { readonly kind: 'ended'; readonly runs: readonly EndedRun[] }
+  /** Asked until a whole turn brought nothing new, so that the reads of all runs can travel together. */
   | { readonly kind: 'asks'; readonly asks: readonly Ask[] }
   | ({ readonly kind: 'log' } & LogLine)

@@ -1,4 +1,5 @@
 import type { CollectorConfig, OptionMistake } from '../config/config.ts'
+import type { Pin } from '../model/block.ts'
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { MetricSpec } from '../model/metric.ts'
@@ -21,6 +22,8 @@ export interface Outcome {
   readonly readings: Readonly<Record<string, number>>
   /** Why a label has no value, by label. A label that was returned but not declared is here, too, under its own name. */
   readonly failures: Readonly<Record<string, FaultRecord>>
+  /** The block it read of each chain it asked; empty for one that asked none. */
+  readonly pins: readonly Pin[]
 }
 
 /**

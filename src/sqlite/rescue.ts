@@ -113,8 +113,13 @@ function fits({ values }: PageRow, { columns }: TableShape): boolean {
   return columns.every(({ type, isRequired, isRowid }, index) => {
     const value = values[index] ?? null
     if (value === null) return isRowid || !isRequired
-    return !isRowid && (type === 'TEXT' ? typeof value === 'string' : typeof value === 'number')
+    return !isRowid && isOfType(value, type)
   })
+}
+
+function isOfType(value: Value, type: string): boolean {
+  if (type === 'BLOB') return value instanceof Uint8Array
+  return typeof value === (type === 'TEXT' ? 'string' : 'number')
 }
 
 /** Pages that are not in use: they may hold rows as they once were. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { parseAbi } from 'viem'
+import { createPublicClient, http, parseAbi, type ReadContractParameters } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { OpenChainReader } from '../../src/chain/reader.ts'
-import type { Hex } from '../../src/chain/reads.ts'
+import type { RawReads } from '../../src/chain/reads.ts'
 import { chainAsOf } from '../../src/chain/typed-reads.ts'
+import type { Hex } from '../../src/model/block.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -45,7 +45,7 @@ beforeAll(async () => {
 })
 afterAll(() => anvil?.stop())
 
-const at = (reader: OpenChainReader, hour: Hour) => chainAsOf(reader, hour, patient, 'ethereum')
+const at = (reader: RawReads, hour: Hour) => chainAsOf(reader, hour, patient, 'ethereum')
 const chain = (hour: Hour) => at(openReader([anvil.url]), hour)
 const call = <const F extends string>(functionName: F) => ({ address: probe, abi: probeAbi, functionName }) as const
 
@@ -168,6 +168,7 @@ describe('a real chain, as of hours', () => {
   test('reads of several collectors in one turn reach the node as one eth_call', async () => {
     const proxy = await node(forwardingTo(anvil.url))
     const reader = openReader([proxy.url])
+    await reader.block(aggregated, patient)
     const collectors = [1, 2, 3, 4, 5].map(() => at(reader, aggregated))
     const values = await Promise.all(
       collectors.flatMap((one, index) => [
@@ -179,6 +180,34 @@ describe('a real chain, as of hours', () => {
     expect(values).toHaveLength(15)
     expect(proxy.requests.flat().filter(method => method === 'eth_call')).toHaveLength(1)
     expect(proxy.requests.at(-1)).toEqual(['eth_call'])
+  })
+
+  test('1,000 reads of several hours are what viem reads one after the other, reverts included, in one request', async () => {
+    const proxy = await node(forwardingTo(anvil.url))
+    const reader = openReader([proxy.url])
+    const client = createPublicClient({ transport: http(anvil.url) })
+    const asked = [aggregated, quiet, exact]
+    const blocks = await Promise.all(asked.map(hour => reader.block(hour, patient)))
+    const calls = Array.from({ length: 1_000 }, (_, index) => {
+      const args = index % 7 === 0 ? ([BigInt(index), 1n] as const) : ([BigInt(index)] as const)
+      return index % 10 === 0 ? call('refusesInWords') : { ...call('plus'), args }
+    })
+    const before = proxy.requests.length
+    const ours = await Promise.all(
+      asked.map(hour => Promise.allSettled(calls.map(one => at(reader, hour).read(one as (typeof calls)[1])))),
+    )
+    expect(proxy.requests.slice(before)).toEqual([['eth_call', 'eth_call', 'eth_call']])
+    for (const [index, { number: blockNumber }] of blocks.entries()) {
+      for (const [place, one] of calls.entries()) {
+        if (place % 9 > 1) continue
+        const [viems] = await Promise.allSettled([
+          client.readContract({ ...one, blockNumber } as ReadContractParameters),
+        ])
+        const own = ours[index]?.[place]
+        expect(own?.status).toBe(viems.status)
+        if (viems.status === 'fulfilled' && own?.status === 'fulfilled') expect(own.value).toBe(viems.value)
+      }
+    }
   })
 
   test.each(['websocket', 'ipc'])('gives the same over %s', async kind => {

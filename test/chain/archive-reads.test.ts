@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Hex, ReadAnswer, ReadRequest } from '../../src/chain/reads.ts'
+import type { ReadAnswer, ReadRequest } from '../../src/chain/reads.ts'
+import type { Hex } from '../../src/model/block.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { type ArchiveTraits, archive, valueAt } from './support/archive.ts'
 import { answering, NodeError } from './support/node.ts'
@@ -32,7 +33,7 @@ async function archiveWith(traits: ArchiveTraits = {}) {
 
 describe('reads of an hour', () => {
   test('of several callers in the same turn are one eth_call, and each different read is made once', async () => {
-    const { server, calls: ethCalls, reader } = await archiveWith({ aggregateCallsMax: 10 + 1 })
+    const { server, calls: ethCalls, reader } = await archiveWith({ aggregateCallsMax: 10 + 2 })
     const requests = calls(10)
     const asked = await Promise.all([
       reader.read(firstHour, requests.slice(0, 7), patient),
@@ -70,7 +71,7 @@ describe('reads of an hour', () => {
     const { calls: ethCalls, reader } = await archiveWith({ aggregateCallsFed: 6 })
     const requests = calls(8)
     expect(await reader.read(firstHour, requests, patient)).toEqual(valuesAt(requests, asOfFirst))
-    expect(ethCalls()).toBe(1 + 3)
+    expect(ethCalls()).toBe(1 + 4)
   })
 
   test('are made one by one in a batch where Multicall3 is not deployed yet, and come to the same', async () => {
@@ -137,7 +138,7 @@ describe('reads of an hour', () => {
     })
     const reader = openReader([server.url])
     const faults = await Promise.all(calls(3).map(request => faultOf(reader.read(firstHour, [request], patient))))
-    expect(faults.map(({ code }) => code)).toEqual(Array(3).fill('chain-unreachable'))
+    expect(faults.map(({ code }) => code)).toEqual(Array(3).fill('chain-state-missing'))
     expect(faults[0]?.fix).toContain('archive')
   })
 })

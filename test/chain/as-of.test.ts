@@ -1,27 +1,36 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Header, type Known, nextStep, type Step } from '../../src/chain/as-of.ts'
-import { headersPerRoundMax } from '../../src/chain/limits.ts'
+import type { AsOfAnswer } from '../../src/chain/as-of.ts'
+import { Session } from '../../src/chain/as-of-search.ts'
+import { type Header, KnownHeaders } from '../../src/chain/known-headers.ts'
+import type { Hour } from '../../src/model/hour.ts'
 import { type ScriptedChain, scriptedChain } from './support/scripted-chain.ts'
 
-function ask(chain: ScriptedChain, known: Known, numbers: readonly (bigint | 'latest')[]): Known {
-  const answers = numbers.map(number => chain.header(number === 'latest' ? chain.head : number))
-  const found = answers.filter(header => header !== undefined)
-  expect(found).toHaveLength(numbers.length)
-  const head = numbers.includes('latest') ? chain.header(chain.head) : known.head
-  return { headers: [...known.headers, ...found], ...(head && { head }) }
+/** Runs the search for one hour, or for several together, to its end. */
+function searchAll(chain: ScriptedChain, hours: readonly number[], seeds: readonly Header[] = []) {
+  const asked = hours.map(seconds => (seconds * 1000) as Hour)
+  const search = { hours: asked, seeds, nowSeconds: 2_000_000_000 }
+  let [session, rounds, calls] = [new Session(search, seeds), 0, 0]
+  for (let question = session.question(); question; question = session.question()) {
+    rounds += 1
+    calls += question.numbers.length + Number(question.latest)
+    expect(calls).toBeGreaterThan(0)
+    const numbers = question.numbers.filter(number => number <= chain.head)
+    expect(question.latest || numbers.length === question.numbers.length).toBe(true)
+    const headers = numbers.map(number => chain.header(number)).filter(header => header !== undefined)
+    expect(headers).toHaveLength(numbers.length)
+    const latest = question.latest ? chain.header(chain.head) : undefined
+    if (!session.learn({ latest, headers })) session = new Session(search, [])
+  }
+  const answers = asked.map(hour => session.answers.get(hour))
+  return { answers: answers.filter(answer => answer !== undefined), rounds, calls }
 }
 
-/** Runs the search to its end. */
 function search(chain: ScriptedChain, hourSeconds: number, seeds: readonly Header[] = []) {
-  let known: Known = { headers: seeds }
-  for (let rounds = 0; ; rounds++) {
-    const step: Step = nextStep(known, hourSeconds)
-    if (step.kind !== 'ask') return { step, rounds, headers: known.headers.length }
-    expect(step.numbers.length).toBeGreaterThan(0)
-    expect(step.numbers.length).toBeLessThanOrEqual(headersPerRoundMax)
-    known = ask(chain, known, step.numbers)
-  }
+  const { answers, rounds, calls } = searchAll(chain, [hourSeconds], seeds)
+  const [step] = answers
+  if (!step) throw new Error('the search ended without an answer')
+  return { step, rounds, headers: calls }
 }
 
 /** What the search must say, by looking at every block. */
@@ -31,7 +40,7 @@ function linearScan(timestamps: readonly number[], hourSeconds: number): string 
   return last === -1 ? 'before-first' : `found ${last}`
 }
 
-const said = (step: Step) => (step.kind === 'found' ? `found ${step.block.number}` : step.kind)
+const said = (step: AsOfAnswer) => (step.kind === 'found' ? `found ${step.block.number}` : step.kind)
 
 /** Gaps between blocks: regular, several blocks a second, missed slots, pauses of hours. */
 const gapSeconds = fc.oneof(
@@ -63,8 +72,8 @@ describe('the search for the as-of block', () => {
         const headers = seeds.map(number => chain.header(BigInt(number))).filter(header => header !== undefined)
         const { step, rounds } = search(chain, hourSeconds, headers)
         expect(said(step)).toBe(linearScan(timestamps, hourSeconds))
-        // One round for the head, one for first guesses, then the range halves at least.
-        expect(rounds).toBeLessThanOrEqual(2 + Math.ceil(Math.log2(timestamps.length + 1)))
+        // Estimates fail at most four times, then the range halves at least.
+        expect(rounds).toBeLessThanOrEqual(6 + Math.ceil(Math.log2(timestamps.length + 1)))
         if (step.kind !== 'found') return
         expect(step.block.timestampSeconds).toBeLessThanOrEqual(hourSeconds)
         expect(step.after.timestampSeconds).toBeGreaterThan(hourSeconds)
@@ -125,8 +134,12 @@ describe('the search for the as-of block', () => {
     const block = chain.header(249n)
     const after = reorged.header(250n)
     if (!block || !after) throw new Error('no header')
-    expect(nextStep({ headers: [block, after] }, 249 * 12).kind).toBe('contradiction')
-    const [late, early] = [chain.header(100n), { ...block, number: 50n }]
-    expect(nextStep({ headers: [early, late].filter(header => header !== undefined) }, 1_200).kind).not.toBe('found')
+    const known = new KnownHeaders()
+    expect([known.add(block), known.add(after)]).toEqual([true, false])
+    const late = chain.header(100n)
+    if (!late) throw new Error('no header')
+    const [first, second] = [new KnownHeaders(), new KnownHeaders()]
+    expect([first.add(late), first.add({ ...block, number: 50n })]).toEqual([true, false])
+    expect([second.add(late), second.add({ ...late, hash: block.hash })]).toEqual([true, false])
   })
 })

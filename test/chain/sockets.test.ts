@@ -41,3 +41,20 @@ test('garbage on a socket is passed over until the answer', async () => {
   timeout.abort()
   expect((await work).message).toContain('did not answer within 15 s')
 })
+
+test('an answer on a socket without an end is cut off', async () => {
+  const { promise: closed, resolve: close } = Promise.withResolvers<void>()
+  const endless = createServer((socket: Socket) => {
+    const part = 'x'.repeat(4_194_304)
+    socket.on('error', () => {})
+    socket.on('close', () => close())
+    socket.once('data', () => {
+      const more = () => void socket.write(part, error => error ?? more())
+      socket.write('{"id":1,"result":"', more)
+    })
+  })
+  const file = await listening(endless)
+  const fault = await faultOf(openReader([file]).block(firstHour, patient))
+  expect(fault.message).toBe('ethereum: node.ipc answered too much')
+  await closed
+})

@@ -7,6 +7,7 @@ import { labelCharsAdvised } from '../../src/model/limits.ts'
 import { createRunner } from '../../src/runner/create.ts'
 import type { Outcome, Runner } from '../../src/runner/runner.ts'
 import { systemTime } from '../../src/time.ts'
+import { chainOf } from '../support/reads.ts'
 
 /** What the contract needs to know of a collector. Functions are called when a test runs, so they may use what `beforeAll` made. */
 export interface ContractParts {
@@ -65,9 +66,9 @@ export function collectorContract(name: string, parts: ContractParts): void {
       if (description.kind !== 'usable' || !description.history) return
       const again = runnerOn(parts.chains?.() ?? {})
       for (const hour of parts.hours()) {
-        const first = JSON.stringify(await runner.collect(configured(parts), hour))
-        expect(JSON.stringify(await runner.collect(configured(parts), hour))).toBe(first)
-        expect(JSON.stringify(await again.collect(configured(parts), hour))).toBe(first)
+        const first = bytesOf(await runner.collect(configured(parts), hour))
+        expect(bytesOf(await runner.collect(configured(parts), hour))).toBe(first)
+        expect(bytesOf(await again.collect(configured(parts), hour))).toBe(first)
       }
       await again.stop()
     })
@@ -116,6 +117,11 @@ function silentSource({ chains, options, silent }: ContractParts): Source | unde
   return silent ? { name: 'silent', chains: {}, options: silent() } : undefined
 }
 
+/** With the blocks that were read, which hold numbers that JSON does not have. */
+function bytesOf(outcome: Outcome): string {
+  return JSON.stringify(outcome, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+}
+
 function sameNames(chains: Chains, chain: ChainReader): Chains {
   return Object.fromEntries(Object.keys(chains).map(name => [name, chain]))
 }
@@ -125,22 +131,22 @@ const block = async () => ({ number: 1n, hash: '0x00', timestampSeconds: 0 }) as
 const none = async () => []
 
 const failingChains: Readonly<Record<string, ChainReader>> = {
-  'a dead node': { block: dead, read: dead, logs: dead },
-  'no contract, and an unknown balance': {
+  'a dead node': chainOf({ block: dead, read: dead, logs: dead }),
+  'no contract, and an unknown balance': chainOf({
     block,
     logs: none,
     read: async (_hour, requests) => requests.map(() => ({ kind: 'returned', output: '0x' })),
-  },
-  'a contract that refuses': {
+  }),
+  'a contract that refuses': chainOf({
     block,
     logs: none,
     read: async (_hour, requests) => requests.map(() => ({ kind: 'reverted', output: '0x' })),
-  },
-  'a node that answers in part': { block, logs: none, read: none },
+  }),
+  'a node that answers in part': chainOf({ block, logs: none, read: none }),
 }
 
 const never = () => new Promise<never>(() => {})
-const silentChain: ChainReader = { block: never, read: never, logs: never }
+const silentChain: ChainReader = chainOf({ block: never, read: never, logs: never })
 
 function runnerOn(chains: Chains, deadlineMs = 60_000): Runner {
   return createRunner({ chains, deadlineMs, time: systemTime, log: () => {} })
@@ -163,6 +169,6 @@ async function outcomeOf(runner: Runner, collector: CollectorConfig, hour: Hour)
   } catch (error) {
     // One that cannot be loaded, or refuses its options, has not asked its source.
     if (!(error instanceof Fault) || error.code === 'collector-unusable') throw error
-    return { readings: {}, failures: {} }
+    return { readings: {}, failures: {}, pins: [] }
   }
 }

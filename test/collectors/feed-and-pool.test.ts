@@ -2,13 +2,14 @@ import { type Abi, decodeFunctionData, encodeFunctionResult, parseAbi } from 'vi
 import { describe, expect, it } from 'vitest'
 import type { ChainReader } from '../../src/chain/reads.ts'
 import { configured, faultOf, hour, testRunner } from '../runner/setup.ts'
+import { chainOf } from '../support/reads.ts'
 
 const address = `0x${'11'.repeat(20)}`
 const seconds = BigInt(hour / 1000)
 
 /** A chain on which every contract has this ABI, and answers so. */
-function chainOf(abi: Abi, answers: Readonly<Record<string, unknown>>): ChainReader {
-  return {
+function contractOf(abi: Abi, answers: Readonly<Record<string, unknown>>): ChainReader {
+  return chainOf({
     block: async () => ({ number: 1n, hash: '0x00', timestampSeconds: Number(seconds) }),
     logs: async () => [],
     read: async (_hour, requests) =>
@@ -17,7 +18,7 @@ function chainOf(abi: Abi, answers: Readonly<Record<string, unknown>>): ChainRea
         const { functionName } = decodeFunctionData({ abi, data: request.input })
         return { kind: 'returned', output: encodeFunctionResult({ abi, functionName, result: answers[functionName] }) }
       }),
-  }
+  })
 }
 
 const feedAbi = parseAbi([
@@ -27,7 +28,7 @@ const feedAbi = parseAbi([
 
 describe('chainlink-feed', () => {
   const collect = (round: readonly bigint[], more = {}) => {
-    const demo = chainOf(feedAbi, { decimals: 8, latestRoundData: round })
+    const demo = contractOf(feedAbi, { decimals: 8, latestRoundData: round })
     const { runner } = testRunner({ chains: { demo } })
     return runner.collect(configured('chainlink-feed', { options: { chain: 'demo', feed: address, ...more } }), hour)
   }
@@ -57,7 +58,7 @@ const poolAbi = parseAbi([
 
 describe('uniswap-v2-pool', () => {
   const collect = (reserves: readonly [bigint, bigint, number], more = {}) => {
-    const demo = chainOf(poolAbi, { token0: address, token1: address, decimals: 2, getReserves: reserves })
+    const demo = contractOf(poolAbi, { token0: address, token1: address, decimals: 2, getReserves: reserves })
     const { runner } = testRunner({ chains: { demo } })
     return runner.collect(configured('uniswap-v2-pool', { options: { chain: 'demo', pool: address, ...more } }), hour)
   }

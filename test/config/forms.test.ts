@@ -16,7 +16,7 @@ it.each(['60', '0s', '1.5s', '1e3s', '-1s', '5 m', '5M', '5min', '1h30m', '01s',
 )
 
 it.each([
-  ['23h', 'write at least 1440m'],
+  ['23h', 'write at least 24h'],
   ['10d', 'write at most 9d'],
 ])('%s is out of bounds: %s', (text, fix) =>
   expect(duration(9 * 86_400_000, 86_400_000)(text)).toMatchObject({ ok: false, fix }),

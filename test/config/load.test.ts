@@ -17,7 +17,7 @@ describe('a configuration', () => {
       file,
       service: { kind: 'embedded' },
       data: join(dirname(dirname(file)), 'data', 'embedded'),
-      collect: { deadlineMs: 60_000 },
+      collect: { deadlineMs: 60_000, catchUpMs: 7 * 24 * 3_600_000 },
       delivery: { timeoutMs: 30_000, inFlight: 4, pacePerSecond: 5 },
       outbox: { keepMs: 35 * 24 * 3_600_000 },
       status: { host: '127.0.0.1', port: 9464 },
@@ -64,6 +64,37 @@ ${protocolsText}`
       ],
       protocols: [{ register: false }],
     })
+  })
+
+  it('takes the limits of a node beside its address, in each of its forms', () => {
+    const text = `service: embedded
+chains:
+  main:
+    id: 1
+    settle: 0s
+    rpc:
+      - { url: ./geth.ipc, rate: 2.5 }
+      - { url: "https://n.example.com", batch: 100 }
+      - { file: rpc, rate: 25, batch: 1 }
+      - { env: RPC, rate: 1 }
+collect: { catchUp: 30d }
+${protocolsText}`
+    const file = configFile(text)
+    const config = loadConfig(file)
+    expect(config.collect.catchUpMs).toBe(30 * 24 * 3_600_000)
+    expect(config.chains).toEqual([
+      {
+        name: 'main',
+        id: 1,
+        settleMs: 0,
+        rpc: [
+          { kind: 'url', url: join(dirname(file), 'geth.ipc'), callsPerSecondMax: 2.5 },
+          { kind: 'url', url: 'https://n.example.com', batchCallsMax: 100 },
+          { kind: 'file', path: join(dirname(file), 'rpc'), callsPerSecondMax: 25, batchCallsMax: 1 },
+          { kind: 'env', name: 'RPC', callsPerSecondMax: 1 },
+        ],
+      },
+    ])
   })
 
   it.each([

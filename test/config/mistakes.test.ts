@@ -179,9 +179,45 @@ tell('service and secrets', [
     'RPC addresses, of which nothing is repeated',
     `service: embedded\nchains:\n  main: { id: 1, rpc: [ftp://n/hunter2, { url: hunter2 }, 5] }\n${fine}`,
     '3:24: chains.main.rpc[0]: this is neither an http(s):// or ws(s):// address nor the path of an IPC socket → write it like http://127.0.0.1:8545 or /data/geth.ipc',
-    '3:41: chains.main.rpc[1]: says neither file nor env → write one of { file: … } and { env: … }',
-    '3:43: unknown key in chains.main.rpc[1] → known here: file, env',
+    '3:48: chains.main.rpc[1].url: this is neither an http(s):// or ws(s):// address nor the path of an IPC socket → write it like http://127.0.0.1:8545 or /data/geth.ipc',
     '3:59: chains.main.rpc[2]: must be text or a map, not the number 5 → write text or a map',
+  ],
+])
+
+tell('chains and catching up', [
+  [
+    'limits of a node',
+    `service: embedded\nchains:\n  main: { id: 1, rpc: [{ rate: 0, batch: 1.5 }, { env: K, rat: 5 }] }\n${fine}`,
+    '3:32: chains.main.rpc[0].rate: must be more than 0 → write it like 25',
+    '3:42: chains.main.rpc[0].batch: must be a whole number, not the number 1.5 → write it like 100',
+    '3:59: unknown key "rat" in chains.main.rpc[1] → did you mean "rate"?',
+  ],
+  [
+    'no address, or two',
+    `service: embedded\nchains:\n  main: { id: 1, rpc: [{ rate: 5 }, { env: K, file: k }] }\n${fine}`,
+    '3:24: chains.main.rpc[0]: says none of url, file and env → write one of { url: … }, { file: … } and { env: … }',
+    '3:37: chains.main.rpc[1]: says more than one of url, file and env → write one of { url: … }, { file: … } and { env: … }',
+  ],
+  [
+    'an address with a key in it, of which nothing is repeated',
+    `service: embedded\nchains:\n  main: { id: 1, rpc: [{ url: "https:/hunter2" }] }\n${fine}`,
+    '3:31: chains.main.rpc[0].url: this is neither an http(s):// or ws(s):// address nor the path of an IPC socket → write it like http://127.0.0.1:8545 or /data/geth.ipc',
+  ],
+  [
+    'settle beyond a day, and none written without its unit',
+    `service: embedded\nchains: { a: { id: 1, rpc: [x.ipc], settle: 25h }, b: { id: 1, rpc: [x.ipc], settle: "0" } }\n${fine}`,
+    '2:45: chains.a.settle: "25h" is too long → write at most 24h',
+    '2:86: chains.b.settle: "0" is not a duration → write a whole number and its unit: 500ms, 60s, 5m',
+  ],
+  [
+    'catching up less than an hour',
+    `service: embedded\ncollect: { catchUp: 30m }\n${fine}`,
+    '2:21: collect.catchUp: "30m" is too short → write at least 60m',
+  ],
+  [
+    'catching up what is not kept',
+    `service: embedded\ncollect: { catchUp: 9d }\noutbox: { keep: 9d }\n${fine}`,
+    '2:21: collect.catchUp: hours that are not kept any more cannot be caught up: this must be less than outbox.keep → write a shorter one, or a longer outbox.keep',
   ],
 ])
 

@@ -75,19 +75,19 @@ describe('the endpoints of a chain', () => {
     const rpc = [
       { kind: 'url', url: 'http://127.0.0.1:8545' },
       { kind: 'env', name: 'TIDEGAUGE_TEST_RPC' },
-      kept('/data/geth.ipc'),
+      { ...kept('/data/geth.ipc'), callsPerSecondMax: 2.5, batchCallsMax: 10 },
     ] as const
-    expect(resolveEndpoints({ name: 'main', id: 1, rpc })).toEqual([
-      'http://127.0.0.1:8545',
-      'wss://n.example.com/v2/hunter2',
-      '/data/geth.ipc',
+    expect(resolveEndpoints({ name: 'main', id: 1, settleMs: 0, rpc })).toEqual([
+      { url: 'http://127.0.0.1:8545' },
+      { url: 'wss://n.example.com/v2/hunter2' },
+      { url: '/data/geth.ipc', callsPerSecondMax: 2.5, batchCallsMax: 10 },
     ])
   })
 
   it.each(['ftp://n/hunter2', 'hunter2', './hunter2.ipc', 'https:/hunter2', 'https://'])(
     '%s, kept elsewhere, is refused without being repeated',
     text => {
-      const fault = faultOf(() => resolveEndpoints({ name: 'main', id: 1, rpc: [kept(text)] }))
+      const fault = faultOf(() => resolveEndpoints({ name: 'main', id: 1, settleMs: 0, rpc: [kept(text)] }))
       expect([fault.code, fault.facts['chain']]).toEqual(['config', 'main'])
       expect(faultLine(fault)).not.toContain('hunter2')
       expect(fault.cause).toBe(undefined)

@@ -10,20 +10,20 @@ const long: Remark = { text: 'label is too long', metric: one }
 
 describe('that a metric already exists', () => {
   it('is news in a process that has been through all that was due when it started', () => {
-    const doubt = new Doubt()
+    const doubt = new Doubt(() => false)
     expect(doubt.news([exists, long], 'first', [one])).toEqual([long])
     doubt.flushed()
     expect(doubt.news([exists, long], 'first', [one])).toEqual([exists, long])
   })
 
   it('is none of a metric that was sent before in the same flush', () => {
-    const doubt = new Doubt()
+    const doubt = new Doubt(() => false)
     doubt.flushed()
     expect(doubt.news([exists, long], 'again', [one])).toEqual([long])
   })
 
   it('is none of a metric of which it is not known whether it arrived, until it is settled', () => {
-    const doubt = new Doubt()
+    const doubt = new Doubt(() => false)
     doubt.flushed()
     doubt.add([one])
     expect(doubt.news([exists, long], 'first', [one])).toEqual([long])
@@ -33,8 +33,15 @@ describe('that a metric already exists', () => {
     expect(doubt.news([exists], 'first', [one])).toEqual([exists])
   })
 
+  it('is none of a metric whose value was corrected since it was sent', () => {
+    const doubt = new Doubt(metric => metric.id === one.id)
+    doubt.flushed()
+    const ofOther = { ...exists, metric: other }
+    expect(doubt.news([exists, ofOther, long], 'first', [one, other])).toEqual([ofOther, long])
+  })
+
   it('is none where the service does not say of which, and one of the push is in doubt', () => {
-    const doubt = new Doubt()
+    const doubt = new Doubt(() => false)
     doubt.flushed()
     doubt.add([one])
     const summary: Remark = { text: '1 metric was updated' }

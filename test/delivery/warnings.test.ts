@@ -67,6 +67,22 @@ describe('that a metric already exists', () => {
     expect(bench.warnings).toEqual([])
   })
 
+  it('is none of a metric whose value was corrected, and is one of its neighbour', async () => {
+    const { bench } = await settledBench()
+    await bench.store(metrics(3))
+    await bench.flush()
+    const [first] = metrics(1).map(metric => ({ ...metric, value: 99 }))
+    if (!first) throw new Error('one')
+    const outcome = { collector: 'vault/c', hour: anHour, accepted: [{ metric: first }], mode: 'correct' } as const
+    expect(await bench.outbox.recordCollection(outcome, 1)).toMatchObject({ corrected: 1 })
+    await bench.store(metrics(4))
+    bench.service.rule = ({ metrics: sent }) =>
+      accepted(sent.length, ['vault___M0 already exists: updated', 'vault___M3 already exists: updated'])
+    await bench.flush()
+    expect(bench.balance).toMatchObject({ due: 0 })
+    expect(bench.warnings.map(({ metricId, count }) => [metricId, count])).toEqual([['vault___M3', 1]])
+  })
+
   it('is none in a later flush, after all answers were lost', async () => {
     const { bench, remembering } = await settledBench()
     remembering.lost = 5

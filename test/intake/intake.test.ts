@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { ChainReader } from '../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
 import { Intake } from '../../src/intake/intake.ts'
 import { Fault } from '../../src/model/fault.ts'
@@ -24,6 +25,7 @@ interface Stage {
 function stage(
   collectors: readonly CollectorConfig[],
   scripts: Record<string, { script: Script; history: boolean }>,
+  chains: readonly ChainReader[] = [],
 ): Stage {
   const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
@@ -34,7 +36,15 @@ function stage(
     async run(fromMs, toMs) {
       const time = new VirtualTime(fromMs)
       time.stopAt(toMs)
-      const intake = new Intake({ outbox, runner, collectors, time, log: silentLog })
+      const intake = new Intake({
+        outbox,
+        runner,
+        collectors,
+        chains,
+        catchUpMs: 7 * 24 * 60 * minuteMs,
+        time,
+        log: silentLog,
+      })
       await time.sleep(toMs - fromMs)
       await intake.stop()
     },
@@ -117,8 +127,12 @@ describe('intake', () => {
   it('keeps the labels that have a value when another fails, and tries the other again', async () => {
     const halfFirst: Script = (_, attempt) =>
       attempt === 1
-        ? { readings: { TVL: 7 }, failures: { Price: { code: 'chain-call-reverted', message: 'reverted', facts: {} } } }
-        : { readings: { TVL: 7, Price: 3 }, failures: {} }
+        ? {
+            readings: { TVL: 7 },
+            failures: { Price: { code: 'chain-call-reverted', message: 'reverted', facts: {} } },
+            pins: [],
+          }
+        : { readings: { TVL: 7, Price: 3 }, failures: {}, pins: [] }
     const { run, outbox, rows } = stage([collector('a')], { 'vault/a': { script: halfFirst, history: true } })
     await run(anHour, anHour + 59 * minuteMs)
     expect(outbox.metrics.between(anHour, anHour).map(({ id, value }) => [id, value])).toEqual([
@@ -157,7 +171,7 @@ describe('intake', () => {
   })
 
   it('holds a value outside its declared bounds', async () => {
-    const negative: Script = () => ({ readings: { TVL: -1 }, failures: {} })
+    const negative: Script = () => ({ readings: { TVL: -1 }, failures: {}, pins: [] })
     const { run, outbox } = stage([collector('a')], { 'vault/a': { script: negative, history: true } })
     await run(anHour, anHour + minuteMs)
     expect(outbox.tally.balance()).toMatchObject({ held: 1, due: 0 })

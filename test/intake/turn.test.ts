@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { expectedHours } from '../../src/intake/expected.ts'
 import { startable } from '../../src/intake/turn.ts'
 import { hourAfter } from '../../src/model/hour.ts'
-import { catchUpConcurrency, catchUpHoursMax } from '../../src/model/limits.ts'
+import { catchUpConcurrency, catchUpHoursMax, hourMs } from '../../src/model/limits.ts'
 import type { DueHour } from '../../src/outbox/collections.ts'
 import { anHour } from '../support/metrics.ts'
 
@@ -16,7 +16,12 @@ describe('expected hours', () => {
         const since = hourAfter(anHour, sinceOffset)
         const newest =
           newestOffset === undefined ? undefined : hourAfter(since, Math.min(newestOffset + 400, -sinceOffset))
-        const hours = expectedHours({ since, current: anHour, ...(newest === undefined ? {} : { newest }) })
+        const hours = expectedHours({
+          since,
+          current: anHour,
+          catchUpMs: catchUpHoursMax * hourMs,
+          ...(newest === undefined ? {} : { newest }),
+        })
         expect(hours.at(-1)).toBe(anHour)
         const first = hours[0] ?? Number.NaN
         expect(first).toBeGreaterThanOrEqual(since)

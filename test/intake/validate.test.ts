@@ -12,7 +12,7 @@ function validated(
   pastOf: PastOf = () => undefined,
 ): Validated {
   const metrics = Object.fromEntries(Object.keys(readings).map(label => [label, specs[label] ?? {}]))
-  return validate({ protocolId: 'vault' }, anHour, { metrics, history: true }, { readings, failures }, pastOf)
+  return validate({ protocolId: 'vault' }, anHour, { metrics, history: true }, { readings, failures, pins: [] }, pastOf)
 }
 
 const failure = (message: string, parts: Partial<FaultRecord> = {}): FaultRecord => ({
@@ -75,7 +75,10 @@ describe('a reading', () => {
 
   it('leaves the failures of other labels as they are', () => {
     const failures = { Price: failure('no answer') }
-    expect(validated({ TVL: 1 }, {}, failures)).toMatchObject({ accepted: [{ metric: { value: 1 } }], failures })
+    expect(validated({ TVL: 1 }, {}, failures)).toMatchObject({
+      accepted: [{ metric: { value: 1 } }],
+      failures,
+    })
   })
 })
 

@@ -5,9 +5,11 @@ import { hourFromNumber, hourNumber } from '../../src/model/hour.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { migrations } from '../../src/outbox/schema/migrations.ts'
 import { version1 } from '../../src/outbox/schema/version-1.ts'
+import { version2 } from '../../src/outbox/schema/version-2.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
+import { aBlock, aPin } from './support/blocks.ts'
 import { contentsOf, flawsOf } from './support/contents.ts'
 
 const first = hourNumber(anHour) - 3
@@ -89,6 +91,45 @@ describe('an outbox of the first version', () => {
     expect(dump(file)).toEqual(before)
     new Outbox(file).close()
     expect(contentsOf(file).rows.size).toBe(6)
+  })
+})
+
+/** A file as the second version left it: an hour counted, one pruned but for a dead metric, a gap. */
+function fileOfVersion2(): string {
+  const file = join(temporaryFolder(), 'outbox.db')
+  const database = openDatabase(file, [version1, version2])
+  database.exec(`
+    INSERT INTO collector (id, name, since) VALUES (1, 'vault/a', ${first});
+    INSERT INTO protocol (id, name) VALUES (1, 'vault');
+    INSERT INTO metric (id, name, protocol, collector) VALUES (1, 'vault___TVL', 1, 1), (2, 'vault___Users', 1, 1);
+    INSERT INTO description (metric, since, unit) VALUES (1, ${first}, 'USD'), (2, ${first}, NULL);
+    INSERT INTO collection (hour, collector, state, attempts, fault, metrics, digest) VALUES
+      (${first}, 1, 1, 1, NULL, 2, 77), (${first + 1}, 1, 2, 1, '{"code":"hour-passed","message":"passed","facts":{}}', 0, 0),
+      (${first + 2}, 1, 0, 0, NULL, 0, 0);
+    INSERT INTO outbox (hour, metric, protocol, state, value) VALUES (${first}, 1, 1, 1, 1.5), (${first}, 2, 1, 0, 2);
+    INSERT INTO tally (protocol, state, metrics) VALUES (1, 0, 1), (1, 1, 1);
+  `)
+  database.close()
+  return file
+}
+
+describe('an outbox of the second version', () => {
+  it('is brought forward with everything in it, and takes pins, final blocks and corrections', async () => {
+    const file = fileOfVersion2()
+    const outbox = new Outbox(file)
+    const hour = hourFromNumber(first)
+    expect(outbox.tally.balance()).toMatchObject({ queued: 2, delivered: 1, due: 1 })
+    expect([...outbox.collections.states('vault/a', hour, anHour).values()]).toEqual(['collected', 'gap', 'due'])
+    expect(outbox.collections.gaps()).toMatchObject([{ hours: 1, fault: { code: 'hour-passed' } }])
+    expect([outbox.pins.count(), outbox.finalBlocks(1).of(hour)]).toEqual([0, undefined])
+    const metric = { id: 'vault___TVL', protocolId: 'vault', hour, value: 9, unit: 'USD' } as const
+    const outcome = { collector: 'vault/a', hour, accepted: [{ metric }], pins: [aPin(3)], mode: 'correct' } as const
+    expect(await outbox.recordCollection(outcome, 1)).toEqual({ corrected: 1, added: 0 })
+    outbox.finalBlocks(1).keep([{ hour, block: aBlock(3) }])
+    expect([outbox.pins.count(), outbox.isCorrection(metric)]).toEqual([1, true])
+    outbox.close()
+    expect(flawsOf(file)).toEqual([])
+    expect(contentsOf(file).rows.get(`${first} vault___TVL`)).toMatchObject({ state: 0, value: 9, unit: 'USD' })
   })
 })
 

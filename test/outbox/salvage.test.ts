@@ -24,6 +24,7 @@ import { openDatabase } from '../../src/sqlite/database.ts'
 import { dice } from '../support/dice.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
+import { aBlock, aPin } from './support/blocks.ts'
 import { type Contents, contentsOf, flawsOf } from './support/contents.ts'
 import { betrayals, damagePage, damages } from './support/damage.ts'
 import { collectorIds, fill } from './support/filled.ts'
@@ -93,6 +94,17 @@ function rootOf(file: string, name: string): number {
   database.close()
   return root ?? 0
 }
+
+/** The number of one of the lowest pages of a table. */
+function leafOf(file: string, name: string, place: number): number {
+  const database = openDatabase(file, migrations)
+  const sql = "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path LIMIT 1 OFFSET ?"
+  const page = database.prepare<[string, number], number>(sql).pluck().get(name, place)
+  database.close()
+  return page ?? 0
+}
+
+const isMany = (hours: unknown) => Number(hours) > 10
 
 describe.each(damages)('one page that goes bad (%s)', kind => {
   const seeds = Array.from({ length: seedsEach }, (_, index) => damages.indexOf(kind) * 1_000 + index + 1)
@@ -269,6 +281,118 @@ describe('a damaged outbox', () => {
     expect(rows.size).toBeGreaterThan(300)
     for (const { hour, value, unit } of rows.values()) expect([value, unit]).toEqual([hour / 7, 'USD'])
     for (const { hour, state } of hours.values()) expect(rows.has(`${hour} vault___TVL`)).toBe(state === 1)
+  })
+})
+
+describe('what a salvage knows of blocks and of the past', () => {
+  const damagedEnd = 100
+
+  /** Changes an outbox, damages its header, and saves it. */
+  async function saved(file: string, change: (outbox: Outbox) => Promise<unknown>): Promise<Outbox> {
+    const outbox = new Outbox(file)
+    await change(outbox)
+    outbox.close()
+    overwrite(file, 0, damagedEnd)
+    const opened = openWithRole(context(file))
+    onTestFinished(() => opened.outbox.close())
+    expect(flawsOf(file)).toEqual([])
+    return opened.outbox
+  }
+
+  it('brings pins through, but not what only spares a search, nor a correction under way', async () => {
+    const { file } = sound()
+    const [metric] = metrics(1)
+    if (!metric) throw new Error('one')
+    const outcome = { collector: 'vault/c0', hour: anHour, accepted: [{ metric }], pins: [aPin(7), aPin(8, 'b', 10)] }
+    const outbox = await saved(file, async before => {
+      await before.recordCollection(outcome, 1)
+      const accepted = [{ metric: { ...metric, value: 99 } }]
+      await before.recordCollection({ ...outcome, accepted, mode: 'correct' }, 1)
+      before.finalBlocks(1).keep([{ hour: anHour, block: aBlock(7) }])
+    })
+    const own = outbox.pins
+      .due(1, anHour, 999)
+      .filter(({ hour, collector }) => hour === anHour && collector === 'vault/c0')
+    expect(own).toEqual([{ hour: anHour, collector: 'vault/c0', block: aBlock(7) }])
+    expect(outbox.pins.due(10, anHour, 9)).toMatchObject([{ block: aBlock(8, 'b') }])
+    expect(outbox.finalBlocks(1).of(anHour)).toBeUndefined()
+    expect(outbox.isCorrection(metric)).toBe(false)
+    expect(outbox.metrics.entry(metric.id, anHour)).toEqual({ value: 99, state: 'due' })
+  })
+
+  it('finds pins on a page that nothing leads to any more', async () => {
+    const { file } = sound()
+    const before = new Outbox(file)
+    const hours = Array.from({ length: 200 }, (_, index) => hourAfter(anHour, index + 1))
+    before.collections.addCollector('vault/c0', anHour)
+    for (const [index, hour] of hours.entries()) {
+      const accepted = metrics(1, hour).map(metric => ({ metric }))
+      await before.recordCollection({ collector: 'vault/c0', hour, accepted, pins: [aPin(index + 1)] }, 1)
+    }
+    before.close()
+    const root = rootOf(file, 'pin')
+    overwrite(file, (root - 1) * pageBytes, root * pageBytes)
+    const later = { ...context(file), nowMs: hourAfter(anHour, 200) }
+    const { outbox } = openWithRole(later, 'a test')
+    onTestFinished(() => outbox.close())
+    const found = outbox.pins.due(1, hourAfter(anHour, 200), 999).filter(({ hour }) => hour > anHour)
+    expect(found.length).toBeGreaterThan(150)
+    for (const { hour, block } of found) expect(block).toEqual(aBlock((hour - anHour) / hourMs))
+  })
+
+  it('does not take pruned values for lost ones, nor hours between those of a backfill', async () => {
+    const { file } = sound()
+    const old = hourAfter(anHour, -30 * 24)
+    let before: unknown
+    const outbox = await saved(file, async outbox => {
+      for (const back of [0, 100, 200]) {
+        const accepted = metrics(3, hourAfter(old, back)).map(metric => ({ metric }))
+        const outcome = { collector: 'vault/c0', hour: hourAfter(old, back), accepted, unexpected: true }
+        await outbox.recordCollection(outcome, nowMs)
+      }
+      const [dead, ...delivered] = outbox.due
+        .read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 1_000)
+        .filter(({ hour }) => hour === old)
+      outbox.settle({ delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] }, 1)
+      expect(delivered).toHaveLength(2)
+      while (outbox.pruneSome(hourAfter(old, 50))) await new Promise(setImmediate)
+      before = outbox.collections.between(hourAfter(old, -50), anHour)
+    })
+    expect(outbox.collections.between(hourAfter(old, -50), anHour)).toEqual(before)
+    expect(outbox.metrics.between(old, old)).toMatchObject([{ state: 'dead', reason: 'no' }])
+  })
+
+  it('finds the start of a collector that is lost, whatever a backfill has brought from before it', async () => {
+    const { file } = sound()
+    const outbox = new Outbox(file)
+    for (let count = 0; count < 80; count += 1) {
+      const hour = hourAfter(anHour, -100 - 3 * count)
+      const accepted = metrics(3, hour).map(metric => ({ metric }))
+      await outbox.recordCollection({ collector: 'vault/c0', hour, accepted, unexpected: true }, nowMs)
+    }
+    outbox.close()
+    const before = contentsOf(file)
+    const root = rootOf(file, 'collector')
+    overwrite(file, (root - 1) * pageBytes, root * pageBytes, 0)
+    mended(file, 'a test')
+    expect(betrayals(before, contentsOf(file))).toEqual([])
+  })
+
+  it('makes hours of a backfill due again whose values are lost, however old they are', async () => {
+    const { file } = sound()
+    const old = hourAfter(anHour, -9_000)
+    const outbox = new Outbox(file)
+    for (let count = 0; count < 300; count += 1) {
+      const hour = hourAfter(old, 2 * count)
+      const accepted = metrics(3, hour).map(metric => ({ metric }))
+      await outbox.recordCollection({ collector: 'vault/c0', hour, accepted, unexpected: true }, nowMs)
+    }
+    outbox.close()
+    const before = contentsOf(file)
+    const page = leafOf(file, 'outbox', 1)
+    overwrite(file, (page - 1) * pageBytes, page * pageBytes)
+    expect(mended(file, 'a test')?.lost).toMatchObject([{ collector: 'vault/c0', hours: expect.toSatisfy(isMany) }])
+    expect(betrayals(before, contentsOf(file))).toEqual([])
   })
 })
 

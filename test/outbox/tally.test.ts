@@ -31,7 +31,7 @@ async function step(outbox: Outbox, rolls: Dice): Promise<void> {
     case 1:
     case 2:
       outbox.collections.expect('vault/c', [hour])
-      return outbox.recordCollection({ collector: 'vault/c', hour, accepted: someMetrics(rolls, hour) }, 1)
+      return void (await outbox.recordCollection({ collector: 'vault/c', hour, accepted: someMetrics(rolls, hour) }, 1))
     case 3: {
       const due = outbox.due.read({ protocolIds: protocols, fresh: anHour, latest: anHour }, rolls.whole(0, 9))
       const [dead, delivered] = [due.slice(0, 2), due.slice(2)]

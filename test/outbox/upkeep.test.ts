@@ -66,7 +66,10 @@ describe('upkeep', () => {
       return pruneSome(before)
     }
     await until(() => outbox.metrics.between(old, hourAfter(old, 1)).length === 1)
-    await until(() => outbox.collections.between(old, hourAfter(old, 1)).length === 0)
+    const hours = outbox.collections.states('vault/c', old, young)
+    expect([...hours], 'that they were collected is known for ever').toEqual(
+      [old, hourAfter(old, 1), young].map(hour => [hour, 'collected']),
+    )
     expect(parts).toBeGreaterThan(2)
     expect(outbox.tally.balance()).toEqual({ queued: 4_500, delivered: 4_497, dead: 1, due: 2, held: 0, dropped: 0 })
     expect(contentsOf(file).rows.size).toBe(1_501)

@@ -7,7 +7,7 @@ import { configured, faultOf, hour, testRunner } from './setup.ts'
 const deadlineMs = 4_000
 const good = (count: number) =>
   Array.from({ length: count }, (_, index) => configured('./good.ts', { id: `good/${index}` }))
-const fine = { readings: { Level: 1 }, failures: {} }
+const fine = { readings: { Level: 1 }, failures: {}, pins: [] }
 
 /** Counts turns of this process's event loop, as delivery would need them, until it is stopped. */
 function ticking(): () => number {

@@ -56,6 +56,7 @@ export class ScriptedRunner implements Runner {
     return {
       readings: Object.fromEntries(read.map(label => [label, value(label)])),
       failures: Object.fromEntries(labels.slice(failed, failed < 0 ? 0 : failed + 1).map(label => [label, fault])),
+      pins: [],
     }
   }
 

@@ -28,7 +28,7 @@ export function configOf(script: Script): Config {
     file: place.file,
     service: { kind: 'remote', url: 'https://metrics.example' },
     data: '/nowhere',
-    collect: { deadlineMs: 60_000 },
+    collect: { deadlineMs: 60_000, catchUpMs: 7 * 24 * 3_600_000 },
     delivery: { timeoutMs: 30_000, inFlight: script.inFlight, pacePerSecond: script.pacePerSecond },
     outbox: { keepMs: script.keepMs },
     status: { host: '127.0.0.1', port: 0 },
@@ -86,7 +86,15 @@ export class Life {
     const runner = new ScriptedRunner(script, clock, isAlive, number)
     const collectors = world.config.protocols.flatMap(protocol => protocol.collectors)
     const hourly = () => hourAt(clock.nowMs())
-    this.#intake = new Intake({ outbox: this.outbox, runner, collectors, time: lazy(recollectBaseMs, hourly), log })
+    this.#intake = new Intake({
+      outbox: this.outbox,
+      runner,
+      collectors,
+      chains: [],
+      catchUpMs: world.config.collect.catchUpMs,
+      time: lazy(recollectBaseMs, hourly),
+      log,
+    })
     const role = { release() {}, renew: () => 'held' as const, isInPlace: true }
     const told = (news: UpkeepNews) => tellUpkeep(log, news)
     const daily = lazy(roomLookMs, () => 0)
@@ -143,9 +151,10 @@ export class Life {
     outbox.disk.keepBallast = async () => this.#world.keepBallast() && (await keepBallast())
     const [record, settle] = [outbox.recordCollection.bind(outbox), outbox.settle.bind(outbox)]
     outbox.recordCollection = async (outcome, nowMs) => {
-      await record(outcome, nowMs)
+      const recorded = await record(outcome, nowMs)
       for (const { metric } of outcome.accepted.slice(0, 1)) facts.happened(this.#world.ownerOf(metric.protocolId))
       ledger.accepted(outcome)
+      return recorded
     }
     outbox.settle = (settlement, nowMs) => {
       watch.settles(settlement)

@@ -14,7 +14,7 @@ export function collector(name: string, parts: Partial<CollectorConfig> = {}): C
 /** What a scripted collector gives for an hour: values, or a fault it fails with. */
 export type Script = (hour: Hour, attempt: number) => Outcome | Fault | Promise<Outcome | Fault>
 
-export const one: Script = () => ({ readings: { TVL: 1 }, failures: {} })
+export const one: Script = () => ({ readings: { TVL: 1 }, failures: {}, pins: [] })
 
 /** A runner whose collectors are functions; it writes down what it was asked for. */
 export class ScriptedRunner implements Runner {

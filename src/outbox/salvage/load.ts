@@ -3,7 +3,13 @@ import type { PageFile } from '../../sqlite/pages.ts'
 import { type Found, rescue, shapesOf } from '../../sqlite/rescue.ts'
 
 /** Tables whose rows are recognised only where their root leads to them: others' index rows look the same. */
-const reachedOnly: ReadonlySet<string> = new Set(['tally'])
+const reachedOnly: ReadonlySet<string> = new Set(['tally', 'correction'])
+
+/**
+ * Tables that are left out. A final block only spares a search, and one that has changed would be another block for ever.
+ * A correction is of a push that was under way when the file broke: its answer is written into the file that lies aside.
+ */
+const leftOut: ReadonlySet<string> = new Set(['final_block', 'correction'])
 
 /**
  * Tables whose rows do more harm when they have changed than when they are missing: a unit would be sent that is another
@@ -67,7 +73,7 @@ function inserter(database: Sqlite): Insert {
   )
   return ({ table, values, isSure }) => {
     const insert = inserts.get(table)
-    if (!insert || (!isSure && sureOnly.has(table))) return undefined
+    if (!insert || leftOut.has(table) || (!isSure && sureOnly.has(table))) return undefined
     return run(() => insert.run(values).changes === 1)
   }
 }

@@ -12,7 +12,7 @@ export interface LostHours {
 
 /** Where the lost hours are looked for, in hours since 1970. */
 export interface LostSince {
-  /** What is older may have been pruned. */
+  /** Before it hours that have no row may have been pruned, and nobody waits for them. */
   readonly from: number
   readonly current: number
   /** Collectors that are expected when no one else is known, and since when. */
@@ -56,26 +56,33 @@ function expectAnew(database: Sqlite, collectors: readonly string[], since: numb
   for (const name of collectors) add.run(name, since)
 }
 
-/** Fewer metrics than there were, or none at all. */
+/** Fewer metrics than there were, or none at all. Those of hours that were pruned are not counted any more. */
 const incomplete = `
   INSERT INTO lost SELECT hour, collector FROM collection LEFT JOIN found USING (hour, collector)
-    WHERE hour >= ? AND state = 1 AND (collection.metrics > coalesce(found.metrics, 0) OR collection.metrics = 0)`
+    WHERE state = 1 AND (collection.metrics > coalesce(found.metrics, 0) OR (collection.metrics = 0 AND hour >= ?))`
 
-/** From the oldest hour that a collector had to its newest; where all rows are lost, from its start to now. */
+/**
+ * From the oldest hour that a collector had to its newest, but not before its start: what a backfill has brought from
+ * before it lies here and there. Where all rows are lost, from its start to now. And hours that have metrics and no row.
+ */
 const missing = `
   INSERT OR IGNORE INTO lost
+    SELECT hour, collector FROM found WHERE hour >= @from
+      AND NOT EXISTS (SELECT 1 FROM collection WHERE collection.hour = found.hour AND collection.collector = found.collector)
+  UNION
+    SELECT hour, collector FROM (
     WITH seen AS (
       SELECT collector, min(hour) AS first, max(hour) AS last
       FROM (SELECT collector, hour FROM collection UNION ALL SELECT collector, hour FROM found) GROUP BY collector),
     span AS (
-      SELECT id AS collector, max(@from, coalesce(first, max(since, @since))) AS first, min(coalesce(last, @current), @current) AS last
+      SELECT id AS collector, max(@from, since, coalesce(first, @since)) AS first, min(coalesce(last, @current), @current) AS last
       FROM collector LEFT JOIN seen ON seen.collector = id
       WHERE id IN (SELECT collector FROM collection) OR NOT EXISTS (SELECT 1 FROM collection)),
     expected (hour, collector, last) AS (
       SELECT first, collector, last FROM span WHERE first <= last
       UNION ALL SELECT hour + 1, collector, last FROM expected WHERE hour < last)
     SELECT hour, collector FROM expected
-      WHERE NOT EXISTS (SELECT 1 FROM collection WHERE collection.hour = expected.hour AND collection.collector = expected.collector)`
+      WHERE NOT EXISTS (SELECT 1 FROM collection WHERE collection.hour = expected.hour AND collection.collector = expected.collector))`
 
 /** An hour whose row alone is lost: it has as many metrics as the collected hour before it, or after it. */
 const complete = `

@@ -13,7 +13,8 @@ const renumbered = `
 /**
  * Who is called what. A row that is lost comes back from the index of names. Where the two differ one of them has changed:
  * a protocol is called what its metrics' names begin with, and a collector what somebody expects; a metric's values cannot
- * be kept.
+ * be kept. A collector that is lost has started with the oldest hour after which hardly one is missing: what a backfill has
+ * brought from before may lie here and there.
  */
 const names = `
   UPDATE named SET name = NULL WHERE kind = 'metric' AND EXISTS (SELECT 1 FROM metric WHERE metric.id = named.id AND metric.name <> named.name);
@@ -23,7 +24,9 @@ const names = `
   UPDATE collector SET name = named.name FROM named WHERE kind = 'collector' AND named.id = collector.id
     AND named.name <> collector.name AND named.name IN (SELECT value FROM json_each(@collectors));
   INSERT OR IGNORE INTO collector (id, name, since)
-    SELECT id, name, coalesce((SELECT min(hour) FROM collection WHERE collector = named.id), @hour) FROM named WHERE kind = 'collector';
+    SELECT id, name, coalesce((SELECT min(hour) FROM (
+        SELECT hour, count(*) OVER (ORDER BY hour DESC) AS there, max(hour) OVER () - hour + 1 AS hours FROM collection WHERE collector = named.id)
+      WHERE 10 * there >= 9 * hours), @hour) FROM named WHERE kind = 'collector';
   INSERT OR IGNORE INTO protocol (id, name) SELECT id, name FROM named WHERE kind = 'protocol';
 `
 
@@ -39,6 +42,7 @@ const mended = `
     SELECT DISTINCT metric.collector, protocol.name || '/lost-' || metric.collector, @hour
     FROM metric JOIN protocol ON protocol.id = metric.protocol WHERE metric.collector NOT IN (SELECT id FROM collector);
   DELETE FROM collection WHERE collector NOT IN (SELECT id FROM collector);
+  DELETE FROM pin WHERE collector NOT IN (SELECT id FROM collector);
   DELETE FROM description WHERE metric NOT IN (SELECT id FROM metric);
   DELETE FROM outbox WHERE hour > max(@hour, (SELECT coalesce(max(hour), 0) FROM collection));
   DELETE FROM outbox WHERE NOT EXISTS (SELECT 1 FROM metric WHERE metric.id = outbox.metric AND metric.protocol = outbox.protocol);

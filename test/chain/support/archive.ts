@@ -1,8 +1,8 @@
-import { decodeFunctionData, encodeAbiParameters, encodeFunctionResult, multicall3Abi } from 'viem'
+import { decodeFunctionData, encodeAbiParameters, encodeFunctionResult, multicall3Abi, parseAbi } from 'viem'
 import { z } from 'zod'
 import { multicall3Address } from '../../../src/chain/multicall.ts'
-import type { Hex } from '../../../src/chain/reads.ts'
 import { hexOf } from '../../../src/chain/shapes.ts'
+import type { Hex } from '../../../src/model/block.ts'
 import { answering, type Behaviour, NodeError } from './node.ts'
 import type { ScriptedChain } from './scripted-chain.ts'
 
@@ -18,15 +18,32 @@ export interface ArchiveTraits {
   readonly takesHashes?: boolean
   /** First block that has Multicall3. */
   readonly multicallFrom?: bigint
+  /** What a contract at a block is told that its number is. */
+  readonly numberTold?: (number: bigint) => bigint
+  /** Whether it is of Arbitrum's family. */
+  readonly hasArbSys?: boolean
 }
 
+/** What one JSON-RPC call of a node comes to; throws a NodeError. */
+export type Answers = (method: string, params: readonly unknown[]) => unknown
+
+const certificateAbi = parseAbi([
+  'function getBlockNumber() view returns (uint256)',
+  'function getCurrentBlockTimestamp() view returns (uint256)',
+  'function getEthBalance(address) view returns (uint256)',
+])
 const callParams = z.tuple([z.object({ to: z.string(), data: z.string() }), z.unknown()])
 const hexText = z.templateLiteral(['0x', z.string()])
 
 /** An archive node of any length: every contract answers its call data times the block's number, as one word. */
 export function archive(chain: ScriptedChain, traits: ArchiveTraits = {}): Behaviour {
+  return answering(archiveAnswers(chain, traits))
+}
+
+/** The same without HTTP. */
+export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {}): Answers {
   const { chainId = 1, aggregateCallsMax = Infinity, takesHashes = true, multicallFrom = 0n } = traits
-  const { aggregateCallsFed = Infinity, logBlocksMax = chain.head } = traits
+  const { aggregateCallsFed = Infinity, logBlocksMax = chain.head, numberTold = number => number } = traits
 
   function blockOf(at: unknown): bigint {
     if (typeof at === 'string') return at === 'latest' ? chain.head : BigInt(at)
@@ -50,22 +67,39 @@ export function archive(chain: ScriptedChain, traits: ArchiveTraits = {}): Behav
         index >= aggregateCallsFed
           ? ('0x' as const)
           : target === multicall3Address
-            ? timestampAt(number)
+            ? ofMulticall(callData, number)
             : valueAt(callData, number),
     }))
     return encodeFunctionResult({ abi: multicall3Abi, functionName: 'aggregate3', result: results })
   }
 
-  const timestampAt = (number: bigint) => word(BigInt(chain.header(number)?.timestampSeconds ?? 0))
+  function ofMulticall(data: Hex, number: bigint): Hex {
+    const { functionName, args } = decodeFunctionData({ abi: certificateAbi, data })
+    if (functionName === 'getBlockNumber') return word(numberTold(number))
+    if (functionName === 'getEthBalance') return word(balanceAt(args[0], number))
+    return word(BigInt(chain.header(number)?.timestampSeconds ?? 0))
+  }
 
-  return answering((method, params) => {
+  function codeAt(address: unknown, number: bigint): Hex {
+    if (address === '0x0000000000000000000000000000000000000064') return traits.hasArbSys ? '0xfe' : '0x'
+    return address === multicall3Address && number < multicallFrom ? '0x' : '0x60'
+  }
+
+  return (method, params) => {
     if (method === 'eth_chainId') return hexOf(BigInt(chainId))
     if (method === 'eth_getBlockByNumber') return rpcHeader(chain, blockOf(params[0]))
+    if (method === 'eth_getCode') return codeAt(params[0], blockOf(params[1]))
+    if (method === 'eth_getBalance') return hexOf(balanceAt(hexText.parse(params[0]), blockOf(params[1])))
     if (method === 'eth_getLogs') return logsOf(params, logBlocksMax)
     if (method !== 'eth_call') throw new NodeError(-32601, `no method ${method}`)
     const [{ to, data }, at] = callParams.parse(params)
     return called(to, hexText.parse(data), blockOf(at))
-  })
+  }
+}
+
+/** What every address of the archive owns. */
+export function balanceAt(address: Hex, number: bigint): bigint {
+  return (BigInt(address) % 1_000n) * number
 }
 
 const logParams = z.tuple([z.object({ fromBlock: z.string(), toBlock: z.string() })])

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { encodeFunctionData, parseAbi } from 'viem'
 import { z } from 'zod'
 import { multicall3Address } from '../../../src/chain/multicall.ts'
-import type { Hex } from '../../../src/chain/reads.ts'
+import type { Hex } from '../../../src/model/block.ts'
 import type { Anvil } from '../../support/anvil.ts'
 
 const require = createRequire(import.meta.url)

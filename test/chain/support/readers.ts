@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { type ChainReaderParts, createChainReader, type OpenChainReader } from '../../../src/chain/reader.ts'
+import type { ChainReader, RawReads } from '../../../src/chain/reads.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAt } from '../../../src/model/hour.ts'
 import { systemTime } from '../../../src/time.ts'
@@ -17,8 +18,22 @@ export function hourSeconds(hour: Hour): number {
 /** Never aborted. */
 export const patient = new AbortController().signal
 
+/** A chain as a collector's process sees it, without the blocks that were read at. */
+export function rawReads(reader: ChainReader): RawReads {
+  return {
+    block: (hour, signal) => reader.block(hour, signal),
+    read: async (hour, requests, signal) => (await reader.read(hour, requests, signal)).value,
+    logs: async (hour, filter, signal) => (await reader.logs(hour, filter, signal)).value,
+  }
+}
+
+/** Reads of a chain that end with the test. */
+export function openReader(endpoints: readonly string[], parts: Partial<ChainReaderParts> = {}): RawReads {
+  return rawReads(openChain(endpoints, parts))
+}
+
 /** A reader that is closed when the test ends. */
-export function openReader(endpoints: readonly string[], parts: Partial<ChainReaderParts> = {}): OpenChainReader {
+export function openChain(endpoints: readonly string[], parts: Partial<ChainReaderParts> = {}): OpenChainReader {
   const reader = createChainReader({ name: 'ethereum', id: 1, endpoints, time: systemTime, ...parts })
   onTestFinished(() => reader.close())
   return reader

@@ -1,5 +1,5 @@
-import type { Header } from '../../../src/chain/as-of.ts'
-import type { Hex } from '../../../src/chain/reads.ts'
+import type { Header } from '../../../src/chain/known-headers.ts'
+import type { Hex } from '../../../src/model/block.ts'
 
 /** A chain from a formula: as long as one likes, and nothing is stored. */
 export interface ScriptedChain {

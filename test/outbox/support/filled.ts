@@ -1,10 +1,12 @@
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
+import { hourMs } from '../../../src/model/limits.ts'
 import { type Metric, metricId } from '../../../src/model/metric.ts'
 import type { Accepted } from '../../../src/outbox/metrics.ts'
 import type { Outbox } from '../../../src/outbox/outbox.ts'
 import type { Dice } from '../../support/dice.ts'
 import { anHour } from '../../support/metrics.ts'
+import { aBlock, aPin } from './blocks.ts'
 
 const protocols = ['vault', 'market', 'my-node'] as const
 const collectorsEach = 2
@@ -55,6 +57,7 @@ export async function fill(outbox: Outbox, dice: Dice, hours: number): Promise<v
     for (const id of collectorIds) outbox.collections.expect(id, [hour])
     await Promise.all(collectorIds.map(id => collectOne(outbox, id, hour, dice)))
     settleSome(outbox, dice, dice.whole(0, 45))
+    outbox.finalBlocks(1).keep([{ hour, block: aBlock(at) }])
   }
   outbox.destinations.set('service', { notBeforeMs: 0, probeAtMs: 0, failures: 3, waiting: 'it is down' })
   await outbox.detained.drop({ state: 'dead', ids: [metricId('vault', 'c0-Label1')] })
@@ -66,6 +69,9 @@ async function collectOne(outbox: Outbox, collector: string, hour: Hour, dice: D
   const all = accepted(collector, hour, dice)
   if (roll < 0.03) return outbox.collections.markGap(collector, hour, new Fault('chain-before-first-block', 'no block'))
   const failed = { fault: new Fault('http-unreachable', 'no answer'), nextAttemptMs: 5 }
-  if (roll < 0.08) return outbox.recordCollection({ collector, hour, accepted: all.slice(0, 2), failed }, 1)
-  await outbox.recordCollection({ collector, hour, accepted: all }, 1)
+  if (roll < 0.08)
+    return void (await outbox.recordCollection({ collector, hour, accepted: all.slice(0, 2), failed }, 1))
+  // Every second hour is not final yet.
+  const pins = (hour / hourMs) % 2 === 0 ? [aPin(hour / hourMs)] : []
+  await outbox.recordCollection({ collector, hour, accepted: all, pins }, 1)
 }

@@ -1,0 +1,101 @@
+import { BatchRefused, EndpointFailure, redacted } from './endpoint-failure.ts'
+import { backoffSecondsOf, isRateError } from './rpc-errors.ts'
+import { parseAnswer, type RpcAnswer, type RpcError } from './wire.ts'
+
+/** What an HTTP server answered to a JSON-RPC request. */
+export interface HttpAnswer {
+  readonly status: number
+  /** When it may be asked again, as `Retry-After` says: milliseconds since 1970. */
+  readonly retryAtMs?: number | undefined
+  /** Undefined when it is longer than what is read. */
+  readonly text: string | undefined
+}
+
+/** Who answered, and when: for the words of a failure. */
+export interface Answering {
+  readonly host: string
+  /** A secret; what it holds is taken out of every text. */
+  readonly url: string
+  readonly nowMs: number
+}
+
+/**
+ * The answers to calls with the ids 1, 2, …, in this order. Pure.
+ *
+ * @param count of the calls; a single one was not sent as a batch
+ * @throws EndpointFailure; a BatchRefused when fewer calls at a time may pass
+ */
+export function answersIn(answer: HttpAnswer, count: number, by: Answering): RpcAnswer[] {
+  const { status, text, retryAtMs } = answer
+  const { host } = by
+  const says = `answered HTTP ${status}`
+  if (status === 429 || (status === 503 && retryAtMs !== undefined)) {
+    throw new EndpointFailure(host, `${says}: it limits how often it is asked`, 'rate', retryAtMs)
+  }
+  if (status >= 300 && status < 400) throw new EndpointFailure(host, `${says}: redirects are not followed`)
+  if (status === 413) throw new BatchRefused(host, says, 'chars')
+  if (status === 401 || status === 403) throw new EndpointFailure(host, says)
+  const isFine = status >= 200 && status < 300
+  if (text === undefined) throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(by, says)
+  const body = parsed(text)
+  // Some answer an error of JSON-RPC with a status of its own.
+  if (isFine || isJsonRpc(body)) return answersOf(body, count, by)
+  if (count > 1 && (status === 400 || status === 422)) throw new BatchRefused(host, says, 'calls')
+  throw failed(by, says)
+}
+
+const failed = ({ host }: Answering, reason: string) => new EndpointFailure(host, reason)
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isJsonRpc(body: unknown): boolean {
+  return Array.isArray(body) ? body.length > 0 && body.every(parseAnswer) : parseAnswer(body) !== undefined
+}
+
+function answersOf(body: unknown, count: number, by: Answering): RpcAnswer[] {
+  if (body === undefined) throw failed(by, 'answered with something that is not JSON')
+  return Array.isArray(body) ? batchAnswers(body, count, by) : [soleAnswer(body, count, by)]
+}
+
+function soleAnswer(body: unknown, count: number, by: Answering): RpcAnswer {
+  const only = parseAnswer(body)
+  if (only?.answer.kind === 'error') {
+    const { error } = only.answer
+    if (count === 1) return only.answer
+    throw isRateError(error) ? rateFailure(error, by) : new BatchRefused(by.host, errorText(error, by.url), 'calls')
+  }
+  if (!only || count > 1) throw failed(by, 'answered with something that is not JSON-RPC')
+  if (String(only.id) !== '1') throw failed(by, 'answered a call that was not asked')
+  return only.answer
+}
+
+function batchAnswers(messages: readonly unknown[], count: number, by: Answering): RpcAnswer[] {
+  const found = messages.flatMap(message => parseAnswer(message) ?? [])
+  const named = found.filter(({ id }) => id !== undefined && id !== null)
+  const byId = new Map(named.map(({ id, answer }) => [String(id), answer]))
+  if (byId.size < named.length) throw failed(by, 'answered one call twice')
+  const answers = Array.from({ length: count }, (_, index) => byId.get(String(index + 1)))
+  if (answers.every(answer => answer !== undefined)) return answers
+  const refusal = found.map(({ answer }) => answer).find(answer => answer.kind === 'error' && isRateError(answer.error))
+  if (refusal?.kind === 'error') throw rateFailure(refusal.error, by)
+  if (count === 1) throw failed(by, 'left a call without an answer')
+  throw new BatchRefused(by.host, 'left calls of a batch without an answer', 'calls')
+}
+
+/** The failure that an error for the rate amounts to. */
+export function rateFailure(error: RpcError, { host, url, nowMs }: Answering): EndpointFailure {
+  const seconds = backoffSecondsOf(error)
+  const retryAtMs = seconds === undefined ? undefined : nowMs + seconds * 1000
+  return new EndpointFailure(host, errorText(error, url), 'rate', retryAtMs)
+}
+
+/** An error of a node in words that are safe to show. @param url of the node */
+export function errorText({ message, code }: RpcError, url: string): string {
+  return `answered an error: ${redacted(message, url)} (${code})`
+}

@@ -1,0 +1,106 @@
+import type { Surroundings } from '../app.ts'
+import type { CollectorConfig } from '../config/config.ts'
+import { asFault, collect, usable } from '../intake/collect.ts'
+import { compare, type Difference, drawn } from '../intake/drift.ts'
+import { faultLine } from '../model/fault.ts'
+import type { Hour } from '../model/hour.ts'
+import { catchUpConcurrency } from '../model/limits.ts'
+import type { Metric } from '../model/metric.ts'
+import { openRunner } from '../open-runner.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import type { CollectorDescription, Runner } from '../runner/runner.ts'
+import { createLog } from '../telemetry/log.ts'
+import type { LookedAt } from './hour-range.ts'
+
+/** Which delivered hours are drawn, and from which. */
+export interface Draw {
+  readonly collectors: readonly CollectorConfig[]
+  readonly range: LookedAt
+  readonly sample: number
+  readonly seed: number
+}
+
+/** What was read again, and what came of it. */
+export interface Drift {
+  /** Delivered hours there were to draw from, and those that were drawn. */
+  readonly hoursAll: number
+  readonly hours: number
+  /** Values compared. */
+  readonly compared: number
+  readonly differences: readonly Difference[]
+  readonly unread: readonly Unread[]
+  /** Collectors that can only read "now". */
+  readonly leftOut: readonly string[]
+}
+
+/** What could not be read again: a metric's value at an hour, or a whole collector. */
+export interface Unread {
+  readonly of: string
+  readonly hour?: Hour
+  readonly reason: string
+}
+
+interface Chosen {
+  readonly collector: CollectorConfig
+  readonly description: CollectorDescription
+  readonly hour: Hour
+}
+
+/**
+ * Reads random delivered hours again and compares. Nothing is stored, and no look-up goes by what the outbox remembers of
+ * the chain.
+ */
+export async function readAgain(surroundings: Surroundings, outbox: Outbox, draw: Draw): Promise<Drift> {
+  await using stack = new AsyncDisposableStack()
+  const log = createLog(surroundings.config.log.level, surroundings.redactor)
+  const runner = openRunner({ ...surroundings, log }, stack)
+  const described = await Promise.all(draw.collectors.map(collector => describe(runner, collector)))
+  const readable = described.flatMap(one => (one.kind === 'readable' ? [one] : []))
+  const ids = readable.map(({ collector }) => collector.id)
+  const delivered = outbox.metrics.deliveredHours(ids, draw.range.from, draw.range.to)
+  const chosen = drawn(delivered, draw.sample, draw.seed).flatMap(({ collector: id, hour }) =>
+    readable.filter(({ collector }) => collector.id === id).map(one => ({ ...one, hour })),
+  )
+  const compared = await inLanes(chosen, one => compareOne(runner, outbox, one))
+  return {
+    hoursAll: delivered.length,
+    hours: chosen.length,
+    compared: compared.reduce((sum, one) => sum + one.compared, 0),
+    differences: compared.flatMap(({ differences }) => differences),
+    unread: [...described.flatMap(one => (one.kind === 'unread' ? [one.unread] : [])), ...compared.flatMap(unreadOf)],
+    leftOut: described.flatMap(one => (one.kind === 'left-out' ? [one.collector.id] : [])),
+  }
+}
+
+async function describe(runner: Runner, collector: CollectorConfig) {
+  try {
+    const description = usable(collector, await runner.describe(collector))
+    if (!description.history) return { kind: 'left-out', collector } as const
+    return { kind: 'readable', collector, description } as const
+  } catch (error) {
+    return { kind: 'unread', unread: { of: collector.id, reason: faultLine(asFault(error)) } } as const
+  }
+}
+
+async function compareOne(runner: Runner, outbox: Outbox, { collector, description, hour }: Chosen) {
+  const delivered: readonly Metric[] = outbox.metrics
+    .between(hour, hour)
+    .filter(metric => metric.collector === collector.id && metric.state === 'delivered')
+  const again = await collect({ runner, pastOf: () => undefined }, collector, description, hour)
+  return { hour, ...compare(delivered, again) }
+}
+
+function unreadOf({ hour, unread }: Awaited<ReturnType<typeof compareOne>>): Unread[] {
+  return unread.map(({ metric, reason }) => ({ of: metric, hour, reason }))
+}
+
+/** A few at a time; what they come to is in their order. */
+async function inLanes<T, R>(all: readonly T[], act: (one: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  const entries = all.entries()
+  const lane = async () => {
+    for (const [place, one] of entries) results[place] = await act(one)
+  }
+  await Promise.all(Array.from({ length: catchUpConcurrency }, lane))
+  return results
+}

@@ -1,0 +1,24 @@
+import { hourText } from '../model/hour.ts'
+import type { HourRange } from '../outbox/hour-ranges.ts'
+import { type ConfigOption, quoted, typed } from './setting.ts'
+
+/**
+ * What can be asked of a gap's collector: any hour, only "now", nothing because it cannot be loaded, or nobody knows, since
+ * it is not configured any more.
+ */
+export type Mendable = 'past' | 'now' | 'unusable' | 'unknown'
+
+/** What a person can do about a gap. Pure. */
+export function gapAdvice(
+  { collector, from, to, fault }: HourRange,
+  mendable: Mendable,
+  options: ConfigOption,
+): string {
+  if (mendable === 'unknown') return 'nothing: the collector is not configured any more'
+  if (mendable === 'now') return 'nothing: it can only read “now”'
+  if (mendable === 'unusable') return `mend the collector: ${typed('check', options)}`
+  if (fault?.code === 'chain-before-first-block') return 'nothing: the chain had no block yet'
+  const backfill = typed(`backfill --from ${hourText(from)} --to ${hourText(to)} --only ${quoted(collector)}`, options)
+  if (fault?.code === 'chain-state-missing') return `with an endpoint that has the state of then: ${backfill}`
+  return backfill
+}

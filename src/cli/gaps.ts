@@ -1,0 +1,113 @@
+import type { Command } from 'commander'
+import { openExistingOutbox, type Surroundings } from '../app.ts'
+import type { CollectorConfig } from '../config/config.ts'
+import { faultFromRecord, faultLine } from '../model/fault.ts'
+import { hourAt, hourText } from '../model/hour.ts'
+import { overdueMs, startLoadMsMax } from '../model/limits.ts'
+import { openOfflineRunner } from '../open-runner.ts'
+import type { HourRange } from '../outbox/hour-ranges.ts'
+import { holderWords } from './daemon.ts'
+import { gapAdvice, type Mendable } from './gap-advice.ts'
+import { type LookedAt, type LookOptions, lookedAt, lookingCommand } from './hour-range.ts'
+import { selectCollectors, setUp, typed } from './setting.ts'
+import { counted, cut, print, printJson, printTable } from './terminal.ts'
+
+/** Ranges that are not collected, and for gaps what to do. */
+interface Found {
+  readonly gaps: readonly (HourRange & { readonly advice: string })[]
+  readonly waiting: readonly HourRange[]
+}
+
+/** Rows of a table, and characters of a reason in it. */
+const rowsMax = 50
+const reasonCharsMax = 60
+
+/** `gaps`: hours that are not there, why, and what to do. */
+export function gapsCommand(): Command {
+  return lookingCommand('gaps')
+    .description('hours that are not there, why, and what to do')
+    .action(async (options: LookOptions) => {
+      const range = lookedAt(options)
+      const surroundings = setUp(options.config)
+      const found = await find(surroundings, range, options)
+      if (options.json) printJson({ gaps: found.gaps.map(rangeJson), notCollectedYet: found.waiting.map(rangeJson) })
+      else printFound(found, surroundings, options)
+    })
+}
+
+async function find(surroundings: Surroundings, { from, to }: LookedAt, options: LookOptions): Promise<Found> {
+  const { config, time } = surroundings
+  const collectors = selectCollectors(config, options.only)
+  await using stack = new AsyncDisposableStack()
+  const collections = openExistingOutbox(surroundings, stack)?.collections
+  const names = options.only && collectors.map(({ id }) => id)
+  const gaps = collections?.gaps(names, from, to) ?? []
+  const late = hourAt(time.nowMs() - overdueMs)
+  const until = to === undefined || to > late ? late : to
+  const waiting = collections?.waiting(names, from, until) ?? []
+  const concerned = collectors.filter(({ id }) => gaps.some(({ collector }) => collector === id))
+  const mendable = await mendableOf(surroundings, concerned)
+  const advised = gaps.map(gap => ({ ...gap, advice: gapAdvice(gap, mendable(gap.collector), options) }))
+  return { gaps: advised, waiting }
+}
+
+/** Whether a collector's past can be read; its file is loaded for that. */
+async function mendableOf(
+  surroundings: Surroundings,
+  collectors: readonly CollectorConfig[],
+): Promise<(collector: string) => Mendable> {
+  await using stack = new AsyncDisposableStack()
+  const runner = openOfflineRunner(surroundings, startLoadMsMax, stack)
+  const described = collectors.map(async (collector): Promise<readonly [string, Mendable]> => {
+    const description = await runner.describe(collector).catch(() => undefined)
+    if (description?.kind !== 'usable') return [collector.id, 'unusable']
+    return [collector.id, description.history ? 'past' : 'now']
+  })
+  const byId = new Map(await Promise.all(described))
+  return id => byId.get(id) ?? 'unknown'
+}
+
+function printFound({ gaps, waiting }: Found, surroundings: Surroundings, options: LookOptions): void {
+  if (gaps.length === 0) print(waiting.length === 0 ? 'no gaps: every hour that was expected is there' : 'no gaps')
+  else {
+    printRanges(gaps, ['what to do'], ({ advice }) => [advice])
+    print(`\n${counted(sumOf(gaps), 'hour')} missing`)
+  }
+  if (waiting.length === 0) return
+  print('\nnot collected yet:')
+  printRanges(waiting, [], () => [])
+  const holder = holderWords(surroundings)
+  if (holder === undefined) print(`\nno daemon runs: ${typed('run', options)}`)
+  else print(`\nthe running daemon (${holder}) goes on trying`)
+}
+
+function printRanges<T extends HourRange>(
+  ranges: readonly T[],
+  more: readonly string[],
+  cells: (range: T) => string[],
+) {
+  const rows = ranges.slice(0, rowsMax).map(range => {
+    const { collector, from, to, hours, fault } = range
+    const reason = fault === undefined ? 'not tried yet' : cut(fault.message, reasonCharsMax)
+    return [collector, hourText(from), hourText(to), String(hours), reason, ...cells(range)]
+  })
+  printTable(['collector', 'from', 'to', 'hours', 'reason', ...more], rows, ['hours'])
+  const rest = ranges.slice(rowsMax)
+  if (rest.length > 0)
+    print(`and ${counted(rest.length, 'range')} more (${counted(sumOf(rest), 'hour')}): --json has all`)
+}
+
+function sumOf(ranges: readonly HourRange[]): number {
+  return ranges.reduce((sum, { hours }) => sum + hours, 0)
+}
+
+function rangeJson({ collector, from, to, hours, fault, advice }: HourRange & { readonly advice?: string }) {
+  return {
+    collector,
+    from: hourText(from),
+    to: hourText(to),
+    hours,
+    ...(fault && { code: fault.code, reason: faultLine(faultFromRecord(fault)) }),
+    ...(advice === undefined ? {} : { advice }),
+  }
+}

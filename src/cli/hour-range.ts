@@ -1,0 +1,36 @@
+import type { Command } from 'commander'
+import { Fault } from '../model/fault.ts'
+import { type Hour, hourText, parseHour } from '../model/hour.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from './setting.ts'
+
+/** How a person says which collectors and hours are looked at. */
+export interface LookOptions extends ConfigOption, JsonOption {
+  readonly only?: readonly string[]
+  readonly from?: string
+  readonly to?: string
+}
+
+/** A command that looks at hours of collectors: all of them where nothing is said. */
+export function lookingCommand(name: string): Command {
+  return configuredCommand(name)
+    .option('--only <id...>', 'protocols or collectors')
+    .option('--from <hour>', 'the first hour, like 2026-11-20T13:00:00Z')
+    .option('--to <hour>', 'the last hour, included')
+    .option('--json', 'print JSON')
+}
+
+/** The hours that are looked at, both ends included. */
+export interface LookedAt {
+  readonly from?: Hour
+  readonly to?: Hour
+}
+
+/** @throws Fault `usage` for an hour that is none, or a range that ends before it begins */
+export function lookedAt({ from, to }: LookOptions): LookedAt {
+  const range = { ...(from && { from: parseHour(from) }), ...(to && { to: parseHour(to) }) }
+  if (range.from !== undefined && range.to !== undefined && range.from > range.to)
+    throw new Fault('usage', `--from ${hourText(range.from)} lies after --to ${hourText(range.to)}`, {
+      fix: 'the older hour comes first',
+    })
+  return range
+}

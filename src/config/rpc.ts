@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { rpcBatchCallsMax, rpcCallsPerSecondMax } from '../model/limits.ts'
+import { endpoint } from './addresses.ts'
+import { environmentName, environmentNamePattern, path } from './forms.ts'
+import { written } from './written.ts'
+
+const address = written(endpoint, {
+  description: 'http(s)://, ws(s)://, or the path of an IPC socket; relative to this file.',
+  examples: ['http://127.0.0.1:8545'],
+})
+
+const withLimits = z
+  .strictObject({
+    url: written(endpoint, { description: 'The address itself, where no secret is in it.' }).optional(),
+    file: written(path, {
+      description: 'File that holds the address and nothing else; relative to this file.',
+    }).optional(),
+    env: written(environmentName, {
+      description: 'Environment variable that holds the address.',
+      pattern: environmentNamePattern,
+    }).optional(),
+    rate: z
+      .number()
+      .positive()
+      .max(rpcCallsPerSecondMax)
+      .optional()
+      .meta({ description: 'Calls a second at most. Default: found out from its answers.', examples: [25] }),
+    batch: z
+      .int()
+      .min(1)
+      .max(rpcBatchCallsMax)
+      .optional()
+      .meta({ description: 'Calls in one request at most. Default: found out from its answers.', examples: [100] }),
+  })
+  .transform(({ url, file, env, rate, batch }, context) => {
+    const limits = { ...(rate !== undefined && { rate }), ...(batch !== undefined && { batch }) }
+    const named = [url, file, env].filter(one => one !== undefined).length
+    if (named === 1 && url !== undefined) return { kind: 'url' as const, url, ...limits }
+    if (named === 1 && file !== undefined) return { kind: 'file' as const, path: file, ...limits }
+    if (named === 1 && env !== undefined) return { kind: 'env' as const, name: env, ...limits }
+    const message = named === 0 ? 'says none of url, file and env' : 'says more than one of url, file and env'
+    const fix = 'write one of { url: … }, { file: … } and { env: … }'
+    context.addIssue({ code: 'custom', message, params: { fix } })
+    return z.NEVER
+  })
+  .meta({
+    description: 'Where the address is kept, or the address with limits of the node.',
+    examples: [{ env: 'ETHEREUM_RPC_URL' }],
+    oneOf: [{ required: ['url'] }, { required: ['file'] }, { required: ['env'] }],
+  })
+
+/** A node to read from: its address, where that is kept, or either with the limits of the node. */
+export const rpc = z.union([address, withLimits])

@@ -1,0 +1,32 @@
+import type { Pin } from './block.ts'
+import type { Hour } from './hour.ts'
+
+const minuteMs = 60_000
+
+/** How long until a block is not reorganized any more, by chain id; where nothing is known, what is safe on most. */
+const settleMinutes: Readonly<Record<number, number>> = {
+  1: 20,
+  100: 10,
+  137: 10,
+  56: 5,
+  43114: 5,
+  // Development chains have no reorgs but those that are made on purpose.
+  1337: 0,
+  31337: 0,
+}
+
+/** Default of `settle` for a chain. Layer-2 chains are as final as their batches on layer 1. */
+export function settleMsOf(chainId: number): number {
+  return (settleMinutes[chainId] ?? 30) * minuteMs
+}
+
+/** Those blocks of an hour that were not final yet at an instant. */
+export function notFinal(
+  pins: readonly Pin[],
+  hour: Hour,
+  chains: readonly { readonly id: number; readonly settleMs: number }[],
+  atMs: number,
+): Pin[] {
+  const settleMs = (chainId: number) => chains.find(({ id }) => id === chainId)?.settleMs ?? settleMsOf(chainId)
+  return pins.filter(({ chainId }) => atMs < hour + settleMs(chainId))
+}

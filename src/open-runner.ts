@@ -1,0 +1,65 @@
+import type { Surroundings } from './app.ts'
+import type { CallMeter } from './chain/call-meter.ts'
+import { createChainReader, type OpenChainReader } from './chain/reader.ts'
+import type { Chains } from './chain/reads.ts'
+import { resolveEndpoints, secretsOf } from './config/secret.ts'
+import type { Outbox } from './outbox/outbox.ts'
+import { createRunner } from './runner/create.ts'
+import type { Runner } from './runner/runner.ts'
+
+/** How chains are read. */
+export interface ChainsOptions {
+  /** Where final as-of blocks are kept; without it each is searched, and the answers rest on nothing that was found before. */
+  readonly outbox?: Outbox | undefined
+  /** Counts what is asked of a chain, by its name. */
+  readonly meterOf?: (chain: string) => CallMeter | undefined
+}
+
+/** Opens the configured chains; they are closed with the stack. */
+export function openChains(
+  { config, time, log, redactor }: Surroundings,
+  stack: AsyncDisposableStack,
+  { outbox, meterOf }: ChainsOptions = {},
+): Readonly<Record<string, OpenChainReader>> {
+  redactor.add(secretsOf(config))
+  const chains: Record<string, OpenChainReader> = {}
+  for (const chain of config.chains) {
+    const { name, id, settleMs } = chain
+    const passedOver = (endpoint: string, reason: string) =>
+      log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
+    const meter = meterOf?.(name)
+    const kept = outbox && { finalBlocks: outbox.finalBlocks(id) }
+    const own = { name, id, settleMs, endpoints: resolveEndpoints(chain), time, passedOver }
+    const reader = createChainReader({ ...own, ...kept, ...(meter && { meter }) })
+    stack.defer(() => reader.close())
+    chains[name] = reader
+  }
+  return chains
+}
+
+/** Opens the chains and the place collectors run in; they end with the stack. */
+export function openRunner(surroundings: Surroundings, stack: AsyncDisposableStack, options?: ChainsOptions): Runner {
+  return runnerOn(openChains(surroundings, stack, options), surroundings, stack)
+}
+
+/** Opens the place collectors run in without a chain: they can be loaded and described, offline and without a secret. */
+export function openOfflineRunner(surroundings: Surroundings, deadlineMs: number, stack: AsyncDisposableStack): Runner {
+  return runnerOn({}, surroundings, stack, deadlineMs)
+}
+
+/** Opens the place collectors run in; it ends with the stack. */
+export function runnerOn(
+  chains: Chains,
+  { config, time, log }: Surroundings,
+  stack: AsyncDisposableStack,
+  deadlineMs: number = config.collect.deadlineMs,
+): Runner {
+  const runner = createRunner({
+    chains,
+    deadlineMs,
+    time,
+    log: (collector, level, message, facts) => log[level]({ ...facts, collector }, message),
+  })
+  stack.defer(() => runner.stop())
+  return runner
+}

@@ -1,0 +1,34 @@
+/**
+ * A process with an archive node whose head moves with the machine's clock, for the benchmark: `node archive.ts KIND`.
+ * Prints `{ url }`; answers each line with what it was asked for so far.
+ */
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { startArchive, syntheticArchive } from '../../../chain/support/synthetic-archive.ts'
+import { type SyntheticKind, syntheticKinds } from '../../../chain/support/synthetic-kinds.ts'
+
+export interface Asked {
+  readonly requests: number
+  readonly calls: number
+  readonly callsByMethod: Readonly<Record<string, number>>
+  /** Blocks that state was read at, and those of them it was read at more than once. */
+  readonly blocksRead: number
+  readonly blocksReadAgain: number
+}
+
+const archive = syntheticArchive(syntheticKinds[(process.argv[2] ?? 'slots') as SyntheticKind]())
+archive.beforeAnswer = () => {
+  archive.head = archive.chain.asOf(Date.now() / 1_000)
+}
+const node = await startArchive(archive)
+process.stdout.write(`${JSON.stringify({ url: node.url })}\n`)
+const lines = createInterface({ input: process.stdin })
+lines.on('line', () => {
+  const { requests, calls, callsByMethod, ethCallsByBlock } = archive.counts
+  const blocksReadAgain = [...ethCallsByBlock.values()].filter(count => count > 1).length
+  const blocksRead = ethCallsByBlock.size
+  const asked = { requests, calls, callsByMethod: Object.fromEntries(callsByMethod), blocksRead, blocksReadAgain }
+  process.stdout.write(`${JSON.stringify(asked satisfies Asked)}\n`)
+})
+await once(lines, 'close')
+await node.stop()

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { BatchRefused, EndpointFailure } from '../../src/chain/endpoint-failure.ts'
+import { answersIn } from '../../src/chain/http-answer.ts'
+
+const key = 'k3y-0f-the-provider-4711'
+const by = { host: 'n.example', url: `https://n.example/v2/${key}`, nowMs: 1_000 }
+const result = (id: unknown, value: unknown) => ({ jsonrpc: '2.0', id, result: value })
+const error = (id: unknown, message: string, code = -32000) => ({ jsonrpc: '2.0', id, error: { code, message } })
+
+function answered(body: unknown, count: number, status = 200, retryAtMs?: number) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return answersIn({ status, text, retryAtMs }, count, by)
+}
+
+function failure(act: () => unknown): EndpointFailure {
+  try {
+    act()
+  } catch (thrown) {
+    if (thrown instanceof EndpointFailure) return thrown
+  }
+  throw new Error('no failure')
+}
+
+describe('an answer over HTTP', () => {
+  test('is put into the order of the calls, by their ids, as numbers or text', () => {
+    const answers = answered([result(3, 'c'), result('1', 'a'), error(2, 'no')], 3)
+    expect(answers).toEqual([
+      { kind: 'result', result: 'a' },
+      { kind: 'error', error: { code: -32000, message: 'no', data: undefined } },
+      { kind: 'result', result: 'c' },
+    ])
+  })
+
+  test('to a single call may be an error without an id, and comes with any status', () => {
+    expect(answered(error(null, 'no'), 1)[0]?.kind).toBe('error')
+    expect(answered(error(1, 'reverted', 3), 1, 400)[0]?.kind).toBe('error')
+    expect(answered([result(1, 'a'), result(2, 'b')], 2, 500)).toHaveLength(2)
+  })
+
+  test.each([
+    ['of another call', result(2, 'b'), 1, /not asked/],
+    ['without an id', { jsonrpc: '2.0', result: 'b' }, 1, /not asked/],
+    ['twice to one call', [result(1, 'a'), result(1, 'b'), result(2, 'c')], 2, /one call twice/],
+    ['of something else', { status: 'ok' }, 1, /not JSON-RPC/],
+    ['of a single result to several calls', result(1, 'a'), 2, /not JSON-RPC/],
+    ['of nothing', [], 1, /without an answer/],
+    ['of no JSON', '<html>', 1, /not JSON$/],
+    ['of a number', '5', 1, /not JSON-RPC/],
+  ])('%s is a failure', (_, body, count, says) => {
+    const { message, kind } = failure(() => answered(body, count))
+    expect(message).toMatch(says)
+    expect(kind).toBe('unreachable')
+  })
+
+  test.each([
+    ['calls', [result(1, 'a')], 2, 200],
+    ['calls', [error(1, 'batch too large', -32600)], 2, 200],
+    ['calls', error(null, 'batch too large', -32600), 2, 200],
+    ['calls', error(null, 'no batches', -32600), 2, 400],
+    ['calls', 'Bad Request', 2, 400],
+    ['chars', '', 2, 413],
+    ['chars', '', 1, 413],
+  ] as const)('refuses the batch because of its %s: %o', (because, body, count, status) => {
+    const refusal = failure(() => answered(body, count, status))
+    expect(refusal).toBeInstanceOf(BatchRefused)
+    expect(refusal).toMatchObject({ because, kind: 'too-much' })
+  })
+
+  test('that is too long refuses the batch, its status saying yes', () => {
+    const read = { text: undefined, retryAtMs: undefined }
+    expect(failure(() => answersIn({ status: 200, ...read }, 2, by))).toMatchObject({ because: 'answer' })
+    expect(failure(() => answersIn({ status: 502, ...read }, 2, by)).message).toBe('n.example answered HTTP 502')
+  })
+
+  test.each([
+    ['', 429, 5_000, 5_000],
+    ['', 429, undefined, undefined],
+    ['', 503, 5_000, 5_000],
+    [error(null, 'limit exceeded', -32005), 200, undefined, undefined],
+    [[error(1, 'too many requests')], 200, undefined, undefined],
+  ] as const)('%o with HTTP %i is a limit on the rate', (body, status, retryAtMs, expected) => {
+    expect(failure(() => answered(body, 2, status, retryAtMs))).toMatchObject({ kind: 'rate', retryAtMs: expected })
+  })
+
+  test.each([401, 403, 404, 400, 500, 502, 503])('with HTTP %i and a page is a failure that names it', status => {
+    expect(failure(() => answered(`<html>${key}</html>`, 1, status)).message).toBe(`n.example answered HTTP ${status}`)
+  })
+
+  test('never tells of the key', () => {
+    const told = failure(() => answered(error(null, `no batches for ${key} at https://n.example/v2/${key}`), 2))
+    expect(told.message).toBe('n.example answered an error: no batches for (redacted) at (URL) (-32000)')
+  })
+})

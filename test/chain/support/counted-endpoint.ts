@@ -1,0 +1,55 @@
+import type { Endpoint } from '../../../src/chain/endpoint.ts'
+import { EndpointFailure } from '../../../src/chain/endpoint-failure.ts'
+import type { RpcAnswer, RpcCall } from '../../../src/chain/wire.ts'
+import type { Answers } from './archive.ts'
+import { NodeError } from './node.ts'
+
+/** An endpoint without a wire, whose calls are counted. */
+export interface CountedEndpoint extends Endpoint {
+  readonly calls: RpcCall[]
+  /** In how many turns of the event loop something was asked. */
+  readonly turns: number
+  /** How many calls of a method there were so far. */
+  count(method: string): number
+}
+
+/** @param answer throws a NodeError for an error answer, an EndpointFailure where there is none */
+export function countedEndpoint(answer: Answers): CountedEndpoint {
+  const calls: RpcCall[] = []
+  let [turns, isOpen] = [0, false]
+
+  function answered({ method, params }: RpcCall): RpcAnswer {
+    try {
+      return { kind: 'result', result: answer(method, params) }
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error
+      return { kind: 'error', error: { code: error.code, message: error.message, data: error.data } }
+    }
+  }
+
+  return {
+    host: 'node.test',
+    calls,
+    get turns() {
+      return turns
+    },
+    count: sought => calls.filter(({ method }) => method === sought).length,
+    async call(asked, signal) {
+      signal.throwIfAborted()
+      if (!isOpen) {
+        turns += 1
+        isOpen = true
+        setImmediate(() => {
+          isOpen = false
+        })
+      }
+      calls.push(...asked)
+      // Answers come in a later turn, as from a wire.
+      await new Promise<void>(resolve => setImmediate(resolve))
+      return asked.map(answered)
+    },
+    failure: ({ message, code }) =>
+      new EndpointFailure('node.test', `answered an error: ${message} (${code})`, 'refused'),
+    close: () => {},
+  }
+}

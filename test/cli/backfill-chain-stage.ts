@@ -1,0 +1,75 @@
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
+import { hourMs } from '../../src/model/limits.ts'
+import { systemTime } from '../../src/time.ts'
+import { type FakeNode, startNode } from '../chain/support/node.ts'
+import { type SyntheticArchive, syntheticArchive } from '../chain/support/synthetic-archive.ts'
+import { type Steps, syntheticChain } from '../chain/support/synthetic-chain.ts'
+import { configured, type Ended, start, tidegauge } from '../support/tidegauge.ts'
+import { type CountingService, countingService } from './backfill-stage.ts'
+
+const collectorFile = fileURLToPath(new URL('../chain/support/synthetic-collector.ts', import.meta.url))
+
+/** A block every 12 seconds, none missed. */
+export const regularSteps: Steps = { blocks: () => 1, seconds: () => 12 }
+
+/** A command against a long chain. */
+export interface ChainStage {
+  readonly archive: SyntheticArchive
+  /** What the node was asked: the methods of each HTTP request. */
+  readonly node: FakeNode
+  readonly service: CountingService
+  readonly config: string
+  readonly env: Readonly<Record<string, string>>
+  readonly range: readonly string[]
+  run(...args: string[]): Promise<Ended>
+  start(...args: string[]): ReturnType<typeof start>
+}
+
+/**
+ * Collectors of five values each of a synthetic chain whose head is a moment old.
+ *
+ * @param hours how many, up to three hours before the current one
+ */
+export async function chainStage(steps: Steps, hours: number, collectors: number): Promise<ChainStage> {
+  const service = await countingService()
+  const current = hourAt(systemTime.nowMs())
+  const secondsEach = steps.seconds(1)
+  const blocks = Math.floor((10_000 * hourMs) / 1000 / secondsEach)
+  // Its last block was made a moment ago, so that the next one is not due while the test runs.
+  const firstSeconds = Math.floor(systemTime.nowMs() / 1000) - (blocks - 1) * secondsEach
+  const archive = syntheticArchive(syntheticChain(steps, blocks, firstSeconds))
+  const node = await startNode(archive.behaviour)
+  onTestFinished(() => node.stop())
+  const uses = Array.from(
+    { length: collectors },
+    (_, index) =>
+      `      - { use: ${collectorFile}, id: c${index}, options: { chain: main, contract: "0x${'11'.repeat(20)}", first: ${1 + 5 * index} } }\n`,
+  )
+  // One protocol for each collector: their labels are the same.
+  const protocols = uses.map((use, index) => `  - id: p${index}\n    name: P${index}\n    collectors:\n${use}`)
+  const yaml = `service: { url: "${service.url}", key: { env: METRICS_KEY } }
+status: { listen: "127.0.0.1:0" }
+delivery: { pace: 1000 }
+chains:
+  main: { id: 1, rpc: ["${node.url}"] }
+protocols:
+${protocols.join('')}`
+  const { config } = configured(yaml)
+  const env = { METRICS_KEY: 'a-key-that-nobody-may-see' }
+  const last = hourAfter(current, -3)
+  const words = (args: readonly string[]) => ['backfill', ...args, '--config', config]
+  return {
+    archive,
+    node,
+    service,
+    config,
+    env,
+    range: ['--from', hourText(hourAfter(last, 1 - hours)), '--to', hourText(last)],
+    run: (...args) => tidegauge(words(args), env),
+    start: (...args) => start(words(args), env),
+  }
+}
+
+export const hoursBack = (count: number) => systemTime.nowMs() - count * hourMs

@@ -1,0 +1,141 @@
+import { once } from 'node:events'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../src/model/hour.ts'
+import { systemTime } from '../../src/time.ts'
+import { configured, type Ended, start, tidegauge } from '../support/tidegauge.ts'
+import type { Sent } from './stage.ts'
+
+/** What a service was sent. */
+export interface CountingService {
+  readonly url: string
+  /** The metrics of each push, in order. */
+  readonly pushes: (readonly Sent[])[]
+  /** Every metric, in order. */
+  readonly sent: readonly Sent[]
+}
+
+/** Takes everything. Ends with the test. */
+export async function countingService(): Promise<CountingService> {
+  const pushes: Sent[][] = []
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const json = (status: number, body: unknown) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    if (request.method !== 'POST') return void json(404, { error: 'there is nothing here' })
+    const { metrics } = JSON.parse(Buffer.concat(chunks).toString()) as { metrics: Sent[] }
+    pushes.push(metrics)
+    json(200, { success: true, processed: metrics.length, errors: [], warnings: [] })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('the server has no port')
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    pushes,
+    get sent() {
+      return pushes.flat()
+    },
+  }
+}
+
+/** A collector that writes down each hour it is run for, and hangs, fails or gives what its files say. */
+const watched = `import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { defineCollector, z } from 'tidegauge'
+const file = name => new URL(name, import.meta.url)
+const said = name => (existsSync(file(name)) ? Number(readFileSync(file(name), 'utf8')) : undefined)
+export default defineCollector({
+  options: z.strictObject({ history: z.literal(true).default(true) }),
+  metrics: { Count: { unit: 'hours' }, Half: {}, Third: {} },
+  history: true,
+  async collect({ hour }) {
+    appendFileSync(file('reads'), hour + '\\n')
+    if (hour >= (said('hangs-from') ?? Infinity)) await new Promise(() => {})
+    if (hour === said('fails-at')) throw new Error('the well is dry')
+    const count = hour / 3600000 + (said('more') ?? 0)
+    return { Count: count, Half: count / 2, Third: count / 3 }
+  },
+})
+`
+
+const now = `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Level: {} },
+  history: false,
+  collect: () => ({ Level: 1 }),
+})
+`
+
+/** Metrics of one hour of the collector that can read the past. */
+export const metricsAnHour = 3
+
+/** What a test of the command stands on. */
+export interface BackfillStage {
+  readonly service: CountingService
+  readonly config: string
+  readonly env: Readonly<Record<string, string>>
+  readonly hours: readonly Hour[]
+  /** `--from` and `--to` of all hours. */
+  readonly range: readonly string[]
+  run(...args: string[]): Promise<Ended>
+  /** Starts one and lets the test watch it. */
+  start(...args: string[]): ReturnType<typeof start>
+  /** How often each hour was read so far. */
+  reads(): ReadonlyMap<Hour, number>
+  /** Sets what the collector does from now on. */
+  set(name: 'hangs-from' | 'fails-at' | 'more', value: number | undefined): void
+}
+
+/**
+ * A service, and a configuration with `pool/watched.ts`, which reads the past, and `pool/now.ts`, which does not.
+ *
+ * @param count hours, well before the current one
+ */
+export async function backfillStage(count: number, more = ''): Promise<BackfillStage> {
+  const service = await countingService()
+  const yaml = `service: { url: "${service.url}", key: { env: METRICS_KEY } }
+status: { listen: "127.0.0.1:0" }
+${more}
+delivery: { pace: 1000 }
+protocols:
+  - id: pool
+    name: Pool
+    collectors:
+      - { use: ./watched.ts, id: past }
+      - { use: ./now.ts, id: now }
+`
+  const { folder, config } = configured(yaml, { 'watched.ts': watched, 'now.ts': now })
+  const env = { METRICS_KEY: 'a-key-that-nobody-may-see' }
+  const last = hourAfter(hourAt(systemTime.nowMs()), -3)
+  const hours = hoursFrom(hourAfter(last, 1 - count), last)
+  const file = (name: string) => join(folder, 'config', name)
+  const words = (args: readonly string[]) => ['backfill', ...args, '--config', config]
+  return {
+    service,
+    config,
+    env,
+    hours,
+    range: ['--from', hourText(hours[0] ?? last), '--to', hourText(last)],
+    run: (...args) => tidegauge(words(args), env),
+    start: (...args) => start(words(args), env),
+    reads() {
+      const lines = existsSync(file('reads')) ? readFileSync(file('reads'), 'utf8').trim().split('\n') : []
+      const counts = new Map<Hour, number>()
+      for (const line of lines) counts.set(Number(line) as Hour, (counts.get(Number(line) as Hour) ?? 0) + 1)
+      return counts
+    },
+    set(name, value) {
+      if (value === undefined) rmSync(file(name), { force: true })
+      else writeFileSync(file(name), String(value))
+    },
+  }
+}

@@ -1,0 +1,190 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { describe, expect, it } from 'vitest'
+import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
+import { startDaemon } from '../support/tidegauge.ts'
+import { type BackfillStage, backfillStage, metricsAnHour } from './backfill-stage.ts'
+
+interface Summary {
+  readonly collectors: readonly Record<string, number | string>[]
+  readonly failures: readonly { readonly count: number; readonly reason: string; readonly example: object }[]
+  readonly left: number
+  readonly pushes: number
+  readonly due: number
+}
+
+const summaryOf = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout) as Summary
+
+/** The hours the service has been sent, each as often as it was. */
+function sentHours({ service }: BackfillStage, label = 'Count'): string[] {
+  return service.sent.filter(({ id }) => id === `pool___${label}`).map(({ timestamp }) => timestamp)
+}
+
+const texts = (hours: readonly Hour[]) => hours.map(hour => hourText(hour))
+
+/** Resolves when the command has said something on stderr. */
+async function says(child: ChildProcess, what: RegExp): Promise<void> {
+  if (!child.stderr) throw new Error('it says nothing')
+  const said: string[] = []
+  for await (const line of createInterface({ input: child.stderr })) {
+    said.push(line)
+    if (what.test(line)) return
+  }
+  throw new Error(`it never said ${what}:\n${said.join('\n')}`)
+}
+
+describe('backfill', () => {
+  it('collects and delivers a whole range once, in full pushes, and does nothing a second time', async () => {
+    const stage = await backfillStage(250)
+    const first = await stage.run(...stage.range, '--json')
+    expect(first.stderr).toContain('100 % 250 of 250 hours')
+    expect(first.code).toBe(0)
+    expect(summaryOf(first)).toMatchObject({
+      collectors: [
+        { collector: 'pool/past', done: 250, there: 0, failed: 0, impossible: 0, added: 750, corrected: 0 },
+        { collector: 'pool/now', done: 0, failed: 0, impossible: 250 },
+      ],
+      failures: [],
+      left: 0,
+      due: 0,
+      pushes: 8,
+    })
+    expect(stage.service.pushes.map(push => push.length)).toEqual([...Array(7).fill(100), 50])
+    expect(sentHours(stage).sort()).toEqual(texts(stage.hours))
+
+    const second = await stage.run(...stage.range)
+    expect(second.code).toBe(0)
+    expect(second.stdout).toMatch(/pool\/past +0 +250 +0 +0 +0 +0/)
+    expect([...stage.reads().values()].every(count => count === 1)).toBe(true)
+    expect(stage.service.pushes).toHaveLength(8)
+  })
+
+  it('goes on after kill -9 and does no hour twice', async () => {
+    const stage = await backfillStage(40)
+    const hangsFrom = stage.hours[20] ?? 0
+    stage.set('hangs-from', hangsFrom)
+    const child = stage.start(...stage.range, '--concurrency', '10')
+    await says(child, /^50 % 20 of 40 hours/)
+    child.kill('SIGKILL')
+    await once(child, 'close')
+    stage.set('hangs-from', undefined)
+    expect((await stage.run(...stage.range, '--concurrency', '10')).code).toBe(0)
+    const [before, after] = [stage.hours.slice(0, 20), stage.hours.slice(20)]
+    expect(before.map(hour => stage.reads().get(hour))).toEqual(before.map(() => 1))
+    // Those under way when it was killed gave nothing.
+    expect(after.every(hour => (stage.reads().get(hour) ?? 0) <= 2)).toBe(true)
+    expect(new Set(sentHours(stage))).toEqual(new Set(texts(stage.hours)))
+  })
+
+  it.for(['SIGINT', 'SIGTERM'] as const)('stops cleanly on %s and says how to go on', async signal => {
+    const stage = await backfillStage(40)
+    stage.set('hangs-from', stage.hours[20] ?? 0)
+    const child = stage.start(...stage.range, '--concurrency', '10')
+    let stderr = ''
+    child.stderr?.on('data', text => {
+      stderr += text
+    })
+    await says(child, /^50 % 20 of 40 hours/)
+    child.kill(signal)
+    const [code] = (await once(child, 'close')) as [number]
+    expect(code).toBe(1)
+    expect(stderr).toContain('20 runs of a collector for an hour left; go on with')
+    expect(stderr).toContain(`→ tidegauge backfill ${stage.range.join(' ')} --concurrency 10 --config ${stage.config}`)
+    expect(stderr).not.toContain('    at ')
+    stage.set('hangs-from', undefined)
+    expect((await stage.run(...stage.range)).code).toBe(0)
+    expect(new Set(sentHours(stage))).toEqual(new Set(texts(stage.hours)))
+  })
+
+  it('runs beside a live daemon, which delivers', async () => {
+    const stage = await backfillStage(30)
+    const daemon = await startDaemon(stage.config, stage.env)
+    await daemon.logged('collected')
+    const ended = await stage.run(...stage.range, '--json')
+    expect(ended.stderr).toContain(`the running daemon (pid ${daemon.pid}`)
+    expect(summaryOf(ended)).toMatchObject({ left: 0, pushes: 0, due: 0 })
+    expect(ended.code).toBe(0)
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+    expect(sentHours(stage)).toEqual(expect.arrayContaining(texts(stage.hours)))
+    expect(sentHours(stage)).toHaveLength(new Set(sentHours(stage)).size)
+  })
+
+  it('overwrites only when it is asked to, and sends again what has changed', async () => {
+    const stage = await backfillStage(5)
+    await stage.run(...stage.range)
+    stage.set('more', 1000)
+    expect(summaryOf(await stage.run(...stage.range, '--json')).collectors[0]).toMatchObject({ there: 5, done: 0 })
+    const ended = await stage.run(...stage.range, '--overwrite', '--json')
+    expect(summaryOf(ended).collectors[0]).toMatchObject({ done: 5, there: 0, added: 0, corrected: 5 * metricsAnHour })
+    expect(stage.service.sent).toHaveLength(2 * 5 * metricsAnHour)
+    const last = new Map(stage.service.sent.map(({ id, timestamp, value }) => [`${id} ${timestamp}`, value]))
+    const values = stage.hours.map(hour => last.get(`pool___Count ${hourText(hour)}`))
+    expect(values).toEqual(stage.hours.map(hour => hour / 3_600_000 + 1000))
+  })
+
+  it('tells what failed and why, leaves it to nobody, and tries it again the next time', async () => {
+    const stage = await backfillStage(5)
+    const badHour = stage.hours[2] ?? hourAfter(stage.hours[0] as Hour, 2)
+    stage.set('fails-at', badHour)
+    const ended = await stage.run(...stage.range)
+    expect(ended.code).toBe(1)
+    expect(ended.stdout).toMatch(/pool\/past +4 +0 +1 +0 +12 +0/)
+    expect(ended.stdout).toContain('the well is dry')
+    expect(ended.stdout).toContain(`pool/past ${hourText(badHour)}`)
+    expect(ended.stderr).toContain('1 run failed for a reason that may pass: tried once more')
+    expect(stage.reads().get(badHour)).toBe(2)
+    stage.set('fails-at', undefined)
+    const again = await stage.run(...stage.range, '--json')
+    expect(summaryOf(again).collectors[0]).toMatchObject({ done: 1, there: 4, failed: 0 })
+    expect(again.code).toBe(0)
+  })
+
+  it('starts with the newest hour where that is asked for', async () => {
+    const stage = await backfillStage(4)
+    expect((await stage.run(...stage.range, '--newest-first', '--concurrency', '1', '--only', 'past')).code).toBe(0)
+    expect([...stage.reads().keys()]).toEqual(stage.hours.toReversed())
+  })
+
+  it('plans what it would do, stores and sends nothing, and does it then', async () => {
+    const stage = await backfillStage(70)
+    const plan = await stage.run(...stage.range, '--plan', '--json')
+    expect(plan.code).toBe(0)
+    const planned = JSON.parse(plan.stdout) as Record<string, unknown>
+    expect(planned).toMatchObject({
+      collectors: [
+        { collector: 'pool/past', hours: 70, there: 0, impossible: 0, metrics: 210 },
+        { collector: 'pool/now', hours: 0, impossible: 70, metrics: 0 },
+      ],
+      hours: 70,
+      calls: {},
+      requests: 0,
+      pushes: 3,
+      certainty: 'exact',
+    })
+    expect([...stage.reads().keys()]).toEqual([stage.hours[0], stage.hours.at(-1)])
+    expect(stage.service.pushes).toHaveLength(0)
+    const actual = JSON.parse((await stage.run(...stage.range, '--json')).stdout) as Record<string, unknown>
+    expect(actual).toMatchObject({ calls: planned['calls'], requests: planned['requests'], pushes: planned['pushes'] })
+  })
+
+  it.for([
+    [['--from', '2026-01-01T00:00:00Z'], "required option '--to <hour>'"],
+    [['--from', 'yesterday', '--to', '2026-01-01T00:00:00Z'], '"yesterday" is not an hour'],
+    [['--from', '2026-01-01T00:30:00Z', '--to', '2026-01-01T02:00:00Z'], 'not a full hour'],
+    [['--from', '2026-01-02T00:00:00Z', '--to', '2026-01-01T00:00:00Z'], 'lies after --to'],
+    [['--from', '2026-01-01T00:00:00Z', '--to', '2999-01-01T00:00:00Z'], 'lies in the future'],
+    [
+      ['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-01T02:00:00Z', '--concurrency', '0'],
+      'a whole number from 1 to 500',
+    ],
+    [['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-01T02:00:00Z', '--max-calls', 'few'], 'a whole number from 1'],
+    [['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-01T02:00:00Z', '--only', 'nobody'], 'is called "nobody"'],
+  ] as const)('refuses %j', async ([args, sentence]) => {
+    const stage = await backfillStage(1)
+    const { code, stdout, stderr } = await stage.run(...args)
+    expect(stderr).toContain(sentence)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).not.toContain('    at ')
+  })
+})

@@ -1,0 +1,137 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { Fault } from '../../src/model/fault.ts'
+import { hourAfter, hoursFrom, hourText, parseHour } from '../../src/model/hour.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { configured, tidegauge } from '../support/tidegauge.ts'
+import { hourBack } from './stage.ts'
+
+const yaml = `service: { url: "http://127.0.0.1:9", key: { env: METRICS_KEY } }
+protocols:
+  - id: pool
+    name: Pool
+    collectors:
+      - use: ./past.ts
+      - use: ./now.ts
+      - use: ./broken.ts
+`
+const source = (history: boolean) => `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({}), metrics: { ${history ? 'A' : 'B'}: {} }, history: ${history}, collect: () => ({ ${history ? 'A' : 'B'}: 1 }),
+})
+`
+const past = parseHour('2026-01-05T00:00:00Z')
+const at = (count: number) => hourText(hourAfter(past, count))
+
+/** Full hours around this one, by how many back; as of when the tests began. */
+const [next = '', current = '', , twoBack = '', late = ''] = [-1, 0, 1, 2, 3].map(hourBack)
+
+interface Gap {
+  readonly collector: string
+  readonly from: string
+  readonly to: string
+  readonly hours: number
+  readonly advice: string
+}
+
+/** A configuration, and how its commands are run; `fill` writes into its outbox. */
+function stage(fill?: (outbox: Outbox) => void) {
+  const files = { 'past.ts': source(true), 'now.ts': source(false), 'broken.ts': 'export default 5' }
+  const { folder, config } = configured(yaml, files)
+  if (fill) {
+    const outbox = new Outbox(join(folder, 'data', 'outbox.db'))
+    fill(outbox)
+    outbox.close()
+  }
+  const run = (...args: string[]) => tidegauge([...args, '--config', config], { METRICS_KEY: 'k' })
+  return { config, run, read: async () => JSON.parse((await run('gaps', '--json')).stdout) as Found }
+}
+
+interface Found {
+  readonly gaps: readonly Gap[]
+  readonly notCollectedYet: readonly Omit<Gap, 'advice'>[]
+}
+
+function mark(outbox: Outbox, collector: string, from: number, to: number, fault: Fault): void {
+  outbox.collections.addCollector(collector, past)
+  for (const hour of hoursFrom(hourAfter(past, from), hourAfter(past, to)))
+    outbox.collections.markGap(collector, hour, fault)
+}
+
+describe('gaps', () => {
+  it('says so when nothing was collected yet, and when nothing is missing', async () => {
+    const fresh = stage()
+    expect(await fresh.run('gaps')).toEqual({
+      code: 0,
+      stdout: 'no gaps: every hour that was expected is there\n',
+      stderr: '',
+    })
+    expect(await fresh.read()).toEqual({ gaps: [], notCollectedYet: [] })
+  })
+
+  it('are ranges with their reason, and what a person can do about them', async () => {
+    const { run, read, config } = stage(outbox => {
+      mark(outbox, 'pool/past', 0, 30, new Fault('hour-too-old', 'older than the 7 days that are caught up'))
+      mark(outbox, 'pool/past', 40, 40, new Fault('chain-before-first-block', 'before the first block'))
+      mark(outbox, 'pool/past', 50, 51, new Fault('chain-state-missing', 'no endpoint has the state of then'))
+      mark(outbox, 'pool/now', 3, 4, new Fault('hour-passed', 'not collected in its hour'))
+      mark(outbox, 'pool/broken', 3, 4, new Fault('hour-too-old', 'too old'))
+      mark(outbox, 'gone/away', 5, 5, new Fault('hour-too-old', 'too old'))
+    })
+    const { gaps } = await read()
+    const backfill = (from: number, to: number) =>
+      `tidegauge backfill --from ${at(from)} --to ${at(to)} --only pool/past --config ${config}`
+    expect(gaps.map(({ collector, hours, advice }) => [collector, hours, advice])).toEqual([
+      ['gone/away', 1, 'nothing: the collector is not configured any more'],
+      ['pool/broken', 2, `mend the collector: tidegauge check --config ${config}`],
+      ['pool/now', 2, 'nothing: it can only read “now”'],
+      ['pool/past', 31, backfill(0, 30)],
+      ['pool/past', 1, 'nothing: the chain had no block yet'],
+      ['pool/past', 2, `with an endpoint that has the state of then: ${backfill(50, 51)}`],
+    ])
+    expect(gaps[3]).toMatchObject({
+      from: at(0),
+      to: at(30),
+      code: 'hour-too-old',
+      reason: 'older than the 7 days that are caught up',
+    })
+    const { code, stdout } = await run('gaps')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^collector +from +to +hours +reason +what to do\n/)
+    expect(stdout).toContain(backfill(0, 30))
+    expect(stdout).toMatch(/\n39 hours missing\n$/)
+    const { stdout: narrow } = await run('gaps', '--only', 'past', '--from', at(20), '--to', at(45))
+    expect(narrow.match(/^pool\/past/gm)).toHaveLength(2)
+    expect(narrow).toMatch(/\n12 hours missing\n$/)
+  })
+
+  it('are told apart from hours that are still waited for', async () => {
+    const { run, read, config } = stage(outbox => {
+      const oldest = parseHour(late)
+      outbox.collections.addCollector('pool/past', oldest)
+      outbox.collections.expect('pool/past', hoursFrom(oldest, hourAfter(parseHour(current), 5)))
+      outbox.collections.markFailed('pool/past', oldest, new Fault('http-unreachable', 'no answer'), 0)
+    })
+    const { stdout, code } = await run('gaps')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^no gaps\n\nnot collected yet:\ncollector/)
+    expect(stdout).toMatch(new RegExp(`pool/past +${late} +${late} +1 +no answer\n`))
+    expect(stdout).toMatch(new RegExp(`pool/past +${twoBack} .*not tried yet\n`))
+    expect(stdout).toContain(`no daemon runs: tidegauge run --config ${config}\n`)
+    const { gaps, notCollectedYet } = await read()
+    expect(gaps).toEqual([])
+    expect(notCollectedYet[0]).toEqual({
+      ...{ collector: 'pool/past', from: late, to: late, hours: 1 },
+      ...{ code: 'http-unreachable', reason: 'no answer' },
+    })
+    const last = notCollectedYet.at(-1)?.to ?? ''
+    expect([twoBack < last, last <= next], 'not those of the future').toEqual([true, true])
+  })
+
+  it('refuses a range that ends before it begins, and a name nobody has', async () => {
+    const { run } = stage()
+    const wrong = await run('gaps', '--from', at(2), '--to', at(1))
+    expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('lies after --to') })
+    expect(await run('gaps', '--only', 'nobody')).toMatchObject({ code: 2 })
+  })
+})

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest'
+import type { Metric } from '../../src/model/metric.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { anHour, metrics } from '../support/metrics.ts'
+import { accepted, answered } from './support/answers.ts'
+import { MemoryBench } from './support/memory-bench.ts'
+
+const corrected: readonly Metric[] = metrics(2).map(metric => ({ ...metric, value: 99 }))
+
+/** Corrects two values of the hour, as another process does. */
+async function correct(file: string): Promise<void> {
+  const outbox = new Outbox(file)
+  const accepted = corrected.map(metric => ({ metric }))
+  await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted, mode: 'correct' }, 1)
+  outbox.close()
+}
+
+describe('a value that is corrected while it is pushed', () => {
+  it.each([
+    ['taken', undefined],
+    ['refused', answered(400)],
+  ])('is pushed once more, with the new value, when the old one is %s', async (_, answer) => {
+    const bench = new MemoryBench()
+    await bench.store(metrics(5))
+    bench.service.rule = async ({ metrics: sent }) => {
+      if (!sent.some(({ id, value }) => id === 'vault___M0' && value === 0)) return accepted(sent.length)
+      await correct(bench.file)
+      return answer ?? accepted(sent.length)
+    }
+    await bench.flush()
+    await bench.flush('asked')
+    const sent = bench.service.pushes.flatMap(push => push.metrics)
+    expect(sent.filter(({ id }) => id === 'vault___M1').at(-1)).toMatchObject({ value: 99 })
+    expect(sent.filter(({ id }) => id === 'vault___M0').at(-1)).toMatchObject({ value: 99 })
+    expect(bench.balance).toMatchObject({ due: 0, dead: 0, delivered: 5 })
+    expect(bench.outbox.isCorrection({ id: 'vault___M0', hour: anHour })).toBe(false)
+  })
+})

@@ -1,0 +1,272 @@
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { Backfill, type BackfillEnd, type BackfillNews, type BackfillParts } from '../../src/intake/backfill.ts'
+import { type Asked, type HourStates, type Work, workOf } from '../../src/intake/backfill-work.ts'
+import { Fault } from '../../src/model/fault.ts'
+import { type Hour, hourAfter, hoursFrom } from '../../src/model/hour.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import type { Outcome } from '../../src/runner/runner.ts'
+import { collector, one, type Script, ScriptedRunner } from '../support/collectors.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { anHour } from '../support/metrics.ts'
+import { VirtualTime } from '../support/virtual-time.ts'
+
+interface Scripted {
+  readonly script: Script
+  readonly history?: boolean
+  readonly maxJump?: number
+}
+
+interface Stage {
+  readonly outbox: Outbox
+  readonly runner: ScriptedRunner
+  readonly time: VirtualTime
+  readonly news: BackfillNews[]
+  run(parts?: Partial<BackfillParts> & { readonly asks?: Partial<Asked> }): Promise<BackfillEnd>
+}
+
+const current = hourAfter(anHour, 1000)
+const to = hourAfter(anHour, 19)
+const range = hoursFrom(anHour, to)
+
+/** Backfills twenty hours of scripted collectors, ten together, on a clock that jumps. */
+function stage(scripts: Readonly<Record<string, Scripted>>): Stage {
+  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  onTestFinished(() => outbox.close())
+  const named = Object.entries(scripts).map(
+    ([name, scripted]) => [`vault/${name}`, { history: true, ...scripted }] as const,
+  )
+  const runner = new ScriptedRunner(Object.fromEntries(named))
+  const time = new VirtualTime(current + 1)
+  const news: BackfillNews[] = []
+  return {
+    outbox,
+    runner,
+    time,
+    news,
+    run({ asks = {}, ...parts } = {}) {
+      const asked: Asked = { from: anHour, to, current, what: 'missing', daemon: 'none', ...asks }
+      const works = Object.entries(scripts).map(([name, { history = true, maxJump }]): Work => {
+        const metrics = { TVL: { unit: 'USD', ...(maxJump === undefined ? {} : { maxJump }) } }
+        const states = outbox.collections.states(`vault/${name}`, asked.from, asked.to)
+        return workOf(collector(name), { metrics, history }, asked, states)
+      })
+      return new Backfill({
+        outbox,
+        runner,
+        time,
+        works,
+        asked,
+        order: 'oldest-first',
+        concurrency: 10,
+        signal: new AbortController().signal,
+        settleMs: () => 0,
+        told: told => news.push(told),
+        ...parts,
+      }).run()
+    },
+  }
+}
+
+const value = (TVL: number): Outcome => ({ readings: { TVL }, failures: {}, pins: [] })
+const counts = ({ collectors }: BackfillEnd) => collectors.map(({ collector: _, ...rest }) => rest)
+const hoursAsked = ({ runner }: Stage, id = 'vault/a') =>
+  runner.asked.filter(run => run.id === id).map(({ hour }) => (hour - anHour) / 3_600_000)
+
+describe('a backfill', () => {
+  it('starts all runs of a window in one turn, and the next window when this one is done', async () => {
+    const open: (() => void)[] = []
+    const held: Script = () =>
+      new Promise<Outcome>(resolve => {
+        open.push(() => resolve(value(1)))
+      })
+    const here = stage({ a: { script: held }, b: { script: held } })
+    const running = here.run()
+    await new Promise(resolve => setImmediate(resolve))
+    expect(here.runner.asked).toHaveLength(20)
+    for (const release of open.splice(0, 19)) release()
+    for (let turn = 0; turn < 50; turn += 1) await new Promise(resolve => setImmediate(resolve))
+    expect(here.runner.asked).toHaveLength(20)
+    for (const release of open.splice(0)) release()
+    while (open.length < 20) await new Promise(resolve => setImmediate(resolve))
+    for (const release of open.splice(0)) release()
+    expect(counts(await running)).toMatchObject([{ done: 20 }, { done: 20 }])
+    expect(here.outbox.collections.states('vault/a', anHour, to).size).toBe(20)
+  })
+
+  it.for([
+    ['oldest-first', range.map((_, index) => index)],
+    ['newest-first', [...range.keys()].toReversed()],
+  ] as const)('does hours %s', async ([order, expected]) => {
+    const here = stage({ a: { script: one } })
+    await here.run({ order, concurrency: 1 })
+    expect(hoursAsked(here)).toEqual(expected)
+  })
+
+  it('skips what is collected, tries gaps again, and leaves what is due to a running daemon', async () => {
+    const here = stage({ a: { script: one } })
+    const { collections } = here.outbox
+    collections.addCollector('vault/a', anHour)
+    collections.expect('vault/a', range.slice(0, 3))
+    collections.markCollected('vault/a', range[0] as Hour)
+    collections.markGap('vault/a', range[1] as Hour, new Fault('hour-too-old', 'old'))
+    const end = await here.run({ asks: { daemon: 'runs' } })
+    expect(counts(end)).toMatchObject([{ done: 18, there: 1, daemons: 1 }])
+    expect(hoursAsked(here)).toEqual([1, ...range.map((_, index) => index).slice(3)])
+    expect(collections.states('vault/a', anHour, to).get(range[1] as Hour)).toBe('collected')
+    expect(counts(await here.run())).toMatchObject([{ done: 1, there: 19 }])
+  })
+
+  it('does not ask for the past of what reads only "now", nor take its answer once the hour has passed', async () => {
+    const here = stage({ a: { script: one, history: false } })
+    const end = await here.run({ asks: { from: hourAfter(current, -2), to: current } })
+    expect(counts(end)).toMatchObject([{ done: 1, impossible: 2, failed: 0 }])
+    expect(here.runner.asked.map(({ hour }) => hour)).toEqual([current])
+    const late: Script = async () => {
+      await there.time.sleep(3_600_000)
+      return value(1)
+    }
+    const there = stage({ a: { script: late, history: false } })
+    const ended = await there.run({ asks: { from: current, to: current } })
+    expect(ended.failures.map(({ fault }) => fault.code)).toEqual(['hour-passed'])
+    expect(there.outbox.tally.balance().due).toBe(0)
+  })
+
+  it('tries a second time what may pass, once, at the end, and nothing that is permanent', async () => {
+    const passes: Script = (hour, attempt) =>
+      hour === range[3] && attempt === 1 ? new Fault('chain-unreachable', 'no answer') : value(1)
+    const stays: Script = hour => (hour === range[4] ? new Fault('chain-unreachable', 'no answer') : value(1))
+    const never: Script = hour => (hour === range[5] ? new Fault('chain-call-reverted', 'reverted') : value(1))
+    const here = stage({ a: { script: passes }, b: { script: stays }, c: { script: never } })
+    const end = await here.run()
+    expect(counts(end)).toMatchObject([
+      { done: 20, failed: 0 },
+      { done: 19, failed: 1 },
+      { done: 19, failed: 1 },
+    ])
+    expect(hoursAsked(here).slice(-1)).toEqual([3])
+    expect(hoursAsked(here, 'vault/b').slice(-1)).toEqual([4])
+    expect(hoursAsked(here, 'vault/c')).toHaveLength(20)
+    expect(end).toMatchObject({ left: 0 })
+    expect(here.outbox.collections.states('vault/b', anHour, to).has(range[4] as Hour)).toBe(false)
+    expect(here.outbox.collections.lateOf(['vault/a', 'vault/b', 'vault/c'], current)).toEqual([])
+  })
+
+  it('keeps the values of an hour of which another label failed, and does not call it collected', async () => {
+    const half: Script = () => ({
+      readings: { TVL: 7 },
+      failures: { Price: { code: 'chain-call-reverted', message: 'reverted', facts: {} } },
+      pins: [],
+    })
+    const here = stage({ a: { script: half } })
+    expect(counts(await here.run())).toMatchObject([{ done: 0, failed: 20, added: 20 }])
+    expect(here.outbox.tally.balance().due).toBe(20)
+    expect(here.outbox.collections.states('vault/a', anHour, to).size).toBe(0)
+  })
+
+  it.for([1, 3, 10, 20])('holds the same jumps with %i hours together', async concurrency => {
+    const jumps: Script = hour => value(hour === range[7] || hour === range[12] ? 500 : 100)
+    const here = stage({ a: { script: jumps, maxJump: 50 } })
+    await here.run({ concurrency })
+    const held = here.outbox.metrics.between(anHour, to).filter(({ state }) => state === 'held')
+    expect(held.map(({ hour }) => hour)).toEqual([range[7], range[12]])
+  })
+
+  it('waits while too much is due, says so each minute, and goes on once it is delivered', async () => {
+    const here = stage({ a: { script: one } })
+    const deliver = async () => {
+      await here.time.sleep(150_000)
+      const due = here.outbox.metrics.between(anHour, to)
+      here.outbox.settle({ delivered: due, dead: [], warnings: [] }, here.time.nowMs())
+    }
+    const [end] = await Promise.all([here.run({ dueMax: 5 }), deliver()])
+    const waits = here.news.flatMap(news => (news.kind === 'waits' ? [Math.round(news.wait.forMs / 60_000)] : []))
+    expect(waits).toEqual([0, 1, 2])
+    expect(counts(end)).toMatchObject([{ done: 20 }])
+  })
+
+  it.for(['while it waits', 'while it reads'] as const)(
+    'stops %s, keeps what is stored and says what is left',
+    async when => {
+      const stopping = new AbortController()
+      const stop = () => stopping.abort(new Fault('stopped', 'enough'))
+      // As a stopped runner ends what is under way.
+      const broken = new Fault('stopped', 'the collectors have been stopped')
+      const hangs: Script = hour => {
+        if (when === 'while it waits' || hour < (range[10] as Hour)) return value(1)
+        return new Promise((_, reject) => {
+          stopping.signal.addEventListener('abort', () => reject(broken))
+          setImmediate(stop)
+        })
+      }
+      const here = stage({ a: { script: hangs } })
+      if (when === 'while it waits') void here.time.sleep(90_000).then(stop)
+      const end = await here.run({ signal: stopping.signal, ...(when === 'while it waits' ? { dueMax: 5 } : {}) })
+      expect(end).toMatchObject({ left: 10, failures: [], stopped: { at: range[10] } })
+      expect(end.stopped?.fault.message).toBe('enough')
+      expect(counts(end)).toMatchObject([{ done: 10, failed: 0 }])
+    },
+  )
+
+  it('stops when the outbox takes nothing any more, without a failure of its collectors', async () => {
+    const here = stage({ a: { script: one } })
+    const full = new Fault('disk-full', 'the disk is full')
+    let looks = 0
+    const disk: Pick<Outbox['disk'], 'requireRoom'> = {
+      requireRoom: () => {
+        looks += 1
+        if (looks > 1) throw full
+      },
+    }
+    const outbox = new Proxy(here.outbox, {
+      get: (target, name) => (name === 'disk' ? disk : bound(target, name)),
+    })
+    const end = await here.run({ outbox })
+    expect(end).toMatchObject({ left: 10, failures: [], stopped: { fault: full, at: range[10] } })
+  })
+
+  it('counts failures by their reason, whatever numbers stand in it', async () => {
+    const fails: Script = hour =>
+      new Fault('chain-before-first-block', `block ${hour} of ${new Date(hour).toISOString()}`)
+    const end = await stage({ a: { script: fails } }).run()
+    expect(end.failures).toMatchObject([{ count: 20, collector: 'vault/a', hour: anHour }])
+  })
+
+  it('corrects nothing unless it is to overwrite', async () => {
+    let next = 1
+    const here = stage({ a: { script: () => value(next) } })
+    await here.run()
+    next = 2
+    expect(counts(await here.run())).toMatchObject([{ done: 0, there: 20 }])
+    expect(counts(await here.run({ asks: { what: 'overwrite' } }))).toMatchObject([
+      { done: 20, corrected: 20, added: 0 },
+    ])
+    expect(here.outbox.metrics.between(anHour, to).map(metric => metric.value)).toEqual(range.map(() => 2))
+  })
+})
+
+function bound(target: Outbox, name: string | symbol): unknown {
+  const part: unknown = Reflect.get(target, name, target)
+  return typeof part === 'function' ? part.bind(target) : part
+}
+
+describe('the work of a backfill', () => {
+  const description = { metrics: {}, history: true }
+  const states: HourStates = new Map([
+    [range[0] as Hour, 'collected'],
+    [range[1] as Hour, 'due'],
+    [range[2] as Hour, 'gap'],
+  ])
+
+  it.for([
+    ['missing', 'none', true, { hours: 19, there: 1, daemons: 0, impossible: 0 }],
+    ['missing', 'runs', true, { hours: 18, there: 1, daemons: 1, impossible: 0 }],
+    ['overwrite', 'none', true, { hours: 20, there: 0, daemons: 0, impossible: 0 }],
+    ['overwrite', 'runs', true, { hours: 19, there: 0, daemons: 1, impossible: 0 }],
+    ['missing', 'none', false, { hours: 0, there: 1, daemons: 0, impossible: 19 }],
+  ] as const)('with %s hours, a daemon that %s, history %s', ([what, daemon, history, expected]) => {
+    const asked: Asked = { from: anHour, to, current, what, daemon }
+    const work = workOf(collector('a'), { ...description, history }, asked, states)
+    expect({ ...work, hours: work.hours.length }).toMatchObject(expected)
+  })
+})

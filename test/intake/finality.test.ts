@@ -1,0 +1,161 @@
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { ChainReader } from '../../src/chain/reads.ts'
+import { Intake } from '../../src/intake/intake.ts'
+import type { AsOfBlock } from '../../src/model/block.ts'
+import { Fault } from '../../src/model/fault.ts'
+import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
+import { hourMs } from '../../src/model/limits.ts'
+import type { Metric } from '../../src/model/metric.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { collector, type Script, ScriptedRunner } from '../support/collectors.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { anHour } from '../support/metrics.ts'
+import { VirtualTime } from '../support/virtual-time.ts'
+
+const minuteMs = 60_000
+const settleMs = 20 * minuteMs
+
+function block(branch: string, number = 7n): AsOfBlock {
+  return { number, hash: `0x${branch.repeat(64)}`, timestampSeconds: anHour / 1000 - 1 }
+}
+
+/** A chain on which every hour has one block, which a reorg may replace. */
+function scriptedChain(time: VirtualTime) {
+  const rechecked: { readonly hour: Hour; readonly atMs: number; readonly hint: AsOfBlock | undefined }[] = []
+  const chain = {
+    now: block('a'),
+    fault: undefined as Fault | undefined,
+    rechecked,
+    departure: Promise.withResolvers<void>(),
+  }
+  const never = () => Promise.reject(new Error('not asked for here'))
+  const reader: ChainReader = {
+    id: 1,
+    settleMs,
+    block: async () => chain.now,
+    read: never,
+    logs: never,
+    get nextLookUp() {
+      return chain.departure.promise
+    },
+    recheck: async (hour, _signal, hint) => {
+      rechecked.push({ hour, atMs: time.nowMs(), hint })
+      if (chain.fault) throw chain.fault
+      return chain.now
+    },
+  }
+  return { chain, reader }
+}
+
+function stage(history = true) {
+  const time = new VirtualTime(anHour)
+  const { chain, reader } = scriptedChain(time)
+  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  onTestFinished(() => outbox.close())
+  const values = { a: 1, b: 2 }
+  const script: Script = () => ({
+    readings: { TVL: chain.now.hash === block('a').hash ? values.a : values.b },
+    failures: {},
+    pins: [{ chainId: 1, block: chain.now }],
+  })
+  const runner = new ScriptedRunner({ 'vault/a': { script, history } })
+  const lines: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(String(JSON.parse(line).msg)) })
+  const collectors = [collector('a')]
+  const parts = { outbox, runner, collectors, chains: [reader], catchUpMs: 7 * 24 * hourMs, time, log }
+  return {
+    chain,
+    outbox,
+    runner,
+    values,
+    lines,
+    /** Lets the intake run until so long after the hour, and stops it. */
+    async until(afterMs: number) {
+      const intake = new Intake(parts)
+      await time.sleep(anHour + afterMs - time.nowMs())
+      await intake.stop()
+    },
+    deliver() {
+      const due: Metric[] = outbox.metrics.between(anHour, anHour).filter(({ state }) => state === 'due')
+      outbox.settle({ delivered: due, dead: [], warnings: [] }, time.nowMs())
+    },
+    stored: () => outbox.metrics.between(anHour, anHour).map(({ value, state }) => [value, state]),
+  }
+}
+
+describe('a value whose block was not final yet', () => {
+  it('stands when the block is still the same at finality, and is not read again', async () => {
+    const { until, deliver, stored, chain, runner, outbox } = stage()
+    await until(minuteMs)
+    expect(outbox.pins.count()).toBe(1)
+    deliver()
+    await until(59 * minuteMs)
+    expect(chain.rechecked).toHaveLength(0)
+    await until(61 * minuteMs)
+    expect(chain.rechecked.map(({ hour, hint }) => [hourText(hour), hint])).toEqual([
+      ['2026-11-20T13:00:00Z', block('a')],
+    ])
+    expect(stored()).toEqual([[1, 'delivered']])
+    expect(runner.asked.filter(({ hour }) => hour === anHour)).toHaveLength(1)
+    // That of the next hour is not final yet.
+    expect(outbox.pins.due(1, hourAfter(anHour, 5), 10).map(({ hour }) => hour)).toEqual([hourAfter(anHour, 1)])
+  })
+
+  it('is read again after a reorg, is due again when it differs, and a line says so', async () => {
+    const { until, deliver, stored, chain, lines } = stage()
+    await until(minuteMs)
+    deliver()
+    chain.now = block('b')
+    await until(62 * minuteMs)
+    expect(stored()).toEqual([[2, 'due']])
+    expect(lines).toEqual([
+      'a reorg replaced the hour’s block: it is read again',
+      'read again after a reorg: 1 of 1 values differ and are pushed again',
+    ])
+  })
+
+  it('stays delivered after a reorg that did not change it', async () => {
+    const { until, deliver, stored, chain, values, lines } = stage()
+    await until(minuteMs)
+    deliver()
+    chain.now = block('b')
+    values.b = values.a
+    await until(62 * minuteMs)
+    expect(stored()).toEqual([[1, 'delivered']])
+    expect(lines.at(-1)).toBe('read again after a reorg: the same values')
+  })
+
+  it('is looked at with the chain’s next look-up once that may be final, so that it costs no request', async () => {
+    const { until, chain } = stage()
+    const run = until(40 * minuteMs)
+    // Each look-up of the chain is one that it may travel with, but those before are too early.
+    chain.departure.resolve()
+    await run
+    expect(chain.rechecked.map(({ atMs }) => atMs - anHour)).toEqual([settleMs])
+  })
+
+  it('is looked at after a restart, too, and until the chain answers', async () => {
+    const { until, chain, outbox, lines } = stage()
+    await until(minuteMs)
+    chain.fault = new Fault('chain-unreachable', 'no answer')
+    await until(70 * minuteMs)
+    expect(chain.rechecked.length).toBeGreaterThan(1)
+    expect(outbox.pins.due(1, anHour, 10)).toHaveLength(1)
+    chain.fault = undefined
+    await until(75 * minuteMs)
+    expect(outbox.pins.due(1, anHour, 10)).toHaveLength(0)
+    expect(lines).toEqual([])
+  })
+
+  it('of a collector that reads only "now" stays as it is after a reorg, and that is said', async () => {
+    const { until, chain, outbox, stored, lines } = stage(false)
+    await until(minuteMs)
+    chain.now = block('b')
+    await until(62 * minuteMs)
+    expect(stored()).toEqual([[1, 'due']])
+    expect(outbox.pins.due(1, anHour, 10)).toHaveLength(0)
+    expect(lines.at(-1)).toBe('its block was replaced, and it cannot be read again: its values stay as they are')
+  })
+})
