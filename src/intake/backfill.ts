@@ -84,7 +84,6 @@ export class Backfill {
   readonly #runs: number
   /** By collector and hour: to be tried once more, and failed when they are not. */
   readonly #again = new Map<string, FailedRun>()
-  #tries: 'first' | 'second' = 'first'
   readonly #hours: number
   #at: Hour | undefined
   #runsDone = 0
@@ -125,7 +124,6 @@ export class Backfill {
     const again = [...this.#again.values()]
     if (again.length === 0) return
     this.#parts.told({ kind: 'tries-again', runs: again.length })
-    this.#tries = 'second'
     this.#at = undefined
     for (const window of windowsOf(worksOf(again), concurrency, order)) {
       await this.#window(window)
@@ -194,7 +192,7 @@ export class Backfill {
   }
 
   #mayPass(fault: Fault): boolean {
-    return this.#tries === 'first' && !isPermanent(fault) && this.#again.size < secondTriesMax
+    return !isPermanent(fault) && this.#again.size < secondTriesMax
   }
 
   #failed({ work, hour, fault }: FailedRun): void {

@@ -5,7 +5,7 @@ import { hourMs } from '../model/limits.ts'
 export interface Expectation {
   /** First hour ever expected of it. */
   readonly since: Hour
-  /** Newest hour that is already a row. */
+  /** Newest hour that is already a row, with none missing before it. */
   readonly newest?: Hour
   /** The current hour. */
   readonly current: Hour

@@ -127,7 +127,13 @@ export class Intake {
     const { outbox, catchUpMs } = this.#options
     // One that cannot be loaded is expected all the same: it may be mended, and its hours are red until then.
     const history = (await this.#describe(collector).catch(() => undefined))?.history ?? true
-    const gaps = planHours(outbox.collections, { collector, history, current, catchUpMs })
+    const gaps = planHours(outbox.collections, {
+      collector,
+      history,
+      current,
+      catchUpMs,
+      planned: this.#planned.get(collector.id),
+    })
     if (gaps > 0)
       this.#options.log.warn({ collector: collector.id, hours: gaps }, 'hours that cannot be had any more: gaps')
   }

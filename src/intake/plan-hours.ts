@@ -13,6 +13,8 @@ export interface Planned {
   readonly current: Hour
   /** How far back missed hours are caught up. */
   readonly catchUpMs: number
+  /** The hour it was last planned for, in this process. */
+  readonly planned?: Hour | undefined
 }
 
 /** Why an hour of a collector without history cannot be had any more. */
@@ -30,12 +32,15 @@ function tooOld(catchUpMs: number): Fault {
  *
  * @returns how many became gaps
  */
-export function planHours(collections: Collections, { collector, history, current, catchUpMs }: Planned): number {
+export function planHours(
+  collections: Collections,
+  { collector, history, current, catchUpMs, planned }: Planned,
+): number {
   const { id, since } = collector
   if (since !== undefined && since > current) return 0
   const start = history && since !== undefined && since < current ? since : current
   collections.addCollector(id, start)
-  const newest = collections.newest(id)
+  const newest = collections.lastInRow(id, planned)
   const first = collections.since(id) ?? start
   const hours = expectedHours({ since: first, current, catchUpMs, ...(newest === undefined ? {} : { newest }) })
   collections.expect(id, hours)

@@ -61,9 +61,14 @@ export class Collections {
       expect: database.prepare<[number, string]>(
         'INSERT INTO collection (hour, collector) SELECT ?, id FROM collector WHERE name = ? ON CONFLICT DO NOTHING',
       ),
-      newest: database.prepare<[string], { hour: number | null }>(
-        'SELECT max(hour) AS hour FROM collection WHERE collector = (SELECT id FROM collector WHERE name = ?)',
-      ),
+      lastInRow: database
+        .prepare<[string, number], number>(
+          `SELECT hour FROM collection JOIN collector ON collector.id = collector
+           WHERE name = ? AND hour >= max(since, ?)
+             AND NOT EXISTS (SELECT 1 FROM collection AS next WHERE next.hour = collection.hour + 1 AND next.collector = collection.collector)
+           ORDER BY hour LIMIT 1`,
+        )
+        .pluck(),
       closeBefore: database.prepare<[string, number, string]>(
         `UPDATE collection SET state = 2, fault = coalesce(fault, ?)
          WHERE state = 0 AND hour < ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
@@ -146,10 +151,14 @@ export class Collections {
       .immediate()
   }
 
-  /** Newest hour that was ever expected of a collector. */
-  newest(name: string): Hour | undefined {
-    const hour = this.#statements.newest.get(name)?.hour
-    return hour === null || hour === undefined ? undefined : hourFromNumber(hour)
+  /**
+   * The last hour of those that are rows without a hole, from a collector's start on: rows after a hole were backfilled.
+   *
+   * @param from an hour up to which there is known to be none: it spares looking again
+   */
+  lastInRow(name: string, from?: Hour): Hour | undefined {
+    const hour = this.#statements.lastInRow.get(name, from === undefined ? 0 : hourNumber(from))
+    return hour === undefined ? undefined : hourFromNumber(hour)
   }
 
   /**

@@ -144,7 +144,7 @@ function detainedSentences(metrics: readonly StoredMetric[], hour: Hour, host: s
 function isMissing({ id, since }: CollectorConfig, newestLate: Hour, outbox: Outbox): boolean {
   const start = outbox.collections.since(id) ?? since
   if (start !== undefined && start > newestLate) return false
-  return (outbox.collections.newest(id) ?? 0) < newestLate
+  return outbox.collections.states(id, newestLate, newestLate).size === 0
 }
 
 /** The newest late hour cannot be had any more: that is news; older gaps are history, and stand in the grid. */

@@ -78,6 +78,19 @@ describe('intake', () => {
     expect(offsets).toHaveLength(11)
   })
 
+  it('misses the hours of an outage though a backfill has brought later ones, and makes gaps of those that are too old', async () => {
+    const { run, rows, outbox } = stage([collector('a')], { 'vault/a': { script: one, history: true } })
+    await run(anHour, anHour + minuteMs)
+    const [days, recent] = [24, hourAfter(anHour, 10 * 24 - 2)]
+    const backfilled = { collector: 'vault/a', hour: recent, accepted: [], unexpected: true, pins: [] }
+    await outbox.recordCollection(backfilled, recent)
+    await run(hourAfter(anHour, 10 * days), hourAfter(anHour, 10 * days) + 5 * minuteMs)
+    const states = rows().map(([, , state]) => state)
+    expect(states).toHaveLength(10 * days + 1)
+    expect(states.filter(state => state === 'gap')).toHaveLength(3 * days - 1)
+    expect(states.filter(state => state === 'due')).toEqual([])
+  })
+
   it('starts where the configuration says, for a collector that can read the past', async () => {
     const since = hourAfter(anHour, -5)
     const collectors = [collector('a', { since }), collector('now', { since })]

@@ -34,6 +34,9 @@ export const version3: Migration = {
       FOREIGN KEY (hour, metric) REFERENCES outbox (hour, metric) ON DELETE CASCADE
     ) STRICT, WITHOUT ROWID;
 
+    -- Rows of hours were deleted when they were old; from now on they stay, and what is missing is missed.
+    UPDATE collector SET since = max(since, coalesce((SELECT min(hour) FROM collection WHERE collector = collector.id), since));
+
     CREATE INDEX collection_gap ON collection (collector, hour) WHERE state = 2;
   `,
 }
