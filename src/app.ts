@@ -8,7 +8,7 @@ import { Pacer } from './delivery/pacer.ts'
 import { ServiceClock } from './delivery/service-clock.ts'
 import { startEmbedded } from './embedded.ts'
 import { Intake } from './intake/intake.ts'
-import { openChains, runnerOn } from './open-runner.ts'
+import { endpointStates, openChains, runnerOn } from './open-runner.ts'
 import type { Breakage } from './outbox/disk.ts'
 import { takeDeliveryRole } from './outbox/lock.ts'
 import { type OpenContext, type Opened, openWithoutRole, openWithRole, outboxFile } from './outbox/open.ts'
@@ -139,10 +139,21 @@ export function observed(
   outbox: Outbox,
   connection: Pick<Connection, 'host' | 'destinations'>,
   startedAtMs: number,
+  endpoints: Observed['endpoints'] = [],
 ): Observed {
   const destinations = connection.destinations.map(({ name }) => name)
   const { host } = connection
-  return { config, outbox, host, destinations, version, startedAtMs, nowMs: time.nowMs(), widgets: new Map() }
+  return {
+    config,
+    outbox,
+    host,
+    destinations,
+    version,
+    startedAtMs,
+    nowMs: time.nowMs(),
+    widgets: new Map(),
+    endpoints,
+  }
 }
 
 /** Why a daemon cannot go on as it is: its outbox is to be opened anew, or another process has its role. */
@@ -200,7 +211,7 @@ export async function startDaemon(surroundings: Surroundings, damage?: string): 
   stack.defer(() => upkeep.stop())
 
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
-  const now = () => observed(surroundings, outbox, connection, startedAtMs)
+  const now = () => observed(surroundings, outbox, connection, startedAtMs, endpointStates(chains))
   const snapshot = async () => {
     const reads = await widgets.read()
     return seen(outbox, () => observe({ ...now(), widgets: reads }))

@@ -6,6 +6,7 @@ import { resolveEndpoints, secretsOf } from './config/secret.ts'
 import type { Outbox } from './outbox/outbox.ts'
 import { createRunner } from './runner/create.ts'
 import type { Runner } from './runner/runner.ts'
+import type { EndpointState } from './status/snapshot.ts'
 
 /** How chains are read. */
 export interface ChainsOptions {
@@ -35,6 +36,18 @@ export function openChains(
     chains[name] = reader
   }
   return chains
+}
+
+/** What is known of the nodes of all chains, to be shown. */
+export function endpointStates(chains: Readonly<Record<string, OpenChainReader>>): EndpointState[] {
+  return Object.entries(chains).flatMap(([chain, reader]) =>
+    reader.health().map(({ head, servesStateFrom, ...report }) => ({
+      chain,
+      ...report,
+      ...(head && { head: { number: Number(head.number), atMs: head.timestampSeconds * 1000 } }),
+      ...(servesStateFrom !== undefined && { servesStateFrom: Number(servesStateFrom) }),
+    })),
+  )
 }
 
 /** Opens the chains and the place collectors run in; they end with the stack. */

@@ -28,7 +28,7 @@ export const splitUsesMax = 24
 export const batchReadsMax = 50
 
 /** Hours of one chain whose as-of block is remembered. */
-export const hoursRememberedMax = 2_000
+export const hoursRememberedMax = 500
 
 /** How long an endpoint that failed is asked last: doubled with each failure in a row up to the longest. */
 export const endpointRestMs = 30_000

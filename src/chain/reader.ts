@@ -150,6 +150,8 @@ class HourlyReader implements OpenChainReader {
       if (answer.kind === 'found') {
         state.proven = answer
         state.blockNumber = answer.block.number
+        // Whoever waits has joined it; what it holds is not kept for hundreds of hours.
+        delete state.search
         return plain(answer.block)
       }
       state.head = answer.head

@@ -3,7 +3,7 @@ import { openExistingOutbox, openOutbox, type Surroundings } from '../app.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { ConfigError } from '../config/mistakes.ts'
 import { Backfill, type BackfillEnd } from '../intake/backfill.ts'
-import { type Asked, type Work, workOf } from '../intake/backfill-work.ts'
+import { type Asked, type HourStates, type Work, workOf } from '../intake/backfill-work.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { hourAt } from '../model/hour.ts'
 import { settleMsOf } from '../model/settle.ts'
@@ -160,7 +160,7 @@ function askedOf(
 }
 
 function workFor(outbox: Outbox | undefined, asked: Asked, { collector, description }: Usable[number]): Work {
-  const states = outbox?.collections.states(collector.id, asked.from, asked.to) ?? new Map()
+  const states: HourStates = outbox?.collections.states(collector.id, asked.from, asked.to) ?? new Map()
   return workOf(collector, description, asked, states)
 }
 

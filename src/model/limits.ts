@@ -87,7 +87,7 @@ export const catchUpHoursMax = 7 * 24
 export const stateMissingAttemptsMax = 3
 
 /** A block that may be final is looked at with the chain's next look-up, or alone after so many times its `settle`. */
-export const settlesPatientMax = 3
+export const settlesPatientMax = 4
 
 /** Values that are looked at together for whether their block is final. */
 export const recheckedHoursMax = 500

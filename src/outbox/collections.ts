@@ -64,8 +64,7 @@ export class Collections {
       lastInRow: database
         .prepare<[string, number], number>(
           `SELECT hour FROM collection JOIN collector ON collector.id = collector
-           WHERE name = ? AND hour >= max(since, ?)
-             AND NOT EXISTS (SELECT 1 FROM collection AS next WHERE next.hour = collection.hour + 1 AND next.collector = collection.collector)
+           WHERE name = ? AND hour >= max(since, ?) AND (hour + 1, collector) NOT IN (SELECT hour, collector FROM collection)
            ORDER BY hour LIMIT 1`,
         )
         .pluck(),

@@ -25,6 +25,8 @@ export function createShared(
   const children = new Set<CollectorChild>()
   let current: CollectorChild | undefined
   let uses = 0
+  /** Aborted when a later rest begins: of many runs that end, one waits. */
+  let resting = new AbortController()
 
   function sound(): CollectorChild {
     if (current?.sound()) return current
@@ -40,8 +42,10 @@ export function createShared(
   }
 
   async function endWhenIdle(child: CollectorChild, use: number): Promise<void> {
+    resting.abort()
+    resting = new AbortController()
     try {
-      await time.sleep(idleMsMax, stopping)
+      await time.sleep(idleMsMax, AbortSignal.any([stopping, resting.signal]))
     } catch {
       return
     }

@@ -6,16 +6,17 @@ import type { Snapshot } from './snapshot.ts'
  *
  * - An hour is text at a full UTC hour: `2026-11-20T13:00:00Z`.
  * - An instant is ISO 8601 text with milliseconds in UTC, under the name without the unit: `nowMs` is `now`,
- *   `startedAtMs` is `startedAt`, `nextAttemptMs` is `nextAttempt`, `lastPush.atMs` is `lastPush.at`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`.
+ *   `startedAtMs` is `startedAt`, `nextAttemptMs` is `nextAttempt`, `lastPush.atMs` is `lastPush.at`, `restsUntilMs` is `restsUntil`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`.
  * - What is not known is absent; only in a `curve` it is `null`.
  */
 export function statusJson(snapshot: Snapshot) {
-  const { nowMs, startedAtMs, service, protocols, hours, warnings, ...same } = snapshot
+  const { nowMs, startedAtMs, service, endpoints, protocols, hours, warnings, ...same } = snapshot
   return {
     ...same,
     now: instantText(nowMs),
     startedAt: instantText(startedAtMs),
     service: serviceJson(service),
+    endpoints: endpoints.map(endpointJson),
     protocols: protocols.map(protocolJson),
     hours: { hours: hours.hours.map(hourText), rows: hours.rows },
     warnings: warnings.map(warningJson),
@@ -30,6 +31,14 @@ function serviceJson({ lastPush, nextAttemptMs, ...same }: Snapshot['service']) 
     ...same,
     ...(lastPush && { lastPush: { at: instantText(lastPush.atMs), verdict: lastPush.verdict } }),
     ...(nextAttemptMs === undefined ? {} : { nextAttempt: instantText(nextAttemptMs) }),
+  }
+}
+
+function endpointJson({ restsUntilMs, head, ...same }: Snapshot['endpoints'][number]) {
+  return {
+    ...same,
+    ...(restsUntilMs === undefined ? {} : { restsUntil: instantText(restsUntilMs) }),
+    ...(head && { head: { number: head.number, at: instantText(head.atMs) } }),
   }
 }
 

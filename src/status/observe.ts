@@ -6,7 +6,17 @@ import type { CollectionRow, LateCollector } from '../outbox/collections.ts'
 import type { StoredMetric } from '../outbox/metrics.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { MetricState } from '../outbox/states.ts'
-import type { Cell, CellState, HourGrid, ProtocolState, Readiness, Snapshot, WidgetMetric } from './snapshot.ts'
+import { detainedSentences } from './detained-sentences.ts'
+import type {
+  Cell,
+  CellState,
+  EndpointState,
+  HourGrid,
+  ProtocolState,
+  Readiness,
+  Snapshot,
+  WidgetMetric,
+} from './snapshot.ts'
 import type { WidgetRead } from './widgets.ts'
 
 /** Hours shown. */
@@ -24,6 +34,8 @@ export interface Observed {
   readonly nowMs: number
   /** The last read of each protocol's widget, by protocol id. */
   readonly widgets: ReadonlyMap<string, WidgetRead>
+  /** What is known of the nodes; none where nobody reads. */
+  readonly endpoints: readonly EndpointState[]
 }
 
 /** What is true now, from the outbox and the last reads of the service. Reads only; a few milliseconds. */
@@ -39,6 +51,7 @@ export function observe(observed: Observed): Snapshot {
     startedAtMs: observed.startedAtMs,
     ready: readiness(observed),
     service: serviceState(observed),
+    endpoints: observed.endpoints,
     balance: outbox.tally.balance(),
     protocols: config.protocols.map(protocol =>
       protocolState(protocol, hours, metrics, observed.widgets.get(protocol.id)),
@@ -127,17 +140,6 @@ export function readiness(
     .filter(({ protocolId }) => protocolIds.includes(protocolId))
   reasons.push(...detainedSentences(ofNewest, newestLate, host))
   return { ok: reasons.length === 0, reasons }
-}
-
-/** Metrics that wait for a person are news once; older ones are in the balance. */
-function detainedSentences(metrics: readonly StoredMetric[], hour: Hour, host: string): string[] {
-  const count = (wanted: MetricState) => metrics.filter(({ state }) => state === wanted).length
-  const [dead, held] = [count('dead'), count('held')]
-  const of = (number: number) => `${number} ${number === 1 ? 'metric' : 'metrics'} of ${hourText(hour)}`
-  return [
-    ...(dead > 0 ? [`${host} refused ${of(dead)} for good: tidegauge dead ls`] : []),
-    ...(held > 0 ? [`${of(held)} ${held === 1 ? 'is' : 'are'} held until a person decides: tidegauge held ls`] : []),
-  ]
 }
 
 /** An hour that must be a row by now and is not: the outbox could not be written, say. */

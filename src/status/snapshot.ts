@@ -9,6 +9,8 @@ export interface Snapshot {
   readonly startedAtMs: number
   readonly ready: Readiness
   readonly service: ServiceState
+  /** The nodes that are read, by chain, in the order of preference; none where nobody reads. */
+  readonly endpoints: readonly EndpointState[]
   readonly balance: Balance
   /** The protocols in the configuration's order. */
   readonly protocols: readonly ProtocolState[]
@@ -33,6 +35,23 @@ export interface ServiceState {
   readonly nextAttemptMs?: number
   /** How far its clock is ahead of this machine's, negative when behind; absent while no answer has shown it. */
   readonly skewMs?: number
+}
+
+/** A node that a chain is read from. */
+export interface EndpointState {
+  readonly chain: string
+  readonly host: string
+  /** `resting`: it failed, and others are asked first. `wrong-id`: it serves another chain. */
+  readonly state: 'well' | 'resting' | 'wrong-id'
+  readonly restsUntilMs?: number
+  /** The last block it told of, and that block's own instant. */
+  readonly head?: { readonly number: number; readonly atMs: number }
+  /** The lowest block whose state it is known to have. */
+  readonly servesStateFrom?: number
+  /** Calls a second, where it has refused more, or where configured. */
+  readonly callsPerSecondMax?: number
+  /** Calls in one request. */
+  readonly batchCallsMax: number
 }
 
 /** Metrics ever put into the outbox, by state. Always: queued = delivered + dead + held + due. */

@@ -23,6 +23,7 @@ export async function snapshotExposition(snapshot: Snapshot): Promise<string> {
   const registry = new Registry()
   const add = gaugesOf(registry)
   addDaemon(add, snapshot)
+  addEndpoints(add, snapshot)
   addOutbox(registry, add, snapshot)
   addHours(add, snapshot)
   addWarnings(registry, add, snapshot)
@@ -57,6 +58,21 @@ function addDaemon(add: AddGauge, { version, startedAtMs, ready, service }: Snap
     'tidegauge_service_clock_skew_seconds',
     "How far the service's clock is ahead of this machine's; absent while unknown.",
     [...(service.skewMs === undefined ? [] : [[{}, service.skewMs / 1000] as const])],
+  )
+}
+
+function addEndpoints(add: AddGauge, { endpoints }: Snapshot): void {
+  add(
+    'tidegauge_endpoint_well',
+    '1 while a node is asked, 0 while it rests after a failure or serves another chain.',
+    endpoints.map(({ chain, host, state }) => [{ chain, endpoint: host }, state === 'well' ? 1 : 0]),
+  )
+  add(
+    'tidegauge_endpoint_head_timestamp_seconds',
+    'Timestamp of the last block a node told of; absent before the first.',
+    endpoints.flatMap(({ chain, host, head }) =>
+      head ? [[{ chain, endpoint: host }, head.atMs / 1000] as const] : [],
+    ),
   )
 }
 

@@ -125,7 +125,7 @@ function keptOf(chain: SyntheticChain, hours: readonly Hour[]): MemoryFinalBlock
 }
 
 describe('the as-of block by the reader', () => {
-  test('is what a linear scan says: any chain, any hours in one turn, in any order, whatever was kept before', async () => {
+  test('is what a linear scan says, for any hours of any chain in one turn, in any order, whatever was kept before', async () => {
     await fc.assert(
       fc.asyncProperty(questions, async ({ timestamps, groups, known, headAgeSeconds }) => {
         const chain = listedChain(timestamps)

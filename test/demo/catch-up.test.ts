@@ -32,6 +32,7 @@ function status(pool: readonly CellState[], host: CellState, due = 0): StatusJso
       rows: [row('pool', 'uniswap-v2-pool', pool), row('here', 'host', ['unexpected', 'unexpected', host])],
     },
     warnings: [],
+    endpoints: [],
   }
 }
 

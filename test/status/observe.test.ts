@@ -90,7 +90,7 @@ class Bench {
   get observed(): Observed {
     const { config, outbox, startedAtMs, nowMs, widgets } = this
     const host = 'metrics.example'
-    return { config, outbox, host, destinations: ['service'], version: '1', startedAtMs, nowMs, widgets }
+    return { config, outbox, host, destinations: ['service'], version: '1', startedAtMs, nowMs, widgets, endpoints: [] }
   }
 
   async reasons(): Promise<readonly string[]> {

@@ -12,6 +12,7 @@ const hours = hoursFrom(hourAfter(lastHour, -47), lastHour)
 
 /** A daemon that has just been installed: nothing configured, nothing collected, nothing pushed. */
 export const emptySnapshot: Snapshot = {
+  endpoints: [],
   version: '0.1.0',
   nowMs,
   startedAtMs: nowMs - 3_000,
@@ -99,6 +100,24 @@ const fiveHoursOld: WidgetMetric = {
 
 /** Two days of a daemon with a past: every state, small and large values, holes, a name that is an attack. */
 export const richSnapshot: Snapshot = {
+  endpoints: [
+    {
+      chain: 'ethereum',
+      host: '127.0.0.1:8545',
+      state: 'well',
+      head: { number: 23_456_789, atMs: Date.UTC(2026, 10, 20, 13, 59, 47) },
+      servesStateFrom: 23_000_000,
+      batchCallsMax: 1_000,
+    },
+    {
+      chain: 'ethereum',
+      host: 'rpc.example.com',
+      state: 'resting',
+      restsUntilMs: Date.UTC(2026, 10, 20, 14, 5),
+      callsPerSecondMax: 12.5,
+      batchCallsMax: 100,
+    },
+  ],
   version: '0.1.0',
   nowMs,
   startedAtMs: nowMs - 19 * 24 * 60 * minuteMs,

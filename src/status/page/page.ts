@@ -1,6 +1,7 @@
 import type { Snapshot } from '../snapshot.ts'
 import { shapeDefinitions } from './cell.ts'
 import { delivery } from './delivery.ts'
+import { endpoints } from './endpoints.ts'
 import { hours } from './hours.ts'
 import { Html, html } from './html.ts'
 import { favicon, masthead } from './masthead.ts'
@@ -36,6 +37,7 @@ ${masthead(snapshot)}
 ${protocols(snapshot.protocols, nowMs)}
 ${hours(snapshot.hours)}
 ${delivery(snapshot.balance, snapshot.service, nowMs)}
+${endpoints(snapshot.endpoints, nowMs)}
 ${warnings(
   snapshot.warnings.filter(({ isAcknowledged }) => !isAcknowledged),
   nowMs,

@@ -17,8 +17,14 @@ interface Ethers {
   JsonRpcProvider: new (url: string, chainId: number, options: object) => { destroy(): void }
 }
 
-/** Looks up with the SDK, told to be exact: the block that it takes for the nearest to the hour. */
-export function sdkLookUp(folder: string, url: string): { lookUp: LookUp; close(): void } {
+/**
+ * Looks up with the SDK, told to be exact: the block that it takes for the nearest to the hour.
+ *
+ * @param cacheFolder an empty one
+ */
+export function sdkLookUp(folder: string, url: string, cacheFolder: string): { lookUp: LookUp; close(): void } {
+  // It keeps the blocks it has seen on disk, for the next run, too.
+  process.env['TVL_LOCAL_CACHE_ROOT_FOLDER'] = cacheFolder
   const require = createRequire(join(folder, 'bench.js'))
   const { setProvider } = require('@defillama/sdk') as Sdk
   const { lookupBlock } = require('@defillama/sdk/build/util/blocks') as Sdk

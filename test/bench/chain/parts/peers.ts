@@ -3,6 +3,7 @@ import { syntheticArchive } from '../../../chain/support/synthetic-archive.ts'
 import { syntheticKinds } from '../../../chain/support/synthetic-kinds.ts'
 import { counted, type LookedUp, type LookUp } from '../../../chain/support/synthetic-looked-up.ts'
 import { randomPlaces, SyntheticScene } from '../../../chain/support/synthetic-reader.ts'
+import { Place } from '../../delivery/place.ts'
 import type { Figure } from '../../figures.ts'
 import { bisection } from '../bisection.ts'
 import { sdkFolder, sdkLookUp } from '../sdk.ts'
@@ -18,7 +19,8 @@ export async function* peers(): AsyncGenerator<Figure> {
   await using scene = await SyntheticScene.start(archive)
   yield* costs('plain bisection', scene, 20, bisection(scene.url))
   if (sdkFolder === undefined) return
-  const sdk = sdkLookUp(sdkFolder, scene.url)
+  await using place = new Place()
+  const sdk = sdkLookUp(sdkFolder, scene.url, place.folder)
   yield* costs('the best-known SDK', scene, 100, sdk.lookUp)
   sdk.close()
 }

@@ -1,0 +1,14 @@
+import { type Hour, hourText } from '../model/hour.ts'
+import type { StoredMetric } from '../outbox/metrics.ts'
+import type { MetricState } from '../outbox/states.ts'
+
+/** Metrics that wait for a person are news once; older ones are in the balance. */
+export function detainedSentences(metrics: readonly StoredMetric[], hour: Hour, host: string): string[] {
+  const count = (wanted: MetricState) => metrics.filter(({ state }) => state === wanted).length
+  const [dead, held] = [count('dead'), count('held')]
+  const of = (number: number) => `${number} ${number === 1 ? 'metric' : 'metrics'} of ${hourText(hour)}`
+  return [
+    ...(dead > 0 ? [`${host} refused ${of(dead)} for good: tidegauge dead ls`] : []),
+    ...(held > 0 ? [`${of(held)} ${held === 1 ? 'is' : 'are'} held until a person decides: tidegauge held ls`] : []),
+  ]
+}
