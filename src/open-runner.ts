@@ -1,5 +1,5 @@
 import type { Surroundings } from './app.ts'
-import type { CallMeter } from './chain/call-meter.ts'
+import type { CallMeter } from './chain/endpoint/call-meter.ts'
 import { createChainReader, type OpenChainReader } from './chain/reader.ts'
 import type { Chains } from './chain/reads.ts'
 import { resolveEndpoints, secretsOf } from './config/secret.ts'

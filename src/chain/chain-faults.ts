@@ -1,7 +1,7 @@
 import type { AsOfBlock } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
-import type { EndpointFailure } from './endpoint-failure.ts'
+import type { EndpointFailure } from './endpoint/endpoint-failure.ts'
 import type { ReadRequest } from './reads.ts'
 
 /** The Faults of reading a chain: each names the chain and hosts, never a URL. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Hex } from '../model/block.ts'
-import type { Header } from './known-headers.ts'
+import type { Header } from './look-up/known-headers.ts'
 import type { RawLog, ReadRequest } from './reads.ts'
 
 /** What a node answers, checked before it is believed: a field that is missing or odd is the node's fault. */

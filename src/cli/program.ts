@@ -11,7 +11,7 @@ type MakeCommand = (ended: (code: number) => void) => Command
 const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   run: async () => (await import('./run.ts')).runCommand,
   collect: async () => (await import('./collect.ts')).collectCommand,
-  backfill: async () => (await import('./backfill.ts')).backfillCommand,
+  backfill: async () => (await import('./backfill/backfill.ts')).backfillCommand,
   flush: async () => (await import('./flush.ts')).flushCommand,
   check: async () => (await import('./check.ts')).checkCommand,
   status: async () => (await import('./status.ts')).statusCommand,

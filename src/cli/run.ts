@@ -9,12 +9,14 @@ import type { Breakage } from '../outbox/disk.ts'
 import { checkCollectors } from './check.ts'
 import { type ConfigOption, configuredCommand, setUp } from './setting.ts'
 import { Signals } from './signals.ts'
+import { keepHeapSmall } from './small-heap.ts'
 
 /** `run`: the daemon. Ends with 0 after SIGTERM or SIGINT; SIGHUP and a changed file read the configuration again. */
 export function runCommand(): Command {
   return configuredCommand('run')
     .description('the daemon: collects every full hour and delivers')
     .action(async ({ config }: ConfigOption) => {
+      keepHeapSmall()
       const signals = new Signals()
       const surroundings = setUp(config, ({ log }) => log.level)
       await checkOptions(surroundings, signals)

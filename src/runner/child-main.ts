@@ -44,7 +44,7 @@ catchStrays(
 )
 registerCollectorHooks()
 // Only where there is a chain to read: viem takes a good part of a child's start and memory.
-const typedReads = chainNames.length > 0 ? await import('../chain/typed-reads.ts') : undefined
+const typedReads = chainNames.length > 0 ? await import('../chain/typed/typed-reads.ts') : undefined
 
 /** Turns a run has after its abort, more than what it waits for has: so that what is there by then is its outcome. */
 const turnsAfterAbort = 50

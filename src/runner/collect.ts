@@ -76,7 +76,7 @@ function contextOf(
   const http: Http = {
     async json(url, schema, request = {}) {
       // Loaded when first used: undici costs more than most collectors.
-      const { fetchJson } = await import('./http-json.ts')
+      const { fetchJson } = await import('./http/json.ts')
       return fetchJson(url, schema, { ...request, signal, deadlineAtMs, time: systemTime, waitsFor: scope.waitsFor })
     },
   }

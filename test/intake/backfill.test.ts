@@ -1,7 +1,12 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Backfill, type BackfillEnd, type BackfillNews, type BackfillParts } from '../../src/intake/backfill.ts'
-import { type Asked, type HourStates, type Work, workOf } from '../../src/intake/backfill-work.ts'
+import {
+  Backfill,
+  type BackfillEnd,
+  type BackfillNews,
+  type BackfillParts,
+} from '../../src/intake/backfill/backfill.ts'
+import { type Asked, type HourStates, type Work, workOf } from '../../src/intake/backfill/work.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hoursFrom } from '../../src/model/hour.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'

@@ -1,6 +1,6 @@
 import { decodeFunctionData, encodeAbiParameters, encodeFunctionResult, multicall3Abi, parseAbi } from 'viem'
 import { z } from 'zod'
-import { multicall3Address } from '../../../src/chain/multicall.ts'
+import { multicall3Address } from '../../../src/chain/read/multicall.ts'
 import { hexOf } from '../../../src/chain/shapes.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { answering, type Behaviour, NodeError } from './node.ts'

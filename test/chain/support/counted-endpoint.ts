@@ -1,6 +1,6 @@
-import type { Endpoint } from '../../../src/chain/endpoint.ts'
-import { EndpointFailure } from '../../../src/chain/endpoint-failure.ts'
-import type { RpcAnswer, RpcCall } from '../../../src/chain/wire.ts'
+import type { Endpoint } from '../../../src/chain/endpoint/endpoint.ts'
+import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
+import type { RpcAnswer, RpcCall } from '../../../src/chain/endpoint/wire.ts'
 import type { Answers } from './archive.ts'
 import { NodeError } from './node.ts'
 

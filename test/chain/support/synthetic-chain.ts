@@ -1,4 +1,4 @@
-import type { Header } from '../../../src/chain/known-headers.ts'
+import type { Header } from '../../../src/chain/look-up/known-headers.ts'
 import { scriptedChain } from './scripted-chain.ts'
 
 /**

@@ -1,10 +1,10 @@
 import { Agent, request } from 'undici'
 import { createPublicClient, erc20Abi, http } from 'viem'
-import { aggregateInput, multicall3Address } from '../../../../src/chain/multicall.ts'
+import { aggregateInput, multicall3Address } from '../../../../src/chain/read/multicall.ts'
 import { createChainReader } from '../../../../src/chain/reader.ts'
 import type { RawReads, ReadRequest } from '../../../../src/chain/reads.ts'
-import { encodedInput } from '../../../../src/chain/typed-calls.ts'
-import { chainAsOf } from '../../../../src/chain/typed-reads.ts'
+import { encodedInput } from '../../../../src/chain/typed/typed-calls.ts'
+import { chainAsOf } from '../../../../src/chain/typed/typed-reads.ts'
 import { systemTime } from '../../../../src/time.ts'
 import { blockAt, hashOf, hourOf } from './chain.ts'
 

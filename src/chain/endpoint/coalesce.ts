@@ -1,0 +1,72 @@
+import { setImmediate } from 'node:timers/promises'
+import { SharedWork } from '../shared-work.ts'
+import { EndpointFailure } from './endpoint-failure.ts'
+import type { RpcAnswer, RpcCall, RpcOutcome } from './wire.ts'
+
+/** What each of several calls came to, in their order. */
+export type Travel = (calls: readonly RpcCall[], signal: AbortSignal) => Promise<readonly RpcOutcome[]>
+
+/** Answers in the order of the calls. */
+export type Ask = (calls: readonly RpcCall[], signal: AbortSignal) => Promise<readonly RpcAnswer[]>
+
+interface Passenger {
+  readonly calls: readonly RpcCall[]
+  readonly signal: AbortSignal
+}
+
+interface Gathering {
+  readonly passengers: Passenger[]
+  readonly work: SharedWork<ReadonlyMap<Passenger, readonly RpcOutcome[]>>
+}
+
+/**
+ * Whatever is asked in one turn of the event loop travels together. Each caller gets the answers to its own calls, and
+ * its own failure; one that gives up before the departure is left out, and the travel ends once nobody waits for it.
+ */
+export function coalesced(travel: Travel): Ask {
+  let open: Gathering | undefined
+
+  function gather(): Gathering {
+    const passengers: Passenger[] = []
+    const work = new SharedWork(async signal => {
+      await setImmediate()
+      if (open === gathering) open = undefined
+      signal.throwIfAborted()
+      const aboard = passengers.filter(one => !one.signal.aborted)
+      const calls = aboard.flatMap(one => one.calls)
+      return sharedOut(aboard, await travel(calls, signal))
+    })
+    const gathering: Gathering = { passengers, work }
+    return gathering
+  }
+
+  return async (calls, signal) => {
+    signal.throwIfAborted()
+    if (calls.length === 0) return []
+    if (!open?.work.isUsable) open = gather()
+    const passenger = { calls, signal }
+    open.passengers.push(passenger)
+    return answersOf((await open.work.join(signal)).get(passenger) ?? [])
+  }
+}
+
+function sharedOut(
+  passengers: readonly Passenger[],
+  outcomes: readonly RpcOutcome[],
+): ReadonlyMap<Passenger, readonly RpcOutcome[]> {
+  let from = 0
+  return new Map(
+    passengers.map(passenger => {
+      const own = outcomes.slice(from, from + passenger.calls.length)
+      from += passenger.calls.length
+      return [passenger, own]
+    }),
+  )
+}
+
+function answersOf(outcomes: readonly RpcOutcome[]): RpcAnswer[] {
+  return outcomes.map(outcome => {
+    if (outcome instanceof EndpointFailure) throw outcome
+    return outcome
+  })
+}

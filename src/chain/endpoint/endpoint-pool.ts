@@ -1,0 +1,150 @@
+import type { Time } from '../../time.ts'
+import { allFailed } from '../chain-faults.ts'
+import { stateBlocksMin } from '../limits.ts'
+import type { CallMeter } from './call-meter.ts'
+import { type Endpoint, type EndpointParts, type OpenEndpoint, openEndpoint } from './endpoint.ts'
+import { EndpointFailure } from './endpoint-failure.ts'
+import { EndpointHealth, type EndpointReport } from './endpoint-health.ts'
+
+/** Whoever reads for one hour remembers here which endpoint serves it, so that one serves all of its reads. */
+export interface Served {
+  endpoint?: Endpoint
+  /** The hour's as-of block, once it is known: an endpoint that lacks its state is asked last. */
+  blockNumber?: bigint
+}
+
+/** An endpoint silent for longer than this when its caller gives up is taken for hung. */
+const silenceMs = 1_000
+
+/** The endpoints of one chain, in the order of preference. */
+export interface EndpointPool {
+  /**
+   * Does the work on the hour's endpoint, else on the next that can.
+   *
+   * @throws Fault when none can; whatever else `work` throws, as it is
+   */
+  serve<T>(hour: Served, signal: AbortSignal, work: (endpoint: Endpoint) => Promise<T>): Promise<T>
+  /** What is known of each endpoint, in the order of preference. */
+  health(): readonly EndpointReport[]
+  close(): void
+}
+
+/** Told when an endpoint could not serve and another is asked instead: its host, and why. */
+export type PassedOver = (host: string, reason: string) => void
+
+/** What the endpoints of a chain share. */
+export interface PoolParts {
+  /** The chain's name and id. */
+  readonly name: string
+  readonly id: number
+  readonly time: Time
+  readonly passedOver: PassedOver
+  readonly meter?: CallMeter | undefined
+}
+
+interface Member {
+  readonly endpoint: OpenEndpoint
+  readonly health: EndpointHealth
+}
+
+/** @param endpoints the first is preferred; secrets */
+export function endpointPool(parts: PoolParts, endpoints: readonly (string | EndpointParts)[]): EndpointPool {
+  return new Pool(parts, endpoints)
+}
+
+class Pool implements EndpointPool {
+  readonly #parts: PoolParts
+  readonly #members: readonly Member[]
+
+  constructor(parts: PoolParts, endpoints: readonly (string | EndpointParts)[]) {
+    const { id: chainId, time, meter } = parts
+    const surroundings = { chainId, time, meter, isOnlyOne: endpoints.length === 1 }
+    this.#parts = parts
+    this.#members = endpoints.map(one => ({
+      endpoint: openEndpoint(typeof one === 'string' ? { url: one } : one, surroundings),
+      health: new EndpointHealth(time),
+    }))
+  }
+
+  async serve<T>(hour: Served, signal: AbortSignal, work: (endpoint: Endpoint) => Promise<T>): Promise<T> {
+    const failures: EndpointFailure[] = []
+    for (const member of this.#inOrder(hour)) {
+      hour.endpoint = member.endpoint
+      try {
+        return await this.#workOn(member, signal, work)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof EndpointFailure)) throw error
+        const failure = this.#judged(error, member.endpoint, hour.blockNumber)
+        failures.push(failure)
+        member.health.failed(failure)
+        if (failures.length < this.#members.length) this.#parts.passedOver(failure.host, failure.reason)
+      }
+    }
+    delete hour.endpoint
+    throw allFailed(this.#parts.name, failures)
+  }
+
+  /** The hour's own first, then in the order of preference; those that rest after those that are well. */
+  #inOrder({ endpoint: own, blockNumber }: Served): Member[] {
+    const rank = ({ endpoint, health }: Member) => {
+      const lacks = blockNumber !== undefined && endpoint.depth.lacks(blockNumber)
+      return (lacks ? 4 : 0) + (health.isSpared ? 2 : 0) + (endpoint === own ? 0 : 1)
+    }
+    const ranked = this.#members.map(member => ({ member, rank: rank(member) }))
+    return ranked.sort((a, b) => a.rank - b.rank).map(({ member }) => member)
+  }
+
+  async #workOn<T>(
+    { endpoint, health }: Member,
+    signal: AbortSignal,
+    work: (endpoint: Endpoint) => Promise<T>,
+  ): Promise<T> {
+    const { time } = this.#parts
+    const startedMs = time.nowMs()
+    const givenUp = () => {
+      if (time.nowMs() - startedMs >= silenceMs && !endpoint.rate.isWaitedFor) {
+        health.failed({ kind: 'unreachable', retryAtMs: undefined })
+      }
+    }
+    const end = health.begin()
+    signal.addEventListener('abort', givenUp, { once: true })
+    try {
+      const outcome = await work(endpoint)
+      health.didWell()
+      return outcome
+    } finally {
+      signal.removeEventListener('abort', givenUp)
+      end()
+    }
+  }
+
+  /**
+   * Whether a block's state is missing because the block is old: of the last blocks it is another failure. A block that the
+   * endpoint does not know may be one of a branch that was given up: that is no reason to take its state for pruned.
+   */
+  #judged(failure: EndpointFailure, endpoint: OpenEndpoint, blockNumber: bigint | undefined): EndpointFailure {
+    const { kind, host, reason } = failure
+    if (blockNumber === undefined || (kind !== 'pruned' && kind !== 'unknown-block')) return failure
+    const heads = this.#members.flatMap(member => member.endpoint.head?.number ?? [])
+    const head = heads.reduce<bigint | undefined>((a, b) => (a === undefined || b > a ? b : a), undefined)
+    if (head !== undefined && head - blockNumber < stateBlocksMin) return new EndpointFailure(host, reason, 'refused')
+    if (head !== undefined || kind === 'pruned') endpoint.depth.missed(blockNumber)
+    return failure
+  }
+
+  health(): readonly EndpointReport[] {
+    return this.#members.map(({ endpoint: { host, head, depth, rate, batch }, health }) => ({
+      host,
+      ...health.report,
+      ...(head && { head }),
+      ...(depth.servesFrom !== undefined && { servesStateFrom: depth.servesFrom }),
+      ...(Number.isFinite(rate.callsPerSecondMax) && { callsPerSecondMax: rate.callsPerSecondMax }),
+      batchCallsMax: batch.callsMax,
+    }))
+  }
+
+  close(): void {
+    for (const { endpoint } of this.#members) endpoint.close()
+  }
+}

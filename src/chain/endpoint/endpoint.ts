@@ -1,0 +1,136 @@
+import { Fault } from '../../model/fault.ts'
+import type { Time } from '../../time.ts'
+import { batchCallsMax, requestsAtOnceMax, socketCallsMax, socketRequestsMax } from '../limits.ts'
+import { BatchLimit } from './batch-limit.ts'
+import type { CallMeter } from './call-meter.ts'
+import { CallSender } from './call-sender.ts'
+import { coalesced } from './coalesce.ts'
+import { EndpointFailure, hostOf, isNetworkUrl } from './endpoint-failure.ts'
+import { errorText } from './http-answer.ts'
+import { httpWire } from './http-wire.ts'
+import { RateLimit } from './rate-limit.ts'
+import { failureKindOf } from './rpc-errors.ts'
+import { type Head, Sightings } from './sightings.ts'
+import { socketWire } from './socket-wire.ts'
+import { ipcDial, webSocketDial } from './sockets.ts'
+import { StateDepth } from './state-depth.ts'
+import type { RpcAnswer, RpcCall, RpcError, RpcOutcome, Wire } from './wire.ts'
+
+/** One node of one chain. */
+export interface Endpoint {
+  /** All that may be shown of its URL. */
+  readonly host: string
+  /** How its `eth_call` takes the block; unknown until one was answered for the right block. */
+  pinnedBy?: 'hash' | 'number'
+  /**
+   * Answers in the order of the calls. All that is asked in one turn of the event loop travels together, in as few
+   * requests as the node takes. The chain id is checked along with the first one.
+   *
+   * @throws EndpointFailure when it does not answer in time or answers garbage; the signal's reason when aborted
+   */
+  call(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]>
+  /** The failure that an error answer amounts to, its text made safe to show. */
+  failure(error: RpcError): EndpointFailure
+  close(): void
+}
+
+/** An endpoint with what is known of it. */
+export interface OpenEndpoint extends Endpoint {
+  /** The last block it told of. */
+  readonly head: Head | undefined
+  readonly depth: StateDepth
+  readonly batch: BatchLimit
+  readonly rate: RateLimit
+}
+
+/** Where an endpoint is, and what an operator knows of its limits; what is absent is found out. */
+export interface EndpointParts {
+  /** http(s), ws(s) or the path of an IPC socket; a secret. */
+  readonly url: string
+  readonly callsPerSecondMax?: number
+  /** Calls in one request. */
+  readonly batchCallsMax?: number
+}
+
+/** What an endpoint shares with the others of its chain. */
+export interface EndpointSurroundings {
+  /** What `eth_chainId` must answer. */
+  readonly chainId: number
+  /** Then short waits that it asks for are waited out. */
+  readonly isOnlyOne: boolean
+  readonly time: Time
+  readonly meter?: CallMeter | undefined
+}
+
+/** @throws Fault `config` for what is neither URL nor path */
+export function openEndpoint(parts: EndpointParts, surroundings: EndpointSurroundings): OpenEndpoint {
+  const { url } = parts
+  const { chainId, time } = surroundings
+  const host = hostOf(url)
+  const { wire, callsMax, requestsMax } = wireTo(url, time)
+  const batch = new BatchLimit(parts.batchCallsMax ?? callsMax)
+  const rate = new RateLimit(time, parts.callsPerSecondMax)
+  const depth = new StateDepth(time)
+  const sightings = new Sightings(depth)
+  const sender = new CallSender({ ...surroundings, host, url, wire, requestsMax, batch, rate })
+  let identified = false
+
+  const failure = (error: RpcError) => new EndpointFailure(host, errorText(error, url), failureKindOf(error))
+
+  /** What is wrong with the answer to `eth_chainId`. */
+  function mistaken(answer: RpcOutcome | undefined): EndpointFailure | undefined {
+    if (answer instanceof EndpointFailure) return answer
+    if (answer?.kind === 'error') return failure(answer.error)
+    const served = Number(answer?.result)
+    if (!Number.isSafeInteger(served)) return new EndpointFailure(host, 'answered no chain id')
+    if (served === chainId) return undefined
+    return new EndpointFailure(host, `serves chain ${served}, not ${chainId}`, 'wrong-id')
+  }
+
+  async function travel(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+    if (identified) return sender.send(calls, signal)
+    const [id, ...outcomes] = await sender.send([{ method: 'eth_chainId', params: [] }, ...calls], signal)
+    const mistake = mistaken(id)
+    if (mistake) return calls.map(() => mistake)
+    identified = true
+    return outcomes
+  }
+
+  return {
+    host,
+    depth,
+    batch,
+    rate,
+    get head() {
+      return sightings.head
+    },
+    failure,
+    close: wire.close,
+    call: coalesced(async (calls, signal) => {
+      const outcomes = await travel(calls, signal)
+      sightings.saw(calls, outcomes)
+      return outcomes
+    }),
+  }
+}
+
+interface WireTo {
+  readonly wire: Wire
+  /** Calls in one request to begin with, and requests at a time. */
+  readonly callsMax: number
+  readonly requestsMax: number
+}
+
+function wireTo(url: string, time: Time): WireTo {
+  const socket = { callsMax: socketCallsMax, requestsMax: socketRequestsMax }
+  if (/^https?:/i.test(url) && isNetworkUrl(url)) {
+    return { wire: httpWire(url, time), callsMax: batchCallsMax, requestsMax: requestsAtOnceMax }
+  }
+  if (/^wss?:/i.test(url) && isNetworkUrl(url)) {
+    return { wire: socketWire(hostOf(url), webSocketDial(url)), ...socket }
+  }
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(url) || url.trim() === '') {
+    throw new Fault('config', 'an RPC endpoint is neither an http(s) or ws(s) URL nor the path of an IPC socket')
+  }
+  return { wire: socketWire(hostOf(url), ipcDial(url)), ...socket }
+}

@@ -1,0 +1,124 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
+import { Agent, request } from 'undici'
+import { retryAfterInstantMs } from '../../model/backoff.ts'
+import { clockSkewMs } from '../../model/skew.ts'
+import type { Time } from '../../time.ts'
+import { chainAnswerBytesMax, connectMsMax, refusalBytesMax, requestsAtOnceMax } from '../limits.ts'
+import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
+import { answersIn } from './http-answer.ts'
+import { isRecord, requestStart, requestText, type Wire, type WrittenCall } from './wire.ts'
+
+/**
+ * JSON-RPC over HTTP: several calls are one batch, one request. Connections are kept; redirects are not followed, as they
+ * may lead anywhere. The caller's signal is the only limit of time, and covers the body too.
+ *
+ * viem's client is not used: it hides the headers of an answer.
+ */
+export function httpWire(url: string, time: Time): Wire {
+  const host = hostOf(url)
+  const { address, headers } = requestTo(url)
+  const dispatcher = new Agent({
+    connections: requestsAtOnceMax,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { timeout: connectMsMax },
+  })
+
+  return {
+    async send(calls, signal) {
+      const sentMs = time.nowMs()
+      try {
+        const response = await request(address, { method: 'POST', headers, body: bodyOf(calls), dispatcher, signal })
+        const { statusCode: status, body } = response
+        const receivedMs = time.nowMs()
+        const isFine = status >= 200 && status < 300
+        const text = await readBounded(body, isFine ? chainAnswerBytesMax : refusalBytesMax)
+        const retryAtMs = retryAtMsOf(response.headers, { sentMs, receivedMs })
+        return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs })
+      } catch (error) {
+        throw error instanceof EndpointFailure ? error : unanswered(error, url)
+      }
+    },
+    close: () => void dispatcher.destroy().catch(() => {}),
+  }
+}
+
+/** Credentials of a URL travel in a header, not in the address. */
+function requestTo(url: string): { readonly address: string; readonly headers: Readonly<Record<string, string>> } {
+  const address = new URL(url)
+  const { username, password } = address
+  const credentials = Buffer.from(`${decoded(username)}:${decoded(password)}`).toString('base64')
+  Object.assign(address, { username: '', password: '', hash: '' })
+  const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'content-type': 'application/json' }
+  const isOpen = username === '' && password === ''
+  return { address: address.href, headers: isOpen ? headers : { ...headers, authorization: `Basic ${credentials}` } }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** What was written before is copied as bytes: to put it into a text, and that into bytes, takes longer than all the rest. */
+function bodyOf(calls: readonly WrittenCall[]): Buffer {
+  const pieces: Buffer[] = []
+  let text = calls.length === 1 ? '' : '['
+  calls.forEach((written, index) => {
+    const { written: before } = written.call
+    if (index > 0) text += ','
+    if (before) {
+      pieces.push(Buffer.from(`${text}${requestStart(index + 1)}`), before.startBytes.subarray(1))
+      text = before.end
+    } else {
+      text += requestText(written, index + 1)
+    }
+  })
+  return Buffer.concat([...pieces, Buffer.from(calls.length === 1 ? text : `${text}]`)])
+}
+
+/** A body's text; undefined when it is longer: the rest is not read, and the connection is given up. */
+async function readBounded(body: Readable, bytesMax: number): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += (chunk as Buffer).length
+    if (bytes > bytesMax) return undefined
+    chunks.push(chunk as Buffer)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** By this machine's clock, also where the node's own, in which it writes a date, is another. */
+function retryAtMsOf(
+  headers: IncomingHttpHeaders,
+  trip: { readonly sentMs: number; readonly receivedMs: number },
+): number | undefined {
+  const aheadMs = clockSkewMs(first(headers['date']), trip) ?? 0
+  const atMs = retryAfterInstantMs(first(headers['retry-after']), trip.receivedMs + aheadMs)
+  return atMs === undefined ? undefined : atMs - aheadMs
+}
+
+const first = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header)
+
+/** The short reason out of an error, and nothing else of it: its text, stack and cause may hold the whole URL. */
+function unanswered(error: unknown, url: string): EndpointFailure {
+  const reasons = causes(error)
+  const codes = reasons.map(cause => (isRecord(cause) ? cause['code'] : undefined))
+  const code = codes.find(one => typeof one === 'string' && !one.startsWith('UND_ERR_ABORTED'))
+  const innermost = reasons.at(-1)
+  const text = code ?? (innermost instanceof Error ? innermost.message : 'no reason given')
+  return new EndpointFailure(hostOf(url), `does not answer: ${redacted(String(text), url)}`)
+}
+
+function causes(error: unknown): unknown[] {
+  const found: unknown[] = []
+  for (let at = error; at !== undefined && found.length < 10; at = at instanceof Error ? at.cause : undefined) {
+    found.push(at, ...(at instanceof AggregateError ? at.errors : []))
+  }
+  return found
+}

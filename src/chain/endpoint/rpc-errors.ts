@@ -1,0 +1,71 @@
+import type { Hex } from '../../model/block.ts'
+import type { RpcError } from './wire.ts'
+import { isRecord } from './wire.ts'
+
+/** `reverted`: the chain's answer. `limit`: the node's bounds on one call; less at once may pass. `node`: its failure. */
+export type ErrorMeaning =
+  | { readonly kind: 'reverted'; readonly output: Hex }
+  | { readonly kind: 'limit' }
+  | { readonly kind: 'node' }
+
+const rate =
+  /\brate\b.{0,20}(limit|exceed)|(limit|exceed|request).{0,20}\brate\b|ratelimit|too many requests|quota|credits|(per|\/) ?(second|minute|hour|day)|request count exceeded|throttl|\b429\b/i
+const pruned =
+  /missing trie node|prun(ed|ing)|state.{0,60}(not|un|is not|isn't)[ -]?(available|found)|state (is |has )?(already )?(been )?(discarded|missing)|(no|missing|lacks) (historical )?state|historical (state|data)|archive/i
+const unknownBlock = /(header|block).{0,30}not found|unknown block|could not find block|no such block/i
+const limit =
+  /out ?of ?gas|gas.{0,20}(limit|cap|allowance|required|too low|exceed)|exceeds?.{0,20}gas|too (large|big|long|many|wide)|(size|length|results|range).{0,30}(exceed|limit|max)|(exceed|larger|more than|limited to|maximum).{0,40}(size|length|bytes|results|blocks|range)|tim(e|ed)[ -]?out/i
+const halted =
+  /revert|invalid ?(fe)? ?opcode|opcode.{0,40}not defined|bad instruction|invalid ?jump|stack ?(under|over)flow|VM (execution error|Exception)|static ?(call|state)|write protection|out ?of ?offset/i
+
+/**
+ * What an error answer to `eth_call` or `eth_getLogs` means. Nodes agree on code 3 with the revert data (geth, reth,
+ * erigon, anvil); older ones say it in words, Nethermind and Parity as `Reverted 0x…`.
+ */
+export function meaningOf({ code, message, data }: RpcError): ErrorMeaning {
+  if (code === 3) return { kind: 'reverted', output: revertData(data) }
+  if (isRateError({ code, message })) return { kind: 'node' }
+  if (limit.test(message)) return { kind: 'limit' }
+  return halted.test(message) ? { kind: 'reverted', output: revertData(data) } : { kind: 'node' }
+}
+
+/** Codes that gateways use for nothing else. -32005 stands for a limit on results too: that is told by the words. */
+const rateCodes: ReadonlySet<number> = new Set([429, -32029, -32097])
+
+/** Whether the node was asked too often: whatever was asked may be asked again later. */
+export function isRateError({ code, message }: RpcError): boolean {
+  if (rateCodes.has(code)) return true
+  if (code === 3 || /revert/i.test(message)) return false
+  return rate.test(message) || (code === -32005 && !limit.test(message))
+}
+
+/** How long a refusal for the rate asks to wait, in seconds, where it says so in its data (Infura and others). */
+export function backoffSecondsOf({ data }: RpcError): number | undefined {
+  const part = isRecord(data) && isRecord(data['rate']) ? data['rate'] : data
+  const seconds = isRecord(part) ? part['backoff_seconds'] : undefined
+  return typeof seconds === 'number' && seconds >= 0 ? seconds : undefined
+}
+
+/**
+ * Whether an error to one call of several refuses them because they came together: there were too many, or what they
+ * come to is too much.
+ */
+export function batchRefusalOf({ code, message }: RpcError): 'calls' | 'answer' | undefined {
+  if (code === 3 || /revert/i.test(message)) return undefined
+  if (/\bbatch/i.test(message)) return 'calls'
+  // geth answers these in the place of every call it did not get to.
+  const isCut = (code === -32003 && /too large/i.test(message)) || (code === -32002 && /timed out/i.test(message))
+  return isCut ? 'answer' : undefined
+}
+
+/** What kind of failure an error answer is that is neither the chain's answer nor a refusal for the rate. */
+export function failureKindOf({ message }: RpcError): 'pruned' | 'unknown-block' | 'refused' {
+  if (pruned.test(message)) return 'pruned'
+  return unknownBlock.test(message) ? 'unknown-block' : 'refused'
+}
+
+function revertData(data: unknown): Hex {
+  const text = isRecord(data) ? data['data'] : data
+  const hex = typeof text === 'string' ? /^(?:Reverted )?(0x(?:[0-9a-fA-F]{2})*)$/.exec(text)?.[1] : undefined
+  return hex === undefined ? '0x' : `0x${hex.slice(2)}`
+}

@@ -1,0 +1,58 @@
+import { blocksRememberedMax } from '../limits.ts'
+import type { StateDepth } from './state-depth.ts'
+import { isRecord, type RpcCall, type RpcOutcome } from './wire.ts'
+
+/** The last block of a chain, as a node told it. */
+export interface Head {
+  readonly number: bigint
+  /** Seconds since 1970. */
+  readonly timestampSeconds: number
+}
+
+/** What passes by in an endpoint's answers: its head, and the blocks whose state it serves. */
+export class Sightings {
+  readonly #depth: StateDepth
+  readonly #numbers = new Map<string, bigint>()
+  #head: Head | undefined
+
+  constructor(depth: StateDepth) {
+    this.#depth = depth
+  }
+
+  /** The last one seen; undefined before. */
+  get head(): Head | undefined {
+    return this.#head
+  }
+
+  /** Looks at what calls came to. */
+  saw(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[]): void {
+    calls.forEach(({ method, params }, index) => {
+      const outcome = outcomes[index]
+      if (!outcome || !('kind' in outcome) || outcome.kind !== 'result') return
+      if (method.startsWith('eth_getBlockBy')) this.#sawHeader(params[0], outcome.result)
+      else if (stateMethods.has(method)) this.#sawState(params.at(-1))
+    })
+  }
+
+  #sawHeader(asked: unknown, block: unknown): void {
+    if (!isRecord(block)) return
+    const [number, timestamp] = [quantity(block['number']), quantity(block['timestamp'])]
+    if (number === undefined || timestamp === undefined) return
+    if (asked === 'latest') this.#head = { number, timestampSeconds: Number(timestamp) }
+    if (typeof block['hash'] !== 'string') return
+    this.#numbers.set(block['hash'], number)
+    const [oldest] = this.#numbers.keys()
+    if (this.#numbers.size > blocksRememberedMax && oldest !== undefined) this.#numbers.delete(oldest)
+  }
+
+  #sawState(at: unknown): void {
+    const number = isRecord(at) ? this.#numbers.get(String(at['blockHash'])) : quantity(at)
+    if (number !== undefined) this.#depth.served(number)
+  }
+}
+
+const stateMethods: ReadonlySet<string> = new Set(['eth_call', 'eth_getBalance'])
+
+function quantity(value: unknown): bigint | undefined {
+  return typeof value === 'string' && /^0x[0-9a-fA-F]{1,64}$/.test(value) ? BigInt(value) : undefined
+}

@@ -1,0 +1,101 @@
+import { unlessAborted } from '../unless-aborted.ts'
+import { EndpointFailure } from './endpoint-failure.ts'
+import { parseAnswer, type RpcAnswer, requestText, type Wire, type WrittenCall } from './wire.ts'
+
+/** An open connection that carries whole JSON texts. */
+export interface Pipe {
+  send(text: string): void
+  close(): void
+}
+
+/** What a pipe tells its user. */
+export interface PipeEvents {
+  /** One JSON-RPC message, as text. */
+  text(text: string): void
+  /** Called once, whoever closed. `reason` holds no URL. */
+  closed(reason: string): void
+}
+
+/** Opens a connection; rejects with an EndpointFailure. */
+export type Dial = (events: PipeEvents) => Promise<Pipe>
+
+interface Waiting {
+  resolve(answer: RpcAnswer): void
+  reject(failure: EndpointFailure): void
+}
+
+/**
+ * JSON-RPC over a connection that stays open: opened by the first call, and again by the next one after it closed. When
+ * it closes, every call under way fails at once.
+ *
+ * viem's socket clients are not used: after a closed IPC socket their calls wait for the time-out, a message that is no
+ * JSON throws where only the process can catch it, a brace in a revert reason breaks their framing, and a failed
+ * reconnection prints the URL.
+ */
+export function socketWire(host: string, dial: Dial): Wire {
+  const waiting = new Map<number, Waiting>()
+  let pipe: Promise<Pipe> | undefined
+  let lastId = 0
+
+  function closed(reason: string): void {
+    pipe = undefined
+    const failed = [...waiting.values()]
+    waiting.clear()
+    for (const { reject } of failed) reject(new EndpointFailure(host, reason))
+  }
+
+  function text(message: string): void {
+    const parsed = parseAnswer(parsedJson(message))
+    // A subscription's message, or an answer nobody waits for any more, is of no use here.
+    if (typeof parsed?.id !== 'number') return
+    waiting.get(parsed.id)?.resolve(parsed.answer)
+    waiting.delete(parsed.id)
+  }
+
+  function open(): Promise<Pipe> {
+    const opening = dial({ text, closed })
+    opening.catch(() => {
+      if (pipe === opening) pipe = undefined
+    })
+    return opening
+  }
+
+  async function ask(to: Pipe, call: WrittenCall, signal: AbortSignal): Promise<RpcAnswer> {
+    const id = ++lastId
+    const { promise, resolve, reject } = Promise.withResolvers<RpcAnswer>()
+    waiting.set(id, { resolve, reject })
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      to.send(requestText(call, id))
+      return await promise
+    } finally {
+      waiting.delete(id)
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  return {
+    async send(calls, signal) {
+      signal.throwIfAborted()
+      pipe ??= open()
+      const to = await unlessAborted(pipe, signal)
+      return Promise.all(calls.map(call => ask(to, call, signal)))
+    },
+    close() {
+      pipe?.then(
+        open => open.close(),
+        () => {},
+      )
+      closed('was closed')
+    },
+  }
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,54 @@
+import { connect } from 'node:net'
+import { chainAnswerBytesMax } from '../limits.ts'
+import { EndpointFailure, hostOf } from './endpoint-failure.ts'
+import { jsonTexts } from './json-texts.ts'
+import type { Dial } from './socket-wire.ts'
+
+/** Connects to a `ws://` or `wss://` URL. The events of a failed WebSocket carry no reason. */
+export function webSocketDial(url: string): Dial {
+  const host = hostOf(url)
+  return ({ text, closed }) =>
+    new Promise((resolve, reject) => {
+      const socket = new WebSocket(url)
+      socket.addEventListener('open', () => {
+        resolve({ send: message => socket.send(message), close: () => socket.close() })
+      })
+      socket.addEventListener('message', ({ data }) => text(String(data)))
+      socket.addEventListener('error', () => {})
+      socket.addEventListener('close', ({ code }) => {
+        reject(new EndpointFailure(host, 'does not answer as a WebSocket'))
+        closed(`closed the connection (${code})`)
+      })
+    })
+}
+
+/** Connects to a node's IPC socket by its path. */
+export function ipcDial(path: string): Dial {
+  const name = hostOf(path)
+  return ({ text, closed }) =>
+    new Promise((resolve, reject) => {
+      const socket = connect(path)
+      const framing = jsonTexts()
+      let reason = 'closed the connection'
+      socket.setEncoding('utf8')
+      socket.on('connect', () => {
+        resolve({ send: message => socket.write(`${message}\n`), close: () => socket.destroy() })
+      })
+      let pendingChars = 0
+      socket.on('data', chunk => {
+        const messages = framing.push(String(chunk))
+        pendingChars = messages.length > 0 ? 0 : pendingChars + String(chunk).length
+        for (const message of messages) text(message)
+        if (pendingChars <= chainAnswerBytesMax) return
+        reason = 'answered too much'
+        socket.destroy()
+      })
+      socket.on('error', (error: NodeJS.ErrnoException) => {
+        reason = `does not answer: ${error.code ?? 'no reason given'}`
+      })
+      socket.on('close', () => {
+        reject(new EndpointFailure(name, reason))
+        closed(reason)
+      })
+    })
+}

@@ -1,0 +1,143 @@
+import type { Hex } from '../../model/block.ts'
+import type { Hour } from '../../model/hour.ts'
+import type { Endpoint } from '../endpoint/endpoint.ts'
+import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
+import { singleHoursMax } from '../limits.ts'
+import { hexOf, parseHeader } from '../shapes.ts'
+import { type AsOfAnswer, nearPresentSeconds, nextStep, type Question } from './as-of.ts'
+import { type Header, KnownHeaders } from './known-headers.ts'
+
+/** What is looked for, and what may shorten the search without changing its answers. */
+export interface Search {
+  readonly hours: readonly Hour[]
+  /** Headers from earlier searches; when they contradict the chain they are forgotten and it starts again. */
+  readonly seeds: readonly Header[]
+  /** Where the as-of block of an hour was before: it is asked for first. */
+  readonly hints?: ReadonlyMap<Hour, bigint>
+  /** Seconds since 1970. */
+  readonly nowSeconds: number
+  /** Told, in the turn in which it is asked for, of a block that is the hour's as-of block if it is not too late. */
+  readonly likely?: (hour: Hour, block: Likely) => void
+}
+
+/** A block whose timestamp alone is not known yet. */
+export interface Likely {
+  readonly number: bigint
+  readonly hash: Hex
+}
+
+/** What a search came to, for each of its hours. */
+export interface Found {
+  readonly answers: ReadonlyMap<Hour, AsOfAnswer>
+  readonly known: KnownHeaders
+}
+
+/** More than any search takes: the range halves with each round. */
+const roundsMax = 100
+
+/**
+ * Searches for all hours in lockstep on one endpoint: what they ask for in one round travels together, and each header
+ * helps all of them.
+ *
+ * @throws EndpointFailure
+ */
+export async function findAsOf(endpoint: Endpoint, search: Search, signal: AbortSignal): Promise<Found> {
+  let session = new Session(search, search.seeds)
+  for (let round = 0; round < roundsMax; round++) {
+    const question = session.question()
+    if (!question) return session
+    if (!session.learn(await readHeaders(endpoint, question, signal))) session = new Session(search, [])
+  }
+  throw new EndpointFailure(endpoint.host, 'answered headers that are not of one chain')
+}
+
+/** The state of one search. Pure but for `likely`. */
+export class Session implements Found {
+  readonly answers = new Map<Hour, AsOfAnswer>()
+  readonly known = new KnownHeaders()
+  readonly #search: Search
+  #pending: readonly Hour[]
+  #rounds = 0
+
+  constructor(search: Search, seeds: readonly Header[]) {
+    this.#search = search
+    this.#pending = search.hours
+    if (seeds.every(seed => this.known.add(seed))) return
+    this.known = new KnownHeaders()
+  }
+
+  /** What all hours together ask for next; `undefined` when every hour has its answer. */
+  question(): Question | undefined {
+    const asked = this.#pending.map(hour => [hour, this.#step(hour)] as const)
+    const open = asked.flatMap(([hour, step]) => (step.kind === 'ask' ? [[hour, step] as const] : []))
+    for (const [hour, step] of asked) if (step.kind !== 'ask') this.answers.set(hour, step)
+    this.#pending = open.map(([hour]) => hour)
+    if (open.length === 0) return undefined
+    for (const [hour, step] of open) this.#tellLikely(hour, step)
+    this.#rounds += 1
+    const numbers = new Set(open.flatMap(([, step]) => step.numbers))
+    return { kind: 'ask', latest: open.some(([, step]) => step.latest), numbers: [...numbers] }
+  }
+
+  /** @returns whether the headers are of one chain with what is known */
+  learn({ latest, headers }: Headers): boolean {
+    if (latest) this.known.head = latest
+    return [...headers, ...(latest ? [latest] : [])].every(header => this.known.add(header))
+  }
+
+  #step(hour: Hour): AsOfAnswer | Question {
+    const { hours, hints, nowSeconds } = this.#search
+    const thrift = hours.length <= singleHoursMax ? 'few-rounds' : 'few-calls'
+    const step = nextStep(this.known, hour / 1000, { rounds: this.#rounds, thrift, nowSeconds })
+    const hint = this.#rounds === 0 ? hints?.get(hour) : undefined
+    return step.kind === 'ask' && hint !== undefined ? { kind: 'ask', latest: true, numbers: [hint, hint + 1n] } : step
+  }
+
+  /** The parent of a block past the hour, when it alone is asked for: near the present that is nearly certain. */
+  #tellLikely(hour: Hour, { numbers }: Question): void {
+    const { high } = this.known.around(hour / 1000)
+    const [number] = numbers
+    if (this.#search.nowSeconds - hour / 1000 > nearPresentSeconds) return
+    if (numbers.length !== 1 || number === undefined || number + 1n !== high?.number || !high.parentHash) return
+    this.#search.likely?.(hour, { number, hash: high.parentHash })
+  }
+}
+
+/** Headers that a node has given. */
+interface Headers {
+  readonly latest: Header | undefined
+  readonly headers: readonly Header[]
+}
+
+/** The headers asked for, in one round trip. A block the node should have and does not is its failure. */
+async function readHeaders(endpoint: Endpoint, { latest, numbers }: Question, signal: AbortSignal): Promise<Headers> {
+  const asked = [...(latest ? (['latest'] as const) : []), ...numbers]
+  const answers = await endpoint.call(asked.map(headerCall), signal)
+  const found = asked.map((number, place) => {
+    const answer = answers[place]
+    if (answer?.kind === 'error') throw endpoint.failure(answer.error)
+    if (answer?.result === null) return undefined
+    const header = parseHeader(answer?.result)
+    if (header && (number === 'latest' || header.number === number)) return header
+    throw new EndpointFailure(endpoint.host, `answered something else than the header of block ${number}`)
+  })
+  const head = latest ? (found[0] ?? missing(endpoint, 'latest')) : undefined
+  const headers = found.slice(latest ? 1 : 0)
+  return {
+    latest: head,
+    headers: headers.flatMap((header, place) => {
+      const number = numbers[place] ?? 0n
+      // Behind the last block there is none: that is an answer.
+      return header ?? (head && number > head.number ? [] : missing(endpoint, number))
+    }),
+  }
+}
+
+function missing(endpoint: Endpoint, number: bigint | 'latest'): never {
+  throw new EndpointFailure(endpoint.host, `does not have block ${number}`)
+}
+
+/** The call that reads a block’s header. */
+export function headerCall(number: bigint | 'latest') {
+  return { method: 'eth_getBlockByNumber', params: [number === 'latest' ? number : hexOf(number), false] }
+}

@@ -1,0 +1,103 @@
+import { headersPerRoundMax } from '../limits.ts'
+import { type Estimate, estimateBetween, firstGuesses } from './estimate.ts'
+import type { Header, KnownHeaders } from './known-headers.ts'
+
+/** The as-of block of an hour with the block that proves it, or why there is none. */
+export type AsOfAnswer =
+  /** `block` is the last one at or before the hour, proven by `after`: its child, later than the hour. */
+  | { readonly kind: 'found'; readonly block: Header; readonly after: Header }
+  | { readonly kind: 'before-first'; readonly first: Header }
+  /** No block past the hour, so none is proven to be the last before it. */
+  | { readonly kind: 'past-head'; readonly head: Header }
+
+/** What to ask for next. `latest` is the chain's last block; numbers may lie behind it then. */
+export interface Question {
+  readonly kind: 'ask'
+  readonly latest: boolean
+  readonly numbers: readonly bigint[]
+}
+
+/** How one step is taken. */
+export interface Manner {
+  /** Rounds that this hour has taken so far. */
+  readonly rounds: number
+  /** `few-rounds` asks for more headers a round: where one hour is waited for. `few-calls`: where many are. */
+  readonly thrift: 'few-rounds' | 'few-calls'
+  /** Seconds since 1970. */
+  readonly nowSeconds: number
+}
+
+/** So near the present, the last block tells more than any estimate. */
+export const nearPresentSeconds = 600
+
+/** After so many rounds estimates have failed (a halt, another pace): then the range is halved, too. */
+const estimatedRoundsMax = 4
+
+/**
+ * One step of the search for the last block with a timestamp at or before an hour. Pure: ask for the headers it names, add
+ * them to what is known, and call it again. The answer lies between the last known block at or before the hour and the
+ * first known one after it; what is asked for lies between them, where the chain's pace around there suggests.
+ *
+ * @param hourSeconds seconds since 1970
+ */
+export function nextStep(known: KnownHeaders, hourSeconds: number, manner: Manner): AsOfAnswer | Question {
+  const { low, high } = known.around(hourSeconds)
+  if (!high) return beyond(known, low, hourSeconds, manner)
+  if (!low) {
+    if (high.number === 0n) return { kind: 'before-first', first: high }
+    return ask(within(firstGuesses(high, hourSeconds), -1n, high.number))
+  }
+  if (high.number - low.number > 1n) return ask(between(known, low, high, hourSeconds, manner))
+  // A block of an earlier search does not say whose child it is.
+  return high.parentHash === undefined ? ask([high.number]) : { kind: 'found', block: low, after: high }
+}
+
+function ask(numbers: readonly bigint[], latest = false): Question {
+  return { kind: 'ask', latest, numbers }
+}
+
+function beyond(
+  known: KnownHeaders,
+  low: Header | undefined,
+  hourSeconds: number,
+  { nowSeconds }: Manner,
+): AsOfAnswer | Question {
+  if (known.head) return { kind: 'past-head', head: known.head }
+  if (!low) return ask([0n], true)
+  if (nowSeconds - hourSeconds < nearPresentSeconds) return ask([], true)
+  const { number } = estimateBetween(known, { low }, hourSeconds)
+  return ask(within([number, number + 1n], low.number), true)
+}
+
+function between(known: KnownHeaders, low: Header, high: Header, hourSeconds: number, manner: Manner): bigint[] {
+  const isThrifty = manner.thrift === 'few-calls'
+  if (high.number - low.number - 1n <= (isThrifty ? 3n : BigInt(headersPerRoundMax))) return allBetween(low, high)
+  const estimate = estimateBetween(known, { low, high }, hourSeconds)
+  const middle = (low.number + high.number) / 2n
+  const safe = manner.rounds < estimatedRoundsMax ? [] : [middle]
+  return within([...around(estimate, isThrifty), ...safe], low.number, high.number)
+}
+
+function allBetween(low: Header, high: Header): bigint[] {
+  return Array.from({ length: Number(high.number - low.number) - 1 }, (_, index) => low.number + 1n + BigInt(index))
+}
+
+/** An as-of block is proven by its child, so they are asked for together as soon as the estimate may be right. */
+function around({ number, spread }: Estimate, isThrifty: boolean): bigint[] {
+  const pair = [number, number + 1n]
+  if (isThrifty) return spread <= thriftySpreadMax ? pair : [number]
+  const wide = BigInt(Math.ceil(spread))
+  return spread < 0.3 ? pair : [number - wide, ...pair, number + 1n + wide]
+}
+
+/** Blocks; with a larger spread a pair is too seldom the right one. */
+const thriftySpreadMax = 1.2
+
+/** The different numbers strictly between two others, ascending; where none is, the one nearest. */
+function within(numbers: readonly bigint[], from: bigint, to?: bigint): bigint[] {
+  const clamped = numbers.map(number =>
+    number <= from ? from + 1n : to !== undefined && number >= to ? to - 1n : number,
+  )
+  const inside = numbers.filter(number => number > from && (to === undefined || number < to))
+  return [...new Set(inside.length > 0 ? inside : clamped)].sort((a, b) => (a < b ? -1 : 1))
+}

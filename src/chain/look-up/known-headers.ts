@@ -1,0 +1,103 @@
+import type { AsOfBlock, Hex } from '../../model/block.ts'
+
+/** What the search needs of a block's header. */
+export interface Header extends AsOfBlock {
+  /** Absent of a block that is known from an earlier search, and does not prove another one. */
+  readonly parentHash?: Hex
+}
+
+/** The nearest known headers around an instant: the last at or before it, the first after it. */
+export interface Bounds {
+  readonly low?: Header
+  readonly high?: Header
+}
+
+/** Headers around which the chain's tick is looked for. */
+const tickHeadersMax = 8
+
+/**
+ * Headers that are known of one chain, in the order of their numbers. Timestamps never fall along a chain (equal ones are
+ * fine), so they are in the order of their timestamps too. More headers never change the answer of a search, only how
+ * fast it is found.
+ */
+export class KnownHeaders {
+  readonly #headers: Header[] = []
+  /** The chain's last block; set once it was asked for in this search. */
+  head: Header | undefined
+
+  get count(): number {
+    return this.#headers.length
+  }
+
+  /** @returns whether it is of one chain with the others; if not, a reorg came between, or nodes disagree */
+  add(header: Header): boolean {
+    const place = this.#headers.findLastIndex(({ number }) => number < header.number) + 1
+    const there = this.#headers[place]
+    if (there?.number === header.number) {
+      if (there.hash !== header.hash) return false
+      if (header.parentHash !== undefined) this.#headers[place] = header
+    } else this.#headers.splice(place, 0, header)
+    return this.#follows(place) && this.#follows(place + 1)
+  }
+
+  around(seconds: number): Bounds {
+    const after = this.#after(seconds)
+    const [low, high] = [this.#headers[after - 1], this.#headers[after]]
+    return { ...(low && { low }), ...(high && { high }) }
+  }
+
+  /**
+   * A second header to measure the chain's pace with: the nearest to one that is at least so many seconds away from it, or
+   * else the farthest. Not the first block, whose timestamp is often made up, where there is another.
+   */
+  paceFrom(header: Header, seconds: number): Header | undefined {
+    const away = (other: Header) => Math.abs(other.timestampSeconds - header.timestampSeconds)
+    const better = (best: Header | undefined, other: Header) => {
+      if (other.number === header.number || away(other) === 0) return best
+      if (!best || best.number === 0n) return other
+      if (other.number === 0n) return best
+      const [isFar, isBestFar] = [away(other) >= seconds, away(best) >= seconds]
+      if (isFar !== isBestFar) return isFar ? other : best
+      return away(other) < away(best) === isFar ? other : best
+    }
+    return this.#headers.reduce<Header | undefined>(better, undefined)
+  }
+
+  /** Seconds that all timestamps near an instant are apart from each other, or a multiple of it: a beacon slot's length. */
+  tickSeconds(seconds: number): number {
+    const after = this.#after(seconds)
+    const near = this.#headers
+      .slice(Math.max(0, after - tickHeadersMax / 2), after + tickHeadersMax / 2)
+      .filter(({ number }) => number > 0n)
+    const [first] = near
+    return (
+      near.reduce(
+        (tick, { timestampSeconds }) => divisor(tick, timestampSeconds - (first?.timestampSeconds ?? 0)),
+        0,
+      ) || 1
+    )
+  }
+
+  #after(seconds: number): number {
+    let [from, to] = [0, this.#headers.length]
+    while (from < to) {
+      const middle = (from + to) >>> 1
+      if ((this.#headers[middle]?.timestampSeconds ?? 0) <= seconds) from = middle + 1
+      else to = middle
+    }
+    return from
+  }
+
+  #follows(place: number): boolean {
+    const [before, after] = [this.#headers[place - 1], this.#headers[place]]
+    if (!before || !after) return true
+    if (before.timestampSeconds > after.timestampSeconds) return false
+    const isChild = before.number + 1n === after.number && after.parentHash !== undefined
+    return !isChild || after.parentHash === before.hash
+  }
+}
+
+/** Greatest common divisor. */
+function divisor(a: number, b: number): number {
+  return b === 0 ? a : divisor(b, a % b)
+}

@@ -1,0 +1,194 @@
+import { setImmediate } from 'node:timers/promises'
+import type { AsOfBlock, FinalBlocks } from '../../model/block.ts'
+import { Fault } from '../../model/fault.ts'
+import { type Hour, hourAfter } from '../../model/hour.ts'
+import type { Time } from '../../time.ts'
+import { beforeFirstBlock, secondsText } from '../chain-faults.ts'
+import type { Endpoint } from '../endpoint/endpoint.ts'
+import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
+import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
+import { headAgeMsMax } from '../limits.ts'
+import { SharedWork } from '../shared-work.ts'
+import type { AsOfAnswer } from './as-of.ts'
+import { findAsOf, type Likely } from './as-of-search.ts'
+import type { HourState, Hours } from './hours.ts'
+import type { Header } from './known-headers.ts'
+import type { Pace } from './pace.ts'
+
+/** What looking up hours works with. */
+export interface LookUpParts {
+  /** The chain's name in the configuration. */
+  readonly name: string
+  readonly pool: EndpointPool
+  readonly hours: Hours
+  readonly finalBlocks: FinalBlocks
+  readonly pace: Pace
+  readonly settleMs: number
+  readonly time: Time
+  /** Told of a block that probably is the as-of block, in the turn in which it is asked for. */
+  readonly likely: (state: HourState, block: Likely, endpoint: Endpoint) => void
+}
+
+/** An hour to look up. */
+export interface Wanted {
+  readonly state: HourState
+  /** Where its block was before: it is looked at anew. */
+  readonly hint?: bigint
+}
+
+/** The answer for an hour: a Fault where it has none. */
+type Outcome = Extract<AsOfAnswer, { kind: 'found' }> | Extract<AsOfAnswer, { kind: 'past-head' }> | Fault
+
+interface Travel {
+  readonly wanted: Wanted[]
+  readonly work: SharedWork<ReadonlyMap<Hour, Outcome>>
+}
+
+/** Look-ups of as-of blocks: hours asked for in one turn are searched together, in the same requests. */
+export class LookUps {
+  readonly #parts: LookUpParts
+  #open: Travel | undefined
+  #departure = Promise.withResolvers<void>()
+
+  constructor(parts: LookUpParts) {
+    this.#parts = parts
+  }
+
+  /** Resolves in the turn in which the next hours are looked up: whoever joins then travels with them. */
+  get departure(): Promise<void> {
+    return this.#departure.promise
+  }
+
+  /**
+   * The as-of block, or the chain's last block when that is not past the hour yet.
+   *
+   * @throws Fault when no endpoint can say, or the chain began later
+   */
+  async find(wanted: Wanted, signal: AbortSignal): Promise<Exclude<Outcome, Fault>> {
+    if (!this.#open?.work.isUsable) this.#open = this.#depart()
+    const { wanted: all, work } = this.#open
+    all.push(wanted)
+    const outcome = (await work.join(signal)).get(wanted.state.hour)
+    if (outcome instanceof Fault) throw outcome
+    if (!outcome) throw new Error('an hour was looked up and has no answer')
+    return outcome
+  }
+
+  #depart(): Travel {
+    const wanted: Wanted[] = []
+    const work = new SharedWork(async signal => {
+      await setImmediate()
+      this.#departure.resolve()
+      this.#departure = Promise.withResolvers<void>()
+      await setImmediate()
+      if (this.#open === travel) this.#open = undefined
+      return this.#search(wanted, signal)
+    })
+    const travel: Travel = { wanted, work }
+    return travel
+  }
+
+  async #search(wanted: readonly Wanted[], signal: AbortSignal): Promise<ReadonlyMap<Hour, Outcome>> {
+    // Those that no endpoint serves yet go along with the others.
+    const own = wanted.find(({ state }) => state.endpoint)?.state.endpoint
+    const groups = Map.groupBy(wanted, ({ state }) => state.endpoint ?? own)
+    const outcomes = await Promise.all(
+      [...groups].map(([endpoint, group]) => this.#searchGroup(endpoint, group, signal)),
+    )
+    return new Map(outcomes.flatMap(found => [...found]))
+  }
+
+  /** Hours of one endpoint. Those past the head of an endpoint that lags are looked up elsewhere. */
+  async #searchGroup(
+    preferred: Endpoint | undefined,
+    group: readonly Wanted[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<Hour, Outcome>> {
+    const { pool, name } = this.#parts
+    const served: Served = { ...(preferred && { endpoint: preferred }) }
+    const outcomes = new Map<Hour, Outcome>()
+    try {
+      await pool.serve(served, signal, async endpoint => {
+        const left = group.filter(({ state }) => !outcomes.has(state.hour))
+        for (const { state } of left) state.endpoint = endpoint
+        const answers = await this.#searchOn(endpoint, left, signal)
+        for (const { state } of left) {
+          const answer = answers.get(state.hour)
+          if (!answer) continue
+          if (answer.kind === 'past-head' && this.#isOld(answer.head)) continue
+          outcomes.set(
+            state.hour,
+            answer.kind === 'before-first' ? beforeFirstBlock(name, state.hour, answer.first) : answer,
+          )
+        }
+        const behind = left.find(({ state }) => !outcomes.has(state.hour))
+        if (behind) throw lagging(endpoint, answers.get(behind.state.hour))
+      })
+    } catch (error) {
+      // Whatever was found on one endpoint stands, though none can say the rest.
+      if (!(error instanceof Fault)) throw error
+      for (const { state } of group) if (!outcomes.has(state.hour)) outcomes.set(state.hour, error)
+    }
+    return outcomes
+  }
+
+  async #searchOn(
+    endpoint: Endpoint,
+    wanted: readonly Wanted[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<Hour, AsOfAnswer>> {
+    const { time, pace, likely } = this.#parts
+    const states = new Map(wanted.map(({ state }) => [state.hour, state]))
+    const hints = new Map(
+      wanted.flatMap(({ state, hint }) => (hint === undefined ? [] : [[state.hour, hint] as const])),
+    )
+    const hours = [...states.keys()].sort((a, b) => a - b)
+    const tell = (hour: Hour, block: Likely) => {
+      const state = states.get(hour)
+      if (state) likely(state, block, endpoint)
+    }
+    for (const state of states.values()) if (state.head) likely(state, state.head, endpoint)
+    const seeds = this.#seeds(hours)
+    const search = { hours, hints, seeds, nowSeconds: time.nowMs() / 1000, likely: tell }
+    const { answers, known } = await findAsOf(endpoint, search, signal)
+    const newest = hours.at(-1)
+    if (newest !== undefined) pace.learn(known, newest)
+    this.#keep(answers)
+    return answers
+  }
+
+  /** What is known around the hours, and as far before and after them as they are apart: enough to tell the chain's pace. */
+  #seeds(hours: readonly Hour[]): Header[] {
+    const { finalBlocks, hours: remembered } = this.#parts
+    const [first, last] = [hours[0], hours.at(-1)]
+    if (first === undefined || last === undefined) return []
+    const count = Math.max(1, (last - first) / 3_600_000)
+    const places = [...new Set([first, last, hourAfter(first, -count), hourAfter(last, count)])]
+    const seeds = places.flatMap((hour): Header[] => [...finalBlocks.around(hour), ...remembered.around(hour)])
+    return [...new Map(seeds.map(seed => [seed.number, seed])).values()]
+  }
+
+  #keep(answers: ReadonlyMap<Hour, AsOfAnswer>): void {
+    const { finalBlocks, settleMs, time } = this.#parts
+    const isFinal = (hour: Hour) => hour + settleMs <= time.nowMs()
+    const found = [...answers].flatMap(([hour, answer]) =>
+      answer.kind === 'found' && isFinal(hour) ? [{ hour, block: plain(answer.block) }] : [],
+    )
+    if (found.length > 0) finalBlocks.keep(found)
+  }
+
+  #isOld({ timestampSeconds }: Header): boolean {
+    return this.#parts.time.nowMs() - timestampSeconds * 1000 > headAgeMsMax
+  }
+}
+
+/** A block without its parent. */
+export function plain({ number, hash, timestampSeconds }: AsOfBlock): AsOfBlock {
+  return { number, hash, timestampSeconds }
+}
+
+function lagging(endpoint: Endpoint, answer: AsOfAnswer | undefined): EndpointFailure {
+  const head = answer?.kind === 'past-head' ? answer.head : undefined
+  const words = head ? `its last block ${head.number} is of ${secondsText(head.timestampSeconds)}` : 'it says nothing'
+  return new EndpointFailure(endpoint.host, `has no block past the hour: ${words}`, 'behind')
+}

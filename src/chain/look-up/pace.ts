@@ -1,0 +1,46 @@
+import type { Hour } from '../../model/hour.ts'
+import { blockArrivalMs, paceHeadersMin, paceTickSecondsMax } from '../limits.ts'
+import type { KnownHeaders } from './known-headers.ts'
+
+/** A chain is waited for while its last block is at most so many ticks before the hour; else it has stopped. */
+const ticksBehindMax = 3
+
+/** When a chain that makes its blocks by the clock makes the next: learnt from what look-ups have seen. */
+export class Pace {
+  #tick: { readonly seconds: number; readonly at: number } | undefined
+
+  /** Takes what was seen around an hour. */
+  learn(known: KnownHeaders, hour: Hour): void {
+    const { low } = known.around(hour / 1000)
+    const seconds = known.tickSeconds(hour / 1000)
+    if (low && known.count >= paceHeadersMin && seconds >= 2 && seconds <= paceTickSecondsMax) {
+      this.#tick = { seconds, at: low.timestampSeconds }
+    }
+  }
+
+  /** How long until a block past the hour should have arrived; 0 where that is not known, or not soon. */
+  waitMs(hour: Hour, nowMs: number): number {
+    const waitMs = (this.#afterMs(hour) ?? nowMs) - nowMs
+    return waitMs > 0 && waitMs <= paceTickSecondsMax * 1000 + blockArrivalMs ? waitMs : 0
+  }
+
+  /**
+   * How long until it is worth to ask again for a block past the hour.
+   *
+   * @param headSeconds of the chain's last block
+   * @returns `undefined` when nobody knows
+   */
+  againMs(headSeconds: number, hour: Hour, nowMs: number): number | undefined {
+    if (!this.#tick || headSeconds < hour / 1000 - ticksBehindMax * this.#tick.seconds) return undefined
+    const atMs = this.#afterMs(Math.max(hour, nowMs - blockArrivalMs))
+    return atMs === undefined ? undefined : Math.max(0, atMs - nowMs)
+  }
+
+  /** When the first block after an instant should have arrived. */
+  #afterMs(instantMs: number): number | undefined {
+    if (!this.#tick) return undefined
+    const { seconds, at } = this.#tick
+    const ticks = Math.floor((instantMs / 1000 - at) / seconds) + 1
+    return (at + ticks * seconds) * 1000 + blockArrivalMs
+  }
+}

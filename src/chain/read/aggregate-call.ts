@@ -1,0 +1,133 @@
+import type { AsOfBlock, Hex } from '../../model/block.ts'
+import type { Endpoint } from '../endpoint/endpoint.ts'
+import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
+import { meaningOf } from '../endpoint/rpc-errors.ts'
+import type { RpcAnswer, RpcCall } from '../endpoint/wire.ts'
+import type { ReadAnswer } from '../reads.ts'
+import { hexOf } from '../shapes.ts'
+import type { AggregateCall } from './aggregate-inputs.ts'
+import { multicall3Address } from './multicall.ts'
+import { type Aggregated, aggregated } from './multicall-answer.ts'
+import type { ReadMemory } from './read-memory.ts'
+import { callAt } from './single-reads.ts'
+
+/** The block that is read; its timestamp may come later, when it is proven to be the one: a rejection refuses the answer. */
+export interface ReadTarget extends Pick<AsOfBlock, 'number' | 'hash'> {
+  readonly timestampSeconds: number | Promise<number>
+}
+
+/** What came of putting reads to a node as one call. */
+export type Aggregate =
+  | { readonly kind: 'answers'; readonly answers: readonly ReadAnswer[] }
+  /** The node says that there is no Multicall3 at that block. */
+  | { readonly kind: 'absent' }
+  /** Too much gas or size for this node. */
+  | { readonly kind: 'too-much' }
+
+/**
+ * Reads through Multicall3 in one `eth_call`, at the block and no other: pinned by hash where the node takes it
+ * (EIP-1898), which is found out once for each endpoint; else by number, with the block's header beside it. The answer
+ * certifies itself by the number and the timestamp of the block it was read from.
+ *
+ * @throws EndpointFailure when the endpoint fails, or answers from another block
+ */
+export async function callTogether(
+  endpoint: Endpoint,
+  block: ReadTarget,
+  call: AggregateCall,
+  memory: ReadMemory,
+  signal: AbortSignal,
+): Promise<Aggregate> {
+  const asked: Asked = { endpoint, block, call, memory, signal }
+  if (endpoint.pinnedBy) return callPinned(asked, endpoint.pinnedBy)
+  try {
+    return await callPinned(asked, 'hash')
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error
+    return callPinned(asked, 'number')
+  }
+}
+
+interface Asked {
+  readonly endpoint: Endpoint
+  readonly block: ReadTarget
+  readonly call: AggregateCall
+  readonly memory: ReadMemory
+  readonly signal: AbortSignal
+}
+
+/** The node answered, but not what was asked: perhaps it does not know how to take the block. */
+class RefusedError extends EndpointFailure {}
+
+async function callPinned(asked: Asked, pin: 'hash' | 'number'): Promise<Aggregate> {
+  const { endpoint, block, call, memory } = asked
+  const output = await outputOf(asked, pin)
+  if (output === 'too-much') return { kind: output }
+  if (output === '0x') {
+    if (!memory.isPresentAt(block.number)) return { kind: 'absent' }
+    throw new RefusedError(endpoint.host, 'answered the reads with nothing')
+  }
+  const aggregate = aggregated(output, call.requests.length)
+  if (!aggregate) throw new RefusedError(endpoint.host, 'answered the reads with something else')
+  await certify(asked, aggregate)
+  endpoint.pinnedBy = pin
+  memory.sawPresent(block.number)
+  return { kind: 'answers', answers: aggregate.answers }
+}
+
+async function outputOf(asked: Asked, pin: 'hash' | 'number'): Promise<Hex | 'too-much'> {
+  const { endpoint } = asked
+  try {
+    const answer = await answerOf(asked, pin)
+    if (answer?.kind === 'error') {
+      // An aggregate lets every read fail alone, so a revert of the whole is about gas or size too.
+      if (meaningOf(answer.error).kind !== 'node') return 'too-much'
+      const { reason, kind } = endpoint.failure(answer.error)
+      throw new RefusedError(endpoint.host, reason, kind)
+    }
+    const output = answer?.result
+    if (isHexStart(output)) return output
+    throw new RefusedError(endpoint.host, 'answered the reads with something that is no value')
+  } catch (error) {
+    if (error instanceof EndpointFailure && error.kind === 'too-much') return 'too-much'
+    throw error
+  }
+}
+
+/** The digits are checked when they are cut. */
+function isHexStart(output: unknown): output is Hex {
+  return typeof output === 'string' && output.startsWith('0x')
+}
+
+/** By hash no reorg can come between; by number the header's hash must be the block's. */
+async function answerOf({ endpoint, block, call, signal }: Asked, pin: 'hash' | 'number') {
+  const at = pin === 'hash' ? { blockHash: block.hash, requireCanonical: true } : hexOf(block.number)
+  const written = { ...call.start, end: `${JSON.stringify(at)}]}` }
+  const params = [{ to: multicall3Address, data: call.input }, at]
+  const calls: RpcCall[] = [{ method: 'eth_call', params, written }]
+  const answers: readonly RpcAnswer[] =
+    pin === 'hash' ? await endpoint.call(calls, signal) : await callAt(endpoint, block, calls, signal)
+  return answers[0]
+}
+
+/** Refuses an answer that was read from another block. */
+async function certify(asked: Asked, { blockNumber, timestampSeconds }: Aggregated): Promise<void> {
+  const { endpoint, block, memory } = asked
+  const ownSeconds = await block.timestampSeconds
+  const sought = `when asked at block ${block.number}, timestamp ${ownSeconds}`
+  if (timestampSeconds !== BigInt(ownSeconds)) {
+    throw new RefusedError(endpoint.host, `read at timestamp ${timestampSeconds} ${sought}`)
+  }
+  if (!memory.hasOwnNumber || blockNumber === block.number) return
+  if (!(await isArbitrum(asked))) throw new RefusedError(endpoint.host, `read at block ${blockNumber} ${sought}`)
+  memory.hasOwnNumber = false
+}
+
+/** Chains of Arbitrum's family have a contract of their own at this address (ArbSys), others nothing. */
+const arbSys: Hex = '0x0000000000000000000000000000000000000064'
+
+async function isArbitrum({ endpoint, block, signal }: Asked): Promise<boolean> {
+  const call = { method: 'eth_getCode', params: [arbSys, hexOf(block.number)] }
+  const [code] = await callAt(endpoint, block, [call], signal)
+  return code?.kind === 'result' && code.result === '0xfe'
+}

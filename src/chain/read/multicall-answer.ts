@@ -1,0 +1,74 @@
+import type { Hex } from '../../model/block.ts'
+import type { ReadAnswer } from '../reads.ts'
+import { certifyingReads } from './multicall.ts'
+
+/** What one `aggregate3` came to. */
+export interface Aggregated {
+  /** `block.number` of where the reads were made: on a few chains not the block's own. */
+  readonly blockNumber: bigint
+  /** Of the block the reads were made in: seconds since 1970. */
+  readonly timestampSeconds: bigint
+  readonly answers: readonly ReadAnswer[]
+}
+
+/**
+ * Cuts an answer to `aggregateInput` of that many requests into pieces. Multicall3 is one and the same code everywhere and
+ * writes its answer in one way; bytes in any other way are none.
+ *
+ * @returns undefined for anything else than a whole answer
+ */
+export function aggregated(output: Hex, count: number): Aggregated | undefined {
+  const bytes = Buffer.from(output.slice(2), 'hex')
+  // Where a digit is none, or stands alone, the bytes end.
+  if (bytes.length * 2 !== output.length - 2 || bytes.length % 32 !== 0) return undefined
+  const results = resultsOf(output, new DataView(bytes.buffer, bytes.byteOffset, bytes.length), count + certifyingReads)
+  const [number, timestamp] = results ?? []
+  if (!results || !isNumber(number) || !isNumber(timestamp)) return undefined
+  return {
+    blockNumber: BigInt(number.output),
+    timestampSeconds: BigInt(timestamp.output),
+    answers: results.slice(certifyingReads),
+  }
+}
+
+function isNumber(answer: ReadAnswer | undefined): answer is ReadAnswer {
+  return answer?.kind === 'returned' && answer.output.length === 2 + 64
+}
+
+/** A list of (success, bytes): where the list begins, its length, where each result begins, then the results. */
+function resultsOf(output: Hex, bytes: DataView, count: number): ReadAnswer[] | undefined {
+  if (numberAt(bytes, 0) !== 32 || numberAt(bytes, 32) !== count) return undefined
+  const results: ReadAnswer[] = []
+  const first = 64 + count * 32
+  let at = first
+  for (let index = 0; index < count; index++) {
+    if (numberAt(bytes, 64 + index * 32) !== at - 64) return undefined
+    const success = numberAt(bytes, at)
+    const length = numberAt(bytes, at + 64)
+    if (success > 1 || numberAt(bytes, at + 32) !== 64 || !isZero(bytes, at + 96 + length)) return undefined
+    const digits = output.slice(2 + 2 * (at + 96), 2 + 2 * (at + 96 + length))
+    results.push({ kind: success === 1 ? 'returned' : 'reverted', output: `0x${digits}` })
+    at += 96 + wholeWords(length)
+  }
+  return at === bytes.byteLength ? results : undefined
+}
+
+const tooLarge = Number.POSITIVE_INFINITY
+
+/** The word at a place, as far as it can be a place or a length; infinite past the end. */
+function numberAt(bytes: DataView, at: number): number {
+  if (at + 32 > bytes.byteLength) return tooLarge
+  for (let part = 0; part < 28; part += 4) if (bytes.getUint32(at + part) !== 0) return tooLarge
+  return bytes.getUint32(at + 28)
+}
+
+/** Whether all is zero from here to the end of the word, and within the bytes. */
+function isZero(bytes: DataView, from: number): boolean {
+  if (from > bytes.byteLength) return false
+  for (let at = from; at < wholeWords(from); at++) if (bytes.getUint8(at) !== 0) return false
+  return true
+}
+
+function wholeWords(length: number): number {
+  return Math.ceil(length / 32) * 32
+}

@@ -1,0 +1,177 @@
+import type { Command } from 'commander'
+import { openExistingOutbox, openOutbox, type Surroundings } from '../../app.ts'
+import type { CollectorConfig, Config } from '../../config/config.ts'
+import { ConfigError } from '../../config/mistakes.ts'
+import { Backfill, type BackfillEnd } from '../../intake/backfill/backfill.ts'
+import { type Asked, type HourStates, type Work, workOf } from '../../intake/backfill/work.ts'
+import { Fault, faultLine } from '../../model/fault.ts'
+import { hourAt } from '../../model/hour.ts'
+import { settleMsOf } from '../../model/settle.ts'
+import { openRunner } from '../../open-runner.ts'
+import { deliveryHolder } from '../../outbox/lock.ts'
+import type { Outbox } from '../../outbox/outbox.ts'
+import { createLog } from '../../telemetry/log.ts'
+import { checkCollectors } from '../check.ts'
+import { exitCodes } from '../exit.ts'
+import { standing } from '../flush.ts'
+import { selectCollectors, setUp } from '../setting.ts'
+import { Signals } from '../signals.ts'
+import { keepHeapSmall } from '../small-heap.ts'
+import { counted, note } from '../terminal.ts'
+import { cappedMeter } from './calls.ts'
+import { type BackfillDelivery, startDelivery } from './delivery.ts'
+import { type BackfillOptions, backfillOptions, type HourRange, orderOf, readRange, resumption } from './options.ts'
+import { makePlan } from './plan.ts'
+import { printPlan, printPlanJson } from './plan-text.ts'
+import { ProgressLine } from './progress.ts'
+import { printSummary, printSummaryJson } from './summary.ts'
+
+/** `backfill`: past hours. Ends with 1 when something was not collected, is left, or is not delivered. */
+export function backfillCommand(ended: (code: number) => void): Command {
+  return backfillOptions().action(async (options: BackfillOptions) => {
+    keepHeapSmall()
+    const signals = new Signals()
+    const surroundings = setUp(options.config)
+    const range = readRange(options, surroundings.time.nowMs())
+    const collectors = selectCollectors(surroundings.config, options.only)
+    const usable = await usableOf(surroundings, collectors, signals.stopping)
+    if (usable.length < collectors.length) ended(exitCodes.incomplete)
+    await using stack = new AsyncDisposableStack()
+    const isDone = options.plan
+      ? await planOnly({ surroundings, options, stack }, range, usable)
+      : await collectAndDeliver(
+          { surroundings, outbox: openOutbox(surroundings, stack), options, signals, stack },
+          range,
+          usable,
+        )
+    if (!isDone) ended(exitCodes.incomplete)
+  })
+}
+
+type Usable = Awaited<ReturnType<typeof checkCollectors>>['usable']
+
+/** @throws ConfigError when options are mistaken */
+async function usableOf(
+  surroundings: Surroundings,
+  collectors: readonly CollectorConfig[],
+  stopping: AbortSignal,
+): Promise<Usable> {
+  const { config } = surroundings
+  const { usable, unusable, mistakes } = await checkCollectors(surroundings, config.collect.deadlineMs, stopping)
+  if (mistakes.length > 0) throw new ConfigError(config.file, mistakes)
+  const isMeant = ({ collector }: { readonly collector: CollectorConfig }) => collectors.includes(collector)
+  for (const { collector, fault } of unusable.filter(isMeant)) {
+    note(`${collector.id} is left out: ${fault.message}${fault.fix === undefined ? '' : ` – ${fault.fix}`}`)
+  }
+  return usable.filter(isMeant)
+}
+
+interface Occasion {
+  readonly surroundings: Surroundings
+  readonly outbox: Outbox
+  readonly options: BackfillOptions
+  readonly signals: Signals
+  readonly stack: AsyncDisposableStack
+}
+
+/** @returns whether the hours that were read for it could be read */
+async function planOnly(
+  { surroundings, options, stack }: Pick<Occasion, 'surroundings' | 'options' | 'stack'>,
+  range: HourRange,
+  usable: Usable,
+): Promise<boolean> {
+  const outbox = openExistingOutbox(surroundings, stack)
+  const by = deliveryHolder(surroundings.config.data) ? 'daemon' : 'own'
+  const asked = askedOf({ surroundings, options }, range, { by })
+  const works = usable.map(each => workFor(outbox, asked, each))
+  const { concurrency } = options
+  const plan = await makePlan({ surroundings, outbox, works, order: orderOf(options), concurrency })
+  if (options.json) printPlanJson(plan, range)
+  else printPlan(plan)
+  return plan.sample.runs.every(({ fault }) => !fault)
+}
+
+/** @returns whether everything that was asked for is collected and delivered */
+async function collectAndDeliver(occasion: Occasion, range: HourRange, usable: Usable): Promise<boolean> {
+  const { surroundings, outbox, options, stack } = occasion
+  const { time } = surroundings
+  const [startMs, before] = [time.nowMs(), outbox.tally.balance()]
+  const stopping = stoppingOf(occasion)
+  const meter = cappedMeter(options.maxCalls, fault => stopping.abort(fault))
+  const delivery = await startDelivery(surroundings, outbox, stack)
+  const asked = askedOf(occasion, range, delivery)
+  const works = usable.map(each => workFor(outbox, asked, each))
+  const progress = new ProgressLine(
+    time,
+    () => meter.counts(),
+    () => outbox.tally.balance().due,
+  )
+  const end = await new Backfill({
+    outbox,
+    runner: openRunner(withCollectorsLog(surroundings), stack, { outbox, meterOf: () => meter }),
+    time,
+    works,
+    asked,
+    order: orderOf(options),
+    concurrency: options.concurrency,
+    signal: stopping.signal,
+    settleMs: settleOf(surroundings.config),
+    told: news => progress.told(news),
+  }).run()
+  progress.end()
+  if (!occasion.signals.stopping.aborted) await delivery.finish()
+  const after = outbox.tally.balance()
+  const { pushes } = delivery
+  const summary = { range, end, counts: meter.counts(), pushes, durationMs: time.nowMs() - startMs, due: after.due }
+  if (options.json) printSummaryJson(summary)
+  else printSummary(summary)
+  noteLeft(end, options)
+  const [dead, held] = [after.dead - before.dead, after.held - before.held]
+  if (after.due + dead + held > 0) note(`${counted(after.due, 'metric')} due${standing({ dead, held }, options)}`)
+  const failed = end.collectors.reduce((sum, counts) => sum + counts.failed, 0)
+  return failed + end.left + after.due + dead + held === 0
+}
+
+/** Aborted by a signal, or by whoever else aborts it. */
+function stoppingOf({ signals }: Occasion): AbortController {
+  const stopping = new AbortController()
+  const stop = () => stopping.abort(new Fault('stopped', 'it was asked to stop'))
+  if (signals.stopping.aborted) stop()
+  signals.stopping.addEventListener('abort', stop, { once: true })
+  return stopping
+}
+
+function askedOf(
+  { surroundings, options }: Pick<Occasion, 'surroundings' | 'options'>,
+  range: HourRange,
+  { by }: Pick<BackfillDelivery, 'by'>,
+): Asked {
+  return {
+    ...range,
+    current: hourAt(surroundings.time.nowMs()),
+    what: options.overwrite ? 'overwrite' : 'missing',
+    daemon: by === 'daemon' ? 'runs' : 'none',
+  }
+}
+
+function workFor(outbox: Outbox | undefined, asked: Asked, { collector, description }: Usable[number]): Work {
+  const states: HourStates = outbox?.collections.states(collector.id, asked.from, asked.to) ?? new Map()
+  return workOf(collector, description, asked, states)
+}
+
+/** What collectors log is for the person who runs this; what delivery logs is said in other words. */
+function withCollectorsLog(surroundings: Surroundings): Surroundings {
+  return { ...surroundings, log: createLog(surroundings.config.log.level, surroundings.redactor) }
+}
+
+function settleOf({ chains }: Config): (chainId: number) => number {
+  return chainId => chains.find(({ id }) => id === chainId)?.settleMs ?? settleMsOf(chainId)
+}
+
+function noteLeft({ stopped, left }: BackfillEnd, options: BackfillOptions): void {
+  if (!stopped) return
+  const { fault, at } = stopped
+  note(`stopped: ${faultLine(fault)}`)
+  if (left > 0) note(`${counted(left, 'run')} of a collector for an hour left; go on with`)
+  if (left > 0) note(`  → ${resumption(options, at)}`)
+}

@@ -1,0 +1,93 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import type { HourOrder } from '../../intake/backfill/work.ts'
+import { Fault } from '../../model/fault.ts'
+import { type Hour, hourAt, hourText, parseHour } from '../../model/hour.ts'
+import { type ConfigOption, configuredCommand, type JsonOption, quoted, typed } from '../setting.ts'
+import { grouped } from '../terminal.ts'
+
+/** Hours under way together unless said otherwise. */
+const concurrencyDefault = 100
+
+/** At most: what is under way is in memory, and is lost when the process is killed. */
+const concurrencyMax = 500
+
+/** As commander gives them. */
+export interface BackfillOptions extends ConfigOption, JsonOption {
+  readonly from: string
+  readonly to: string
+  readonly only?: readonly string[]
+  readonly plan?: boolean
+  readonly overwrite?: boolean
+  readonly newestFirst?: boolean
+  readonly concurrency: number
+  readonly maxCalls?: number
+}
+
+/** The command and its options, without what it does. */
+export function backfillOptions(): Command {
+  return configuredCommand('backfill')
+    .description('past hours: collect, queue and push what is missing; a second time it goes on where it stopped')
+    .requiredOption('--from <hour>', 'the first hour, like 2026-11-20T13:00:00Z')
+    .requiredOption('--to <hour>', 'the last hour, included')
+    .option('--only <id...>', 'protocols or collectors')
+    .option('--plan', 'say what it would do and cost; send nothing, store nothing')
+    .option('--overwrite', 'read again what is collected already, and correct what differs')
+    .option('--newest-first', 'start with the newest hour (default: the oldest)')
+    .option('--concurrency <hours>', 'hours under way together', wholeNumber(concurrencyMax), concurrencyDefault)
+    .option('--max-calls <count>', 'stop before more RPC calls are made', wholeNumber(Number.MAX_SAFE_INTEGER))
+    .option('--json', 'print JSON')
+}
+
+function wholeNumber(most: number): (text: string) => number {
+  return text => {
+    const number = /^\d+$/.test(text) ? Number(text) : 0
+    if (number >= 1 && number <= most) return number
+    const range = most === Number.MAX_SAFE_INTEGER ? 'from 1' : `from 1 to ${grouped(most)}`
+    throw new InvalidArgumentError(`It must be a whole number ${range}.`)
+  }
+}
+
+/** The hours that are meant, both included. */
+export interface HourRange {
+  readonly from: Hour
+  readonly to: Hour
+}
+
+/** @throws Fault `usage` for a range that is none, or lies in the future */
+export function readRange({ from, to }: Pick<BackfillOptions, 'from' | 'to'>, nowMs: number): HourRange {
+  const range = { from: parseHour(from), to: parseHour(to) }
+  const current = hourText(hourAt(nowMs))
+  const future = [range.from, range.to].find(hour => hour > nowMs)
+  if (future !== undefined)
+    throw new Fault('usage', `${hourText(future)} lies in the future`, { fix: `the current hour is ${current}` })
+  if (range.from > range.to) {
+    throw new Fault('usage', `--from ${hourText(range.from)} lies after --to ${hourText(range.to)}`, {
+      fix: 'the older hour comes first',
+    })
+  }
+  return range
+}
+
+/** The order that is asked for. */
+export function orderOf({ newestFirst }: Pick<BackfillOptions, 'newestFirst'>): HourOrder {
+  return newestFirst ? 'newest-first' : 'oldest-first'
+}
+
+/**
+ * The command line that goes on where a backfill has stopped.
+ *
+ * @param at the hour it was at: what is collected is skipped anyway, but not when it is overwritten
+ */
+export function resumption(options: BackfillOptions, at: Hour | undefined): string {
+  const { overwrite, newestFirst, only, concurrency } = options
+  const isFrom = overwrite && !newestFirst && at !== undefined
+  const isTo = overwrite && newestFirst && at !== undefined
+  const words = [
+    `backfill --from ${isFrom ? hourText(at) : options.from} --to ${isTo ? hourText(at) : options.to}`,
+    ...(only ? [`--only ${only.map(quoted).join(' ')}`] : []),
+    ...(overwrite ? ['--overwrite'] : []),
+    ...(newestFirst ? ['--newest-first'] : []),
+    ...(concurrency === concurrencyDefault ? [] : [`--concurrency ${concurrency}`]),
+  ]
+  return typed(words.join(' '), options)
+}

@@ -1,0 +1,64 @@
+import { type Fault, faultLine } from '../../model/fault.ts'
+import { hourText } from '../../model/hour.ts'
+import { counted, grouped, print, printJson, printTable } from '../terminal.ts'
+import type { HourRange } from './options.ts'
+import type { Plan } from './plan.ts'
+import { durationText } from './progress.ts'
+import { callsText } from './summary.ts'
+
+interface SampledFault {
+  readonly collector: string
+  readonly hour: string
+  readonly fault: Fault
+}
+
+function faultsOf({ sample }: Plan): SampledFault[] {
+  return sample.runs.flatMap(({ work, hour, fault }) =>
+    fault ? [{ collector: work.collector.id, hour: hourText(hour), fault }] : [],
+  )
+}
+
+/** For programs. */
+export function printPlanJson(plan: Plan, { from, to }: HourRange): void {
+  const { works, hours, cost, pushes, durationMs, certainty, spent } = plan
+  printJson({
+    from: hourText(from),
+    to: hourText(to),
+    collectors: works.map(({ collector, hours: own, there, daemons, impossible, metrics }) => ({
+      collector: collector.id,
+      hours: own.length,
+      there,
+      daemons,
+      impossible,
+      metrics,
+    })),
+    hours,
+    calls: cost.calls,
+    requests: cost.requests,
+    pushes,
+    durationMs: Math.round(durationMs),
+    certainty,
+    sample: {
+      ...spent,
+      faults: faultsOf(plan).map(({ fault, ...rest }) => ({ ...rest, reason: faultLine(fault) })),
+    },
+  })
+}
+
+/** For people. */
+export function printPlan(plan: Plan): void {
+  const { works, hours, cost, pushes, durationMs, certainty, spent } = plan
+  printTable(
+    ['collector', 'hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],
+    works.map(({ collector, hours: own, there, daemons, impossible, metrics }) => [
+      collector.id,
+      ...[own.length, there, daemons, impossible, metrics].map(grouped),
+    ]),
+    ['hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],
+  )
+  const about = certainty === 'about' ? 'about ' : ''
+  print(`\n${counted(hours, 'hour')}; ${about}${callsText(cost)}, ${counted(pushes, 'push', 'pushes')}`)
+  print(`about ${durationText(durationMs)}; nothing was stored or sent`)
+  print(`for this the oldest and the newest hour were read: ${callsText(spent)}`)
+  for (const { collector, hour, fault } of faultsOf(plan)) print(`fails: ${collector} ${hour}: ${faultLine(fault)}`)
+}

@@ -1,0 +1,111 @@
+import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
+import type { BackfillNews, Progress } from '../../intake/backfill/backfill.ts'
+import { callsIn } from '../../intake/backfill/cost.ts'
+import type { Wait } from '../../intake/backfill/room.ts'
+import type { Time } from '../../time.ts'
+import { counted, cut, grouped, isWatched, note, redraw } from '../terminal.ts'
+
+/** Percent between two lines where no terminal is. */
+const plainPercent = 5
+
+const barChars = 20
+
+/** Characters of a line that is drawn over the last one. */
+const lineCharsMax = 120
+
+/** What a line of progress is made of. */
+export interface Moment {
+  readonly progress: Progress
+  readonly elapsedMs: number
+  readonly counts: CallCounts
+  readonly due: number
+}
+
+/** Tells on stderr how far a backfill is: on a terminal in one line that is drawn anew, else a line now and then. */
+export class ProgressLine {
+  readonly #time: Time
+  readonly #startMs: number
+  readonly #counts: () => CallCounts
+  readonly #due: () => number
+  readonly #isDrawn: boolean
+  #nextPercent = plainPercent
+
+  constructor(time: Time, counts: () => CallCounts, due: () => number, isDrawn = isWatched) {
+    this.#time = time
+    this.#startMs = time.nowMs()
+    this.#counts = counts
+    this.#due = due
+    this.#isDrawn = isDrawn
+  }
+
+  told(news: BackfillNews): void {
+    if (news.kind === 'went-on') this.#wentOn(news.progress)
+    else this.#say(news.kind === 'waits' ? waitText(news.wait) : againText(news.runs))
+  }
+
+  /** Leaves nothing half drawn. */
+  end(): void {
+    if (this.#isDrawn) redraw('')
+  }
+
+  #wentOn(progress: Progress): void {
+    const elapsedMs = this.#time.nowMs() - this.#startMs
+    const moment = { progress, elapsedMs, counts: this.#counts(), due: this.#due() }
+    const percent = percentOf(progress)
+    if (this.#isDrawn) redraw(cut(`${bar(percent)} ${progressText(moment)}`, lineCharsMax))
+    else if (percent >= this.#nextPercent) {
+      this.#nextPercent = percent < 100 ? Math.min(100, percent + plainPercent) : Number.POSITIVE_INFINITY
+      note(progressText(moment))
+    }
+  }
+
+  #say(line: string): void {
+    this.end()
+    note(line)
+  }
+}
+
+function percentOf({ hours, hoursDone }: Progress): number {
+  return hours === 0 ? 100 : Math.floor((100 * hoursDone) / hours)
+}
+
+function bar(percent: number): string {
+  const full = Math.floor((percent * barChars) / 100)
+  return `[${'#'.repeat(full)}${'-'.repeat(barChars - full)}]`
+}
+
+/** `42 % 3,650 of 8,760 hours, 12.3 hours/s, 7 min left, 1,234 calls in 56 requests, 400 due`. */
+export function progressText({ progress, elapsedMs, counts, due }: Moment): string {
+  const { hours, hoursDone } = progress
+  const perSecond = elapsedMs > 0 ? (1000 * hoursDone) / elapsedMs : 0
+  const leftMs = perSecond > 0 ? (1000 * (hours - hoursDone)) / perSecond : 0
+  return [
+    `${percentOf(progress)} % ${grouped(hoursDone)} of ${counted(hours, 'hour')}`,
+    ...(perSecond > 0 ? [`${rateText(perSecond)} hours/s`] : []),
+    ...(leftMs > 0 ? [`${durationText(leftMs)} left`] : []),
+    `${counted(callsIn(counts), 'call')} in ${counted(counts.requests, 'request')}`,
+    `${grouped(due)} due`,
+  ].join(', ')
+}
+
+function rateText(perSecond: number): string {
+  return perSecond >= 100 ? grouped(Math.round(perSecond)) : perSecond.toPrecision(2)
+}
+
+/** `12 s`, `7 min`, `3 h 20 min`. */
+export function durationText(ms: number): string {
+  const seconds = Math.round(ms / 1000)
+  if (seconds < 120) return `${seconds} s`
+  const minutes = Math.round(seconds / 60)
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+function waitText({ due, reasons, forMs }: Wait): string {
+  const why = reasons.length > 0 ? reasons.join('; ') : 'delivery is not as fast as collecting'
+  const still = forMs > 0 ? `, for ${durationText(forMs)} now` : ''
+  return `waiting for delivery${still}: ${counted(due, 'metric')} are due (${why}); Ctrl-C stops, nothing is lost`
+}
+
+function againText(runs: number): string {
+  return `${counted(runs, 'run')} failed for a reason that may pass: tried once more`
+}

@@ -1,0 +1,97 @@
+import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
+import type { BackfillEnd } from '../../intake/backfill/backfill.ts'
+import { callsIn } from '../../intake/backfill/cost.ts'
+import type { CollectorCounts } from '../../intake/backfill/counts.ts'
+import type { Reason } from '../../intake/backfill/failures.ts'
+import { faultLine } from '../../model/fault.ts'
+import { hourText } from '../../model/hour.ts'
+import { counted, grouped, print, printJson, printTable } from '../terminal.ts'
+import type { HourRange } from './options.ts'
+import { durationText } from './progress.ts'
+
+/** What is told at the end of a backfill. */
+export interface Summary {
+  readonly range: HourRange
+  readonly end: BackfillEnd
+  readonly counts: CallCounts
+  readonly pushes: number
+  readonly durationMs: number
+  /** Metrics that wait for delivery. */
+  readonly due: number
+}
+
+/** For programs. */
+export function printSummaryJson({ range, end, counts, pushes, durationMs, due }: Summary): void {
+  printJson({
+    from: hourText(range.from),
+    to: hourText(range.to),
+    collectors: end.collectors,
+    failures: end.failures.map(({ fault, count, collector, hour }) => ({
+      code: fault.code,
+      reason: fault.message,
+      ...(fault.fix === undefined ? {} : { fix: fault.fix }),
+      count,
+      example: { collector, hour: hourText(hour) },
+    })),
+    left: end.left,
+    ...(end.stopped ? { stopped: faultLine(end.stopped.fault) } : {}),
+    calls: counts.calls,
+    requests: counts.requests,
+    pushes,
+    due,
+    durationMs,
+  })
+}
+
+/** For people. */
+export function printSummary({ end, counts, pushes, durationMs }: Summary): void {
+  const columns = columnsOf(end.collectors)
+  printTable(
+    ['collector', ...columns.map(({ head }) => head)],
+    end.collectors.map(row => [row.collector, ...columns.map(({ of }) => grouped(row[of]))]),
+    columns.map(({ head }) => head),
+  )
+  if (end.failures.length > 0) printFailures(end.failures)
+  print(`\n${callsText(counts)}, ${counted(pushes, 'push', 'pushes')}, ${durationText(durationMs)}`)
+}
+
+/** `1,234 RPC calls (1,000 eth_call, 234 eth_getBlockByNumber) in 56 HTTP requests`. */
+export function callsText(counts: CallCounts): string {
+  const byMethod = Object.entries(counts.calls).sort(([, one], [, other]) => other - one)
+  const methods = byMethod.map(([method, count]) => `${grouped(count)} ${method}`).join(', ')
+  return `${counted(callsIn(counts), 'RPC call')}${methods === '' ? '' : ` (${methods})`} in ${counted(counts.requests, 'HTTP request')}`
+}
+
+interface Column {
+  readonly head: string
+  readonly of: Exclude<keyof CollectorCounts, 'collector'>
+  /** Left out where it is 0 for all. */
+  readonly isRare?: true
+}
+
+const allColumns: readonly Column[] = [
+  { head: 'hours done', of: 'done' },
+  { head: 'already there', of: 'there' },
+  { head: 'the daemon’s', of: 'daemons', isRare: true },
+  { head: 'failed', of: 'failed' },
+  { head: 'not possible', of: 'impossible' },
+  { head: 'new metrics', of: 'added' },
+  { head: 'corrected', of: 'corrected' },
+]
+
+function columnsOf(rows: readonly CollectorCounts[]): readonly Column[] {
+  return allColumns.filter(({ of, isRare }) => !isRare || rows.some(row => row[of] > 0))
+}
+
+function printFailures(failures: readonly Reason[]): void {
+  print('')
+  printTable(
+    ['failed', 'reason', 'example'],
+    failures.map(({ fault, count, collector, hour }) => [
+      grouped(count),
+      faultLine(fault),
+      `${collector} ${hourText(hour)}`,
+    ]),
+    ['failed'],
+  )
+}

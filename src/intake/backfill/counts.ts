@@ -1,0 +1,57 @@
+import type { Recorded } from '../../outbox/outbox.ts'
+import type { Work } from './work.ts'
+
+/** What became of the hours of one collector. */
+export interface CollectorCounts {
+  readonly collector: string
+  /** Hours read and stored. */
+  readonly done: number
+  /** Hours that were collected before. */
+  readonly there: number
+  /** Hours that are due, and left to the running daemon. */
+  readonly daemons: number
+  readonly failed: number
+  /** Past hours of a collector that reads only "now". */
+  readonly impossible: number
+  /** Metrics that are new. */
+  readonly added: number
+  /** Metrics whose value is another one than it was. */
+  readonly corrected: number
+}
+
+/** Counts what becomes of hours, by collector. */
+export class Counts {
+  readonly #counts: Map<string, CollectorCounts>
+
+  constructor(works: readonly Work[]) {
+    const none = { done: 0, failed: 0, added: 0, corrected: 0 }
+    this.#counts = new Map(
+      works.map(({ collector: { id }, there, daemons, impossible }) => [
+        id,
+        { collector: id, there, daemons, impossible, ...none },
+      ]),
+    )
+  }
+
+  /** One more hour. */
+  add(collector: string, fate: 'done' | 'there' | 'daemons' | 'failed' | 'impossible'): void {
+    this.#change(collector, counts => ({ ...counts, [fate]: counts[fate] + 1 }))
+  }
+
+  stored(collector: string, { added, corrected }: Recorded): void {
+    this.#change(collector, counts => ({
+      ...counts,
+      added: counts.added + added,
+      corrected: counts.corrected + corrected,
+    }))
+  }
+
+  get all(): readonly CollectorCounts[] {
+    return [...this.#counts.values()]
+  }
+
+  #change(collector: string, change: (counts: CollectorCounts) => CollectorCounts): void {
+    const counts = this.#counts.get(collector)
+    if (counts) this.#counts.set(collector, change(counts))
+  }
+}

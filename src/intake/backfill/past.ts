@@ -1,0 +1,51 @@
+import { type Hour, hourAfter } from '../../model/hour.ts'
+import { jumpHoursMax } from '../../model/limits.ts'
+import type { Metric, MetricId } from '../../model/metric.ts'
+import type { Accepted, Metrics, Past } from '../../outbox/metrics.ts'
+
+/** What the outbox knows of metrics. */
+export type Stored = Pick<Metrics, 'past' | 'entry'>
+
+/**
+ * What is known of a metric id when hours are validated before those before them are stored: whether a value is held
+ * must not depend on how many hours are read together.
+ */
+export class WindowPast {
+  readonly #stored: Stored
+  readonly #metrics = new Map<MetricId, Map<Hour, Metric>>()
+
+  constructor(stored: Stored) {
+    this.#stored = stored
+  }
+
+  /** Takes what was validated of an hour; hours come in ascending order. */
+  add(accepted: readonly Accepted[]): void {
+    for (const { metric, hold } of accepted) {
+      if (hold) continue
+      const own = this.#metrics.get(metric.id) ?? new Map<Hour, Metric>()
+      own.set(metric.hour, metric)
+      this.#metrics.set(metric.id, own)
+    }
+  }
+
+  readonly of = (id: MetricId, hour: Hour): Past | undefined => {
+    const stored = this.#stored.past(id, hour)
+    const nearest = this.#nearest(id, hour)
+    if (!nearest) return stored
+    const unit = stored ? stored.unit : nearest.unit
+    return { ...(unit === undefined ? {} : { unit }), previous: nearest.value }
+  }
+
+  /** Of the day before; where the hours between lie in the outbox, theirs is nearer. */
+  #nearest(id: MetricId, hour: Hour): { readonly value: number; readonly unit?: string } | undefined {
+    const own = this.#metrics.get(id)
+    for (let back = 1; own && back <= jumpHoursMax; back += 1) {
+      const at = hourAfter(hour, -back)
+      const metric = own.get(at)
+      if (metric) return metric
+      const entry = this.#stored.entry(id, at)
+      if (entry?.state === 'due' || entry?.state === 'delivered') return undefined
+    }
+    return undefined
+  }
+}

@@ -1,0 +1,246 @@
+import { inspect } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import type { EndpointPool, Served } from '../../../src/chain/endpoint/endpoint-pool.ts'
+import { Fault } from '../../../src/model/fault.ts'
+import { systemTime } from '../../../src/time.ts'
+import { echo, echoes, echoHead, echoing, faulty, never, openPool } from '../support/endpoints.ts'
+
+const minuteMs = 60_000
+
+/** A clock that is set by hand. */
+function handTime() {
+  const clock = { ...systemTime, atMs: 1_700_000_000_000, nowMs: () => clock.atMs }
+  return clock
+}
+
+/** The host that served one call of an hour. */
+function servedBy(pool: EndpointPool, hour: Served = {}): Promise<string> {
+  return pool.serve(hour, never, async endpoint => {
+    await endpoint.call(echoes(1), never)
+    return endpoint.host
+  })
+}
+
+const hex = (number: bigint | number) => `0x${number.toString(16)}`
+
+/** Reads state at a block as the reader does: an error answer is the endpoint's failure. */
+function readState(pool: EndpointPool, blockNumber: bigint, hour: Served = { blockNumber }): Promise<string> {
+  return pool.serve(hour, never, async endpoint => {
+    const latest = { method: 'eth_getBlockByNumber', params: ['latest', false] }
+    const read = { method: 'eth_call', params: [{}, hex(blockNumber)] }
+    const [, answer] = await endpoint.call([latest, read], never)
+    if (answer?.kind === 'error') throw endpoint.failure(answer.error)
+    return endpoint.host
+  })
+}
+
+async function faultOf(work: Promise<unknown>): Promise<Fault> {
+  const outcome = await work.catch((error: unknown) => error)
+  if (outcome instanceof Fault) return outcome
+  throw new Error(`no Fault but ${inspect(outcome)}`)
+}
+
+describe('an endpoint that failed', () => {
+  test('rests, longer with each failure in a row up to five minutes, and is preferred again once well', async () => {
+    const time = handTime()
+    const [first, second] = [await faulty(), await faulty()]
+    const pool = openPool([first.url, second.url], { time })
+    first.misbehave({ kind: 'reset' })
+    for (const restMs of [0.5, 1, 2, 4, 5, 5].map(minutes => minutes * minuteMs)) {
+      expect(await servedBy(pool)).toBe(second.host)
+      expect(pool.health()[0]).toMatchObject({ state: 'resting', restsUntilMs: time.atMs + restMs })
+      const asked = first.requests
+      time.atMs += restMs - 1
+      await servedBy(pool)
+      expect(first.requests).toBe(asked)
+      time.atMs += 1
+    }
+    first.misbehave()
+    expect(await servedBy(pool)).toBe(first.host)
+    expect(pool.health()[0]).toMatchObject({ state: 'well' })
+    first.misbehave({ kind: 'reset' })
+    await servedBy(pool)
+    expect(pool.health()[0]?.restsUntilMs).toBe(time.atMs + minuteMs / 2)
+  })
+
+  test('for many at once failed once', async () => {
+    const time = handTime()
+    const [first, second] = [await faulty(), await faulty()]
+    const pool = openPool([first.url, second.url], { time })
+    first.misbehave({ kind: 'reset' })
+    await Promise.all(Array.from({ length: 20 }, () => servedBy(pool)))
+    expect(pool.health()[0]?.restsUntilMs).toBe(time.atMs + minuteMs / 2)
+  })
+
+  test('is tried by one hour alone while the others go to the next', async () => {
+    const time = handTime()
+    const [first, second] = [await faulty(), await faulty()]
+    const pool = openPool([first.url, second.url], { time })
+    first.misbehaveOnce({ kind: 'reset' })
+    await servedBy(pool)
+    time.atMs += minuteMs
+    first.reset()
+    const hosts = await Promise.all(Array.from({ length: 5 }, () => servedBy(pool)))
+    expect(hosts).toEqual([first.host, ...Array(4).fill(second.host)])
+    expect(await Promise.all(Array.from({ length: 2 }, () => servedBy(pool)))).toEqual([first.host, first.host])
+  })
+
+  test('is still asked when it is the only one, or all others failed too', async () => {
+    const proxy = await faulty()
+    const pool = openPool([proxy.url], { time: handTime() })
+    proxy.misbehaveOnce({ kind: 'reset' })
+    expect((await faultOf(servedBy(pool))).code).toBe('chain-unreachable')
+    expect(await servedBy(pool)).toBe(proxy.host)
+  })
+
+  test('is left by the hour it served; an hour stays with the one that took over', async () => {
+    const time = handTime()
+    const [first, second] = [await faulty(), await faulty()]
+    const pool = openPool([first.url, second.url], { time })
+    const hour: Served = {}
+    expect(await servedBy(pool, hour)).toBe(first.host)
+    first.misbehave({ kind: 'html' })
+    expect(await servedBy(pool, hour)).toBe(second.host)
+    first.misbehave()
+    time.atMs += 10 * minuteMs
+    expect(await servedBy(pool, hour)).toBe(second.host)
+    expect(await servedBy(pool)).toBe(first.host)
+  })
+
+  test('because it serves another chain is asked last, and told', async () => {
+    const [first, second] = [await faulty(), await faulty()]
+    const pool = openPool([first.url, second.url], { time: handTime() })
+    first.misbehave({ kind: 'chain-id', id: 5 })
+    expect(await servedBy(pool)).toBe(second.host)
+    expect(pool.health()[0]?.state).toBe('wrong-id')
+    expect(await servedBy(pool)).toBe(second.host)
+    expect(first.requests).toBe(1)
+    const alone = openPool([first.url])
+    expect((await faultOf(servedBy(alone))).code).toBe('chain-wrong-id')
+  })
+})
+
+describe('a node that does not keep old state', () => {
+  test('is not asked for it again and again where another has it, and still for what is new', async () => {
+    const [pruned, full] = [await faulty(), await faulty()]
+    const pool = openPool([pruned.url, full.url], { time: handTime() })
+    pruned.misbehave({ kind: 'no-state', before: 9_000n })
+    expect(await readState(pool, 5_000n)).toBe(full.host)
+    expect(pruned.calls['eth_call']).toBe(1)
+    for (const number of [4_999n, 17n, 5_000n]) expect(await readState(pool, number)).toBe(full.host)
+    expect(pruned.calls['eth_call']).toBe(1)
+    expect(await readState(pool, 9_500n)).toBe(pruned.host)
+    expect(await readState(pool, 8_000n)).toBe(full.host)
+    expect(await readState(pool, 7_000n)).toBe(full.host)
+    expect(pruned.calls['eth_call']).toBe(3)
+    expect(pool.health().map(({ state, servesStateFrom }) => [state, servesStateFrom])).toEqual([
+      ['well', 9_500n],
+      ['well', 17n],
+    ])
+  })
+
+  test('is tried again after an hour', async () => {
+    const time = handTime()
+    const [pruned, full] = [await faulty(), await faulty()]
+    const pool = openPool([pruned.url, full.url], { time })
+    pruned.misbehave({ kind: 'no-state', before: 9_000n })
+    await readState(pool, 5_000n)
+    pruned.misbehave()
+    expect(await readState(pool, 5_000n)).toBe(full.host)
+    time.atMs += 61 * minuteMs
+    expect(await readState(pool, 5_000n)).toBe(pruned.host)
+  })
+
+  test('is left by an hour that it served so far', async () => {
+    const [pruned, full] = [await faulty(), await faulty()]
+    const pool = openPool([pruned.url, full.url], { time: handTime() })
+    const hour: Served = { blockNumber: 5_000n }
+    expect(await servedBy(pool, hour)).toBe(pruned.host)
+    pruned.misbehave({ kind: 'no-state', before: 9_000n })
+    expect(await readState(pool, 5_000n, hour)).toBe(full.host)
+    expect(hour.endpoint?.host).toBe(full.host)
+  })
+
+  test.each([
+    'missing trie node 1f (path ) state 0x1f is not available, not found',
+    'required historical state unavailable (reexec=128)',
+    'state already discarded',
+    'old data not available due to pruning: state at block #5000 is pruned',
+    'No state available for block 0x1',
+  ])('alone is a permanent fault that asks for an archive: %s', async message => {
+    const pruned = await faulty()
+    pruned.misbehave({ kind: 'no-state', before: 9_000n, message })
+    const fault = await faultOf(readState(openPool([pruned.url]), 5_000n))
+    expect(fault.code).toBe('chain-state-missing')
+    expect(fault.permanence).toBe('permanent')
+    expect(fault.fix).toContain('archive')
+  })
+
+  test.each(['header not found', 'Unknown block', 'block 5000 could not be found: block not found'])(
+    'nor old blocks is asked last for them, but the block may be one that a reorg took: %s',
+    async message => {
+      const [first, full] = [await faulty(), await faulty()]
+      first.misbehave({ kind: 'no-state', before: 9_000n, message })
+      const alone = await faultOf(readState(openPool([first.url]), 5_000n))
+      expect([alone.code, alone.permanence]).toEqual(['chain-unreachable', 'transient'])
+      const pool = openPool([first.url, full.url])
+      first.reset()
+      for (const number of [5_000n, 5_000n, 17n]) expect(await readState(pool, number)).toBe(full.host)
+      expect(first.calls['eth_call']).toBe(1)
+    },
+  )
+
+  test('beside one that cannot be reached is a fault that may pass', async () => {
+    const [pruned, dead] = [await faulty(), await faulty()]
+    pruned.misbehave({ kind: 'no-state', before: 9_000n })
+    dead.misbehave({ kind: 'reset' })
+    const fault = await faultOf(readState(openPool([pruned.url, dead.url]), 5_000n))
+    expect([fault.code, fault.permanence]).toEqual(['chain-unreachable', 'transient'])
+  })
+
+  test.each(['missing trie node 1f', 'header not found'])(
+    'nor that of the last blocks is not well: that may pass (%s)',
+    async message => {
+      const node = await faulty()
+      const pool = openPool([node.url])
+      node.misbehave({ kind: 'no-state', before: BigInt(echoHead) + 1n, message })
+      const fault = await faultOf(readState(pool, BigInt(echoHead) - 10n))
+      expect(fault.code).toBe('chain-unreachable')
+      expect(pool.health()[0]).not.toHaveProperty('servesStateFrom')
+    },
+  )
+})
+
+describe('the health of endpoints', () => {
+  test('tells of head, limits and depth, and nothing of a URL', async () => {
+    const key = 'k3y-0f-the-provider-4711'
+    const proxy = await faulty(echoing, `/v2/${key}?token=${key}`)
+    const url = proxy.url.replace('http://', `http://${key}:${key}@`)
+    const passed: string[] = []
+    const pool = openPool([{ url, callsPerSecondMax: 25, batchCallsMax: 100 }, 'wss://127.0.0.1:1/hidden-place'], {
+      passedOver: (host, reason) => passed.push(host, reason),
+    })
+    await readState(pool, 500n)
+    const [first] = pool.health()
+    expect(first).toEqual({
+      host: proxy.host,
+      state: 'well',
+      head: { number: BigInt(echoHead), timestampSeconds: echoHead },
+      servesStateFrom: 500n,
+      callsPerSecondMax: 25,
+      batchCallsMax: 100,
+    })
+    proxy.misbehave({ kind: 'error', code: -32000, message: `key ${key} at ${url} is of no use` })
+    const fault = await faultOf(
+      pool.serve({}, never, async endpoint => {
+        const [answer] = await endpoint.call([echo(1)], never)
+        if (answer?.kind === 'error') throw endpoint.failure(answer.error)
+      }),
+    )
+    for (const shown of [fault, fault.stack, pool.health(), passed]) {
+      const text = inspect(shown, { depth: Infinity, showHidden: true })
+      expect(text).not.toContain(key)
+      expect(text).not.toContain('hidden-place')
+    }
+  })
+})

@@ -1,0 +1,145 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { AsOfAnswer } from '../../../src/chain/look-up/as-of.ts'
+import { Session } from '../../../src/chain/look-up/as-of-search.ts'
+import { type Header, KnownHeaders } from '../../../src/chain/look-up/known-headers.ts'
+import type { Hour } from '../../../src/model/hour.ts'
+import { type ScriptedChain, scriptedChain } from '../support/scripted-chain.ts'
+
+/** Runs the search for one hour, or for several together, to its end. */
+function searchAll(chain: ScriptedChain, hours: readonly number[], seeds: readonly Header[] = []) {
+  const asked = hours.map(seconds => (seconds * 1000) as Hour)
+  const search = { hours: asked, seeds, nowSeconds: 2_000_000_000 }
+  let [session, rounds, calls] = [new Session(search, seeds), 0, 0]
+  for (let question = session.question(); question; question = session.question()) {
+    rounds += 1
+    calls += question.numbers.length + Number(question.latest)
+    expect(calls).toBeGreaterThan(0)
+    const numbers = question.numbers.filter(number => number <= chain.head)
+    expect(question.latest || numbers.length === question.numbers.length).toBe(true)
+    const headers = numbers.map(number => chain.header(number)).filter(header => header !== undefined)
+    expect(headers).toHaveLength(numbers.length)
+    const latest = question.latest ? chain.header(chain.head) : undefined
+    if (!session.learn({ latest, headers })) session = new Session(search, [])
+  }
+  const answers = asked.map(hour => session.answers.get(hour))
+  return { answers: answers.filter(answer => answer !== undefined), rounds, calls }
+}
+
+function search(chain: ScriptedChain, hourSeconds: number, seeds: readonly Header[] = []) {
+  const { answers, rounds, calls } = searchAll(chain, [hourSeconds], seeds)
+  const [step] = answers
+  if (!step) throw new Error('the search ended without an answer')
+  return { step, rounds, headers: calls }
+}
+
+/** What the search must say, by looking at every block. */
+function linearScan(timestamps: readonly number[], hourSeconds: number): string {
+  const last = timestamps.findLastIndex(timestamp => timestamp <= hourSeconds)
+  if (last === timestamps.length - 1) return 'past-head'
+  return last === -1 ? 'before-first' : `found ${last}`
+}
+
+const said = (step: AsOfAnswer) => (step.kind === 'found' ? `found ${step.block.number}` : step.kind)
+
+/** Gaps between blocks: regular, several blocks a second, missed slots, pauses of hours. */
+const gapSeconds = fc.oneof(
+  { weight: 6, arbitrary: fc.constant(12) },
+  { weight: 3, arbitrary: fc.constant(0) },
+  { weight: 2, arbitrary: fc.integer({ min: 0, max: 60 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 3_600, max: 36_000 }) },
+)
+const irregularTimestamps = fc
+  .tuple(fc.integer({ min: 0, max: 5_000 }), fc.array(gapSeconds, { maxLength: 400 }))
+  .map(([genesis, gaps]) => {
+    let at = genesis
+    return [genesis, ...gaps.map(gap => (at += gap))]
+  })
+
+describe('the search for the as-of block', () => {
+  test('says what a linear scan says, whatever the chain, the hour and the headers known before', () => {
+    const cases = irregularTimestamps.chain(timestamps => {
+      const around = fc.constantFrom(...timestamps).chain(at => fc.constantFrom(at - 1, at, at + 1, at + 1_800))
+      return fc.record({
+        timestamps: fc.constant(timestamps),
+        hourSeconds: fc.oneof(around, fc.integer({ min: -10, max: (timestamps.at(-1) ?? 0) + 100 })),
+        seeds: fc.array(fc.nat(timestamps.length - 1), { maxLength: 5 }),
+      })
+    })
+    fc.assert(
+      fc.property(cases, ({ timestamps, hourSeconds, seeds }) => {
+        const chain = scriptedChain(timestamps.length - 1, number => timestamps[number] ?? Number.NaN)
+        const headers = seeds.map(number => chain.header(BigInt(number))).filter(header => header !== undefined)
+        const { step, rounds } = search(chain, hourSeconds, headers)
+        expect(said(step)).toBe(linearScan(timestamps, hourSeconds))
+        // Estimates fail at most four times, then the range halves at least.
+        expect(rounds).toBeLessThanOrEqual(6 + Math.ceil(Math.log2(timestamps.length + 1)))
+        if (step.kind !== 'found') return
+        expect(step.block.timestampSeconds).toBeLessThanOrEqual(hourSeconds)
+        expect(step.after.timestampSeconds).toBeGreaterThan(hourSeconds)
+        expect(step.after.parentHash).toBe(step.block.hash)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test.each([
+    ['one block after the hour', [100], 99, 'before-first'],
+    ['one block at the hour', [100], 100, 'past-head'],
+    ['one block before the hour', [100], 101, 'past-head'],
+    ['an hour exactly on a timestamp', [0, 12, 24, 36], 24, 'found 2'],
+    ['several blocks with the timestamp of the hour', [0, 24, 24, 24, 36], 24, 'found 3'],
+    ['a pause across the hour', [0, 12, 90_000], 3_600, 'found 1'],
+    ['the hour at the head: a block with the same timestamp may follow', [0, 12, 24], 24, 'past-head'],
+  ])('%s', (_, timestamps, hourSeconds, answer) => {
+    const chain = scriptedChain(timestamps.length - 1, number => timestamps[number] ?? Number.NaN)
+    expect(said(search(chain, hourSeconds).step)).toBe(answer)
+  })
+
+  test('takes few round trips on 20 million blocks, cold', () => {
+    // Every 97th slot is missed; block 0 is stamped 1970 as Ethereum's is.
+    const timestampOf = (number: number) => (number === 0 ? 0 : 1_600_000_000 + 12 * (number + Math.floor(number / 97)))
+    const chain = scriptedChain(20_000_000, timestampOf)
+    for (const hourSeconds of [1_600_003_600, 1_700_002_800, 1_842_472_800]) {
+      const { step, rounds, headers } = search(chain, hourSeconds)
+      expect(step.kind).toBe('found')
+      expect(rounds).toBeLessThanOrEqual(8)
+      expect(headers).toBeLessThanOrEqual(40)
+    }
+  })
+
+  test('halves the range with each round trip where interpolation is of no use', () => {
+    // One block a second, then a pause of 30 years: the line between the ends says nothing about the blocks between.
+    const chain = scriptedChain(4_000_000, number => (number === 4_000_000 ? 1e9 : number))
+    for (const hourSeconds of [3_600, 1_800_000, 3_996_000]) {
+      const { step, rounds } = search(chain, hourSeconds)
+      expect(said(step)).toBe(`found ${hourSeconds}`)
+      expect(rounds).toBeLessThanOrEqual(2 + 22)
+    }
+  })
+
+  test('the next hour, with the last one known, takes two round trips', () => {
+    const chain = scriptedChain(1_000_000, number => 1_600_000_000 + 12 * number)
+    const hourSeconds = 1_600_000_000 + 12 * 1_000_000 - 20
+    const before = search(chain, hourSeconds - 3_600).step
+    if (before.kind !== 'found') throw new Error('not found')
+    const { step, rounds } = search(chain, hourSeconds, [before.block, before.after])
+    expect(said(step)).toBe('found 999998')
+    expect(rounds).toBeLessThanOrEqual(2)
+  })
+
+  test('headers of two forks are a contradiction, not an answer', () => {
+    const timestampOf = (number: number) => number * 12
+    const [chain, reorged] = [scriptedChain(300, timestampOf), scriptedChain(300, timestampOf, 200)]
+    const block = chain.header(249n)
+    const after = reorged.header(250n)
+    if (!block || !after) throw new Error('no header')
+    const known = new KnownHeaders()
+    expect([known.add(block), known.add(after)]).toEqual([true, false])
+    const late = chain.header(100n)
+    if (!late) throw new Error('no header')
+    const [first, second] = [new KnownHeaders(), new KnownHeaders()]
+    expect([first.add(late), first.add({ ...block, number: 50n })]).toEqual([true, false])
+    expect([second.add(late), second.add({ ...late, hash: block.hash })]).toEqual([true, false])
+  })
+})

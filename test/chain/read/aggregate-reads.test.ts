@@ -1,0 +1,309 @@
+import { describe, expect, test } from 'vitest'
+import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
+import { splitUsesMax } from '../../../src/chain/limits.ts'
+import { readAt } from '../../../src/chain/read/aggregate-reads.ts'
+import { multicall3Address } from '../../../src/chain/read/multicall.ts'
+import { ReadMemory } from '../../../src/chain/read/read-memory.ts'
+import type { ReadRequest } from '../../../src/chain/reads.ts'
+import { word } from '../../../src/chain/shapes.ts'
+import type { AsOfBlock, Hex } from '../../../src/model/block.ts'
+import { type Answers, type ArchiveTraits, archiveAnswers, balanceAt, valueAt } from '../support/archive.ts'
+import { type CountedEndpoint, countedEndpoint } from '../support/counted-endpoint.ts'
+import { NodeError } from '../support/node.ts'
+import { genesisSeconds, patient } from '../support/readers.ts'
+import { scriptedChain } from '../support/scripted-chain.ts'
+
+const chain = scriptedChain(100_000, number => genesisSeconds + 12 * number)
+const contract: Hex = '0x00000000000000000000000000000000000000c0'
+
+function calls(count: number): ReadRequest[] {
+  return Array.from({ length: count }, (_, index) => {
+    return { kind: 'call', to: contract, input: `0x${(index + 1).toString(16).padStart(8, '0')}` }
+  })
+}
+
+function blockOf(number: bigint, of = chain): AsOfBlock {
+  const header = of.header(number)
+  if (!header) throw new Error(`no block ${number}`)
+  return { number, hash: header.hash, timestampSeconds: header.timestampSeconds }
+}
+
+/** What the reads of `calls` come to. */
+function expected(requests: readonly ReadRequest[], number: bigint) {
+  return requests.map(request => ({
+    kind: 'returned',
+    output: request.kind === 'call' ? valueAt(request.input, number) : word(balanceAt(request.address, number)),
+  }))
+}
+
+function archived(traits: ArchiveTraits = {}) {
+  return { endpoint: countedEndpoint(archiveAnswers(chain, traits)), memory: new ReadMemory(1) }
+}
+
+/** Reads, and counts the `eth_call`s of it. */
+async function read(endpoint: CountedEndpoint, memory: ReadMemory, number: bigint, requests: readonly ReadRequest[]) {
+  const before = endpoint.count('eth_call')
+  const answers = await readAt(endpoint, blockOf(number), requests, patient, memory)
+  return { answers, ethCalls: endpoint.count('eth_call') - before }
+}
+
+async function failureOf(work: Promise<unknown>): Promise<EndpointFailure> {
+  const outcome = await work.catch((error: unknown) => error)
+  if (outcome instanceof EndpointFailure) return outcome
+  throw new Error('it did not fail')
+}
+
+/** A node that tells something else in its aggregates than what stands there. */
+function altered(traits: ArchiveTraits, alter: (output: string) => string): CountedEndpoint {
+  const honest = archiveAnswers(chain, traits)
+  return countedEndpoint((method, params) => {
+    const result = honest(method, params)
+    return method === 'eth_call' ? alter(String(result)) : result
+  })
+}
+
+describe('reads at a block', () => {
+  test.each([1, 10, 100, 1_000])('%i of them are one eth_call, and nothing else', async count => {
+    const { endpoint, memory } = archived()
+    const requests = calls(count)
+    expect(await read(endpoint, memory, 500n, requests)).toEqual({ answers: expected(requests, 500n), ethCalls: 1 })
+    expect(endpoint.calls).toHaveLength(1)
+    expect(endpoint.calls[0]?.params[1]).toEqual({ blockHash: blockOf(500n).hash, requireCanonical: true })
+  })
+
+  test('more than 1,000 are asked for in the same turn, in calls of 1,000', async () => {
+    const { endpoint, memory } = archived()
+    const requests = calls(2_001)
+    expect(await read(endpoint, memory, 500n, requests)).toEqual({ answers: expected(requests, 500n), ethCalls: 3 })
+    expect(endpoint.turns).toBe(1)
+  })
+
+  test('large ones travel together as well', async () => {
+    const { endpoint, memory } = archived()
+    const input: Hex = `0x${'00'.repeat(150_000)}07`
+    const requests = Array.from({ length: 10 }, (): ReadRequest => ({ kind: 'call', to: contract, input }))
+    expect((await read(endpoint, memory, 500n, requests)).ethCalls).toBe(1)
+  })
+
+  test('balances and calls travel together', async () => {
+    const { endpoint, memory } = archived()
+    const requests: ReadRequest[] = [...calls(2), { kind: 'balance', address: `0x${'0'.repeat(38)}99` }, ...calls(1)]
+    expect(await read(endpoint, memory, 500n, requests)).toEqual({ answers: expected(requests, 500n), ethCalls: 1 })
+  })
+
+  test('many hours at once are one eth_call each, all in the same turn', async () => {
+    const { endpoint, memory } = archived()
+    const numbers = Array.from({ length: 20 }, (_, index) => BigInt(300 * (index + 1)))
+    const all = await Promise.all(numbers.map(number => readAt(endpoint, blockOf(number), calls(100), patient, memory)))
+    expect(all).toEqual(numbers.map(number => expected(calls(100), number)))
+    expect(endpoint.calls).toHaveLength(20)
+    expect(endpoint.turns).toBe(1)
+  })
+
+  test('the call data of a list are written once, only the block differs', async () => {
+    const { endpoint, memory } = archived()
+    await read(endpoint, memory, 500n, calls(100))
+    await read(endpoint, memory, 800n, calls(100))
+    const [first, second] = endpoint.calls.map(({ params }) => params[0] as { data: string })
+    expect(second?.data).toBe(first?.data)
+    expect(memory.inputs.of(calls(100))).toBe(memory.inputs.of(calls(100)))
+    expect(memory.inputs.of(calls(100).toReversed())).not.toBe(memory.inputs.of(calls(100)))
+  })
+
+  test('a list that differs in one read only has call data of its own', async () => {
+    const { endpoint, memory } = archived()
+    for (let place = 0; place < 9; place++) {
+      const others: ReadRequest[] = [
+        { kind: 'call', to: contract, input: '0x0000ffff' },
+        { kind: 'call', to: `0x${'0'.repeat(37)}abc`, input: `0x${(place + 1).toString(16).padStart(8, '0')}` },
+        { kind: 'balance', address: contract },
+      ]
+      for (const other of others) {
+        const requests = calls(9).with(place, other)
+        await read(endpoint, memory, 500n, calls(9))
+        expect((await read(endpoint, memory, 500n, requests)).answers).toEqual(expected(requests, 500n))
+        expect(memory.inputs.of(requests).requests).toEqual(requests)
+      }
+    }
+  })
+})
+
+describe('the certificate', () => {
+  const wrong = { number: word(501n).slice(2), timestamp: word(BigInt(genesisSeconds + 6_001)).slice(2) }
+  const right = { number: word(500n).slice(2), timestamp: word(BigInt(genesisSeconds + 6_000)).slice(2) }
+
+  test.each(['number', 'timestamp'] as const)('of another %s is refused, by hash and by number', async part => {
+    for (const takesHashes of [true, false]) {
+      const endpoint = altered({ takesHashes }, output => output.replace(right[part], wrong[part]))
+      const failure = await failureOf(readAt(endpoint, blockOf(500n), calls(2), patient, new ReadMemory(1)))
+      expect(failure.reason).toContain(part === 'number' ? 'read at block 501' : 'read at timestamp 1700006001')
+      expect(endpoint.pinnedBy).toBeUndefined()
+    }
+  })
+
+  test('that is missing, cut or twisted is refused', async () => {
+    const twists: ((output: string) => string)[] = [
+      output => output.slice(0, -64),
+      output => `${output}${'0'.repeat(64)}`,
+      output => output.slice(0, -1),
+      output => output.replace(right.number, right.number.slice(0, 62)),
+      output => `0x${'z'.repeat(output.length - 2)}`,
+      () => 'nothing',
+    ]
+    for (const twist of twists) {
+      const failure = await failureOf(readAt(altered({}, twist), blockOf(500n), calls(2), patient, new ReadMemory(1)))
+      expect(failure.reason).toMatch(/^answered the reads with something/)
+    }
+  })
+
+  test('of a chain whose contracts are told another chain’s number is the timestamp', async () => {
+    const numberTold = () => 19_000_000n
+    for (const id of [42161, 42170, 421614]) {
+      const endpoint = countedEndpoint(archiveAnswers(chain, { numberTold }))
+      const answers = await readAt(endpoint, blockOf(500n), calls(3), patient, new ReadMemory(id))
+      expect(answers).toEqual(expected(calls(3), 500n))
+      expect(endpoint.calls).toHaveLength(1)
+    }
+    const liar = altered({ numberTold }, output => output.replace(right.timestamp, wrong.timestamp))
+    const failure = await failureOf(readAt(liar, blockOf(500n), calls(2), patient, new ReadMemory(42161)))
+    expect(failure.reason).toContain('read at timestamp')
+  })
+
+  test('of an unknown chain of that family is learnt once', async () => {
+    const { endpoint, memory } = archived({ numberTold: () => 19_000_000n, hasArbSys: true })
+    for (const number of [500n, 800n]) {
+      expect((await read(endpoint, memory, number, calls(3))).answers).toEqual(expected(calls(3), number))
+    }
+    expect(endpoint.count('eth_getCode')).toBe(1)
+  })
+})
+
+describe('pinning', () => {
+  test('by number has the block’s header beside it, whose hash must match', async () => {
+    const { endpoint, memory } = archived({ takesHashes: false })
+    expect((await read(endpoint, memory, 500n, calls(3))).ethCalls).toBe(2)
+    expect((await read(endpoint, memory, 800n, calls(3))).ethCalls).toBe(1)
+    expect(endpoint.calls.slice(-2).map(({ method }) => method)).toEqual(['eth_getBlockByNumber', 'eth_call'])
+  })
+
+  test.each([
+    ['by hash', {}],
+    ['by number', { takesHashes: false }],
+    ['one by one', { multicallFrom: 90_000n }],
+  ])('after a reorg of two blocks with the same timestamps nothing is read (%s)', async (_, traits: ArchiveTraits) => {
+    let current: Answers = archiveAnswers(chain, traits)
+    const endpoint = countedEndpoint((method, params) => current(method, params))
+    const memory = new ReadMemory(1)
+    await readAt(endpoint, blockOf(500n), calls(3), patient, memory)
+    current = archiveAnswers(
+      scriptedChain(100_000, number => genesisSeconds + 12 * number, 499),
+      traits,
+    )
+    await failureOf(readAt(endpoint, blockOf(500n), calls(3), patient, memory))
+    expect(await readAt(endpoint, blockOf(498n), calls(3), patient, memory)).toEqual(expected(calls(3), 498n))
+  })
+})
+
+describe('what is too much', () => {
+  test('in gas is halved in the same turn, and begins with the halves the next time', async () => {
+    const { endpoint, memory } = archived({ aggregateCallsMax: 30 })
+    const requests = calls(100)
+    expect(await read(endpoint, memory, 500n, requests)).toEqual({ answers: expected(requests, 500n), ethCalls: 7 })
+    expect(endpoint.turns).toBe(3)
+    expect(await read(endpoint, memory, 800n, requests)).toEqual({ answers: expected(requests, 800n), ethCalls: 4 })
+    expect(endpoint.turns).toBe(4)
+  })
+
+  test('is tried as a whole again now and then', async () => {
+    const traits = { aggregateCallsMax: 8 }
+    let current = archiveAnswers(chain, traits)
+    const endpoint = countedEndpoint((method, params) => current(method, params))
+    const memory = new ReadMemory(1)
+    await read(endpoint, memory, 500n, calls(10))
+    current = archiveAnswers(chain)
+    const counts: number[] = []
+    for (let hour = 0; hour <= splitUsesMax; hour++)
+      counts.push((await read(endpoint, memory, 500n, calls(10))).ethCalls)
+    expect(counts).toEqual([...Array<number>(splitUsesMax).fill(2), 1])
+  })
+
+  test('in size is halved, whether the node or its proxy says so', async () => {
+    const refusals: (() => never)[] = [
+      () => {
+        throw new EndpointFailure('node.test', 'answered HTTP 413', 'too-much')
+      },
+      () => {
+        throw new NodeError(-32000, 'request entity too large')
+      },
+    ]
+    for (const refuse of refusals) {
+      const honest = archiveAnswers(chain)
+      const endpoint = countedEndpoint((method, params) => {
+        return method === 'eth_call' && JSON.stringify(params).length > 10_000 ? refuse() : honest(method, params)
+      })
+      const { answers, ethCalls } = await read(endpoint, new ReadMemory(1), 500n, calls(40))
+      expect(answers).toEqual(expected(calls(40), 500n))
+      expect(ethCalls).toBe(3)
+    }
+  })
+
+  test('is nothing else: an error of the node fails the reads after one call', async () => {
+    for (const message of ['missing trie node 5f0a', 'internal error', 'too many requests, slow down']) {
+      const honest = archiveAnswers(chain)
+      let isDead = false
+      const endpoint = countedEndpoint((method, params) => {
+        if (method === 'eth_call' && isDead) throw new NodeError(-32000, message)
+        return honest(method, params)
+      })
+      const memory = new ReadMemory(1)
+      await read(endpoint, memory, 500n, calls(100))
+      isDead = true
+      const failure = await failureOf(readAt(endpoint, blockOf(800n), calls(100), patient, memory))
+      expect(failure.reason).toContain(message)
+      expect(endpoint.count('eth_call')).toBe(2)
+    }
+  })
+})
+
+describe('where Multicall3 is missing', () => {
+  test('no aggregate is tried again for that block or any before', async () => {
+    const { endpoint, memory } = archived({ multicallFrom: 1_000n })
+    expect((await read(endpoint, memory, 800n, calls(3))).ethCalls).toBe(1 + 3)
+    for (const number of [800n, 799n, 1n]) {
+      expect(await read(endpoint, memory, number, calls(3))).toEqual({
+        answers: expected(calls(3), number),
+        ethCalls: 3,
+      })
+    }
+    expect((await read(endpoint, memory, 801n, calls(3))).ethCalls).toBe(1 + 3)
+    expect((await read(endpoint, memory, 1_000n, calls(3))).ethCalls).toBe(1)
+    expect((await read(endpoint, memory, 999n, calls(3))).ethCalls).toBe(1 + 3)
+    expect((await read(endpoint, memory, 998n, calls(3))).ethCalls).toBe(3)
+  })
+
+  test('reads are single calls in batches of the same turn, each with the header', async () => {
+    const { endpoint, memory } = archived({ multicallFrom: 1_000n })
+    memory.sawAbsent(500n)
+    const requests: ReadRequest[] = [...calls(119), { kind: 'balance', address: `0x${'0'.repeat(38)}99` }]
+    expect((await read(endpoint, memory, 500n, requests)).answers).toEqual(expected(requests, 500n))
+    expect(endpoint.turns).toBe(1)
+    expect([endpoint.count('eth_getBlockByNumber'), endpoint.count('eth_getBalance')]).toEqual([3, 1])
+  })
+
+  test('an empty answer is not believed where there is code, nor where Multicall3 answered before', async () => {
+    const honest = archiveAnswers(chain)
+    let isOdd = true
+    const endpoint = countedEndpoint((method, params) => {
+      const isAggregate = JSON.stringify(params).includes(multicall3Address) && method === 'eth_call'
+      return isAggregate && isOdd ? '0x' : honest(method, params)
+    })
+    const memory = new ReadMemory(1)
+    expect((await failureOf(readAt(endpoint, blockOf(500n), calls(3), patient, memory))).reason).toContain('nothing')
+    isOdd = false
+    expect((await read(endpoint, memory, 500n, calls(3))).ethCalls).toBe(1)
+    isOdd = true
+    const asked = endpoint.calls.length
+    expect((await failureOf(readAt(endpoint, blockOf(800n), calls(3), patient, memory))).reason).toContain('nothing')
+    expect(endpoint.calls).toHaveLength(asked + 1)
+  })
+})
