@@ -30,7 +30,9 @@ export function openChains(
       log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
     const meter = meterOf?.(name)
     const kept = outbox && { finalBlocks: outbox.finalBlocks(id) }
-    const own = { name, id, settleMs, endpoints: resolveEndpoints(chain), time, passedOver }
+    // A run that waits for the chain must not come to its deadline by that.
+    const patienceMs = config.collect.deadlineMs / 3
+    const own = { name, id, settleMs, patienceMs, endpoints: resolveEndpoints(chain), time, passedOver }
     const reader = createChainReader({ ...own, ...kept, ...(meter && { meter }) })
     stack.defer(() => reader.close())
     chains[name] = reader

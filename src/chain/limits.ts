@@ -84,6 +84,9 @@ export const blockArrivalMs = 2_000
 /** Longest tick of a chain whose next block is waited for, rather than tried for again later. */
 export const paceTickSecondsMax = 15
 
+/** Longest wait for the next block within one look-up. */
+export const nextBlockWaitMsMax = 30_000
+
 /** How often the next block is waited for within one look-up. */
 export const nextBlockWaitsMax = 2
 

@@ -9,7 +9,7 @@ import type { EndpointParts } from './endpoint/endpoint.ts'
 import { EndpointFailure } from './endpoint/endpoint-failure.ts'
 import type { EndpointReport } from './endpoint/endpoint-health.ts'
 import { type EndpointPool, endpointPool, type PassedOver } from './endpoint/endpoint-pool.ts'
-import { nextBlockWaitsMax } from './limits.ts'
+import { nextBlockWaitMsMax, nextBlockWaitsMax } from './limits.ts'
 import { type HourState, Hours } from './look-up/hours.ts'
 import { LookUps, plain, type Wanted } from './look-up/look-ups.ts'
 import { NoFinalBlocks } from './look-up/no-final-blocks.ts'
@@ -37,6 +37,8 @@ export interface ChainReaderParts {
   readonly finalBlocks?: FinalBlocks
   /** Told when an endpoint could not serve and another is asked instead. */
   readonly passedOver?: PassedOver
+  /** Longest wait for the chain's next block within a look-up; then it is the caller who tries again. Default: 30 s. */
+  readonly patienceMs?: number
   /** Counts what is sent, and may stop it. */
   readonly meter?: CallMeter
 }
@@ -59,6 +61,7 @@ class HourlyReader implements OpenChainReader {
   readonly settleMs: number
   readonly #name: string
   readonly #time: Time
+  readonly #patienceMs: number
   readonly #finalBlocks: FinalBlocks
   readonly #pool: EndpointPool
   readonly #lookUps: LookUps
@@ -72,6 +75,7 @@ class HourlyReader implements OpenChainReader {
     this.settleMs = settleMs
     this.#name = name
     this.#time = time
+    this.#patienceMs = parts.patienceMs ?? nextBlockWaitMsMax
     this.#memory = new ReadMemory(id)
     this.#finalBlocks = parts.finalBlocks ?? new NoFinalBlocks()
     this.#pool = endpointPool({ name, id, time, passedOver, meter }, endpoints)
@@ -127,28 +131,35 @@ class HourlyReader implements OpenChainReader {
   async #asOf(state: HourState, signal: AbortSignal, hint?: bigint): Promise<AsOfBlock> {
     if (!state.proven) {
       const block = this.#finalBlocks.of(state.hour)
-      if (block) state.proven = { block }
+      if (block) state.proven = { block, isFinal: true }
     }
-    if (state.proven) {
+    // Nobody looks again at what is read once it should be final: it must be.
+    if (state.proven && (state.proven.isFinal || !this.#isFinal(state.hour))) {
       state.blockNumber = state.proven.block.number
       return plain(state.proven.block)
     }
     if (!state.search?.isUsable) {
-      const wanted: Wanted = { state, ...(hint !== undefined && { hint }) }
+      const likely = hint ?? state.proven?.block.number
+      const wanted: Wanted = { state, ...(likely !== undefined && { hint: likely }) }
       state.search = new SharedWork(shared => this.#lookUp(wanted, shared))
     }
     return state.search.join(signal)
+  }
+
+  #isFinal(hour: Hour): boolean {
+    return hour + this.settleMs <= this.#time.nowMs()
   }
 
   /** Waits for a block past the hour where the chain is known to make one any moment, rather than asking in vain. */
   async #lookUp(wanted: Wanted, signal: AbortSignal): Promise<AsOfBlock> {
     const { state } = wanted
     const waitMs = this.#pace.waitMs(state.hour, this.#time.nowMs())
-    if (waitMs > 0) await this.#time.sleep(waitMs, signal)
+    if (waitMs > 0 && waitMs <= this.#patienceMs) await this.#time.sleep(waitMs, signal)
     for (let waits = 0; ; waits++) {
+      const isFinal = this.#isFinal(state.hour)
       const answer = await this.#lookUps.find(wanted, signal)
       if (answer.kind === 'found') {
-        state.proven = answer
+        state.proven = { ...answer, isFinal }
         state.blockNumber = answer.block.number
         // Whoever waits has joined it; what it holds is not kept for hundreds of hours.
         delete state.search
@@ -156,7 +167,8 @@ class HourlyReader implements OpenChainReader {
       }
       state.head = answer.head
       const againMs = this.#pace.againMs(answer.head.timestampSeconds, state.hour, this.#time.nowMs())
-      if (againMs === undefined || waits >= nextBlockWaitsMax) throw chainBehind(this.#name, state.hour, answer.head)
+      const isWaited = againMs !== undefined && againMs <= this.#patienceMs && waits < nextBlockWaitsMax
+      if (!isWaited) throw chainBehind(this.#name, state.hour, answer.head)
       await this.#time.sleep(againMs, signal)
     }
   }

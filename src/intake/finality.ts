@@ -25,6 +25,8 @@ export interface FinalityParts {
  */
 export class Finality {
   readonly #parts: FinalityParts
+  /** What was said to be read again, and could not be so far. */
+  readonly #told = new Set<string>()
   readonly #underWay = new Map<ChainReader, Promise<void>>()
 
   constructor(parts: FinalityParts) {
@@ -56,7 +58,7 @@ export class Finality {
     try {
       await this.#untilLookUp(chain)
       const byHour = Map.groupBy(this.#due(chain, recheckedHoursMax), ({ hour }) => hour)
-      await Promise.all([...byHour].map(([hour, pinned]) => this.#confirm(chain, hour, pinned)))
+      await allDone([...byHour].map(([hour, pinned]) => this.#confirm(chain, hour, pinned)))
     } catch (error) {
       if (signal.aborted) return
       outbox.disk.saw(error)
@@ -79,18 +81,30 @@ export class Finality {
   }
 
   async #confirm(chain: ChainReader, hour: Hour, pinned: readonly PinnedHour[]): Promise<void> {
-    const { outbox, signal } = this.#parts
-    const block = await chain.recheck(hour, signal, pinned[0]?.block)
-    for (const { collector, block: read } of pinned) {
-      if (read.hash === block.hash) outbox.pins.confirm(chain.id, hour, collector, read)
-      else await this.#readAgain(chain, { hour, collector, block: read }, block)
-    }
+    const block = await chain.recheck(hour, this.#parts.signal, pinned[0]?.block)
+    await allDone(pinned.map(one => this.#confirmOne(chain, one, block)))
+  }
+
+  async #confirmOne(chain: ChainReader, { hour, collector, block: read }: PinnedHour, block: AsOfBlock): Promise<void> {
+    if (read.hash === block.hash) this.#parts.outbox.pins.confirm(chain.id, hour, collector, read)
+    else await this.#readAgain(chain, { hour, collector, block: read }, block)
   }
 
   async #readAgain({ id }: ChainReader, { hour, collector, block: read }: PinnedHour, block: AsOfBlock): Promise<void> {
     const { log, readAgain, signal } = this.#parts
     const facts = { chainId: id, collector, hour: hourText(hour), was: `${read.number} ${read.hash}` }
-    log.warn({ ...facts, is: `${block.number} ${block.hash}` }, 'a reorg replaced the hour’s block: it is read again')
+    const known = `${collector} ${hour} ${block.hash}`
+    // It may have to be tried for long.
+    const level = this.#told.has(known) ? 'debug' : 'warn'
+    this.#told.add(known)
+    log[level]({ ...facts, is: `${block.number} ${block.hash}` }, 'a reorg replaced the hour’s block: it is read again')
     await readAgain(collector, hour, signal)
+    this.#told.delete(known)
   }
+}
+
+/** Rejects with the first failure once all have come to their end: one that fails holds up no other. */
+async function allDone(works: readonly Promise<void>[]): Promise<void> {
+  const ends = await Promise.allSettled(works)
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
 }

@@ -1,12 +1,14 @@
 import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import { type Hour, hourText } from '../model/hour.ts'
+import { faultLine } from '../model/fault.ts'
+import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { notFinal } from '../model/settle.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Time } from '../time.ts'
 import { collect } from './collect.ts'
+import { oldestCaughtUp } from './expected.ts'
 import type { PastOf } from './validate.ts'
 
 /** What reading an hour again works with. */
@@ -18,24 +20,33 @@ export interface AgainParts {
   readonly pastOf: PastOf
   /** @throws Fault when it cannot be loaded */
   readonly describe: (collector: CollectorConfig) => Promise<CollectorDescription>
+  /** How far back it is tried; what cannot be read again until then stays as it is. */
+  readonly catchUpMs: number
   readonly time: Time
   readonly log: Log
 }
 
+const staysAsItIs = 'its block was replaced, and it cannot be read again: its values stay as they are'
+
 /** Reads an hour again whose block was replaced: what has changed is due again. Rejects when it is to be tried later. */
 export async function readHourAgain(parts: AgainParts, id: string, hour: Hour): Promise<void> {
-  const { outbox, runner, collectors, chains, pastOf, describe, time, log } = parts
+  const { outbox, runner, collectors, chains, pastOf, describe, catchUpMs, time, log } = parts
   const collector = collectors.find(entry => entry.id === id)
   const description = collector && (await describe(collector))
   const facts = { collector: id, hour: hourText(hour) }
   if (!collector || !description?.history) {
     outbox.pins.forget(id, hour)
-    log.error(facts, 'its block was replaced, and it cannot be read again: its values stay as they are')
+    log.error(facts, staysAsItIs)
     return
   }
   const startedMs = time.nowMs()
   const { accepted, pins, fault } = await collect({ runner, pastOf }, collector, description, hour)
-  if (fault) throw fault
+  if (fault) {
+    if (hour >= oldestCaughtUp(hourAt(startedMs), catchUpMs)) throw fault
+    outbox.pins.forget(id, hour)
+    log.error({ ...facts, fault: faultLine(fault) }, staysAsItIs)
+    return
+  }
   const open = notFinal(pins, hour, chains, startedMs)
   const outcome = { collector: id, hour, accepted, pins: open, mode: 'correct' } as const
   const { corrected } = await outbox.recordCollection(outcome, time.nowMs())

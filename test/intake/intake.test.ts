@@ -91,6 +91,16 @@ describe('intake', () => {
     expect(states.filter(state => state === 'due')).toEqual([])
   })
 
+  it('makes a gap of a past hour whose state no endpoint has, after some tries, but not of the current one', async () => {
+    const pruned: Script = () => new Fault('chain-state-missing', 'no endpoint has the state of that block any more')
+    const { run, rows, outbox } = stage([collector('a')], { 'vault/a': { script: pruned, history: true } })
+    await run(anHour, anHour + 59 * minuteMs)
+    expect(rows().map(([, , state]) => state)).toEqual(['due'])
+    await run(hourAfter(anHour, 1), hourAfter(anHour, 1) + 59 * minuteMs)
+    expect(rows().map(([, , state]) => state)).toEqual(['gap', 'due'])
+    expect(outbox.collections.gaps().map(({ fault }) => fault?.code)).toEqual(['chain-state-missing'])
+  })
+
   it('starts where the configuration says, for a collector that can read the past', async () => {
     const since = hourAfter(anHour, -5)
     const collectors = [collector('a', { since }), collector('now', { since })]

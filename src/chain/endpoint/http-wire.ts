@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Readable } from 'node:stream'
 import { Agent, request } from 'undici'
+import { readBounded } from '../../bounded-body.ts'
 import { retryAfterInstantMs } from '../../model/backoff.ts'
 import { clockSkewMs } from '../../model/skew.ts'
 import type { Time } from '../../time.ts'
@@ -79,18 +79,6 @@ function bodyOf(calls: readonly WrittenCall[]): Buffer {
     }
   })
   return Buffer.concat([...pieces, Buffer.from(calls.length === 1 ? text : `${text}]`)])
-}
-
-/** A body's text; undefined when it is longer: the rest is not read, and the connection is given up. */
-async function readBounded(body: Readable, bytesMax: number): Promise<string | undefined> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    bytes += (chunk as Buffer).length
-    if (bytes > bytesMax) return undefined
-    chunks.push(chunk as Buffer)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 /** By this machine's clock, also where the node's own, in which it writes a date, is another. */

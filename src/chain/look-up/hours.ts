@@ -10,6 +10,8 @@ import type { Header } from './known-headers.ts'
 export interface Proven {
   readonly block: AsOfBlock
   readonly after?: Header
+  /** Whether it was final when it was looked up; one that was not is looked up anew once it is. */
+  readonly isFinal: boolean
 }
 
 /** What is under way or known for one hour of a chain. */

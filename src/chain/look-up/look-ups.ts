@@ -148,7 +148,8 @@ export class LookUps {
       if (state) likely(state, block, endpoint)
     }
     for (const state of states.values()) if (state.head) likely(state, state.head, endpoint)
-    const seeds = this.#seeds(hours)
+    const heads = [...states.values()].flatMap(({ head }) => head ?? [])
+    const seeds = [...this.#seeds(hours), ...heads]
     const search = { hours, hints, seeds, nowSeconds: time.nowMs() / 1000, likely: tell }
     const { answers, known } = await findAsOf(endpoint, search, signal)
     const newest = hours.at(-1)

@@ -158,13 +158,14 @@ export class Backfill {
 
   async #share({ work, hours }: Share): Promise<void> {
     const { runner, outbox } = this.#parts
+    const startedMs = this.#parts.time.nowMs()
     const running = hours.map(hour => runner.collect(work.collector, hour).catch((error: unknown) => asFault(error)))
     const outcomes = await Promise.all(running)
     const past = new WindowPast(outbox.metrics)
     const storing = hours.map((hour, index) => {
       const read = readHour(work, hour, outcomes[index], past.of, this.#current)
       past.add(read.accepted)
-      return this.#store(work, hour, read)
+      return this.#store(work, hour, read, startedMs)
     })
     await Promise.all(storing)
   }
@@ -174,15 +175,15 @@ export class Backfill {
   }
 
   /** Values of an hour that is not complete are kept, too; the hour itself is not collected then. */
-  async #store(work: Work, hour: Hour, read: Read): Promise<void> {
-    const { outbox, asked, time, signal } = this.#parts
+  async #store(work: Work, hour: Hour, read: Read, startedMs: number): Promise<void> {
+    const { outbox, asked, time, signal, settleMs } = this.#parts
     const { fault } = read
     // A stop takes the processes away: what then fails has not failed by itself.
     if (fault && signal.aborted) return
     const { id } = work.collector
     if (!fault || read.accepted.length > 0) {
       const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
-      const pins = read.pins.filter(({ chainId }) => time.nowMs() < hour + this.#parts.settleMs(chainId))
+      const pins = read.pins.filter(({ chainId }) => startedMs < hour + settleMs(chainId))
       const toStore = { collector: id, hour, ...read, pins }
       this.#counts.stored(id, await storeHour(outbox, toStore, mode, time.nowMs()))
     }

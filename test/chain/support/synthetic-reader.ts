@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { createChainReader, type OpenChainReader } from '../../../src/chain/reader.ts'
+import { type ChainReaderParts, createChainReader, type OpenChainReader } from '../../../src/chain/reader.ts'
 import type { FinalBlocks } from '../../../src/model/block.ts'
 import type { Hour } from '../../../src/model/hour.ts'
 import { systemTime, type Time } from '../../../src/time.ts'
@@ -26,9 +26,13 @@ export class SetTime {
 }
 
 /** A reader of one archive node, of chain 1. */
-export function openSyntheticReader(url: string, time: Time, finalBlocks: FinalBlocks): OpenChainReader {
-  const parts = { name: 'synthetic', id: 1, endpoints: [url], time, finalBlocks }
-  return createChainReader(parts)
+export function openSyntheticReader(
+  url: string,
+  time: Time,
+  finalBlocks: FinalBlocks,
+  more: Partial<ChainReaderParts> = {},
+): OpenChainReader {
+  return createChainReader({ name: 'synthetic', id: 1, endpoints: [url], time, finalBlocks, ...more })
 }
 
 /** An archive with its server and a clock that stands at its head. */
