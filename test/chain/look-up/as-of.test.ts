@@ -142,4 +142,14 @@ describe('the search for the as-of block', () => {
     expect([first.add(late), first.add({ ...block, number: 50n })]).toEqual([true, false])
     expect([second.add(late), second.add({ ...late, hash: block.hash })]).toEqual([true, false])
   })
+
+  test('a block of an earlier search is asked for anew before it proves another one', () => {
+    const chain = scriptedChain(300, number => number * 12, 200)
+    const lost = scriptedChain(300, number => number * 12).header(249n)
+    const kept = chain.header(250n)
+    if (!lost || !kept) throw new Error('no header')
+    const { number, hash, timestampSeconds } = kept
+    const { step } = search(chain, 249 * 12, [lost, { number, hash, timestampSeconds }])
+    expect(step).toMatchObject({ kind: 'found', block: chain.header(249n) })
+  })
 })

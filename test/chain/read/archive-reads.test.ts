@@ -6,6 +6,7 @@ import { type ArchiveTraits, archive, valueAt } from '../support/archive.ts'
 import { answering, NodeError } from '../support/node.ts'
 import { faultOf, firstHour, genesisSeconds, node, openReader, patient } from '../support/readers.ts'
 import { scriptedChain } from '../support/scripted-chain.ts'
+import { MemoryFinalBlocks } from '../support/synthetic-final-blocks.ts'
 
 /** Every 12 s, from 2023-11-14T22:13:20Z: the as-of block of the first hour is 233. */
 const chain = scriptedChain(100_000, number => genesisSeconds + 12 * number)
@@ -125,6 +126,16 @@ describe('reads of an hour', () => {
     current = scriptedChain(100_000, number => genesisSeconds + 12 * number + (number > 231 ? 30 : 0), 232)
     expect((await faultOf(reader.read(firstHour, calls(2), patient))).permanence).toBe('transient')
     expect(await reader.read(firstHour, calls(2), patient)).toEqual(valuesAt(calls(2), 231n))
+  })
+
+  test('fail once where the block that was kept is not of this chain, then come from the right one', async () => {
+    const { server } = await archiveWith()
+    const finalBlocks = new MemoryFinalBlocks()
+    const block = { number: asOfFirst, hash: `0x${'e'.repeat(64)}` as Hex, timestampSeconds: 1_700_002_796 }
+    finalBlocks.keep([{ hour: firstHour, block }])
+    const reader = openReader([server.url], { finalBlocks })
+    expect((await faultOf(reader.read(firstHour, calls(2), patient))).permanence).toBe('transient')
+    expect(await reader.read(firstHour, calls(2), patient)).toEqual(valuesAt(calls(2), asOfFirst))
   })
 
   test('fail all together when the node fails: never a value, never a revert', async () => {

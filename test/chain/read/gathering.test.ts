@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest'
+import { Gathering } from '../../../src/chain/read/gathering.ts'
+import type { ReadRequest } from '../../../src/chain/reads.ts'
+import type { AsOfBlock, Hex } from '../../../src/model/block.ts'
+import { patient } from '../support/readers.ts'
+
+const request = (input: Hex): ReadRequest => ({ kind: 'call', to: `0x${'c0'.repeat(20)}`, input })
+const returned = (output: Hex) => ({ kind: 'returned', output }) as const
+const block = (branch: string): AsOfBlock => ({ number: 7n, hash: `0x${branch.repeat(64)}`, timestampSeconds: 100 })
+
+/** A gathering whose block becomes known when it is told; reads answer with the first digit of the block's hash. */
+function stage() {
+  const known = Promise.withResolvers<AsOfBlock>()
+  const read: { readonly hash: Hex; readonly count: number }[] = []
+  const at = ({ hash }: Pick<AsOfBlock, 'hash'>, requests: readonly ReadRequest[]) => {
+    read.push({ hash, count: requests.length })
+    return requests.map(() => returned(`0x0${hash.slice(2, 3)}` as Hex))
+  }
+  const gathering = new Gathering({
+    asOf: () => known.promise,
+    read: async (asOf, requests) => at(asOf, requests),
+    closed() {},
+  })
+  const tried = (branch: string) => gathering.tryAt(block(branch), async (target, requests) => at(target, requests))
+  return { gathering, known, read, tried }
+}
+
+describe('what was read at a block before it is proven', () => {
+  test('counts when it turns out to be the as-of block, and is not read again', async () => {
+    const { gathering, known, read, tried } = stage()
+    gathering.placeOf(request('0x01'))
+    tried('a')
+    known.resolve(block('a'))
+    expect(await gathering.work.join(patient)).toEqual({ at: block('a'), value: [returned('0x0a')] })
+    expect(read).toEqual([{ hash: block('a').hash, count: 1 }])
+  })
+
+  test('is thrown away when the as-of block is another one, also of the same number and timestamp', async () => {
+    const { gathering, known, read, tried } = stage()
+    gathering.placeOf(request('0x01'))
+    tried('a')
+    known.resolve(block('b'))
+    expect((await gathering.work.join(patient)).value).toEqual([returned('0x0b')])
+    expect(read.map(({ hash }) => hash)).toEqual([block('a').hash, block('b').hash])
+  })
+
+  test('is completed by what was asked for since', async () => {
+    const { gathering, known, read, tried } = stage()
+    gathering.placeOf(request('0x01'))
+    tried('a')
+    expect([gathering.placeOf(request('0x02')), gathering.placeOf(request('0x01'))]).toEqual([1, 0])
+    known.resolve(block('a'))
+    expect((await gathering.work.join(patient)).value).toHaveLength(2)
+    expect(read.map(({ count }) => count)).toEqual([1, 1])
+  })
+
+  test('is read again when it could not be read', async () => {
+    const { gathering, known, read } = stage()
+    gathering.placeOf(request('0x01'))
+    gathering.tryAt(block('a'), () => Promise.reject(new Error('out of gas')))
+    known.resolve(block('a'))
+    expect((await gathering.work.join(patient)).value).toEqual([returned('0x0a')])
+    expect(read).toHaveLength(1)
+  })
+})
