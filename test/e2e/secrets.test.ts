@@ -122,7 +122,7 @@ const nodeWords: Readonly<Record<NodeMode, RegExp>> = {
   '401': /127\.0\.0\.1:\d+ answered HTTP 401/,
   '429': /127\.0\.0\.1:\d+ answered HTTP 429/,
   html: /127\.0\.0\.1:\d+ answered with something that is not JSON/,
-  redirect: /127\.0\.0\.1:\d+ does not answer/,
+  redirect: /127\.0\.0\.1:\d+ answered HTTP 307/,
 }
 
 /** What is said of each answer of the service; the last one settles what is due. */
