@@ -45,6 +45,8 @@ export interface ChainReaderParts {
 
 /** A reader with its connections. */
 export interface OpenChainReader extends ChainReader {
+  /** What all timestamps seen by the last look-up are apart, or a multiple of it; `undefined` while too few were seen. */
+  readonly tickSeconds: number | undefined
   /** What is known of each endpoint, in the order of preference. */
   health(): readonly EndpointReport[]
   /** Closes the connections that stay open; what is under way fails. */
@@ -90,6 +92,10 @@ class HourlyReader implements OpenChainReader {
       likely: ({ gathering }, block, endpoint) =>
         gathering?.tryAt(block, (at, requests, signal) => readAt(endpoint, at, requests, signal, this.#memory)),
     })
+  }
+
+  get tickSeconds(): number | undefined {
+    return this.#pace.tickSeconds
   }
 
   health(): readonly EndpointReport[] {

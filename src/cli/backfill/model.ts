@@ -7,12 +7,12 @@ import { hourMs } from '../../model/limits.ts'
 /** A chain that makes a block every so many seconds: what a look-up is counted on. */
 export class ModelChain {
   readonly #firstSeconds: number
-  readonly #spacingSeconds: number
+  readonly spacingSeconds: number
   readonly #nowSeconds: number
 
   private constructor(firstSeconds: number, spacingSeconds: number, nowSeconds: number) {
     this.#firstSeconds = firstSeconds
-    this.#spacingSeconds = spacingSeconds
+    this.spacingSeconds = spacingSeconds
     this.#nowSeconds = nowSeconds
   }
 
@@ -49,7 +49,7 @@ export class ModelChain {
   }
 
   #at(seconds: number): bigint {
-    return BigInt(Math.floor((seconds - this.#firstSeconds) / this.#spacingSeconds))
+    return BigInt(Math.floor((seconds - this.#firstSeconds) / this.spacingSeconds))
   }
 
   /** An as-of block and its child. */
@@ -60,7 +60,7 @@ export class ModelChain {
 
   #header(number: bigint): Header {
     const hash = (of: bigint) => `0x${(of + 1n).toString(16).padStart(64, '0')}` as const
-    const timestampSeconds = Math.floor(this.#firstSeconds + Number(number) * this.#spacingSeconds)
+    const timestampSeconds = Math.floor(this.#firstSeconds + Number(number) * this.spacingSeconds)
     return { number, hash: hash(number), parentHash: hash(number - 1n), timestampSeconds }
   }
 }

@@ -5,7 +5,7 @@ import { type Cost, chainSample, chainWindows, pushesOf, readCost, sumOf } from 
 import { blocksOf, chainsOf, metricsAnHour, type Sample, takeSample } from '../../intake/backfill/sample.ts'
 import { type HourOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
-import { openRunner } from '../../open-runner.ts'
+import { openChains, runnerOn } from '../../open-runner.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
 import { lookUpCost } from './look-ups.ts'
 
@@ -54,14 +54,16 @@ export async function makePlan(parts: PlanParts): Promise<Plan> {
   const { surroundings, outbox, works, order, concurrency } = parts
   const meters = new Map(surroundings.config.chains.map(({ name }) => [name, new RecordingMeter()]))
   await using stack = new AsyncDisposableStack()
-  const runner = openRunner(surroundings, stack, { meterOf: chain => meters.get(chain) })
+  const chains = openChains(surroundings, stack, { meterOf: chain => meters.get(chain) })
+  const runner = runnerOn(chains, surroundings, stack)
   const sample = await takeSample(works, { runner, stored: outbox?.metrics, time: surroundings.time })
   const costs = surroundings.config.chains.map(({ name, id }) => {
     const met = blocksOf(sample, id)
     const sampled = chainSample(meters.get(name)?.requests ?? [], met.size)
     const windows = chainWindows(works, concurrency, order, work => chainsOf(sample, work).has(id))
     const isKnown = (hour: Hour) => outbox?.finalBlocks(id).of(hour) !== undefined
-    const lookUps = lookUpCost({ sampled, met, windows, isKnown, nowMs: surroundings.time.nowMs() })
+    const seen = { sampled, met, tickSeconds: chains[name]?.tickSeconds }
+    const lookUps = lookUpCost({ ...seen, windows, isKnown, nowMs: surroundings.time.nowMs() })
     return { ...sumOf([sampled.once, lookUps, readCost(sampled, windows)]), certainty: lookUps.certainty }
   })
   const planned = works.map(work => ({ ...work, metrics: work.hours.length * metricsAnHour(sample, work) }))
