@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import type { Config } from './config/config.ts'
 import { readSecret } from './config/secret.ts'
 import { Delivery } from './delivery/delivery.ts'
 import { type Destination, destinationsOf } from './delivery/destination.ts'
@@ -19,19 +18,10 @@ import { type ServiceClient, serviceClient } from './service/client.ts'
 import { type Observed, observe, readiness } from './status/observe.ts'
 import { startStatus } from './status/server.ts'
 import { Widgets } from './status/widgets.ts'
+import type { Surroundings } from './surroundings.ts'
 import { startExposition } from './telemetry/exposition.ts'
 import { createLog, type Log } from './telemetry/log.ts'
-import type { Redactor } from './telemetry/redactor.ts'
-import type { Time } from './time.ts'
 import { version } from './version.ts'
-
-/** What everything needs and the process edge decides. */
-export interface Surroundings {
-  readonly config: Config
-  readonly time: Time
-  readonly log: Log
-  readonly redactor: Redactor
-}
 
 /** The way to the service: the client, and the destinations with their keys. */
 export interface Connection {

@@ -1,4 +1,3 @@
-import type { Surroundings } from './app.ts'
 import type { CallMeter } from './chain/endpoint/call-meter.ts'
 import { createChainReader, type OpenChainReader } from './chain/reader.ts'
 import type { Chains } from './chain/reads.ts'
@@ -7,6 +6,7 @@ import type { Outbox } from './outbox/outbox.ts'
 import { createRunner } from './runner/create.ts'
 import type { Runner } from './runner/runner.ts'
 import type { EndpointState } from './status/snapshot.ts'
+import type { Surroundings } from './surroundings.ts'
 
 /** How chains are read. */
 export interface ChainsOptions {

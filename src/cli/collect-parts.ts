@@ -1,4 +1,3 @@
-import type { Surroundings } from '../app.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { asFault, collect, nothing, usable } from '../intake/collect.ts'
 import { type Foreseen, foreseen } from '../intake/foreseen.ts'
@@ -11,6 +10,7 @@ import { openRunner } from '../open-runner.ts'
 import type { Accepted } from '../outbox/metrics.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
+import type { Surroundings } from '../surroundings.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { Part, Told } from './parts.ts'
 

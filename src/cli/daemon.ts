@@ -1,5 +1,5 @@
-import type { Surroundings } from '../app.ts'
 import { deliveryHolder } from '../outbox/lock.ts'
+import type { Surroundings } from '../surroundings.ts'
 import { type ConfigOption, typed } from './setting.ts'
 
 /** Who pushes what is due, or how to have it pushed. */

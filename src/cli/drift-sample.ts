@@ -1,4 +1,3 @@
-import type { Surroundings } from '../app.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { asFault, collect, usable } from '../intake/collect.ts'
 import { compare, type Difference, drawn } from '../intake/drift.ts'
@@ -9,6 +8,7 @@ import type { Metric } from '../model/metric.ts'
 import { openRunner } from '../open-runner.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
+import type { Surroundings } from '../surroundings.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { LookedAt } from './hour-range.ts'
 

@@ -1,4 +1,3 @@
-import type { Surroundings } from '../../app.ts'
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import { destinationsOf } from '../../delivery/destination.ts'
 import { type Cost, chainSample, chainWindows, pushesOf, readCost, sumOf } from '../../intake/backfill/cost.ts'
@@ -7,6 +6,7 @@ import { type HourOrder, hoursOf, type Work, windowsOf } from '../../intake/back
 import { type Hour, hourAt } from '../../model/hour.ts'
 import { openChains, runnerOn } from '../../open-runner.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
+import type { Surroundings } from '../../surroundings.ts'
 import { lookUpCost } from './look-ups.ts'
 
 /** What a backfill would do and take. */

@@ -1,0 +1,12 @@
+import type { Config } from './config/config.ts'
+import type { Log } from './telemetry/log.ts'
+import type { Redactor } from './telemetry/redactor.ts'
+import type { Time } from './time.ts'
+
+/** What everything needs and the process edge decides. */
+export interface Surroundings {
+  readonly config: Config
+  readonly time: Time
+  readonly log: Log
+  readonly redactor: Redactor
+}
