@@ -192,7 +192,7 @@ export class Intake {
     if (!fault) {
       await outbox.recordCollection({ collector, hour, accepted, pins }, nowMs)
       log.info(facts, 'collected')
-    } else if (isGap(fault, hour < hourAt(nowMs) ? attempts + 1 : 0)) {
+    } else if (this.#isGap(fault, { collector, hour, attempts }, nowMs)) {
       outbox.collections.markGap(collector, hour, fault)
       log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be had: a gap')
     } else {
@@ -204,6 +204,17 @@ export class Intake {
     for (const { metric, hold } of accepted) {
       if (hold) log.warn({ metric: metric.id, hour: hourText(hour), reason: hold.reason }, 'metric held')
     }
+  }
+
+  /**
+   * Whether an hour can never be had. Of the past, and not at the first time: a node that has just started may lack the
+   * state of the present for a while.
+   */
+  #isGap({ code }: Fault, { collector, hour, attempts }: DueHour, nowMs: number): boolean {
+    if (code !== 'chain-state-missing') return code === 'chain-before-first-block'
+    if (hour >= hourAt(nowMs) || attempts + 1 < stateMissingAttemptsMax) return false
+    const row = this.#options.outbox.collections.between(hour, hour).find(each => each.collector === collector)
+    return row?.fault?.code === code
   }
 
   /** An outbox that cannot be read is not the collector's failure alone. */
@@ -224,10 +235,4 @@ export class Intake {
     this.#descriptions.set(collector.id, description)
     return description
   }
-}
-
-/** Whether an hour can never be had. Of the past, since a node that has just started may lack the state of the present. */
-function isGap({ code }: Fault, attemptsOfPast: number): boolean {
-  if (code === 'chain-before-first-block') return true
-  return code === 'chain-state-missing' && attemptsOfPast >= stateMissingAttemptsMax
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ChainReader } from '../../src/chain/reads.ts'
+import { Finality, type FinalityParts } from '../../src/intake/finality.ts'
 import { Intake } from '../../src/intake/intake.ts'
 import type { AsOfBlock } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
@@ -11,7 +12,7 @@ import type { Metric } from '../../src/model/metric.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { collector, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { anHour } from '../support/metrics.ts'
+import { anHour, metrics } from '../support/metrics.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
 
 const minuteMs = 60_000
@@ -50,22 +51,29 @@ function scriptedChain(time: VirtualTime) {
   return { chain, reader }
 }
 
-function stage(history = true) {
+interface Staged {
+  readonly history?: boolean
+  readonly catchUpMs?: number
+  /** Whether the collector fails by now. */
+  readonly isBroken?: () => boolean
+}
+
+function stage({ history = true, catchUpMs = 7 * 24 * hourMs, isBroken = () => false }: Staged = {}) {
   const time = new VirtualTime(anHour)
   const { chain, reader } = scriptedChain(time)
   const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
   const values = { a: 1, b: 2 }
-  const script: Script = () => ({
-    readings: { TVL: chain.now.hash === block('a').hash ? values.a : values.b },
-    failures: {},
-    pins: [{ chainId: 1, block: chain.now }],
-  })
+  const script: Script = () => {
+    if (isBroken()) return new Fault('collector-threw', 'it throws')
+    const TVL = chain.now.hash === block('a').hash ? values.a : values.b
+    return { readings: { TVL }, failures: {}, pins: [{ chainId: 1, block: chain.now }] }
+  }
   const runner = new ScriptedRunner({ 'vault/a': { script, history } })
   const lines: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(String(JSON.parse(line).msg)) })
   const collectors = [collector('a')]
-  const parts = { outbox, runner, collectors, chains: [reader], catchUpMs: 7 * 24 * hourMs, time, log }
+  const parts = { outbox, runner, collectors, chains: [reader], catchUpMs, time, log }
   return {
     chain,
     outbox,
@@ -85,6 +93,58 @@ function stage(history = true) {
     stored: () => outbox.metrics.between(anHour, anHour).map(({ value, state }) => [value, state]),
   }
 }
+
+/** Two collectors' values of an hour, read at a block that a reorg has replaced since; a third one's block still stands. */
+async function replaced(readAgain: FinalityParts['readAgain']) {
+  const time = new VirtualTime(anHour + 10 * hourMs)
+  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  onTestFinished(() => outbox.close())
+  const { chain, reader } = scriptedChain(time)
+  chain.now = block('b')
+  for (const [name, branch] of [
+    ['a', 'a'],
+    ['b', 'a'],
+    ['c', 'b'],
+  ] as const) {
+    const accepted = metrics(1, anHour, name).map(metric => ({ metric }))
+    const pins = [{ chainId: 1, block: block(branch) }]
+    await outbox.recordCollection({ collector: name, hour: anHour, accepted, pins, unexpected: true }, anHour)
+  }
+  const stopping = new AbortController()
+  const log = pino({ level: 'silent' })
+  const finality = new Finality({ outbox, chains: [reader], time, log, readAgain, signal: stopping.signal })
+  finality.turn()
+  await finality.ended()
+  return outbox.pins.due(1, anHour, 10).map(({ collector }) => collector)
+}
+
+describe('a collector that cannot be read again', () => {
+  it('holds up no other', async () => {
+    const asked: string[] = []
+    const left = await replaced(async collector => {
+      asked.push(collector)
+      if (collector === 'a') throw new Fault('collector-threw', 'it throws')
+    })
+    expect(asked).toEqual(['a', 'b'])
+    expect(left).toEqual(['a', 'b'])
+  })
+
+  it('is tried again until its hour is too old to be caught up; then its values stay, and that is said', async () => {
+    const { until, chain, outbox, stored, lines } = stage({
+      isBroken: () => chain.now.hash === block('b').hash,
+      catchUpMs: 3 * hourMs,
+    })
+    await until(minuteMs)
+    chain.now = block('b')
+    await until(4 * hourMs + 10 * minuteMs)
+    expect(outbox.pins.due(1, anHour, 10)).toHaveLength(0)
+    expect(stored()).toEqual([[1, 'due']])
+    expect(lines.filter(line => line.includes('replaced')).slice(-2)).toEqual([
+      'a reorg replaced the hour’s block: it is read again',
+      'its block was replaced, and it cannot be read again: its values stay as they are',
+    ])
+  })
+})
 
 describe('a value whose block was not final yet', () => {
   it('stands when the block is still the same at finality, and is not read again', async () => {
@@ -150,7 +210,7 @@ describe('a value whose block was not final yet', () => {
   })
 
   it('of a collector that reads only "now" stays as it is after a reorg, and that is said', async () => {
-    const { until, chain, outbox, stored, lines } = stage(false)
+    const { until, chain, outbox, stored, lines } = stage({ history: false })
     await until(minuteMs)
     chain.now = block('b')
     await until(50 * minuteMs)

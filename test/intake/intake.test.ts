@@ -101,6 +101,19 @@ describe('intake', () => {
     expect(outbox.collections.gaps().map(({ fault }) => fault?.code)).toEqual(['chain-state-missing'])
   })
 
+  it('makes no gap of an hour that failed for other reasons and then once for its state', async () => {
+    const passing: Script = (_, attempt) =>
+      attempt === 5
+        ? new Fault('chain-state-missing', 'no state')
+        : attempt > 5
+          ? one(anHour, attempt)
+          : new Fault('chain-unreachable', 'down')
+    const { run, rows } = stage([collector('a')], { 'vault/a': { script: passing, history: true } })
+    await run(anHour, anHour + 30_000)
+    await run(hourAfter(anHour, 1), hourAfter(anHour, 1) + 59 * minuteMs)
+    expect(rows().map(([, , state]) => state)).toEqual(['collected', 'collected'])
+  })
+
   it('starts where the configuration says, for a collector that can read the past', async () => {
     const since = hourAfter(anHour, -5)
     const collectors = [collector('a', { since }), collector('now', { since })]

@@ -1,6 +1,9 @@
+import type { ChainReader } from '../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
-import { Fault, faultRecord } from '../../src/model/fault.ts'
+import type { AsOfBlock, Pin } from '../../src/model/block.ts'
+import { Fault, faultFromRecord, faultRecord } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
+import { Pins } from '../../src/runner/pins.ts'
 import type { Description, Outcome, Runner } from '../../src/runner/runner.ts'
 import { chanceOf, Fortune } from './chance.ts'
 import type { Clock } from './clock.ts'
@@ -9,10 +12,35 @@ import type { CollectorScript, Script } from './script.ts'
 /** What a second life's unit is where it changes. */
 export const otherUnit = 'EUR'
 
+/** A value of a label that is read from a chain: it is another one at another block, mostly. */
+export function valueAtBlock(
+  seed: number,
+  collector: CollectorScript,
+  label: string,
+  hour: Hour,
+  hash: string,
+): number {
+  const isSteady = chanceOf(seed, 'steady', collector.id, label) < 0.3
+  return valueAt(seed, { ...collector, history: true }, label, hour, 0, isSteady ? '' : hash)
+}
+
 /** A value of a label: of an hour alone where the past can be read, else also of the moment it is asked for. */
-function valueAt(seed: number, { id, history }: CollectorScript, label: string, hour: Hour, nowMs: number): number {
-  const chance = chanceOf(seed, id, label, hour, history ? 0 : nowMs)
+function valueAt(
+  seed: number,
+  { id, history }: CollectorScript,
+  label: string,
+  hour: Hour,
+  nowMs: number,
+  hash = '',
+): number {
+  const chance = chanceOf(seed, id, label, hour, history ? hash : nowMs)
   return Math.round((chance * 200 - (chanceOf(seed, 'low', label, hour) < 0.02 ? 200 : 0)) * 100) / 100
+}
+
+/** What a run has read of the chain, in turn, and what it says of it. */
+interface ReadBlocks {
+  readonly blocks: readonly AsOfBlock[]
+  readonly pins: readonly Pin[]
 }
 
 /** Collectors by a script, as one life of the process runs them. */
@@ -22,14 +50,17 @@ export class ScriptedRunner implements Runner {
   readonly #isAlive: () => boolean
   readonly #chance: Fortune
   readonly #life: number
+  readonly #chain: ChainReader | undefined
+  readonly #stopping = new AbortController()
   /** Give up what is under way. */
   readonly #ends = new Set<() => void>()
 
-  constructor(script: Script, clock: Clock, isAlive: () => boolean, life: number) {
+  constructor(script: Script, clock: Clock, isAlive: () => boolean, life: number, chain?: ChainReader) {
     this.#script = script
     this.#clock = clock
     this.#isAlive = isAlive
     this.#life = life
+    this.#chain = chain
     this.#chance = new Fortune(script.seed + 1_000 * life + 2)
   }
 
@@ -45,23 +76,51 @@ export class ScriptedRunner implements Runner {
     const script = this.#scriptOf(id)
     const isWell = this.#clock.nowMs() >= this.#script.healthyMs
     const wellInMs = Math.max(0, this.#script.healthyMs - this.#clock.nowMs())
-    await this.#pass(Math.min(this.#chance.between(1, script.slowMs), wellInMs + 1_000))
+    const slowMs = Math.min(this.#chance.between(1, script.slowMs), wellInMs + 1_000)
+    const before = script.reads ? this.#chance.roll() : 1
+    await this.#pass(slowMs * before)
+    const { blocks, pins } = await this.#read(script, hour)
+    if (before < 1) await this.#pass(slowMs * (1 - before))
     const isFailing = () => !isWell && this.#chance.is(script.failing)
     if (isFailing()) throw new Fault('collector-threw', 'this run failed')
     const labels = Object.keys(script.metrics)
     const failed = isFailing() ? this.#chance.whole(0, labels.length - 1) : -1
-    const value = (label: string) => valueAt(this.#script.seed, script, label, hour, this.#clock.nowMs())
+    const { seed } = this.#script
+    const value = (label: string) => {
+      const block = blocks[labels.indexOf(label) % blocks.length]
+      if (block) return valueAtBlock(seed, script, label, hour, block.hash)
+      return valueAt(seed, script, label, hour, this.#clock.nowMs())
+    }
     const read = labels.filter((_, index) => index !== failed)
     const fault = faultRecord(new Fault('http-unreachable', 'no answer'))
     return {
       readings: Object.fromEntries(read.map(label => [label, value(label)])),
       failures: Object.fromEntries(labels.slice(failed, failed < 0 ? 0 : failed + 1).map(label => [label, fault])),
-      pins: [],
+      pins,
     }
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort(new Fault('stopped', 'stopped'))
     for (const end of this.#ends) end()
+  }
+
+  /** As the runner does it: one that meets two blocks has failed. */
+  async #read({ reads, slowMs }: CollectorScript, hour: Hour): Promise<ReadBlocks> {
+    const chain = this.#chain
+    if (!reads || !chain) return { blocks: [], pins: [] }
+    const pins = new Pins({ chain })
+    const { signal } = this.#stopping
+    const one = async () => {
+      const at = reads === 'block' ? await chain.block(hour, signal) : (await chain.read(hour, [], signal)).at
+      const reply = pins.checked('chain', { kind: 'block', at })
+      if (reply.kind === 'faulted') throw faultFromRecord(reply.fault)
+      return at
+    }
+    const first = await one()
+    if (reads !== 'twice') return { blocks: [first], pins: pins.all }
+    await this.#pass(this.#chance.between(1, Math.min(slowMs, 120_000)))
+    return { blocks: [first, await one()], pins: pins.all }
   }
 
   #scriptOf(id: string): CollectorScript {

@@ -7,9 +7,11 @@ export class Facts {
   violation: string | undefined
   /** Called whenever the service asks to be left alone. */
   wished: () => void = () => {}
+  /** Hours of collectors, as `collector hour`, of which nobody will look again whether their block was replaced. */
+  readonly givenUp = new Set<string>()
   /** By metric and hour. */
   readonly timesSent = new Map<string, number>()
-  readonly #firstSent = new Map<string, number>()
+  readonly #lastSent = new Map<string, number>()
   readonly #units = new Map<string, string | undefined>()
   readonly #wishes = new Map<string, { readonly wishMs: number; readonly heardMs: number }>()
   readonly #trace: ((line: string) => void) | undefined
@@ -40,16 +42,14 @@ export class Facts {
 
   sent(key: string, { id, value, unit }: Sent): void {
     this.timesSent.set(key, (this.timesSent.get(key) ?? 0) + 1)
-    const first = this.#firstSent.get(key) ?? value
-    this.#firstSent.set(key, first)
-    if (first !== value) this.broken(`${key} was sent with ${first} and then with ${value}`)
+    this.#lastSent.set(key, value)
     if (!this.#units.has(id)) this.#units.set(id, unit)
     if (this.#units.get(id) !== unit && !this.#mayUnitsChange) this.broken(`the unit of ${key} is ${unit}`)
   }
 
-  /** Values by metric and hour, as they went out. */
+  /** Values by metric and hour, as they went out last. */
   get allSent(): ReadonlyMap<string, number> {
-    return this.#firstSent
+    return this.#lastSent
   }
 
   heardWish(owner: string, wishMs: number, nowMs: number): void {

@@ -1,4 +1,5 @@
-import { type Hour, hourText } from '../../src/model/hour.ts'
+import { type Hour, hourAt, hoursFrom, hourText } from '../../src/model/hour.ts'
+import type { Metric } from '../../src/model/metric.ts'
 import type { CollectionOutcome } from '../../src/outbox/outbox.ts'
 import type { MetricState } from '../../src/outbox/states.ts'
 import type { Facts } from './facts.ts'
@@ -11,9 +12,17 @@ export class Ledger {
   readonly #script: Script
   readonly #facts: Facts
   readonly #service: Service
-  /** Values by metric and hour. */
-  readonly #kept = new Map<string, number>()
-  readonly #states = new Map<string, MetricState>()
+  /** By metric and hour, what its value may be found to be. */
+  readonly #kept = new Map<string, ReadonlySet<number>>()
+  /** Every value it ever had, or may have had. */
+  readonly #ever = new Map<string, Set<number>>()
+  /** Corrections that may be there, though nobody was told so. */
+  readonly #offered = new Map<string, Set<number>>()
+  /** How often its value was changed. */
+  readonly #changes = new Map<string, number>()
+  readonly #states = new Map<string, { readonly state: MetricState; readonly changes: number }>()
+  /** Values that are known to be delivered. */
+  readonly #settled = new Map<string, number>()
 
   constructor(script: Script, facts: Facts, service: Service) {
     this.#script = script
@@ -21,17 +30,54 @@ export class Ledger {
     this.#service = service
   }
 
-  /** The outbox has promised to keep them; the first value of a metric and hour stands. */
-  accepted({ accepted }: CollectionOutcome): void {
+  /** The outbox is asked to keep them. */
+  offered({ accepted, mode }: CollectionOutcome): void {
     for (const { metric } of accepted) {
-      const key = `${metric.id} ${hourText(metric.hour)}`
-      if (!this.#kept.has(key)) this.#kept.set(key, metric.value)
+      const key = keyOf(metric)
+      if (mode === 'correct') added(this.#offered, key, metric.value)
+      if (mode === 'correct' || !this.#kept.has(key)) added(this.#ever, key, metric.value)
     }
+  }
+
+  /** The outbox has promised to keep them; the first value of a metric and hour stands unless it is corrected. */
+  accepted({ accepted, mode }: CollectionOutcome): void {
+    for (const { metric } of accepted) {
+      const key = keyOf(metric)
+      const kept = this.#kept.get(key)
+      if (!kept) this.#kept.set(key, new Set([metric.value]))
+      if (!kept || mode !== 'correct' || (kept.size === 1 && kept.has(metric.value))) continue
+      // What a person has dropped stays as it is.
+      this.#changed(key, this.#mayDrop ? [...kept, metric.value] : [metric.value])
+    }
+  }
+
+  #changed(key: string, values: readonly number[]): void {
+    this.#kept.set(key, new Set(values))
+    this.#changes.set(key, (this.#changes.get(key) ?? 0) + 1)
+    this.#settled.delete(key)
+  }
+
+  get #mayDrop(): boolean {
+    return this.#script.person.some(({ act }) => act === 'drop')
+  }
+
+  /** A metric goes out. */
+  sends(key: string, value: number, isAlone: boolean): void {
+    const ever = this.#ever.get(key)
+    if (ever && !ever.has(value)) this.#facts.broken(`${key} is sent with ${value} and was ${[...ever]}`)
+    // One that stands alone may be a witness.
+    if (!isAlone && this.#settled.get(key) === value) this.#facts.broken(`${key} is delivered and sent again`)
+  }
+
+  /** The outbox knows that they are delivered. */
+  settled(metrics: readonly Metric[]): void {
+    for (const metric of metrics) this.#settled.set(keyOf(metric), metric.value)
   }
 
   /** A power cut may have taken verdicts back. */
   powerWasCut(): void {
     this.#states.clear()
+    this.#settled.clear()
   }
 
   /** What is found in the outbox must be what was promised. */
@@ -49,6 +95,8 @@ export class Ledger {
     for (const key of this.#facts.allSent.keys())
       if (isGone(key)) this.#facts.broken(`was sent and is not there: ${key}`)
     this.#checkCollected(look, found, nowMs)
+    // Nobody is left to be told.
+    this.#offered.clear()
     return rows
   }
 
@@ -77,11 +125,10 @@ export class Ledger {
   }
 
   #checkRow(key: string, { value, state, protocolId }: Row): void {
-    const kept = this.#kept.get(key)
-    if (kept === undefined) this.#kept.set(key, value)
-    else if (kept !== value) this.#facts.broken(`${key} was ${kept} and is ${value}`)
+    this.#checkValue(key, value)
     const sent = this.#facts.allSent.get(key) ?? value
-    if (sent !== value) this.#facts.broken(`${key} is ${value} and was sent with ${sent}`)
+    const isCorrected = this.#changes.has(key) && state !== 'delivered'
+    if (sent !== value && !isCorrected) this.#facts.broken(`${key} is ${value} and was sent with ${sent}`)
     if (state === 'delivered' && this.#service.stored.get(key) !== value) {
       this.#facts.broken(`${key} is delivered, and the service has ${this.#service.stored.get(key)}`)
     }
@@ -91,12 +138,32 @@ export class Ledger {
     if (!this.#script.protocols.some(({ id }) => id === protocolId)) this.#facts.broken(`${key} is of no protocol`)
   }
 
-  #checkMove(key: string, state: MetricState): void {
-    const before = this.#states.get(key) ?? 'due'
-    this.#states.set(key, state)
-    const mayLeave = before === 'due' || before === state || (before !== 'delivered' && this.#script.person.length > 0)
-    if (!mayLeave) this.#facts.broken(`${key} was ${before} and is ${state}`)
+  #checkValue(key: string, value: number): void {
+    const kept = this.#kept.get(key)
+    added(this.#ever, key, value)
+    if (kept?.has(value)) this.#kept.set(key, new Set([value]))
+    else if (!kept) this.#kept.set(key, new Set([value]))
+    else if (this.#offered.get(key)?.has(value)) this.#changed(key, [value])
+    else this.#facts.broken(`${key} was ${[...kept]} and is ${value}`)
   }
+
+  #checkMove(key: string, state: MetricState): void {
+    const changes = this.#changes.get(key) ?? 0
+    const before = this.#states.get(key) ?? { state: 'due', changes }
+    this.#states.set(key, { state, changes })
+    const isMovedByPerson = before.state !== 'delivered' && this.#script.person.length > 0
+    const mayLeave = ['due', state].includes(before.state) || before.changes < changes || isMovedByPerson
+    if (!mayLeave) this.#facts.broken(`${key} was ${before.state} and is ${state}`)
+  }
+}
+
+function keyOf({ id, hour }: Pick<Metric, 'id' | 'hour'>): string {
+  return `${id} ${hourText(hour)}`
+}
+
+function added(sets: Map<string, Set<number>>, key: string, value: number): void {
+  const set = sets.get(key) ?? new Set()
+  sets.set(key, set.add(value))
 }
 
 /** Everything a world knows in the end. */
@@ -117,8 +184,25 @@ export function checkEnd({ script, facts, service }: Ending, rows: readonly Row[
       continue
     facts.broken(`still due: ${key}`)
   }
+  checkExpected(script, facts, look, lastHour)
   for (const { collector, hour, state } of look.collections()) {
-    const { history = false } = script.collectors.find(({ id }) => id === collector) ?? {}
-    if (history && hour <= lastHour && state !== 1) facts.broken(`${collector} has no values of ${hourText(hour)}`)
+    const { history = false, reads } = script.collectors.find(({ id }) => id === collector) ?? {}
+    const isTooOld = state === 2 && hour < lastHour - script.catchUpMs
+    if (history && !reads && hour <= lastHour && state !== 1 && !isTooOld)
+      facts.broken(`${collector} has no values of ${hourText(hour)}`)
+  }
+}
+
+/** Every hour that has passed is collected, or a gap that says why. */
+function checkExpected(script: Script, facts: Facts, look: Look, lastHour: Hour): void {
+  const byCollector = Map.groupBy(look.collections(), ({ collector }) => collector)
+  for (const { collector, since } of look.since()) {
+    const own = new Map(byCollector.get(collector)?.map(seen => [seen.hour, seen]))
+    const first = Math.max(since, hourAt(script.startMs)) as Hour
+    for (const hour of hoursFrom(first, lastHour)) {
+      const { state = 0, code } = own.get(hour) ?? {}
+      const isKnown = state === 1 || (state === 2 && code !== undefined)
+      if (!isKnown) facts.broken(`${collector} of ${hourText(hour)} is neither collected nor a gap with a reason`)
+    }
   }
 }

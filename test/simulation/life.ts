@@ -5,6 +5,7 @@ import { DeliveryLoop } from '../../src/delivery/loop.ts'
 import { Pacer } from '../../src/delivery/pacer.ts'
 import { ServiceClock } from '../../src/delivery/service-clock.ts'
 import { Intake } from '../../src/intake/intake.ts'
+import { Fault } from '../../src/model/fault.ts'
 import { hourAt } from '../../src/model/hour.ts'
 import { pollMs, recollectBaseMs, roomLookMs } from '../../src/model/limits.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
@@ -12,6 +13,10 @@ import { Upkeep, type UpkeepNews } from '../../src/outbox/upkeep.ts'
 import { tellUpkeep } from '../../src/outbox-news.ts'
 import type { Log } from '../../src/telemetry/log.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
+import type { BackfillScript } from './backfill-script.ts'
+import { fillIn } from './backfills.ts'
+import { chainId } from './chain.ts'
+import { ScriptedReader } from './chain-reader.ts'
 import { Fortune } from './chance.ts'
 import { ScriptedClient } from './client.ts'
 import { LazyTime, LifeTime } from './clock.ts'
@@ -28,7 +33,7 @@ export function configOf(script: Script): Config {
     file: place.file,
     service: { kind: 'remote', url: 'https://metrics.example' },
     data: '/nowhere',
-    collect: { deadlineMs: 60_000, catchUpMs: 7 * 24 * 3_600_000 },
+    collect: { deadlineMs: 60_000, catchUpMs: script.catchUpMs },
     delivery: { timeoutMs: 30_000, inFlight: script.inFlight, pacePerSecond: script.pacePerSecond },
     outbox: { keepMs: script.keepMs },
     status: { host: '127.0.0.1', port: 0 },
@@ -66,6 +71,9 @@ export class Life {
   readonly #loops: readonly DeliveryLoop[]
   readonly #intake: Intake
   readonly #upkeep: Upkeep
+  readonly #watch: Watch
+  /** Backfills under way. */
+  readonly #fillings = new Set<{ readonly outbox: Outbox; readonly stop: () => Promise<void> }>()
 
   /** @throws whatever the outbox throws when it cannot be opened */
   constructor(world: World, number: number, log: Log) {
@@ -73,6 +81,7 @@ export class Life {
     const { script, clock, service } = world
     const isAlive = () => this.isAlive
     const watch = new Watch(world, (owner, skewMs) => world.newestDue(owner, skewMs))
+    this.#watch = watch
     this.#client = new ScriptedClient(clock, service, isAlive, watch)
     this.outbox = this.#watched(new Outbox(world.disk.file), watch)
     const chance = new Fortune(script.seed + 1_000 * number + 3).roll
@@ -83,14 +92,15 @@ export class Life {
       const rest = lazy(pollMs, () => world.facts.activity.get(owner) ?? 0)
       return new DeliveryLoop([delivery], rest, log, this.outbox.disk)
     })
-    const runner = new ScriptedRunner(script, clock, isAlive, number)
+    const chains = this.#chains(time, number, this.outbox)
+    const runner = new ScriptedRunner(script, clock, isAlive, number, chains[0])
     const collectors = world.config.protocols.flatMap(protocol => protocol.collectors)
     const hourly = () => hourAt(clock.nowMs())
     this.#intake = new Intake({
       outbox: this.outbox,
       runner,
       collectors,
-      chains: [],
+      chains,
       catchUpMs: world.config.collect.catchUpMs,
       time: lazy(recollectBaseMs, hourly),
       log,
@@ -101,16 +111,52 @@ export class Life {
     this.#upkeep = new Upkeep({ outbox: this.outbox, role, keepMs: script.keepMs, time: daily, told })
   }
 
+  /** As in each process that reads the chain. */
+  #chains(time: LifeTime, number: number, outbox: Outbox): ScriptedReader[] {
+    const { chain, script } = this.#world
+    const chance = new Fortune(script.seed + 1_000 * number + 7)
+    return chain ? [new ScriptedReader(chain, time, chance, outbox.finalBlocks(chainId))] : []
+  }
+
+  /** Somebody fills past hours in, in a process of its own. */
+  fillIn(script: BackfillScript, number: number): void {
+    const { clock, config } = this.#world
+    const isAlive = () => this.isAlive
+    const outbox = this.#watched(new Outbox(this.#world.disk.file), this.#watch)
+    const time = new LifeTime(clock, new Fortune(this.#world.script.seed + 1_000 * number + 8).roll, isAlive)
+    const [chain] = this.#chains(time, number, outbox)
+    const runner = new ScriptedRunner(this.#world.script, clock, isAlive, number, chain)
+    const stopping = new AbortController()
+    const run = fillIn({ script, outbox, runner, time, config, chain, signal: stopping.signal })
+    const filling = {
+      outbox,
+      stop: () => {
+        stopping.abort(new Fault('stopped', 'it was asked to stop'))
+        return run
+      },
+    }
+    this.#fillings.add(filling)
+    const ended = () => {
+      if (!this.#fillings.delete(filling)) return
+      outbox.close()
+    }
+    void run.then(ended, (error: unknown) => {
+      if (this.isAlive) this.#world.facts.broken(`a backfill rejects: ${error}`)
+    })
+  }
+
   /** From now on nothing of it runs on. */
   end(): void {
     if (!this.isAlive) return
     this.isAlive = false
     this.outbox.close()
+    for (const { outbox } of this.#fillings) outbox.close()
+    this.#fillings.clear()
   }
 
   /** In good order, as far as collecting goes. */
   async stopCollecting(): Promise<void> {
-    await this.#intake.stop()
+    await Promise.all([this.#intake.stop(), ...[...this.#fillings].map(({ stop }) => stop())])
   }
 
   /** In good order. */
@@ -151,14 +197,26 @@ export class Life {
     outbox.disk.keepBallast = async () => this.#world.keepBallast() && (await keepBallast())
     const [record, settle] = [outbox.recordCollection.bind(outbox), outbox.settle.bind(outbox)]
     outbox.recordCollection = async (outcome, nowMs) => {
+      ledger.offered(outcome)
       const recorded = await record(outcome, nowMs)
       for (const { metric } of outcome.accepted.slice(0, 1)) facts.happened(this.#world.ownerOf(metric.protocolId))
       ledger.accepted(outcome)
       return recorded
     }
+    const markGap = outbox.collections.markGap.bind(outbox.collections)
+    outbox.collections.markGap = (collector, hour, fault) => {
+      this.#world.checkGap(collector, hour, fault)
+      markGap(collector, hour, fault)
+    }
+    const forget = outbox.pins.forget.bind(outbox.pins)
+    outbox.pins.forget = (collector, hour) => {
+      this.#world.givesUp(collector, hour)
+      forget(collector, hour)
+    }
     outbox.settle = (settlement, nowMs) => {
       watch.settles(settlement)
       settle(settlement, nowMs)
+      ledger.settled(settlement.delivered)
     }
     return outbox
   }

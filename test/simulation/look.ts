@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3'
+import type { FaultCode, FaultRecord } from '../../src/model/fault.ts'
 import { type Hour, hourAt, hourFromNumber, hourNumber } from '../../src/model/hour.ts'
 import { type MetricState, stateOf } from '../../src/outbox/states.ts'
 
@@ -9,6 +10,15 @@ export interface Row {
   readonly hour: Hour
   readonly value: number
   readonly state: MetricState
+}
+
+/** An expected hour as it lies in the file. */
+export interface CollectionSeen {
+  readonly collector: string
+  readonly hour: Hour
+  /** 0: due, 1: collected, 2: a gap. */
+  readonly state: number
+  readonly code: FaultCode | undefined
 }
 
 interface RawRow extends Omit<Row, 'hour' | 'state'> {
@@ -42,8 +52,14 @@ export class Look {
         .pluck(),
       due: database.prepare<[], number>('SELECT count(*) FROM outbox WHERE state = 0').pluck(),
       waiting: database.prepare<[], string>('SELECT waiting FROM destination WHERE waiting IS NOT NULL').pluck(),
-      collections: database.prepare<[], { collector: string; hour: number; state: number }>(
-        'SELECT name AS collector, hour, state FROM collection JOIN collector ON collector.id = collector',
+      collections: database.prepare<[], { collector: string; hour: number; state: number; fault: string | null }>(
+        'SELECT name AS collector, hour, state, fault FROM collection JOIN collector ON collector.id = collector',
+      ),
+      since: database.prepare<[], { collector: string; since: number }>(
+        'SELECT name AS collector, since FROM collector',
+      ),
+      pins: database.prepare<[], { collector: string; hour: number }>(
+        'SELECT name AS collector, hour FROM pin JOIN collector ON collector.id = collector',
       ),
     }
   }
@@ -74,8 +90,21 @@ export class Look {
     return this.#statements.due.get() ?? 0
   }
 
-  collections(): { readonly collector: string; readonly hour: Hour; readonly state: number }[] {
-    return this.#statements.collections.all().map(row => ({ ...row, hour: hourFromNumber(row.hour) }))
+  collections(): CollectionSeen[] {
+    return this.#statements.collections.all().map(({ collector, hour, state, fault }) => {
+      const code = fault === null ? undefined : (JSON.parse(fault) as FaultRecord).code
+      return { collector, hour: hourFromNumber(hour), state, code }
+    })
+  }
+
+  /** The first hour that is expected of each collector. */
+  since(): { readonly collector: string; readonly since: Hour }[] {
+    return this.#statements.since.all().map(({ collector, since }) => ({ collector, since: hourFromNumber(since) }))
+  }
+
+  /** Hours of collectors that wait for their block to be final. */
+  pins(): { readonly collector: string; readonly hour: Hour }[] {
+    return this.#statements.pins.all().map(row => ({ ...row, hour: hourFromNumber(row.hour) }))
   }
 
   /** Why the destinations wait. */

@@ -2,7 +2,9 @@ import type { Hour } from '../../src/model/hour.ts'
 import { hourAfter, hourAt } from '../../src/model/hour.ts'
 import { hourMs, keepMsMin } from '../../src/model/limits.ts'
 import type { MetricSpec } from '../../src/model/metric.ts'
-import { Fortune } from './chance.ts'
+import { type BackfillScript, backfills } from './backfill-script.ts'
+import { type ChainReading, type ChainScript, chainScript, readsOf } from './chain-script.ts'
+import { chanceOf, Fortune } from './chance.ts'
 import { type Dialect, dialect, type Trouble, troubles } from './troubles.ts'
 
 /** What will happen in one world: drawn from its seed before it begins, and the same in every run. */
@@ -22,10 +24,15 @@ export interface Script {
   readonly fullDisks: readonly { readonly fromMs: number; readonly toMs: number; readonly kind: 'pages' | 'commits' }[]
   /** When a person looks at what waits for one. */
   readonly person: readonly { readonly atMs: number; readonly act: 'release' | 'retry' | 'drop' }[]
+  /** How far back missed hours are caught up. */
+  readonly catchUpMs: number
   /** How long settled metrics are kept. */
   readonly keepMs: number
   /** Longest that an idle loop sleeps. */
   readonly restMsMax: number
+  readonly chain?: ChainScript
+  /** When somebody fills past hours in, beside the daemon. */
+  readonly backfills: readonly BackfillScript[]
   /** Whether the service is down for a month: loops sleep on then, whatever happens. */
   readonly isLong: boolean
 }
@@ -57,6 +64,8 @@ export interface CollectorScript {
   readonly failing: number
   /** Slowest run. */
   readonly slowMs: number
+  /** How it reads the chain, where it does. */
+  readonly reads?: ChainReading
   /** Label whose unit is another one from the second life on. */
   readonly unitChange?: string
 }
@@ -106,14 +115,21 @@ export function scriptOf(seed: number): Script {
   const span = { startMs, healthyMs }
   const owners = chance.times(1, scale.isLong ? 1 : chance.pick([1, 2, 2, 3]), index => owner(chance, index, span))
   const protocols = protocolsOf(chance, owners, span, scale.isLong)
+  const chain = chainScript(seed, span, scale.isLong)
   return {
     seed,
     ...span,
     owners,
     protocols,
     collectors: protocols.flatMap(({ id }) =>
-      chance.times(1, !scale.isLong && chance.is(0.2) ? 2 : 1, index => collector(chance, id, index, startMs, scale)),
+      chance.times(1, !scale.isLong && chance.is(0.2) ? 2 : 1, index => ({
+        ...collector(chance, id, index, startMs, scale),
+        ...(chain ? readsOf(seed, `${id} ${index}`, chain) : {}),
+      })),
     ),
+    ...(chain && { chain }),
+    catchUpMs: chain && chanceOf(seed, 'catch-up') < 0.3 ? 3 * hourMs : 7 * 24 * hourMs,
+    backfills: backfills(seed, span, scale.isLong),
     pacePerSecond: chance.pick([1, 5, 5, 20]),
     inFlight: chance.pick([1, 4, 4, 8]),
     service: service(chance, protocols, span, scale),

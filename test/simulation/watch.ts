@@ -4,6 +4,7 @@ import type { Listener } from './client.ts'
 import type { Clock } from './clock.ts'
 import type { Facts } from './facts.ts'
 import type { Keys } from './keys.ts'
+import type { Ledger } from './ledger.ts'
 import type { Sent } from './replies.ts'
 import type { Script } from './script.ts'
 import type { Reply, Request, Service } from './service.ts'
@@ -34,6 +35,7 @@ export class Watch implements Listener {
   readonly #keys: Keys
   readonly #service: Service
   readonly #facts: Facts
+  readonly #ledger: Ledger
   readonly #newestDue: (owner: string, skewMs: number) => number | undefined
   #lastAskedMs = Number.NEGATIVE_INFINITY
   readonly #refusedKeys = new Map<string, string>()
@@ -47,7 +49,7 @@ export class Watch implements Listener {
   readonly #remarks = new Map<string, readonly string[]>()
 
   constructor(
-    world: { script: Script; clock: Clock; keys: Keys; service: Service; facts: Facts },
+    world: { script: Script; clock: Clock; keys: Keys; service: Service; facts: Facts; ledger: Ledger },
     newestDue: (owner: string, skewMs: number) => number | undefined,
   ) {
     this.#script = world.script
@@ -55,6 +57,7 @@ export class Watch implements Listener {
     this.#keys = world.keys
     this.#service = world.service
     this.#facts = world.facts
+    this.#ledger = world.ledger
     this.#newestDue = newestDue
   }
 
@@ -180,6 +183,7 @@ export class Watch implements Listener {
       const mine = this.#script.protocols.find(({ id }) => id === metric.protocolId)?.owner
       if (mine !== owner) facts.broken(`the key of ${owner} goes with a metric of ${mine}`)
       facts.sent(keyOf(metric), metric)
+      this.#ledger.sends(keyOf(metric), metric.value, metrics.length === 1)
       this.#notInFuture(owner, metric)
       this.#notHeld(metric)
     }

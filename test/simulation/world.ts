@@ -1,7 +1,10 @@
 import type { Config } from '../../src/config/config.ts'
-import { hourAfter, hourAt } from '../../src/model/hour.ts'
+import type { Fault } from '../../src/model/fault.ts'
+import { type Hour, hourAt } from '../../src/model/hour.ts'
 import { futureMsMax, hourMs } from '../../src/model/limits.ts'
 import type { Log } from '../../src/telemetry/log.ts'
+import { ScriptedChain } from './chain.ts'
+import { checkChain, givesUp, mayBeGap } from './chain-check.ts'
 import { Clock, type Idleness } from './clock.ts'
 import { Disk } from './disk.ts'
 import { Facts } from './facts.ts'
@@ -19,10 +22,14 @@ export class BrokenPromise extends Error {}
 /** Longest a person, or anything else, may have to wait for the rest once everything is well. */
 const restMs = wishMsMax + 2 * hourMs
 
+/** After the last hour's look-up, in which the hour before is seen to be final. */
+const chainRestMs = 30 * 60_000
+
 /** One world: clock, service, collectors, keys and disk by the script of its seed, and the lives of a process in it. */
 export class World {
   readonly script: Script
   readonly clock: Clock
+  readonly chain: ScriptedChain | undefined
   readonly keys: Keys
   readonly service: Service
   readonly facts: Facts
@@ -39,6 +46,7 @@ export class World {
   constructor(seed: number, log: Log, trace?: (line: string) => void) {
     this.script = scriptOf(seed)
     this.clock = new Clock(this.script.startMs)
+    this.chain = this.script.chain && new ScriptedChain(this.script.chain)
     this.keys = new Keys(this.script, this.clock)
     this.service = new Service(this.script, this.clock, this.keys)
     const { person, collectors } = this.script
@@ -52,6 +60,16 @@ export class World {
       kill: () => this.#life?.end(),
       look: () => this.ledger.checkBalance(this.#eyes()),
     })
+  }
+
+  /** What was read for an hour stays as it is. */
+  givesUp(collector: string, hour: Hour): void {
+    givesUp(this, collector, hour)
+  }
+
+  /** An hour is about to become a gap. */
+  checkGap(collector: string, hour: Hour, fault: Fault): void {
+    if (!mayBeGap(this, hour, fault.code)) this.facts.broken(`${collector} of ${hour} becomes a gap: ${fault.message}`)
   }
 
   /** How long a loop may sleep that has to do with so much. */
@@ -100,11 +118,14 @@ export class World {
   }
 
   async #live(): Promise<void> {
-    const { healthyMs, ends, person } = this.script
+    const { healthyMs, ends, person, backfills } = this.script
+    backfills.forEach((fill, index) => {
+      this.clock.at(fill.atMs, () => this.#life?.isAlive && this.#life.fillIn(fill, 100 + index))
+    })
     for (const { atMs, act } of person) this.clock.at(atMs, () => void this.#visit(act))
     for (const end of ends) await this.#liveUntil(end)
     this.#start(undefined)
-    const wellMs = Math.max(healthyMs, this.clock.nowMs()) + hourMs
+    const wellMs = Math.max(healthyMs, this.clock.nowMs()) + hourMs + (this.chain ? chainRestMs : 0)
     await this.#run(() => this.clock.nowMs() >= wellMs)
     this.#steps.isWell = true
     await this.#until(this.#life?.stopCollecting())
@@ -188,7 +209,9 @@ export class World {
 
   #lookAfterwards(): void {
     const rows = this.ledger.check(this.#eyes(), this.clock.nowMs())
-    checkEnd(this, rows, this.#eyes(), hourAfter(hourAt(this.script.healthyMs), 0))
+    const lastHour = hourAt(this.script.healthyMs)
+    checkEnd(this, rows, this.#eyes(), lastHour)
+    checkChain(this, rows, this.#eyes(), lastHour)
   }
 
   #throwBroken(): void {

@@ -48,14 +48,18 @@ export class Hours {
       if (state.hour <= hour && (!before || state.hour > before.hour)) before = state
       if (state.hour > hour && (!after || state.hour < after.hour)) after = state
     }
-    return [before, after].flatMap(state => {
-      const { block, after: child } = state?.proven ?? {}
-      return [...(block ? [block] : []), ...(child ? [child] : [])]
-    })
+    return [before, after].flatMap(state => (state?.proven ? headersOf(state.proven) : []))
   }
 
   /** What was proven of an hour does not hold any more: a reorg, or another endpoint's chain. */
   forget(hour: Hour): void {
     this.#states.delete(hour)
   }
+}
+
+/** A pair that a reorg may have replaced must not prove itself: whose child the second is, is asked anew. */
+function headersOf({ block, after, isFinal }: Proven): Header[] {
+  if (!after) return [block]
+  const { number, hash, timestampSeconds } = after
+  return [block, isFinal ? after : { number, hash, timestampSeconds }]
 }

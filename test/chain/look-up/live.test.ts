@@ -121,4 +121,20 @@ describe('a live hour', () => {
     expect(outcome.at.hash).toBe(other.header(other.asOf(hour / 1_000)).hash)
     expect(outcome.value).toEqual([{ kind: 'returned', output: syntheticValue('0x07', Number(outcome.at.number)) }])
   })
+
+  test('that was looked up before its block was final is looked up anew afterwards', async () => {
+    const { scene, become } = await stage()
+    const reader = openSyntheticReader(scene.url, scene.clock.time, new MemoryFinalBlocks(), { settleMs: 60_000 })
+    onTestFinished(() => reader.close())
+    const other = slots([-1], 890)
+    scene.followClock(hour + 14_000)
+    const { hash } = await reader.block(hour, patient)
+    become(other)
+    expect((await reader.block(hour, patient)).hash).toBe(hash)
+    scene.followClock(hour + 60_000)
+    const final = other.header(other.asOf(hour / 1_000)).hash
+    expect((await reader.block(hour, patient)).hash).toBe(final)
+    const { at } = await reader.logs(hour, { address: `0x${'c0'.repeat(20)}`, topics: [] }, patient)
+    expect(at.hash).toBe(final)
+  })
 })

@@ -1,0 +1,53 @@
+import type { ChainReader } from '../../src/chain/reads.ts'
+import type { Config } from '../../src/config/config.ts'
+import { Backfill } from '../../src/intake/backfill/backfill.ts'
+import { type Asked, workOf } from '../../src/intake/backfill/work.ts'
+import { usable } from '../../src/intake/collect.ts'
+import { hourAfter, hourAt } from '../../src/model/hour.ts'
+import type { Outbox } from '../../src/outbox/outbox.ts'
+import type { Runner } from '../../src/runner/runner.ts'
+import type { Time } from '../../src/time.ts'
+import type { BackfillScript } from './backfill-script.ts'
+
+interface FillParts {
+  readonly script: BackfillScript
+  readonly outbox: Outbox
+  readonly runner: Runner
+  readonly time: Time
+  readonly config: Config
+  readonly chain: ChainReader | undefined
+  readonly signal: AbortSignal
+}
+
+/** Past hours of every collector that can read the past, up to the current one, beside a running daemon. */
+export async function fillIn({ script, outbox, runner, time, config, chain, signal }: FillParts): Promise<void> {
+  const { hours, what, order, concurrency } = script
+  const current = hourAt(time.nowMs())
+  const asked: Asked = { from: hourAfter(current, -hours), to: current, current, what, daemon: 'runs' }
+  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
+  const described = await Promise.all(
+    collectors.map(async collector => ({
+      collector,
+      description: usable(collector, await runner.describe(collector)),
+    })),
+  )
+  if (signal.aborted) return
+  const works = described
+    .filter(({ description }) => description.history)
+    .map(({ collector, description }) =>
+      workOf(collector, description, asked, outbox.collections.states(collector.id, asked.from, asked.to)),
+    )
+  const settleMs = () => chain?.settleMs ?? 0
+  await new Backfill({
+    outbox,
+    runner,
+    time,
+    works,
+    asked,
+    order,
+    concurrency,
+    signal,
+    settleMs,
+    told: () => {},
+  }).run()
+}

@@ -1,0 +1,89 @@
+import type { ChainReader, RawLog, ReadAnswer, ReadAt, ReadRequest } from '../../src/chain/reads.ts'
+import type { AsOfBlock, FinalBlocks } from '../../src/model/block.ts'
+import { Fault } from '../../src/model/fault.ts'
+import type { Hour } from '../../src/model/hour.ts'
+import type { Time } from '../../src/time.ts'
+import { chainId, type ScriptedChain } from './chain.ts'
+import type { Fortune } from './chance.ts'
+
+/** What one life of the process knows of the chain: as the real reader it keeps what it has found until that fails. */
+export class ScriptedReader implements ChainReader {
+  readonly id = chainId
+  readonly settleMs: number
+  readonly #chain: ScriptedChain
+  readonly #time: Time
+  readonly #chance: Fortune
+  readonly #finalBlocks: FinalBlocks
+  readonly #found = new Map<Hour, { readonly block: AsOfBlock; readonly isFinal: boolean }>()
+  #departure = Promise.withResolvers<void>()
+
+  constructor(chain: ScriptedChain, time: Time, chance: Fortune, finalBlocks: FinalBlocks) {
+    this.settleMs = chain.script.settleMs
+    this.#chain = chain
+    this.#time = time
+    this.#chance = chance
+    this.#finalBlocks = finalBlocks
+  }
+
+  async block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock> {
+    // It has room for so many hours only.
+    if (this.#chance.is(0.2)) this.#found.delete(hour)
+    const found = this.#found.get(hour)
+    const known = this.#finalBlocks.of(hour) ?? (found?.isFinal || !this.#isFinal(hour) ? found?.block : undefined)
+    return known ?? this.#lookUp(hour, signal)
+  }
+
+  #isFinal(hour: Hour): boolean {
+    return hour + this.settleMs <= this.#time.nowMs()
+  }
+
+  /** A block that is not canonical any more is not read. */
+  async read(
+    hour: Hour,
+    _requests: readonly ReadRequest[],
+    signal: AbortSignal,
+  ): Promise<ReadAt<readonly ReadAnswer[]>> {
+    const at = await this.block(hour, signal)
+    await this.#pass(signal)
+    try {
+      this.#chain.requireReadable(at, this.#time.nowMs())
+    } catch (error) {
+      this.#found.delete(hour)
+      if (error instanceof Fault && error.code === 'chain-unreachable') this.#finalBlocks.forget(hour)
+      throw error
+    }
+    await this.#pass(signal)
+    return { at, value: [] }
+  }
+
+  logs(): Promise<ReadAt<readonly RawLog[]>> {
+    return Promise.reject(new Error('not asked for in these worlds'))
+  }
+
+  recheck(hour: Hour, signal: AbortSignal): Promise<AsOfBlock> {
+    this.#found.delete(hour)
+    return this.block(hour, signal)
+  }
+
+  get nextLookUp(): Promise<void> {
+    return this.#departure.promise
+  }
+
+  async #lookUp(hour: Hour, signal: AbortSignal): Promise<AsOfBlock> {
+    const isFinal = this.#isFinal(hour)
+    await Promise.resolve()
+    this.#departure.resolve()
+    this.#departure = Promise.withResolvers<void>()
+    await this.#pass(signal)
+    const block = this.#chain.asOf(hour, this.#time.nowMs())
+    await this.#pass(signal)
+    this.#found.set(hour, { block, isFinal })
+    if (this.#isFinal(hour)) this.#finalBlocks.keep([{ hour, block }])
+    return block
+  }
+
+  async #pass(signal: AbortSignal): Promise<void> {
+    const ms = Math.ceil(this.#chance.between(0.2, 1) * this.#chain.script.latencyMs)
+    await this.#time.sleep(ms, signal)
+  }
+}
