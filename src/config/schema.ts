@@ -82,7 +82,8 @@ const collector = z
       .prefault({})
       .meta({ description: 'Options of the collector; its own schema says which.', examples: [{ chain: 'ethereum' }] }),
     since: written(fullHour, {
-      description: 'First hour that is expected of it. Default: the hour in which the daemon first runs it.',
+      description:
+        'First hour that is expected of it; of one that reads only "now", not before its first run. Default: the hour in which the daemon first runs it.',
       examples: ['2026-11-20T13:00:00Z'],
     }).optional(),
   })

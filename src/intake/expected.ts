@@ -5,7 +5,7 @@ import { hourMs } from '../model/limits.ts'
 export interface Expectation {
   /** First hour ever expected of it. */
   readonly since: Hour
-  /** Newest hour that is already a row, with none missing before it. */
+  /** Newest hour that is already a row, with none missing since the first; absent when the first is none. */
   readonly newest?: Hour
   /** The current hour. */
   readonly current: Hour
@@ -14,12 +14,11 @@ export interface Expectation {
 }
 
 /**
- * Hours that must be rows by now: the catch-up horizon and whatever was missed since the last row, but none before the
- * collector's start.
+ * Hours that must be rows by now: all since the collector's start that are none yet, and the catch-up horizon.
  */
 export function expectedHours({ since, newest, current, catchUpMs }: Expectation): Hour[] {
   const horizon = oldestCaughtUp(current, catchUpMs)
-  const resumed = newest === undefined ? horizon : hourAfter(newest, 1)
+  const resumed = newest === undefined ? since : hourAfter(newest, 1)
   return hoursFrom(Math.max(since, Math.min(horizon, resumed)) as Hour, current)
 }
 

@@ -40,8 +40,9 @@ export function planHours(
   if (since !== undefined && since > current) return 0
   const start = history && since !== undefined && since < current ? since : current
   collections.addCollector(id, start)
-  const newest = collections.lastInRow(id, planned)
   const first = collections.since(id) ?? start
+  const hasFirst = planned !== undefined || collections.states(id, first, first).size > 0
+  const newest = hasFirst ? collections.lastInRow(id, planned) : undefined
   const hours = expectedHours({ since: first, current, catchUpMs, ...(newest === undefined ? {} : { newest }) })
   collections.expect(id, hours)
   collections.reopen(id, current)

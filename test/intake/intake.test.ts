@@ -126,6 +126,23 @@ describe('intake', () => {
     expect(rows().filter(([id]) => id === 'vault/now')).toEqual([['vault/now', '2026-11-20T13:00:00Z', 'collected']])
   })
 
+  it('expects all hours since the one the configuration says: those too old to be caught up are gaps, also when it is moved back', async () => {
+    const daysAgo = (days: number) => hourAfter(anHour, -24 * days)
+    const states = (each: Stage) => Map.groupBy(each.rows(), ([, , state]) => state)
+    const first = stage([collector('a', { since: daysAgo(10) })], { 'vault/a': { script: one, history: true } })
+    await first.run(anHour, anHour + 5 * minuteMs)
+    expect([...states(first)].map(([state, rows]) => [state, rows.length])).toEqual([
+      ['gap', 3 * 24],
+      ['collected', 7 * 24 + 1],
+    ])
+    const moved = stage([collector('a', { since: daysAgo(1) })], { 'vault/a': { script: one, history: true } })
+    await moved.run(anHour, anHour + 2 * minuteMs)
+    moved.outbox.collections.addCollector('vault/a', daysAgo(9))
+    await moved.run(hourAfter(anHour, 1), hourAfter(anHour, 1) + 5 * minuteMs)
+    expect(states(moved).get('gap')).toHaveLength(2 * 24 + 1)
+    expect(states(moved).get('collected')).toHaveLength(7 * 24 + 1)
+  })
+
   it('expects nothing before the hour the configuration says, also when that is yet to come', async () => {
     const { run, rows } = stage([collector('a', { since: hourAfter(anHour, 2) })], {
       'vault/a': { script: one, history: true },
