@@ -1,5 +1,6 @@
 /**
- * A node that answers `aggregate3` from answers made before, for the benchmark. Prints `{ url }`; a line in, `Counted` out.
+ * A node that answers `aggregate3` from answers made before, for the benchmark, so many milliseconds away as its argument
+ * says. Prints `{ url }`; a line in, `Counted` out.
  */
 import { createServer } from 'node:http'
 import { createInterface } from 'node:readline'
@@ -18,6 +19,7 @@ interface Call {
   readonly params: readonly unknown[]
 }
 
+const distanceMs = Number(process.argv[2])
 const wordChars = 64
 const blockNumberSelector = '42cbb15c'
 const answersByOutline = new Map<string, readonly [string, string, string]>()
@@ -78,8 +80,10 @@ const server = createServer((request, response) => {
     counted.requests += 1
     const asked = JSON.parse(Buffer.concat(chunks).toString()) as Call | Call[]
     const text = Array.isArray(asked) ? `[${asked.map(answer).join()}]` : answer(asked)
-    response.writeHead(200, { 'content-type': 'application/json' })
-    response.end(text)
+    setTimeout(() => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(text)
+    }, distanceMs)
   })
 })
 server.keepAliveTimeout = 60_000
