@@ -76,7 +76,7 @@ const typesOnly: Readonly<Record<string, readonly string[]>> = {
 const homes: Readonly<Record<string, readonly string[]>> = {
   'better-sqlite3': ['src/sqlite/'],
   viem: ['src/chain/', 'src/collector.ts', 'collectors/'],
-  undici: ['src/service/', 'src/runner/', 'src/chain/endpoint/http-wire.ts'],
+  undici: ['src/service/', 'src/runner/', 'src/chain/endpoint/http-wire.ts', 'src/chain/endpoint/sockets.ts'],
   pino: ['src/telemetry/'],
   'prom-client': ['src/telemetry/'],
   croner: ['src/time.ts'],

@@ -19,11 +19,20 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
   if (failures.length > 0 && failures.every(({ kind }) => kind === 'pruned')) {
     return new Fault('chain-state-missing', message, { facts, fix: archiveAdvice })
   }
+  if (failures.length > 0 && failures.every(({ kind }) => kind === 'too-much')) {
+    return new Fault('chain-unreachable', message, { facts, fix: tooMuchAdvice })
+  }
   const isSomePruned = failures.some(({ kind }) => kind === 'pruned')
-  return new Fault('chain-unreachable', message, { facts, fix: isSomePruned ? archiveAdvice : reachAdvice })
+  const isSomeLate = failures.some(({ kind }) => kind === 'recent-state')
+  return new Fault('chain-unreachable', message, {
+    facts,
+    fix: isSomePruned ? archiveAdvice : isSomeLate ? syncAdvice : reachAdvice,
+  })
 }
 
 const archiveAdvice = 'a past hour needs a node that keeps old state (archive): put one under rpc:'
+const syncAdvice = 'the node does not have the state of one of its last blocks: check that it is in sync'
+const tooMuchAdvice = 'this read is too much for one call: read less at once, or raise the limits of the node'
 const reachAdvice = 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'
 
 /** The node is up to date, the chain itself has not passed the hour. */

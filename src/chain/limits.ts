@@ -59,9 +59,23 @@ export const rateTriesMax = 4
 export const rateBackoffBaseMs = 1_000
 export const rateBackoffCapMs = 60_000
 
-/** A lowered rate doubles in this time without a refusal; from so many calls a second on it is none. */
-export const rateDoublesMs = 60_000
+/** After a refusal the rate doubles in this time; twice the time after each further refusal on the way up, up to the longest. */
+export const rateDoublesMs = 3_000
+export const rateDoublesMsMax = 60_000
+
+/** Calls a second to which refusals lower the rate at most, and from which on it is none. */
+export const ratePerSecondMin = 5
 export const rateUnlimitedPerSecond = 10_000
+
+/** The second of a rate, with a millisecond more as clocks cut them off, and the longest way of a request to the node. */
+export const rateWindowMs = 1_001
+export const rateTransitMsMax = 500
+
+/** How long it is remembered what a node took in a second. */
+export const rateHistoryMs = 10_000
+
+/** How often to look whether a rate that rises lets calls pass. */
+export const rateLookMs = 250
 
 /** How long it is remembered that an endpoint misses the state of old blocks. */
 export const stateMissedMs = 60 * 60_000

@@ -14,10 +14,11 @@ import { type HourState, Hours } from './look-up/hours.ts'
 import { LookUps, plain, type Wanted } from './look-up/look-ups.ts'
 import { NoFinalBlocks } from './look-up/no-final-blocks.ts'
 import { Pace } from './look-up/pace.ts'
-import { readAt } from './read/aggregate-reads.ts'
+import { readAllAt, readAt } from './read/aggregate-reads.ts'
 import { Gathering } from './read/gathering.ts'
 import { readLogs } from './read/log-reads.ts'
 import { ReadMemory } from './read/read-memory.ts'
+import { readOnAny } from './read/reads-on-any.ts'
 import type { ChainReader, LogFilter, RawLog, ReadAnswer, ReadAt, ReadRequest } from './reads.ts'
 import { isAskable } from './shapes.ts'
 import { SharedWork } from './shared-work.ts'
@@ -90,7 +91,7 @@ class HourlyReader implements OpenChainReader {
       finalBlocks: this.#finalBlocks,
       pace: this.#pace,
       likely: ({ gathering }, block, endpoint) =>
-        gathering?.tryAt(block, (at, requests, signal) => readAt(endpoint, at, requests, signal, this.#memory)),
+        gathering?.tryAt(block, (at, requests, signal) => readAllAt(endpoint, at, requests, signal, this.#memory)),
     })
   }
 
@@ -193,8 +194,8 @@ class HourlyReader implements OpenChainReader {
     const { at, value } = await gathering.work.join(signal)
     const answers = places.map(place => {
       const outcome = value[place]
-      if (outcome && !(outcome instanceof EndpointFailure)) return outcome
-      throw allFailed(this.#name, outcome ? [outcome] : [])
+      if (outcome && !(outcome instanceof EndpointFailure || outcome instanceof Fault)) return outcome
+      throw outcome instanceof Fault ? outcome : allFailed(this.#name, outcome ? [outcome] : [])
     })
     return { at, value: answers }
   }
@@ -203,7 +204,9 @@ class HourlyReader implements OpenChainReader {
     const gathering: Gathering = new Gathering({
       asOf: signal => this.#asOf(state, signal),
       read: (block, requests, signal) =>
-        this.#pool.serve(state, signal, endpoint => readAt(endpoint, block, requests, signal, this.#memory)),
+        readOnAny(this.#pool, state, requests, signal, (endpoint, some) =>
+          readAt(endpoint, block, some, signal, this.#memory),
+        ),
       closed: failure => {
         if (state.gathering === gathering) delete state.gathering
         if (failure instanceof Fault) this.#distrust(state, failure)

@@ -6,6 +6,7 @@ import { BatchRefused, EndpointFailure } from './endpoint-failure.ts'
 import { rateFailure } from './http-answer.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { batchRefusalOf, isRateError } from './rpc-errors.ts'
+import type { Turn } from './sent-calls.ts'
 import { Slots } from './slots.ts'
 import {
   type RpcAnswer,
@@ -112,24 +113,27 @@ export class CallSender {
 
   async #sendOnce(calls: readonly WrittenCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {
     const { rate, meter } = this.#parts
-    await this.#admitted(calls.length, signal)
-    meter?.request(calls.map(({ call }) => call.method))
+    const turn = await this.#admitted(calls.length, signal)
     try {
+      meter?.request(calls.map(({ call }) => call.method))
       const answers = await this.#inTime(calls, signal)
       this.#refuse(answers)
-      rate.answered()
+      rate.answered(turn)
       return answers
     } catch (error) {
-      if (error instanceof EndpointFailure && error.kind === 'rate') rate.refused(error.retryAtMs)
+      if (error instanceof EndpointFailure && error.kind === 'rate') rate.refused(turn, error.retryAtMs)
       throw error
+    } finally {
+      rate.ended(turn)
     }
   }
 
   /** Waits for the calls' turn. What another request's refusal overtakes meanwhile is cut anew. */
-  async #admitted(count: number, signal: AbortSignal): Promise<void> {
+  async #admitted(count: number, signal: AbortSignal): Promise<Turn> {
     const { host, rate, time } = this.#parts
     const isGiven = rate.notBeforeMs <= time.nowMs() || this.#isWorthWaiting()
-    if (isGiven && (await rate.admitted(count, signal))) return
+    const turn = isGiven ? await rate.admitted(count, signal) : undefined
+    if (turn) return turn
     const seconds = Math.max(1, Math.ceil((rate.notBeforeMs - time.nowMs()) / 1000))
     const text = `limits how often it is asked: not again for ${seconds} s`
     throw new EndpointFailure(host, text, 'rate', rate.notBeforeMs)

@@ -3,7 +3,8 @@ import { basename } from 'node:path'
 /**
  * What one endpoint did wrong. `refused`: it answered an error; `behind`: it has no block past the hour; `too-much`:
  * the same in smaller parts may pass; `rate`: it was asked too often; `pruned`: it does not have the state of that block
- * any more; `unknown-block`: it does not know that block, whether not yet or not any more.
+ * any more; `recent-state`: nor that of one of its last blocks, which every node should have; `unknown-block`: it does
+ * not know that block, whether not yet or not any more.
  */
 export type FailureKind =
   | 'unreachable'
@@ -13,6 +14,7 @@ export type FailureKind =
   | 'too-much'
   | 'rate'
   | 'pruned'
+  | 'recent-state'
   | 'unknown-block'
 
 /**

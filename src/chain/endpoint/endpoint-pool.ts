@@ -3,7 +3,7 @@ import { allFailed } from '../chain-faults.ts'
 import { stateBlocksMin } from '../limits.ts'
 import type { CallMeter } from './call-meter.ts'
 import { type Endpoint, type EndpointParts, type OpenEndpoint, openEndpoint } from './endpoint.ts'
-import { EndpointFailure } from './endpoint-failure.ts'
+import { EndpointFailure, type FailureKind } from './endpoint-failure.ts'
 import { EndpointHealth, type EndpointReport } from './endpoint-health.ts'
 
 /** Whoever reads for one hour remembers here which endpoint serves it, so that one serves all of its reads. */
@@ -13,6 +13,15 @@ export interface Served {
   blockNumber?: bigint
 }
 
+/** An endpoint that could not do some work, and why. */
+export interface Refused {
+  readonly endpoint: Endpoint
+  readonly failure: EndpointFailure
+}
+
+/** Failures that say nothing of whether the node has the state of a block. */
+const hidingKinds: ReadonlySet<FailureKind> = new Set(['unreachable', 'rate', 'refused'])
+
 /** An endpoint silent for longer than this when its caller gives up is taken for hung. */
 const silenceMs = 1_000
 
@@ -21,9 +30,15 @@ export interface EndpointPool {
   /**
    * Does the work on the hour's endpoint, else on the next that can.
    *
+   * @param before endpoints that could not do this work: they are not asked
    * @throws Fault when none can; whatever else `work` throws, as it is
    */
-  serve<T>(hour: Served, signal: AbortSignal, work: (endpoint: Endpoint) => Promise<T>): Promise<T>
+  serve<T>(
+    hour: Served,
+    signal: AbortSignal,
+    work: (endpoint: Endpoint) => Promise<T>,
+    before?: readonly Refused[],
+  ): Promise<T>
   /** What is known of each endpoint, in the order of preference. */
   health(): readonly EndpointReport[]
   close(): void
@@ -66,19 +81,25 @@ class Pool implements EndpointPool {
     }))
   }
 
-  async serve<T>(hour: Served, signal: AbortSignal, work: (endpoint: Endpoint) => Promise<T>): Promise<T> {
-    const failures: EndpointFailure[] = []
-    for (const member of this.#inOrder(hour)) {
+  async serve<T>(
+    hour: Served,
+    signal: AbortSignal,
+    work: (endpoint: Endpoint) => Promise<T>,
+    before: readonly Refused[] = [],
+  ): Promise<T> {
+    const failures = before.map(({ failure }) => failure)
+    const members = this.#inOrder(hour).filter(member => !before.some(({ endpoint }) => endpoint === member.endpoint))
+    for (const member of members) {
+      const last = failures.at(-1)
+      if (last) this.#parts.passedOver(last.host, last.reason)
       hour.endpoint = member.endpoint
       try {
         return await this.#workOn(member, signal, work)
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof EndpointFailure)) throw error
-        const failure = this.#judged(error, member.endpoint, hour.blockNumber)
-        failures.push(failure)
-        member.health.failed(failure)
-        if (failures.length < this.#members.length) this.#parts.passedOver(failure.host, failure.reason)
+        member.health.failed(error)
+        failures.push(await this.#judged(error, member.endpoint, hour.blockNumber, signal))
       }
     }
     delete hour.endpoint
@@ -120,17 +141,44 @@ class Pool implements EndpointPool {
   }
 
   /**
-   * Whether a block's state is missing because the block is old: of the last blocks it is another failure. A block that the
-   * endpoint does not know may be one of a branch that was given up: that is no reason to take its state for pruned.
+   * Why state is missing: because the block is old, or, of the last blocks, because the node is not well. What a node said
+   * it does not have it does not have either while it fails with something else. A block that it does not know may be one
+   * of a branch that was given up: that is no reason to take its state for pruned.
    */
-  #judged(failure: EndpointFailure, endpoint: OpenEndpoint, blockNumber: bigint | undefined): EndpointFailure {
+  async #judged(
+    failure: EndpointFailure,
+    endpoint: OpenEndpoint,
+    blockNumber: bigint | undefined,
+    signal: AbortSignal,
+  ): Promise<EndpointFailure> {
     const { kind, host, reason } = failure
-    if (blockNumber === undefined || (kind !== 'pruned' && kind !== 'unknown-block')) return failure
-    const heads = this.#members.flatMap(member => member.endpoint.head?.number ?? [])
-    const head = heads.reduce<bigint | undefined>((a, b) => (a === undefined || b > a ? b : a), undefined)
-    if (head !== undefined && head - blockNumber < stateBlocksMin) return new EndpointFailure(host, reason, 'refused')
-    if (head !== undefined || kind === 'pruned') endpoint.depth.missed(blockNumber)
+    if (blockNumber === undefined) return failure
+    if (kind !== 'pruned' && kind !== 'unknown-block') {
+      const isHidden = hidingKinds.has(kind) && endpoint.depth.toldToLack(blockNumber)
+      return isHidden
+        ? new EndpointFailure(host, `${reason}, and said before that it has no such old state`, 'pruned')
+        : failure
+    }
+    const head = await this.#headFor(endpoint, blockNumber, signal)
+    if (head !== undefined && head - blockNumber < stateBlocksMin) {
+      return new EndpointFailure(host, reason, 'recent-state')
+    }
+    if (head !== undefined || kind === 'pruned') endpoint.depth.missed(blockNumber, kind === 'pruned')
     return failure
+  }
+
+  /** The highest block that is known; asked for anew where it might have been long ago that the block was a recent one. */
+  async #headFor(endpoint: OpenEndpoint, blockNumber: bigint, signal: AbortSignal): Promise<bigint | undefined> {
+    const known = this.#head
+    if (known !== undefined && known - blockNumber >= stateBlocksMin) return known
+    await endpoint.call([{ method: 'eth_getBlockByNumber', params: ['latest', false] }], signal).catch(() => {})
+    signal.throwIfAborted()
+    return this.#head
+  }
+
+  get #head(): bigint | undefined {
+    const heads = this.#members.flatMap(({ endpoint }) => endpoint.head?.number ?? [])
+    return heads.reduce<bigint | undefined>((a, b) => (a === undefined || b > a ? b : a), undefined)
   }
 
   health(): readonly EndpointReport[] {

@@ -1,52 +1,47 @@
 import { backoffMs } from '../../model/backoff.ts'
 import type { Time } from '../../time.ts'
-import {
-  endpointRestMsMax,
-  rateBackoffBaseMs,
-  rateBackoffCapMs,
-  rateDoublesMs,
-  rateUnlimitedPerSecond,
-} from '../limits.ts'
+import { endpointRestMsMax, rateBackoffBaseMs, rateBackoffCapMs, rateLookMs } from '../limits.ts'
+import { type FoundRate, lowered, type RisenRate, risen } from './found-rate.ts'
+import { SentCalls, type Turn } from './sent-calls.ts'
+import { Slots } from './slots.ts'
 
-/** Calls of this time back count when a node says that they were too many. */
-const windowMs = 1_000
-
-/** Calls that are sent at an instant. */
-interface Turn {
-  readonly atMs: number
-  readonly count: number
-}
+const unlimited: RisenRate = { perSecond: Infinity, atOnce: Infinity }
 
 /**
- * How often a node may be asked, in calls a second: as configured, else without a limit until it refuses. Then half of
- * what was sent in the last second, and from then on twice as much with each minute without a refusal.
+ * How often a node may be asked, in calls a second: as configured, which is never overshot, else without a limit until
+ * it refuses. What is found then rises again for as long as it answers; requests keep their size, and larger ones than
+ * the rate of a second go alone and are waited for longer.
  */
 export class RateLimit {
   readonly #time: Time
   readonly #configured: number
-  #lowered: { readonly perSecond: number; readonly sinceMs: number } | undefined
+  readonly #sent = new SentCalls()
+  /** Those who wait go one after the other. */
+  readonly #door = new Slots(1)
+  #found: FoundRate | undefined
+  #refusedMs = 0
+  #refusals = 0
   #notBeforeMs = 0
   #refusalsInRow = 0
   #waiting = 0
-  /** Of the last second, and those to come; in the order of their instants. */
-  #turns: Turn[] = []
 
   constructor(time: Time, callsPerSecondMax: number | undefined) {
     this.#time = time
-    this.#configured = callsPerSecondMax ?? Number.POSITIVE_INFINITY
+    this.#configured = callsPerSecondMax ?? Infinity
+  }
+
+  get #risen(): RisenRate {
+    return this.#found ? risen(this.#found, this.#time.nowMs()) : unlimited
   }
 
   /** The rate now; infinite when there is none. */
   get callsPerSecondMax(): number {
-    if (!this.#lowered) return this.#configured
-    const { perSecond, sinceMs } = this.#lowered
-    const raised = perSecond * 2 ** (Math.max(0, this.#time.nowMs() - sinceMs) / rateDoublesMs)
-    return Math.min(raised >= rateUnlimitedPerSecond ? Number.POSITIVE_INFINITY : raised, this.#configured)
+    return Math.min(this.#risen.perSecond, this.#configured)
   }
 
-  /** Calls that may go in one request: those of a second. */
+  /** Calls that may go in one request: never more than the configured ones of a second. */
   get callsAtOnceMax(): number {
-    return Math.max(1, Math.floor(this.callsPerSecondMax))
+    return Math.max(1, Math.floor(Math.min(this.#risen.atOnce, this.#configured)))
   }
 
   /** The node asked for patience up to this instant, in milliseconds since 1970; in the past when it did not. */
@@ -65,75 +60,75 @@ export class RateLimit {
   }
 
   /**
-   * Waits until so many calls may be sent: no second sees more than the rate. Rejects with the signal's reason.
+   * Waits until so many calls may be sent. Rejects with the signal's reason.
    *
-   * @returns whether they may be sent now; not when the node refused others meanwhile, as the rate is another one then
+   * @returns them as sent now; undefined when the node refused others meanwhile, as the rate is another one then
    */
-  async admitted(count: number, signal: AbortSignal): Promise<boolean> {
-    const nowMs = this.#time.nowMs()
-    const lowered = this.#lowered
-    const turn = { atMs: this.#startMs(count, nowMs), count }
-    this.#turns.push(turn)
-    if (turn.atMs <= nowMs) return true
+  async admitted(count: number, signal: AbortSignal): Promise<Turn | undefined> {
+    const refusals = this.#refusals
     this.#waiting++
     try {
-      await this.#time.sleep(turn.atMs - nowMs, signal)
-      if (lowered === this.#lowered) return true
-      this.#forget(turn)
-      return false
-    } catch (error) {
-      this.#forget(turn)
-      throw error
+      return await this.#door.with(signal, async () => {
+        for (;;) {
+          const waitMs = this.#waitMs(count)
+          if (this.#refusals > refusals) return undefined
+          if (waitMs <= 0) return this.#send(count)
+          await this.#time.sleep(waitMs, signal)
+        }
+      })
     } finally {
       this.#waiting--
     }
   }
 
-  /** The first instant at which so many calls fit, after all that were admitted before. */
-  #startMs(count: number, nowMs: number): number {
-    const rate = this.callsPerSecondMax
-    // A single call may take more than a second of the rate.
-    const spanMs = Math.max(windowMs, (count * 1000) / rate)
-    this.#turns = this.#turns.filter(({ atMs }) => atMs > nowMs - spanMs)
-    let startMs = Math.max(nowMs, this.#notBeforeMs, this.#turns.at(-1)?.atMs ?? 0)
-    let used = this.#turns.reduce((sum, turn) => sum + turn.count, 0)
-    for (const turn of this.#turns) {
-      const isPast = turn.atMs <= startMs - spanMs
-      if (!isPast && used + count <= Math.max(rate, count)) break
-      if (!isPast) startMs = turn.atMs + spanMs
-      used -= turn.count
-    }
-    return startMs
+  #waitMs(count: number): number {
+    const nowMs = this.#time.nowMs()
+    if (nowMs < this.#notBeforeMs) return this.#notBeforeMs - nowMs
+    const waitMs = this.#sent.waitMs(count, this.callsPerSecondMax, nowMs, this.#refusedMs)
+    // A rate that rises is over sooner than it says.
+    return this.#found ? Math.min(waitMs, rateLookMs) : waitMs
   }
 
-  #forget(turn: Turn): void {
-    this.#turns = this.#turns.filter(one => one !== turn)
+  #send(count: number): Turn {
+    const turn: Turn = { count, sentMs: this.#time.nowMs() }
+    this.#sent.add(turn)
+    return turn
+  }
+
+  /** The node answered. */
+  answered(turn: Turn): void {
+    this.ended(turn)
+    turn.isAnswered = true
+    this.#refusalsInRow = 0
+  }
+
+  /** Nothing more is to be expected of the request, whatever came of it. */
+  ended(turn: Turn): void {
+    turn.endedMs ??= this.#time.nowMs()
   }
 
   /** The node refused calls because they were too many in a time. @param retryAtMs when it may be asked again */
-  refused(retryAtMs: number | undefined): void {
+  refused(turn: Turn, retryAtMs: number | undefined): void {
+    this.ended(turn)
     const nowMs = this.#time.nowMs()
     const untilMs = retryAtMs === undefined ? undefined : Math.min(retryAtMs, nowMs + endpointRestMsMax)
     // Several requests under way are refused for the same reason: that counts once.
-    if (nowMs < this.#notBeforeMs) {
+    if (this.#refusals > 0 && turn.sentMs <= this.#refusedMs) {
       this.#notBeforeMs = Math.max(this.#notBeforeMs, untilMs ?? 0)
       return
     }
-    const last = this.#turns.filter(({ atMs }) => atMs > nowMs - windowMs && atMs <= nowMs)
-    const sent = last.reduce((sum, { count }) => sum + count, 0)
-    const perSecond = Math.max(Math.min(1, this.#configured), Math.min(this.callsPerSecondMax, sent) / 2)
-    this.#lowered = { perSecond, sinceMs: nowMs }
+    const isAfterAnswer = this.#refusalsInRow === 0
+    this.#refusals++
     this.#refusalsInRow++
+    this.#refusedMs = nowMs
     this.#notBeforeMs = Math.max(untilMs ?? nowMs + this.#backoffMs(), nowMs + 1)
+    const [inSecond, answeredInSecondMax] = [this.#sent.inSecondOf(turn), this.#sent.answeredInSecondMax]
+    const refusal = { count: turn.count, inSecond, answeredInSecondMax, isAfterAnswer, nowMs }
+    this.#found = lowered(this.#found, refusal, this.#notBeforeMs)
   }
 
   #backoffMs(): number {
     const backoff = { baseMs: rateBackoffBaseMs, capMs: rateBackoffCapMs }
     return rateBackoffBaseMs / 2 + backoffMs(backoff, this.#refusalsInRow, this.#time.chance())
-  }
-
-  /** The node answered. */
-  answered(): void {
-    this.#refusalsInRow = 0
   }
 }

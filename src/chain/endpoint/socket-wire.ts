@@ -5,7 +5,6 @@ import { parseAnswer, type RpcAnswer, requestText, type Wire, type WrittenCall }
 /** An open connection that carries whole JSON texts. */
 export interface Pipe {
   send(text: string): void
-  close(): void
 }
 
 /** What a pipe tells its user. */
@@ -16,8 +15,8 @@ export interface PipeEvents {
   closed(reason: string): void
 }
 
-/** Opens a connection; rejects with an EndpointFailure. */
-export type Dial = (events: PipeEvents) => Promise<Pipe>
+/** Opens a connection; rejects with an EndpointFailure. @param end ends it at once, also while it is being opened */
+export type Dial = (events: PipeEvents, end: AbortSignal) => Promise<Pipe>
 
 interface Waiting {
   resolve(answer: RpcAnswer): void
@@ -35,6 +34,7 @@ interface Waiting {
 export function socketWire(host: string, dial: Dial): Wire {
   const waiting = new Map<number, Waiting>()
   let pipe: Promise<Pipe> | undefined
+  let ending = new AbortController()
   let lastId = 0
 
   function closed(reason: string): void {
@@ -53,7 +53,13 @@ export function socketWire(host: string, dial: Dial): Wire {
   }
 
   function open(): Promise<Pipe> {
-    const opening = dial({ text, closed })
+    ending = new AbortController()
+    const { signal } = ending
+    const closedItself = (reason: string) => {
+      // What a pipe says that was given up is not of the one that follows it.
+      if (!signal.aborted) closed(reason)
+    }
+    const opening = unlessAborted(dial({ text, closed: closedItself }, signal), signal)
     opening.catch(() => {
       if (pipe === opening) pipe = undefined
     })
@@ -83,11 +89,8 @@ export function socketWire(host: string, dial: Dial): Wire {
       return Promise.all(calls.map(call => ask(to, call, signal)))
     },
     close() {
-      pipe?.then(
-        open => open.close(),
-        () => {},
-      )
       closed('was closed')
+      ending.abort(new EndpointFailure(host, 'was closed'))
     },
   }
 }

@@ -1,21 +1,25 @@
 import { connect } from 'node:net'
-import { chainAnswerBytesMax } from '../limits.ts'
+import { Agent, WebSocket } from 'undici'
+import { chainAnswerBytesMax, connectMsMax } from '../limits.ts'
 import { EndpointFailure, hostOf } from './endpoint-failure.ts'
 import { jsonTexts } from './json-texts.ts'
 import type { Dial } from './socket-wire.ts'
 
-/** Connects to a `ws://` or `wss://` URL. The events of a failed WebSocket carry no reason. */
+/**
+ * Connects to a `ws://` or `wss://` URL. The events of a failed WebSocket carry no reason. It ends with its TCP socket: a
+ * closing handshake waits for the node, and a frozen one never answers.
+ */
 export function webSocketDial(url: string): Dial {
   const host = hostOf(url)
-  return ({ text, closed }) =>
+  return ({ text, closed }, end) =>
     new Promise((resolve, reject) => {
-      const socket = new WebSocket(url)
-      socket.addEventListener('open', () => {
-        resolve({ send: message => socket.send(message), close: () => socket.close() })
-      })
+      const dispatcher = new Agent({ connect: { timeout: connectMsMax, signal: end } })
+      const socket = new WebSocket(url, { dispatcher })
+      socket.addEventListener('open', () => resolve({ send: message => socket.send(message) }))
       socket.addEventListener('message', ({ data }) => text(String(data)))
       socket.addEventListener('error', () => {})
       socket.addEventListener('close', ({ code }) => {
+        void dispatcher.destroy().catch(() => {})
         reject(new EndpointFailure(host, 'does not answer as a WebSocket'))
         closed(`closed the connection (${code})`)
       })
@@ -25,14 +29,14 @@ export function webSocketDial(url: string): Dial {
 /** Connects to a node's IPC socket by its path. */
 export function ipcDial(path: string): Dial {
   const name = hostOf(path)
-  return ({ text, closed }) =>
+  return ({ text, closed }, end) =>
     new Promise((resolve, reject) => {
-      const socket = connect(path)
+      const socket = connect({ path, signal: end })
       const framing = jsonTexts()
       let reason = 'closed the connection'
       socket.setEncoding('utf8')
       socket.on('connect', () => {
-        resolve({ send: message => socket.write(`${message}\n`), close: () => socket.destroy() })
+        resolve({ send: message => socket.write(`${message}\n`) })
       })
       let pendingChars = 0
       socket.on('data', chunk => {

@@ -39,6 +39,14 @@ export async function readAt(
   return (await Promise.all(parts.map(part => readPart(place, part)))).flat()
 }
 
+/** The same, only that what one read cannot have fails all of them. @throws EndpointFailure */
+export async function readAllAt(...parts: Parameters<typeof readAt>): Promise<readonly ReadOutcome[]> {
+  const outcomes = await readAt(...parts)
+  const failure = outcomes.find(outcome => outcome instanceof EndpointFailure)
+  if (failure) throw failure
+  return outcomes
+}
+
 async function readPart(place: Place, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
   const { endpoint, block, memory, signal } = place
   const call = memory.inputs.of(requests)

@@ -1,4 +1,5 @@
 import type { AsOfBlock } from '../../model/block.ts'
+import type { Fault } from '../../model/fault.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import { meaningOf } from '../endpoint/rpc-errors.ts'
@@ -8,8 +9,11 @@ import { headerCall } from '../look-up/as-of-search.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
 import { hexOf, parseBytes, parseHeader, parseWord } from '../shapes.ts'
 
-/** The answer to one read, or why this one alone cannot be had although the node answers others. */
-export type ReadOutcome = ReadAnswer | EndpointFailure
+/**
+ * The answer to one read, or why this one alone cannot be had although others can: a failure of the endpoint that was
+ * asked, a Fault once all were.
+ */
+export type ReadOutcome = ReadAnswer | EndpointFailure | Fault
 
 /**
  * Reads one by one, each as its own call in a JSON-RPC batch: where Multicall3 is not deployed, and where what an
@@ -57,7 +61,9 @@ function outcomeOf(endpoint: Endpoint, { kind }: ReadRequest, answer: RpcAnswer 
   if (answer?.kind === 'error') {
     const meaning = kind === 'call' ? meaningOf(answer.error) : { kind: 'node' as const }
     if (meaning.kind === 'reverted') return meaning
-    if (meaning.kind === 'limit') return endpoint.failure(answer.error)
+    if (meaning.kind === 'limit') {
+      return new EndpointFailure(endpoint.host, endpoint.failure(answer.error).reason, 'too-much')
+    }
     throw endpoint.failure(answer.error)
   }
   const output = kind === 'call' ? parseBytes(answer?.result) : parseWord(answer?.result)

@@ -4,6 +4,7 @@ import type { EndpointPool, Served } from '../../../src/chain/endpoint/endpoint-
 import { Fault } from '../../../src/model/fault.ts'
 import { systemTime } from '../../../src/time.ts'
 import { echo, echoes, echoHead, echoing, faulty, never, openPool } from '../support/endpoints.ts'
+import { answering, NodeError } from '../support/node.ts'
 
 const minuteMs = 60_000
 
@@ -198,6 +199,57 @@ describe('a node that does not keep old state', () => {
     expect([fault.code, fault.permanence]).toEqual(['chain-unreachable', 'transient'])
   })
 
+  test('is a node without it also while it fails with something else, but not for newer blocks', async () => {
+    const time = handTime()
+    const pruned = await faulty()
+    const pool = openPool([pruned.url], { time })
+    const judged = async (blockNumber: bigint) => {
+      const { code, fix } = await faultOf(readState(pool, blockNumber))
+      return [code, fix?.includes('archive')]
+    }
+    pruned.misbehave({ kind: 'no-state', before: 9_000n })
+    expect(await judged(5_000n)).toEqual(['chain-state-missing', true])
+    for (const fault of [
+      { kind: 'reset' },
+      { kind: 'status', status: 502 },
+      { kind: 'error', code: -32000, message: 'busy' },
+    ] as const) {
+      pruned.misbehave(fault)
+      for (const number of [5_000n, 4_999n, 17n]) expect(await judged(number)).toEqual(['chain-state-missing', true])
+      expect(await judged(5_001n)).toEqual(['chain-unreachable', false])
+    }
+    expect(pool.health()[0]?.state).toBe('resting')
+    time.atMs += 61 * minuteMs
+    expect(await judged(5_000n)).toEqual(['chain-unreachable', false])
+  })
+
+  test('is one also where the block was a recent one when the head was seen last', async () => {
+    let head = 10_000
+    const node = await faulty(
+      answering((method, params) => {
+        if (method === 'eth_chainId') return '0x1'
+        if (method === 'eth_call') throw new NodeError(-32000, 'missing trie node 1f')
+        const number = params[0] === 'latest' ? head : Number(params[0])
+        return { number: hex(number), timestamp: hex(number), hash: `0x${number.toString(16).padStart(64, '0')}` }
+      }),
+    )
+    const pool = openPool([node.url])
+    const latest = { method: 'eth_getBlockByNumber', params: ['latest', false] }
+    await pool.serve({}, never, endpoint => endpoint.call([latest], never))
+    head = 10_500
+    const codes = await Promise.all(
+      [9_700n, 9_950n, 10_372n, 10_373n, 10_500n].map(async blockNumber => {
+        const work = pool.serve({ blockNumber }, never, async endpoint => {
+          const [answer] = await endpoint.call([{ method: 'eth_call', params: [{}, hex(blockNumber)] }], never)
+          if (answer?.kind === 'error') throw endpoint.failure(answer.error)
+        })
+        return (await faultOf(work)).code
+      }),
+    )
+    const [missing, passing] = ['chain-state-missing', 'chain-unreachable']
+    expect(codes).toEqual([missing, missing, missing, passing, passing])
+  })
+
   test.each(['missing trie node 1f', 'header not found'])(
     'nor that of the last blocks is not well: that may pass (%s)',
     async message => {
@@ -206,6 +258,7 @@ describe('a node that does not keep old state', () => {
       node.misbehave({ kind: 'no-state', before: BigInt(echoHead) + 1n, message })
       const fault = await faultOf(readState(pool, BigInt(echoHead) - 10n))
       expect(fault.code).toBe('chain-unreachable')
+      expect(fault.fix).toContain('in sync')
       expect(pool.health()[0]).not.toHaveProperty('servesStateFrom')
     },
   )

@@ -1,0 +1,70 @@
+import { rateHistoryMs, rateTransitMsMax, rateWindowMs } from '../limits.ts'
+
+/** A request that was sent, and what came of it. */
+export interface Turn {
+  /** Its calls. */
+  readonly count: number
+  readonly sentMs: number
+  /** When the node was through with it, in milliseconds since 1970; undefined while it is under way. */
+  endedMs?: number
+  /** Whether the node answered it. */
+  isAnswered?: boolean
+}
+
+/** Which calls a node had lately, in the order in which they were sent. */
+export class SentCalls {
+  #turns: Turn[] = []
+
+  /** A request is sent now. */
+  add(turn: Turn): void {
+    const keptMs = turn.sentMs - rateHistoryMs
+    const first = this.#turns.findIndex(({ sentMs }) => sentMs >= keptMs)
+    if (first > 0) this.#turns.splice(0, first)
+    this.#turns.push(turn)
+  }
+
+  /**
+   * How long until so many calls more keep within the rate: 0 when they do now, else when to look again. What is more
+   * than the rate of a second waits until nothing counts any more, and counts longer itself.
+   *
+   * @param fromMs requests sent up to then count for a second alone: another rate held
+   */
+  waitMs(count: number, perSecond: number, nowMs: number, fromMs: number): number {
+    let used = 0
+    for (const turn of this.#turns.toReversed()) {
+      const countsMs = turn.sentMs > fromMs ? Math.max(rateWindowMs, (turn.count * 1000) / perSecond) : rateWindowMs
+      const untilMs = countsUntilMs(turn, countsMs, nowMs)
+      if (untilMs <= nowMs) continue
+      used += turn.count
+      if (used + count > perSecond) return Math.ceil(untilMs - nowMs)
+    }
+    return 0
+  }
+
+  /** Calls of the second up to a request. */
+  inSecondOf({ sentMs }: Turn): number {
+    return sum(this.#turns.filter(turn => turn.sentMs > sentMs - 1000 && turn.sentMs <= sentMs))
+  }
+
+  /** Most calls of one second that were answered. */
+  get answeredInSecondMax(): number {
+    const answered = this.#turns.filter(({ isAnswered }) => isAnswered)
+    let [most, inSecond, first] = [0, 0, 0]
+    for (const turn of answered) {
+      inSecond += turn.count
+      for (let old = answered[first]; old && old.sentMs <= turn.sentMs - 1000; old = answered[++first]) {
+        inSecond -= old.count
+      }
+      most = Math.max(most, inSecond)
+    }
+    return most
+  }
+}
+
+/** The node counts a request when it arrives there: some time between it was sent and answered. */
+function countsUntilMs({ sentMs, endedMs }: Turn, countsMs: number, nowMs: number): number {
+  if (endedMs !== undefined) return Math.min(endedMs, sentMs + rateTransitMsMax) + countsMs
+  return sentMs + countsMs > nowMs ? sentMs + countsMs : sentMs + rateTransitMsMax + countsMs
+}
+
+const sum = (turns: readonly Turn[]) => turns.reduce((calls, { count }) => calls + count, 0)
