@@ -1,5 +1,5 @@
 import type { CollectorConfig } from '../config/config.ts'
-import { Fault, type FaultRecord, faultFromRecord } from '../model/fault.ts'
+import { Fault, type FaultRecord, faultFromRecord, isPermanent } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import { type Metric, type MetricId, type MetricSpec, metricId } from '../model/metric.ts'
 import { submittedMetric } from '../model/wire.ts'
@@ -69,7 +69,9 @@ export function hourFault(failures: Validated['failures']): Fault | undefined {
   if (!first) return undefined
   const messages = [...new Set(records.map(({ message }) => message))].slice(0, toldMessagesMax)
   const fixes = records.flatMap(({ fix }) => fix ?? [])
-  return new Fault(faultFromRecord(first).code, messages.join('; '), {
+  // What may pass unchanged for one label is tried again for all.
+  const lead = records.find(record => !isPermanent(faultFromRecord(record))) ?? first
+  return new Fault(lead.code, messages.join('; '), {
     facts: { ...first.facts, failed: Object.keys(failures).join(' ') },
     ...(fixes[0] === undefined ? {} : { fix: fixes[0] }),
   })

@@ -1,9 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { z } from 'zod'
 import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { systemTime } from '../../src/time.ts'
-import { type FakeNode, startNode } from '../chain/support/node.ts'
+import { type Behaviour, type Call, type FakeNode, startNode } from '../chain/support/node.ts'
 import { type SyntheticArchive, syntheticArchive } from '../chain/support/synthetic-archive.ts'
 import { type Steps, syntheticChain } from '../chain/support/synthetic-chain.ts'
 import { configured, type Ended, start, tidegauge } from '../support/tidegauge.ts'
@@ -17,6 +18,8 @@ export const regularSteps: Steps = { blocks: () => 1, seconds: () => 12 }
 /** A command against a long chain. */
 export interface ChainStage {
   readonly archive: SyntheticArchive
+  /** Answers a request in the place of the node, where it returns true; may be set. */
+  instead: ((...request: Parameters<Behaviour>) => boolean) | undefined
   /** What the node was asked: the methods of each HTTP request. */
   readonly node: FakeNode
   readonly service: CountingService
@@ -40,7 +43,9 @@ export async function chainStage(steps: Steps, hours: number, collectors: number
   // Its last block was made a moment ago, so that the next one is not due while the test runs.
   const firstSeconds = Math.floor(systemTime.nowMs() / 1000) - (blocks - 1) * secondsEach
   const archive = syntheticArchive(syntheticChain(steps, blocks, firstSeconds))
-  const node = await startNode(archive.behaviour)
+  const node = await startNode((...request) => {
+    if (!stage.instead?.(...request)) return archive.behaviour(...request)
+  })
   onTestFinished(() => node.stop())
   const uses = Array.from(
     { length: collectors },
@@ -60,8 +65,9 @@ ${protocols.join('')}`
   const env = { METRICS_KEY: 'a-key-that-nobody-may-see' }
   const last = hourAfter(current, -3)
   const words = (args: readonly string[]) => ['backfill', ...args, '--config', config]
-  return {
+  const stage: ChainStage = {
     archive,
+    instead: undefined,
     node,
     service,
     config,
@@ -69,6 +75,39 @@ ${protocols.join('')}`
     range: ['--from', hourText(hourAfter(last, 1 - hours)), '--to', hourText(last)],
     run: (...args) => tidegauge(words(args), env),
     start: (...args) => start(words(args), env),
+  }
+  return stage
+}
+
+/** As a node that is away. */
+export const resets: NonNullable<ChainStage['instead']> = (_, response) => {
+  response.destroy()
+  return true
+}
+
+const byHash = z.object({ blockHash: z.string() })
+
+/** As a node that has no state before a block. */
+export function prunedBefore(first: number): NonNullable<ChainStage['instead']> {
+  const at = ({ params: [, asked] }: Call) => {
+    if (typeof asked === 'string') return Number(asked)
+    return Number(BigInt(`0x${byHash.parse(asked).blockHash.slice(3)}`)) - 1
+  }
+  const isRefused = (call: Call) => call.method === 'eth_call' && at(call) < first
+  return (calls, response) => {
+    const refused = new Set(calls.filter(isRefused).map(({ id }) => id))
+    const error = { code: -32000, message: 'missing trie node 0x01 (path )' }
+    const answered = (answer: { readonly id: number }) =>
+      refused.has(answer.id) ? { jsonrpc: '2.0', id: answer.id, error } : answer
+    const end = response.end.bind(response)
+    Object.assign(response, {
+      end(text: string) {
+        const answers: unknown = JSON.parse(text)
+        const all = z.array(z.looseObject({ id: z.number() })).parse(Array.isArray(answers) ? answers : [answers])
+        end(JSON.stringify(Array.isArray(answers) ? all.map(answered) : answered(all[0] ?? { id: 0 })))
+      },
+    })
+    return false
   }
 }
 

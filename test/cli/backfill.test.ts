@@ -90,6 +90,7 @@ describe('backfill', () => {
     const [code] = (await once(child, 'close')) as [number]
     expect(code).toBe(1)
     expect(stderr).toContain('20 runs of a collector for an hour left; go on with')
+    expect(stderr).toContain(`60 metrics due (tidegauge flush --config ${stage.config})`)
     expect(stderr).toContain(`→ tidegauge backfill ${stage.range.join(' ')} --concurrency 10 --config ${stage.config}`)
     expect(stderr).not.toContain('    at ')
     stage.set('hangs-from', undefined)
@@ -166,6 +167,11 @@ describe('backfill', () => {
     expect(stage.service.pushes).toHaveLength(0)
     const actual = JSON.parse((await stage.run(...stage.range, '--json')).stdout) as Record<string, unknown>
     expect(actual).toMatchObject({ calls: planned['calls'], requests: planned['requests'], pushes: planned['pushes'] })
+  })
+
+  it('says in its help what --concurrency counts, and its limit', async () => {
+    const { stdout } = await (await backfillStage(1)).run('--help')
+    expect(stdout.replace(/\s+/g, ' ')).toContain('hours under way together, each with all its collectors: 1 to 500')
   })
 
   it.for([

@@ -6,6 +6,7 @@ import {
   type BackfillNews,
   type BackfillParts,
 } from '../../src/intake/backfill/backfill.ts'
+import { firstHour } from '../../src/intake/backfill/first-block.ts'
 import { type Asked, type HourStates, type Work, workOf } from '../../src/intake/backfill/work.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hoursFrom } from '../../src/model/hour.ts'
@@ -231,8 +232,7 @@ describe('a backfill', () => {
   })
 
   it('counts failures by their reason, whatever numbers stand in it', async () => {
-    const fails: Script = hour =>
-      new Fault('chain-before-first-block', `block ${hour} of ${new Date(hour).toISOString()}`)
+    const fails: Script = hour => new Fault('chain-call-reverted', `block ${hour} of ${new Date(hour).toISOString()}`)
     const end = await stage({ a: { script: fails } }).run()
     expect(end.failures).toMatchObject([{ count: 20, collector: 'vault/a', hour: anHour }])
   })
@@ -247,6 +247,192 @@ describe('a backfill', () => {
       { done: 20, corrected: 20, added: 0 },
     ])
     expect(here.outbox.metrics.between(anHour, to).map(metric => metric.value)).toEqual(range.map(() => 2))
+  })
+})
+
+const unreachable = new Fault('chain-unreachable', 'main: no answer', { facts: { chain: 'main' } })
+const waitsOf = ({ news }: Stage) => news.flatMap(each => (each.kind === 'waits-for-chain' ? [each.wait.forMs] : []))
+
+describe('a backfill whose chain cannot be read', () => {
+  it.for(['chain-unreachable', 'chain-behind', 'chain-reorganized'] as const)(
+    'waits longer and longer after %s, and reads the same hours again before any other',
+    async code => {
+      const fault = new Fault(code, 'main: no answer', { facts: { chain: 'main' } })
+      const untilMs = current + 33_000
+      const script: Script = () => (here.time.nowMs() < untilMs ? fault : value(1))
+      const here = stage({ a: { script }, b: { script } })
+      const end = await here.run()
+      expect(waitsOf(here)).toEqual([5_000, 10_000, 20_000])
+      expect(counts(end)).toMatchObject([
+        { done: 20, failed: 0 },
+        { done: 20, failed: 0 },
+      ])
+      expect(end).toMatchObject({ left: 0, failures: [] })
+      const first = [...Array(10).keys()]
+      expect(hoursAsked(here)).toEqual([...first, ...first, ...first, ...first, ...first.map(hour => hour + 10)])
+      expect(here.news.some(({ kind }) => kind === 'tries-again')).toBe(false)
+    },
+  )
+
+  it('waits for the hours of a window that nobody could read, and keeps what was read of it', async () => {
+    const script: Script = (hour, attempt) => (hour >= (range[6] as Hour) && attempt === 1 ? unreachable : value(1))
+    const here = stage({ a: { script } })
+    expect(counts(await here.run())).toMatchObject([{ done: 20, failed: 0 }])
+    expect(waitsOf(here)).toEqual([5_000, 5_000])
+    expect(hoursAsked(here).slice(0, 14)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 6, 7, 8, 9])
+  })
+
+  it('ends when nothing can be read for ten minutes, and calls no hour failed', async () => {
+    const here = stage({ a: { script: () => unreachable } })
+    const end = await here.run({ concurrency: 2 })
+    expect(here.time.nowMs() - current).toBeGreaterThanOrEqual(600_000)
+    expect(here.time.nowMs() - current).toBeLessThan(700_000)
+    expect(Math.max(...waitsOf(here))).toBe(60_000)
+    expect(counts(end)).toMatchObject([{ done: 0, failed: 0 }])
+    expect(end).toMatchObject({
+      left: 20,
+      failures: [],
+      stopped: { at: range[0], fault: { code: 'chain-unreachable' } },
+    })
+    expect(end.stopped?.fault.message).toContain('main: no answer')
+  })
+
+  it('goes on with other hours after some waits, as it may be these hours alone', async () => {
+    const script: Script = hour => (hour === range[3] ? unreachable : value(1))
+    const here = stage({ a: { script } })
+    const end = await here.run({ concurrency: 1 })
+    expect(counts(end)).toMatchObject([{ done: 19, failed: 1 }])
+    expect(waitsOf(here)).toEqual([5_000, 10_000, 20_000, 40_000, 5_000, 10_000, 20_000, 40_000])
+    expect(end).toMatchObject({ left: 0, failures: [{ count: 1 }] })
+  })
+
+  it('ends its wait at once when it is stopped', async () => {
+    const stopping = new AbortController()
+    const here = stage({ a: { script: () => unreachable } })
+    void here.time.sleep(2_000).then(() => stopping.abort(new Fault('stopped', 'enough')))
+    const end = await here.run({ signal: stopping.signal })
+    expect(here.time.nowMs()).toBe(current + 2_001)
+    expect(counts(end)).toMatchObject([{ done: 0, failed: 0 }])
+    expect(end).toMatchObject({ left: 20, failures: [], stopped: { at: range[0], fault: { message: 'enough' } } })
+  })
+
+  it('does not wait for one collector where another could read the chain, nor for an off-chain source', async () => {
+    const source = new Fault('http-unreachable', 'api.example.com: 503')
+    const script: Script = (_, attempt) => (attempt === 1 ? unreachable : value(1))
+    const other: Script = (_, attempt) => (attempt === 1 ? source : value(1))
+    const here = stage({ a: { script }, b: { script: one }, c: { script: other } })
+    const end = await here.run()
+    expect(waitsOf(here)).toEqual([])
+    expect(here.news.filter(({ kind }) => kind === 'tries-again')).toEqual([{ kind: 'tries-again', runs: 40 }])
+    expect(counts(end)).toMatchObject([{ done: 20 }, { done: 20 }, { done: 20 }])
+  })
+
+  it('does not wait for an off-chain source that nobody else could read either', async () => {
+    const source = new Fault('http-unreachable', 'api.example.com: 503')
+    const here = stage({ a: { script: (_, attempt) => (attempt === 1 ? source : value(1)) } })
+    expect(counts(await here.run())).toMatchObject([{ done: 20, failed: 0 }])
+    expect(waitsOf(here)).toEqual([])
+  })
+
+  it('waits for a chain although another one is read, but only in one window', async () => {
+    const pin = { chainId: 2, block: { number: 1n, hash: '0x01', timestampSeconds: 1 } } as const
+    const other: Script = () => ({ readings: { TVL: 1 }, failures: {}, pins: [pin] })
+    const isAgain = () => here.news.some(({ kind }) => kind === 'tries-again')
+    const here = stage({ a: { script: () => (isAgain() ? value(1) : unreachable) }, b: { script: other } })
+    const end = await here.run({ chainIdOf: name => (name === 'main' ? 1 : undefined), concurrency: 5 })
+    expect(waitsOf(here).slice(0, 4)).toEqual([5_000, 10_000, 20_000, 40_000])
+    const again = here.news.findIndex(({ kind }) => kind === 'tries-again')
+    expect(here.news.slice(0, again).filter(({ kind }) => kind === 'waits-for-chain')).toHaveLength(4)
+    expect(hoursAsked(here)).toHaveLength(5 * 5 + 15 + 20)
+    expect(counts(end)).toMatchObject([{ done: 20 }, { done: 20 }])
+  })
+
+  it('calls hours before the first block not possible, and says why', async () => {
+    const facts = { chain: 'main', firstBlockAt: new Date((range[5] as Hour) - 60_000).toISOString() }
+    const early = new Fault('chain-before-first-block', 'main had no block yet', { facts })
+    const here = stage({ a: { script: hour => (hour < (range[5] as Hour) ? early : value(1)) } })
+    const end = await here.run()
+    expect(counts(end)).toMatchObject([{ done: 15, impossible: 5, failed: 0 }])
+    expect(end).toMatchObject({ left: 0, failures: [], early: [{ count: 5 }] })
+    expect(end.early.map(({ fault }) => firstHour(fault))).toEqual([range[5]])
+  })
+})
+
+/** A chain whose calls are counted; as `cappedMeter` does, it stops the backfill where more would be needed. */
+function meteredStage(callsMax: number, callsOnce: number, callsAnHour: number, concurrency = 20) {
+  const stopping = new AbortController()
+  let [spent, begun] = [0, 0]
+  const script: Script = async () => {
+    const isFirst = begun === 0
+    begun += 1
+    if (isFirst) setImmediate(() => (begun = 0))
+    const calls = callsAnHour + (isFirst ? callsOnce : 0)
+    if (spent + calls > callsMax) {
+      stopping.abort(new Fault('stopped', 'the cap is reached'))
+      throw new Fault('stopped', 'the cap is reached')
+    }
+    spent += calls
+    // No hour gives anything before all of its window is read.
+    await new Promise(resolve => setImmediate(resolve))
+    if (stopping.signal.aborted) throw new Fault('stopped', 'the cap is reached')
+    return value(1)
+  }
+  const here = stage({ a: { script } })
+  const budget = { callsMax, chains: 1, spent: () => spent }
+  return { here, spent: () => spent, run: () => here.run({ budget, signal: stopping.signal, concurrency }) }
+}
+
+describe('a backfill with a budget', () => {
+  it.for([
+    [40, 8, 3],
+    [40, 12, 6],
+    [40, 14, 12],
+    [100, 12, 35],
+    [60, 8, 3],
+    [90, 20, 8],
+  ] as const)(
+    'of %i calls makes its windows so small that they end within it, at %i + %i an hour',
+    async ([callsMax, once, anHour]) => {
+      const metered = meteredStage(callsMax, once, anHour)
+      const end = await metered.run()
+      const done = end.collectors[0]?.done ?? 0
+      expect(done).toBeGreaterThan(0)
+      expect(metered.spent()).toBeLessThanOrEqual(callsMax)
+      expect(end.stopped?.fault.message).toMatch(/one more hour takes about \d+ RPC calls/)
+      expect(end.left).toBe(20 - done)
+      // Each hour that was read is stored.
+      expect(metered.here.runner.asked).toHaveLength(done)
+    },
+  )
+
+  it('leaves calls for how a window begins', async () => {
+    const metered = meteredStage(76, 8, 3, 5)
+    const end = await metered.run()
+    expect(metered.here.runner.asked).toHaveLength(end.collectors[0]?.done ?? 0)
+    expect(end.stopped?.fault.message).toContain('one more hour')
+  })
+
+  it('reads one hour first, then as many together as that lets expect', async () => {
+    const metered = meteredStage(1_000, 8, 3)
+    expect(counts(await metered.run())).toMatchObject([{ done: 20 }])
+    expect(metered.spent()).toBe(8 + 3 + 8 + 19 * 3)
+    const learning = meteredStage(60, 8, 1)
+    expect(counts(await learning.run())).toMatchObject([{ done: 20 }])
+  })
+
+  it('reads more and more hours together where none takes a call', async () => {
+    const metered = meteredStage(100, 0, 0)
+    expect(counts(await metered.run())).toMatchObject([{ done: 20 }])
+    const hours = metered.here.news.flatMap(news => (news.kind === 'went-on' ? [news.progress.hoursDone] : []))
+    expect(hours).toEqual([1, 3, 7, 15, 20])
+  })
+
+  it('does not begin where not even one hour fits', async () => {
+    const metered = meteredStage(17, 1, 1)
+    const end = await metered.run()
+    expect(end).toMatchObject({ left: 20, stopped: { fault: { code: 'stopped' } } })
+    expect(end.stopped?.fault.message).toContain('one more hour takes about 18 RPC calls')
+    expect(metered.here.runner.asked).toEqual([])
   })
 })
 

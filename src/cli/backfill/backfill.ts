@@ -3,9 +3,10 @@ import { openExistingOutbox, openOutbox } from '../../app.ts'
 import type { CollectorConfig, Config } from '../../config/config.ts'
 import { ConfigError } from '../../config/mistakes.ts'
 import { Backfill, type BackfillEnd } from '../../intake/backfill/backfill.ts'
+import { firstHour } from '../../intake/backfill/first-block.ts'
 import { type Asked, type HourStates, type Work, workOf } from '../../intake/backfill/work.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
-import { hourAt } from '../../model/hour.ts'
+import { hourAt, hourText } from '../../model/hour.ts'
 import { settleMsOf } from '../../model/settle.ts'
 import { openRunner } from '../../open-runner.ts'
 import { deliveryHolder } from '../../outbox/lock.ts'
@@ -15,11 +16,11 @@ import { createLog } from '../../telemetry/log.ts'
 import { checkCollectors } from '../check.ts'
 import { exitCodes } from '../exit.ts'
 import { standing } from '../flush.ts'
-import { selectCollectors, setUp } from '../setting.ts'
+import { selectCollectors, setUp, typed } from '../setting.ts'
 import { Signals } from '../signals.ts'
 import { keepHeapSmall } from '../small-heap.ts'
 import { counted, note } from '../terminal.ts'
-import { cappedMeter } from './calls.ts'
+import { budgetOf, cappedMeter } from './calls.ts'
 import { type BackfillDelivery, startDelivery } from './delivery.ts'
 import { type BackfillOptions, backfillOptions, type HourRange, orderOf, readRange, resumption } from './options.ts'
 import { makePlan } from './plan.ts'
@@ -89,7 +90,7 @@ async function planOnly(
   const plan = await makePlan({ surroundings, outbox, works, order: orderOf(options), concurrency })
   if (options.json) printPlanJson(plan, range)
   else printPlan(plan)
-  return plan.sample.runs.every(({ fault }) => !fault)
+  return plan.faults.every(({ fault }) => fault?.code === 'chain-before-first-block')
 }
 
 /** @returns whether everything that was asked for is collected and delivered */
@@ -99,6 +100,7 @@ async function collectAndDeliver(occasion: Occasion, range: HourRange, usable: U
   const [startMs, before] = [time.nowMs(), outbox.tally.balance()]
   const stopping = stoppingOf(occasion)
   const meter = cappedMeter(options.maxCalls, fault => stopping.abort(fault))
+  const budget = budgetOf(options.maxCalls, meter, surroundings.config.chains.length)
   const delivery = await startDelivery(surroundings, outbox, stack)
   const asked = askedOf(occasion, range, delivery)
   const works = usable.map(each => workFor(outbox, asked, each))
@@ -117,6 +119,8 @@ async function collectAndDeliver(occasion: Occasion, range: HourRange, usable: U
     concurrency: options.concurrency,
     signal: stopping.signal,
     settleMs: settleOf(surroundings.config),
+    chainIdOf: name => surroundings.config.chains.find(chain => chain.name === name)?.id,
+    ...(budget && { budget }),
     told: news => progress.told(news),
   }).run()
   progress.end()
@@ -126,9 +130,13 @@ async function collectAndDeliver(occasion: Occasion, range: HourRange, usable: U
   const summary = { range, end, counts: meter.counts(), pushes, durationMs: time.nowMs() - startMs, due: after.due }
   if (options.json) printSummaryJson(summary)
   else printSummary(summary)
+  noteEarly(end)
   noteLeft(end, options)
   const [dead, held] = [after.dead - before.dead, after.held - before.held]
-  if (after.due + dead + held > 0) note(`${counted(after.due, 'metric')} due${standing({ dead, held }, options)}`)
+  if (after.due + dead + held > 0) {
+    const next = after.due > 0 ? ` (${dueAdvice(delivery, options)})` : ''
+    note(`${counted(after.due, 'metric')} due${next}${standing({ dead, held }, options)}`)
+  }
   const failed = end.collectors.reduce((sum, counts) => sum + counts.failed, 0)
   return failed + end.left + after.due + dead + held === 0
 }
@@ -169,10 +177,25 @@ function settleOf({ chains }: Config): (chainId: number) => number {
   return chainId => chains.find(({ id }) => id === chainId)?.settleMs ?? settleMsOf(chainId)
 }
 
-function noteLeft({ stopped, left }: BackfillEnd, options: BackfillOptions): void {
+/** Who delivers what is due. */
+function dueAdvice({ by }: Pick<BackfillDelivery, 'by'>, options: BackfillOptions): string {
+  return by === 'daemon' ? 'the running daemon delivers them' : typed('flush', options)
+}
+
+function noteEarly({ early }: BackfillEnd): void {
+  for (const { fault, count } of early) {
+    const first = firstHour(fault)
+    const advice = first === undefined ? 'start later' : `start with --from ${hourText(first)}`
+    note(`not possible: ${counted(count, 'run')} of a collector for an hour: ${fault.message} – ${advice}`)
+  }
+}
+
+function noteLeft({ stopped, left, collectors }: BackfillEnd, options: BackfillOptions): void {
   if (!stopped) return
   const { fault, at } = stopped
   note(`stopped: ${faultLine(fault)}`)
+  const isCapped = options.maxCalls !== undefined && fault.code === 'stopped'
+  if (isCapped && collectors.every(({ done }) => done === 0)) note('no hour was done: allow more with --max-calls')
   if (left > 0) note(`${counted(left, 'run')} of a collector for an hour left; go on with`)
   if (left > 0) note(`  → ${resumption(options, at)}`)
 }

@@ -1,4 +1,5 @@
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
+import { type CallBudget, firstHourCalls } from '../../intake/backfill/budget.ts'
 import { callsIn } from '../../intake/backfill/cost.ts'
 import { Fault } from '../../model/fault.ts'
 import { grouped } from '../terminal.ts'
@@ -16,4 +17,18 @@ export function cappedMeter(callsMax: number | undefined, reached: (fault: Fault
     throw fault
   })
   return meter
+}
+
+/**
+ * What a backfill may ask of its chains, counted by a meter; `undefined` for one without a cap.
+ *
+ * @throws Fault `usage` when not even one hour fits
+ */
+export function budgetOf(callsMax: number | undefined, meter: CallMeter, chains: number): CallBudget | undefined {
+  if (callsMax === undefined) return undefined
+  const one = firstHourCalls({ chains })
+  if (callsMax >= one) return { callsMax, chains, spent: () => callsIn(meter.counts()) }
+  throw new Fault('usage', `--max-calls ${callsMax} is too few: one hour takes about ${one} RPC calls`, {
+    fix: `allow at least ${one}`,
+  })
 }

@@ -69,7 +69,7 @@ function startOwn(
       await Promise.all(pushing)
       fewest = 1
       await Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
-      for (const reason of outbox.destinations.waiting()) note(reason)
+      for (const reason of outbox.destinations.waiting()) note(`delivery to the service waits: ${reason}`)
     },
   }
 }

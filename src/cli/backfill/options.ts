@@ -33,7 +33,12 @@ export function backfillOptions(): Command {
     .option('--plan', 'say what it would do and cost; send nothing, store nothing')
     .option('--overwrite', 'read again what is collected already, and correct what differs')
     .option('--newest-first', 'start with the newest hour (default: the oldest)')
-    .option('--concurrency <hours>', 'hours under way together', wholeNumber(concurrencyMax), concurrencyDefault)
+    .option(
+      '--concurrency <hours>',
+      `hours under way together, each with all its collectors: 1 to ${concurrencyMax}`,
+      wholeNumber(concurrencyMax),
+      concurrencyDefault,
+    )
     .option('--max-calls <count>', 'stop before more RPC calls are made', wholeNumber(Number.MAX_SAFE_INTEGER))
     .option('--json', 'print JSON')
 }
@@ -79,7 +84,7 @@ export function orderOf({ newestFirst }: Pick<BackfillOptions, 'newestFirst'>): 
  * @param at the hour it was at: what is collected is skipped anyway, but not when it is overwritten
  */
 export function resumption(options: BackfillOptions, at: Hour | undefined): string {
-  const { overwrite, newestFirst, only, concurrency } = options
+  const { overwrite, newestFirst, only, concurrency, maxCalls } = options
   const isFrom = overwrite && !newestFirst && at !== undefined
   const isTo = overwrite && newestFirst && at !== undefined
   const words = [
@@ -88,6 +93,7 @@ export function resumption(options: BackfillOptions, at: Hour | undefined): stri
     ...(overwrite ? ['--overwrite'] : []),
     ...(newestFirst ? ['--newest-first'] : []),
     ...(concurrency === concurrencyDefault ? [] : [`--concurrency ${concurrency}`]),
+    ...(maxCalls === undefined ? [] : [`--max-calls ${maxCalls}`]),
   ]
   return typed(words.join(' '), options)
 }

@@ -12,15 +12,15 @@ interface SampledFault {
   readonly fault: Fault
 }
 
-function faultsOf({ sample }: Plan): SampledFault[] {
-  return sample.runs.flatMap(({ work, hour, fault }) =>
+function faultsOf({ faults }: Plan): SampledFault[] {
+  return faults.flatMap(({ work, hour, fault }) =>
     fault ? [{ collector: work.collector.id, hour: hourText(hour), fault }] : [],
   )
 }
 
 /** For programs. */
 export function printPlanJson(plan: Plan, { from, to }: HourRange): void {
-  const { works, hours, cost, pushes, durationMs, certainty, spent } = plan
+  const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
   printJson({
     from: hourText(from),
     to: hourText(to),
@@ -40,6 +40,7 @@ export function printPlanJson(plan: Plan, { from, to }: HourRange): void {
     certainty,
     sample: {
       ...spent,
+      hours: hoursRead.map(hour => hourText(hour)),
       faults: faultsOf(plan).map(({ fault, ...rest }) => ({ ...rest, reason: faultLine(fault) })),
     },
   })
@@ -47,7 +48,7 @@ export function printPlanJson(plan: Plan, { from, to }: HourRange): void {
 
 /** For people. */
 export function printPlan(plan: Plan): void {
-  const { works, hours, cost, pushes, durationMs, certainty, spent } = plan
+  const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
   printTable(
     ['collector', 'hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],
     works.map(({ collector, hours: own, there, daemons, impossible, metrics }) => [
@@ -57,8 +58,16 @@ export function printPlan(plan: Plan): void {
     ['hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],
   )
   const about = certainty === 'about' ? 'about ' : ''
-  print(`\n${counted(hours, 'hour')}; ${about}${callsText(cost)}, ${counted(pushes, 'push', 'pushes')}`)
-  print(`about ${durationText(durationMs)}; nothing was stored or sent`)
-  print(`for this the oldest and the newest hour were read: ${callsText(spent)}`)
-  for (const { collector, hour, fault } of faultsOf(plan)) print(`fails: ${collector} ${hour}: ${faultLine(fault)}`)
+  if (certainty === 'unknown') print(`\n${counted(hours, 'hour')}; what they take is not known, as none could be read`)
+  else {
+    print(`\n${counted(hours, 'hour')}; ${about}${callsText(cost)}, ${counted(pushes, 'push', 'pushes')}`)
+    print(`about ${durationText(durationMs)}; nothing was stored or sent`)
+  }
+  const read = hoursRead.map(hour => hourText(hour)).join(' and ')
+  print(`${read === '' ? 'to see that' : `for this ${read} were read`}: ${callsText(spent)}`)
+  for (const { collector, hour, fault } of faultsOf(plan)) {
+    print(`${hour} could not be read by ${collector}: ${faultLine(fault)}`)
+  }
+  const isLimited = plan.faults.some(({ fault }) => fault?.code !== 'chain-before-first-block')
+  if (isLimited && certainty !== 'unknown') print('what more hours like these take is not in the plan')
 }

@@ -1,7 +1,28 @@
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
+import type { ChainConfig } from '../../config/config.ts'
 import { destinationsOf } from '../../delivery/destination.ts'
-import { type Cost, chainSample, chainWindows, pushesOf, readCost, sumOf } from '../../intake/backfill/cost.ts'
-import { blocksOf, chainsOf, metricsAnHour, type Sample, takeSample } from '../../intake/backfill/sample.ts'
+import {
+  type ChainSample,
+  type Cost,
+  callsIn,
+  chainSample,
+  chainWindows,
+  type LookUpCost,
+  pushesOf,
+  readCost,
+  sumOf,
+} from '../../intake/backfill/cost.ts'
+import {
+  blocksOf,
+  chainsOf,
+  hoursInstead,
+  metricsAnHour,
+  outerHours,
+  possibleWorks,
+  type Sample,
+  type SampledRun,
+  takeSample,
+} from '../../intake/backfill/sample.ts'
 import { type HourOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import { openChains, runnerOn } from '../../open-runner.ts'
@@ -17,9 +38,13 @@ export interface Plan {
   readonly cost: Cost
   readonly pushes: number
   readonly durationMs: number
-  readonly certainty: 'exact' | 'about'
-  readonly sample: Sample
-  /** What the sample itself has taken. */
+  /** `unknown`: no hour could be read, and the cost is of none. */
+  readonly certainty: 'exact' | 'about' | 'unknown'
+  /** What could not be read of the hours that were to tell what the others take. */
+  readonly faults: readonly SampledRun[]
+  /** The hours it is planned from. */
+  readonly hoursRead: readonly Hour[]
+  /** What reading them has taken, all tries together. */
   readonly spent: Cost
 }
 
@@ -49,37 +74,99 @@ class RecordingMeter extends CallMeter {
   }
 }
 
+/** How often hours are read instead of those that could not be. */
+const samplesMax = 3
+
+interface Sampled {
+  /** Without the hours that are not possible, as the sample has shown. */
+  readonly works: readonly Work[]
+  /** The last sample: what is planned from. */
+  readonly sample: Sample
+  readonly faults: readonly SampledRun[]
+  readonly requests: (chain: string) => readonly (readonly string[])[]
+  readonly tickSeconds: (chain: string) => number | undefined
+  readonly spent: Cost
+}
+
 /** Reads two hours to see what the others take; stores nothing of them, and asks the service nothing. */
 export async function makePlan(parts: PlanParts): Promise<Plan> {
-  const { surroundings, outbox, works, order, concurrency } = parts
-  const meters = new Map(surroundings.config.chains.map(({ name }) => [name, new RecordingMeter()]))
-  await using stack = new AsyncDisposableStack()
-  const chains = openChains(surroundings, stack, { meterOf: chain => meters.get(chain) })
-  const runner = runnerOn(chains, surroundings, stack)
-  const sample = await takeSample(works, { runner, stored: outbox?.metrics, time: surroundings.time })
-  const costs = surroundings.config.chains.map(({ name, id }) => {
-    const met = blocksOf(sample, id)
-    const sampled = chainSample(meters.get(name)?.requests ?? [], met.size)
-    const windows = chainWindows(works, concurrency, order, work => chainsOf(sample, work).has(id))
-    const isKnown = (hour: Hour) => outbox?.finalBlocks(id).of(hour) !== undefined
-    const seen = { sampled, met, tickSeconds: chains[name]?.tickSeconds }
-    const lookUps = lookUpCost({ ...seen, windows, isKnown, nowMs: surroundings.time.nowMs() })
-    return { ...sumOf([sampled.once, lookUps, readCost(sampled, windows)]), certainty: lookUps.certainty }
-  })
+  const { surroundings, order, concurrency } = parts
+  const sampled = await sampleOf(parts, parts.works, outerHours(parts.works), samplesMax)
+  const { works, sample, faults, spent } = sampled
+  const costs = surroundings.config.chains.map(chain => chainCost(parts, sampled, chain))
   const planned = works.map(work => ({ ...work, metrics: work.hours.length * metricsAnHour(sample, work) }))
   const pushes = plannedPushes(parts, planned)
   const windows = windowsOf(works, concurrency, order).length
   const pacedMs = (1000 * pushes) / surroundings.config.delivery.pacePerSecond
+  const hoursRead = [...new Set(sample.runs.filter(({ fault }) => !fault).map(({ hour }) => hour))].sort(
+    (a, b) => a - b,
+  )
+  const isExact = faults.length === 0 && costs.every(({ certainty }) => certainty === 'exact')
+  const isKnown = hoursRead.length > 0 || hoursOf(works) === 0
   return {
     works: planned,
     hours: hoursOf(works),
     cost: sumOf(costs),
     pushes,
     durationMs: Math.max(windows * sample.ms, pacedMs),
-    certainty: costs.every(({ certainty }) => certainty === 'exact') ? 'exact' : 'about',
-    sample,
-    spent: sumOf([...meters.values()].map(meter => meter.counts())),
+    certainty: isKnown ? (isExact ? 'exact' : 'about') : 'unknown',
+    faults,
+    hoursRead,
+    spent,
   }
+}
+
+/** Reads again with other hours where a chain could not be read at some. Each sample opens its chains anew, as a run does. */
+async function sampleOf(
+  parts: PlanParts,
+  works: readonly Work[],
+  hours: ReadonlySet<Hour>,
+  triesLeft: number,
+): Promise<Sampled> {
+  const { surroundings, outbox } = parts
+  const meters = new Map(surroundings.config.chains.map(({ name }) => [name, new RecordingMeter()]))
+  await using stack = new AsyncDisposableStack()
+  const chains = openChains(surroundings, stack, { meterOf: chain => meters.get(chain) })
+  const runner = runnerOn(chains, surroundings, stack)
+  const sample = await takeSample(works, hours, { runner, stored: outbox?.metrics, time: surroundings.time })
+  const spent = sumOf([...meters.values()].map(meter => meter.counts()))
+  const faults = sample.runs.filter(({ fault }) => fault)
+  const possible = possibleWorks(works, sample)
+  const instead = hoursInstead(possible, sample)
+  if (instead && instead.size > 0 && triesLeft > 1) {
+    const again = await sampleOf(parts, possible, instead, triesLeft - 1)
+    return { ...again, faults: [...faults, ...again.faults], spent: sumOf([spent, again.spent]) }
+  }
+  return {
+    works: possible,
+    sample,
+    faults,
+    requests: chain => meters.get(chain)?.requests ?? [],
+    tickSeconds: chain => chains[chain]?.tickSeconds,
+    spent,
+  }
+}
+
+function chainCost(
+  { surroundings, outbox, order, concurrency }: PlanParts,
+  { works, sample, requests, tickSeconds }: Sampled,
+  { name, id }: ChainConfig,
+): LookUpCost {
+  const met = blocksOf(sample, id)
+  // What was asked for hours that could not be read says nothing of the others.
+  if (met.size === 0) return { requests: 0, calls: {}, certainty: 'exact' }
+  const sampled = chainSample(requests(name), met.size)
+  const windows = chainWindows(works, concurrency, order, work => chainsOf(sample, work).has(id))
+  const isKnown = (hour: Hour) => outbox?.finalBlocks(id).of(hour) !== undefined
+  const seen = { sampled, met, tickSeconds: tickSeconds(name) }
+  const lookUps = lookUpCost({ ...seen, windows, isKnown, nowMs: surroundings.time.nowMs() })
+  const cost = sumOf([sampled.once, lookUps, readCost(sampled, windows)])
+  return { ...cost, certainty: isRegular(sampled) ? lookUps.certainty : 'about' }
+}
+
+/** Whether each endpoint's first answer was enough: one that was asked again may not be so the next time. */
+function isRegular({ once, reads }: ChainSample): boolean {
+  return callsIn(once) <= 1 && reads.requests <= 1
 }
 
 /** Of what is due already, and what comes. */

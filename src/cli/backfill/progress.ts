@@ -40,7 +40,7 @@ export class ProgressLine {
 
   told(news: BackfillNews): void {
     if (news.kind === 'went-on') this.#wentOn(news.progress)
-    else this.#say(news.kind === 'waits' ? waitText(news.wait) : againText(news.runs))
+    else this.#say(lineOf(news))
   }
 
   /** Leaves nothing half drawn. */
@@ -100,8 +100,15 @@ export function durationText(ms: number): string {
   return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
+function lineOf(news: Exclude<BackfillNews, { readonly kind: 'went-on' }>): string {
+  if (news.kind === 'waits') return waitText(news.wait)
+  if (news.kind === 'tries-again') return againText(news.runs)
+  const { fault, forMs } = news.wait
+  return `waits: ${fault.message}; tries again in ${durationText(forMs)}`
+}
+
 function waitText({ due, reasons, forMs }: Wait): string {
-  const why = reasons.length > 0 ? reasons.join('; ') : 'delivery is not as fast as collecting'
+  const why = reasons.length > 0 ? `the service: ${reasons.join('; ')}` : 'delivery is not as fast as collecting'
   const still = forMs > 0 ? `, for ${durationText(forMs)} now` : ''
   return `waiting for delivery${still}: ${counted(due, 'metric')} are due (${why}); Ctrl-C stops, nothing is lost`
 }

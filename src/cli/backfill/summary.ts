@@ -5,7 +5,7 @@ import type { CollectorCounts } from '../../intake/backfill/counts.ts'
 import type { Reason } from '../../intake/backfill/failures.ts'
 import { faultLine } from '../../model/fault.ts'
 import { hourText } from '../../model/hour.ts'
-import { counted, grouped, print, printJson, printTable } from '../terminal.ts'
+import { counted, cut, grouped, print, printJson, printTable } from '../terminal.ts'
 import type { HourRange } from './options.ts'
 import { durationText } from './progress.ts'
 
@@ -20,6 +20,14 @@ export interface Summary {
   readonly due: number
 }
 
+/** Characters of a line where no terminal says how many it has. */
+const plainLineChars = 120
+
+/** Characters of a reason that are told in any case. */
+const reasonCharsMin = 40
+
+const lineChars = () => process.stdout.columns || plainLineChars
+
 /** For programs. */
 export function printSummaryJson({ range, end, counts, pushes, durationMs, due }: Summary): void {
   printJson({
@@ -29,10 +37,12 @@ export function printSummaryJson({ range, end, counts, pushes, durationMs, due }
     failures: end.failures.map(({ fault, count, collector, hour }) => ({
       code: fault.code,
       reason: fault.message,
+      facts: fault.facts,
       ...(fault.fix === undefined ? {} : { fix: fault.fix }),
       count,
       example: { collector, hour: hourText(hour) },
     })),
+    early: end.early.map(({ fault, count }) => ({ reason: fault.message, facts: fault.facts, count })),
     left: end.left,
     ...(end.stopped ? { stopped: faultLine(end.stopped.fault) } : {}),
     calls: counts.calls,
@@ -83,15 +93,21 @@ function columnsOf(rows: readonly CollectorCounts[]): readonly Column[] {
   return allColumns.filter(({ of, isRare }) => !isRare || rows.some(row => row[of] > 0))
 }
 
+/** Reasons are cut so that a row stays one line of the terminal; all of their words are in `--json`. */
 function printFailures(failures: readonly Reason[]): void {
+  const rows = failures.map(({ fault, count, collector, hour }) => ({
+    count: grouped(count),
+    reason: faultLine(fault),
+    example: `${collector} ${hourText(hour)}`,
+  }))
+  const widest = (texts: readonly string[]) => Math.max(...texts.map(({ length }) => length))
+  const others = widest(['failed', ...rows.map(({ count }) => count)]) + widest(rows.map(({ example }) => example)) + 4
+  const charsMax = Math.max(reasonCharsMin, lineChars() - others)
   print('')
   printTable(
     ['failed', 'reason', 'example'],
-    failures.map(({ fault, count, collector, hour }) => [
-      grouped(count),
-      faultLine(fault),
-      `${collector} ${hourText(hour)}`,
-    ]),
+    rows.map(({ count, reason, example }) => [count, cut(reason, charsMax), example]),
     ['failed'],
   )
+  if (rows.some(({ reason }) => reason.length > charsMax)) print('whole reasons: --json')
 }

@@ -1,23 +1,24 @@
 import { type Fault, isPermanent } from '../../model/fault.ts'
-import { type Hour, hourAt } from '../../model/hour.ts'
+import type { Hour } from '../../model/hour.ts'
 import type { Runner } from '../../runner/runner.ts'
 import type { Time } from '../../time.ts'
 import { asFault } from '../collect.ts'
+import { Allowance, type CallBudget } from './budget.ts'
 import { type CollectorCounts, Counts } from './counts.ts'
 import { Failures, type Reason } from './failures.ts'
-import { WindowPast } from './past.ts'
-import { type Read, readHour } from './read.ts'
+import { type ChainWait, isTrouble, Patience, roundsMax } from './patience.ts'
 import { backfillDueMax, untilRoom, type Wait } from './room.ts'
-import { type BackfillOutbox, storeHour } from './store.ts'
+import { type RunEnd, readRound, stillToDo } from './round.ts'
+import type { BackfillOutbox } from './store.ts'
 import {
   type Asked,
-  fateOf,
   type HourOrder,
+  hoursInOrder,
   hoursOf,
   runsOf,
   type Share,
+  sharesOf,
   type Work,
-  windowsOf,
   worksOf,
 } from './work.ts'
 
@@ -29,6 +30,8 @@ export type BackfillNews =
   | { readonly kind: 'went-on'; readonly progress: Progress }
   /** Too much is due. */
   | { readonly kind: 'waits'; readonly wait: Wait }
+  /** A chain cannot be read now. */
+  | { readonly kind: 'waits-for-chain'; readonly wait: ChainWait }
   /** What failed for a reason that may pass is tried once more. */
   | { readonly kind: 'tries-again'; readonly runs: number }
 
@@ -58,12 +61,18 @@ export interface BackfillParts {
   /** How long after an hour the blocks of a chain are not reorganized any more, by chain id. */
   readonly settleMs: (chainId: number) => number
   readonly dueMax?: number
+  /** Absent: as many calls as it takes. */
+  readonly budget?: CallBudget
+  /** Of a chain's name: tells whether others could read the chain that one could not. */
+  readonly chainIdOf?: (name: string) => number | undefined
 }
 
 /** What a backfill came to. */
 export interface BackfillEnd {
   readonly collectors: readonly CollectorCounts[]
   readonly failures: readonly Reason[]
+  /** Why hours were not possible: they lie before the first block of a chain. */
+  readonly early: readonly Reason[]
   /** Runs that did not have their turn, or were given up. */
   readonly left: number
   /** Why it ended early, and the hour it was at; absent when everything had its turn. */
@@ -81,6 +90,9 @@ export class Backfill {
   readonly #parts: BackfillParts
   readonly #counts: Counts
   readonly #failures = new Failures()
+  readonly #early = new Failures()
+  readonly #allowance: Allowance
+  readonly #patience: Patience
   readonly #runs: number
   /** By collector and hour: to be tried once more, and failed when they are not. */
   readonly #again = new Map<string, FailedRun>()
@@ -94,6 +106,14 @@ export class Backfill {
     this.#counts = new Counts(parts.works)
     this.#runs = runsOf(parts.works)
     this.#hours = hoursOf(parts.works)
+    this.#allowance = new Allowance(parts.budget)
+    const { time, signal, told, chainIdOf = () => undefined } = parts
+    this.#patience = new Patience({
+      time,
+      signal,
+      told: wait => told({ kind: 'waits-for-chain', wait }),
+      chainIdOf,
+    })
   }
 
   /** Never rejects: what goes wrong is part of what it came to. Runs once. */
@@ -106,90 +126,93 @@ export class Backfill {
       (error: unknown) => asFault(error),
     )
     signal.removeEventListener('abort', stop)
-    for (const failed of [...this.#again.values()]) this.#failed(failed)
-    const left = this.#runs - this.#runsDone
-    const end = { collectors: this.#counts.all, failures: this.#failures.reasons, left }
-    if (!stopped) return end
-    return { ...end, stopped: { fault: stopped, ...(this.#at === undefined ? {} : { at: this.#at }) } }
+    const at = this.#atOrBefore()
+    for (const failed of [...this.#again.values()]) {
+      // What only met a chain that could not be read has not had its turn.
+      if (!stopped || !isTrouble(failed)) this.#failed(failed)
+    }
+    const [failures, early] = [this.#failures.reasons, this.#early.reasons]
+    const end = { collectors: this.#counts.all, failures, early, left: this.#runs - this.#runsDone }
+    return stopped ? { ...end, stopped: { fault: stopped, ...(at === undefined ? {} : { at }) } } : end
+  }
+
+  /** The hour it was at, or the first that was put aside before. */
+  #atOrBefore(): Hour | undefined {
+    if (this.#at === undefined) return undefined
+    const hours = [this.#at, ...[...this.#again.values()].map(({ hour }) => hour)]
+    const sign = this.#parts.order === 'oldest-first' ? 1 : -1
+    return hours.reduce((one, other) => (sign * other < sign * one ? other : one))
   }
 
   async #all(): Promise<void> {
-    const { works, concurrency, order } = this.#parts
-    for (const window of windowsOf(works, concurrency, order)) {
-      this.#at = startOf(window, order)
-      await this.#window(window)
+    await this.#pass(this.#parts.works, window => {
       this.#hoursDone += hoursOf(window)
-      this.#tell()
-    }
+    })
     const again = [...this.#again.values()]
     if (again.length === 0) return
     this.#parts.told({ kind: 'tries-again', runs: again.length })
-    this.#at = undefined
-    for (const window of windowsOf(worksOf(again), concurrency, order)) {
+    await this.#pass(worksOf(again), () => {})
+  }
+
+  /** All hours of some works, each window as large as the budget allows. */
+  async #pass(works: readonly Work[], done: (window: readonly Share[]) => void): Promise<void> {
+    const { concurrency, order } = this.#parts
+    const hours = hoursInOrder(works, order)
+    for (let index = 0; index < hours.length; ) {
+      this.#at = works === this.#parts.works ? hours[index] : undefined
+      const size = this.#allowance.next(concurrency)
+      const window = sharesOf(works, hours.slice(index, index + size))
       await this.#window(window)
+      this.#allowance.took(hoursOf(window))
+      done(window)
       this.#tell()
+      index += size
     }
   }
 
+  /** Round after round, until its chains have answered or were waited for long enough. */
   async #window(window: readonly Share[]): Promise<void> {
+    let shares = window
+    for (let round = 1; shares.length > 0; round += 1) {
+      const ends = await this.#round(shares)
+      const held = this.#patience.held(ends)
+      const isOver = round === roundsMax
+      for (const end of ends) if (isTrouble(end) && (isOver || !held.has(end))) this.#ended(end)
+      if (isOver) return this.#patience.giveUp(held)
+      if (held.size > 0) await this.#patience.wait(held)
+      shares = worksOf([...held]).map(work => ({ work, hours: work.hours }))
+    }
+  }
+
+  /** Settles what became of its runs but for those whose chain cannot be read now. */
+  async #round(window: readonly Share[]): Promise<RunEnd[]> {
     const { outbox, time, signal, told, dueMax = backfillDueMax } = this.#parts
     await untilRoom(outbox, dueMax, time, signal, wait => told({ kind: 'waits', wait }))
     signal.throwIfAborted()
     outbox.disk.requireRoom()
-    const shares = window.map(share => this.#still(share))
-    const ends = await Promise.allSettled(shares.map(share => this.#share(share)))
-    for (const end of ends) if (end.status === 'rejected') throw end.reason
+    const shares = window.map(share => stillToDo(share, this.#parts, (...had) => this.#had(...had)))
+    const ends: RunEnd[] = []
+    await readRound(shares, this.#parts, {
+      ended: end => {
+        ends.push(end)
+        if (!isTrouble(end)) this.#ended(end)
+      },
+      stored: (collector, recorded) => this.#counts.stored(collector, recorded),
+    })
     signal.throwIfAborted()
+    return ends
   }
 
-  /** Without what was collected meanwhile, by a daemon say. */
-  #still({ work, hours }: Share): Share {
-    const [first, last] = [hours[0], hours.at(-1)]
-    if (first === undefined || last === undefined) return { work, hours }
-    const { outbox, asked } = this.#parts
-    const states = outbox.collections.states(work.collector.id, first, last)
-    const left = hours.filter(hour => {
-      const fate = fateOf(hour, work.description, asked, states.get(hour))
-      if (fate !== 'to-do') this.#had(work, hour, fate)
-      return fate === 'to-do'
-    })
-    return { work, hours: left }
-  }
-
-  async #share({ work, hours }: Share): Promise<void> {
-    const { runner, outbox } = this.#parts
-    const startedMs = this.#parts.time.nowMs()
-    const running = hours.map(hour => runner.collect(work.collector, hour).catch((error: unknown) => asFault(error)))
-    const outcomes = await Promise.all(running)
-    const past = new WindowPast(outbox.metrics)
-    const storing = hours.map((hour, index) => {
-      const read = readHour(work, hour, outcomes[index], past.of, this.#current)
-      past.add(read.accepted)
-      return this.#store(work, hour, read, startedMs)
-    })
-    await Promise.all(storing)
-  }
-
-  get #current(): Hour {
-    return hourAt(this.#parts.time.nowMs())
-  }
-
-  /** Values of an hour that is not complete are kept, too; the hour itself is not collected then. */
-  async #store(work: Work, hour: Hour, read: Read, startedMs: number): Promise<void> {
-    const { outbox, asked, time, signal, settleMs } = this.#parts
-    const { fault } = read
-    // A stop takes the processes away: what then fails has not failed by itself.
-    if (fault && signal.aborted) return
-    const { id } = work.collector
-    if (!fault || read.accepted.length > 0) {
-      const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
-      const pins = read.pins.filter(({ chainId }) => startedMs < hour + settleMs(chainId))
-      const toStore = { collector: id, hour, ...read, pins }
-      this.#counts.stored(id, await storeHour(outbox, toStore, mode, time.nowMs()))
-    }
+  #ended({ work, hour, fault }: RunEnd): void {
     if (!fault) this.#had(work, hour, 'done')
+    else if (fault.code === 'chain-before-first-block') this.#tooEarly(work, hour, fault)
     else if (this.#mayPass(fault)) this.#again.set(keyOf(work, hour), { work, hour, fault })
     else this.#failed({ work, hour, fault })
+  }
+
+  #tooEarly(work: Work, hour: Hour, fault: Fault): void {
+    this.#early.add(work.collector.id, hour, fault)
+    this.#had(work, hour, 'impossible')
   }
 
   #mayPass(fault: Fault): boolean {
@@ -216,9 +239,4 @@ export class Backfill {
 
 function keyOf({ collector }: Work, hour: Hour): string {
   return `${hour} ${collector.id}`
-}
-
-function startOf(window: readonly Share[], order: HourOrder): Hour | undefined {
-  const hours = window.flatMap(share => share.hours).sort((a, b) => a - b)
-  return order === 'oldest-first' ? hours[0] : hours.at(-1)
 }

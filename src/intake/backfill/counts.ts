@@ -11,7 +11,7 @@ export interface CollectorCounts {
   /** Hours that are due, and left to the running daemon. */
   readonly daemons: number
   readonly failed: number
-  /** Past hours of a collector that reads only "now". */
+  /** Past hours of a collector that reads only "now", and hours before a chain's first block. */
   readonly impossible: number
   /** Metrics that are new. */
   readonly added: number

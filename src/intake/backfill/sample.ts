@@ -1,12 +1,13 @@
 import type { AsOfBlock, Pin } from '../../model/block.ts'
-import { Fault } from '../../model/fault.ts'
+import { Fault, type FaultCode } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import type { Runner } from '../../runner/runner.ts'
 import type { Time } from '../../time.ts'
 import { asFault } from '../collect.ts'
+import { firstHour } from './first-block.ts'
 import type { Stored } from './past.ts'
 import { readHour } from './read.ts'
-import type { Work } from './work.ts'
+import { hoursInOrder, type Work } from './work.ts'
 
 /** What one collector came to for one sampled hour. */
 export interface SampledRun {
@@ -32,12 +33,14 @@ export interface SampleParts {
   readonly time: Time
 }
 
-/** Reads the oldest and the newest hour of all works together; stores nothing. */
-export async function takeSample(works: readonly Work[], { runner, stored, time }: SampleParts): Promise<Sample> {
+/** Reads some hours of all works together; stores nothing. */
+export async function takeSample(
+  works: readonly Work[],
+  hours: ReadonlySet<Hour>,
+  { runner, stored, time }: SampleParts,
+): Promise<Sample> {
   const startMs = time.nowMs()
-  const hours = works.flatMap(work => work.hours)
-  const outer = new Set([hours.reduce(least, Number.POSITIVE_INFINITY), hours.reduce(most, 0)])
-  const wanted = works.flatMap(work => work.hours.filter(hour => outer.has(hour)).map(hour => ({ work, hour })))
+  const wanted = works.flatMap(work => work.hours.filter(hour => hours.has(hour)).map(hour => ({ work, hour })))
   const runs = await Promise.all(
     wanted.map(async ({ work, hour }): Promise<SampledRun> => {
       const outcome = await runner.collect(work.collector, hour).catch((error: unknown) => asFault(error))
@@ -50,13 +53,57 @@ export async function takeSample(works: readonly Work[], { runner, stored, time 
   return { runs, ms: time.nowMs() - startMs }
 }
 
-const least = (one: number, other: number) => Math.min(one, other)
-const most = (one: number, other: number) => Math.max(one, other)
+/** The oldest and the newest hour. */
+export function outerHours(works: readonly Work[]): ReadonlySet<Hour> {
+  const hours = hoursInOrder(works, 'oldest-first')
+  return new Set([...hours.slice(0, 1), ...hours.slice(-1)])
+}
 
-/** Metrics of one hour of a work: as sampled, else as declared. */
+/** Why a chain could not be read at an hour at all: a contract that refuses a call is none of it. */
+const unreadable: ReadonlySet<FaultCode> = new Set([
+  'chain-unreachable',
+  'chain-behind',
+  'chain-reorganized',
+  'chain-state-missing',
+  'chain-before-first-block',
+])
+
+/**
+ * Which hours to read instead where a chain could not be read at some: the others, and their neighbours. `undefined` when
+ * there is nothing to replace, none when nothing was read.
+ *
+ * @param works what is left to be done now that the sample is known
+ */
+export function hoursInstead(works: readonly Work[], { runs }: Sample): ReadonlySet<Hour> | undefined {
+  const failed = new Set(runs.filter(isUnreadable).map(({ hour }) => hour))
+  if (failed.size === 0) return undefined
+  const outer = outerHours(works)
+  const good = [...outer].filter(hour => !failed.has(hour))
+  if (good.length !== 1 || outer.size === 1) return new Set(good)
+  const hours = hoursInOrder(works, 'oldest-first')
+  const index = hours.indexOf(good[0] ?? hourAt(0))
+  return new Set([hours[index - 1], hours[index], hours[index + 1]].filter(hour => hour && !failed.has(hour)) as Hour[])
+}
+
+function isUnreadable({ fault }: SampledRun): boolean {
+  return fault !== undefined && unreadable.has(fault.code)
+}
+
+/** Without the hours before the first block of a chain that a work reads: they are not possible. */
+export function possibleWorks(works: readonly Work[], { runs }: Sample): Work[] {
+  return works.map(work => {
+    const own = runs.filter(run => run.work.collector === work.collector)
+    const first = Math.max(0, ...own.flatMap(({ fault }) => (fault && firstHour(fault)) ?? []))
+    const hours = work.hours.filter(hour => hour >= first)
+    return { ...work, hours, impossible: work.impossible + work.hours.length - hours.length }
+  })
+}
+
+/** Metrics of one hour of a work: as sampled, as declared where it was not; none where nothing of it could be read. */
 export function metricsAnHour({ runs }: Sample, { collector, description }: Work): number {
-  const own = runs.filter(({ work, fault }) => work.collector === collector && !fault)
-  return own[0]?.metrics ?? Object.keys(description.metrics).length
+  const own = runs.filter(({ work }) => work.collector === collector)
+  if (own.length === 0) return Object.keys(description.metrics).length
+  return own.find(({ fault }) => !fault)?.metrics ?? Math.max(...own.map(({ metrics }) => metrics))
 }
 
 /** Ids of the chains that a work reads, as sampled. */

@@ -52,7 +52,8 @@ export function workOf(
   }
 }
 
-type Fate = 'to-do' | 'there' | 'daemons' | 'impossible'
+/** What is to become of an hour of a collector. */
+export type Fate = 'to-do' | 'there' | 'daemons' | 'impossible'
 
 /** What is to become of one hour. A gap is tried again. Pure. */
 export function fateOf(
@@ -80,13 +81,19 @@ export type HourOrder = 'oldest-first' | 'newest-first'
  * Parts the work: each part holds the next hours, at most `size`, of all collectors. Within a part hours ascend.
  */
 export function windowsOf(works: readonly Work[], size: number, order: HourOrder): Share[][] {
-  const ascending = [...new Set(works.flatMap(({ hours }) => hours))].sort((a, b) => a - b)
-  const hours = order === 'oldest-first' ? ascending : ascending.reverse()
+  const hours = hoursInOrder(works, order)
   const count = Math.ceil(hours.length / size)
   return Array.from({ length: count }, (_, index) => sharesOf(works, hours.slice(index * size, (index + 1) * size)))
 }
 
-function sharesOf(works: readonly Work[], hours: readonly Hour[]): Share[] {
+/** The different hours of some works. */
+export function hoursInOrder(works: readonly Work[], order: HourOrder): Hour[] {
+  const ascending = [...new Set(works.flatMap(({ hours }) => hours))].sort((a, b) => a - b)
+  return order === 'oldest-first' ? ascending : ascending.reverse()
+}
+
+/** What lies between the first and the last of some hours, both included. */
+export function sharesOf(works: readonly Work[], hours: readonly Hour[]): Share[] {
   const [one, other] = [hours[0] ?? 0, hours.at(-1) ?? 0]
   const [first, last] = [Math.min(one, other), Math.max(one, other)]
   return works.flatMap(work => {
@@ -95,10 +102,13 @@ function sharesOf(works: readonly Work[], hours: readonly Hour[]): Share[] {
   })
 }
 
-/** Work made of single runs. */
+/** Work made of single runs, one for each collector. */
 export function worksOf(runs: readonly { readonly work: Work; readonly hour: Hour }[]): Work[] {
-  const hoursByWork = Map.groupBy(runs, ({ work }) => work)
-  return [...hoursByWork].map(([work, own]) => ({ ...work, hours: own.map(({ hour }) => hour).sort((a, b) => a - b) }))
+  const byCollector = Map.groupBy(runs, ({ work }) => work.collector.id)
+  return [...byCollector.values()].flatMap(own => {
+    const hours = own.map(({ hour }) => hour).sort((a, b) => a - b)
+    return own[0] ? [{ ...own[0].work, hours }] : []
+  })
 }
 
 /** Runs in some shares: one for each collector and hour. */

@@ -1,0 +1,113 @@
+import { Fault, type FaultCode } from '../../model/fault.ts'
+import type { Hour } from '../../model/hour.ts'
+import type { Time } from '../../time.ts'
+import type { RunEnd } from './round.ts'
+
+/** A wait for a chain: the first, and the longest. */
+const wait = { firstMs: 5_000, longestMs: 60_000 } as const
+
+/** How long nothing at all may be read before the backfill ends. */
+const nothingMsMax = 10 * 60_000
+
+/** How often the runs of one window are read before the next window is tried: it may be these hours alone. */
+export const roundsMax = 5
+
+/** What a chain comes to that cannot be read now. */
+const troubles: ReadonlySet<FaultCode> = new Set(['chain-unreachable', 'chain-behind', 'chain-reorganized'])
+
+/** Whether a run failed because its chain cannot be read now. */
+export function isTrouble({ fault }: Pick<RunEnd, 'fault'>): boolean {
+  return fault !== undefined && troubles.has(fault.code)
+}
+
+/** That a chain cannot be read now. */
+export interface ChainWait {
+  readonly fault: Fault
+  /** Until it is tried again. */
+  readonly forMs: number
+}
+
+/** What patience works with. */
+export interface PatienceParts {
+  readonly time: Time
+  readonly signal: AbortSignal
+  /** Told once per wait. */
+  readonly told: (wait: ChainWait) => void
+  /** Of a chain's name; absent where it is not known, then any hour that was read tells that the chain can be. */
+  readonly chainIdOf: (name: string) => number | undefined
+}
+
+/** Decides which runs wait for their chain, and waits. */
+export class Patience {
+  readonly #parts: PatienceParts
+  /** Chains that were waited for long enough; until a window goes without trouble of theirs. */
+  readonly #givenUp = new Set<string>()
+  #waits = 0
+  #nothingSinceMs: number | undefined
+
+  constructor(parts: PatienceParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Of the runs of one round those to be read again before anything else: no other collector could read their chain at
+   * their hour either.
+   */
+  held(ends: readonly RunEnd[]): ReadonlySet<RunEnd> {
+    const read = ends.filter(({ fault }) => !fault)
+    if (read.length > 0) this.#succeeded()
+    const readByHour = Map.groupBy(read, ({ hour }) => hour)
+    const troubled = ends.filter(end => isTrouble(end) && !this.#isAlone(end, readByHour))
+    const chains = new Set(troubled.map(chainOf))
+    const held = troubled.filter(end => read.length === 0 || !this.#givenUp.has(chainOf(end)))
+    for (const name of this.#givenUp) if (!chains.has(name) && this.#isRead(read, name)) this.#givenUp.delete(name)
+    return new Set(held)
+  }
+
+  /**
+   * Waits before the next round. Rejects with the signal's reason when it is aborted, and with the chain's Fault when
+   * nothing could be read for long.
+   */
+  async wait(held: ReadonlySet<RunEnd>): Promise<void> {
+    const { time, signal, told } = this.#parts
+    const fault = [...held][0]?.fault
+    if (!fault) return
+    const nowMs = time.nowMs()
+    this.#nothingSinceMs ??= nowMs
+    if (nowMs - this.#nothingSinceMs >= nothingMsMax) throw nothingRead(fault)
+    const forMs = Math.min(wait.longestMs, wait.firstMs * 2 ** this.#waits)
+    this.#waits += 1
+    told({ fault, forMs })
+    await time.sleep(forMs, signal)
+  }
+
+  /** Goes on without them. */
+  giveUp(held: ReadonlySet<RunEnd>): void {
+    for (const end of held) this.#givenUp.add(chainOf(end))
+  }
+
+  #succeeded(): void {
+    this.#waits = 0
+    this.#nothingSinceMs = undefined
+  }
+
+  #isAlone(end: RunEnd, readByHour: ReadonlyMap<Hour, readonly RunEnd[]>): boolean {
+    return this.#isRead(readByHour.get(end.hour) ?? [], chainOf(end))
+  }
+
+  #isRead(read: readonly RunEnd[], name: string): boolean {
+    const id = this.#parts.chainIdOf(name)
+    return read.some(({ chainIds }) => id === undefined || chainIds.includes(id))
+  }
+}
+
+/** Its name, as the Fault tells it. */
+function chainOf({ fault }: RunEnd): string {
+  return String(fault?.facts['chain'] ?? '')
+}
+
+function nothingRead({ code, message, facts, fix }: Fault): Fault {
+  const minutes = nothingMsMax / 60_000
+  const text = `nothing could be read for ${minutes} min: ${message}`
+  return new Fault(code, text, { facts, ...(fix === undefined ? {} : { fix }) })
+}

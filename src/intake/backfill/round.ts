@@ -1,0 +1,87 @@
+import type { Fault } from '../../model/fault.ts'
+import { type Hour, hourAt } from '../../model/hour.ts'
+import type { Recorded } from '../../outbox/outbox.ts'
+import { asFault } from '../collect.ts'
+import type { BackfillParts } from './backfill.ts'
+import { WindowPast } from './past.ts'
+import { type Read, readHour } from './read.ts'
+import { storeHour } from './store.ts'
+import { type Fate, fateOf, type Share, type Work } from './work.ts'
+
+/** What became of one run, a collector and an hour, once it is stored. */
+export interface RunEnd {
+  readonly work: Work
+  readonly hour: Hour
+  /** Why it is not complete. */
+  readonly fault?: Fault
+  /** The chains it has read. */
+  readonly chainIds: readonly number[]
+}
+
+/** What a round is read with. */
+export type RoundParts = Pick<BackfillParts, 'runner' | 'outbox' | 'asked' | 'time' | 'signal' | 'settleMs'>
+
+/** Who is told what becomes of the runs of a round. */
+export interface RoundEars {
+  /** Once for each run; not for those that a stop took away. */
+  readonly ended: (end: RunEnd) => void
+  readonly stored: (collector: string, recorded: Recorded) => void
+}
+
+/** Without what was collected meanwhile, by a daemon say. @param had told of each of those */
+export function stillToDo(
+  { work, hours }: Share,
+  { outbox, asked }: RoundParts,
+  had: (work: Work, hour: Hour, fate: Exclude<Fate, 'to-do'>) => void,
+): Share {
+  const [first, last] = [hours[0], hours.at(-1)]
+  if (first === undefined || last === undefined) return { work, hours }
+  const states = outbox.collections.states(work.collector.id, first, last)
+  const left = hours.filter(hour => {
+    const fate = fateOf(hour, work.description, asked, states.get(hour))
+    if (fate !== 'to-do') had(work, hour, fate)
+    return fate === 'to-do'
+  })
+  return { work, hours: left }
+}
+
+/** Starts all runs of a window in one turn, and stores what they give. Rejects with the outbox's Fault. */
+export async function readRound(window: readonly Share[], parts: RoundParts, ears: RoundEars): Promise<void> {
+  const ends = await Promise.allSettled(window.map(share => readShare(share, parts, ears)))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+}
+
+async function readShare({ work, hours }: Share, parts: RoundParts, ears: RoundEars): Promise<void> {
+  const { runner, outbox, time } = parts
+  const startedMs = time.nowMs()
+  const running = hours.map(hour => runner.collect(work.collector, hour).catch((error: unknown) => asFault(error)))
+  const outcomes = await Promise.all(running)
+  const past = new WindowPast(outbox.metrics)
+  const storing = hours.map((hour, index) => {
+    const read = readHour(work, hour, outcomes[index], past.of, hourAt(time.nowMs()))
+    past.add(read.accepted)
+    return store(work, hour, read, startedMs, parts, ears)
+  })
+  await Promise.all(storing)
+}
+
+/** Values of an hour that is not complete are kept, too; the hour itself is not collected then. */
+async function store(
+  work: Work,
+  hour: Hour,
+  read: Read,
+  startedMs: number,
+  { outbox, asked, time, signal, settleMs }: RoundParts,
+  ears: RoundEars,
+): Promise<void> {
+  const { fault } = read
+  // A stop takes the processes away: what then fails has not failed by itself.
+  if (fault && signal.aborted) return
+  const { id } = work.collector
+  if (!fault || read.accepted.length > 0) {
+    const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
+    const pins = read.pins.filter(({ chainId }) => startedMs < hour + settleMs(chainId))
+    ears.stored(id, await storeHour(outbox, { collector: id, hour, ...read, pins }, mode, time.nowMs()))
+  }
+  ears.ended({ work, hour, ...(fault && { fault }), chainIds: read.pins.map(({ chainId }) => chainId) })
+}
