@@ -14,6 +14,7 @@ const pairs = 9
 /** Readings of one measurement: CPU is counted in steps of some milliseconds, and its collectors run now and then. */
 const readingsAll = 40
 const peerReadings = 3
+const warmingRounds = 3
 
 /** A node so far away, and the ways to read it. */
 class Stage {
@@ -87,6 +88,9 @@ async function* against(
       () => cost(way, some, count),
       () => cost(ways.raw, some, count),
     )
+  // A daemon has run for months: its code is compiled.
+  for (const way of [ways.ours, ways.raw])
+    for (let round = 0; round < warmingRounds; round++) await cost(way, readings, count)
   const [own, peer] = [await runs(ways.ours, readings), await runs(ways.viem, readings.slice(0, peerReadings))]
   // What is aimed at is meant of a node some way off.
   const aim = (atMost: number) => (distanceMs > 0 ? { target: { atMost } } : {})
