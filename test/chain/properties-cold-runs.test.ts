@@ -44,7 +44,7 @@ async function coldRun(url: string, order: HourOrder, concurrency: number) {
     order,
     concurrency,
     signal: new AbortController().signal,
-    settleMs: () => 0,
+    chains: [{ name: 'synthetic', id: 1, settleMs: 0 }],
     told: () => {},
   }).run()
   expect(end).toMatchObject({ left: 0, failures: [] })

@@ -66,7 +66,7 @@ function stage(scripts: Readonly<Record<string, Scripted>>): Stage {
         order: 'oldest-first',
         concurrency: 10,
         signal: new AbortController().signal,
-        settleMs: () => 0,
+        chains: [],
         told: told => news.push(told),
         ...parts,
       }).run()
@@ -339,7 +339,7 @@ describe('a backfill whose chain cannot be read', () => {
     const other: Script = () => ({ readings: { TVL: 1 }, failures: {}, pins: [pin] })
     const isAgain = () => here.news.some(({ kind }) => kind === 'tries-again')
     const here = stage({ a: { script: () => (isAgain() ? value(1) : unreachable) }, b: { script: other } })
-    const end = await here.run({ chainIdOf: name => (name === 'main' ? 1 : undefined), concurrency: 5 })
+    const end = await here.run({ chains: [{ name: 'main', id: 1, settleMs: 0 }], concurrency: 5 })
     expect(waitsOf(here).slice(0, 4)).toEqual([5_000, 10_000, 20_000, 40_000])
     const again = here.news.findIndex(({ kind }) => kind === 'tries-again')
     expect(here.news.slice(0, again).filter(({ kind }) => kind === 'waits-for-chain')).toHaveLength(4)

@@ -37,7 +37,6 @@ export async function fillIn({ script, outbox, runner, time, config, chain, sign
     .map(({ collector, description }) =>
       workOf(collector, description, asked, outbox.collections.states(collector.id, asked.from, asked.to)),
     )
-  const settleMs = () => chain?.settleMs ?? 0
   await new Backfill({
     outbox,
     runner,
@@ -47,7 +46,7 @@ export async function fillIn({ script, outbox, runner, time, config, chain, sign
     order,
     concurrency,
     signal,
-    settleMs,
+    chains: chain ? [{ name: 'scripted', id: chain.id, settleMs: chain.settleMs }] : [],
     told: () => {},
   }).run()
 }

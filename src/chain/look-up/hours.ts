@@ -4,7 +4,7 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import { hoursRememberedMax } from '../limits.ts'
 import type { Gathering } from '../read/gathering.ts'
 import type { SharedWork } from '../shared-work.ts'
-import type { Header } from './known-headers.ts'
+import { type Header, plain } from './known-headers.ts'
 
 /** An as-of block, with its child where that was read in this process: it proves it. */
 export interface Proven {
@@ -60,6 +60,5 @@ export class Hours {
 /** A pair that a reorg may have replaced must not prove itself: whose child the second is, is asked anew. */
 function headersOf({ block, after, isFinal }: Proven): Header[] {
   if (!after) return [block]
-  const { number, hash, timestampSeconds } = after
-  return [block, isFinal ? after : { number, hash, timestampSeconds }]
+  return [block, isFinal ? after : plain(after)]
 }

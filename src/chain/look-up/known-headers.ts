@@ -101,3 +101,8 @@ export class KnownHeaders {
 function divisor(a: number, b: number): number {
   return b === 0 ? a : divisor(b, a % b)
 }
+
+/** A block without its parent. */
+export function plain({ number, hash, timestampSeconds }: AsOfBlock): AsOfBlock {
+  return { number, hash, timestampSeconds }
+}

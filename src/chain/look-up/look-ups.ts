@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
-import type { AsOfBlock, FinalBlocks } from '../../model/block.ts'
+import type { FinalBlocks } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
+import { hourMs } from '../../model/limits.ts'
 import type { Time } from '../../time.ts'
 import { beforeFirstBlock, secondsText } from '../chain-faults.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
@@ -12,7 +13,7 @@ import { SharedWork } from '../shared-work.ts'
 import type { AsOfAnswer } from './as-of.ts'
 import { findAsOf, type Likely } from './as-of-search.ts'
 import type { HourState, Hours } from './hours.ts'
-import type { Header } from './known-headers.ts'
+import { type Header, plain } from './known-headers.ts'
 import type { Pace } from './pace.ts'
 
 /** What looking up hours works with. */
@@ -163,7 +164,7 @@ export class LookUps {
     const { finalBlocks, hours: remembered } = this.#parts
     const [first, last] = [hours[0], hours.at(-1)]
     if (first === undefined || last === undefined) return []
-    const count = Math.max(1, (last - first) / 3_600_000)
+    const count = Math.max(1, (last - first) / hourMs)
     const places = [...new Set([first, last, hourAfter(first, -count), hourAfter(last, count)])]
     const seeds = places.flatMap((hour): Header[] => [...finalBlocks.around(hour), ...remembered.around(hour)])
     return [...new Map(seeds.map(seed => [seed.number, seed])).values()]
@@ -181,11 +182,6 @@ export class LookUps {
   #isOld({ timestampSeconds }: Header): boolean {
     return this.#parts.time.nowMs() - timestampSeconds * 1000 > headAgeMsMax
   }
-}
-
-/** A block without its parent. */
-export function plain({ number, hash, timestampSeconds }: AsOfBlock): AsOfBlock {
-  return { number, hash, timestampSeconds }
 }
 
 function lagging(endpoint: Endpoint, answer: AsOfAnswer | undefined): EndpointFailure {

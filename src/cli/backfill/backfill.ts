@@ -1,13 +1,12 @@
 import type { Command } from 'commander'
 import { openExistingOutbox, openOutbox } from '../../app.ts'
-import type { CollectorConfig, Config } from '../../config/config.ts'
+import type { CollectorConfig } from '../../config/config.ts'
 import { ConfigError } from '../../config/mistakes.ts'
 import { Backfill, type BackfillEnd } from '../../intake/backfill/backfill.ts'
 import { firstHour } from '../../intake/backfill/first-block.ts'
 import { type Asked, type HourStates, type Work, workOf } from '../../intake/backfill/work.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
-import { settleMsOf } from '../../model/settle.ts'
 import { openRunner } from '../../open-runner.ts'
 import { deliveryHolder } from '../../outbox/lock.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
@@ -118,8 +117,7 @@ async function collectAndDeliver(occasion: Occasion, range: HourRange, usable: U
     order: orderOf(options),
     concurrency: options.concurrency,
     signal: stopping.signal,
-    settleMs: settleOf(surroundings.config),
-    chainIdOf: name => surroundings.config.chains.find(chain => chain.name === name)?.id,
+    chains: surroundings.config.chains,
     ...(budget && { budget }),
     told: news => progress.told(news),
   }).run()
@@ -171,10 +169,6 @@ function workFor(outbox: Outbox | undefined, asked: Asked, { collector, descript
 /** What collectors log is for the person who runs this; what delivery logs is said in other words. */
 function withCollectorsLog(surroundings: Surroundings): Surroundings {
   return { ...surroundings, log: createLog(surroundings.config.log.level, surroundings.redactor) }
-}
-
-function settleOf({ chains }: Config): (chainId: number) => number {
-  return chainId => chains.find(({ id }) => id === chainId)?.settleMs ?? settleMsOf(chainId)
 }
 
 /** Who delivers what is due. */

@@ -1,3 +1,4 @@
+import type { ChainConfig } from '../../config/config.ts'
 import { type Fault, isPermanent } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Runner } from '../../runner/runner.ts'
@@ -58,13 +59,11 @@ export interface BackfillParts {
   /** Aborted with a Fault as its reason: a person stops it, or a cap is reached. */
   readonly signal: AbortSignal
   readonly told: (news: BackfillNews) => void
-  /** How long after an hour the blocks of a chain are not reorganized any more, by chain id. */
-  readonly settleMs: (chainId: number) => number
+  /** The configured ones: by their names and ids a fault of one, and a block of another, are told apart. */
+  readonly chains: readonly Pick<ChainConfig, 'name' | 'id' | 'settleMs'>[]
   readonly dueMax?: number
   /** Absent: as many calls as it takes. */
   readonly budget?: CallBudget
-  /** Of a chain's name: tells whether others could read the chain that one could not. */
-  readonly chainIdOf?: (name: string) => number | undefined
 }
 
 /** What a backfill came to. */
@@ -107,12 +106,12 @@ export class Backfill {
     this.#runs = runsOf(parts.works)
     this.#hours = hoursOf(parts.works)
     this.#allowance = new Allowance(parts.budget)
-    const { time, signal, told, chainIdOf = () => undefined } = parts
+    const { time, signal, told, chains } = parts
     this.#patience = new Patience({
       time,
       signal,
       told: wait => told({ kind: 'waits-for-chain', wait }),
-      chainIdOf,
+      chains,
     })
   }
 

@@ -33,8 +33,8 @@ export interface PatienceParts {
   readonly signal: AbortSignal
   /** Told once per wait. */
   readonly told: (wait: ChainWait) => void
-  /** Of a chain's name; absent where it is not known, then any hour that was read tells that the chain can be. */
-  readonly chainIdOf: (name: string) => number | undefined
+  /** By their names, as faults tell them; of one that is not here, any hour that was read tells that it can be. */
+  readonly chains: readonly { readonly name: string; readonly id: number }[]
 }
 
 /** Decides which runs wait for their chain, and waits. */
@@ -96,7 +96,7 @@ export class Patience {
   }
 
   #isRead(read: readonly RunEnd[], name: string): boolean {
-    const id = this.#parts.chainIdOf(name)
+    const id = this.#parts.chains.find(chain => chain.name === name)?.id
     return read.some(({ chainIds }) => id === undefined || chainIds.includes(id))
   }
 }

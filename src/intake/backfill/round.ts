@@ -1,5 +1,6 @@
 import type { Fault } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
+import { notFinal } from '../../model/settle.ts'
 import type { Recorded } from '../../outbox/outbox.ts'
 import { asFault } from '../collect.ts'
 import type { BackfillParts } from './backfill.ts'
@@ -19,7 +20,7 @@ export interface RunEnd {
 }
 
 /** What a round is read with. */
-export type RoundParts = Pick<BackfillParts, 'runner' | 'outbox' | 'asked' | 'time' | 'signal' | 'settleMs'>
+export type RoundParts = Pick<BackfillParts, 'runner' | 'outbox' | 'asked' | 'time' | 'signal' | 'chains'>
 
 /** Who is told what becomes of the runs of a round. */
 export interface RoundEars {
@@ -71,7 +72,7 @@ async function store(
   hour: Hour,
   read: Read,
   startedMs: number,
-  { outbox, asked, time, signal, settleMs }: RoundParts,
+  { outbox, asked, time, signal, chains }: RoundParts,
   ears: RoundEars,
 ): Promise<void> {
   const { fault } = read
@@ -80,7 +81,7 @@ async function store(
   const { id } = work.collector
   if (!fault || read.accepted.length > 0) {
     const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
-    const pins = read.pins.filter(({ chainId }) => startedMs < hour + settleMs(chainId))
+    const pins = notFinal(read.pins, hour, chains, startedMs)
     ears.stored(id, await storeHour(outbox, { collector: id, hour, ...read, pins }, mode, time.nowMs()))
   }
   ears.ended({ work, hour, ...(fault && { fault }), chainIds: read.pins.map(({ chainId }) => chainId) })
