@@ -3,7 +3,7 @@ import type { Pin } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { Accepted } from '../outbox/metrics.ts'
-import type { CollectorDescription, Description, Runner } from '../runner/runner.ts'
+import type { CollectorDescription, Description, Outcome, Runner } from '../runner/runner.ts'
 import { hourFault, type PastOf, validate } from './validate.ts'
 
 /** What one collector came to for one hour, validated, not yet stored. */
@@ -31,14 +31,24 @@ export async function collect(
   hour: Hour,
 ): Promise<Collected> {
   try {
-    const outcome = await runner.collect(collector, hour)
-    const { accepted, failures } = validate(collector, hour, description, outcome, pastOf)
-    const fault = hourFault(failures)
-    const messages = Object.fromEntries(Object.entries(failures).map(([label, { message }]) => [label, message]))
-    return { accepted, pins: outcome.pins, failures: messages, ...(fault && { fault }) }
+    return checked(collector, description, hour, await runner.collect(collector, hour), pastOf)
   } catch (error) {
     return nothing(asFault(error))
   }
+}
+
+/** What a run gave, validated. */
+export function checked(
+  collector: CollectorConfig,
+  description: CollectorDescription,
+  hour: Hour,
+  outcome: Outcome,
+  pastOf: PastOf,
+): Collected {
+  const { accepted, failures } = validate(collector, hour, description, outcome, pastOf)
+  const fault = hourFault(failures)
+  const messages = Object.fromEntries(Object.entries(failures).map(([label, { message }]) => [label, message]))
+  return { accepted, pins: outcome.pins, failures: messages, ...(fault && { fault }) }
 }
 
 /** A run that gave nothing. */

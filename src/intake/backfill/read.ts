@@ -1,18 +1,9 @@
-import type { Pin } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { Accepted } from '../../outbox/metrics.ts'
 import type { Outcome } from '../../runner/runner.ts'
-import { hourFault, type PastOf, validate } from '../validate.ts'
+import { type Collected, checked, nothing } from '../collect.ts'
+import type { PastOf } from '../validate.ts'
 import type { Work } from './work.ts'
-
-/** What a run came to, validated. */
-export interface Read {
-  readonly accepted: readonly Accepted[]
-  readonly pins: readonly Pin[]
-  /** Why it is not complete. */
-  readonly fault?: Fault
-}
 
 const passed = new Fault('hour-passed', 'the hour passed while it was read, and this collector reads only "now"')
 
@@ -20,13 +11,11 @@ const passed = new Fault('hour-passed', 'the hour passed while it was read, and 
 export function readHour(
   { collector, description }: Work,
   hour: Hour,
-  outcome: Outcome | Fault | undefined,
+  outcome: Outcome | Fault,
   pastOf: PastOf,
   current: Hour,
-): Read {
-  if (!outcome || outcome instanceof Fault) return { accepted: [], pins: [], ...(outcome && { fault: outcome }) }
-  if (!description.history && hour < current) return { accepted: [], pins: [], fault: passed }
-  const { accepted, failures } = validate(collector, hour, description, outcome, pastOf)
-  const fault = hourFault(failures)
-  return { accepted, pins: outcome.pins, ...(fault && { fault }) }
+): Collected {
+  if (outcome instanceof Fault) return nothing(outcome)
+  if (!description.history && hour < current) return nothing(passed)
+  return checked(collector, description, hour, outcome, pastOf)
 }

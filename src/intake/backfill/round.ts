@@ -2,10 +2,10 @@ import type { Fault } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import { notFinal } from '../../model/settle.ts'
 import type { Recorded } from '../../outbox/outbox.ts'
-import { asFault } from '../collect.ts'
+import { asFault, type Collected } from '../collect.ts'
 import type { BackfillParts } from './backfill.ts'
 import { WindowPast } from './past.ts'
-import { type Read, readHour } from './read.ts'
+import { readHour } from './read.ts'
 import { storeHour } from './store.ts'
 import { type Fate, fateOf, type Share, type Work } from './work.ts'
 
@@ -55,11 +55,13 @@ export async function readRound(window: readonly Share[], parts: RoundParts, ear
 async function readShare({ work, hours }: Share, parts: RoundParts, ears: RoundEars): Promise<void> {
   const { runner, outbox, time } = parts
   const startedMs = time.nowMs()
-  const running = hours.map(hour => runner.collect(work.collector, hour).catch((error: unknown) => asFault(error)))
+  const running = hours.map(async hour => {
+    return { hour, outcome: await runner.collect(work.collector, hour).catch((error: unknown) => asFault(error)) }
+  })
   const outcomes = await Promise.all(running)
   const past = new WindowPast(outbox.metrics)
-  const storing = hours.map((hour, index) => {
-    const read = readHour(work, hour, outcomes[index], past.of, hourAt(time.nowMs()))
+  const storing = outcomes.map(({ hour, outcome }) => {
+    const read = readHour(work, hour, outcome, past.of, hourAt(time.nowMs()))
     past.add(read.accepted)
     return store(work, hour, read, startedMs, parts, ears)
   })
@@ -70,19 +72,22 @@ async function readShare({ work, hours }: Share, parts: RoundParts, ears: RoundE
 async function store(
   work: Work,
   hour: Hour,
-  read: Read,
+  read: Collected,
   startedMs: number,
   { outbox, asked, time, signal, chains }: RoundParts,
   ears: RoundEars,
 ): Promise<void> {
-  const { fault } = read
+  const { accepted, fault } = read
   // A stop takes the processes away: what then fails has not failed by itself.
   if (fault && signal.aborted) return
   const { id } = work.collector
-  if (!fault || read.accepted.length > 0) {
+  if (!fault || accepted.length > 0) {
     const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
     const pins = notFinal(read.pins, hour, chains, startedMs)
-    ears.stored(id, await storeHour(outbox, { collector: id, hour, ...read, pins }, mode, time.nowMs()))
+    ears.stored(
+      id,
+      await storeHour(outbox, { collector: id, hour, accepted, pins, ...(fault && { fault }) }, mode, time.nowMs()),
+    )
   }
   ears.ended({ work, hour, ...(fault && { fault }), chainIds: read.pins.map(({ chainId }) => chainId) })
 }
