@@ -32,16 +32,29 @@ export const address = z
  * A whole number of smallest units as a decimal number: `units(1_500_000n, 6)` is 1.5. Rounded once, to the nearest
  * double, which is what travels to the service.
  *
- * @param decimals from 0 to 255, as a token's `decimals()` answers
- * @throws RangeError for other decimals
+ * @param decimals from 0 to 255, as a token's `decimals()` answers; a bigint where the ABI says `uint256`
+ * @throws TypeError for an amount that is no bigint; RangeError for other decimals
  */
-export function units(amount: bigint, decimals: number): number {
-  if (!Number.isInteger(decimals) || decimals < 0 || decimals > 255) {
-    throw new RangeError(`decimals must be a whole number from 0 to 255, not ${decimals}`)
+export function units(amount: bigint, decimals: number | bigint): number {
+  if (typeof amount !== 'bigint') {
+    throw new TypeError(`units(amount, decimals): the amount must be a bigint like 1500000n, not ${literal(amount)}`)
   }
-  const digits = (amount < 0n ? -amount : amount).toString().padStart(decimals + 1, '0')
-  const point = digits.length - decimals
+  const places = typeof decimals === 'bigint' ? Number(decimals) : decimals
+  if (!Number.isInteger(places) || places < 0 || places > 255) {
+    const wrong = `the decimals must be a whole number from 0 to 255, not ${literal(decimals)}`
+    throw new RangeError(`units(amount, decimals): ${wrong}`)
+  }
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(places + 1, '0')
+  const point = digits.length - places
   return Number(`${amount < 0n ? '-' : ''}${digits.slice(0, point)}.${digits.slice(point)}`)
+}
+
+/** A value as it is written in code, when it is short and plain; else its type. */
+function literal(value: unknown): string {
+  if (typeof value === 'string') return value.length > 40 ? 'text' : JSON.stringify(value)
+  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object'
+  return typeof value === 'function' ? 'a function' : String(value)
 }
 
 /** What is declared of a label. A part that is `undefined` is one that is absent, so that an option can be passed on. */
