@@ -18,13 +18,25 @@ export function pathText(path: readonly PropertyKey[]): string {
     .replace(/^\./, '')
 }
 
-/** The one of `known` that was probably meant; `undefined` when none is near. */
+/**
+ * The one of `known` that was probably meant; `undefined` when none is near. Two neighbouring letters that changed places
+ * are one slip, also in words of three letters.
+ */
 export function meant(word: string, known: readonly string[]): string | undefined {
   const near = Math.min(3, Math.max(1, Math.floor(word.length / 2)))
+  const lower = word.toLowerCase()
   return (
-    known.find(candidate => candidate.toLowerCase() === word.toLowerCase()) ??
+    known.find(candidate => candidate.toLowerCase() === lower) ??
+    known.find(candidate => isSwapped(lower, candidate.toLowerCase())) ??
     closestMatch(word.slice(0, 100), known, { maxDistance: near })
   )
+}
+
+/** Whether one word is the other with two neighbouring letters in each other's place. */
+function isSwapped(one: string, other: string): boolean {
+  if (one.length !== other.length) return false
+  const at = Array.from(one).findIndex((letter, index) => letter !== other[index])
+  return at >= 0 && other === `${one.slice(0, at)}${one[at + 1] ?? ''}${one[at]}${one.slice(at + 2)}`
 }
 
 /** What a value is, in words: `the number 5`, `a list`, `the text "yes"`. */
