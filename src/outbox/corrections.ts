@@ -14,8 +14,9 @@ export interface Sorted<T> {
 }
 
 /**
- * Metrics whose value has changed since it was stored, until the new one is delivered. The old one may be on its way to
- * the service, from this process or another one. Part of the outbox's file.
+ * Due metrics whose value may have changed since one of them was sent: the old one may be on its way to the service, from
+ * this process or another one. Metrics in other states are not listed, so that a list of dead ones costs no verdict
+ * anything; one that becomes due again is. Part of the outbox's file.
  */
 export class Corrections {
   readonly #names: Names
@@ -34,10 +35,7 @@ export class Corrections {
       add: database.prepare<[number, number, number]>(
         'INSERT INTO correction (hour, metric, at_ms) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at_ms = excluded.at_ms',
       ),
-      delivered: database.prepare<[number, number]>(
-        `DELETE FROM correction ${byKey}
-         AND EXISTS (SELECT 1 FROM outbox WHERE outbox.hour = correction.hour AND outbox.metric = correction.metric AND state = 1)`,
-      ),
+      remove: database.prepare<[number, number]>(`DELETE FROM correction ${byKey}`),
     }
   }
 
@@ -48,14 +46,17 @@ export class Corrections {
 
   /** Whether a metric was corrected and the new value is not known to be delivered. */
   has(metric: Pick<Metric, 'id' | 'hour'>): boolean {
-    if (!this.areThere) return false
-    this.#names.refresh()
-    return this.#storedValue(metric) !== undefined
+    return this.areThere && this.#names.reading(() => this.#storedValue(metric) !== undefined)
   }
 
   /** Within a transaction. */
   add(hour: number, metric: number, nowMs: number): void {
     this.#statements.add.run(hour, metric, nowMs)
+  }
+
+  /** It is not due any more. Within a transaction. */
+  remove(hour: number, metric: number): void {
+    this.#statements.remove.run(hour, metric)
   }
 
   /** Sorts what was sent by whether it is what the outbox has now. */
@@ -67,11 +68,11 @@ export class Corrections {
     return { current, corrected: current.filter(metric => stored.get(metric) !== undefined) }
   }
 
-  /** They are not corrections any more where they are delivered. Within a transaction. */
-  delivered(corrected: readonly Sent[]): void {
+  /** They were settled. Within a transaction. */
+  settled(corrected: readonly Sent[]): void {
     for (const { id, hour } of corrected) {
       const number = this.#names.metric(id)?.number
-      if (number !== undefined) this.#statements.delivered.run(hourNumber(hour), number)
+      if (number !== undefined) this.remove(hourNumber(hour), number)
     }
   }
 

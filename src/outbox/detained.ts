@@ -2,6 +2,7 @@ import { type Hour, hourNumber } from '../model/hour.ts'
 import { commitRowsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Sqlite } from '../sqlite/database.ts'
+import type { Corrections } from './corrections.ts'
 import { metricAt } from './metric-at.ts'
 import type { Metrics } from './metrics.ts'
 import type { KnownMetric, Names } from './names.ts'
@@ -56,13 +57,15 @@ export class Detained {
   readonly #names: Names
   readonly #tally: Tally
   readonly #metrics: Metrics
+  readonly #corrections: Corrections
   readonly #statements
 
-  constructor(database: Sqlite, names: Names, tally: Tally, metrics: Metrics) {
+  constructor(database: Sqlite, names: Names, tally: Tally, metrics: Metrics, corrections: Corrections) {
     this.#database = database
     this.#names = names
     this.#tally = tally
     this.#metrics = metrics
+    this.#corrections = corrections
     this.#statements = {
       list: database.prepare<
         { state: number; ids: string | null; reason: string | null; hour: number | null },
@@ -83,7 +86,7 @@ export class Detained {
 
   /** What fits, by hour. */
   list(selection: Selection): DetainedMetric[] {
-    return this.#rows(selection).map(row => this.#detained(row))
+    return this.#names.reading(() => this.#rows(selection).map(row => this.#detained(row)))
   }
 
   /**
@@ -104,7 +107,6 @@ export class Detained {
   }
 
   #rows({ state, ids, reason, hour }: Selection): RawDetained[] {
-    this.#names.refresh()
     return this.#statements.list.all({
       state: stateNumber(state),
       ids: ids ? JSON.stringify(ids) : null,
@@ -116,7 +118,10 @@ export class Detained {
   #releaseOne(row: RawDetained, from: 'dead' | 'held'): boolean {
     const known = this.#names.numbered(row.metric)
     if (row.kind === 'unit') this.#metrics.describe(known, row.hour, ownDescription(row))
-    return this.#move(row, from, 'due')
+    if (!this.#move(row, from, 'due')) return false
+    // Its value may have changed while it was detained, and the old one may still be on its way.
+    this.#corrections.add(row.hour, row.metric, row.at_ms)
+    return true
   }
 
   #move({ hour, metric }: Key, from: 'dead' | 'held', to: 'due' | 'dropped'): boolean {

@@ -53,8 +53,12 @@ export class Due {
     }
   }
 
-  /** Due metrics of some protocols: the fresh ones first, then the backlog. */
-  read({ protocolIds, fresh, latest }: Wanted, limit: number): Metric[] {
+  /** Due metrics of some protocols: the fresh ones first, then the backlog; all as of one instant. */
+  read(wanted: Wanted, limit: number): Metric[] {
+    return this.#names.reading(() => this.#read(wanted, limit))
+  }
+
+  #read({ protocolIds, fresh, latest }: Wanted, limit: number): Metric[] {
     const protocols = this.#withDue(protocolIds)
     const [start, last] = [hourNumber(fresh), hourNumber(latest)]
     const found = this.#walk(protocols, { from: start, to: last, first: 'newest' }, limit)
@@ -65,7 +69,7 @@ export class Due {
   /** The oldest or newest due hour of some protocols, up to a latest; `undefined` when none is due. */
   hour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Hour | undefined {
     const walk = { from: 0, to: hourNumber(latest), first: which }
-    const hour = nextHour(this.#heads(this.#withDue(protocolIds), walk), which)
+    const hour = this.#names.reading(() => nextHour(this.#heads(this.#withDue(protocolIds), walk), which))
     return hour === undefined ? undefined : hourFromNumber(hour)
   }
 
@@ -74,11 +78,10 @@ export class Due {
     // All are counted already, and those that are later are few.
     const upTo = (protocol: number) =>
       this.#tally.due(protocol) - (this.#statements.after.get(protocol, hourNumber(hour)) ?? 0)
-    return this.#withDue(protocolIds).reduce((sum, protocol) => sum + upTo(protocol), 0)
+    return this.#names.reading(() => this.#withDue(protocolIds).reduce((sum, protocol) => sum + upTo(protocol), 0))
   }
 
   #withDue(protocolIds: readonly string[]): number[] {
-    this.#names.refresh()
     return this.#names.protocolNumbers(protocolIds).filter(protocol => this.#tally.due(protocol) > 0)
   }
 

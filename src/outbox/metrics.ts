@@ -110,7 +110,10 @@ export class Metrics {
 
   /** What is known of a metric id for an hour; `undefined` for one that never was in the outbox. */
   past(id: MetricId, hour: Hour): Past | undefined {
-    this.#names.refresh()
+    return this.#names.reading(() => this.#past(id, hour))
+  }
+
+  #past(id: MetricId, hour: Hour): Past | undefined {
     const known = this.#names.metric(id)
     // One whose description was lost is as good as new: its next value pins its unit.
     if (!known || known.descriptions.length === 0) return undefined
@@ -135,7 +138,10 @@ export class Metrics {
 
   /** A metric of some protocols that was delivered for an hour or one of the day before, the newest. */
   lastDelivered(protocolIds: readonly string[], hour: Hour): Metric | undefined {
-    this.#names.refresh()
+    return this.#names.reading(() => this.#lastDelivered(protocolIds, hour))
+  }
+
+  #lastDelivered(protocolIds: readonly string[], hour: Hour): Metric | undefined {
     for (let back = 0; back <= jumpHoursMax; back += 1) {
       const at = hourNumber(hourAfter(hour, -back))
       const row = this.#statements.delivered.get(at, JSON.stringify(protocolIds))
@@ -157,13 +163,14 @@ export class Metrics {
 
   /** Every metric of a range of hours, both ends included, by hour; without what a person dropped. */
   between(from: Hour, to: Hour): StoredMetric[] {
-    this.#names.refresh()
-    return this.#statements.between
-      .all(hourNumber(from), hourNumber(to))
-      .map(({ hour, metric, value, state, reason }) => {
-        const known = this.#names.numbered(metric)
-        const stored = { ...metricAt(known, hour, value), state: stateOf(state), collector: known.collector }
-        return reason === null ? stored : { ...stored, reason }
-      })
+    return this.#names.reading(() =>
+      this.#statements.between.all(hourNumber(from), hourNumber(to)).map(row => this.#stored(row)),
+    )
+  }
+
+  #stored({ hour, metric, value, state, reason }: RawStored): StoredMetric {
+    const known = this.#names.numbered(metric)
+    const stored = { ...metricAt(known, hour, value), state: stateOf(state), collector: known.collector }
+    return reason === null ? stored : { ...stored, reason }
   }
 }

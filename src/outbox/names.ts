@@ -45,9 +45,15 @@ export class Names {
   readonly #byId = new Map<string, KnownMetric>()
   readonly #byNumber = new Map<number, KnownMetric>()
   readonly #protocols = new Map<string, number>()
+  readonly #look: <T>(act: () => T) => T
   #version: number | undefined
 
   constructor(database: Sqlite) {
+    const look = database.transaction((act: () => unknown) => {
+      this.refresh()
+      return act()
+    })
+    this.#look = <T>(act: () => T) => look(act) as T
     this.#statements = {
       version: database.prepare<[], number>('PRAGMA data_version').pluck(),
       byId: database.prepare<[string], RawMetric>(`${metricColumns} WHERE metric.name = ?`),
@@ -68,11 +74,19 @@ export class Names {
     }
   }
 
-  /** To be called before names are read: forgets all when another process, or another opening, has written. */
+  /** Forgets all when another process, or another opening, has written. To be called first thing in a transaction. */
   refresh(): void {
     const version = this.#statements.version.get()
     if (version !== this.#version) this.forget()
     this.#version = version
+  }
+
+  /**
+   * Reads rows and names as of one instant: a unit that another process changes meanwhile is either the row's, or not yet
+   * seen at all. All that turns rows into metrics is read inside.
+   */
+  reading<T>(act: () => T): T {
+    return this.#look(act)
   }
 
   /** Forgets what is remembered, as after a transaction that was undone. */

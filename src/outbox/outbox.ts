@@ -95,7 +95,7 @@ export class Outbox {
     this.pins = new Pins(database)
     this.#finalBlocks = new FinalBlockTable(database, this.disk)
     this.due = new Due(database, this.#names, this.tally)
-    this.detained = new Detained(database, this.#names, this.tally, this.metrics)
+    this.detained = new Detained(database, this.#names, this.tally, this.metrics, this.#corrections)
     this.destinations = new Destinations(database)
     this.warnings = new Warnings(database)
     this.#pruning = new Pruning(database, this.tally)
