@@ -12,7 +12,7 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
   const message = failures.length === 1 ? `${chain}: ${text}` : `no endpoint of ${chain} could be read: ${text}`
   const facts = { chain, hosts: failures.map(({ host }) => host).join(', ') }
   const behind = failures.find(({ kind }) => kind === 'behind')
-  if (behind) return new Fault('chain-behind', message, { facts, fix: 'check that the node is in sync' })
+  if (behind) return new Fault('chain-behind', message, { facts, fix: behindAdvice })
   if (failures.every(({ kind }) => kind === 'wrong-id')) {
     return new Fault('chain-wrong-id', message, { facts, fix: `correct id or rpc of ${chain} under chains:` })
   }
@@ -31,6 +31,8 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
 }
 
 const archiveAdvice = 'a past hour needs a node that keeps old state (archive): put one under rpc:'
+const behindAdvice =
+  'check that the node is in sync; a chain that makes blocks only when it is used is read as soon as its next block is there'
 const syncAdvice = 'the node does not have the state of one of its last blocks: check that it is in sync'
 const tooMuchAdvice = 'this read is too much for one call: read less at once, or raise the limits of the node'
 const reachAdvice = 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'

@@ -2,6 +2,7 @@ import type { Hex } from '../../model/block.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
+import type { RpcAnswer } from '../endpoint/wire.ts'
 import { singleHoursMax } from '../limits.ts'
 import { hexOf, parseHeader } from '../shapes.ts'
 import { type AsOfAnswer, nearPresentSeconds, nextStep, type Question } from './as-of.ts'
@@ -30,10 +31,15 @@ export interface Likely {
 export interface Found {
   readonly answers: ReadonlyMap<Hour, AsOfAnswer>
   readonly known: KnownHeaders
+  /** Why the endpoint did not give a block, by its number. */
+  readonly absent: ReadonlyMap<bigint, EndpointFailure>
 }
 
 /** More than any search takes: the range halves with each round. */
 const roundsMax = 100
+
+/** Rounds in a row that give an hour no block: the node has none of those around it. Chains with holes have short ones. */
+const emptyRoundsMax = 4
 
 /**
  * Searches for all hours in lockstep on one endpoint: what they ask for in one round travels together, and each header
@@ -55,9 +61,12 @@ export async function findAsOf(endpoint: Endpoint, search: Search, signal: Abort
 export class Session implements Found {
   readonly answers = new Map<Hour, AsOfAnswer>()
   readonly known = new KnownHeaders()
+  readonly absent = new Map<bigint, EndpointFailure>()
   readonly #search: Search
   #pending: readonly Hour[]
   #rounds = 0
+  /** Of each hour: what it asked for last, and for how many rounds it was given nothing. */
+  readonly #asked = new Map<Hour, { readonly numbers: readonly bigint[]; readonly emptyRounds: number }>()
 
   constructor(search: Search, seeds: readonly Header[]) {
     this.#search = search
@@ -80,8 +89,12 @@ export class Session implements Found {
   }
 
   /** @returns whether the headers are of one chain with what is known */
-  learn({ latest, headers }: Headers): boolean {
+  learn({ latest, headers, absent }: Headers): boolean {
     if (latest) this.known.head = latest
+    for (const [number, failure] of absent) {
+      this.absent.set(number, failure)
+      this.known.addAbsent(number)
+    }
     return [...headers, ...(latest ? [latest] : [])].every(header => this.known.add(header))
   }
 
@@ -89,8 +102,23 @@ export class Session implements Found {
     const { hours, hints, nowSeconds } = this.#search
     const thrift = hours.length <= singleHoursMax ? 'few-rounds' : 'few-calls'
     const step = nextStep(this.known, hour / 1000, { rounds: this.#rounds, thrift, nowSeconds })
+    if (step.kind !== 'ask') return step
     const hint = this.#rounds === 0 ? hints?.get(hour) : undefined
-    return step.kind === 'ask' && hint !== undefined ? { kind: 'ask', latest: true, numbers: [hint, hint + 1n] } : step
+    return this.#unlessInVain(
+      hour,
+      hint === undefined ? step : { kind: 'ask', latest: true, numbers: [hint, hint + 1n] },
+    )
+  }
+
+  /** Ends the search for one hour where the node has given none of the blocks around it for some rounds. */
+  #unlessInVain(hour: Hour, question: Question): AsOfAnswer | Question {
+    const last = this.#asked.get(hour) ?? { numbers: [], emptyRounds: 0 }
+    const [number] = last.numbers
+    const wasEmpty = number !== undefined && last.numbers.every(one => this.known.isAbsent(one))
+    const emptyRounds = wasEmpty ? last.emptyRounds + 1 : 0
+    if (wasEmpty && emptyRounds >= emptyRoundsMax) return { kind: 'missing', number }
+    this.#asked.set(hour, { numbers: question.numbers, emptyRounds })
+    return question
   }
 
   /** The parent of a block past the hour, when it alone is asked for: near the present that is nearly certain. */
@@ -107,34 +135,43 @@ export class Session implements Found {
 interface Headers {
   readonly latest: Header | undefined
   readonly headers: readonly Header[]
+  /** Blocks it did not give although they are not past its head, each with its reason. */
+  readonly absent: ReadonlyMap<bigint, EndpointFailure>
 }
 
-/** The headers asked for, in one round trip. A block the node should have and does not is its failure. */
+/** The headers asked for, in one round trip. @throws EndpointFailure without the last block, or for garbage */
 async function readHeaders(endpoint: Endpoint, { latest, numbers }: Question, signal: AbortSignal): Promise<Headers> {
   const asked = [...(latest ? (['latest'] as const) : []), ...numbers]
   const answers = await endpoint.call(asked.map(headerCall), signal)
-  const found = asked.map((number, place) => {
-    const answer = answers[place]
-    if (answer?.kind === 'error') throw endpoint.failure(answer.error)
-    if (answer?.result === null) return undefined
-    const header = parseHeader(answer?.result)
-    if (header && (number === 'latest' || header.number === number)) return header
-    throw new EndpointFailure(endpoint.host, `answered something else than the header of block ${number}`)
+  const read = asked.map((number, place) => headerOf(endpoint, number, answers[place]))
+  const head = latest ? read[0] : undefined
+  if (head instanceof EndpointFailure) throw head
+  const absent = new Map<bigint, EndpointFailure>()
+  const headers = read.slice(latest ? 1 : 0).flatMap((header, place) => {
+    if (!(header instanceof EndpointFailure)) return [header]
+    const number = numbers[place] ?? 0n
+    // Past the last block there is none, in whatever words a node says so: that is an answer.
+    if (!head || number <= head.number) absent.set(number, header)
+    return []
   })
-  const head = latest ? (found[0] ?? missing(endpoint, 'latest')) : undefined
-  const headers = found.slice(latest ? 1 : 0)
-  return {
-    latest: head,
-    headers: headers.flatMap((header, place) => {
-      const number = numbers[place] ?? 0n
-      // Behind the last block there is none: that is an answer.
-      return header ?? (head && number > head.number ? [] : missing(endpoint, number))
-    }),
-  }
+  return { latest: head, headers, absent }
 }
 
-function missing(endpoint: Endpoint, number: bigint | 'latest'): never {
-  throw new EndpointFailure(endpoint.host, `does not have block ${number}`)
+/** One block's header, or why the node did not give it. @throws EndpointFailure for another block's header, or none */
+function headerOf(
+  endpoint: Endpoint,
+  number: bigint | 'latest',
+  answer: RpcAnswer | undefined,
+): Header | EndpointFailure {
+  if (answer?.kind === 'error') return endpoint.failure(answer.error)
+  if (answer?.result === null) return new EndpointFailure(endpoint.host, `does not have block ${number}`)
+  const header = parseHeader(answer?.result)
+  if (header && (number === 'latest' || header.number === number)) return header
+  // Some nodes give the block before a null round in its place.
+  if (header && number !== 'latest' && header.number < number) {
+    return new EndpointFailure(endpoint.host, `does not have block ${number}`)
+  }
+  throw new EndpointFailure(endpoint.host, `answered something else than the header of block ${number}`)
 }
 
 /** The call that reads a block’s header. */

@@ -9,6 +9,8 @@ export type AsOfAnswer =
   | { readonly kind: 'before-first'; readonly first: Header }
   /** No block past the hour, so none is proven to be the last before it. */
   | { readonly kind: 'past-head'; readonly head: Header }
+  /** The endpoint does not have a block that the proof needs, and the numbers around it are not known to be empty. */
+  | { readonly kind: 'missing'; readonly number: bigint }
 
 /** What to ask for next. `latest` is the chain's last block; numbers may lie behind it then. */
 export interface Question {
@@ -38,6 +40,8 @@ const estimatedRoundsMax = 4
  * them to what is known, and call it again. The answer lies between the last known block at or before the hour and the
  * first known one after it; what is asked for lies between them, where the chain's pace around there suggests.
  *
+ * Block numbers may have holes (Filecoin's null rounds), so the child is known by its parent's hash and not by its number.
+ *
  * @param hourSeconds seconds since 1970
  */
 export function nextStep(known: KnownHeaders, hourSeconds: number, manner: Manner): AsOfAnswer | Question {
@@ -45,11 +49,17 @@ export function nextStep(known: KnownHeaders, hourSeconds: number, manner: Manne
   if (!high) return beyond(known, low, hourSeconds, manner)
   if (!low) {
     if (high.number === 0n) return { kind: 'before-first', first: high }
-    return ask(within(firstGuesses(high, hourSeconds), -1n, high.number))
+    return askOrMiss(open(known, firstGuesses(high, hourSeconds), -1n, high.number), high.number - 1n)
   }
-  if (high.number - low.number > 1n) return ask(between(known, low, high, hourSeconds, manner))
+  if (high.parentHash === low.hash) return { kind: 'found', block: low, after: high }
+  const numbers = between(known, low, high, hourSeconds, manner)
   // A block of an earlier search does not say whose child it is.
-  return high.parentHash === undefined ? ask([high.number]) : { kind: 'found', block: low, after: high }
+  if (numbers.length === 0 && high.parentHash === undefined) return ask([high.number])
+  return askOrMiss(numbers, high.number - 1n)
+}
+
+function askOrMiss(numbers: readonly bigint[], missing: bigint): AsOfAnswer | Question {
+  return numbers.length > 0 ? ask(numbers) : { kind: 'missing', number: missing }
 }
 
 function ask(numbers: readonly bigint[], latest = false): Question {
@@ -66,16 +76,20 @@ function beyond(
   if (!low) return ask([0n], true)
   if (nowSeconds - hourSeconds < nearPresentSeconds) return ask([], true)
   const { number } = estimateBetween(known, { low }, hourSeconds)
-  return ask(within([number, number + 1n], low.number), true)
+  return ask(open(known, [number, number + 1n], low.number), true)
 }
 
+/** Numbers to ask for between two known blocks; none where all numbers between them are known to be empty. */
 function between(known: KnownHeaders, low: Header, high: Header, hourSeconds: number, manner: Manner): bigint[] {
   const isThrifty = manner.thrift === 'few-calls'
-  if (high.number - low.number - 1n <= (isThrifty ? 3n : BigInt(headersPerRoundMax))) return allBetween(low, high)
+  const count = high.number - low.number - 1n
+  if (count <= (isThrifty ? 3n : BigInt(headersPerRoundMax))) {
+    return allBetween(low, high).filter(number => !known.isAbsent(number))
+  }
   const estimate = estimateBetween(known, { low, high }, hourSeconds)
   const middle = (low.number + high.number) / 2n
   const safe = manner.rounds < estimatedRoundsMax ? [] : [middle]
-  return within([...around(estimate, isThrifty), ...safe], low.number, high.number)
+  return open(known, [...around(estimate, isThrifty), ...safe], low.number, high.number)
 }
 
 function allBetween(low: Header, high: Header): bigint[] {
@@ -93,11 +107,24 @@ function around({ number, spread }: Estimate, isThrifty: boolean): bigint[] {
 /** Blocks; with a larger spread a pair is too seldom the right one. */
 const thriftySpreadMax = 1.2
 
-/** The different numbers strictly between two others, ascending; where none is, the one nearest. */
-function within(numbers: readonly bigint[], from: bigint, to?: bigint): bigint[] {
+/**
+ * The different numbers strictly between two others, ascending; where none is, the one nearest. In place of one that is
+ * known to be empty stands the nearest that is not; none where all are.
+ */
+function open(known: KnownHeaders, numbers: readonly bigint[], from: bigint, to?: bigint): bigint[] {
   const clamped = numbers.map(number =>
     number <= from ? from + 1n : to !== undefined && number >= to ? to - 1n : number,
   )
   const inside = numbers.filter(number => number > from && (to === undefined || number < to))
-  return [...new Set(inside.length > 0 ? inside : clamped)].sort((a, b) => (a < b ? -1 : 1))
+  const chosen = (inside.length > 0 ? inside : clamped).flatMap(number => nearestOpen(known, number, from, to) ?? [])
+  return [...new Set(chosen)].sort((a, b) => (a < b ? -1 : 1))
+}
+
+function nearestOpen(known: KnownHeaders, number: bigint, from: bigint, to?: bigint): bigint | undefined {
+  const isInside = (other: bigint) => other > from && (to === undefined || other < to)
+  for (let away = 0n; away <= BigInt(known.absentCount); away++) {
+    const candidate = [number - away, number + away].find(other => isInside(other) && !known.isAbsent(other))
+    if (candidate !== undefined) return candidate
+  }
+  return undefined
 }

@@ -22,11 +22,26 @@ const tickHeadersMax = 8
  */
 export class KnownHeaders {
   readonly #headers: Header[] = []
+  readonly #absent = new Set<bigint>()
   /** The chain's last block; set once it was asked for in this search. */
   head: Header | undefined
 
   get count(): number {
     return this.#headers.length
+  }
+
+  /** Numbers that have no block as far as this node says. */
+  get absentCount(): number {
+    return this.#absent.size
+  }
+
+  isAbsent(number: bigint): boolean {
+    return this.#absent.has(number)
+  }
+
+  /** The node has no block at a number that is not past its head: a null round, history it has dropped, or it lags. */
+  addAbsent(number: bigint): void {
+    this.#absent.add(number)
   }
 
   /** @returns whether it is of one chain with the others; if not, a reorg came between, or nodes disagree */

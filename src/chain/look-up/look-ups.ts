@@ -11,7 +11,7 @@ import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
 import { headAgeMsMax } from '../limits.ts'
 import { SharedWork } from '../shared-work.ts'
 import type { AsOfAnswer } from './as-of.ts'
-import { findAsOf, type Likely } from './as-of-search.ts'
+import { type Found, findAsOf, type Likely } from './as-of-search.ts'
 import type { HourState, Hours } from './hours.ts'
 import { type Header, plain } from './known-headers.ts'
 import type { Pace } from './pace.ts'
@@ -112,18 +112,18 @@ export class LookUps {
       await pool.serve(served, signal, async endpoint => {
         const left = group.filter(({ state }) => !outcomes.has(state.hour))
         for (const { state } of left) state.endpoint = endpoint
-        const answers = await this.#searchOn(endpoint, left, signal)
+        const { answers, absent } = await this.#searchOn(endpoint, left, signal)
         for (const { state } of left) {
           const answer = answers.get(state.hour)
-          if (!answer) continue
+          if (!answer || answer.kind === 'missing') continue
           if (answer.kind === 'past-head' && this.#isOld(answer.head)) continue
           outcomes.set(
             state.hour,
             answer.kind === 'before-first' ? beforeFirstBlock(name, state.hour, answer.first) : answer,
           )
         }
-        const behind = left.find(({ state }) => !outcomes.has(state.hour))
-        if (behind) throw lagging(endpoint, answers.get(behind.state.hour))
+        const unanswered = left.find(({ state }) => !outcomes.has(state.hour))
+        if (unanswered) throw incomplete(endpoint, answers.get(unanswered.state.hour), absent)
       })
     } catch (error) {
       // Whatever was found on one endpoint stands, though none can say the rest.
@@ -133,11 +133,7 @@ export class LookUps {
     return outcomes
   }
 
-  async #searchOn(
-    endpoint: Endpoint,
-    wanted: readonly Wanted[],
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<Hour, AsOfAnswer>> {
+  async #searchOn(endpoint: Endpoint, wanted: readonly Wanted[], signal: AbortSignal): Promise<Found> {
     const { time, pace, likely } = this.#parts
     const states = new Map(wanted.map(({ state }) => [state.hour, state]))
     const hints = new Map(
@@ -152,11 +148,11 @@ export class LookUps {
     const heads = [...states.values()].flatMap(({ head }) => head ?? [])
     const seeds = [...this.#seeds(hours), ...heads]
     const search = { hours, hints, seeds, nowSeconds: time.nowMs() / 1000, likely: tell }
-    const { answers, known } = await findAsOf(endpoint, search, signal)
+    const found = await findAsOf(endpoint, search, signal)
     const newest = hours.at(-1)
-    if (newest !== undefined) pace.learn(known, newest)
-    this.#keep(answers)
-    return answers
+    if (newest !== undefined) pace.learn(found.known, newest)
+    this.#keep(found.answers)
+    return found
   }
 
   /** What is known around the hours, and as far before and after them as they are apart: enough to tell the chain's pace. */
@@ -184,7 +180,16 @@ export class LookUps {
   }
 }
 
-function lagging(endpoint: Endpoint, answer: AsOfAnswer | undefined): EndpointFailure {
+/** Why an endpoint could not answer for an hour. */
+function incomplete(
+  endpoint: Endpoint,
+  answer: AsOfAnswer | undefined,
+  absent: ReadonlyMap<bigint, EndpointFailure>,
+): EndpointFailure {
+  if (answer?.kind === 'missing') {
+    const missing = new EndpointFailure(endpoint.host, `does not have block ${answer.number}`)
+    return absent.get(answer.number) ?? missing
+  }
   const head = answer?.kind === 'past-head' ? answer.head : undefined
   const words = head ? `its last block ${head.number} is of ${secondsText(head.timestampSeconds)}` : 'it says nothing'
   return new EndpointFailure(endpoint.host, `has no block past the hour: ${words}`, 'behind')

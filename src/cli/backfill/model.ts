@@ -39,6 +39,7 @@ export class ModelChain {
       session.learn({
         latest: latest ? this.#header(this.#head) : undefined,
         headers: there.map(number => this.#header(number)),
+        absent: new Map(),
       })
     }
     return calls

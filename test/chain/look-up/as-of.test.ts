@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
 import type { AsOfAnswer } from '../../../src/chain/look-up/as-of.ts'
 import { Session } from '../../../src/chain/look-up/as-of-search.ts'
 import { type Header, KnownHeaders } from '../../../src/chain/look-up/known-headers.ts'
@@ -18,9 +19,11 @@ function searchAll(chain: ScriptedChain, hours: readonly number[], seeds: readon
     const numbers = question.numbers.filter(number => number <= chain.head)
     expect(question.latest || numbers.length === question.numbers.length).toBe(true)
     const headers = numbers.map(number => chain.header(number)).filter(header => header !== undefined)
-    expect(headers).toHaveLength(numbers.length)
+    const empty = numbers.filter(number => chain.header(number) === undefined)
+    const absent = new Map(empty.map(number => [number, new EndpointFailure('node', `does not have block ${number}`)]))
+    expect(numbers.some(number => session.known.isAbsent(number))).toBe(false)
     const latest = question.latest ? chain.header(chain.head) : undefined
-    if (!session.learn({ latest, headers })) session = new Session(search, [])
+    if (!session.learn({ latest, headers, absent })) session = new Session(search, [])
   }
   const answers = asked.map(hour => session.answers.get(hour))
   return { answers: answers.filter(answer => answer !== undefined), rounds, calls }
@@ -80,6 +83,42 @@ describe('the search for the as-of block', () => {
         expect(step.after.parentHash).toBe(step.block.hash)
       }),
       { numRuns: 2_000 },
+    )
+  })
+
+  test('says what a linear scan says on a chain whose numbers have holes', () => {
+    const cases = irregularTimestamps.chain(timestamps => {
+      const last = timestamps.length - 1
+      const around = fc.constantFrom(...timestamps).chain(at => fc.constantFrom(at - 1, at, at + 1))
+      return fc.record({
+        timestamps: fc.constant(timestamps),
+        hourSeconds: around,
+        empty: fc.array(fc.integer({ min: 1, max: Math.max(1, last - 1) }), { maxLength: 60 }),
+        seeds: fc.array(fc.nat(last), { maxLength: 5 }),
+      })
+    })
+    fc.assert(
+      fc.property(cases, ({ timestamps, hourSeconds, empty, seeds }) => {
+        const last = timestamps.length - 1
+        const holes = new Set(empty.filter(number => number > 0 && number < last).map(BigInt))
+        const chain = scriptedChain(
+          last,
+          number => timestamps[number] ?? Number.NaN,
+          Infinity,
+          one => holes.has(one),
+        )
+        const headers = seeds.map(number => chain.header(BigInt(number))).filter(header => header !== undefined)
+        const { step } = search(chain, hourSeconds, headers)
+        const there = timestamps.map((at, number) => [at, number] as const).filter(([, one]) => !holes.has(BigInt(one)))
+        const scan = linearScan(
+          there.map(([at]) => at),
+          hourSeconds,
+        )
+        const place = Number(/^found (\d+)$/.exec(scan)?.[1] ?? Number.NaN)
+        expect(said(step)).toBe(Number.isNaN(place) ? scan : `found ${there[place]?.[1]}`)
+        if (step.kind === 'found') expect(step.after.parentHash).toBe(step.block.hash)
+      }),
+      { numRuns: 1_000 },
     )
   })
 

@@ -137,4 +137,14 @@ describe('a live hour', () => {
     const { at } = await reader.logs(hour, { address: `0x${'c0'.repeat(20)}`, topics: [] }, patient)
     expect(at.hash).toBe(final)
   })
+
+  test('that is checked again is searched anew, whatever is remembered of it', async () => {
+    const { scene, reader, become } = await stage()
+    const other = slots([-1], 890)
+    scene.followClock(hour + 14_000)
+    const { hash } = await reader.block(hour, patient)
+    become(other)
+    expect((await reader.block(hour, patient)).hash).toBe(hash)
+    expect((await reader.recheck(hour, patient)).hash).toBe(other.header(other.asOf(hour / 1_000)).hash)
+  })
 })

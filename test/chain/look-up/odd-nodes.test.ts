@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest'
+import { hexOf } from '../../../src/chain/shapes.ts'
+import { hourAfter } from '../../../src/model/hour.ts'
+import { type Answers, archiveAnswers } from '../support/archive.ts'
+import { answering, NodeError } from '../support/node.ts'
+import { faultOf, firstHour, genesisSeconds, hourSeconds, node, openChain, patient } from '../support/readers.ts'
+import { type ScriptedChain, scriptedChain } from '../support/scripted-chain.ts'
+
+/** Nodes that answer for blocks that are not there in ways of their own: what is found is the same. */
+
+const numberOf = (params: readonly unknown[]) => (params[0] === 'latest' ? undefined : BigInt(String(params[0])))
+
+/** An archive that answers some block numbers differently. */
+function odd(chain: ScriptedChain, answer: (number: bigint, rest: () => unknown) => unknown, id = 1): Answers {
+  const answers = archiveAnswers(chain, { chainId: id })
+  return (method, params) => {
+    const number = method === 'eth_getBlockByNumber' ? numberOf(params) : undefined
+    return number === undefined ? answers(method, params) : answer(number, () => answers(method, params))
+  }
+}
+
+describe('a node that answers an error for a block past its head', () => {
+  const quietSeconds = 70 * 60
+  const head = 2_000
+
+  it.each([
+    ['Avalanche', -32000, 'cannot query unfinalized data'],
+    ['proxyd', -32019, 'block is out of range'],
+    ['Lotus', 1, 'bad tipset height: requested a future epoch (beyond head)'],
+    ['a node that is rude', -32603, 'internal error'],
+  ])('is searched to its end: %s', async (_, code, message) => {
+    // Quiet for 70 minutes before its last block, so that estimates of a late hour lie beyond it.
+    const chain = scriptedChain(head, number => genesisSeconds + 12 * number + (number === head ? quietSeconds : 0))
+    const late = odd(chain, (number, rest) => {
+      if (number > chain.head) throw new NodeError(code, message)
+      return rest()
+    })
+    const { url } = await node(answering(late))
+    const reader = openChain([url])
+    const lastSeconds = genesisSeconds + 12 * (head - 1)
+    const hour = hourAfter(firstHour, Math.floor((lastSeconds - hourSeconds(firstHour)) / 3_600) + 1)
+    expect((await reader.block(hour, patient)).number).toBe(BigInt(head - 1))
+    const tooLate = await faultOf(reader.block(hourAfter(hour, 2), patient))
+    expect(tooLate.code).toBe('chain-behind')
+  })
+})
+
+describe('a chain with numbers that have no block', () => {
+  const emptySeconds = 30
+  const isEmpty = (number: bigint) => number % 97n === 40n || number % 977n === 41n || number % 120n === 94n
+  const chain = scriptedChain(100_000, number => genesisSeconds + emptySeconds * number, Infinity, isEmpty)
+
+  it.each([
+    ['null', (_: bigint, rest: () => unknown) => rest()],
+    [
+      'an error',
+      (number: bigint, rest: () => unknown) => {
+        if (isEmpty(number)) throw new NodeError(12, `requested epoch was a null round (${number})`)
+        return rest()
+      },
+    ],
+    [
+      'the block before',
+      (number: bigint, rest: () => unknown) => {
+        if (!isEmpty(number)) return rest()
+        const answers = archiveAnswers(chain, { chainId: 314 })
+        for (let before = number - 1n; ; before--) {
+          if (!isEmpty(before)) return answers('eth_getBlockByNumber', [hexOf(before)])
+        }
+      },
+    ],
+  ] as const)('is searched exactly where they are answered by %s', async (_, answer) => {
+    const { url } = await node(answering(odd(chain, answer, 314)))
+    const reader = openChain([url], { id: 314 })
+    const hours = Array.from({ length: 200 }, (_, index) => hourAfter(firstHour, index))
+    const blocks = await Promise.all(hours.map(hour => reader.block(hour, patient)))
+    const expected = hours.map(hour => {
+      let number = BigInt(Math.floor((hourSeconds(hour) - genesisSeconds) / emptySeconds))
+      while (isEmpty(number)) number -= 1n
+      return number
+    })
+    expect(blocks.map(({ number }) => number)).toEqual(expected)
+    // Some of the hours' own numbers are empty, else this shows nothing.
+    expect(expected.some((number, index) => number !== numberAt(hours[index]))).toBe(true)
+  })
+
+  function numberAt(hour: typeof firstHour | undefined): bigint {
+    return BigInt(Math.floor((hourSeconds(hour ?? firstHour) - genesisSeconds) / emptySeconds))
+  }
+
+  it('is searched live, one hour after the other', async () => {
+    const { url } = await node(answering(odd(chain, (_, rest) => rest(), 314)))
+    const reader = openChain([url], { id: 314 })
+    for (let index = 0; index < 20; index++) {
+      const hour = hourAfter(firstHour, index)
+      const { timestampSeconds } = await reader.block(hour, patient)
+      expect(hourSeconds(hour) - timestampSeconds).toBeLessThan(3 * emptySeconds)
+    }
+  })
+})
+
+describe('a node without old blocks', () => {
+  const chain = scriptedChain(100_000, number => genesisSeconds + 12 * number)
+  const first = 60_000n
+  const pruned = (number: bigint, rest: () => unknown) => {
+    if (number < first) throw new NodeError(4444, 'pruned history unavailable')
+    return rest()
+  }
+  const hourOfBlock = (number: number) => hourAfter(firstHour, Math.floor((12 * number) / 3_600))
+
+  it('is searched where it has them, also when block 0 is gone', async () => {
+    const { url } = await node(answering(odd(chain, pruned)))
+    const hour = hourOfBlock(70_000)
+    const expected = BigInt(
+      (hourSeconds(hour) - genesisSeconds) / 12 - (((hourSeconds(hour) - genesisSeconds) / 12) % 1),
+    )
+    expect((await openChain([url]).block(hour, patient)).number).toBe(expected)
+  })
+
+  it('fails in its own words for an hour before them, and leaves the others their blocks', async () => {
+    const { url } = await node(answering(odd(chain, pruned)))
+    const reader = openChain([url])
+    const [old, recent] = await Promise.all([
+      faultOf(reader.block(hourOfBlock(40_000), patient)),
+      reader.block(hourOfBlock(80_000), patient),
+    ])
+    expect(old.message).toMatch(/pruned history unavailable/)
+    expect(old.fix).toMatch(/archive/)
+    expect(recent.number).toBeGreaterThan(first)
+  })
+})
+
+it('a block that one node of a balancer lacks is a failure, and not a hole', async () => {
+  const chain = scriptedChain(1_000, number => genesisSeconds + 12 * number)
+  const missing = BigInt(((hourSeconds(hourAfter(firstHour, 1)) - genesisSeconds) / 12) | 0)
+  const { url } = await node(answering(odd(chain, (number, rest) => (number === missing ? null : rest()))))
+  const fault = await faultOf(openChain([url]).block(hourAfter(firstHour, 1), patient))
+  expect(fault.code).toBe('chain-unreachable')
+  expect(fault.message).toMatch(/does not have block/)
+})
