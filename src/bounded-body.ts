@@ -6,6 +6,11 @@ import type { Readable } from 'node:stream'
  * @returns its text as UTF-8; `undefined` when it is longer (the rest is not read, the connection is given up)
  */
 export async function readBounded(body: Readable, bytesMax: number): Promise<string | undefined> {
+  return (await readBoundedBytes(body, bytesMax))?.toString('utf8')
+}
+
+/** The same as bytes. */
+export async function readBoundedBytes(body: Readable, bytesMax: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of body) {
@@ -14,5 +19,5 @@ export async function readBounded(body: Readable, bytesMax: number): Promise<str
     if (bytes > bytesMax) return undefined
     chunks.push(chunk as Buffer)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return Buffer.concat(chunks)
 }

@@ -41,6 +41,10 @@ export const connectMsMax = 10_000
 export const batchCallsMax = 1_000
 export const batchCharsMax = 4_000_000
 
+/** Full requests that are answered before a limit of a batch that was found is doubled, at first and at most. */
+export const batchRisesAfter = 32
+export const batchRisesAfterMax = 1_024
+
 /** Messages that go together over a socket, where there are no batches, and how often before the first are answered. */
 export const socketCallsMax = 100
 export const socketRequestsMax = 4

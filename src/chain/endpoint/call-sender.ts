@@ -95,7 +95,7 @@ export class CallSender {
     if (count < calls.length) return this.#sendBoth(calls, count, signal)
     try {
       const answers = await this.#sendOnce(calls, signal)
-      if (answers.some(({ kind }) => kind === 'result')) batch.answered()
+      if (answers.some(({ kind }) => kind === 'result')) batch.answered(calls)
       return answers
     } catch (error) {
       if (!(error instanceof BatchRefused)) throw error

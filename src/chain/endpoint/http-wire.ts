@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, request } from 'undici'
-import { readBounded } from '../../bounded-body.ts'
+import { readBoundedBytes } from '../../bounded-body.ts'
 import { retryAfterInstantMs } from '../../model/backoff.ts'
 import { clockSkewMs } from '../../model/skew.ts'
 import type { Time } from '../../time.ts'
+import { unpackedBody } from '../../unpacked-body.ts'
 import { chainAnswerBytesMax, connectMsMax, refusalBytesMax, requestsAtOnceMax } from '../limits.ts'
 import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
 import { answersIn } from './http-answer.ts'
@@ -33,8 +34,9 @@ export function httpWire(url: string, time: Time): Wire {
         const response = await request(address, { method: 'POST', headers, body: bodyOf(calls), dispatcher, signal })
         const { statusCode: status, body } = response
         const receivedMs = time.nowMs()
-        const isFine = status >= 200 && status < 300
-        const text = await readBounded(body, isFine ? chainAnswerBytesMax : refusalBytesMax)
+        const bytesMax = status >= 200 && status < 300 ? chainAnswerBytesMax : refusalBytesMax
+        const bytes = await readBoundedBytes(body, bytesMax)
+        const text = bytes && (await textOf(bytes, first(response.headers['content-encoding']), bytesMax))
         const retryAtMs = retryAtMsOf(response.headers, { sentMs, receivedMs })
         return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs })
       } catch (error) {
@@ -79,6 +81,14 @@ function bodyOf(calls: readonly WrittenCall[]): Buffer {
     }
   })
   return Buffer.concat([...pieces, Buffer.from(calls.length === 1 ? text : `${text}]`)])
+}
+
+/** Undefined when it is longer than the limit; what cannot be unpacked is empty, as it is no JSON either. */
+async function textOf(bytes: Buffer, encoding: string | undefined, bytesMax: number): Promise<string | undefined> {
+  if (encoding === undefined) return bytes.toString('utf8')
+  const unpacked = await unpackedBody(bytes, encoding, bytesMax)
+  if (unpacked === 'too-long') return undefined
+  return typeof unpacked === 'string' ? '' : unpacked.toString('utf8')
 }
 
 /** By this machine's clock, also where the node's own, in which it writes a date, is another. */

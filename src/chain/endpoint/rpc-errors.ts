@@ -9,14 +9,14 @@ export type ErrorMeaning =
   | { readonly kind: 'node' }
 
 const rate =
-  /\brate\b.{0,20}(limit|exceed)|(limit|exceed|request).{0,20}\brate\b|ratelimit|too many requests|quota|credits|(per|\/) ?(second|minute|hour|day)|request count exceeded|throttl|\b429\b/i
+  /\brate\b.{0,20}(limit|exceed)|(limit|exceed|request).{0,20}\brate\b|ratelimit|too many requests?\b|quota|credits|(per|\/) ?(second|minute|hour|day)|request count exceeded|throttl|\b429\b/i
 const pruned =
-  /missing trie node|prun(ed|ing)|state.{0,60}(not|un|is not|isn't)[ -]?(available|found)|state (is |has )?(already )?(been )?(discarded|missing)|(no|missing|lacks) (historical )?state|historical (state|data)|archive/i
+  /missing ?trie ?node|prun(ed|ing)|state.{0,60}(not|un|is not|isn't)[ -]?(available|found)|state (is |has )?(already )?(been )?(discarded|missing)|(no|missing|lacks) (historical )?state|historical (state|data)|archive/i
 const unknownBlock = /(header|block).{0,30}not found|unknown block|could not find block|no such block/i
 const limit =
   /out ?of ?gas|gas.{0,20}(limit|cap|allowance|required|too low|exceed)|exceeds?.{0,20}gas|too (large|big|long|many|wide)|(size|length|results|range).{0,30}(exceed|limit|max)|(exceed|larger|more than|limited to|maximum).{0,40}(size|length|bytes|results|blocks|range)|tim(e|ed)[ -]?out/i
 const halted =
-  /revert|invalid ?(fe)? ?opcode|opcode.{0,40}not defined|bad instruction|invalid ?jump|stack ?(under|over)flow|VM (execution error|Exception)|static ?(call|state)|write protection|out ?of ?offset/i
+  /revert|invalid ?(fe)? ?(opcode|code)|opcode.{0,40}not ?(defined|found)|(bad|invalid) ?instruction|(invalid|bad) ?jump|stack ?(under|over)flow|stack limit reached|VM (execution error|Exception)|static ?(call|state)|InsideStatic|write protection|out ?of ?(offset|bounds)|gas uint64 overflow|InvalidOperand|NotActivated|precompile ?(error|failure)|access ?violation|(call|create) ?(too ?deep|collision)|CreateContract|CreateInitCode|max(imum)? (code|initcode) size/i
 
 /**
  * What an error answer to `eth_call` or `eth_getLogs` means. Nodes agree on code 3 with the revert data (geth, reth,
@@ -25,7 +25,7 @@ const halted =
 export function meaningOf({ code, message, data }: RpcError): ErrorMeaning {
   if (code === 3) return { kind: 'reverted', output: revertData(data) }
   if (isRateError({ code, message })) return { kind: 'node' }
-  if (limit.test(message)) return { kind: 'limit' }
+  if (limit.test(message) && !/out ?of ?bounds/i.test(message)) return { kind: 'limit' }
   return halted.test(message) ? { kind: 'reverted', output: revertData(data) } : { kind: 'node' }
 }
 
@@ -52,11 +52,15 @@ export function backoffSecondsOf({ data }: RpcError): number | undefined {
  */
 export function batchRefusalOf({ code, message }: RpcError): 'calls' | 'answer' | undefined {
   if (code === 3 || /revert/i.test(message)) return undefined
-  if (/\bbatch/i.test(message)) return 'calls'
+  if (batchRefused.test(message)) return 'calls'
   // geth answers these in the place of every call it did not get to.
   const isCut = (code === -32003 && /too large/i.test(message)) || (code === -32002 && /timed out/i.test(message))
   return isCut ? 'answer' : undefined
 }
+
+/** Not of a block of a rollup, which is called a batch too: `L1 batch not found`. */
+const batchRefused =
+  /\bbatch(es|ing)?\b.{0,40}(limit|size|large|big|long|many|more than|exceed|max|allowed|support|enabled|disabled|permitted|available)|(limit|many|exceed|max(imum)?|unsupported|disabled|refuse|disallow|more than|only|no).{0,40}\bbatch(es|ed|ing)?\b(?!.{0,10}not found)/i
 
 /** What kind of failure an error answer is that is neither the chain's answer nor a refusal for the rate. */
 export function failureKindOf({ message }: RpcError): 'pruned' | 'unknown-block' | 'refused' {

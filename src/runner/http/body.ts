@@ -1,6 +1,5 @@
-import { promisify } from 'node:util'
-import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { Fault } from '../../model/fault.ts'
+import { unpackedBody } from '../../unpacked-body.ts'
 import { httpAnswerBytesMax } from '../limits.ts'
 
 /** What an answer says of its own bytes. */
@@ -26,25 +25,12 @@ export async function bodyText(body: AsyncIterable<Uint8Array>, kind: BodyKind, 
   return decoded(await unpacked(Buffer.concat(chunks), kind, host), kind, host)
 }
 
-const unpackers = {
-  gzip: promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip),
-  deflate: promisify<Buffer, { maxOutputLength: number }, Buffer>(inflate),
-  br: promisify<Buffer, { maxOutputLength: number }, Buffer>(brotliDecompress),
-} as const
-
-/** Nobody asked for a packed answer, but some sources have no other. */
 async function unpacked(bytes: Buffer, { contentEncoding }: BodyKind, host: string): Promise<Buffer> {
-  const encoding = (contentEncoding ?? '').trim().toLowerCase().replace(/^x-/, '')
-  if (encoding === '' || encoding === 'identity' || bytes.length === 0) return bytes
-  if (encoding !== 'gzip' && encoding !== 'deflate' && encoding !== 'br') {
-    throw unexpected(host, 'answers in a content encoding that is not known here')
-  }
-  try {
-    return await unpackers[encoding](bytes, { maxOutputLength: httpAnswerBytesMax })
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE') throw tooLong(host)
-    throw unexpected(host, `answers something that is not ${encoding}, as it says`)
-  }
+  const unpacked = await unpackedBody(bytes, contentEncoding, httpAnswerBytesMax)
+  if (unpacked === 'too-long') throw tooLong(host)
+  if (unpacked === 'unknown-encoding') throw unexpected(host, 'answers in a content encoding that is not known here')
+  if (unpacked === 'damaged') throw unexpected(host, `answers something that is not ${contentEncoding}, as it says`)
+  return unpacked
 }
 
 /** JSON is UTF-8; what is not, is read as it says of itself. */

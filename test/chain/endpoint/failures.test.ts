@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { createChainReader } from '../../../src/chain/reader.ts'
 import { Fault } from '../../../src/model/fault.ts'
@@ -255,4 +256,26 @@ test('a read of something that is no address fails alone', async () => {
   const mixedCase = reader.read(firstHour, [{ kind: 'call', to: `0x${'aB'.repeat(20)}`, input: '0x01' }], patient)
   expect((await odd).message).toBe('"0xc0" cannot be read: it is no address')
   expect((await mixedCase)[0]?.kind).toBe('returned')
+})
+
+test.each([
+  ['gzip', gzipSync],
+  ['deflate', deflateSync],
+  ['br', brotliCompressSync],
+] as const)('answers that are packed although nobody asked for it are unpacked (%s)', async (encoding, pack) => {
+  const server = await node((calls, response, body) => {
+    const end = response.end.bind(response)
+    response.setHeader('content-encoding', encoding)
+    Object.assign(response, { end: (text: string) => end(pack(text)) })
+    return healthy(calls, response, body)
+  })
+  expect((await openReader([server.url]).block(firstHour, patient)).number).toBe(233n)
+})
+
+test.each(['gzip', 'zstd'])('an answer that is not packed as it says (%s) is not JSON', async encoding => {
+  const server = await node((calls, response, body) => {
+    response.setHeader('content-encoding', encoding)
+    return healthy(calls, response, body)
+  })
+  expect((await faultOf(openReader([server.url]).block(firstHour, patient))).message).toContain('not JSON')
 })

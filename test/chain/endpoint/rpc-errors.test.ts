@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { failureKindOf, isRateError, meaningOf } from '../../../src/chain/endpoint/rpc-errors.ts'
+import { batchRefusalOf, failureKindOf, isRateError, meaningOf } from '../../../src/chain/endpoint/rpc-errors.ts'
 
 /** What nodes answer, as seen in the wild: geth, erigon, reth, Nethermind, anvil, and public gateways before them. */
 test.each([
@@ -11,6 +11,18 @@ test.each([
   ['reverted', '0x', { code: -32000, message: 'invalid opcode: INVALID' }],
   ['reverted', '0x', { code: -32603, message: 'EVM error InvalidFEOpcode' }],
   ['reverted', '0x', { code: -32603, message: 'EVM error StackUnderflow' }],
+  ['reverted', '0x', { code: -32603, message: 'EVM error OpcodeNotFound' }],
+  ['reverted', '0x', { code: -32003, message: 'EVM error: NotActivated' }],
+  ['reverted', '0x', { code: -32603, message: 'EVM error InvalidOperandOOG' }],
+  ['reverted', '0x', { code: -32003, message: 'EVM error: CallNotAllowedInsideStatic' }],
+  ['reverted', '0x', { code: -32003, message: 'EVM error: PrecompileError' }],
+  ['reverted', '0x', { code: -32000, message: 'return data out of bounds' }],
+  ['reverted', '0x', { code: -32000, message: 'gas uint64 overflow' }],
+  ['reverted', '0x', { code: -32000, message: 'stack limit reached 1024 (1023)' }],
+  ['reverted', '0x', { code: -32015, message: 'BadInstruction' }],
+  ['reverted', '0x', { code: -32015, message: 'AccessViolation' }],
+  ['reverted', '0x', { code: -32603, message: 'Bad jump destination' }],
+  ['reverted', '0x', { code: -32603, message: 'evm error: InvalidCode(Opcode(12))' }],
   ['limit', undefined, { code: -32000, message: 'out of gas' }],
   ['limit', undefined, { code: -32603, message: 'EVM error OutOfGas' }],
   ['limit', undefined, { code: -32000, message: 'gas required exceeds allowance (50000000)' }],
@@ -39,6 +51,7 @@ test.each([
   [true, { code: -32000, message: 'Too Many Requests' }],
   [true, { code: -32000, message: 'Your app has exceeded its compute units per second capacity' }],
   [true, { code: -32016, message: 'over rate limit' }],
+  [true, { code: 15, message: 'Too many request, try again later' }],
   [true, { code: -32007, message: '50/second request limit reached - reduce calls per second' }],
   [true, { code: -32001, message: 'call rate limit exhausted, retry in 10s' }],
   [true, { code: -32603, message: 'monthly quota is used up' }],
@@ -55,6 +68,7 @@ test.each([
 
 test.each([
   ['pruned', 'missing trie node 1f (path ) state 0x1 is not available, not found'],
+  ['pruned', 'MissingTrieNode: 0x5f'],
   ['pruned', 'required historical state unavailable (reexec=128)'],
   ['pruned', 'state at block #17 is pruned'],
   ['pruned', 'pruned history unavailable'],
@@ -68,4 +82,21 @@ test.each([
   ['refused', 'no such method'],
 ])('what a node lacks: %s (%s)', (kind, message) => {
   expect(failureKindOf({ code: -32000, message })).toBe(kind)
+})
+
+test.each([
+  ['calls', { code: -32600, message: 'batch requests are disabled' }],
+  ['calls', { code: -32600, message: 'batch too large' }],
+  ['calls', { code: -32005, message: 'Batch size too large: 101' }],
+  ['calls', { code: -32000, message: 'cannot batch more than 10 calls' }],
+  ['calls', { code: -32600, message: 'Batch of more than 3 requests are not allowed on free tier' }],
+  ['calls', { code: -32600, message: 'exceeded the maximum batch size: 50' }],
+  ['calls', { code: -32600, message: 'batching is not supported' }],
+  ['answer', { code: -32003, message: 'response too large' }],
+  ['answer', { code: -32002, message: 'request timed out' }],
+  [undefined, { code: -32000, message: 'L1 batch not found' }],
+  [undefined, { code: -32000, message: 'batch 12 is not committed yet' }],
+  [undefined, { code: 3, message: 'execution reverted: batch too large' }],
+])('a refusal of several calls at once: %s %o', (refusal, error) => {
+  expect(batchRefusalOf(error)).toBe(refusal)
 })

@@ -1,0 +1,34 @@
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate } from 'node:zlib'
+
+/** Why bytes cannot be unpacked. */
+export type Unpackable = 'too-long' | 'unknown-encoding' | 'damaged'
+
+const unpackers = {
+  gzip: promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip),
+  deflate: promisify<Buffer, { maxOutputLength: number }, Buffer>(inflate),
+  br: promisify<Buffer, { maxOutputLength: number }, Buffer>(brotliDecompress),
+} as const
+
+/**
+ * The bytes of a body as they were before its server packed them. Tidegauge asks for `identity`, but some servers pack
+ * their answers whatever is asked for.
+ *
+ * @param contentEncoding as in the header; absent when the body is not packed
+ * @param bytesMax of the unpacked body
+ */
+export async function unpackedBody(
+  bytes: Buffer,
+  contentEncoding: string | undefined,
+  bytesMax: number,
+): Promise<Buffer | Unpackable> {
+  const encoding = (contentEncoding ?? '').trim().toLowerCase().replace(/^x-/, '')
+  if (encoding === '' || encoding === 'identity' || bytes.length === 0) return bytes
+  if (encoding !== 'gzip' && encoding !== 'deflate' && encoding !== 'br') return 'unknown-encoding'
+  try {
+    return await unpackers[encoding](bytes, { maxOutputLength: bytesMax })
+  } catch (error) {
+    const isTooLong = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
+    return isTooLong ? 'too-long' : 'damaged'
+  }
+}
