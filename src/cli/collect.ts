@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { openExistingOutbox, openOutbox } from '../app.ts'
 import { ConfigError } from '../config/mistakes.ts'
+import { begin } from '../intake/plan-hours.ts'
 import { recollectAfterMs } from '../intake/turn.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../model/hour.ts'
@@ -132,7 +133,7 @@ async function store(
 ): Promise<void> {
   const isRefused = fault?.code === 'hour-passed'
   if (isRefused) return
-  outbox.collections.addCollector(collector.id, hourAt(nowMs))
+  begin(outbox.collections, collector.id, hourAt(nowMs))
   outbox.collections.expect(collector.id, [hour])
   const failed = fault && { fault, nextAttemptMs: nowMs + recollectAfterMs(fault, 1, chance) }
   await outbox.recordCollection({ collector: collector.id, hour, accepted, pins, ...(failed && { failed }) }, nowMs)

@@ -127,7 +127,7 @@ export class Intake {
     const { outbox, catchUpMs } = this.#options
     // One that cannot be loaded is expected all the same: it may be mended, and its hours are red until then.
     const history = (await this.#describe(collector).catch(() => undefined))?.history ?? true
-    const gaps = planHours(outbox.collections, {
+    const gaps = await planHours(outbox, {
       collector,
       history,
       current,

@@ -15,6 +15,7 @@ import { Disk } from './disk.ts'
 import { Due } from './due.ts'
 import { type EnqueueMode, Enqueuing } from './enqueuing.ts'
 import { FinalBlockTable } from './final-blocks.ts'
+import { HourRepair } from './hour-repair.ts'
 import { type Accepted, type DeadLetter, Metrics } from './metrics.ts'
 import { Names } from './names.ts'
 import { openFile } from './open-file.ts'
@@ -68,6 +69,8 @@ export class Outbox {
   readonly destinations: Destinations
   readonly warnings: Warnings
   readonly pins: Pins
+  /** Mends what a clock that was wrong has left. */
+  readonly repair: HourRepair
   readonly disk: Disk
   readonly #database: Sqlite
   readonly #names: Names
@@ -89,6 +92,7 @@ export class Outbox {
     this.#names = new Names(database)
     this.tally = new Tally(database)
     this.collections = new Collections(database)
+    this.repair = new HourRepair(database)
     this.metrics = new Metrics(database, this.#names)
     this.#corrections = new Corrections(database, this.#names)
     this.#enqueuing = new Enqueuing(database, this.#names, this.tally, this.metrics, this.#corrections)
