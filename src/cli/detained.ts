@@ -6,6 +6,7 @@ import { detainedJson, printDetained, printInFull } from './detained-text.ts'
 import {
   changingCommand,
   demandSelection,
+  isKnown,
   isNarrow,
   noteMisfits,
   type Selected,
@@ -14,6 +15,7 @@ import {
   selectionOf,
 } from './selection.ts'
 import { configuredCommand, type JsonOption, setUp } from './setting.ts'
+import { strayWord } from './stray-word.ts'
 import { counted, note, print, printJson } from './terminal.ts'
 
 type State = Selection['state']
@@ -24,13 +26,20 @@ export function listCommand(state: State, ended: End): Command {
   return selectingCommand('ls')
     .description(`list what is ${state} (also without ls)`)
     .option('--json', 'print JSON: all of them, in full')
-    .action((ids: readonly string[], options: SelectionOptions & JsonOption) =>
+    .action((ids: readonly string[], options: SelectionOptions & JsonOption, { parent }: Command) =>
       withSelected(state, ids, options, async selected => {
+        if (parent && parent.args[0] !== 'ls') demandKnown(selected, parent)
         if (options.json) printJson(selected.found.map(detainedJson))
         else printDetained(selected)
         noteMisfits(selected, ended)
       }),
     )
+}
+
+/** Without `ls`, a word that names nothing may have been meant for a command. @throws Fault `usage` */
+function demandKnown(selected: Selected, group: Command): void {
+  const stranger = selected.selection.ids?.find(name => !isKnown(name, selected))
+  if (stranger !== undefined) throw strayWord(group, stranger, ', and no metric or protocol is called so')
 }
 
 /** `show ID…`: all that is known of each. */

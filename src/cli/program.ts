@@ -3,6 +3,7 @@ import { ConfigError, formatMistakes } from '../config/mistakes.ts'
 import { Fault } from '../model/fault.ts'
 import { version } from '../version.ts'
 import { exitCodeOf, exitCodes } from './exit.ts'
+import { demandCommand } from './stray-word.ts'
 import { note, print } from './terminal.ts'
 
 type MakeCommand = (ended: (code: number) => void) => Command
@@ -32,15 +33,20 @@ export async function run(argv: readonly string[]): Promise<number> {
   const program = new Command('tidegauge')
     .description('Collects a protocol’s values every full hour and pushes them to a metrics service.')
     .version(version)
-    .showHelpAfterError('(tidegauge --help lists the commands)')
+    .showHelpAfterError('(tidegauge --help lists the commands; options come after the command)')
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ writeOut: text => print(text.trimEnd()), writeErr: text => note(text.trimEnd()) })
   const ended = (code: number) => {
     exitCode = code
   }
-  for (const load of wanted(argv)) program.addCommand(inherit(program, (await load())(ended)))
+  for (const load of wanted(argv)) {
+    const command = (await load())(ended)
+    program.addCommand(command)
+    inherit(program, command)
+  }
   try {
+    demandCommand(program, argv)
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
   } catch (error) {
@@ -55,10 +61,15 @@ function wanted([name]: readonly string[]): (() => Promise<MakeCommand>)[] {
 }
 
 /** Commands made apart do not take over how the program ends and prints. */
-function inherit(program: Command, command: Command): Command {
+function inherit(program: Command, command: Command): void {
   command.copyInheritedSettings(program)
+  command.showHelpAfterError(`(${wordsOf(command)} --help tells more)`)
   for (const child of command.commands) inherit(program, child)
-  return command
+}
+
+/** As it is typed: `tidegauge dead ls`. */
+function wordsOf(command: Command): string {
+  return command.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name()
 }
 
 function report(error: unknown): number {

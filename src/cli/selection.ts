@@ -79,14 +79,21 @@ export function noteMisfits(selected: Selected, ended: (code: number) => void): 
   ended(exitCodes.incomplete)
 }
 
-function misfit(name: string, { surroundings, outbox, selection, options }: Selected): string {
-  const { state, hour, reason } = selection
-  const isOf = hour === undefined ? '' : ` of ${hourText(hour)}`
+/** Whether a name is that of a configured protocol, or of a metric that there is something of. */
+export function isKnown(name: string, { surroundings, outbox, found }: Selected): boolean {
   const { config, time } = surroundings
-  const isKnown =
+  return (
+    found.some(({ id, protocolId }) => name === id || name === protocolId) ||
     config.protocols.some(({ id }) => id === name) ||
     outbox?.metrics.past(name as MetricId, hourAt(time.nowMs())) !== undefined
-  if (!isKnown) return `no metric or protocol is called "${name}"`
+  )
+}
+
+function misfit(name: string, selected: Selected): string {
+  const { outbox, selection, options } = selected
+  const { state, hour, reason } = selection
+  const isOf = hour === undefined ? '' : ` of ${hourText(hour)}`
+  if (!isKnown(name, selected)) return `no metric or protocol is called "${name}"`
   const other = state === 'dead' ? 'held' : 'dead'
   const others = outbox?.detained.list({ ...selection, state: other, ids: [name] }).length ?? 0
   const beside = others > 0 ? `; ${counted(others, 'metric')} ${other}: ${typed(`${other} ls ${name}`, options)}` : ''

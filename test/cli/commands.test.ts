@@ -45,10 +45,23 @@ describe('the command line', () => {
     [['check', '--config', '/nowhere/at/all.yaml'], 78, '/nowhere/at/all.yaml'],
     [['healthcheck'], 1, 'no daemon answers'],
     [['service', '--listen', 'here'], 2, 'is not host:port'],
+    [['service', 'frobnicate'], 2, 'service has no command "frobnicate"'],
+    [['dead', 'frobnicate'], 2, 'dead has no command "frobnicate", and no metric or protocol is called so'],
+    [['dead', 'retyr'], 2, 'did you mean dead retry?'],
+    [['held', 'relaese', 'x'], 2, 'did you mean held release?'],
+    [['dead', 'this-machine'], 1, 'nothing of this-machine is dead'],
+    [['dead', 'ls', 'frobnicate'], 1, 'no metric or protocol is called "frobnicate"'],
+    [['warnings', 'akc'], 2, 'did you mean warnings ack?'],
+    [['collect', '--config', 'x', '--hour'], 2, "option '--hour <hour>' argument missing"],
+    [['collect', 'now'], 2, "too many arguments for 'collect'"],
+    [['gaps', '--from', '2026-11-20T13:00:00Z', '--to', '2026-11-19T13:00:00Z'], 2, 'lies after --to'],
   ])('%j ends with %i and says why, without a stack trace', async (args, expected, words) => {
     const { config } = configured(hostYaml.replace('127.0.0.1:0', '127.0.0.1:1'))
     const hasOwn =
-      args.includes('--config') || args[0] === 'service' || (expected === 2 && args.length === 1 && args[0] !== 'show')
+      args.includes('--config') ||
+      args[0] === 'service' ||
+      args[0] === 'warnings' ||
+      (expected === 2 && args.length === 1 && args[0] !== 'show')
     const { code, stderr } = await tidegauge(hasOwn ? args : [...args, '--config', config])
     expect(stderr).toContain(words)
     expect(stderr).not.toMatch(/^\s+at /m)

@@ -1,0 +1,51 @@
+import { existsSync } from 'node:fs'
+import type { Command } from 'commander'
+import { Fault } from '../model/fault.ts'
+import { openStore, type Store } from '../reference/store/store.ts'
+import { systemTime } from '../time.ts'
+
+/** The file of the reference service, as commands name it. */
+export interface FileOption {
+  readonly file: string
+}
+
+/** A command on the reference service's file. */
+export function withFile(command: Command): Command {
+  return command.option('--file <file>', 'SQLite file of the service', 'data/service.db')
+}
+
+/**
+ * Works on the service's file, which is there already.
+ *
+ * @throws Fault `usage` when there is none, or it is not the service's; what `act` throws
+ */
+export function withStore<T>(file: string, act: (store: Store) => T): T {
+  if (!existsSync(file)) {
+    throw new Fault('usage', `the service has no file ${file}`, {
+      fix: `name it with --file FILE; tidegauge service key create --file ${file} makes one`,
+    })
+  }
+  return withNewStore(file, act)
+}
+
+/** The same, on a file that is made when it is missing. */
+export function withNewStore<T>(file: string, act: (store: Store) => T): T {
+  const store = open(file)
+  try {
+    return act(store)
+  } finally {
+    store.close()
+  }
+}
+
+function open(file: string): Store {
+  try {
+    return openStore(file, systemTime)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new Fault('usage', `cannot open the service's file ${file}: ${why}`, {
+      fix: 'name another one with --file FILE, in a folder that can be written',
+      cause,
+    })
+  }
+}

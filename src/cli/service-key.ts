@@ -1,0 +1,71 @@
+import { resolve } from 'node:path'
+import { Command } from 'commander'
+import type { Store } from '../reference/store/store.ts'
+import { keyFile } from './key-file.ts'
+import { type FileOption, withFile, withNewStore, withStore } from './service-file.ts'
+import { quoted } from './setting.ts'
+import { print, printJson, printTable } from './terminal.ts'
+
+interface OutOptions extends FileOption {
+  readonly out?: string
+  readonly force?: boolean
+}
+
+/** `service key create|ls|revoke|rotate`: the keys of the reference service. */
+export function keyCommand(): Command {
+  const command = new Command('key').description('API keys of the reference service')
+  withOut(command.command('create'))
+    .description('make a key: it is shown this once, and stored as a hash')
+    .argument('[name]', 'to tell keys apart', 'local')
+    .action((name: string, options: OutOptions) =>
+      give(options, () => withNewStore(options.file, ({ keys }) => keys.create(name))),
+    )
+  withFile(command.command('ls'))
+    .description('the keys, without what they open')
+    .option('--json', 'print JSON')
+    .action(({ file, json }: FileOption & { readonly json?: boolean }) =>
+      withStore(file, ({ keys }) => (json ? printJson(keys.list()) : printKeys(keys.list()))),
+    )
+  withFile(command.command('revoke'))
+    .description('make a key invalid at once')
+    .argument('<key>', 'its name, or how it begins')
+    .action((key: string, { file }: FileOption) =>
+      withStore(file, ({ keys }) => {
+        keys.revoke(key)
+        print(`${key} is revoked`)
+      }),
+    )
+  withOut(command.command('rotate'))
+    .description('another key for the same owner; the old one is invalid at once')
+    .argument('<key>', 'its name, or how it begins')
+    .action((key: string, options: OutOptions) =>
+      give(options, () => withStore(options.file, ({ keys }) => keys.rotate(key))),
+    )
+  return command
+}
+
+function withOut(command: Command): Command {
+  return withFile(command)
+    .option('--out <file>', 'write the key into this file, readable by its owner alone, instead of printing it')
+    .option('--force', 'also where --out names a file that is there already')
+}
+
+/** Prints a new key, or writes it where it is wanted: that it can be is made sure of before there is a key. */
+function give({ out, force = false }: OutOptions, make: () => string): void {
+  if (out === undefined) {
+    print(make())
+    return
+  }
+  using file = keyFile(out, force)
+  file.write(make())
+  print(`the key is in ${out}, readable by its owner alone`)
+  print(`  key: { file: ${quoted(resolve(out))} }`)
+}
+
+function printKeys(keys: ReturnType<Store['keys']['list']>): void {
+  const day = (ms: number | undefined) => (ms === undefined ? '' : new Date(ms).toISOString())
+  printTable(
+    ['begins with', 'name', 'created', 'revoked'],
+    keys.map(({ prefix, name, createdAtMs, revokedAtMs }) => [prefix, name, day(createdAtMs), day(revokedAtMs)]),
+  )
+}
