@@ -28,19 +28,34 @@ export function validate(
   outcome: Outcome,
   pastOf: PastOf,
 ): Validated {
-  const failures: Record<string, FaultRecord> = { ...outcome.failures }
+  const failures: Record<string, FaultRecord> = { ...missing(description, outcome), ...outcome.failures }
   const accepted: Accepted[] = []
   for (const [label, value] of Object.entries(outcome.readings)) {
-    const metric = metricOf(protocolId, label, hour, value, description.metrics[label] ?? {})
+    const spec = Object.hasOwn(description.metrics, label) ? description.metrics[label] : undefined
+    // Whatever a collector's process says: what was not declared is no metric.
+    if (!spec) {
+      failures[label] = outputFault(label, `"${label}": returned but not declared`)
+      continue
+    }
+    const metric = metricOf(protocolId, label, hour, value, spec)
     const mismatch = submittedMetric.safeParse(metric).error?.issues[0]
     if (mismatch) {
       failures[label] = outputFault(label, `${mismatch.path.join('.')}: ${mismatch.message}`)
     } else {
-      const hold = suspicion(metric, description.metrics[label] ?? {}, pastOf(metric.id, hour))
+      const hold = suspicion(metric, spec, pastOf(metric.id, hour))
       accepted.push(hold === undefined ? { metric } : { metric, hold })
     }
   }
   return { accepted, failures }
+}
+
+/** Declared labels of which a run says nothing at all. */
+function missing({ metrics }: CollectorDescription, { readings, failures }: Outcome): Record<string, FaultRecord> {
+  const silent = Object.keys(metrics).filter(
+    label => !Object.hasOwn(readings, label) && !Object.hasOwn(failures, label),
+  )
+  const told = (label: string) => outputFault(label, `"${label}" is declared, but missing in what collect returned`)
+  return Object.fromEntries(silent.map(label => [label, told(label)]))
 }
 
 function metricOf(protocolId: string, label: string, hour: Hour, value: number, { unit, module }: MetricSpec): Metric {

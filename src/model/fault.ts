@@ -73,6 +73,9 @@ const permanenceByCode = {
 
 export type FaultCode = keyof typeof permanenceByCode
 
+/** All of them. */
+export const faultCodes = Object.keys(permanenceByCode) as readonly FaultCode[]
+
 /** `transient`: may pass unchanged later. `permanent`: fails again until something is changed. */
 export type Permanence = 'transient' | 'permanent'
 

@@ -1,6 +1,7 @@
 import type { RawReads } from '../chain/reads.ts'
 import { Fault, faultFromRecord } from '../model/fault.ts'
 import { gathering, type Patience } from './gather.ts'
+import { questionMistake } from './line/question.ts'
 import type { Ask, ChainQuestion, ChainReply } from './messages.ts'
 import type { Scope } from './scope.ts'
 
@@ -10,7 +11,7 @@ const patience: Patience = { quietTurns: 1, turnsMax: 50 }
 /** A child's side of chain access: questions of all runs go out together once no new one comes. */
 export interface ChainAsks {
   /** A chain as one run sees it. Rejects with the signal's reason when it is aborted before the reply. */
-  reader(run: number, chain: string, scope: Pick<Scope, 'waitsFor'>): RawReads
+  reader(run: string, chain: string, scope: Pick<Scope, 'waitsFor'>): RawReads
   replied(ask: number, reply: ChainReply): void
 }
 
@@ -20,8 +21,10 @@ export function createChainAsks(post: (asks: readonly Ask[]) => void): ChainAsks
   const send = gathering(post, patience)
   let lastAsk = 0
 
-  async function ask(run: number, chain: string, question: ChainQuestion, signal: AbortSignal): Promise<ChainReply> {
+  async function ask(run: string, chain: string, question: ChainQuestion, signal: AbortSignal): Promise<ChainReply> {
     signal.throwIfAborted()
+    const wrong = questionMistake(question)
+    if (wrong !== undefined) throw new Fault('collector-output', `a read of ${chain}: ${wrong}`)
     const number = ++lastAsk
     const { promise, resolve, reject } = Promise.withResolvers<ChainReply>()
     const stop = () => reject(signal.reason)

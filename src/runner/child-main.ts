@@ -2,7 +2,6 @@
  * Entry of a child that runs collectors: takes runs from the daemon, gives back how they ended. The names of the
  * configured chains are its arguments.
  */
-import { writeFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { ChainAsOf } from '../collector.ts'
 import { Fault, faultRecord } from '../model/fault.ts'
@@ -12,27 +11,23 @@ import { unknownChain } from './chain-replies.ts'
 import { collectHour, describeCollector, lateFault, type RunEdge } from './collect.ts'
 import { gathering } from './gather.ts'
 import { registerCollectorHooks } from './hooks.ts'
-import type { EndedRun, FromChild, LogLine, StartedRun, Task, TaskEnd, ToChild } from './messages.ts'
+import { ChildEnd } from './line/child-end.ts'
+import type { Ask, EndedRun, LogLine, StartedRun, Task, TaskEnd, ToChild } from './messages.ts'
 import { catchStrays, createScope, inScope } from './scope.ts'
 import { type Settled, settledOrLate } from './settle.ts'
 import { faultOf, thrownText } from './thrown.ts'
 
 // A terminal's Ctrl-C and a service manager's stop reach the whole group: the daemon alone decides when this ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-process.on('disconnect', () => process.exit())
-dieFirst()
 // Asleep but for a look each second: ends this process when the daemon was killed while a collector spins.
 new Worker(new URL('./orphan-watch.ts', import.meta.url), { workerData: process.ppid, env: {}, execArgv: [] }).unref()
 
 const chainNames = process.argv.slice(2)
-const send = process.send?.bind(process)
-// The line to the daemon is not the collectors': some libraries tell a parent that they are ready.
-Reflect.deleteProperty(process, 'send')
-const post = (message: FromChild) => send?.(message)
-const asks = createChainAsks(batch => post({ kind: 'asks', asks: batch }))
-const postLine = (line: LogLine) => post({ kind: 'log', ...line })
+const line = new ChildEnd(receive)
+const asks = createChainAsks(postAsks)
+const postLine = (said: LogLine) => line.post({ kind: 'log', ...said })
 const postEnd = gathering(postEnds)
-const controllers = new Map<number, AbortController>()
+const controllers = new Map<string, AbortController>()
 
 catchStrays(
   createScope({
@@ -73,7 +68,7 @@ async function start({ run, task, deadlineMs }: StartedRun): Promise<void> {
   postEnd({ run, end: endOf(settled, lateFault(scope, deadlineMs)), leaks: scope.leaks() })
 }
 
-function controllerOf(run: number): AbortController {
+function controllerOf(run: string): AbortController {
   const controller = new AbortController()
   controllers.set(run, controller)
   return controller
@@ -87,30 +82,23 @@ function endOf(settled: Settled<TaskEnd>, late: Fault): TaskEnd {
 
 /** One that cannot leave keeps none of the others here. */
 function postEnds(runs: readonly EndedRun[]): void {
-  try {
-    post({ kind: 'ended', runs })
-  } catch (error) {
-    const [only] = runs
-    if (!only || runs.length > 1) {
-      for (const run of runs) postEnds([run])
-      return
-    }
-    const fault = new Fault('collector-output', `its answer cannot leave its process: ${thrownText(error).message}`)
-    post({ kind: 'ended', runs: [{ ...only, end: { kind: 'faulted', fault: faultRecord(fault) } }] })
-  }
+  line.postAll('ended', 'runs', runs, (run, why) => {
+    const fault = new Fault('collector-output', `its answer cannot leave its process: ${why}`)
+    line.post({ kind: 'ended', runs: [{ ...run, end: { kind: 'faulted', fault: faultRecord(fault) } }] })
+  })
 }
 
-process.on('message', (message: ToChild) => {
+function postAsks(all: readonly Ask[]): void {
+  line.postAll('asks', 'asks', all, ({ ask }, why) => {
+    const fault = new Fault('collector-output', `what it asks of a chain cannot leave its process: ${why}`)
+    asks.replied(ask, { kind: 'faulted', fault: faultRecord(fault) })
+  })
+}
+
+function receive(message: ToChild): void {
   if (message.kind === 'run') for (const run of message.runs) void start(run)
   if (message.kind === 'abort') controllers.get(message.run)?.abort(new Fault('stopped', 'the deadline has passed'))
-  if (message.kind === 'ping') post({ kind: 'pong', ping: message.ping })
+  if (message.kind === 'ping') line.post({ kind: 'pong', ping: message.ping })
   if (message.kind === 'replies') for (const { ask, reply } of message.replies) asks.replied(ask, reply)
-})
-post({ kind: 'ready' })
-
-/** When memory runs out, the system is to end this process and not the daemon. Where it cannot be asked, it decides. */
-function dieFirst(): void {
-  try {
-    writeFileSync('/proc/self/oom_score_adj', '1000')
-  } catch {}
 }
+line.post({ kind: 'ready' })

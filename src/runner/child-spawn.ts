@@ -1,13 +1,18 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import type { Readable } from 'node:stream'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { Duplex, type Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { collectorTextCharsMax, runLogLinesMax } from './limits.ts'
-import type { FromChild, LogLevel, LogLine, ToChild } from './messages.ts'
+import { childBacklogBytesMax, childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from './limits.ts'
+import { lineDescriptor } from './line/child-end.ts'
+import { frameOf } from './line/frames.ts'
+import { boundedLines } from './line/lines.ts'
+import type { LogLevel, LogLine, ToChild } from './messages.ts'
 
 /** A started process, as seen by the daemon. */
 export interface Spawned {
-  post(message: ToChild): void
+  /** False when the process has left so much unread that nothing more is said to it. */
+  post(message: ToChild): boolean
   /** At once, whatever the process is doing. */
   kill(): void
   /** Resolves when the process is gone, with what happened to it, to follow "its process ". */
@@ -19,7 +24,10 @@ export interface SpawnEdge {
   readonly chainNames: readonly string[]
   readonly heapMbMax: number
   readonly log: (line: LogLine) => void
-  readonly receive: (message: FromChild) => void
+  /** A line it has said; what is in it is not known yet. */
+  readonly hear: (line: string) => void
+  /** It says something that has no end. */
+  readonly tooLong: () => void
 }
 
 const entry = fileURLToPath(new URL('./child-main.ts', import.meta.url))
@@ -28,50 +36,88 @@ const entry = fileURLToPath(new URL('./child-main.ts', import.meta.url))
 const environmentNames = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_EXTRA_CA_CERTS']
 
 /** Starts a process that runs collectors, with nothing of the environment that it does not need. Does not throw. */
-export function spawnChild({ chainNames, heapMbMax, log, receive }: SpawnEdge): Spawned {
-  const environment = environmentNames.flatMap(name => {
-    const value = process.env[name]
-    return value === undefined ? [] : [[name, value] as const]
+export function spawnChild(edge: SpawnEdge): Spawned {
+  const { chainNames, heapMbMax, log } = edge
+  const flags = [`--max-old-space-size=${heapMbMax}`, '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON']
+  const child = spawn(process.execPath, [...flags, entry, ...chainNames], {
+    env: environment(),
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
-  const child = fork(entry, chainNames, {
-    env: Object.fromEntries(environment),
-    execArgv: [`--max-old-space-size=${heapMbMax}`, '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON'],
-    serialization: 'advanced',
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-  })
-  child.on('message', message => {
-    if (isFromChild(message)) receive(message)
-  })
+  dieFirst(child)
+  const line = child.stdio[lineDescriptor]
+  const isCut = line instanceof Duplex ? listen(child, line, edge) : () => false
   const crashed = logLines(child, log)
   return {
-    post: message => {
-      // Its answer is not waited for: a channel that is closed is told by the exit.
-      if (child.connected) child.send(message, () => {})
-    },
-    kill: () => child.kill('SIGKILL'),
-    exited: exitOf(child, () => (crashed() ? `needed more than ${heapMbMax} MB of memory` : undefined)),
+    post: message => !(line instanceof Duplex) || say(line, message),
+    kill: () => void child.kill('SIGKILL'),
+    exited: exitOf(child, signal => {
+      if (crashed()) return `needed more than ${heapMbMax} MB of memory`
+      return signal === 'SIGKILL' && isCut() ? 'ended with SIGKILL, or cut its line to the daemon' : undefined
+    }),
   }
 }
 
-function isFromChild(message: unknown): message is FromChild {
-  return typeof message === 'object' && message !== null && 'kind' in message
+/** @returns whether the line was closed while the process lived */
+function listen(child: ChildProcess, line: Duplex, { hear, tooLong }: SpawnEdge): () => boolean {
+  let cut = false
+  const completed = boundedLines(childMessageCharsMax)
+  line.setEncoding('utf8').on('data', (piece: string) => {
+    const result = completed(piece)
+    if (result.kind === 'too-long') return tooLong()
+    for (const each of result.lines) hear(each)
+  })
+  line
+    .on('error', () => {})
+    .on('close', () => {
+      cut = child.exitCode === null && child.signalCode === null
+      // One that has closed its line has nothing to say any more.
+      child.kill('SIGKILL')
+    })
+  return () => cut
+}
+
+function say(line: Duplex, message: ToChild): boolean {
+  if (line.destroyed) return true
+  if (line.writableLength > childBacklogBytesMax) return false
+  // That it is written is not waited for: a line that is closed is told by the exit.
+  line.write(frameOf(message))
+  return true
+}
+
+function environment(): Record<string, string> {
+  return Object.fromEntries(
+    environmentNames.flatMap(name => {
+      const value = process.env[name]
+      return value === undefined ? [] : [[name, value] as const]
+    }),
+  )
+}
+
+/** When memory runs out, the system is to end this process and not the daemon. Where it cannot be asked, it decides. */
+function dieFirst({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) writeFileSync(`/proc/${pid}/oom_score_adj`, '1000')
+  } catch {}
 }
 
 /** Turns of the event loop given to what the process has printed last; a process of its own may hold the pipe open. */
 const turnsToRead = 50
 
-async function exitOf(child: ChildProcess, why: () => string | undefined): Promise<string> {
+async function exitOf(
+  child: ChildProcess,
+  why: (signal: NodeJS.Signals | null) => string | undefined,
+): Promise<string> {
   const unstarted = new Promise<string>(resolve => {
     child.on('error', error => {
       if (child.pid === undefined) resolve(`could not be started: ${error.message}`)
     })
   })
   const closed = new Promise<void>(resolve => child.once('close', () => resolve()))
-  const exited = new Promise<string>(resolve => {
-    child.once('exit', (code, signal) => resolve(`ended with ${signal ?? `exit code ${code}`}`))
-  }).then(async how => {
+  const exited = new Promise<NodeJS.Signals | null>(resolve => {
+    child.once('exit', (_, signal) => resolve(signal))
+  }).then(async signal => {
     await Promise.race([closed, turned(turnsToRead)])
-    return why() ?? how
+    return why(signal) ?? `ended with ${signal ?? `exit code ${child.exitCode}`}`
   })
   return Promise.race([unstarted, exited])
 }

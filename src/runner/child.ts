@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { Chains } from '../chain/reads.ts'
 import { Fault } from '../model/fault.ts'
 import type { Time } from '../time.ts'
@@ -5,7 +6,9 @@ import { replyFromChain } from './chain-replies.ts'
 import { type Spawned, spawnChild } from './child-spawn.ts'
 import { gathering } from './gather.ts'
 import type { RunnerLimits } from './limits.ts'
-import type { Ask, FromChild, LogLine, Reply, Task, TaskEnd } from './messages.ts'
+import { Allowance } from './line/allowance.ts'
+import { heard } from './line/from-child.ts'
+import type { Ask, EndedRun, FromChild, LogLine, Reply, Task, TaskEnd, ToChild } from './messages.ts'
 import { Pins } from './pins.ts'
 
 /** The process ended, or was ended because it did not answer, before the run was done. */
@@ -13,6 +16,8 @@ export interface Lost {
   readonly kind: 'lost'
   /** What happened to the process, to follow "its process ". */
   readonly how: string
+  /** What to look for in the collector, when it is known. */
+  readonly fix?: string
 }
 
 /** What a process needs of the daemon. */
@@ -35,9 +40,13 @@ interface Run {
 }
 
 const busy = 'does not answer: something keeps it busy'
+const meddled =
+  'a collector does not write to the line to the daemon: look for what it does with descriptors and sockets'
 
-function withPins(end: TaskEnd, pins: Pins | undefined): TaskEnd {
-  if (end.kind !== 'collected' || !pins) return end
+const endOf = { describe: 'described', collect: 'collected' } as const
+
+function withPins(end: TaskEnd, pins: Pins): TaskEnd {
+  if (end.kind !== 'collected') return end
   return { ...end, outcome: { ...end.outcome, pins: pins.all } }
 }
 
@@ -45,24 +54,31 @@ function withPins(end: TaskEnd, pins: Pins | undefined): TaskEnd {
 export class CollectorChild {
   readonly #edge: ChildEdge
   readonly #spawned: Spawned
-  readonly #runs = new Map<number, Run>()
+  readonly #runs = new Map<string, Run>()
   /** Runs started in one turn go in one message, and so do the replies known in one. */
-  readonly #start = gathering<number>(runs => this.#post(runs))
-  readonly #tell = gathering<Reply>(replies => this.#spawned.post({ kind: 'replies', replies }))
+  readonly #start = gathering<string>(runs => this.#post(runs))
+  readonly #tell = gathering<Reply>(replies => this.#say({ kind: 'replies', replies }))
   readonly #ready = Promise.withResolvers<void>()
   readonly #gone = new AbortController()
-  #how = 'ended'
+  readonly #allowance = new Allowance()
+  /** Collectors it was given: it writes log lines for no others. */
+  readonly #collectors = new Set([''])
+  #lost: Lost = { kind: 'lost', how: 'ended' }
   #leaks = false
   #watched = false
-  #lastRun = 0
   #lastPing = 0
   #lastPong = 0
 
   constructor(edge: ChildEdge) {
     this.#edge = edge
     const { chains, limits, log } = edge
-    const receive = (message: FromChild) => this.#receive(message)
-    this.#spawned = spawnChild({ chainNames: Object.keys(chains), heapMbMax: limits.heapMbMax, log, receive })
+    this.#spawned = spawnChild({
+      chainNames: Object.keys(chains),
+      heapMbMax: limits.heapMbMax,
+      log,
+      hear: line => this.#hear(line),
+      tooLong: () => this.#lose("said what no collector's process has to say: a line without an end", meddled),
+    })
     void this.#spawned.exited.then(how => this.#lose(how))
     void this.#watchStart()
   }
@@ -70,26 +86,28 @@ export class CollectorChild {
   /** Never rejects. Ends at the deadline and a grace, with `lost` when the process does not answer by then. */
   async run(task: Task): Promise<TaskEnd | Lost> {
     await this.#ready.promise
-    if (this.#gone.signal.aborted) return { kind: 'lost', how: this.#how }
+    if (this.#gone.signal.aborted) return this.#lost
     const { promise, resolve } = Promise.withResolvers<TaskEnd | Lost>()
     const run: Run = { task, over: new AbortController(), pins: new Pins(this.#edge.chains), settle: resolve }
-    this.#lastRun += 1
-    this.#runs.set(this.#lastRun, run)
-    this.#start(this.#lastRun)
+    const token = randomBytes(16).toString('hex')
+    this.#runs.set(token, run)
+    this.#allowance.grant()
+    this.#collectors.add(task.collector.id)
+    this.#start(token)
     return promise
   }
 
   /** A run's deadline starts when the run does. */
-  #post(numbers: readonly number[]): void {
+  #post(tokens: readonly string[]): void {
     const { deadlineMs } = this.#edge
-    const runs = numbers.flatMap(number => {
-      const run = this.#runs.get(number)
+    const runs = tokens.flatMap(token => {
+      const run = this.#runs.get(token)
       if (!run) return []
-      void this.#watchDeadline(number, run)
-      return [{ run: number, task: run.task, deadlineMs }]
+      void this.#watchDeadline(token, run)
+      return [{ run: token, task: run.task, deadlineMs }]
     })
     if (runs.length === 0) return
-    this.#spawned.post({ kind: 'run', runs })
+    this.#say({ kind: 'run', runs })
     void this.#watchPings()
   }
 
@@ -108,41 +126,81 @@ export class CollectorChild {
     await this.#spawned.exited
   }
 
-  #lose(how: string): void {
+  #say(message: ToChild): void {
+    if (!this.#spawned.post(message)) this.#lose('reads nothing of what it is answered', meddled)
+  }
+
+  #lose(how: string, fix?: string): void {
     if (this.#gone.signal.aborted) return
-    this.#how = how
+    this.#lost = { kind: 'lost', how, ...(fix !== undefined && { fix }) }
     this.#gone.abort(new Fault('stopped', 'the process has ended'))
     this.#spawned.kill()
     this.#ready.resolve()
-    for (const run of this.#runs.keys()) this.#settle(run, { kind: 'lost', how })
+    for (const token of this.#runs.keys()) this.#settle(token, this.#lost)
   }
 
-  #settle(number: number, end: TaskEnd | Lost): void {
-    const run = this.#runs.get(number)
-    this.#runs.delete(number)
+  #settle(token: string, end: TaskEnd | Lost): void {
+    const run = this.#runs.get(token)
+    this.#runs.delete(token)
     run?.over.abort(new Fault('stopped', 'the run is over'))
     run?.settle(end)
   }
 
-  #receive(message: FromChild): void {
-    if (message.kind === 'ready') this.#ready.resolve()
-    if (message.kind === 'pong') this.#lastPong = message.ping
-    if (message.kind === 'log') this.#edge.log(message)
-    if (message.kind === 'asks') for (const ask of message.asks) void this.#reply(ask)
-    if (message.kind === 'ended') {
-      for (const { run, end, leaks } of message.runs) {
-        this.#leaks ||= leaks
-        this.#settle(run, withPins(end, this.#runs.get(run)?.pins))
-      }
+  /** A line that is not what a child has to say ends it: nothing that it says is believed any more. */
+  #hear(line: string): void {
+    if (this.#gone.signal.aborted) return
+    const wrong = this.#mistakeIn(line)
+    if (wrong !== undefined) this.#lose(`said what no collector's process has to say: ${wrong}`, meddled)
+  }
+
+  #mistakeIn(line: string): string | undefined {
+    if (!this.#allowance.take(line.length)) return 'more than any run needs'
+    const said = heard(line)
+    return said.ok ? this.#receive(said.message) : said.wrong
+  }
+
+  /** @returns what is wrong with it, when it is not to be believed */
+  #receive(message: FromChild): string | undefined {
+    switch (message.kind) {
+      case 'ready':
+        this.#ready.resolve()
+        return undefined
+      case 'pong':
+        if (message.ping > this.#lastPing) return 'an answer to what was not asked'
+        this.#lastPong = message.ping
+        return undefined
+      case 'log':
+        if (!this.#collectors.has(message.collectorId)) return 'a log line of another collector'
+        this.#edge.log(message)
+        return undefined
+      case 'asks':
+        // Of a run that is over, too: what it asked in its last turn may come after its end.
+        for (const ask of message.asks) void this.#reply(ask)
+        return undefined
+      case 'ended':
+        for (const ended of message.runs) {
+          const wrong = this.#end(ended)
+          if (wrong !== undefined) return wrong
+        }
+        return undefined
     }
   }
 
-  async #reply({ ask, run: number, chain, question }: Ask): Promise<void> {
-    const run = this.#runs.get(number)
+  #end({ run: token, end, leaks }: EndedRun): string | undefined {
+    const run = this.#runs.get(token)
+    if (!run) return 'the end of a run that it does not have'
+    if (end.kind !== 'faulted' && end.kind !== endOf[run.task.kind]) return 'the end of another kind of run'
+    this.#leaks ||= leaks
+    this.#settle(token, withPins(end, run.pins))
+    return undefined
+  }
+
+  async #reply({ ask, run: token, chain, question }: Ask): Promise<void> {
+    const run = this.#runs.get(token)
     if (run?.task.kind !== 'collect') return
     const { chains } = this.#edge
     const reply = run.pins.checked(chain, await replyFromChain(chains, chain, run.task.hour, question, run.over.signal))
-    if (this.#runs.has(number)) this.#tell({ ask, reply })
+    if (this.#runs.has(token)) this.#tell({ ask, reply })
   }
 
   async #watchStart(): Promise<void> {
@@ -152,10 +210,10 @@ export class CollectorChild {
     if (await this.#waited(startMsMax, started.signal)) this.#lose(`was not ready within ${startMsMax / 1000} s`)
   }
 
-  async #watchDeadline(number: number, { over }: Run): Promise<void> {
+  async #watchDeadline(token: string, { over }: Run): Promise<void> {
     const { deadlineMs, limits } = this.#edge
     if (!(await this.#waited(deadlineMs, over.signal))) return
-    this.#spawned.post({ kind: 'abort', run: number })
+    this.#say({ kind: 'abort', run: token })
     if (await this.#waited(limits.graceMs, over.signal)) this.#lose(busy)
   }
 
@@ -166,7 +224,7 @@ export class CollectorChild {
     let unanswered = 0
     while (this.#runs.size > 0 && unanswered < pingsUnansweredMax) {
       this.#lastPing += 1
-      this.#spawned.post({ kind: 'ping', ping: this.#lastPing })
+      this.#say({ kind: 'ping', ping: this.#lastPing })
       if (!(await this.#waited(pingEveryMs, this.#gone.signal))) return
       unanswered = this.#lastPong === this.#lastPing ? 0 : unanswered + 1
     }

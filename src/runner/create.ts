@@ -92,9 +92,9 @@ export function createRunner({ chains, deadlineMs, time, log, limits: own }: Run
   }
 }
 
-function endedFault(use: string, { how }: Lost): Fault {
+function endedFault(use: string, { how, fix }: Lost): Fault {
   return new Fault('collector-hung', `collector ${use} gave no answer: its process ${how}`, {
-    fix: 'look for an endless loop, process.exit, or memory that only grows',
+    fix: fix ?? 'look for an endless loop, process.exit, or memory that only grows',
   })
 }
 

@@ -33,6 +33,27 @@ export const runLogLinesMax = 500
 /** Characters of a text that comes from a collector (an error, a log line, an odd value). */
 export const collectorTextCharsMax = 1_000
 
+/** Characters of any one text that a child may say; its own code cuts them much shorter. */
+export const childTextCharsMax = 8_192
+
+/** Characters of one message of a child. */
+export const childMessageCharsMax = 4 * 1_048_576
+
+/** Characters at which a child parts what it has to say into several messages. */
+export const childMessageCharsAimed = 1_048_576
+
+/** What a child may say for each run it was given, and once more for itself. */
+export const childAllowance = { messages: 10_000, chars: 64 * 1_048_576 } as const
+
+/** Bytes that wait for a child to read them; one that reads nothing is ended. */
+export const childBacklogBytesMax = 256 * 1_048_576
+
+/** Labels of one collector. */
+export const labelsMax = 10_000
+
+/** Reads in one question about a chain. */
+export const readsMax = 10_000
+
 /** Undeclared labels named in an outcome; what is beyond is counted. */
 export const undeclaredLabelsMax = 5
 

@@ -4,7 +4,10 @@ import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { Description, Outcome } from './runner.ts'
 
-/** What travels between the daemon and a child of it that runs collectors: plain values only. */
+/**
+ * What travels between the daemon and a child of it that runs collectors: plain values only. The child
+ * believes the daemon; what a child says is checked first (`line/from-child.ts`).
+ */
 
 /** A configured collector, as far as a child needs it. */
 export interface CollectorRef {
@@ -39,7 +42,7 @@ export type ChainReply =
 /** A question of one run about one chain, with the number its reply will bear. */
 export interface Ask {
   readonly ask: number
-  readonly run: number
+  readonly run: string
   readonly chain: string
   readonly question: ChainQuestion
 }
@@ -54,9 +57,9 @@ export interface LogLine {
   readonly facts: Readonly<Record<string, unknown>>
 }
 
-/** One run that is to start, with the number its end will bear. Runs of one collector share its `collector`. */
+/** One run that is to start, with the token its end will bear: nobody can guess one that is not its own. Runs of one collector share its `collector`. */
 export interface StartedRun {
-  readonly run: number
+  readonly run: string
   readonly task: Task
   readonly deadlineMs: number
 }
@@ -69,7 +72,7 @@ export interface Reply {
 
 /** How a run ended. */
 export interface EndedRun {
-  readonly run: number
+  readonly run: string
   readonly end: TaskEnd
   /** Something of the run never settled and stays behind in the child. */
   readonly leaks: boolean
@@ -79,7 +82,7 @@ export type ToChild =
   /** Started in one turn. */
   | { readonly kind: 'run'; readonly runs: readonly StartedRun[] }
   /** The run's deadline has passed: it is to end now, with what it has. */
-  | { readonly kind: 'abort'; readonly run: number }
+  | { readonly kind: 'abort'; readonly run: string }
   | { readonly kind: 'ping'; readonly ping: number }
   /** Known in one turn, so that what is asked next can travel together, too. */
   | { readonly kind: 'replies'; readonly replies: readonly Reply[] }

@@ -38,6 +38,23 @@ describe('a reading', () => {
     expect(validated({ TVL: -0 }).accepted[0]?.metric.value).toBe(0)
   })
 
+  it('of a label that was not declared is no metric, whatever its name', () => {
+    const readings = { TVL: 1, Other: 666, toString: 666 }
+    const outcome = { readings, failures: {}, pins: [] }
+    const description = { metrics: { TVL: {} }, history: true }
+    const { accepted, failures } = validate({ protocolId: 'vault' }, anHour, description, outcome, () => undefined)
+    expect(accepted.map(({ metric }) => metric.id)).toEqual(['vault___TVL'])
+    expect(Object.keys(failures)).toEqual(['Other', 'toString'])
+    expect(failures['Other']).toMatchObject({ code: 'collector-output' })
+  })
+
+  it('that is declared and of which nothing is said is a failure', () => {
+    const outcome = { readings: {}, failures: {}, pins: [] }
+    const description = { metrics: { TVL: {} }, history: true }
+    const { failures } = validate({ protocolId: 'vault' }, anHour, description, outcome, () => undefined)
+    expect(failures['TVL']).toMatchObject({ message: expect.stringContaining('missing') })
+  })
+
   it.each<[value: number, hold: string | undefined]>([
     [1, undefined],
     [3, undefined],

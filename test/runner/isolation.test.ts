@@ -77,11 +77,6 @@ describe('a bad collector stops nothing else:', () => {
     expect(lines.length).toBeLessThanOrEqual(2 * runLogLinesMax)
   })
 
-  it('one that talks on the line to the daemon', async () => {
-    const { runner } = testRunner()
-    expect(await runner.collect(configured('./meddles.ts'), hour)).toEqual(fine)
-  })
-
   it('all of them at once, while the others wait for something', async () => {
     const { runner } = testRunner({ deadlineMs })
     const ticks = ticking()

@@ -1,0 +1,33 @@
+import { deserialize, serialize } from 'node:v8'
+
+/**
+ * What the daemon says to a child: its length in four bytes, then the value as V8 writes it, which knows big integers and
+ * what is said twice. Only a child reads it: it believes the daemon.
+ */
+export function frameOf(value: unknown): Buffer {
+  const body = serialize(value)
+  const head = Buffer.alloc(4)
+  head.writeUInt32LE(body.length)
+  return Buffer.concat([head, body])
+}
+
+/** Takes what comes in pieces, and gives the values that are whole. */
+export function frameReader(take: (value: unknown) => void): (piece: Buffer) => void {
+  let pieces: Buffer[] = []
+  let length = 0
+  let wanted = 4
+
+  return piece => {
+    pieces.push(piece)
+    length += piece.length
+    while (length >= wanted) {
+      const all = pieces.length === 1 ? (pieces[0] ?? piece) : Buffer.concat(pieces)
+      const end = 4 + all.readUInt32LE()
+      const whole = all.length >= end
+      pieces = [whole ? all.subarray(end) : all]
+      length = whole ? all.length - end : all.length
+      wanted = whole ? 4 : end
+      if (whole) take(deserialize(all.subarray(4, end)))
+    }
+  }
+}

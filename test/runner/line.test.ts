@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest'
+import { frameOf, frameReader } from '../../src/runner/line/frames.ts'
+import { heard } from '../../src/runner/line/from-child.ts'
+import { boundedLines } from '../../src/runner/line/lines.ts'
+import { configured, faultOf, hour, testRunner } from './setup.ts'
+
+const fine = { readings: { Level: 1 }, failures: {}, pins: [] }
+
+/** What is written to the line, and what is said of it. */
+const lies: Readonly<Record<string, string>> = {
+  'no JSON': 'not JSON',
+  nothing: 'of no known kind',
+  'an end without runs': 'its runs has not the form',
+  'an end of a guessed run': 'its runs.run has not the form',
+  'an end of a run it does not have': 'the end of a run that it does not have',
+  'a fault of the daemon’s parts': 'its runs.end.code has not the form',
+  'an answer to what was not asked': 'an answer to what was not asked',
+  'a line of another collector': 'a log line of another collector',
+  'a long text': 'its message has not the form',
+  'no line': 'a line without an end',
+  'a million lines': 'more than any run needs',
+}
+
+describe('a collector that writes to the line to the daemon', () => {
+  it('fails alone, and is told what it did', async () => {
+    const { runner } = testRunner()
+    const bad = Object.keys(lies).map(what =>
+      faultOf(runner.collect(configured('./lies.ts', { id: `lies/${what}`, options: { what } }), hour)),
+    )
+    expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
+    const faults = await Promise.all(bad)
+    expect(faults.map(({ code }) => code)).toEqual(faults.map(() => 'collector-hung'))
+    for (const [index, wrong] of Object.values(lies).entries()) {
+      expect(faults[index]?.message).toContain(`its process said what no collector's process has to say: ${wrong}`)
+      expect(faults[index]?.fix).toContain('does not write to the line')
+    }
+    expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
+  })
+
+  it('half a line is no message', async () => {
+    const { runner } = testRunner({ deadlineMs: 2_000 })
+    const bad = configured('./lies.ts', { options: { what: 'half a line' } })
+    expect((await faultOf(runner.collect(bad, hour))).code).toBe('collector-hung')
+  })
+
+  it('there is nothing left of the line that Node lays', async () => {
+    const { runner } = testRunner()
+    expect((await runner.collect(configured('./old-line.ts'), hour)).readings).toEqual({ Found: 0 })
+  })
+})
+
+describe('what a child says', () => {
+  const ended = (end: unknown) => JSON.stringify({ kind: 'ended', runs: [{ run: 'ab'.repeat(16), end, leaks: false }] })
+  const collected = (readings: unknown, failures: unknown = {}) =>
+    ended({ kind: 'collected', outcome: { readings, failures } })
+
+  it('is taken without what it has no say in', () => {
+    const line = ended({ kind: 'collected', outcome: { readings: { A: 1 }, failures: {}, pins: ['mine'] }, more: 1 })
+    expect(heard(line)).toEqual({
+      ok: true,
+      message: {
+        kind: 'ended',
+        runs: [
+          {
+            run: 'ab'.repeat(16),
+            end: { kind: 'collected', outcome: { readings: { A: 1 }, failures: {}, pins: [] } },
+            leaks: false,
+          },
+        ],
+      },
+    })
+  })
+
+  it.for<[string, string]>([
+    ['an unknown value', collected({ A: null })],
+    ['a text', collected({ A: '1' })],
+    ['no finite number', collected({ A: 1 }).replace('1}', '1e999}')],
+    ['a list', collected([])],
+    ['an unknown fault', collected({}, { A: { code: 'no-such-code', message: '', facts: {} } })],
+    ['a fault of the outbox', collected({}, { A: { code: 'disk-full', message: '', facts: {} } })],
+    ['facts that are none', collected({}, { A: { code: 'collector-threw', message: '', facts: { a: {} } } })],
+    ['too many labels', collected(Object.fromEntries(Array.from({ length: 10_001 }, (_, index) => [`L${index}`, 1])))],
+    [
+      'an unknown part',
+      ended({ kind: 'described', description: { kind: 'usable', metrics: { A: { untt: 'x' } }, history: true } }),
+    ],
+    ['a deep list', '['.repeat(100_000)],
+    ['nothing', ''],
+    ['an unknown kind', '{"kind":"shutdown"}'],
+    ['an unknown level', '{"kind":"log","collectorId":"","level":"fatal","message":"","facts":{}}'],
+  ])('is no message: %s', ([, line]) => {
+    expect(heard(line).ok).toBe(false)
+  })
+
+  it.for(['0x12', `0x${'0'.repeat(41)}`, '', 5, `0x${'g'.repeat(40)}`])('is no question about the address %j', to => {
+    const question = { kind: 'read', requests: [{ kind: 'call', to, input: '0x' }] }
+    expect(
+      heard(JSON.stringify({ kind: 'asks', asks: [{ ask: 1, run: 'ab'.repeat(16), chain: 'a', question }] })).ok,
+    ).toBe(false)
+  })
+})
+
+describe('the line', () => {
+  it('is cut into its lines however it comes in pieces, and no longer one is held', () => {
+    const completed = boundedLines(5)
+    expect(completed('ab')).toEqual({ kind: 'lines', lines: [] })
+    expect(completed('c\nd\n\ne')).toEqual({ kind: 'lines', lines: ['abc', 'd', ''] })
+    expect(completed('fghi')).toEqual({ kind: 'lines', lines: [] })
+    expect(completed('j')).toEqual({ kind: 'too-long' })
+    expect(boundedLines(5)('a\nbcdefg\n')).toEqual({ kind: 'too-long' })
+  })
+
+  it.for([1, 3, 7, 1_000])('gives a child what the daemon wrote, in pieces of %d bytes', size => {
+    const values = [{ number: 5n }, { text: 'é'.repeat(50) }, [], { deep: [Number.POSITIVE_INFINITY, undefined] }]
+    const bytes = Buffer.concat(values.map(frameOf))
+    const seen: unknown[] = []
+    const read = frameReader(value => seen.push(value))
+    for (let at = 0; at < bytes.length; at += size) read(bytes.subarray(at, at + size))
+    expect(seen).toEqual(values)
+  })
+})
