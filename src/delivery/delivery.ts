@@ -173,6 +173,7 @@ export class Delivery {
       due: (protocolIds, limit) =>
         outbox.due.read({ protocolIds, fresh, latest: clock.latestHour(time.nowMs()) }, limit),
       earlier: () => this.#earlier(protocols),
+      hasDelivered: () => outbox.tally.hasDelivered(protocols.map(({ id }) => id)),
       push: (batch, attemptsMax) => this.#push(batch, attemptsMax, key, signal),
       settle: (settlement, sending) => settling.settle(settlement, sending),
       register: async protocol => {

@@ -115,6 +115,10 @@ export class Flush {
       case 'settled':
         return this.#settled(verdict, part, before)
       case 'refused':
+        if (verdict.isUnlisted && this.#acceptedCount === 0 && !this.#ports.hasDelivered()) {
+          this.#stop ??= { kind: 'misdirected', reason: verdict.reason }
+          return
+        }
         return this.#refused(verdict, part)
       case 'protocol-refused':
         return this.#protocolRefused(part, verdict)

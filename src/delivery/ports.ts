@@ -28,6 +28,8 @@ export interface FlushPorts {
   readonly probe?: Batch
   /** A metric that was delivered lately; `undefined` when there is none to go by. */
   earlier(): Metric | undefined
+  /** Whether the service has ever accepted anything of these protocols: its address is right, then. */
+  hasDelivered(): boolean
   /** Sends a batch, at most `attemptsMax` times. */
   push(batch: Batch, attemptsMax: number): Promise<Pushed>
   /** Resolves when the verdict is recorded. */

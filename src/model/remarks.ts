@@ -8,7 +8,7 @@ export interface Remark {
   readonly text: string
   /** The one metric of the batch it is about; absent when that cannot be told. */
   readonly metric?: Metric
-  /** Only a number says so that may be counted from 1, or mean something else. */
+  /** Only words or a number say so: they may name another metric as well, or count from 1. */
   readonly isGuess?: true
 }
 
@@ -18,25 +18,47 @@ const textsMax = 200
 /** Errors of one answer that are put into words. */
 const wordedErrorsMax = 3
 const textKeys = ['message', 'error', 'reason', 'detail', 'warning', 'text', 'description']
-/** Names under which a number is an index, counted from 0. */
-const indexKeys = ['index', 'idx']
-/** Names under which a number may be one, or is counted from 1, or means something else. */
-const positionKeys = ['position', 'i']
+/** Fields that hold the id of the metric an entry is about. */
+const idKeys = ['id', 'metricId', 'metric_id', 'metric']
+/** Names under which a number may be a place in the batch, counted from 0 or from 1. */
+const indexKeys = ['index', 'idx', 'position', 'i']
 
 /**
- * Reads an entry of any shape and matches it to a metric: by metric id (and timestamp, where a batch holds several hours
- * of one id), else by its index in the batch or a path like `metrics[3]`, counted from 0, else, as a guess, by a
- * position. What fits more than one metric is matched to none.
+ * Reads an entry of any shape and matches it to a metric of the batch (by the timestamp, too, where it holds several hours
+ * of one id). It is sure only where the id stands in a field of its own, or where an id and an index counted from 0 agree:
+ * words may name the metric that another one collides with, and an index may be counted from 1. What fits more than one
+ * metric is matched to none.
  */
 export function readRemark(entry: unknown, batch: Batch): Remark {
   const text = remarkText(entry).slice(0, textCharsMax)
-  const metric = byId(entry, batch)
-  if (metric) return { text, metric }
   const indexes = [...pathIndexes(entry), ...numbersUnder(indexKeys, entry)]
-  const indexed = only([...indexes, ...numbersUnder(positionKeys, entry)], batch)
-  if (!indexed) return { text }
-  const isSure = indexes.length > 0 || textsIn(entry).some(words => mentions(words, indexed.id))
-  return { text, metric: indexed, ...(isSure ? {} : { isGuess: true }) }
+  const stated = byIdField(entry, batch)
+  if (stated) return { text, metric: stated, ...(fits(indexes, batch.indexOf(stated)) ? {} : { isGuess: true }) }
+  const texts = textsIn(entry)
+  const indexed = only(indexes, batch)
+  if (indexed && texts.some(words => mentions(words, indexed.id))) return { text, metric: indexed }
+  const spoken = batch.some(({ id }) => texts.some(words => mentions(words, id)))
+  const guess = spoken ? (indexes.length === 0 ? byWords(texts, batch) : undefined) : indexed
+  return guess ? { text, metric: guess, isGuess: true } : { text }
+}
+
+/** Whether numbers may all be one place, counted from 0 or from 1. */
+function fits(indexes: readonly unknown[], place: number): boolean {
+  return indexes.every(index => index === place || index === place + 1)
+}
+
+/** The metric whose id stands in a field for it, or is the name of one. */
+function byIdField(entry: unknown, batch: Batch): Metric | undefined {
+  if (!isRecord(entry)) return undefined
+  const fields = idKeys.flatMap(key => {
+    const value = entry[key]
+    return isRecord(value) ? idKeys.map(inner => value[inner]) : [value]
+  })
+  const ids = new Set<unknown>([...fields, ...Object.keys(entry)])
+  return dated(
+    batch.filter(({ id }) => ids.has(id)),
+    textsIn(entry),
+  )
 }
 
 function remarkText(entry: unknown): string {
@@ -52,18 +74,23 @@ function remarkText(entry: unknown): string {
   }
 }
 
-function byId(entry: unknown, batch: Batch): Metric | undefined {
-  const texts = textsIn(entry)
+/** The metric whose id some texts mention. */
+function byWords(texts: readonly string[], batch: Batch): Metric | undefined {
   const spoken = batch.filter(({ id }) => texts.some(text => mentions(text, id)))
   // `vault___TVL` is a part of `vault___TVL.24h`, which a full stop alone does not show.
   const named = spoken.filter(({ id }) => {
     const longer = spoken.filter(other => other.id.startsWith(`${id}.`)).map(other => other.id)
     return longer.length === 0 || texts.some(text => mentions(without(text, longer), id))
   })
-  if (named.length === 1) return named[0]
+  return dated(named, texts)
+}
+
+/** The one of some metrics, or the one whose hour is written in the texts. */
+function dated(named: readonly Metric[], texts: readonly string[]): Metric | undefined {
+  if (named.length <= 1) return named[0]
   const instants = new Set(texts.flatMap(instantsIn))
-  const dated = named.filter(({ hour }) => instants.has(hour))
-  return dated.length === 1 ? dated[0] : undefined
+  const ofHour = named.filter(({ hour }) => instants.has(hour))
+  return ofHour.length === 1 ? ofHour[0] : undefined
 }
 
 /** Whether a text names an id as a whole: `vault___TVL` is not named by `vault___TVL2` or `my-vault___TVL`. */
@@ -88,7 +115,7 @@ function isIdCharacter(character: string | undefined): boolean {
   return character !== undefined && /[\w-]/.test(character)
 }
 
-/** Places in a list of metrics, counted from 0 as in JSON: `metrics[3].value`, `/metrics/3`, `['metrics', 3]`. */
+/** Places in a list of metrics: `metrics[3].value`, `/metrics/3`, `['metrics', 3]`. */
 function pathIndexes(entry: unknown): unknown[] {
   const written = textsIn(entry).flatMap(text =>
     [...text.matchAll(/metrics[.[/](\d{1,3})/g)].map(match => Number(match[1])),

@@ -1,7 +1,7 @@
 import type { Batch } from './batch.ts'
 import type { Metric } from './metric.ts'
+import { type PushReport, readPushReport } from './push-report.ts'
 import { type Remark, readRemark, wordsOf } from './remarks.ts'
-import { type PushResult, pushResult } from './wire.ts'
 
 /** What came back for one push. */
 export type Answer =
@@ -41,7 +41,13 @@ export type Verdict =
       readonly warnings: readonly Remark[]
     }
   /** The request is refused as it is: split it until the bad metric stands alone. */
-  | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
+  | {
+      readonly kind: 'refused'
+      readonly status: number
+      readonly reason: string
+      /** The interface does not name the status: it may be about the address, as long as nothing was ever accepted there. */
+      readonly isUnlisted?: true
+    }
   /** May pass unchanged later, not before an instant. */
   | {
       readonly kind: 'transient'
@@ -54,7 +60,7 @@ export type Verdict =
   | { readonly kind: 'key-refused'; readonly reason: string }
   /** A protocol is unknown, or owned by another key. */
   | { readonly kind: 'protocol-refused'; readonly status: 403 | 404; readonly reason: string }
-  /** A redirect, or a status that says the address is not the service's: keep all, tell a person. */
+  /** A redirect: the address is not the service's. Keep all, tell a person. */
   | { readonly kind: 'misdirected'; readonly status: number; readonly reason: string }
 
 const transientStatuses = new Set([408, 425, 429])
@@ -72,17 +78,17 @@ export function verdict(answer: Answer, batch: Batch): Verdict {
   if (status === 401) return { kind: 'key-refused', reason }
   if (status === 403 || status === 404) return { kind: 'protocol-refused', status, reason }
   if (splitStatuses.has(status)) return { kind: 'refused', status, reason }
-  if (status >= 500 || transientStatuses.has(status)) {
+  if ((status >= 500 && status < 600) || transientStatuses.has(status)) {
     return { kind: 'transient', reason, status, ...(notBeforeMs === undefined ? {} : { notBeforeMs }) }
   }
-  return { kind: 'misdirected', status, reason }
+  if (status >= 300 && status < 400) return { kind: 'misdirected', status, reason }
+  return { kind: 'refused', status, reason, isUnlisted: true }
 }
 
 function accepted(status: number, body: unknown, batch: Batch): Verdict {
-  const parsed = pushResult.safeParse(body)
-  if (!parsed.success)
+  const result = readPushReport(body)
+  if (!result)
     return { kind: 'transient', reason: 'an answer that is no push result: it is not known what was stored', status }
-  const result = parsed.data
   const warnings = result.warnings.slice(0, remarksMax).map(entry => readRemark(entry, batch))
   if (result.errors.length > 0) return withErrors(status, result, batch, warnings)
   if (!result.success) return { kind: 'transient', reason: 'success is false, without errors', status }
@@ -90,7 +96,7 @@ function accepted(status: number, body: unknown, batch: Batch): Verdict {
   return disputed(status, result, batch, warnings)
 }
 
-function withErrors(status: number, result: PushResult, batch: Batch, warnings: readonly Remark[]): Verdict {
+function withErrors(status: number, result: PushReport, batch: Batch, warnings: readonly Remark[]): Verdict {
   const remarks = result.errors.slice(0, remarksMax).map(entry => readRemark(entry, batch))
   if (batch.length === 1) return { kind: 'refused', status, reason: remarks[0]?.text ?? '' }
   const dead = deadOf(status, remarks)
@@ -110,7 +116,7 @@ function deadOf(status: number, remarks: readonly Remark[]): DeadMetric[] {
 }
 
 /** `processed` does not add up. */
-function disputed(status: number, result: PushResult, batch: Batch, warnings: readonly Remark[]): Verdict {
+function disputed(status: number, result: PushReport, batch: Batch, warnings: readonly Remark[]): Verdict {
   if (batch.length > 1) return { kind: 'settled', delivered: [], dead: [], resend: batch, warnings }
   const reason = `${result.processed} processed of ${batch.length} sent, without a word why`
   return result.processed === 0 ? { kind: 'refused', status, reason } : { kind: 'transient', reason, status }

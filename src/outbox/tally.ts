@@ -26,6 +26,12 @@ export class Tally {
       dueByProtocol: database.prepare<[], { name: string; metrics: number }>(
         'SELECT name, metrics FROM tally JOIN protocol ON protocol.id = protocol WHERE state = 0 AND metrics > 0 ORDER BY name',
       ),
+      delivered: database
+        .prepare<[number, number, string], number>(
+          `SELECT 1 FROM tally JOIN protocol ON protocol.id = protocol
+           WHERE state IN (?, ?) AND metrics > 0 AND name IN (SELECT value FROM json_each(?)) LIMIT 1`,
+        )
+        .pluck(),
       due: database.prepare<[number], number>('SELECT metrics FROM tally WHERE state = 0 AND protocol = ?').pluck(),
     }
   }
@@ -50,6 +56,12 @@ export class Tally {
   /** Due metrics of a protocol. */
   due(protocol: number): number {
     return this.#statements.due.get(protocol) ?? 0
+  }
+
+  /** Whether anything of some protocols was ever delivered, however long ago. */
+  hasDelivered(protocolIds: readonly string[]): boolean {
+    const states = [stateNumber('delivered'), prunedNumber] as const
+    return this.#statements.delivered.get(...states, JSON.stringify(protocolIds)) !== undefined
   }
 
   /** Protocols with due metrics, by their id. */

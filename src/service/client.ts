@@ -153,7 +153,8 @@ function withoutKey(body: unknown, key: string | undefined): unknown {
 
 function parseJson(text: string | undefined): unknown {
   try {
-    return text === undefined ? undefined : JSON.parse(text)
+    // Some servers write a byte order mark first, which JSON does not allow and nobody means.
+    return text === undefined ? undefined : JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch {
     return undefined
   }

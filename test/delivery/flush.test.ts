@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isBatch } from '../../src/model/batch.ts'
+import { type Batch, isBatch } from '../../src/model/batch.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import { metrics } from '../support/metrics.ts'
 import { answered } from './support/answers.ts'
@@ -75,11 +75,37 @@ describe('a flush', () => {
     expect(bench.due.size).toBe(700)
   })
 
-  it.each([301, 302, 307, 405])('stops at once when the address answers %i, and keeps all', async status => {
-    const bench = new FlushBench(metrics(1_000), () => answered(status))
-    expect(await bench.flush()).toMatchObject({ kind: 'misdirected', reason: `${status}` })
-    expect(bench.pushes).toHaveLength(1)
-    expect(bench.due.size).toBe(1_000)
+  it.each([301, 302, 307, 402, 405, 410])(
+    'stops at once when the address first answers %i, and keeps all',
+    async status => {
+      const bench = new FlushBench(metrics(1_000), () => answered(status))
+      expect(await bench.flush()).toMatchObject({ kind: 'misdirected', reason: `${status}` })
+      expect(bench.pushes).toHaveLength(1)
+      expect(bench.due.size).toBe(1_000)
+    },
+  )
+
+  it.each([402, 405, 409, 410, 418, 451, 600])(
+    'takes a %i for a refusal of what was sent, once anything was accepted',
+    async status => {
+      const [bad] = metrics(1)
+      const refuseBad = (batch: Batch) => (batch.some(({ id }) => id === bad?.id) ? answered(status) : undefined)
+      for (const due of [metrics(300), metrics(300).reverse()]) {
+        const bench = new FlushBench(due, refuseBad)
+        // In the first batch there is nothing to go by yet but what was delivered before.
+        bench.hasDelivered = due[0]?.id === bad?.id
+        expect(await bench.flush()).toBeUndefined()
+        expect(bench.deadMetrics.map(({ id }) => id)).toEqual([bad?.id])
+        expect(bench.delivered).toHaveLength(299)
+      }
+    },
+  )
+
+  it.each([402, 405, 410, 451])('keeps all when everything is answered %i after it was accepted', async status => {
+    const bench = new FlushBench(metrics(1_000), (_, { pushes }) => (pushes.length > 3 ? answered(status) : undefined))
+    expect(await bench.flush(1)).toMatchObject({ kind: 'systemic' })
+    expect(bench.dead).toEqual([])
+    expect(bench.pushes.length).toBeLessThanOrEqual(3 + 16)
   })
 
   it('stops at once when the service wants to be left alone, although it took others', async () => {

@@ -59,6 +59,21 @@ describe('over HTTP, an answer', () => {
       'systemic',
       11,
     ],
+    [
+      '200 whose lists are missing',
+      () => ({ status: 200, body: { success: true, processed: 20 } }),
+      all,
+      'delivered',
+      1,
+    ],
+    ['200 with warnings that are null', () => pushResult({ warnings: null }), all, 'delivered', 1],
+    [
+      '200 that begins with a byte order mark',
+      () => ({ status: 200, body: `\uFEFF${JSON.stringify(pushResult({}).body)}` }),
+      all,
+      'delivered',
+      1,
+    ],
     ['200 with a count that never adds up', () => pushResult({ processed: 21 }), none, 'transient', 5 + attemptsMax],
     [
       '200 with a web page',
@@ -140,8 +155,8 @@ describe('over HTTP, an answer', () => {
       sent.some(isBad) ? { status: 400, body: { error: 'value is odd' } } : undefined,
     )
     expect(said.letter).toMatchObject({ id: 'vault___M7', reason: '400: value is odd', status: 400, attempts: 5 })
-    const named = await outcome(() => pushResult({ processed: 19, errors: ['vault___M7 is odd'] }))
-    expect(named.letter).toMatchObject({ id: 'vault___M7', reason: 'vault___M7 is odd', status: 200, attempts: 1 })
+    const named = await outcome(() => pushResult({ processed: 19, errors: [{ id: 'vault___M7', error: 'is odd' }] }))
+    expect(named.letter).toMatchObject({ id: 'vault___M7', reason: 'is odd', status: 200, attempts: 1 })
     let failures = 0
     const late = await outcome(({ metrics: sent }) => {
       failures += 1

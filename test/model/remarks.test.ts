@@ -46,6 +46,21 @@ describe('a remark', () => {
     expect(readRemark(entry, batch).metric).toBe(index === undefined ? undefined : batch[index])
   })
 
+  it.each<[unknown]>([
+    [{ index: 3, message: 'differs from vault___M5' }],
+    [{ index: 4, message: 'vault___M3 is odd' }],
+    ['vault___M3 is as metrics[4]'],
+    [{ id: 'vault___M3', metricId: 'vault___M4' }],
+  ])('that may be about two metrics is about neither: %j', entry => {
+    expect(readRemark(entry, batch).metric).toBeUndefined()
+  })
+
+  it('is a guess, unless the id stands in a field or agrees with an index', () => {
+    const isGuess = (entry: unknown) => readRemark(entry, batch).isGuess === true
+    expect([{ id: 'vault___M3' }, { index: 3, message: 'vault___M3' }, { vault___M3: 'odd' }].some(isGuess)).toBe(false)
+    expect([{ index: 3 }, 'vault___M3 is odd', 'metrics[3]', ['vault___M3']].every(isGuess)).toBe(true)
+  })
+
   it('tells the hours of one metric id apart by the timestamp, in any offset', () => {
     const later = metrics(1, hourAfter(anHour, 1))
     const both = asBatch([...metrics(1), ...later])

@@ -54,14 +54,23 @@ describe('the verdict of a status', () => {
     ['304', answered(304), 'misdirected'],
     ['307', answered(307), 'misdirected'],
     ['308', answered(308), 'misdirected'],
-    ['402', answered(402), 'misdirected'],
-    ['405', answered(405), 'misdirected'],
-    ['410', answered(410), 'misdirected'],
-    ['415', answered(415), 'misdirected'],
+    ...[402, 405, 406, 407, 409, 410, 411, 412, 414, 415, 416, 417, 418, 421, 423, 424, 426, 428, 431, 451, 499].map(
+      (status): [string, Answer, string] => [`${status}`, answered(status), 'refused'],
+    ),
+    ...[100, 101, 103, 600, 999].map((status): [string, Answer, string] => [`${status}`, answered(status), 'refused']),
     ['no answer', { kind: 'unanswered', reason: 'no answer (ECONNRESET)' }, 'transient'],
   ])('%s', (_, answer, kind) => {
     const batch = batchOf(3)
     expect(marks(verdict(answer, batch), batch)).toBe(kind)
+  })
+
+  it('says whether a status that refuses is one that the interface names', () => {
+    const isUnlisted = (status: number) => {
+      const found = verdict(answered(status), batchOf(1))
+      return found.kind === 'refused' && found.isUnlisted === true
+    }
+    expect([400, 413, 422].filter(isUnlisted)).toEqual([])
+    expect([101, 402, 405, 409, 410, 418, 451, 600].filter(status => !isUnlisted(status))).toEqual([])
   })
 
   it('says the status and the service’s words', () => {
@@ -110,8 +119,14 @@ describe('the verdict of a push result', () => {
     ['a count as text', result('4'), 'transient'],
     ['a count with a fraction', result(3.5), 'transient'],
     ['no count', answered(200, { success: true, errors: [], warnings: [] }), 'transient'],
-    ['errors that are no list', result(4, 'none'), 'transient'],
-    ['warnings that are no list', result(4, [], null), 'transient'],
+    ['errors that are missing or null', answered(200, { success: true, processed: 4, errors: null }), '++++'],
+    ['errors that are an empty object or text', result(4, {}), '++++'],
+    ['errors that are words', result(3, 'one of them is odd'), 'ssss'],
+    ['errors that are an object by id', result(3, { vault___M1: ['odd'] }), '+x++'],
+    ['warnings that are null', result(4, [], null), '++++'],
+    ['warnings that are missing', answered(200, { success: true, processed: 4, errors: [] }), '++++'],
+    ['warnings that are words', result(4, [], 'two labels are long'), '++++'],
+    ['nothing but errors', answered(200, { errors: [] }), 'transient'],
     ['success as text', result(4, [], [], 'true'), 'transient'],
     ['a list', answered(200, [{ success: true, processed: 4, errors: [], warnings: [] }]), 'transient'],
     ['null', answered(200, null), 'transient'],
@@ -138,29 +153,45 @@ describe('the verdict of a push result', () => {
     expect(verdict(result(0, ['whatever']), batchOf(1))).toMatchObject({ reason: 'whatever', status: 200 })
   })
 
+  const bad = [0, 9, 10, 99]
+  const killed = batchOf(100)
+    .map((_metric, index) => (bad.includes(index) ? 'x' : '+'))
+    .join('')
+  const foundBy = (entry: (index: number, id: string) => unknown) => {
+    const batch = batchOf(100)
+    const errors = bad.map(index => entry(index, batch[index]?.id ?? ''))
+    return marks(verdict(result(96, errors), batch), batch)
+  }
+
   it.each([
-    ['strings', (index: number, id: string) => `metric ${index + 1} (${id}) is refused`],
     ['an id', (_: number, id: string) => ({ id, error: 'refused' })],
+    ['an id of a metric', (_: number, id: string) => ({ metricId: id, error: 'refused' })],
     ['a metric', (_: number, id: string) => ({ metric: { id, value: 1 }, reasons: ['refused'] })],
-    ['an index', (index: number) => ({ index, message: 'refused' })],
+    ['a key that is the id', (_: number, id: string) => ({ [id]: 'refused' })],
+    ['an id, whatever the words mention', (_: number, id: string) => ({ id, error: 'differs from vault___M50' })],
+    ['an id beside an index from 0', (index: number, id: string) => ({ id, index })],
+    ['an id beside an index from 1', (index: number, id: string) => ({ id, index: index + 1 })],
+    ['an index and words that agree', (index: number, id: string) => ({ index, message: `${id} is refused` })],
+    ['a path and words that agree', (index: number, id: string) => `metrics[${index}]: ${id} is refused`],
+  ])('finds the dead by %s', (_, entry) => {
+    expect(foundBy(entry)).toBe(killed)
+  })
+
+  it.each([
+    ['words', (_: number, id: string) => `${id} is refused`],
+    ['words with another count', (index: number, id: string) => `metrics[${index + 1}] (${id}) is refused`],
+    ['an index, counted from 0 or from 1', (index: number) => ({ index, message: 'refused' })],
+    ['a position', (index: number) => ({ position: index, message: 'refused' })],
+    ['an i', (index: number) => ({ i: index, message: 'refused' })],
     ['a path of parts', (index: number) => ({ path: ['metrics', index, 'value'], message: 'refused' })],
     ['a path as text', (index: number) => ({ path: `metrics[${index}].value`, message: 'refused' })],
     ['a pointer', (index: number) => ({ pointer: `/metrics/${index}/value`, message: 'refused' })],
-    ['lists', (_: number, id: string) => [id, 'refused']],
-    ['a key that is the id', (_: number, id: string) => ({ [id]: 'refused' })],
-  ])('finds the dead by %s', (_, entry) => {
-    const batch = batchOf(100)
-    const bad = [0, 9, 10, 99]
-    const errors = bad.map(index => entry(index, batch[index]?.id ?? ''))
-    const found = verdict(result(96, errors), batch)
-    expect(found).toMatchObject({ kind: 'settled', resend: [] })
-    expect(marks(found, batch)).toBe(batch.map((_metric, index) => (bad.includes(index) ? 'x' : '+')).join(''))
-  })
-
-  it.each(['position', 'i'])('takes a %s for a guess: who is meant is found by splitting', name => {
-    const batch = batchOf(100)
-    const found = verdict(result(99, [{ [name]: 4, message: 'refused' }]), batch)
-    expect(found).toMatchObject({ kind: 'settled', delivered: [], dead: [], resend: batch })
+    ['a list', (_: number, id: string) => [id, 'refused']],
+    ['an index beside the id of another', (index: number) => ({ index, message: 'differs from vault___M50' })],
+    ['an id in some other field', (_: number, id: string) => ({ collidesWith: id, message: 'refused' })],
+    ['an id whose index is another’s', (index: number, id: string) => ({ id, index: index + 2 })],
+  ])('does not believe %s: who is meant is found by splitting', (_, entry) => {
+    expect(foundBy(entry)).toBe('s'.repeat(100))
   })
 
   it('tells apart ids that begin or end alike', () => {
@@ -168,7 +199,7 @@ describe('the verdict of a push result', () => {
     const others = [metricId('my-vault', 'TVL'), metricId('vault', 'TVL.24h')]
     const batch = asBatch([...ids, ...others].map(id => ({ id, protocolId: 'vault', hour: anHour, value: 1 })))
     for (const dead of batch) {
-      const found = verdict(result(batch.length - 1, [`${dead.id}: bad`]), batch)
+      const found = verdict(result(batch.length - 1, [{ id: dead.id, message: `${dead.id}: bad` }]), batch)
       expect(marks(found, batch)).toBe(batch.map(metric => (metric === dead ? 'x' : '+')).join(''))
     }
   })
@@ -202,8 +233,8 @@ describe('the verdict of a push result', () => {
     const batch = batchOf(2)
     const found = verdict(result(2, [], Array(200_000).fill('vault___M1 is long')), batch)
     expect(found.kind === 'settled' && found.warnings.length).toBe(500)
-    expect(marks(verdict(result(1, Array(500).fill('vault___M1 is odd')), batch), batch)).toBe('+x')
-    expect(marks(verdict(result(1, Array(501).fill('vault___M1 is odd')), batch), batch)).toBe('ss')
+    expect(marks(verdict(result(1, Array(500).fill({ id: 'vault___M1' })), batch), batch)).toBe('+x')
+    expect(marks(verdict(result(1, Array(501).fill({ id: 'vault___M1' })), batch), batch)).toBe('ss')
   })
 
   it('reads words that nest deeper than can be written again', () => {

@@ -95,6 +95,8 @@ export class Service {
       case 'silent':
         return { afterMs: ill.afterMs }
       case 'status':
+        // What the interface does not name is a refusal of what was sent, once anything was accepted.
+        if (ill.status === 405) for (const { metric } of judged) this.refused.add(`${metric.id} ${metric.timestamp}`)
         return { status: ill.status, body: { message: 'try again later' }, ...this.#wish(ill.retryAfterMs), afterMs }
       case 'garbage':
         return { status: 200, body: this.#chance.pick([undefined, [], { ok: true }, 'fine']), afterMs }

@@ -61,6 +61,9 @@ export class FlushBench {
   /** One that was delivered before the flush. */
   earlier: Metric | undefined
 
+  /** Whether anything was delivered before the flush, however long ago. */
+  hasDelivered = false
+
   get deadMetrics(): Metric[] {
     return this.dead.map(({ metric }) => metric)
   }
@@ -71,6 +74,7 @@ export class FlushBench {
       protocols,
       inFlight,
       earlier: () => this.earlier,
+      hasDelivered: () => this.hasDelivered,
       aside,
       troubled,
       ...(probe && { probe }),
