@@ -1,7 +1,8 @@
 import type { CallMeter } from './chain/endpoint/call-meter.ts'
 import { createChainReader, type OpenChainReader } from './chain/reader.ts'
 import type { Chains } from './chain/reads.ts'
-import { resolveEndpoints, secretsOf } from './config/secret.ts'
+import { secretsOf } from './config/secret.ts'
+import { endpointSource } from './endpoint-source.ts'
 import type { Outbox } from './outbox/outbox.ts'
 import { createRunner } from './runner/create.ts'
 import type { Runner } from './runner/runner.ts'
@@ -18,10 +19,11 @@ export interface ChainsOptions {
 
 /** Opens the configured chains; they are closed with the stack. */
 export function openChains(
-  { config, time, log, redactor }: Surroundings,
+  surroundings: Surroundings,
   stack: AsyncDisposableStack,
   { outbox, meterOf }: ChainsOptions = {},
 ): Readonly<Record<string, OpenChainReader>> {
+  const { config, time, log, redactor } = surroundings
   redactor.add(secretsOf(config))
   const chains: Record<string, OpenChainReader> = {}
   for (const chain of config.chains) {
@@ -32,7 +34,8 @@ export function openChains(
     const kept = outbox && { finalBlocks: outbox.finalBlocks(id) }
     // A run that waits for the chain must not come to its deadline by that.
     const patienceMs = config.collect.deadlineMs / 3
-    const own = { name, id, settleMs, patienceMs, endpoints: resolveEndpoints(chain), time, passedOver }
+    const endpoints = chain.rpc.map(ref => endpointSource(name, ref, surroundings))
+    const own = { name, id, settleMs, patienceMs, endpoints, time, passedOver }
     const reader = createChainReader({ ...own, ...kept, ...(meter && { meter }) })
     stack.defer(() => reader.close())
     chains[name] = reader

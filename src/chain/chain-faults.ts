@@ -11,15 +11,19 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
   const text = failures.map(({ message }) => message).join('; ')
   const message = failures.length === 1 ? `${chain}: ${text}` : `no endpoint of ${chain} could be read: ${text}`
   const facts = { chain, hosts: failures.map(({ host }) => host).join(', ') }
+  const asked = failures.filter(({ kind }) => kind !== 'no-address')
+  if (failures.length > 0 && asked.length === 0) {
+    return new Fault('chain-unreachable', message, { facts, fix: addressAdvice })
+  }
   const behind = failures.find(({ kind }) => kind === 'behind')
   if (behind) return new Fault('chain-behind', message, { facts, fix: behindAdvice })
-  if (failures.every(({ kind }) => kind === 'wrong-id')) {
+  if (asked.every(({ kind }) => kind === 'wrong-id')) {
     return new Fault('chain-wrong-id', message, { facts, fix: `correct id or rpc of ${chain} under chains:` })
   }
-  if (failures.length > 0 && failures.every(({ kind }) => kind === 'pruned')) {
+  if (asked.length > 0 && asked.every(({ kind }) => kind === 'pruned')) {
     return new Fault('chain-state-missing', message, { facts, fix: archiveAdvice })
   }
-  if (failures.length > 0 && failures.every(({ kind }) => kind === 'too-much')) {
+  if (asked.length > 0 && asked.every(({ kind }) => kind === 'too-much')) {
     return new Fault('chain-unreachable', message, { facts, fix: tooMuchAdvice })
   }
   const isSomePruned = failures.some(({ kind }) => kind === 'pruned')
@@ -30,6 +34,8 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
   })
 }
 
+const addressAdvice =
+  'keep the address where the configuration says that it is: a file is looked at again each minute, a variable at a start'
 const archiveAdvice = 'a past hour needs a node that keeps old state (archive): put one under rpc:'
 const behindAdvice =
   'check that the node is in sync; a chain that makes blocks only when it is used is read as soon as its next block is there'

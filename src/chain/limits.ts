@@ -3,6 +3,9 @@
 /** Headers asked for in one round trip of the as-of search. */
 export const headersPerRoundMax = 8
 
+/** How often an address that cannot be read is looked for again. */
+export const addressLookMs = 60_000
+
 /** Longest wait for one answer of an endpoint, body included; then the next endpoint is asked. */
 export const answerMsMax = 15_000
 

@@ -5,10 +5,9 @@ import { settleMsOf } from '../model/settle.ts'
 import type { Time } from '../time.ts'
 import { allFailed, chainBehind, notAskable, stoppedWhile, unexpected } from './chain-faults.ts'
 import type { CallMeter } from './endpoint/call-meter.ts'
-import type { EndpointParts } from './endpoint/endpoint.ts'
 import { EndpointFailure } from './endpoint/endpoint-failure.ts'
 import type { EndpointReport } from './endpoint/endpoint-health.ts'
-import { type EndpointPool, endpointPool, type PassedOver } from './endpoint/endpoint-pool.ts'
+import { type EndpointPool, type EndpointSource, endpointPool, type PassedOver } from './endpoint/endpoint-pool.ts'
 import { nextBlockWaitMsMax, nextBlockWaitsMax } from './limits.ts'
 import { type HourState, Hours } from './look-up/hours.ts'
 import { plain } from './look-up/known-headers.ts'
@@ -31,7 +30,7 @@ export interface ChainReaderParts {
   /** What `eth_chainId` must answer. */
   readonly id: number
   /** URLs (http, https, ws, wss) or IPC paths, the first is preferred. Secrets: they appear in no Fault. */
-  readonly endpoints: readonly (string | EndpointParts)[]
+  readonly endpoints: readonly EndpointSource[]
   readonly time: Time
   /** How long after an hour its as-of block counts as final; by default what is safe for the chain id. */
   readonly settleMs?: number

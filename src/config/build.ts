@@ -1,15 +1,6 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { settleMsOf } from '../model/settle.ts'
-import type {
-  ChainConfig,
-  CollectorConfig,
-  Config,
-  EndpointRef,
-  Place,
-  ProtocolConfig,
-  SecretRef,
-  ServiceConfig,
-} from './config.ts'
+import type { ChainConfig, CollectorConfig, Config, Place, ProtocolConfig, SecretRef, ServiceConfig } from './config.ts'
 import { ownIdOf } from './forms.ts'
 import type { ParsedFile } from './schema.ts'
 
@@ -39,7 +30,10 @@ export function buildConfig(file: string, parsed: ParsedFile, placeOf: PlaceOf):
     status: parsed.status.listen,
     log: parsed.log,
     chains: Object.entries(parsed.chains).map(([name, { id, rpc, settle }]): ChainConfig => {
-      const endpoints = rpc.map(endpoint => endpointOf(endpoint, file))
+      const endpoints = rpc.map((endpoint, index) => ({
+        ...endpointOf(endpoint, file),
+        place: placeOf(['chains', name, 'rpc', index]),
+      }))
       return { name, id, rpc: endpoints, settleMs: settle ?? settleMsOf(id) }
     }),
     protocols: parsed.protocols.map((protocol, index) => protocolOf(protocol, index, service, file, placeOf)),
@@ -58,7 +52,7 @@ const secretOf = (ref: SecretRef, file: string): SecretRef =>
 
 type ParsedEndpoint = ParsedFile['chains'][string]['rpc'][number]
 
-function endpointOf(endpoint: ParsedEndpoint, file: string): EndpointRef {
+function endpointOf(endpoint: ParsedEndpoint, file: string) {
   if (typeof endpoint === 'string') return addressOf(endpoint, file)
   const { rate, batch } = endpoint
   const where = endpoint.kind === 'url' ? addressOf(endpoint.url, file) : secretOf(endpoint, file)

@@ -23,7 +23,8 @@ export interface EndpointLimits {
  * An RPC endpoint: `http(s)://`, `ws(s)://`, or the absolute path of an IPC socket. Its URL often holds a key: it is
  * treated as a secret even when it is written in the file.
  */
-export type EndpointRef = ({ readonly kind: 'url'; readonly url: string } | SecretRef) & EndpointLimits
+export type EndpointRef = ({ readonly kind: 'url'; readonly url: string } | SecretRef) &
+  EndpointLimits & { readonly place: Place }
 
 /** A chain, and where it is read. */
 export interface ChainConfig {

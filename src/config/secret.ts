@@ -1,7 +1,7 @@
 import { Fault } from '../model/fault.ts'
 import { secretBytesMax } from '../model/limits.ts'
 import { endpoint } from './addresses.ts'
-import type { ChainConfig, Config, EndpointLimits, EndpointRef, SecretRef } from './config.ts'
+import type { Config, EndpointRef, SecretRef } from './config.ts'
 import { readBytes } from './text.ts'
 
 /**
@@ -69,35 +69,19 @@ function missing(ref: SecretRef, what: string, fix: string): Fault {
   })
 }
 
-/** A node's address, a URL or the absolute path of an IPC socket, with what is known of its limits. Secret. */
-export interface ResolvedEndpoint extends EndpointLimits {
-  readonly url: string
-}
-
 /**
- * The addresses of a chain's nodes, in their order. Secret: never print them.
+ * A node's address, a URL or the absolute path of an IPC socket. Secret: never print it.
  *
  * @throws Fault `secret-missing` as `readSecret`; `config` when what was read is no address
  */
-export function resolveEndpoints(chain: ChainConfig): ResolvedEndpoint[] {
-  return chain.rpc.map(ref => {
-    const { callsPerSecondMax, batchCallsMax } = ref
-    return {
-      url: resolveEndpoint(chain.name, ref),
-      ...(callsPerSecondMax !== undefined && { callsPerSecondMax }),
-      ...(batchCallsMax !== undefined && { batchCallsMax }),
-    }
-  })
-}
-
-function resolveEndpoint(chain: string, ref: EndpointRef): string {
+export function resolveAddress(chain: string, ref: EndpointRef): string {
   if (ref.kind === 'url') return ref.url
   const text = readSecret(ref)
   const taken = endpoint(text)
   const isRelative = taken.ok && !text.includes('://') && !text.startsWith('/')
   if (taken.ok && !isRelative) return taken.value
   const at = ref.kind === 'file' ? { file: ref.path } : { variable: ref.name }
-  throw new Fault('config', 'what is kept as an RPC address is none', {
+  throw new Fault('config', 'the secret does not contain an RPC address', {
     facts: { chain, ...at },
     fix: 'keep an http(s):// or ws(s):// address there, or the absolute path of an IPC socket',
   })
@@ -110,16 +94,23 @@ const partCharsMin = 8
  * Every secret that is known now, for the redaction of logs, the longest first: keys, RPC addresses, and the parts of
  * these that an error may quote alone (path, query, credentials). What cannot be read is left out.
  */
-export function secretsOf(config: Config): string[] {
-  const { service, protocols, chains } = config
+export function secretsOf({ service, protocols, chains }: Config): string[] {
   const keys = [service.kind === 'remote' ? service.key : undefined, ...protocols.map(({ key }) => key)]
-  const urls = chains.flatMap(chain => chain.rpc.flatMap(ref => known(() => resolveEndpoint(chain.name, ref))))
-  const secrets = [
+  return longestFirst([
     ...keys.flatMap(key => (key ? known(() => readSecret(key)) : [])),
-    // A variable that holds no address is still a secret.
-    ...chains.flatMap(({ rpc }) => rpc.flatMap(ref => (ref.kind === 'url' ? [] : known(() => readSecret(ref))))),
-    ...urls.filter(url => url.includes('://')).flatMap(partsOf),
-  ]
+    ...chains.flatMap(({ name, rpc }) => rpc.flatMap(ref => secretsOfEndpoint(name, ref))),
+  ])
+}
+
+/** The same of one endpoint. */
+export function secretsOfEndpoint(chain: string, ref: EndpointRef): string[] {
+  const urls = known(() => resolveAddress(chain, ref)).filter(url => url.includes('://'))
+  // A variable that holds no address is still a secret.
+  const kept = ref.kind === 'url' ? [] : known(() => readSecret(ref))
+  return longestFirst([...kept, ...urls.flatMap(partsOf)])
+}
+
+function longestFirst(secrets: readonly string[]): string[] {
   return [...new Set(secrets)].sort((a, b) => b.length - a.length)
 }
 

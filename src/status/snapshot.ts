@@ -41,8 +41,10 @@ export interface ServiceState {
 export interface EndpointState {
   readonly chain: string
   readonly host: string
-  /** `resting`: it failed, and others are asked first. `wrong-id`: it serves another chain. */
-  readonly state: 'well' | 'resting' | 'wrong-id'
+  /** `resting`: it failed, and others are asked first. `wrong-id`: it serves another chain. `no-address`: it cannot serve. */
+  readonly state: 'well' | 'resting' | 'wrong-id' | 'no-address'
+  /** Why it has no address, as a sentence without its subject. */
+  readonly reason?: string
   readonly restsUntilMs?: number
   /** The last block it told of, and that block's own instant. */
   readonly head?: { readonly number: number; readonly atMs: number }
@@ -50,8 +52,8 @@ export interface EndpointState {
   readonly servesStateFrom?: number
   /** Calls a second, where it has refused more, or where configured. */
   readonly callsPerSecondMax?: number
-  /** Calls in one request. */
-  readonly batchCallsMax: number
+  /** Calls in one request; absent where there is no address. */
+  readonly batchCallsMax?: number
 }
 
 /** Metrics ever put into the outbox, by state. Always: queued = delivered + dead + held + due. */

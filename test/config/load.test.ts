@@ -82,7 +82,9 @@ ${protocolsText}`
     const file = configFile(text)
     const config = loadConfig(file)
     expect(config.collect.catchUpMs).toBe(30 * 24 * 3_600_000)
-    expect(config.chains).toEqual([
+    const chains = config.chains.map(chain => ({ ...chain, rpc: chain.rpc.map(({ place: _, ...ref }) => ref) }))
+    expect(config.chains[0]?.rpc.map(({ place }) => [place.line, place.column])).toContainEqual([7, 9])
+    expect(chains).toEqual([
       {
         name: 'main',
         id: 1,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
-import { readSecret, resolveEndpoints, secretsOf } from '../../src/config/secret.ts'
+import { readSecret, resolveAddress, secretsOf } from '../../src/config/secret.ts'
 import { Fault, faultLine } from '../../src/model/fault.ts'
 import { configFile, protocolsText } from './file.ts'
 
@@ -69,25 +69,27 @@ describe('a secret', () => {
   })
 })
 
-describe('the endpoints of a chain', () => {
-  it('are read in their order', () => {
+describe('the address of an endpoint', () => {
+  const place = { file: '/t.yaml', line: 1, column: 1 }
+
+  it('is written in the file, or read where it is kept', () => {
     vi.stubEnv('TIDEGAUGE_TEST_RPC', 'wss://n.example.com/v2/hunter2\n')
     const rpc = [
-      { kind: 'url', url: 'http://127.0.0.1:8545' },
-      { kind: 'env', name: 'TIDEGAUGE_TEST_RPC' },
-      { ...kept('/data/geth.ipc'), callsPerSecondMax: 2.5, batchCallsMax: 10 },
+      { kind: 'url', url: 'http://127.0.0.1:8545', place },
+      { kind: 'env', name: 'TIDEGAUGE_TEST_RPC', place },
+      { ...kept('/data/geth.ipc'), place },
     ] as const
-    expect(resolveEndpoints({ name: 'main', id: 1, settleMs: 0, rpc })).toEqual([
-      { url: 'http://127.0.0.1:8545' },
-      { url: 'wss://n.example.com/v2/hunter2' },
-      { url: '/data/geth.ipc', callsPerSecondMax: 2.5, batchCallsMax: 10 },
+    expect(rpc.map(ref => resolveAddress('main', ref))).toEqual([
+      'http://127.0.0.1:8545',
+      'wss://n.example.com/v2/hunter2',
+      '/data/geth.ipc',
     ])
   })
 
   it.each(['ftp://n/hunter2', 'hunter2', './hunter2.ipc', 'https:/hunter2', 'https://'])(
     '%s, kept elsewhere, is refused without being repeated',
     text => {
-      const fault = faultOf(() => resolveEndpoints({ name: 'main', id: 1, settleMs: 0, rpc: [kept(text)] }))
+      const fault = faultOf(() => resolveAddress('main', { ...kept(text), place }))
       expect([fault.code, fault.facts['chain']]).toEqual(['config', 'main'])
       expect(faultLine(fault)).not.toContain('hunter2')
       expect(fault.cause).toBe(undefined)

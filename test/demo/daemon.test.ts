@@ -36,7 +36,7 @@ test('the configuration is one that the daemon takes', () => {
   const text = configText({ chain, since, protocols: demoProtocols(addresses), port: 9464 })
   const { service, chains, protocols } = parseConfig('/demo/tidegauge.yaml', text)
   expect(service.kind).toBe('embedded')
-  expect(chains).toEqual([{ name: 'demo', id: 31337, settleMs: 0, rpc: [{ kind: 'url', url: chain.url }] }])
+  expect(chains).toMatchObject([{ name: 'demo', id: 31337, settleMs: 0, rpc: [{ kind: 'url', url: chain.url }] }])
   const collectors = protocols.flatMap(protocol => protocol.collectors)
   expect(collectors.map(({ id }) => id)).toContain('demo-pool/uniswap-v2-pool')
   expect(collectors.find(({ use }) => use === 'native-balance')).toMatchObject({ options: { address }, since })

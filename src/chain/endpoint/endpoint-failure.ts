@@ -4,7 +4,7 @@ import { basename } from 'node:path'
  * What one endpoint did wrong. `refused`: it answered an error; `behind`: it has no block past the hour; `too-much`:
  * the same in smaller parts may pass; `rate`: it was asked too often; `pruned`: it does not have the state of that block
  * any more; `recent-state`: nor that of one of its last blocks, which every node should have; `unknown-block`: it does
- * not know that block, whether not yet or not any more.
+ * not know that block, whether not yet or not any more; `no-address`: where it is cannot be read.
  */
 export type FailureKind =
   | 'unreachable'
@@ -16,6 +16,7 @@ export type FailureKind =
   | 'pruned'
   | 'recent-state'
   | 'unknown-block'
+  | 'no-address'
 
 /**
  * One endpoint could not serve: the next one may. It never holds the endpoint's URL, nor an error of a library (whose

@@ -6,8 +6,10 @@ import type { Head } from './sightings.ts'
 /** What is known of an endpoint, to be shown. */
 export interface EndpointReport {
   readonly host: string
-  /** `wrong-id`: it serves another chain. `resting`: it failed and is asked last. */
-  readonly state: 'well' | 'resting' | 'wrong-id'
+  /** `wrong-id`: it serves another chain. `resting`: it failed and is asked last. `no-address`: where it is cannot be read. */
+  readonly state: 'well' | 'resting' | 'wrong-id' | 'no-address'
+  /** Why it has no address. */
+  readonly reason?: string
   /** Until when it rests: milliseconds since 1970. */
   readonly restsUntilMs?: number
   /** The last block it told of. */
@@ -16,8 +18,8 @@ export interface EndpointReport {
   readonly servesStateFrom?: bigint
   /** In calls a second, where there is a limit. */
   readonly callsPerSecondMax?: number
-  /** In one request. */
-  readonly batchCallsMax: number
+  /** In one request; absent while it has no address. */
+  readonly batchCallsMax?: number
 }
 
 /** Whether an endpoint is asked, rests after a failure, or is tried again. */

@@ -4,7 +4,8 @@ import { stateBlocksMin } from '../limits.ts'
 import type { CallMeter } from './call-meter.ts'
 import { type Endpoint, type EndpointParts, type OpenEndpoint, openEndpoint } from './endpoint.ts'
 import { EndpointFailure, type FailureKind } from './endpoint-failure.ts'
-import { EndpointHealth, type EndpointReport } from './endpoint-health.ts'
+import type { EndpointReport } from './endpoint-health.ts'
+import { type KeptEndpoint, PoolMember } from './pool-member.ts'
 
 /** Whoever reads for one hour remembers here which endpoint serves it, so that one serves all of its reads. */
 export interface Served {
@@ -57,28 +58,35 @@ export interface PoolParts {
   readonly meter?: CallMeter | undefined
 }
 
+/** One that can be asked. */
 interface Member {
   readonly endpoint: OpenEndpoint
-  readonly health: EndpointHealth
+  readonly health: PoolMember['health']
 }
 
+/** An endpoint by its URL or IPC path, with its limits, or by where its address is kept. */
+export type EndpointSource = string | EndpointParts | KeptEndpoint
+
 /** @param endpoints the first is preferred; secrets */
-export function endpointPool(parts: PoolParts, endpoints: readonly (string | EndpointParts)[]): EndpointPool {
+export function endpointPool(parts: PoolParts, endpoints: readonly EndpointSource[]): EndpointPool {
   return new Pool(parts, endpoints)
 }
 
 class Pool implements EndpointPool {
   readonly #parts: PoolParts
-  readonly #members: readonly Member[]
+  readonly #all: readonly PoolMember[]
 
-  constructor(parts: PoolParts, endpoints: readonly (string | EndpointParts)[]) {
+  constructor(parts: PoolParts, endpoints: readonly EndpointSource[]) {
     const { id: chainId, time, meter } = parts
     const surroundings = { chainId, time, meter, isOnlyOne: endpoints.length === 1 }
+    const open = (one: EndpointParts) => openEndpoint(one, surroundings)
     this.#parts = parts
-    this.#members = endpoints.map(one => ({
-      endpoint: openEndpoint(typeof one === 'string' ? { url: one } : one, surroundings),
-      health: new EndpointHealth(time),
-    }))
+    this.#all = endpoints.map(one => new PoolMember(typeof one === 'string' ? { url: one } : one, open, time))
+  }
+
+  /** Those that can be asked. */
+  get #members(): Member[] {
+    return this.#all.flatMap(({ endpoint, health }) => (endpoint ? [{ endpoint, health }] : []))
   }
 
   async serve<T>(
@@ -103,7 +111,7 @@ class Pool implements EndpointPool {
       }
     }
     delete hour.endpoint
-    throw allFailed(this.#parts.name, failures)
+    throw allFailed(this.#parts.name, [...failures, ...this.#all.flatMap(({ missing }) => missing ?? [])])
   }
 
   /** The hour's own first, then in the order of preference; those that rest after those that are well. */
@@ -182,14 +190,7 @@ class Pool implements EndpointPool {
   }
 
   health(): readonly EndpointReport[] {
-    return this.#members.map(({ endpoint: { host, head, depth, rate, batch }, health }) => ({
-      host,
-      ...health.report,
-      ...(head && { head }),
-      ...(depth.servesFrom !== undefined && { servesStateFrom: depth.servesFrom }),
-      ...(Number.isFinite(rate.callsPerSecondMax) && { callsPerSecondMax: rate.callsPerSecondMax }),
-      batchCallsMax: batch.callsMax,
-    }))
+    return this.#all.map(({ report }) => report)
   }
 
   close(): void {

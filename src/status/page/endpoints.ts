@@ -16,7 +16,8 @@ function endpoint(state: EndpointState, nowMs: number): Html {
   return html`<p class="quiet"><span class="id">${state.host}</span> · ${stateText(state)}${headText(state, nowMs)}${limitsText(state)}</p>`
 }
 
-function stateText({ state, restsUntilMs, head }: EndpointState): Html {
+function stateText({ state, reason, restsUntilMs, head }: EndpointState): Html {
+  if (state === 'no-address') return html`cannot serve: ${reason ?? 'it has no address'}`
   if (state === 'wrong-id') return html`serves another chain`
   if (state === 'resting') {
     return html`failed, others are asked first${restsUntilMs === undefined ? nothing : html` until ${clockText(restsUntilMs)} UTC`}`

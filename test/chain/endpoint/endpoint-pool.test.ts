@@ -264,6 +264,58 @@ describe('a node that does not keep old state', () => {
   )
 })
 
+describe('an endpoint whose address is kept elsewhere', () => {
+  function kept(name = 'BACKUP_RPC_URL') {
+    const source = {
+      name,
+      url: undefined as string | undefined,
+      looks: 0,
+      read() {
+        source.looks++
+        if (source.url === undefined) throw new Fault('secret-missing', 'the variable is not set (t.yaml:5:12)')
+        return { url: source.url }
+      },
+    }
+    return source
+  }
+
+  test('cannot serve while there is none, says why, and stops no other', async () => {
+    const [proxy, source, passed] = [await faulty(), kept(), [] as string[]]
+    const pool = openPool([source, proxy.url], { passedOver: host => passed.push(host) })
+    expect(await servedBy(pool)).toBe(proxy.host)
+    const reason = 'has no address: the variable is not set (t.yaml:5:12)'
+    expect(pool.health()).toMatchObject([{ host: 'BACKUP_RPC_URL', state: 'no-address', reason }, { state: 'well' }])
+    expect(passed).toEqual([])
+  })
+
+  test('is looked for each minute, and is preferred as the configuration says once it is there', async () => {
+    const [time, proxy, other, source] = [handTime(), await faulty(), await faulty(), kept()]
+    const pool = openPool([source, other.url], { time })
+    expect(await servedBy(pool)).toBe(other.host)
+    source.url = proxy.url
+    time.atMs += minuteMs - 1
+    expect(await servedBy(pool)).toBe(other.host)
+    expect(source.looks).toBe(1)
+    time.atMs += 1
+    expect(await servedBy(pool)).toBe(proxy.host)
+    expect(pool.health()[0]).toMatchObject({ host: proxy.host, state: 'well' })
+    await servedBy(pool)
+    expect(source.looks).toBe(2)
+  })
+
+  test('is named among those that failed, and decides nothing about them', async () => {
+    const proxy = await faulty()
+    const all = await faultOf(servedBy(openPool([kept('A'), kept('B')])))
+    expect(all.code).toBe('chain-unreachable')
+    expect(all.message).toContain('A has no address: the variable is not set (t.yaml:5:12); B has no address')
+    expect(all.fix).toContain('keep the address where the configuration says')
+    proxy.misbehave({ kind: 'error', code: -32000, message: 'missing trie node' })
+    const some = await faultOf(readState(openPool([proxy.url, kept('B')]), 5n))
+    expect(some.code).toBe('chain-state-missing')
+    expect(some.message).toContain('B has no address')
+  })
+})
+
 describe('the health of endpoints', () => {
   test('tells of head, limits and depth, and nothing of a URL', async () => {
     const key = 'k3y-0f-the-provider-4711'

@@ -2,7 +2,12 @@ import { onTestFinished } from 'vitest'
 import { CallMeter } from '../../../src/chain/endpoint/call-meter.ts'
 import { type EndpointParts, type OpenEndpoint, openEndpoint } from '../../../src/chain/endpoint/endpoint.ts'
 import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
-import { type EndpointPool, endpointPool, type PoolParts } from '../../../src/chain/endpoint/endpoint-pool.ts'
+import {
+  type EndpointPool,
+  type EndpointSource,
+  endpointPool,
+  type PoolParts,
+} from '../../../src/chain/endpoint/endpoint-pool.ts'
 import type { RpcAnswer, RpcCall } from '../../../src/chain/endpoint/wire.ts'
 import { systemTime } from '../../../src/time.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/faulty-rpc.ts'
@@ -51,7 +56,7 @@ export function open(url: string, parts: Partial<EndpointParts> & Partial<Surrou
 type Surroundings = Parameters<typeof openEndpoint>[1]
 
 /** A pool of chain 1, closed with the test. */
-export function openPool(endpoints: readonly (string | EndpointParts)[], parts: Partial<PoolParts> = {}): EndpointPool {
+export function openPool(endpoints: readonly EndpointSource[], parts: Partial<PoolParts> = {}): EndpointPool {
   const pool = endpointPool({ name: 'ethereum', id: 1, time: systemTime, passedOver: () => {}, ...parts }, endpoints)
   onTestFinished(() => pool.close())
   return pool

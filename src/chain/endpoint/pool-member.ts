@@ -1,0 +1,70 @@
+import { Fault } from '../../model/fault.ts'
+import type { Time } from '../../time.ts'
+import { addressLookMs } from '../limits.ts'
+import type { EndpointParts, OpenEndpoint } from './endpoint.ts'
+import { EndpointFailure } from './endpoint-failure.ts'
+import { EndpointHealth, type EndpointReport } from './endpoint-health.ts'
+
+/** An endpoint whose address is kept elsewhere: in a file or a variable. */
+export interface KeptEndpoint {
+  /** What it is called while its address is not known. No secret. */
+  readonly name: string
+  /** @throws Fault that says what is missing, and where */
+  read(): EndpointParts
+}
+
+/** One endpoint of a chain, open once its address is known. One that is missing is looked for again each minute. */
+export class PoolMember {
+  readonly health: EndpointHealth
+  readonly #time: Time
+  readonly #source: EndpointParts | KeptEndpoint
+  readonly #openWith: (parts: EndpointParts) => OpenEndpoint
+  #open: OpenEndpoint | undefined
+  #missing: EndpointFailure | undefined
+  #lookAgainAtMs = 0
+
+  constructor(source: EndpointParts | KeptEndpoint, open: (parts: EndpointParts) => OpenEndpoint, time: Time) {
+    this.health = new EndpointHealth(time)
+    this.#time = time
+    this.#source = source
+    this.#openWith = open
+    this.#look()
+  }
+
+  /** `undefined` while its address is not known. */
+  get endpoint(): OpenEndpoint | undefined {
+    if (!this.#open && this.#time.nowMs() >= this.#lookAgainAtMs) this.#look()
+    return this.#open
+  }
+
+  /** Why there is no endpoint. */
+  get missing(): EndpointFailure | undefined {
+    return this.endpoint ? undefined : this.#missing
+  }
+
+  #look(): void {
+    const source = this.#source
+    try {
+      this.#open = this.#openWith('read' in source ? source.read() : source)
+    } catch (error) {
+      if (!(error instanceof Fault) || !('read' in source)) throw error
+      this.#missing = new EndpointFailure(source.name, `has no address: ${error.message}`, 'no-address')
+      this.#lookAgainAtMs = this.#time.nowMs() + addressLookMs
+    }
+  }
+
+  /** For people. */
+  get report(): EndpointReport {
+    const { endpoint, missing, health } = this
+    if (!endpoint) return { host: missing?.host ?? '', state: 'no-address', reason: missing?.reason ?? '' }
+    const { host, head, depth, rate, batch } = endpoint
+    return {
+      host,
+      ...health.report,
+      ...(head && { head }),
+      ...(depth.servesFrom !== undefined && { servesStateFrom: depth.servesFrom }),
+      ...(Number.isFinite(rate.callsPerSecondMax) && { callsPerSecondMax: rate.callsPerSecondMax }),
+      batchCallsMax: batch.callsMax,
+    }
+  }
+}
