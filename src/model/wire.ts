@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseInstant } from './instant.ts'
+import { parseIsoInstant } from './iso-instant.ts'
 import { batchMetricsMax } from './limits.ts'
 
 /**
@@ -10,7 +10,7 @@ import { batchMetricsMax } from './limits.ts'
 /** 0000-01-01T00:00:00Z: what lies before it in UTC cannot be written with four digits of year. */
 const earliestMs = -62_167_219_200_000
 
-const instant = z.string().refine(text => (parseInstant(text) ?? Number.NEGATIVE_INFINITY) >= earliestMs, {
+const instant = z.string().refine(text => (parseIsoInstant(text) ?? Number.NEGATIVE_INFINITY) >= earliestMs, {
   error: 'not an ISO 8601 instant that exists; write it like 2026-11-20T13:00:00Z',
 })
 
@@ -26,12 +26,15 @@ function text(charsMin: number, charsMax: number) {
     .meta({ maxLength: charsMax })
 }
 
+/** What a page may show as an image: a script or a file's address may not. */
+const webAddress = z.url({ protocol: /^https?$/, error: 'not an http or https URL' })
+
 /** Body of endpoint 1 (4.1). */
 export const registration = z
   .object({
     id: text(1, 200).meta({ description: 'Slug, unique across protocols; sanitised by the service' }),
     name: text(1, 200).meta({ description: 'Display name' }),
-    logo: text(1, 2000).pipe(z.url()).optional().meta({ description: 'Address of a logo image', format: 'uri' }),
+    logo: text(1, 2000).pipe(webAddress).optional().meta({ description: 'Address of a logo image', format: 'uri' }),
     chains: z.array(text(1, 200)).max(100).optional().meta({ description: 'Names of chains' }),
   })
   .meta({ id: 'Registration' })

@@ -1,5 +1,5 @@
 import { hourAt } from '../model/hour.ts'
-import { parseInstant } from '../model/instant.ts'
+import { parseIsoInstant } from '../model/iso-instant.ts'
 import { futureMsMax, labelCharsAdvised } from '../model/limits.ts'
 import type { Push, SubmittedMetric } from '../model/wire.ts'
 import { instantText } from './instant-text.ts'
@@ -8,13 +8,13 @@ import type { Key } from './store/keys.ts'
 import { isOpenTo, type Protocol } from './store/protocols.ts'
 import type { NewValue } from './store/values.ts'
 
-export type ParseInstant = typeof parseInstant
+export type ParseInstant = typeof parseIsoInstant
 
-/** `parseInstant` for one push: the timestamps of a push are mostly one and the same, read once. */
+/** `parseIsoInstant` for one push: the timestamps of a push are mostly one and the same, read once. */
 export function parseInstantOnce(): ParseInstant {
   const parsed = new Map<string, number | undefined>()
   return text => {
-    if (!parsed.has(text)) parsed.set(text, parseInstant(text))
+    if (!parsed.has(text)) parsed.set(text, parseIsoInstant(text))
     return parsed.get(text)
   }
 }

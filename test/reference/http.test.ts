@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { requestBytesMax } from '../../src/reference/limits.ts'
 import { metric, startService } from './service.ts'
@@ -41,6 +43,18 @@ describe('the service', () => {
     const { status, body: answer } = await post('/api/metrics', body(requestBytesMax + 1), key)
     expect(status).toBe(413)
     expect(answer).toMatchObject({ success: false, error: `the body is larger than ${requestBytesMax} bytes` })
+  })
+
+  it.each(['/api/metrics', '/api/register-protocol'])('refuses a wrong key at %s before the body comes', async path => {
+    const { url } = await startService()
+    const { hostname, port } = new URL(url)
+    const headers = { authorization: 'Bearer tg_wrong', 'content-type': 'application/json', 'content-length': '1000' }
+    const call = request({ hostname, port, path, method: 'POST', headers })
+    call.on('error', () => {})
+    call.flushHeaders()
+    const [response] = await once(call, 'response')
+    expect(response.statusCode).toBe(401)
+    call.destroy()
   })
 
   it('answers 413 to a body of unknown length once it is over the limit', async () => {

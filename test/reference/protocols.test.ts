@@ -66,6 +66,16 @@ describe('registering a protocol', () => {
     expect(store.protocols.find('x')).toBeUndefined()
   })
 
+  it.each(['javascript:alert(1)', 'data:text/html,x', 'file:///etc/passwd', 'ftp://example.com/x.png'])(
+    'refuses the logo %s: a page would load it',
+    async logo => {
+      const { post, key } = await startService()
+      const { status, body } = await post(register, { id: 'x', name: 'x', logo }, key)
+      expect(status).toBe(400)
+      expect(body).toMatchObject({ errors: [{ field: 'logo', message: 'not an http or https URL' }] })
+    },
+  )
+
   it('ignores fields it does not know', async () => {
     const { post, key } = await startService()
     expect((await post(register, { id: 'x', name: 'x', owner: 'me' }, key)).status).toBe(200)

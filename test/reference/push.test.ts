@@ -48,6 +48,17 @@ describe('a push', () => {
     expect((await push([metric('B', 1, ahead(5 * minuteMs))])).status).toBe(200)
   })
 
+  it.each(['2026-11-20T13:00Z', '20261120T130000Z', '2026-11-20T14:00:00+01', '2026-W47-5T13Z'])(
+    'takes the ISO 8601 timestamp %j',
+    async timestamp => {
+      const { push, store } = await startService()
+      expect((await push([metric('A', 1, { timestamp })])).status).toBe(200)
+      expect([...store.values.latest(store.protocols.find('vault')?.no ?? 0)].map(({ atMs }) => atMs)).toEqual([
+        Date.UTC(2026, 10, 20, 13),
+      ])
+    },
+  )
+
   it.each(['2026-02-29T13:00:00Z', '2026-11-20T13:00:00', '2026-11-20', 'now', '', '0000-01-01T00:00:00+00:01'])(
     'refuses the timestamp %j',
     async timestamp => {
