@@ -8,13 +8,26 @@ import { print } from './terminal.ts'
 
 const answerMsMax = 5_000
 
-/** `healthcheck`: asks the running daemon's readiness, for a container. Ends with 0 or 1. */
+/**
+ * `healthcheck`: asks the running daemon's readiness, for alerts. Ends with 0 or 1.
+ *
+ * With `--live` it asks only whether the daemon answers, for an orchestrator: a service that is down is no reason to restart
+ * the daemon that waits for it.
+ */
 export function healthcheckCommand(ended: (code: number) => void): Command {
   return configuredCommand('healthcheck')
-    .description('for the container: is the running daemon ready?')
-    .action(async ({ config }: ConfigOption) => {
+    .description('is the running daemon ready?')
+    .option('--live', 'only whether it lives, as the container asks')
+    .action(async ({ config, live }: ConfigOption & { live?: true }) => {
       const { host, port } = loadConfig(config).status
-      const { ready, reasons } = await ask(`http://${reachable(host)}:${port}/readyz`)
+      const url = `http://${reachable(host)}:${port}`
+      if (live) {
+        const { ok } = await answerOf(`${url}/livez`)
+        print(ok ? 'live' : 'not live: something else answers there')
+        if (!ok) ended(exitCodes.incomplete)
+        return
+      }
+      const { ready, reasons } = (await (await answerOf(`${url}/readyz`)).json()) as Ready
       print(ready ? 'ready' : `not ready: ${reasons.join('; ')}`)
       if (!ready) ended(exitCodes.incomplete)
     })
@@ -25,10 +38,10 @@ interface Ready {
   readonly reasons: readonly string[]
 }
 
-async function ask(url: string): Promise<Ready> {
+/** @throws Fault `daemon-unreachable` */
+async function answerOf(url: string): Promise<Response> {
   try {
-    const answer = await fetch(url, { signal: systemTime.timeout(answerMsMax) })
-    return (await answer.json()) as Ready
+    return await fetch(url, { signal: systemTime.timeout(answerMsMax) })
   } catch (cause) {
     throw new Fault('daemon-unreachable', `no daemon answers at ${url}`, { fix: 'start it: tidegauge run', cause })
   }

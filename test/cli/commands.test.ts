@@ -44,6 +44,7 @@ describe('the command line', () => {
     [['held', 'ls', '--frob'], 2, "unknown option '--frob'"],
     [['check', '--config', '/nowhere/at/all.yaml'], 78, '/nowhere/at/all.yaml'],
     [['healthcheck'], 1, 'no daemon answers'],
+    [['healthcheck', '--live'], 1, 'no daemon answers'],
     [['service', '--listen', 'here'], 2, 'is not host:port'],
     [['service', 'frobnicate'], 2, 'service has no command "frobnicate"'],
     [['dead', 'frobnicate'], 2, 'dead has no command "frobnicate", and no metric or protocol is called so'],
