@@ -70,3 +70,13 @@ export function listenAddress(text: string): Formed<ListenAddress> {
   if (port > 65_535) return refused(`there is no port ${port}`, 'write a port from 1 to 65535, or 0 for any free one')
   return formed({ host: host.replace(/^\[|\]$/g, ''), port })
 }
+
+/** The form of a host's name, for the JSON Schema. */
+export const hostNamePattern = '^(?!-)[A-Za-z0-9.-]{1,253}$'
+
+/** A host's name without a port, in lower case: what a browser sends as `Host`. */
+export function hostName(text: string): Formed<string> {
+  if (new RegExp(hostNamePattern).test(text)) return formed(text.toLowerCase())
+  const fix = 'write the name alone, without a scheme, port or path, like tidegauge.internal'
+  return refused(`${quoted(text)} is not the name of a host`, fix)
+}

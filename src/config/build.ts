@@ -27,7 +27,7 @@ export function buildConfig(file: string, parsed: ParsedFile, placeOf: PlaceOf):
       pacePerSecond: parsed.delivery.pace,
     },
     outbox: { keepMs: parsed.outbox.keep },
-    status: parsed.status.listen,
+    status: { ...parsed.status.listen, hosts: parsed.status.hosts },
     log: parsed.log,
     chains: Object.entries(parsed.chains).map(([name, { id, rpc, settle }]): ChainConfig => {
       const endpoints = rpc.map((endpoint, index) => ({

@@ -92,7 +92,12 @@ export interface Config {
   readonly delivery: { readonly timeoutMs: number; readonly inFlight: number; readonly pacePerSecond: number }
   /** How long settled metrics stay in the outbox. */
   readonly outbox: { readonly keepMs: number }
-  readonly status: { readonly host: string; readonly port: number }
+  readonly status: {
+    readonly host: string
+    readonly port: number
+    /** Names that the status server answers to beside IP addresses; none: every name, unless it listens on loopback. */
+    readonly hosts: readonly string[]
+  }
   readonly log: { readonly level: LogLevel }
   readonly chains: readonly ChainConfig[]
   readonly protocols: readonly ProtocolConfig[]

@@ -10,7 +10,7 @@ import {
   pacePerSecondMax,
   settleMsMax,
 } from '../model/limits.ts'
-import { listenAddress, listenPattern, logoUrl, serviceUrl } from './addresses.ts'
+import { hostName, hostNamePattern, listenAddress, listenPattern, logoUrl, serviceUrl } from './addresses.ts'
 import {
   displayText,
   duration,
@@ -177,6 +177,21 @@ export const operatorFile = z
           examples: ['127.0.0.1:9464'],
           pattern: listenPattern,
         }).prefault('127.0.0.1:9464'),
+        hosts: z
+          .array(
+            written(hostName, {
+              description: 'A name, without a port.',
+              examples: ['tidegauge.internal'],
+              pattern: hostNamePattern,
+            }),
+          )
+          .max(100)
+          .prefault([])
+          .meta({
+            description:
+              'Names the page answers to, when it listens on all addresses: a web page elsewhere can then not read it under a name of its own. IP addresses and localhost are always answered. Default: every name.',
+            examples: [['tidegauge.internal']],
+          }),
       })
       .prefault({})
       .meta({ description: 'The status server.' }),

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isIP } from 'node:net'
 import { style } from './page/style/style.ts'
 
 const styleHash = createHash('sha256').update(style).digest('base64')
@@ -19,19 +20,28 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 }
 
+/** Where the server listens, and the names it is reached by where those are known. */
+export interface Bound {
+  readonly host: string
+  readonly hosts?: readonly string[]
+}
+
 /**
- * Whether a request's `Host` may be answered. Bound to loopback, the server is for this machine alone; a web page elsewhere
- * could still reach it by pointing its own name here (DNS rebinding), and is told apart by that name. Any port is
- * taken, as a tunnel may end on another one. Bound to another address, the names it is reached by are not known here.
+ * Whether a request's `Host` may be answered. A web page elsewhere could reach this server by pointing its own name here
+ * (DNS rebinding), and is recognised by that name. Bound to loopback, the server is for this machine alone. Bound to another
+ * address it answers to the configured names, and to any IP address, which no rebinding can send; where no name is
+ * configured, to every one. Any port is taken, as a tunnel may end on another one.
  *
- * @param bound host as configured
  * @param header the request's `Host`
  */
-export function isHostAllowed(bound: string, header: string | undefined): boolean {
-  const boundName = nameOf(bound)
-  if (!isLoopback(boundName)) return true
+export function isHostAllowed({ host, hosts = [] }: Bound, header: string | undefined): boolean {
+  const boundName = nameOf(host)
+  if (!isLoopback(boundName) && hosts.length === 0) return true
   const asked = /^(\[[0-9a-f:.]+\]|[^:[\]@/\s]+)(?::\d{1,5})?$/i.exec(header ?? '')?.[1]
-  return asked !== undefined && ['127.0.0.1', 'localhost', '::1', boundName].includes(nameOf(asked))
+  if (asked === undefined) return false
+  const name = nameOf(asked)
+  if (['127.0.0.1', 'localhost', '::1', boundName, ...hosts].includes(name)) return true
+  return !isLoopback(boundName) && isIP(name) !== 0
 }
 
 function nameOf(host: string): string {

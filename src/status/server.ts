@@ -1,6 +1,6 @@
 import type { Time } from '../time.ts'
-import { type Listening, listen, type WebServer, webServer } from '../web/server.ts'
-import { isHostAllowed, securityHeaders } from './guard.ts'
+import { type Listening, listen, type WebReply, type WebRequest, type WebServer, webServer } from '../web/server.ts'
+import { type Bound, isHostAllowed, securityHeaders } from './guard.ts'
 import { statusJson } from './json.ts'
 import { page } from './page/page.ts'
 import type { Readiness, Snapshot } from './snapshot.ts'
@@ -8,11 +8,16 @@ import type { Readiness, Snapshot } from './snapshot.ts'
 /** How long a snapshot or the exposition may take; then the answer says that it did. */
 const answerMsMax = 5_000
 
+/** A reader sends a few short headers at once: whoever does not holds a connection for nothing. */
+const patience = { headersMsMax: 10_000, requestMsMax: 15_000 }
+
 /** What the status server shows, and where. */
 export interface StatusParts {
   readonly host: string
   /** 0 for one the system picks. */
   readonly port: number
+  /** Names it answers to beside IP addresses, when it listens on all of them; none: every name. */
+  readonly hosts?: readonly string[]
   /** What is true now, asked for at each request. */
   readonly snapshot: () => Promise<Snapshot> | Snapshot
   /** Readiness alone, asked for at each probe. */
@@ -31,8 +36,8 @@ export interface StatusParts {
  * @throws Fault `address-unusable` when it cannot listen there
  */
 export async function startStatus(parts: StatusParts): Promise<Listening> {
-  const server = webServer()
-  guard(server, parts.host)
+  const server = webServer({ frameworkErrors: refuseMalformed(parts), ...patience })
+  guard(server, parts)
   const snapshot = () => inTime(parts.time, async () => parts.snapshot())
 
   server.get('/livez', async (_, reply) => reply.type('text/plain; charset=utf-8').send('live\n'))
@@ -50,12 +55,13 @@ export async function startStatus(parts: StatusParts): Promise<Listening> {
   return listen(server, parts.host, parts.port)
 }
 
-function guard(server: WebServer, host: string): void {
+/** What a request breaks: the name it asks for is not one of ours. */
+const foreignHost = { error: 'this server does not answer to that name: see status.hosts in the configuration' }
+
+function guard(server: WebServer, bound: Bound): void {
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders)
-    if (!isHostAllowed(host, request.headers.host)) {
-      return reply.code(403).send({ error: 'this server answers to 127.0.0.1, localhost and [::1] only' })
-    }
+    if (!isHostAllowed(bound, request.headers.host)) return reply.code(403).send(foreignHost)
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       return reply.code(405).header('allow', 'GET, HEAD').send({ error: 'only GET and HEAD are answered' })
     }
@@ -63,6 +69,15 @@ function guard(server: WebServer, host: string): void {
   server.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'there is nothing here' }))
   // What went wrong inside may hold what no page should: it is not sent.
   server.setErrorHandler(async (_, __, reply) => reply.code(500).send({ error: 'the status could not be read' }))
+}
+
+/** A path that is no text never meets the hooks: it is answered by the same rules. */
+function refuseMalformed(bound: Bound) {
+  return (_: Error, request: WebRequest, reply: WebReply): void => {
+    reply.headers(securityHeaders)
+    if (!isHostAllowed(bound, request.headers.host)) reply.code(403).send(foreignHost)
+    else reply.code(400).send({ error: 'the path is not well-formed' })
+  }
 }
 
 async function readiness(ready: () => Promise<Readiness>): Promise<Readiness> {

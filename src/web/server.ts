@@ -30,11 +30,30 @@ export interface Listening {
   stop(): Promise<void>
 }
 
+/** What a server may have of its own. */
+export interface WebServerOptions
+  extends Pick<FastifyServerOptions, 'bodyLimit' | 'routerOptions' | 'frameworkErrors'> {
+  /** Longest wait for a request's headers, and for all of it; Node's own defaults are a minute and five. */
+  readonly headersMsMax?: number
+  readonly requestMsMax?: number
+}
+
+/** Node looks for connections that are too slow this often; by default each 30 s. */
+const slowLookMs = 5_000
+
 /** The one way a server is made here: no framework log, connections closed on stop, bounded bodies. */
-export function webServer(
-  options: Pick<FastifyServerOptions, 'bodyLimit' | 'routerOptions' | 'frameworkErrors'> = {},
-): WebServer {
-  return fastify({ logger: false, forceCloseConnections: true, return503OnClosing: false, ...options })
+export function webServer({ headersMsMax, requestMsMax, ...options }: WebServerOptions = {}): WebServer {
+  return fastify({
+    logger: false,
+    forceCloseConnections: true,
+    return503OnClosing: false,
+    ...(requestMsMax !== undefined && { requestTimeout: requestMsMax }),
+    http: {
+      ...(headersMsMax !== undefined && { headersTimeout: headersMsMax }),
+      connectionsCheckingInterval: slowLookMs,
+    },
+    ...options,
+  })
 }
 
 /**

@@ -117,7 +117,12 @@ ${protocolsText}`
     ['0.0.0.0:9464', '0.0.0.0', 9464],
   ])('listens on %s', (listen, host, port) => {
     const text = `service: embedded\nstatus: { listen: ${listen} }\n${protocolsText}`
-    expect(loadConfig(configFile(text)).status).toEqual({ host, port })
+    expect(loadConfig(configFile(text)).status).toEqual({ host, port, hosts: [] })
+  })
+
+  it('answers to names when they are given, in whatever case they are written', () => {
+    const text = `service: embedded\nstatus: { listen: "0.0.0.0:9464", hosts: [Tide.internal] }\n${protocolsText}`
+    expect(loadConfig(configFile(text)).status.hosts).toEqual(['tide.internal'])
   })
 
   it('takes an address without quotes as text', () => {

@@ -36,7 +36,7 @@ export function configOf(script: Script): Config {
     collect: { deadlineMs: 60_000, catchUpMs: script.catchUpMs },
     delivery: { timeoutMs: 30_000, inFlight: script.inFlight, pacePerSecond: script.pacePerSecond },
     outbox: { keepMs: script.keepMs },
-    status: { host: '127.0.0.1', port: 0 },
+    status: { host: '127.0.0.1', port: 0, hosts: [] },
     log: { level: 'error' },
     chains: [],
     protocols: script.protocols.map(protocol => protocolConfig(script, protocol)),

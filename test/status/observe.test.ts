@@ -27,7 +27,7 @@ function configOf(protocols: readonly ProtocolConfig[]): Config {
     collect: { deadlineMs: 60_000, catchUpMs: 7 * 24 * 3_600_000 },
     delivery: { timeoutMs: 10_000, inFlight: 4, pacePerSecond: 5 },
     outbox: { keepMs: 35 * 24 * 3_600_000 },
-    status: { host: '127.0.0.1', port: 0 },
+    status: { host: '127.0.0.1', port: 0, hosts: [] },
     log: { level: 'info' },
     chains: [],
     protocols,

@@ -116,14 +116,23 @@ describe('the status server', () => {
   test('on loopback refuses the name of another host', async () => {
     const url = await start()
     expect((await ask(`${url}/status.json`, { host: 'rebound.example.com:9464' })).status).toBe(403)
+    expect((await ask(`${url}/%`, { host: 'rebound.example.com:9464' })).status).toBe(403)
     expect((await ask(`${url}/status.json`, { host: 'localhost:8080' })).status).toBe(200)
+  })
+
+  test('on all addresses answers to the configured names and to IP addresses alone', async () => {
+    const port = new URL(await start({ host: '0.0.0.0', hosts: ['tidegauge.internal'] })).port
+    const statusOf = async (host: string) => (await ask(`http://127.0.0.1:${port}/status.json`, { host })).status
+    expect(await statusOf(`tidegauge.internal:${port}`)).toBe(200)
+    expect(await statusOf(`10.1.2.3:${port}`)).toBe(200)
+    expect(await statusOf('rebound.example.com')).toBe(403)
   })
 
   test('survives what is no request', async () => {
     const url = await start()
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
     socket.end('GET /%%% HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /)
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 [\s\S]*content-security-policy: default-src 'none'/)
     expect((await ask(`${url}/livez`)).status).toBe(200)
   })
 
@@ -145,20 +154,30 @@ describe('the status server', () => {
 })
 
 test.each([
-  ['127.0.0.1', '127.0.0.1:9464', true],
-  ['127.0.0.1', 'localhost', true],
-  ['127.0.0.1', 'LOCALHOST:1', true],
-  ['127.0.0.1', '[::1]:9464', true],
-  ['::1', '[::1]:9464', true],
-  ['127.0.0.2', '127.0.0.2:9464', true],
-  ['127.0.0.1', '127.0.0.2:9464', false],
-  ['localhost', 'example.com', false],
-  ['127.0.0.1', 'localhost.example.com', false],
-  ['127.0.0.1', 'example.com@localhost', false],
-  ['127.0.0.1', 'localhost:80:80', false],
-  ['127.0.0.1', '', false],
-  ['127.0.0.1', undefined, false],
-  ['0.0.0.0', 'tidegauge.internal:9464', true],
-])('bound to %s, Host %s: %s', (bound, header, isAllowed) => {
-  expect(isHostAllowed(bound, header)).toBe(isAllowed)
+  ['127.0.0.1', [], '127.0.0.1:9464', true],
+  ['127.0.0.1', [], 'localhost', true],
+  ['127.0.0.1', [], 'LOCALHOST:1', true],
+  ['127.0.0.1', [], '[::1]:9464', true],
+  ['::1', [], '[::1]:9464', true],
+  ['127.0.0.2', [], '127.0.0.2:9464', true],
+  ['127.0.0.1', [], '127.0.0.2:9464', false],
+  ['localhost', [], 'example.com', false],
+  ['127.0.0.1', [], 'localhost.example.com', false],
+  ['127.0.0.1', [], 'example.com@localhost', false],
+  ['127.0.0.1', [], 'localhost:80:80', false],
+  ['127.0.0.1', [], '', false],
+  ['127.0.0.1', [], undefined, false],
+  ['0.0.0.0', [], 'tidegauge.internal:9464', true],
+  ['0.0.0.0', ['tidegauge.internal'], 'tidegauge.internal:9464', true],
+  ['0.0.0.0', ['tidegauge.internal'], 'Tidegauge.Internal', true],
+  ['0.0.0.0', ['tidegauge.internal'], 'localhost:9464', true],
+  ['::', ['tidegauge.internal'], '[fd00::7]:9464', true],
+  ['0.0.0.0', ['tidegauge.internal'], '10.1.2.3', true],
+  ['0.0.0.0', ['tidegauge.internal'], 'a.tidegauge.internal', false],
+  ['0.0.0.0', ['tidegauge.internal'], '10.1.2.3.example.com', false],
+  ['0.0.0.0', ['tidegauge.internal'], undefined, false],
+  ['127.0.0.1', ['tidegauge.internal'], 'tidegauge.internal', true],
+  ['127.0.0.1', ['tidegauge.internal'], '10.1.2.3', false],
+] as const)('bound to %s for the names %j, Host %s: %s', (host, hosts, header, isAllowed) => {
+  expect(isHostAllowed({ host, hosts }, header)).toBe(isAllowed)
 })
