@@ -50,7 +50,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
   } catch (error) {
-    return report(error)
+    return await report(error)
   }
 }
 
@@ -72,7 +72,9 @@ function wordsOf(command: Command): string {
   return command.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name()
 }
 
-function report(error: unknown): number {
+async function report(thrown: unknown): Promise<number> {
+  const isTold = thrown instanceof CommanderError || thrown instanceof ConfigError || thrown instanceof Fault
+  const error = isTold ? thrown : (await import('./explained.ts')).explained(thrown)
   // Commander has said it already; help and version are not errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
   if (error instanceof ConfigError) note(formatMistakes(error.mistakes))

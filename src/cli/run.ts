@@ -1,19 +1,21 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import { type Daemon, startDaemon } from '../app.ts'
+import { type Breakdown, type Daemon, startDaemon } from '../app.ts'
 import { ConfigError, formatMistakes } from '../config/mistakes.ts'
 import { isYetToCome } from '../model/backoff.ts'
-import { Fault, faultLine } from '../model/fault.ts'
-import { breakageRestMs, startLoadMsMax } from '../model/limits.ts'
+import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
+import { breakageRestMs, roomLookMs, startLoadMsMax } from '../model/limits.ts'
 import type { Breakage } from '../outbox/disk.ts'
+import { startWaiting } from '../status/waiting.ts'
 import type { Surroundings } from '../surroundings.ts'
 import { checkCollectors } from './check.ts'
+import { exitCodeOf, exitCodes } from './exit.ts'
 import { type ConfigOption, configuredCommand, setUp } from './setting.ts'
 import { Signals } from './signals.ts'
 import { keepHeapSmall } from './small-heap.ts'
 
 /** `run`: the daemon. Ends with 0 after SIGTERM or SIGINT; SIGHUP and a changed file read the configuration again. */
-export function runCommand(): Command {
+export function runCommand(ended: (code: number) => void): Command {
   return configuredCommand('run')
     .description('the daemon: collects every full hour and delivers')
     .action(async ({ config }: ConfigOption) => {
@@ -22,73 +24,118 @@ export function runCommand(): Command {
       const surroundings = setUp(config, ({ log }) => log.level)
       await checkOptions(surroundings, signals)
       signals.watch(surroundings.config.file)
-      if (!signals.stopping.aborted) await keepRunning(surroundings, signals)
+      if (!signals.stopping.aborted) await keepRunning(surroundings, signals, ended)
     })
-}
-
-interface Running {
-  readonly surroundings: Surroundings
-  readonly daemon: Daemon
 }
 
 /** What a person asks of a running daemon. */
 type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly next: Surroundings }
 
-async function keepRunning(first: Surroundings, signals: Signals): Promise<void> {
+/** A daemon that runs, or what was asked for while none could be started. */
+type Begun = { readonly kind: 'daemon'; readonly surroundings: Surroundings; readonly daemon: Daemon } | Change
+
+async function keepRunning(first: Surroundings, signals: Signals, ended: (code: number) => void): Promise<void> {
   // Listened for from before a start: what is changed meanwhile is not missed.
   let changed = untilChanged(first, signals)
-  let running: Running = { surroundings: first, daemon: await start(first) }
+  let surroundings = first
+  let begun = await begin(first, changed)
   let brokenAtMs = 0
   for (;;) {
-    const { surroundings, daemon } = running
+    const event = await endOf(begun, changed)
     const { log, time } = surroundings
-    const event = await Promise.race([changed, daemon.broken])
-    log.info('stopping')
-    await daemon.stop()
-    if (event.kind === 'reload') {
-      changed = untilChanged(event.next, signals)
-      running = await replace(surroundings, event.next)
-    } else if (event.kind === 'damaged' || event.kind === 'moved') {
-      log.error({ reason: event.reason }, 'the outbox cannot be used as it is: it is opened anew')
-      const restMs = isYetToCome(brokenAtMs + breakageRestMs, time.nowMs(), breakageRestMs) ? breakageRestMs : 0
-      brokenAtMs = time.nowMs()
-      const reopened = await reopen(surroundings, event, restMs, signals)
-      if (!reopened) return void log.info('stopped')
-      running = { surroundings, daemon: reopened }
-    } else {
-      log.info('stopped')
-      if (event.kind === 'role-lost') throw new Fault('outbox-held', 'another tidegauge has taken this outbox over')
-      return
+    try {
+      if (event.kind === 'reload') {
+        changed = untilChanged(event.next, signals)
+        begun = await replace(surroundings, event.next, changed)
+      } else if (event.kind === 'stop' || event.kind === 'role-lost') {
+        log.info('stopped')
+        if (event.kind === 'role-lost') ended(exitCodes.held)
+        return
+      } else {
+        log.error({ reason: event.reason }, 'the outbox cannot be used as it is: it is opened anew')
+        const restMs = isYetToCome(brokenAtMs + breakageRestMs, time.nowMs(), breakageRestMs) ? breakageRestMs : 0
+        brokenAtMs = time.nowMs()
+        begun = await begin(surroundings, changed, { ...event, restMs })
+      }
+    } catch (error) {
+      // The log is what is read of a daemon that has run: a line of plain text would break it.
+      log.error({ fault: faultLine(error) }, 'ended')
+      return ended(exitCodeOf(error))
+    }
+    if (begun.kind === 'daemon') surroundings = begun.surroundings
+  }
+}
+
+/** What ends a daemon; it is stopped then. */
+async function endOf(begun: Begun, changed: Promise<Change>): Promise<Change | Breakdown> {
+  if (begun.kind !== 'daemon') return begun
+  const event = await Promise.race([changed, begun.daemon.broken])
+  begun.surroundings.log.info('stopping')
+  await begun.daemon.stop()
+  return event
+}
+
+/** Why a daemon is started again, and how long it rests before. */
+type Again = Breakage & { readonly restMs: number }
+
+/**
+ * Starts the daemon, however long it takes until its outbox can be used; meanwhile the status server says what is wrong.
+ * A process that ended instead would be started again by its container, to end again, and show nobody why.
+ *
+ * @param again absent at the first start, where whatever else is wrong ends the command
+ */
+async function begin(surroundings: Surroundings, changed: Promise<Change>, again?: Again): Promise<Begun> {
+  const { log } = surroundings
+  const damage = again?.kind === 'damaged' ? again.reason : undefined
+  let reason = again?.reason ?? ''
+  let told = ''
+  for (let waitMs = again?.restMs ?? 0; ; ) {
+    const change = waitMs > 0 ? await waitWith(reason, surroundings, waitMs, changed) : undefined
+    if (change) return change
+    try {
+      return { kind: 'daemon', surroundings, daemon: await start(surroundings, damage) }
+    } catch (error) {
+      const isUnusable = error instanceof Fault && error.code === 'outbox-unusable'
+      if (!again && !(error instanceof Fault && isOfOutbox(error))) throw error
+      reason = faultLine(error)
+      if (reason !== told) log.error({ fault: reason }, 'the outbox cannot be opened yet: the daemon waits for it')
+      told = reason
+      waitMs = isUnusable ? roomLookMs : breakageRestMs
     }
   }
 }
 
-/** Starts again on a mended outbox, however long it takes; `undefined` when the daemon is to stop meanwhile. */
-async function reopen(
-  surroundings: Surroundings,
-  { kind, reason }: Breakage,
-  restMs: number,
-  { stopping }: Signals,
-): Promise<Daemon | undefined> {
-  const { log, time } = surroundings
-  for (let waitMs = restMs; ; waitMs = breakageRestMs) {
-    if (waitMs > 0) await time.sleep(waitMs, stopping).catch(() => {})
-    if (stopping.aborted) return undefined
-    try {
-      return await start(surroundings, kind === 'damaged' ? reason : undefined)
-    } catch (error) {
-      log.error({ fault: faultLine(error) }, 'the outbox cannot be opened anew yet')
-    }
-  }
+/** @returns what was asked for meanwhile; `undefined` when the wait is over */
+async function waitWith(
+  reason: string,
+  { config, log, time }: Surroundings,
+  waitMs: number,
+  changed: Promise<Change>,
+): Promise<Change | undefined> {
+  const waking = new AbortController()
+  // Without a page it waits all the same.
+  const page = await startWaiting({ ...config.status, reason }).catch(() => undefined)
+  if (page) log.debug({ page: `${page.url}/` }, 'waiting')
+  const over = time.sleep(waitMs, waking.signal).then(
+    () => undefined,
+    () => undefined,
+  )
+  const change = await Promise.race([changed, over])
+  waking.abort(new Error('asked for something else'))
+  await page?.stop()
+  return change
 }
 
 /** Starts with the new configuration; when that cannot be (a taken port, a missing secret), with the old one again. */
-async function replace(old: Surroundings, next: Surroundings): Promise<Running> {
+async function replace(old: Surroundings, next: Surroundings, changed: Promise<Change>): Promise<Begun> {
   try {
-    return { surroundings: next, daemon: await start(next) }
+    return { kind: 'daemon', surroundings: next, daemon: await start(next) }
   } catch (error) {
+    // What the disk is to blame for is no fault of the new configuration.
+    const isSameFolder = next.config.data === old.config.data
+    if (isSameFolder && error instanceof Fault && isOfOutbox(error)) return begin(next, changed)
     old.log.error({ fault: faultLine(error) }, refused)
-    return { surroundings: old, daemon: await start(old) }
+    return begin(old, changed)
   }
 }
 

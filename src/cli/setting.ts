@@ -17,6 +17,13 @@ export interface ConfigOption {
   readonly config: string
 }
 
+let folderInUse: string | undefined
+
+/** The data folder of the configuration this command works on; absent while none was read. */
+export function dataFolder(): string | undefined {
+  return folderInUse
+}
+
 /** A command line to type, as advice, with the configuration file where one is named by hand. */
 export function typed(words: string, { config }: ConfigOption): string {
   const isDefault = config === defaultFile()
@@ -50,6 +57,7 @@ function defaultFile(): string {
  */
 export function setUp(file: string, level: (config: Config) => LogLevel = () => 'silent'): Surroundings {
   const config = loadConfig(file)
+  folderInUse = config.data
   redactor.add(secretsOf(config))
   return { config, time: systemTime, log: createLog(level(config), redactor), redactor }
 }

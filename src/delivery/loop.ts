@@ -14,7 +14,7 @@ export class DeliveryLoop {
   readonly #loops: readonly Promise<void>[]
 
   /** @param disk makes room when it is full, and is told when the outbox is damaged */
-  constructor(deliveries: readonly Delivery[], time: Time, log: Log, disk: Pick<Disk, 'saw'> = unseeing) {
+  constructor(deliveries: readonly Delivery[], time: Time, log: Log, disk: LoopDisk = unseeing) {
     this.#loops = deliveries.map(delivery => this.#run(delivery, disk, time, log))
   }
 
@@ -24,7 +24,7 @@ export class DeliveryLoop {
     await Promise.all(this.#loops)
   }
 
-  async #run(delivery: Delivery, disk: Pick<Disk, 'saw'>, time: Time, log: Log): Promise<void> {
+  async #run(delivery: Delivery, disk: LoopDisk, time: Time, log: Log): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       // What rejects here is the outbox itself: it may be mended at a later look.
@@ -33,7 +33,8 @@ export class DeliveryLoop {
         error => {
           const seen = disk.saw(error)
           if (seen === 'room-made') return 0
-          if (seen === 'other') log.error({ fault: faultLine(error) }, 'delivery: the outbox cannot be read or written')
+          if (seen === 'other')
+            log.error({ fault: faultLine(disk.explain(error)) }, 'delivery: the outbox cannot be read or written')
           return breakerBaseMs
         },
       )
@@ -42,4 +43,6 @@ export class DeliveryLoop {
   }
 }
 
-const unseeing: Pick<Disk, 'saw'> = { saw: () => 'other' }
+type LoopDisk = Pick<Disk, 'saw' | 'explain'>
+
+const unseeing: LoopDisk = { saw: () => 'other', explain: error => error }

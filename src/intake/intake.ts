@@ -160,7 +160,8 @@ export class Intake {
   /** A full disk, or a broken file, is told once by those who look after it. */
   #tell(error: unknown, facts: Readonly<Record<string, string>>, message: string): void {
     const { outbox, log } = this.#options
-    if (outbox.disk.saw(error) === 'other') log.error({ ...facts, fault: faultLine(error) }, message)
+    if (outbox.disk.saw(error) === 'other')
+      log.error({ ...facts, fault: faultLine(outbox.disk.explain(error)) }, message)
   }
 
   async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {

@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import { rmSync, statfsSync, statSync } from 'node:fs'
+import { type Stats, statfsSync, statSync, unlinkSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ballastBytes } from '../model/limits.ts'
@@ -22,7 +22,7 @@ export class Ballast {
 
   /** Whether it is there in full. */
   get isThere(): boolean {
-    return statSync(this.file, { throwIfNoEntry: false })?.size === ballastBytes
+    return this.#found?.size === ballastBytes
   }
 
   /** Whether the disk has room for it and as much again to work with; a quota is not seen. */
@@ -35,11 +35,26 @@ export class Ballast {
     }
   }
 
-  /** Gives its room away. @returns whether it was there, at least in part */
+  /**
+   * Gives its room away. Never throws: it is asked for while an error is looked at.
+   *
+   * @returns whether there is room now that there was not
+   */
   release(): boolean {
-    const wasThere = statSync(this.file, { throwIfNoEntry: false }) !== undefined
-    rmSync(this.file, { force: true })
-    return wasThere
+    try {
+      unlinkSync(this.file)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  get #found(): Stats | undefined {
+    try {
+      return statSync(this.file, { throwIfNoEntry: false })
+    } catch {
+      return undefined
+    }
   }
 
   /** Makes it where there is room. @returns whether it is there now */

@@ -1,13 +1,16 @@
 import { dirname } from 'node:path'
-import { Fault } from '../model/fault.ts'
+import { Fault, faultLine } from '../model/fault.ts'
 import { ballastBytes } from '../model/limits.ts'
-import { isDamage, isFull } from '../sqlite/damage.ts'
+import { isDamage } from '../sqlite/damage.ts'
+import { fileFault, troubleFault } from '../sqlite/file-fault.ts'
+import { isTrouble, type Trouble, troubleOf, writingTrouble } from '../sqlite/trouble.ts'
 import { Ballast } from './ballast.ts'
 import { identityOf } from './identity.ts'
 
 /** Why the outbox's file cannot be gone on with as it is. */
 export interface Breakage {
-  readonly kind: 'damaged' | 'moved'
+  /** `unusable`: it cannot be written any more, as on a file system that has turned read-only. */
+  readonly kind: 'damaged' | 'moved' | 'unusable'
   readonly reason: string
 }
 
@@ -20,6 +23,17 @@ export type Seen =
   /** The file is no good: `broken` tells. */
   | 'broken'
   | 'other'
+
+/** What does not pass by itself: the outbox is closed, so that the disk can be mended, and opened again when it is. */
+const lasting: ReadonlySet<Trouble['kind']> = new Set([
+  'read-only',
+  'denied',
+  'failing',
+  'no-locks',
+  'not-a-file',
+  'loop',
+  'missing',
+])
 
 /** The disk below the outbox: whether it is full, and whether the file is still the one that was opened, and sound. */
 export class Disk {
@@ -63,16 +77,39 @@ export class Disk {
     return new Fault('disk-full', this.fullSentence, { ...parts, fix: 'free some room; collecting goes on by itself' })
   }
 
-  /** Sorts an error, makes room when that is what it takes, and tells `broken` when the file is damaged. */
+  /**
+   * Sorts an error, makes room when that is what it takes, and tells `broken` when the file is damaged or cannot be
+   * written. Never throws.
+   */
   saw(error: unknown): Seen {
     if (isDamage(error)) {
       this.#break({ kind: 'damaged', reason: error instanceof Error ? error.message : String(error) })
       return 'broken'
     }
     if (error instanceof Fault && error.code === 'outbox-moved') return 'broken'
-    if (!isFull(error)) return error instanceof Fault && error.code === 'disk-full' ? 'full' : 'other'
+    if (!isTrouble(error)) return error instanceof Fault && error.code === 'disk-full' ? 'full' : 'other'
+    const trouble = troubleOf(this.#file, error)
+    if (trouble.kind !== 'no-room') return this.#isLost(trouble, error) ? 'broken' : 'other'
     this.#isOut = true
     return this.#ballast.release() ? 'room-made' : 'full'
+  }
+
+  /** Whether nothing can be written until a person has done something; `broken` is told then. */
+  #isLost(trouble: Trouble, error?: unknown): boolean {
+    if (!lasting.has(trouble.kind)) return false
+    this.#break({ kind: 'unusable', reason: faultLine(troubleFault('the outbox', this.#file, trouble, error)) })
+    return true
+  }
+
+  /** Looks whether the folder can be written; where it cannot, `broken` is told. A few system calls. */
+  look(): void {
+    const trouble = writingTrouble(dirname(this.#file))
+    if (trouble) this.#isLost(trouble)
+  }
+
+  /** An error of the outbox in words for a person; what the file is not to blame for stays as it is. */
+  explain(error: unknown): unknown {
+    return isTrouble(error) ? fileFault('the outbox', this.#file, error) : error
   }
 
   /** Makes the ballast where it is missing and there is room. @returns whether there is one */

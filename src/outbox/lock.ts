@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault } from '../model/fault.ts'
+import { withFileFaults } from '../sqlite/file-fault.ts'
 import { isLocked, openLock } from '../sqlite/lock.ts'
 import { identityOf } from './identity.ts'
 
@@ -33,6 +34,10 @@ export interface DeliveryHolder {
  * @throws Fault `outbox-held` when another process has the role, with its pid and start
  */
 export function takeDeliveryRole(dataFolder: string, config: string, nowMs: number): DeliveryRole {
+  return withFileFaults('the lock', join(dataFolder, 'lock.db'), () => takeRole(dataFolder, config, nowMs))
+}
+
+function takeRole(dataFolder: string, config: string, nowMs: number): DeliveryRole {
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
   const file = join(dataFolder, 'lock.db')
   const holder: DeliveryHolder = { pid: process.pid, since: new Date(nowMs).toISOString(), config }
@@ -78,7 +83,8 @@ function tell(dataFolder: string, holder: DeliveryHolder): void {
  * made or changed.
  */
 export function deliveryHolder(dataFolder: string): Partial<DeliveryHolder> | undefined {
-  if (!isLocked(join(dataFolder, 'lock.db'))) return undefined
+  const file = join(dataFolder, 'lock.db')
+  if (!withFileFaults('the lock', file, () => isLocked(file))) return undefined
   return readHolder(join(dataFolder, 'lock.json')) ?? {}
 }
 

@@ -1,6 +1,7 @@
 import { Fault } from '../model/fault.ts'
-import { isDamage, isFull } from '../sqlite/damage.ts'
-import { openDatabase, SchemaTooNewError, type Sqlite } from '../sqlite/database.ts'
+import { isDamage } from '../sqlite/damage.ts'
+import { openDatabase, type Sqlite } from '../sqlite/database.ts'
+import { fileFault } from '../sqlite/file-fault.ts'
 import type { Disk } from './disk.ts'
 import { migrations } from './schema/migrations.ts'
 
@@ -21,14 +22,12 @@ export function openFile(file: string, disk: Disk): Sqlite {
 }
 
 function asFault(file: string, error: unknown, disk: Disk): Fault {
+  if (!isDamage(error)) {
+    const fault = fileFault('the outbox', file, error)
+    return fault.code === 'disk-full' ? disk.fault(error) : fault
+  }
   const message = `cannot open the outbox ${file}: ${error instanceof Error ? error.message : String(error)}`
-  if (isFull(error)) return disk.fault(error)
-  if (isDamage(error)) return new Fault('outbox-corrupt', message, { fix: damagedFix, cause: error })
-  const fix =
-    error instanceof SchemaTooNewError
-      ? 'run the version of tidegauge that wrote it, or a newer one'
-      : 'check the folder’s owner, and that the file is an outbox of tidegauge'
-  return new Fault('outbox-unusable', message, { fix, cause: error })
+  return new Fault('outbox-corrupt', message, { fix: damagedFix, cause: error })
 }
 
 const damagedFix = 'a running daemon saves what can be read by itself; where none runs, run this again'

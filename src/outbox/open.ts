@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { isDamage } from '../sqlite/damage.ts'
+import { withFileFaults } from '../sqlite/file-fault.ts'
 import { Disk } from './disk.ts'
 import { deliveryHolder, takeDeliveryRole } from './lock.ts'
 import { Outbox } from './outbox.ts'
@@ -35,6 +36,24 @@ export function outboxFile(folder: string): string {
  */
 export function openWithRole(context: OpenContext, known?: string): Opened {
   const file = outboxFile(context.folder)
+  return withFileFaults('the outbox', file, () => {
+    const opened = openSound(file, context, known)
+    return writable(opened)
+  })
+}
+
+/** SQLite opens what it may not write for reading alone, and says so at the first write only. */
+function writable(opened: Opened): Opened {
+  try {
+    opened.outbox.requireWritable()
+    return opened
+  } catch (error) {
+    opened.outbox.close()
+    throw error
+  }
+}
+
+function openSound(file: string, context: OpenContext, known: string | undefined): Opened {
   finishMoves(file)
   const damage = known ?? lookedAt(file)
   if (damage !== undefined) return saved(file, damage, context)
@@ -75,6 +94,10 @@ function withRoom<T>(file: string, act: () => T): T {
  */
 export function openWithoutRole(context: OpenContext): Opened {
   const file = outboxFile(context.folder)
+  return withFileFaults('the outbox', file, () => openBeside(file, context))
+}
+
+function openBeside(file: string, context: OpenContext): Opened {
   if (deliveryHolder(context.folder)) return { outbox: new Outbox(file) }
   if (lookedAt(file) === undefined) {
     try {

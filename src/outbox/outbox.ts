@@ -218,6 +218,11 @@ export class Outbox {
     return this.#pruning.some(hourNumber(before))
   }
 
+  /** @throws SqliteError for a file that was opened for reading alone, as its rights or its file system want it */
+  requireWritable(): void {
+    this.#database.exec('BEGIN IMMEDIATE; ROLLBACK')
+  }
+
   close(): void {
     this.#database.close()
   }

@@ -53,7 +53,7 @@ export class Upkeep {
       try {
         await this.#turn()
       } catch (error) {
-        if (outbox.disk.saw(error) === 'other') told({ kind: 'failed', error })
+        if (outbox.disk.saw(error) === 'other') told({ kind: 'failed', error: outbox.disk.explain(error) })
       }
       await this.#rest()
     }
@@ -72,6 +72,7 @@ export class Upkeep {
   async #turn(): Promise<void> {
     this.#lookAtRole()
     this.#options.outbox.disk.requireInPlace()
+    this.#options.outbox.disk.look()
     await this.#lookAtDisk()
     if (!this.#wasFull) await this.#prune()
   }

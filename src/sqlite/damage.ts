@@ -19,7 +19,8 @@ export function isFull(error: unknown): boolean {
   return codesOf(error).some(code => full.test(code))
 }
 
-function codesOf(error: unknown): string[] {
+/** The codes of an error and of what caused it, the outermost first. */
+export function codesOf(error: unknown): string[] {
   if (!(error instanceof Error)) return []
   const { code } = error as { code?: unknown }
   return [...(typeof code === 'string' ? [code] : []), ...codesOf(error.cause)]

@@ -31,7 +31,7 @@ export function openDatabase(file: string, migrations: readonly Migration[]): Sq
   if (file !== ':memory:' && !existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   const database = new Database(file, { timeout: 10_000 })
   try {
-    database.pragma('journal_mode = WAL')
+    requireWal(file, database.pragma('journal_mode = WAL', { simple: true }))
     database.pragma('synchronous = FULL')
     database.pragma('foreign_keys = ON')
     const synchronous = database.pragma('synchronous', { simple: true })
@@ -42,6 +42,13 @@ export function openDatabase(file: string, migrations: readonly Migration[]): Sq
     database.close()
     throw error
   }
+}
+
+/** Where the file system has no shared memory, SQLite says nothing and stays with another kind of journal. */
+function requireWal(file: string, mode: unknown): void {
+  if (mode === 'wal' || file === ':memory:') return
+  const words = `${file}: the journal is "${mode}", not a write-ahead log`
+  throw Object.assign(new Error(words), { code: 'SQLITE_NO_SHARED_MEMORY' })
 }
 
 /** Opens a database file to look at it: nothing in it is changed, and its log is left as it is. */

@@ -1,5 +1,6 @@
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync, truncateSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { isDamage } from './damage.ts'
 
 /** A lock that is held. */
 export interface Lock {
@@ -11,13 +12,25 @@ const lookMsMax = 250
 
 /**
  * An exclusive lock that lives as long as the process: SQLite's lock on a file of its own, which the system frees at
- * once however the process ends.
+ * once however the process ends. What the file holds means nothing: where it is not empty it is emptied.
  *
  * @returns `undefined` when another process (or another lock of this one) has it
+ * @throws what SQLite and the file system throw
  */
 export function openLock(file: string): Lock | undefined {
   // One that is there is left alone: to close any descriptor of it would free a lock that this process has on it.
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
+  const lock = take(file)
+  if (lock === undefined || (lock !== 'garbage' && statSync(file).size === 0)) return lock
+  // It is free, so nobody loses a lock by this. It is emptied and not replaced: of two that do so, one gets the lock.
+  if (lock !== 'garbage') lock.release()
+  truncateSync(file)
+  const again = take(file)
+  return again === 'garbage' ? undefined : again
+}
+
+/** `garbage` when nobody has the lock, and the file is no database. */
+function take(file: string): Lock | 'garbage' | undefined {
   const database = new Database(file, { timeout: lookMsMax })
   try {
     database.exec('BEGIN EXCLUSIVE')
@@ -25,6 +38,7 @@ export function openLock(file: string): Lock | undefined {
   } catch (error) {
     database.close()
     if ((error as { code?: string }).code === 'SQLITE_BUSY') return undefined
+    if (isDamage(error)) return 'garbage'
     throw error
   }
 }
@@ -38,6 +52,8 @@ export function isLocked(file: string): boolean {
     return false
   } catch (error) {
     if ((error as { code?: string }).code === 'SQLITE_BUSY') return true
+    // Who reads garbage has come past the lock.
+    if (isDamage(error)) return false
     throw error
   } finally {
     database.close()

@@ -36,8 +36,7 @@ export interface StatusParts {
  * @throws Fault `address-unusable` when it cannot listen there
  */
 export async function startStatus(parts: StatusParts): Promise<Listening> {
-  const server = webServer({ frameworkErrors: refuseMalformed(parts), ...patience })
-  guard(server, parts)
+  const server = guardedServer(parts)
   const snapshot = () => inTime(parts.time, async () => parts.snapshot())
 
   server.get('/livez', async (_, reply) => reply.type('text/plain; charset=utf-8').send('live\n'))
@@ -58,7 +57,9 @@ export async function startStatus(parts: StatusParts): Promise<Listening> {
 /** What a request breaks: the name it asks for is not one of ours. */
 const foreignHost = { error: 'this server does not answer to that name: see status.hosts in the configuration' }
 
-function guard(server: WebServer, bound: Bound): void {
+/** A server with what all routes of the status have: headers, methods, the names it answers to, and no words from inside. */
+export function guardedServer(bound: Bound): WebServer {
+  const server = webServer({ frameworkErrors: refuseMalformed(bound), ...patience })
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders)
     if (!isHostAllowed(bound, request.headers.host)) return reply.code(403).send(foreignHost)
@@ -69,6 +70,7 @@ function guard(server: WebServer, bound: Bound): void {
   server.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'there is nothing here' }))
   // What went wrong inside may hold what no page should: it is not sent.
   server.setErrorHandler(async (_, __, reply) => reply.code(500).send({ error: 'the status could not be read' }))
+  return server
 }
 
 /** A path that is no text never meets the hooks: it is answered by the same rules. */

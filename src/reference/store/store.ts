@@ -1,4 +1,5 @@
 import { openDatabase } from '../../sqlite/database.ts'
+import { withFileFaults } from '../../sqlite/file-fault.ts'
 import type { Time } from '../../time.ts'
 import { type Keys, keysIn } from './keys.ts'
 import { type Protocols, protocolsIn } from './protocols.ts'
@@ -19,10 +20,10 @@ export interface Store {
  * Opens the service's file, made when missing.
  *
  * @param file `:memory:` for one that is not kept
- * @throws what `openDatabase` throws
+ * @throws Fault `outbox-unusable` or `disk-full`; what else `openDatabase` throws
  */
 export function openStore(file: string, time: Time): Store {
-  const database = openDatabase(file, migrations)
+  const database = withFileFaults('the service’s file', file, () => openDatabase(file, migrations))
   return {
     keys: keysIn(database, time),
     protocols: protocolsIn(database, time),

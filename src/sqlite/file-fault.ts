@@ -1,0 +1,43 @@
+import { Fault } from '../model/fault.ts'
+import { codesOf } from './damage.ts'
+import { SchemaTooNewError } from './database.ts'
+import { isTrouble, type Trouble, troubleFix, troubleOf, troubleWords } from './trouble.ts'
+
+/**
+ * An error of a database file as something a person can act on: the file, what keeps it from being used, and what to do.
+ *
+ * @param what the file is, as in `the outbox`
+ * @param error what was thrown when it was opened, read or written; a Fault stays as it is
+ */
+export function fileFault(what: string, file: string, error: unknown): Fault {
+  if (error instanceof Fault) return error
+  if (error instanceof SchemaTooNewError) {
+    const fix = 'run the version of tidegauge that wrote it, or a newer one'
+    return new Fault('outbox-unusable', `cannot open ${what}: ${error.message}`, { fix, cause: error })
+  }
+  return troubleFault(what, file, troubleOf(file, error), error)
+}
+
+/**
+ * Runs what works on a database file. What the file or its disk is to blame for is thrown as a Fault, everything else as
+ * it is.
+ *
+ * @param what the file is, as in `the outbox`
+ */
+export function withFileFaults<T>(what: string, file: string, act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    throw isTrouble(error) || error instanceof SchemaTooNewError ? fileFault(what, file, error) : error
+  }
+}
+
+/** A trouble that was seen, as a fault. */
+export function troubleFault(what: string, file: string, trouble: Trouble, cause?: unknown): Fault {
+  const { kind, path } = trouble
+  const where = path === file ? file : `${file}: ${path}`
+  const said = kind === 'other' && cause instanceof Error ? ` (${[cause.message, ...codesOf(cause)].join(', ')})` : ''
+  const message = `cannot use ${what} ${where}: ${troubleWords[kind]}${said}`
+  const code = kind === 'no-room' ? 'disk-full' : 'outbox-unusable'
+  return new Fault(code, message, { fix: troubleFix(trouble), ...(cause === undefined ? {} : { cause }) })
+}

@@ -1,0 +1,189 @@
+import { accessSync, closeSync, constants, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { codesOf } from './damage.ts'
+
+/** What keeps a file from being used, as a closed list. */
+export type TroubleKind =
+  | 'read-only'
+  | 'denied'
+  | 'no-room'
+  | 'failing'
+  | 'too-many-files'
+  | 'no-locks'
+  | 'not-a-file'
+  | 'loop'
+  | 'missing'
+  | 'busy'
+  | 'other'
+
+/** What keeps a file, or its folder, from being used. */
+export interface Trouble {
+  readonly kind: TroubleKind
+  /** Where it was seen: the file, what SQLite keeps beside it, or a folder above. */
+  readonly path: string
+}
+
+const kindByErrno: Readonly<Record<string, TroubleKind>> = {
+  EROFS: 'read-only',
+  EACCES: 'denied',
+  EPERM: 'denied',
+  ENOSPC: 'no-room',
+  EDQUOT: 'no-room',
+  EIO: 'failing',
+  ENXIO: 'failing',
+  ENODEV: 'failing',
+  ESTALE: 'failing',
+  ENOTCONN: 'failing',
+  EMFILE: 'too-many-files',
+  ENFILE: 'too-many-files',
+  ENOLCK: 'no-locks',
+  EOPNOTSUPP: 'no-locks',
+  ENOTSUP: 'no-locks',
+  EISDIR: 'not-a-file',
+  ENOTDIR: 'not-a-file',
+  EEXIST: 'not-a-file',
+  ELOOP: 'loop',
+  ENOENT: 'missing',
+  EBUSY: 'busy',
+}
+
+/** SQLite's own codes that say more than a look at the file can. */
+const kindByCode: readonly (readonly [code: RegExp, kind: TroubleKind])[] = [
+  [/^SQLITE_BUSY|^SQLITE_LOCKED/, 'busy'],
+  [/^SQLITE_(FULL|IOERR_SHMSIZE)$/, 'no-room'],
+  [
+    /^SQLITE_(IOERR_(LOCK|RDLOCK|UNLOCK|CHECKRESERVEDLOCK|SHM(OPEN|MAP|LOCK))|PROTOCOL|NOLFS|NO_SHARED_MEMORY)$/,
+    'no-locks',
+  ],
+]
+
+/** What SQLite's codes say where a look at the file shows nothing. */
+const kindByLastCode: readonly (readonly [code: RegExp, kind: TroubleKind])[] = [
+  // Of a quota it says no more than this.
+  [/^SQLITE_IOERR_WRITE$/, 'no-room'],
+  [/^SQLITE_READONLY/, 'read-only'],
+  [/^SQLITE_(PERM|AUTH)/, 'denied'],
+  [/^SQLITE_IOERR/, 'failing'],
+]
+
+/** Whether an error says that a file, or its folder, cannot be read or written: `troubleOf` says why. */
+export function isTrouble(error: unknown): boolean {
+  return codesOf(error).some(
+    code => code in kindByErrno || /^SQLITE_(?!CONSTRAINT|ERROR|MISUSE|RANGE|MISMATCH|ABORT|INTERRUPT)/.test(code),
+  )
+}
+
+/**
+ * Finds out what keeps a file from being used. SQLite's words ("unable to open database file", "disk I/O error") leave
+ * that open, so the file system is asked.
+ *
+ * @param file the database
+ * @param error what was thrown when it was opened, read or written
+ */
+export function troubleOf(file: string, error: unknown): Trouble {
+  const codes = codesOf(error)
+  const path = pathOf(error) ?? file
+  const own = codes.flatMap(code => kindByErrno[code] ?? [])[0]
+  if (own !== undefined) return { kind: own, path }
+  const said = kindOf(kindByCode, codes)
+  if (said !== undefined) return { kind: said, path }
+  return seenAt(file) ?? { kind: kindOf(kindByLastCode, codes) ?? 'other', path: file }
+}
+
+function kindOf(kinds: typeof kindByCode, codes: readonly string[]): TroubleKind | undefined {
+  return kinds.find(([pattern]) => codes.some(code => pattern.test(code)))?.[1]
+}
+
+function pathOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { path } = error as { path?: unknown }
+  return typeof path === 'string' && path !== '' ? path : pathOf(error.cause)
+}
+
+/** What can be seen without opening the file: to close any descriptor of it would free the locks this process has on it. */
+function seenAt(file: string): Trouble | undefined {
+  const folder = dirname(file)
+  const { R_OK, W_OK, X_OK } = constants
+  return (
+    attempt(folder, () => accessSync(folder, R_OK | W_OK | X_OK)) ??
+    [file, `${file}-wal`, `${file}-shm`].reduce<Trouble | undefined>(
+      (found, path) => found ?? seenAtFile(path),
+      undefined,
+    ) ??
+    writingTrouble(folder)
+  )
+}
+
+function seenAtFile(path: string): Trouble | undefined {
+  return attempt(path, () => {
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found?.isDirectory()) throw Object.assign(new Error('a folder'), { code: 'EISDIR' })
+    if (found) accessSync(path, constants.R_OK | constants.W_OK)
+  })
+}
+
+/** What keeps anything from being written into a folder; `undefined` when nothing does. */
+export function writingTrouble(folder: string): Trouble | undefined {
+  return attempt(folder, () => tryWriting(join(folder, probeName)))
+}
+
+const probeName = '.probe'
+
+/** As much as a page: a full disk may still take a name. */
+function tryWriting(path: string): void {
+  const descriptor = openSync(path, 'w', 0o600)
+  try {
+    writeSync(descriptor, Buffer.alloc(4_096, 0x5a))
+  } finally {
+    closeSync(descriptor)
+    unlinkSync(path)
+  }
+}
+
+function attempt(path: string, look: () => void): Trouble | undefined {
+  try {
+    look()
+    return undefined
+  } catch (error) {
+    return { kind: codesOf(error).flatMap(code => kindByErrno[code] ?? [])[0] ?? 'other', path }
+  }
+}
+
+/** What a trouble is called, after the path. */
+export const troubleWords: Readonly<Record<TroubleKind, string>> = {
+  'read-only': 'the file system is read-only',
+  denied: 'this user may not read and write it',
+  'no-room': 'there is no room left',
+  failing: 'the disk fails to read or write',
+  'too-many-files': 'this process has too many files open',
+  'no-locks': 'the file system has no working locks or shared memory, as many network file systems',
+  'not-a-file': 'a file is expected where a folder is, or a folder where a file is',
+  loop: 'symbolic links lead in a circle',
+  missing: 'its folder, or what a symbolic link leads to, does not exist',
+  busy: 'another process has been writing to it for too long',
+  other: 'it cannot be used',
+}
+
+/** What a person does about a trouble. */
+export function troubleFix({ kind, path }: Trouble): string {
+  return fixes[kind](path)
+}
+
+const fixes: Readonly<Record<TroubleKind, (path: string) => string>> = {
+  'read-only': () => 'make it writable again (mount -o remount,rw); the kernel log (dmesg) says why it is not',
+  denied: path => `give it to ${user()}: chown -R, or run as its owner (ls -ld ${path})`,
+  'no-room': () => 'free some room',
+  failing: () => 'look into the kernel log (dmesg), and move the data folder to a disk that works',
+  'too-many-files': () => 'raise the limit (ulimit -n, LimitNOFILE of the service), or end what has them open',
+  'no-locks': () => 'put the data folder on a local disk',
+  'not-a-file': path => `move what lies at ${path} away`,
+  loop: path => `mend the link (ls -l ${path})`,
+  missing: path => `make the folder, or mend the link (ls -l ${path})`,
+  busy: () => 'end the process that writes, or run this again later',
+  other: path => `check the owner and the kind of file (ls -ld ${path})`,
+}
+
+function user(): string {
+  const id = process.getuid?.()
+  return id === undefined ? 'the user that runs this' : `uid ${id}, which runs this`
+}

@@ -1,0 +1,49 @@
+import { type Listening, listen } from '../web/server.ts'
+import type { Bound } from './guard.ts'
+import { html } from './page/html.ts'
+import { guardedServer } from './server.ts'
+
+/** What is shown while the daemon cannot use its outbox. */
+export interface WaitingParts extends Bound {
+  /** 0 for one the system picks. */
+  readonly port: number
+  /** What is wrong and what to do, in one line. */
+  readonly reason: string
+}
+
+/**
+ * Serves in the status server's place while there is no outbox to read: the process lives, and is not ready. `/livez` answers
+ * 200; `/readyz` 503 with the reason; the page and `/status.json` 503 with the reason; `/metrics` a readiness of 0.
+ *
+ * @throws Fault `address-unusable` when it cannot listen there
+ */
+export async function startWaiting(parts: WaitingParts): Promise<Listening> {
+  const { host, port, reason } = parts
+  const server = guardedServer(parts)
+  const reasons = [reason]
+  server.get('/livez', async (_, reply) => reply.type('text/plain; charset=utf-8').send('live\n'))
+  server.get('/readyz', async (_, reply) => reply.code(503).send({ ready: false, reasons }))
+  server.get('/status.json', async (_, reply) => reply.code(503).send({ ready: { ok: false, reasons } }))
+  server.get('/metrics', async (_, reply) => reply.type('text/plain; version=0.0.4; charset=utf-8').send(exposition))
+  server.get('/', async (_, reply) => reply.code(503).type('text/html; charset=utf-8').send(page(reason)))
+  return listen(server, host, port)
+}
+
+const exposition = `# HELP tidegauge_ready 1 while nothing is late.
+# TYPE tidegauge_ready gauge
+tidegauge_ready 0
+`
+
+function page(reason: string): string {
+  return html`<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="refresh" content="10">
+<title>Tidegauge waits</title>
+<h1>Tidegauge waits for its outbox</h1>
+<p>${reason}</p>
+<p>It goes on by itself once the outbox can be used.</p>
+</html>
+`.toString()
+}
