@@ -9,17 +9,11 @@ export interface Expectation {
   readonly newest?: Hour
   /** The current hour. */
   readonly current: Hour
-  /** How far back missed hours are caught up. */
-  readonly catchUpMs: number
 }
 
-/**
- * Hours that must be rows by now: all since the collector's start that are none yet, and the catch-up horizon.
- */
-export function expectedHours({ since, newest, current, catchUpMs }: Expectation): Hour[] {
-  const horizon = oldestCaughtUp(current, catchUpMs)
-  const resumed = newest === undefined ? since : hourAfter(newest, 1)
-  return hoursFrom(Math.max(since, Math.min(horizon, resumed)) as Hour, current)
+/** Hours that must be rows by now and are none yet: all since the collector's start, or since the last that is a row. */
+export function expectedHours({ since, newest, current }: Expectation): Hour[] {
+  return hoursFrom(newest === undefined ? since : hourAfter(newest, 1), current)
 }
 
 /** The oldest hour that is still caught up by itself. */

@@ -127,13 +127,7 @@ export class Intake {
     const { outbox, catchUpMs } = this.#options
     // One that cannot be loaded is expected all the same: it may be mended, and its hours are red until then.
     const history = (await this.#describe(collector).catch(() => undefined))?.history ?? true
-    const gaps = await planHours(outbox, {
-      collector,
-      history,
-      current,
-      catchUpMs,
-      planned: this.#planned.get(collector.id),
-    })
+    const gaps = await planHours(outbox, { collector, history, current, catchUpMs })
     if (gaps > 0)
       this.#options.log.warn({ collector: collector.id, hours: gaps }, 'hours that cannot be had any more: gaps')
   }

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import type { CollectorConfig } from '../config/config.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
@@ -15,12 +14,10 @@ export interface Planned {
   readonly current: Hour
   /** How far back missed hours are caught up. */
   readonly catchUpMs: number
-  /** The hour it was last planned for, in this process. */
-  readonly planned?: Hour | undefined
 }
 
 /** Where hours are planned. */
-type PlannedIn = Pick<Outbox, 'collections' | 'repair'>
+type PlannedIn = Pick<Outbox, 'collections' | 'repair' | 'commit'>
 
 /** Why an hour of a collector without history cannot be had any more. */
 export const passed = new Fault('hour-passed', 'not collected in its hour, and this collector can only read "now"')
@@ -33,26 +30,41 @@ function tooOld(catchUpMs: number): Fault {
 
 /**
  * Makes rows of the hours that are expected of a collector by now, and gaps of those that cannot be had any more. None is
- * expected before its start, nor after the current hour. Between commits the event loop has its turn.
+ * expected before its start, nor after the current hour. Collectors that are planned in the same turn share commits; more
+ * than a commit may hold is planned in parts.
  *
  * @returns how many became gaps
  */
-export async function planHours({ collections, repair }: PlannedIn, planning: Planned): Promise<number> {
+export async function planHours(outbox: PlannedIn, planning: Planned): Promise<number> {
+  const { collector, current } = planning
+  if (collector.since !== undefined && collector.since > current) return 0
+  for (;;) {
+    const gaps = await outbox.commit(() => planSome(outbox, planning), rowsToPlan(outbox.collections, planning))
+    if (gaps !== undefined) return gaps
+  }
+}
+
+/** Within a transaction. @returns how many became gaps; `undefined` when there is more to be planned */
+function planSome({ collections, repair }: PlannedIn, planning: Planned): number | undefined {
   const { collector, history, current, catchUpMs } = planning
   const { id, since } = collector
-  if (since !== undefined && since > current) return 0
-  const configured = history ? since : undefined
-  while (repair.withdrawSome(id, current)) await setImmediate()
-  begin(collections, id, current, configured)
+  if (repair.withdrawSome(id, current)) return undefined
+  begin(collections, id, current, history ? since : undefined)
   const hours = missing(collections, planning)
-  for (let from = 0; from < hours.length; from += commitRowsMax) {
-    if (from > 0) await setImmediate()
-    collections.expect(id, hours.slice(from, from + commitRowsMax))
-  }
+  if (hours.length > 0) collections.expect(id, hours.slice(0, commitRowsMax))
+  if (hours.length > commitRowsMax) return undefined
   const oldest = history ? oldestCaughtUp(current, catchUpMs) : current
   repair.reopenTooOld(id, oldest)
   collections.reopen(id, current)
   return collections.closeBefore(id, oldest, history ? tooOld(catchUpMs) : passed)
+}
+
+/** What planning a collector costs beside its hours, as rows. */
+const rowsAPlan = 4
+
+/** How many rows planning is about to write. */
+function rowsToPlan(collections: Collections, planning: Planned): number {
+  return rowsAPlan + Math.min(missing(collections, planning).length, commitRowsMax)
 }
 
 /**
@@ -69,10 +81,8 @@ export function begin(collections: Collections, id: string, current: Hour, confi
   else if (known === undefined || isToCome) collections.addCollector(id, current)
 }
 
-function missing(collections: Collections, { collector: { id }, current, catchUpMs, planned }: Planned): Hour[] {
-  const first = collections.since(id) ?? current
-  const from = planned !== undefined && planned <= current ? planned : undefined
-  const hasFirst = from !== undefined || collections.states(id, first, first).size > 0
-  const newest = hasFirst ? collections.lastInRow(id, from) : undefined
-  return expectedHours({ since: first, current, catchUpMs, ...(newest === undefined ? {} : { newest }) })
+function missing(collections: Collections, { collector, current }: Planned): Hour[] {
+  const newest = collections.lastInRow(collector.id)
+  const since = collections.since(collector.id) ?? collector.since ?? current
+  return expectedHours({ since, current, ...(newest === undefined ? {} : { newest }) })
 }

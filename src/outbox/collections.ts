@@ -1,11 +1,20 @@
-import { type Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
-import { type Hour, hourFromNumber, hourNumber } from '../model/hour.ts'
+import { type Fault, faultRecord } from '../model/fault.ts'
+import { type Hour, hourFromNumber, hourNumber, hoursFrom } from '../model/hour.ts'
 import { recollectCapMs } from '../model/limits.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 import type { Enqueued } from './digest.ts'
 import { hourCounter } from './hour-counts.ts'
 import { type HourRange, HourRanges } from './hour-ranges.ts'
-import { collectionRow, type HourState, hourStateOf, type RawHour } from './hour-rows.ts'
+import {
+  type CollectionRow,
+  collectionRow,
+  type HourState,
+  hourStateOf,
+  type LateCollector,
+  lateCollector,
+  type RawHour,
+  type RawLate,
+} from './hour-rows.ts'
 
 /** An expected (collector, hour) whose turn has come. */
 export interface DueHour {
@@ -13,30 +22,6 @@ export interface DueHour {
   readonly hour: Hour
   /** Tries so far. */
   readonly attempts: number
-}
-
-/** What became of an expected hour. */
-export interface CollectionRow {
-  readonly collector: string
-  readonly hour: Hour
-  readonly state: HourState
-  readonly attempts: number
-  readonly fault?: FaultRecord
-}
-
-/** A collector with hours that should be there by now. */
-export interface LateCollector {
-  readonly collector: string
-  readonly hours: number
-  readonly oldest: Hour
-  readonly fault?: FaultRecord
-}
-
-interface RawLate {
-  readonly collector: string
-  readonly hours: number
-  readonly oldest: number
-  readonly fault: string | null
 }
 
 /** The expected hours: which are due, collected, or gaps. Part of the outbox's file. */
@@ -61,13 +46,15 @@ export class Collections {
       expect: database.prepare<[number, string]>(
         'INSERT INTO collection (hour, collector) SELECT ?, id FROM collector WHERE name = ? ON CONFLICT DO NOTHING',
       ),
-      lastInRow: database
-        .prepare<[string, number], number>(
-          `SELECT hour FROM collection JOIN collector ON collector.id = collector
-           WHERE name = ? AND hour >= max(since, ?) AND (hour + 1, collector) NOT IN (SELECT hour, collector FROM collection)
-           ORDER BY hour LIMIT 1`,
+      planned: database
+        .prepare<[string], number>(
+          'SELECT hour FROM planned WHERE collector = (SELECT id FROM collector WHERE name = ?)',
         )
         .pluck(),
+      setPlanned: database.prepare<[number, string]>(
+        `INSERT INTO planned (collector, hour) SELECT id, ? FROM collector WHERE name = ?
+         ON CONFLICT (collector) DO UPDATE SET hour = excluded.hour`,
+      ),
       closeBefore: database.prepare<[string, number, string]>(
         `UPDATE collection SET state = 2, fault = coalesce(fault, ?)
          WHERE state = 0 AND hour < ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
@@ -76,14 +63,18 @@ export class Collections {
         `UPDATE collection SET state = 0, fault = NULL
          WHERE state = 2 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
       ),
-      due: database.prepare<{ name: string; current: number; nowMs: number; soonMs: number; limit: number }, RawHour>(
-        `SELECT name AS collector, hour, state, attempts, fault FROM collection JOIN collector ON collector.id = collector
-         WHERE state = 0 AND name = @name AND hour <= @current
-           AND (next_attempt_ms <= @nowMs OR next_attempt_ms > @soonMs) ORDER BY hour DESC LIMIT @limit`,
-      ),
+      // By the index alone: of many hours that wait for their next attempt no row is read.
+      due: database
+        .prepare<{ name: string; current: number; nowMs: number; soonMs: number; limit: number }, number>(
+          `SELECT hour FROM collection WHERE state = 0 AND collector = (SELECT id FROM collector WHERE name = @name)
+             AND hour <= @current AND (next_attempt_ms <= @nowMs OR next_attempt_ms > @soonMs) ORDER BY hour DESC LIMIT @limit`,
+        )
+        .pluck(),
       late: database.prepare<[number, string], RawLate>(
-        `SELECT name AS collector, count(*) AS hours, min(hour) AS oldest, fault FROM collection JOIN collector ON collector.id = collector
-         WHERE state = 0 AND hour <= ? AND name IN (SELECT value FROM json_each(?)) GROUP BY name ORDER BY name`,
+        `WITH late AS (
+           SELECT id, name, count(*) AS hours, min(hour) AS oldest FROM collector JOIN collection ON collector = id AND state = 0
+             AND hour <= ? WHERE name IN (SELECT value FROM json_each(?)) GROUP BY id)
+         SELECT name AS collector, hours, oldest, fault FROM late JOIN collection ON collector = id AND hour = oldest ORDER BY name`,
       ),
       nextAttempt: database.prepare<[number], { at: number | null }>(
         'SELECT min(next_attempt_ms) AS at FROM collection WHERE state = 0 AND next_attempt_ms > ?',
@@ -96,20 +87,18 @@ export class Collections {
         `INSERT INTO collection (hour, state, attempts, metrics, digest, collector) SELECT ?, 1, 1, ?, ?, id FROM collector WHERE name = ?
          ON CONFLICT DO NOTHING`,
       ),
-      isThere: database
-        .prepare<[number, string], number>(
-          'SELECT 1 FROM collection WHERE hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)',
+      row: database.prepare<[number, string], Pick<RawHour, 'state' | 'attempts'>>(
+        'SELECT state, attempts FROM collection WHERE hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)',
+      ),
+      ends: database
+        .prepare<[], [oldest: number | null, newest: number | null]>(
+          'SELECT (SELECT min(hour) FROM collection), (SELECT max(hour) FROM collection)',
         )
-        .pluck(),
+        .raw(),
       gap: database.prepare<[number, string, string]>(
         `INSERT INTO collection (hour, state, attempts, fault, collector) SELECT ?, 2, 1, ?, id FROM collector WHERE name = ?
          ON CONFLICT DO UPDATE SET state = 2, attempts = attempts + 1, fault = excluded.fault WHERE state = 0`,
       ),
-      states: database
-        .prepare<[number, number, string], [hour: number, state: number]>(
-          'SELECT hour, state FROM collection WHERE hour BETWEEN ? AND ? AND collector = (SELECT id FROM collector WHERE name = ?)',
-        )
-        .raw(),
       failed: database.prepare<[number, string, number, string]>(
         `UPDATE collection SET attempts = attempts + 1, next_attempt_ms = ?, fault = ?
          WHERE state = 0 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
@@ -146,18 +135,22 @@ export class Collections {
     this.#database
       .transaction(() => {
         for (const hour of hours) this.#statements.expect.run(hourNumber(hour), name)
+        const last = this.lastInRow(name)
+        if (last !== undefined) this.#statements.setPlanned.run(hourNumber(last), name)
       })
       .immediate()
   }
 
   /**
    * The last hour of those that are rows without a hole, from a collector's start on: rows after a hole were backfilled.
-   *
-   * @param from an hour up to which there is known to be none: it spares looking again
+   * `undefined` where the first is none. How far `expect` has come is remembered, so that a year is not looked through.
    */
-  lastInRow(name: string, from?: Hour): Hour | undefined {
-    const hour = this.#statements.lastInRow.get(name, from === undefined ? 0 : hourNumber(from))
-    return hour === undefined ? undefined : hourFromNumber(hour)
+  lastInRow(name: string): Hour | undefined {
+    const since = this.#statements.since.get(name)?.since
+    if (since === undefined) return undefined
+    let last = this.#statements.planned.get(name) ?? since - 1
+    while (this.#statements.row.get(last + 1, name)) last += 1
+    return last < since ? undefined : hourFromNumber(last)
   }
 
   /**
@@ -181,20 +174,16 @@ export class Collections {
    */
   due(name: string, current: Hour, nowMs: number, limit: number): DueHour[] {
     const soonMs = nowMs + recollectCapMs
-    const rows = this.#statements.due.all({ name, current: hourNumber(current), nowMs, soonMs, limit })
-    return rows.map(({ collector, hour, attempts }) => ({ collector, hour: hourFromNumber(hour), attempts }))
+    const hours = this.#statements.due.all({ name, current: hourNumber(current), nowMs, soonMs, limit })
+    return hours.map(hour => {
+      const attempts = this.#statements.row.get(hour, name)?.attempts ?? 0
+      return { collector: name, hour: hourFromNumber(hour), attempts }
+    })
   }
 
   /** Collectors with due hours at or before an hour: how many, the oldest, and its fault. */
   lateOf(names: readonly string[], hour: Hour): LateCollector[] {
-    return this.#statements.late
-      .all(hourNumber(hour), JSON.stringify(names))
-      .map(({ collector, hours, oldest, fault }) => ({
-        collector,
-        hours,
-        oldest: hourFromNumber(oldest),
-        ...(fault === null ? {} : { fault: JSON.parse(fault) as FaultRecord }),
-      }))
+    return this.#statements.late.all(hourNumber(hour), JSON.stringify(names)).map(lateCollector)
   }
 
   /** The earliest next attempt after an instant; `undefined` when there is none. */
@@ -210,8 +199,8 @@ export class Collections {
   /** Every metric of the hour is in the outbox; also a gap may be mended so, and an hour that nobody expected. */
   markCollected(name: string, hour: Hour): void {
     const number = hourNumber(hour)
-    const { collected, isThere, addCollected } = this.#statements
-    if (collected.run(number, name).changes > 0 || isThere.get(number, name) !== undefined) return
+    const { collected, row, addCollected } = this.#statements
+    if (collected.run(number, name).changes > 0 || row.get(number, name)) return
     const { metrics, digest } = this.#countOf(name, number)
     addCollected.run(number, metrics, digest, name)
   }
@@ -228,8 +217,15 @@ export class Collections {
 
   /** What has become of a collector's hours in a range, both ends included; those that nobody expected are not in it. */
   states(name: string, from: Hour, to: Hour): Map<Hour, HourState> {
-    const rows = this.#statements.states.all(hourNumber(from), hourNumber(to), name)
-    return new Map(rows.map(([hour, state]) => [hourFromNumber(hour), hourStateOf(state)]))
+    // Hour by hour: a range of the key holds the rows of all collectors.
+    const [oldest, newest] = this.#statements.ends.get() ?? [null, null]
+    if (oldest === null || newest === null) return new Map()
+    const first = Math.max(hourNumber(from), oldest)
+    const last = Math.min(hourNumber(to), newest)
+    const each = hoursFrom(hourFromNumber(first), hourFromNumber(last)).map(
+      hour => [hour, this.#statements.row.get(hourNumber(hour), name)?.state] as const,
+    )
+    return new Map(each.flatMap(([hour, state]) => (state === undefined ? [] : [[hour, hourStateOf(state)]])))
   }
 
   /** Gaps, as ranges of hours with the same reason, by collector and hour. */

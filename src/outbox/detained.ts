@@ -71,7 +71,8 @@ export class Detained {
         { state: number; ids: string | null; reason: string | null; hour: number | null },
         RawDetained
       >(
-        `SELECT detained.*, value, state FROM detained JOIN outbox USING (hour, metric)
+        // They are few: the outbox is looked up for each, and never walked through.
+        `SELECT detained.*, value, state FROM detained CROSS JOIN outbox USING (hour, metric)
          WHERE state = @state AND hour = coalesce(@hour, hour) AND instr(lower(reason), lower(coalesce(@reason, ''))) > 0
            AND (@ids IS NULL OR metric IN (SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol
              WHERE metric.name IN (SELECT value FROM json_each(@ids)) OR protocol.name IN (SELECT value FROM json_each(@ids))))

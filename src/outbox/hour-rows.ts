@@ -1,9 +1,17 @@
 import type { FaultRecord } from '../model/fault.ts'
-import { hourFromNumber } from '../model/hour.ts'
-import type { CollectionRow } from './collections.ts'
+import { type Hour, hourFromNumber } from '../model/hour.ts'
 
 /** What has become of an expected hour. */
 export type HourState = 'due' | 'collected' | 'gap'
+
+/** What became of an expected hour. */
+export interface CollectionRow {
+  readonly collector: string
+  readonly hour: Hour
+  readonly state: HourState
+  readonly attempts: number
+  readonly fault?: FaultRecord
+}
 
 /** States of hours, by the number they are stored as. */
 const states: readonly HourState[] = ['due', 'collected', 'gap']
@@ -26,4 +34,26 @@ export interface RawHour {
 export function collectionRow({ collector, hour, state, attempts, fault }: RawHour): CollectionRow {
   const row = { collector, hour: hourFromNumber(hour), state: hourStateOf(state), attempts }
   return fault === null ? row : { ...row, fault: JSON.parse(fault) as FaultRecord }
+}
+
+/** A collector with hours that should be there by now. */
+export interface LateCollector {
+  readonly collector: string
+  readonly hours: number
+  readonly oldest: Hour
+  readonly fault?: FaultRecord
+}
+
+/** Late hours as they are stored. */
+export interface RawLate {
+  readonly collector: string
+  readonly hours: number
+  readonly oldest: number
+  readonly fault: string | null
+}
+
+/** The collector that late hours are of. */
+export function lateCollector({ collector, hours, oldest, fault }: RawLate): LateCollector {
+  const late = { collector, hours, oldest: hourFromNumber(oldest) }
+  return fault === null ? late : { ...late, fault: JSON.parse(fault) as FaultRecord }
 }

@@ -5,7 +5,7 @@ import { commitRowsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Remark } from '../model/remarks.ts'
 import { type Sqlite, unsynced } from '../sqlite/database.ts'
-import { groupCommit } from '../sqlite/group-commit.ts'
+import { type Commit, groupCommit } from '../sqlite/group-commit.ts'
 import { Collections } from './collections.ts'
 import { Corrections } from './corrections.ts'
 import { Destinations } from './destinations.ts'
@@ -78,7 +78,7 @@ export class Outbox {
   readonly #corrections: Corrections
   readonly #finalBlocks: FinalBlockTable
   readonly #pruning: Pruning
-  readonly #together: ReturnType<typeof groupCommit<Enqueued>>
+  readonly #together: Commit
   readonly #settle: (what: { readonly settlement: Settlement; readonly nowMs: number }) => void
 
   /**
@@ -103,7 +103,7 @@ export class Outbox {
     this.destinations = new Destinations(database)
     this.warnings = new Warnings(database)
     this.#pruning = new Pruning(database, this.tally)
-    this.#together = groupCommit<Enqueued>(database, () => this.#names.forget(), commitRowsMax)
+    this.#together = groupCommit(database, () => this.#names.forget(), commitRowsMax)
     const verdicts = new Verdicts(database, this.#names, this.tally, this.#corrections)
     this.#settle = unsynced(database, ({ settlement, nowMs }) => {
       const { delivered, dead, warnings } = settlement
@@ -129,13 +129,13 @@ export class Outbox {
       total.added += metrics
       total.corrected += corrected
     }
-    for (const part of parts) count(await this.#store(part.length, () => this.#enqueue(part, outcome, nowMs)))
+    for (const part of parts) count(await this.commit(() => this.#enqueue(part, outcome, nowMs), part.length))
     const conclude = () => {
       const enqueued = this.#enqueue(last, outcome, nowMs)
       this.#conclude(outcome)
       return enqueued
     }
-    count(await this.#store(last.length, conclude))
+    count(await this.commit(conclude, last.length))
     return total
   }
 
@@ -158,7 +158,14 @@ export class Outbox {
     if (!failed && mode === 'correct') this.pins.replace(collector, hour, pins)
   }
 
-  async #store(rows: number, act: () => Enqueued): Promise<Enqueued> {
+  /**
+   * Runs work that writes to parts of the outbox, all or nothing, in a commit shared with what else is written in the same
+   * turn. It is on disk once the promise resolves.
+   *
+   * @param rows it writes, about
+   * @throws Fault `disk-full`, `outbox-moved`
+   */
+  async commit<T>(act: () => T, rows: number): Promise<T> {
     const write = () => {
       this.disk.requireInPlace()
       this.#names.refresh()

@@ -1,14 +1,22 @@
 import type { Sqlite } from './database.ts'
 
-/** Work under way: what was asked for, and whoever waits for it. */
-interface Waiting<T> {
-  readonly work: () => T
+/** Work that was asked for, and whoever waits for it. */
+interface Waiting {
+  /** @returns says so to whoever waits, once it is on disk */
+  readonly work: () => () => void
   readonly rows: number
-  readonly settle: PromiseWithResolvers<T>
+  readonly reject: (error: unknown) => void
 }
 
-/** What came of one work inside a commit. */
-type Outcome<T> = { readonly kind: 'done'; readonly result: T } | { readonly kind: 'failed'; readonly error: unknown }
+/** What came of one work inside a commit: how to say so. */
+type Outcome = () => void
+
+/**
+ * Runs work in a transaction of its own, together with what else is asked for in the same turn.
+ *
+ * @param rows it writes, about; default 1
+ */
+export type Commit = <T>(work: () => T, rows?: number) => Promise<T>
 
 /**
  * Runs each piece of work in a transaction of its own, all or nothing, and lets those asked for in the same turn of the
@@ -17,24 +25,19 @@ type Outcome<T> = { readonly kind: 'done'; readonly result: T } | { readonly kin
  *
  * @param rolledBack called when something that ran was undone
  * @param rowsMax of one commit, which holds up the event loop; what is beyond waits for the next turn
- * @returns takes the work and how many rows it writes
  */
-export function groupCommit<T>(
-  database: Sqlite,
-  rolledBack: () => void,
-  rowsMax = Number.POSITIVE_INFINITY,
-): (work: () => T, rows?: number) => Promise<T> {
-  const waiting: Waiting<T>[] = []
-  const alone = database.transaction((work: () => T): T => work())
-  const together = database.transaction((group: readonly Waiting<T>[]) =>
-    group.map(({ work }): Outcome<T> => {
+export function groupCommit(database: Sqlite, rolledBack: () => void, rowsMax = Number.POSITIVE_INFINITY): Commit {
+  const waiting: Waiting[] = []
+  const alone = database.transaction((work: Waiting['work']) => work())
+  const together = database.transaction((group: readonly Waiting[]) =>
+    group.map(({ work, reject }): Outcome => {
       try {
-        return { kind: 'done', result: alone(work) }
+        return alone(work)
       } catch (error) {
         // An error that ended the outer transaction too (a full disk) has undone the whole group.
         if (!database.inTransaction) throw error
         rolledBack()
-        return { kind: 'failed', error }
+        return () => reject(error)
       }
     }),
   )
@@ -43,23 +46,22 @@ export function groupCommit<T>(
     const group = waiting.splice(0, fitting(waiting, rowsMax))
     if (waiting.length > 0) setImmediate(commit)
     try {
-      const outcomes = together.immediate(group)
-      group.forEach(({ settle }, place) => {
-        const outcome = outcomes[place]
-        if (outcome?.kind === 'done') settle.resolve(outcome.result)
-        else settle.reject(outcome?.error)
-      })
+      for (const say of together.immediate(group)) say()
     } catch (error) {
       rolledBack()
-      for (const { settle } of group) settle.reject(error)
+      for (const { reject } of group) reject(error)
     }
   }
 
   return (work, rows = 1) => {
     if (waiting.length === 0) setImmediate(commit)
-    const settle = Promise.withResolvers<T>()
-    waiting.push({ work, rows, settle })
-    return settle.promise
+    const { promise, resolve, reject } = Promise.withResolvers<ReturnType<typeof work>>()
+    const run = () => {
+      const result = work()
+      return () => resolve(result)
+    }
+    waiting.push({ work: run, rows, reject })
+    return promise
   }
 }
 

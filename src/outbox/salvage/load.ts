@@ -3,13 +3,14 @@ import type { PageFile } from '../../sqlite/pages.ts'
 import { type Found, rescue, shapesOf } from '../../sqlite/rescue.ts'
 
 /** Tables whose rows are recognised only where their root leads to them: others' index rows look the same. */
-const reachedOnly: ReadonlySet<string> = new Set(['tally', 'correction'])
+const reachedOnly: ReadonlySet<string> = new Set(['tally', 'correction', 'planned'])
 
 /**
  * Tables that are left out. A final block only spares a search, and one that has changed would be another block for ever.
  * A correction is of a push that was under way when the file broke: its answer is written into the file that lies aside.
+ * How far hours are planned is looked for anew: rows of hours may be lost.
  */
-const leftOut: ReadonlySet<string> = new Set(['final_block', 'correction'])
+const leftOut: ReadonlySet<string> = new Set(['final_block', 'correction', 'planned'])
 
 /**
  * Tables whose rows do more harm when they have changed than when they are missing: a unit would be sent that is another

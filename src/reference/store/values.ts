@@ -54,7 +54,7 @@ export function valuesIn(database: Sqlite): Values {
      WHERE protocol_no = ? AND at_ms > ? AND at_ms <= ? GROUP BY metric_no`,
   )
 
-  const inTransaction = groupCommit<readonly number[]>(database, numbers.forget)
+  const inTransaction = groupCommit(database, numbers.forget)
 
   const putAll = (values: readonly NewValue[], keyNo: number): readonly number[] =>
     byInstant(values, keyNo, numbers).flatMap(({ instant, rows }) => writeRows(instant, rows))
