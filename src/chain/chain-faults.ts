@@ -54,7 +54,7 @@ export function chainBehind(chain: string, hour: Hour, head: AsOfBlock): Fault {
 export function beforeFirstBlock(chain: string, hour: Hour, first: AsOfBlock): Fault {
   return new Fault('chain-before-first-block', `${chain} had no block yet at ${hourText(hour)}`, {
     facts: { chain, firstBlockAt: secondsText(first.timestampSeconds) },
-    fix: 'set the collector’s since to an hour after the first block',
+    fix: 'take a later hour, or set since of the collector to one; start a local chain further in the past',
   })
 }
 

@@ -75,6 +75,11 @@ export async function freePort(preferred: number): Promise<number> {
   return (await listenOnce(preferred)) ?? (await listenOnce(0)) ?? Promise.reject(new Error('no port is free'))
 }
 
+/** Whether nothing listens on a port. */
+export async function isPortFree(port: number): Promise<boolean> {
+  return (await listenOnce(port)) !== undefined
+}
+
 /** The port that could be listened on; `undefined` when it could not. */
 async function listenOnce(port: number): Promise<number | undefined> {
   const server = createServer()

@@ -3,6 +3,7 @@ import type { Scene } from '../support/scene.ts'
 import { catchUp, isShown, troubles, type Watch, watch } from './catch-up.ts'
 import { compare } from './compare.ts'
 import { type Daemon, statusOf } from './daemon.ts'
+import { untilAborted } from './edge.ts'
 import { DemoError } from './ending.ts'
 import { thisMachine } from './protocols.ts'
 import { type Running, type Surroundings, start } from './start.ts'
@@ -86,12 +87,4 @@ async function compared(status: StatusJson, scene: Scene, terminal: Terminal): P
   terminal.say(`${checked} values checked against the chain, ${differences.length} differ:`)
   for (const line of differences) terminal.say(`  ${line}`)
   return 1
-}
-
-/** @throws the signal's reason */
-function untilAborted(signal: AbortSignal): Promise<never> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  if (signal.aborted) reject(signal.reason)
-  signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  return promise
 }

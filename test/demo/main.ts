@@ -1,7 +1,5 @@
 import { parseArgs } from 'node:util'
-import { systemTime } from '../../src/time.ts'
-import { DemoError, Ending } from './ending.ts'
-import { terminal } from './terminal.ts'
+import { atTheEdge } from './edge.ts'
 
 const usage = `Usage: npm run demo [-- --once]
 
@@ -29,23 +27,11 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(`${usage}\n`)
     return 0
   }
-  const [time, ending] = [systemTime, new Ending(systemTime)]
-  const { say, progress, complain } = terminal({ out: process.stdout, err: process.stderr }, time)
-  ending.listen()
-  // Loaded now, so that a signal is heeded while it is.
-  const { demo } = await import('./demo.ts')
-  try {
-    return await demo(options, { time, terminal: { say, progress, complain }, ending })
-  } catch (error) {
-    if (ending.isAsked) {
-      say('Stopped.')
-      return 0
-    }
-    const cause = ending.causeOf(error)
-    if (!(cause instanceof DemoError)) throw cause
-    for (const line of [cause.message, ...cause.details]) complain(line)
-    return 1
-  }
+  return atTheEdge(async surroundings => {
+    // Loaded now, so that a signal is heeded while it is.
+    const { demo } = await import('./demo.ts')
+    return demo(options, surroundings)
+  })
 }
 
 process.exitCode = await main(process.argv.slice(2))

@@ -37,7 +37,7 @@ export async function start(surroundings: Surroundings, stack: AsyncDisposableSt
   stack.defer(() => rm(folder, { recursive: true, force: true }))
   ending.signal.throwIfAborted()
   const nowMs = time.nowMs()
-  const scene = await startScene(nowMs, surroundings, stack)
+  const scene = await startScene(surroundings, stack, { nowMs })
 
   const protocols = demoProtocols(scene.addresses)
   const port = await freePort(preferredPort)
@@ -56,14 +56,25 @@ export async function start(surroundings: Surroundings, stack: AsyncDisposableSt
   return { scene, daemon, protocols, page: `http://127.0.0.1:${port}` }
 }
 
-async function startScene(nowMs: number, surroundings: Surroundings, stack: AsyncDisposableStack): Promise<Scene> {
+/**
+ * Starts the chain and keeps it alive; it ends with the stack.
+ *
+ * @param parts the instant that its past ends at, by default now; the port of the node, by default one that the system picks
+ */
+export async function startScene(
+  surroundings: Surroundings,
+  stack: AsyncDisposableStack,
+  parts: { readonly nowMs?: number; readonly port?: number } = {},
+): Promise<Scene> {
   const { time, terminal, ending } = surroundings
   terminal.say(`Building a local chain with ${pastHours} hours of past.`)
-  const scene = await buildScene({ nowMs, hours: pastHours, signal: ending.signal }).catch(async error => {
-    const why = error instanceof Error ? error.message : error
-    await ending.die(new DemoError(`The local chain cannot be built: ${why}`))
-    throw error
-  })
+  const scene = await buildScene({ nowMs: time.nowMs(), ...parts, hours: pastHours, signal: ending.signal }).catch(
+    async error => {
+      const why = error instanceof Error ? error.message : error
+      await ending.die(new DemoError(`The local chain cannot be built: ${why}`))
+      throw error
+    },
+  )
   stack.use(guard(scene.pid))
   stack.defer(() => scene.stop())
   stack.use(ending.watch(scene.ended, () => new DemoError('The local chain ended by itself.')))

@@ -13,12 +13,13 @@ export interface Anvil {
 }
 
 /**
- * A real EVM node on a port the system picks, mining a block for each transaction.
+ * A real EVM node on a port the system picks unless the flags name one, mining a block for each transaction.
  *
  * @param genesisSeconds timestamp of block 0
  */
 export async function startAnvil(genesisSeconds: number, ...flags: readonly string[]): Promise<Anvil> {
-  const child = spawn('anvil', ['--port', '0', '--timestamp', String(genesisSeconds), ...flags], {
+  const port = flags.includes('--port') ? [] : ['--port', '0']
+  const child = spawn('anvil', [...port, '--timestamp', String(genesisSeconds), ...flags], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   // Not `events.once`: that rejects where anvil is missing, and nobody would catch it.

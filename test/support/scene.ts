@@ -33,6 +33,8 @@ export interface SceneParts {
   readonly nowMs: number
   /** Hours of past before the current one. */
   readonly hours: number
+  /** Of the node; by default one that the system picks. */
+  readonly port?: number
   /** Ends the building early: it rejects with the signal's reason, and the node has ended. */
   readonly signal?: AbortSignal
 }
@@ -48,14 +50,14 @@ const blocksBetween = { low: 2, high: 6 }
  * trades, deposits, yield, prices, transfers. The last block lies at or before `nowMs`, and, unless the current hour is
  * less than a second old, past the current hour.
  */
-export async function buildScene({ nowMs, hours, signal }: SceneParts): Promise<Scene> {
+export async function buildScene({ nowMs, hours, port = 0, signal }: SceneParts): Promise<Scene> {
   const last = hourAt(nowMs - 1000)
   const first = hourAfter(last, -hours)
   const genesisSeconds = first / 1000 - hourSeconds
   await using stack = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'tidegauge-chain-'))
   stack.defer(() => rm(folder, { recursive: true, force: true }))
-  const anvil = await startAnvil(genesisSeconds, ...nodeFlags, '--cache-path', folder)
+  const anvil = await startAnvil(genesisSeconds, ...nodeFlags, '--port', String(port), '--cache-path', folder)
   stack.defer(() => anvil.stop())
   const miner = new Miner(anvil, genesisSeconds)
   const stage = await buildStage(anvil, miner)
