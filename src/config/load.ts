@@ -37,13 +37,12 @@ export function parseConfig(file: string, text: string): Config {
   if (tree.value() === null) throw new ConfigError(file, [...mistakes, emptyFile(placeOf([]))])
 
   const parsed = operatorFile.safeParse(tree.value())
-  const all = inOrder([...mistakes, ...findMistakes(tree, file).filter(found => !mistakes.some(isAt(found.place)))])
+  // What is wrong as YAML is told once, not again as a value.
+  const told = new Set(mistakes.map(({ place }) => placeText(place)))
+  const all = inOrder([...mistakes, ...findMistakes(tree, file).filter(({ place }) => !told.has(placeText(place)))])
   if (parsed.success && all.length === 0) return buildConfig(file, parsed.data, placeOf)
   throw new ConfigError(file, all)
 }
-
-/** What is wrong as YAML is told once, not again as a value. */
-const isAt = (place: Place) => (mistake: ConfigMistake) => placeText(mistake.place) === placeText(place)
 
 /** A mistyped key is taken for the one that was meant, and the file is read again: what is under it is checked too. */
 function findMistakes(tree: Tree, file: string): ConfigMistake[] {

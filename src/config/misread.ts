@@ -1,6 +1,6 @@
 import type { Document, YAMLError } from 'yaml'
-import { firstOfKey, openingBefore } from './offsets.ts'
-import { isUnclosed, leavesRestReadable, syntaxWords } from './syntax.ts'
+import { duplicateKeys, openingBefore } from './offsets.ts'
+import { givenTwice, isUnclosed, leavesRestReadable, syntaxWords } from './syntax.ts'
 
 /** A place in the text, counted from 1. */
 export interface Position {
@@ -39,15 +39,21 @@ export function oddParts(source: Source): Misread[] {
   const { errors, warnings } = source.document
   // A warning about indentation is about a closing bracket at the line's beginning, which everyone writes.
   const told = warnings.filter(({ code }) => code !== 'BAD_INDENT')
-  return [...errors, ...told].slice(0, toldMax).map(error => misreadOf(source, error))
+  return [...duplicates(source), ...[...errors, ...told].slice(0, toldMax).map(error => misreadOf(source, error))]
+}
+
+function duplicates({ document, at }: Source): Misread[] {
+  return duplicateKeys(document)
+    .slice(0, toldMax)
+    .map(({ again, first }) => {
+      const { message, fix } = givenTwice
+      return { position: at(again), message: `${message}; the first is on line ${at(first).line}`, fix }
+    })
 }
 
 function misreadOf({ text, document, at }: Source, error: YAMLError): Misread {
   const offset = isUnclosed(error) ? openingBefore(document, text, error.pos[0]) : error.pos[0]
-  const { message, fix } = syntaxWords(error)
-  const first = error.code === 'DUPLICATE_KEY' ? firstOfKey(document, offset) : undefined
-  const hint = first === undefined ? '' : `; the first is on line ${at(first).line}`
-  return { position: at(offset), message: `${message}${hint}`, fix }
+  return { position: at(offset), ...syntaxWords(error) }
 }
 
 /** One broken place often breaks what follows it on the line; only the first is the operator's. */

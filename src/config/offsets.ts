@@ -1,4 +1,4 @@
-import { type Document, isMap, isNode, isScalar, isSeq, type Node, type Pair, visit } from 'yaml'
+import { type Document, isMap, isNode, isScalar, isSeq, type Node, type Pair, visit, type YAMLMap } from 'yaml'
 
 /** Where a part of a document stands, as an offset in its text: the key it has, and the value. */
 interface Found {
@@ -23,22 +23,32 @@ export function renameKey(document: Document.Parsed, path: readonly PropertyKey[
   let node: Node | undefined = isNode(document.contents) ? document.contents : undefined
   for (const step of path.slice(0, -1)) node = childOf(node, step)?.value
   const key = childOf(node, path.at(-1) ?? '')?.key
-  if (!isScalar(key) || childOf(node, name)) return false
+  if (!isMap(node) || !isScalar(key) || childOf(node, name)) return false
   key.value = name
+  pairsByName.delete(node)
   return true
 }
 
-/** Offset of the first key of the same name, in the map of the key at `offset`. */
-export function firstOfKey(document: Document.Parsed, offset: number): number | undefined {
-  let first: number | undefined
+/** A key that its map has already, and the first of its name, as offsets. */
+export interface Duplicate {
+  readonly again: number
+  readonly first: number
+}
+
+/** Keys that are given more than once in one map. The parser's own look compares each key with each. */
+export function duplicateKeys(document: Document.Parsed): Duplicate[] {
+  const found: Duplicate[] = []
   visit(document, {
     Map: (_, { items }) => {
-      const keys = items.map(({ key }) => key).filter(isScalar)
-      const again = keys.find(({ range }) => range?.[0] === offset)
-      if (again) first = keys.find(({ value }) => value === again.value)?.range?.[0]
+      const firstByName = new Map<unknown, number>()
+      for (const { value, range } of items.map(({ key }) => key).filter(isScalar)) {
+        const [at = 0, first] = [range?.[0], firstByName.get(value)]
+        if (first === undefined) firstByName.set(value, at)
+        else found.push({ again: at, first })
+      }
     },
   })
-  return first
+  return found
 }
 
 function childOf(node: Node | undefined, step: PropertyKey): Found | undefined {
@@ -47,10 +57,21 @@ function childOf(node: Node | undefined, step: PropertyKey): Found | undefined {
     return isNode(item) ? { value: item } : undefined
   }
   if (!isMap(node)) return undefined
-  // The last one counts where a key is given twice, as it does for the value.
-  const pair = node.items.findLast((item: Pair) => isScalar(item.key) && String(item.key.value) === String(step))
+  const pair = pairsOf(node).get(String(step))
   if (!pair) return undefined
   return { ...(isNode(pair.key) && { key: pair.key }), ...(isNode(pair.value) && { value: pair.value }) }
+}
+
+/** The pairs of maps that were looked into, so that thousands of keys are found without walking past each other. */
+const pairsByName = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>()
+
+function pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
+  const known = pairsByName.get(map)
+  if (known) return known
+  // The last one counts where a key is given twice, as it does for the value.
+  const pairs = new Map(map.items.flatMap(pair => (isScalar(pair.key) ? [[String(pair.key.value), pair]] : [])))
+  pairsByName.set(map, pairs)
+  return pairs
 }
 
 function startOf({ key, value }: Found, at: 'key' | 'value'): number {

@@ -27,6 +27,9 @@ const directive = words('a line that begins with % is not used here', 'remove it
 /** What is said of a file nested too deeply. */
 export const tooDeep = words('maps and lists are nested too deeply here', 'write them flatter')
 
+/** What is said of a key that its map has already. */
+export const givenTwice = words('this key is given twice', 'keep one of them')
+
 /** By the parser's code. */
 const byCode: Readonly<Record<ErrorCode, SyntaxWords>> = {
   ALIAS_PROPS: plain,
@@ -39,7 +42,7 @@ const byCode: Readonly<Record<ErrorCode, SyntaxWords>> = {
   BAD_SCALAR_START: words('text cannot begin with this character', 'put the text in quotes'),
   BLOCK_AS_IMPLICIT_KEY: aligned,
   BLOCK_IN_FLOW: words('lines with "- " or "key:" cannot stand inside [ ] or { }', 'write it all in one way'),
-  DUPLICATE_KEY: words('this key is given twice', 'keep one of them'),
+  DUPLICATE_KEY: givenTwice,
   IMPOSSIBLE: extra,
   KEY_OVER_1024_CHARS: words('a key is too long', 'is a quote or a line break missing?'),
   MISSING_CHAR: notAPair,
@@ -76,7 +79,7 @@ export function syntaxWords(error: YAMLError): SyntaxWords {
 
 /** Errors that leave the rest of the file as it is: they are told along with all other mistakes. */
 export function leavesRestReadable(error: YAMLError): boolean {
-  return error.code === 'DUPLICATE_KEY' || error.code === 'TAG_RESOLVE_FAILED'
+  return error.code === 'TAG_RESOLVE_FAILED'
 }
 
 /** Errors at the end of something that was opened before: the place to show is where it opens. */

@@ -42,7 +42,8 @@ function longestLine(text: string): number {
 function parse(text: string): Read {
   const document = parseDocument(text, {
     version: '1.2',
-    uniqueKeys: true,
+    // Looked for afterwards: the parser compares each key with each.
+    uniqueKeys: false,
     stringKeys: true,
     prettyErrors: false,
     resolveKnownTags: false,
