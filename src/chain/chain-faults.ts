@@ -2,7 +2,6 @@ import type { AsOfBlock } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import type { EndpointFailure } from './endpoint/endpoint-failure.ts'
-import type { ReadRequest } from './reads.ts'
 
 /** The Faults of reading a chain: each names the chain and hosts, never a URL. */
 
@@ -26,6 +25,9 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
   if (asked.length > 0 && asked.every(({ kind }) => kind === 'too-much')) {
     return new Fault('chain-unreachable', message, { facts, fix: tooMuchAdvice })
   }
+  if (failures.some(({ kind }) => kind === 'no-logs')) {
+    return new Fault('chain-unreachable', message, { facts, fix: noLogsAdvice })
+  }
   const isSomePruned = failures.some(({ kind }) => kind === 'pruned')
   const isSomeLate = failures.some(({ kind }) => kind === 'recent-state')
   return new Fault('chain-unreachable', message, {
@@ -41,6 +43,7 @@ const behindAdvice =
   'check that the node is in sync; a chain that makes blocks only when it is used is read as soon as its next block is there'
 const syncAdvice = 'the node does not have the state of one of its last blocks: check that it is in sync'
 const tooMuchAdvice = 'this read is too much for one call: read less at once, or raise the limits of the node'
+const noLogsAdvice = 'put a node that serves eth_getLogs under rpc:, also as a second one: it is asked for logs alone'
 const reachAdvice = 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'
 
 /** The node is up to date, the chain itself has not passed the hour. */
@@ -70,9 +73,8 @@ export function stoppedWhile(chain: string, host: string, reason: unknown): Faul
 }
 
 /** A read that no node could take. */
-export function notAskable(chain: string, request: ReadRequest): Fault {
-  const address = String(request.kind === 'call' ? request.to : request.address)
-  return new Fault('collector-threw', `"${address.slice(0, 50)}" cannot be read: it is no address`, {
+export function notAskable(chain: string, address: string): Fault {
+  return new Fault('collector-threw', `"${String(address).slice(0, 50)}" cannot be read: it is no address`, {
     facts: { chain },
     fix: 'an address is 0x and 40 hexadecimal digits',
   })

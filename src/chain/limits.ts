@@ -58,6 +58,25 @@ export const requestsAtOnceMax = 8
 /** Bytes read of an answer whose status refuses. */
 export const refusalBytesMax = 65_536
 
+/** Requests for logs under way to one endpoint, and the calls in one of them. */
+export const logRequestsAtOnceMax = 6
+export const logCallsMax = 20
+/** Logs that the answers to the calls of one request may be expected to hold. */
+export const logsPerRequestMax = 5_000
+
+/** Bytes read of one answer with logs: what is longer is asked for in parts, so that little is held at a time. */
+export const logAnswerBytesMax = 8 * 1_048_576
+
+/** Readings after which a span that was found is tried to rise, at first and at most. */
+export const logRisesAfter = 6
+export const logRisesAfterMax = 192
+
+/** Filters of an endpoint whose span is remembered. */
+export const logFiltersRememberedMax = 1_000
+
+/** Requests for the same logs while the node answers from before the as-of block, or from another branch. */
+export const logTriesMax = 3
+
 /** Longest wait that an endpoint asks for that is waited out where it is the only one, and how often for the same calls. */
 export const patienceMsMax = 5_000
 export const rateTriesMax = 4

@@ -9,6 +9,7 @@ import { EndpointFailure } from './endpoint/endpoint-failure.ts'
 import type { EndpointReport } from './endpoint/endpoint-health.ts'
 import { type EndpointPool, type EndpointSource, endpointPool, type PassedOver } from './endpoint/endpoint-pool.ts'
 import { nextBlockWaitMsMax, nextBlockWaitsMax } from './limits.ts'
+import type { LogList } from './log-list.ts'
 import { type HourState, Hours } from './look-up/hours.ts'
 import { plain } from './look-up/known-headers.ts'
 import { LookUps, type Wanted } from './look-up/look-ups.ts'
@@ -16,10 +17,10 @@ import { NoFinalBlocks } from './look-up/no-final-blocks.ts'
 import { Pace } from './look-up/pace.ts'
 import { readAllAt, readAt } from './read/aggregate-reads.ts'
 import { Gathering } from './read/gathering.ts'
-import { readLogs } from './read/log-reads.ts'
+import { readLogsOnAny } from './read/log-reads.ts'
 import { ReadMemory } from './read/read-memory.ts'
 import { readOnAny } from './read/reads-on-any.ts'
-import type { ChainReader, LogFilter, RawLog, ReadAnswer, ReadAt, ReadRequest } from './reads.ts'
+import type { ChainReader, LogFilter, ReadAnswer, ReadAt, ReadRequest } from './reads.ts'
 import { isAskable } from './shapes.ts'
 import { SharedWork } from './shared-work.ts'
 
@@ -111,14 +112,14 @@ class HourlyReader implements OpenChainReader {
     return this.#faulted(hour, signal, state => this.#read(state, requests, signal))
   }
 
-  logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<ReadAt<readonly RawLog[]>> {
+  logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<ReadAt<LogList>> {
     return this.#faulted(hour, signal, async state => {
-      const [to, from] = await Promise.all([
-        this.#asOf(state, signal),
-        this.#firstBlockAfter(hourAfter(hour, -1), signal),
-      ])
-      const value = await this.#pool.serve(state, signal, endpoint => readLogs(endpoint, from, to, filter, signal))
-      return { at: to, value }
+      const before = this.#firstBlockAfter(hourAfter(hour, -1), signal)
+      const [to, from] = await Promise.all([this.#asOf(state, signal), before])
+      const range = { name: this.#name, pool: this.#pool, from, to, filter, signal }
+      const value = readLogsOnAny(range, state)
+      value.catch(failure => this.#distrust(state, failure))
+      return { at: to, value: await value }
     })
   }
 
@@ -187,7 +188,7 @@ class HourlyReader implements OpenChainReader {
   ): Promise<ReadAt<readonly ReadAnswer[]>> {
     if (requests.length === 0) return { at: await this.#asOf(state, signal), value: [] }
     const odd = requests.find(request => !isAskable(request))
-    if (odd) throw notAskable(this.#name, odd)
+    if (odd) throw notAskable(this.#name, odd.kind === 'call' ? odd.to : odd.address)
     if (!state.gathering?.work.isUsable) state.gathering = this.#gather(state)
     const { gathering } = state
     const places = requests.map(request => gathering.placeOf(request))
@@ -209,15 +210,16 @@ class HourlyReader implements OpenChainReader {
         ),
       closed: failure => {
         if (state.gathering === gathering) delete state.gathering
-        if (failure instanceof Fault) this.#distrust(state, failure)
+        this.#distrust(state, failure)
       },
     })
     return gathering
   }
 
   /** Perhaps a reorg took the block, or what was kept is not of this chain: the next try searches anew. */
-  #distrust({ hour, proven, head }: HourState, { code }: Fault): void {
-    if (proven && code === 'chain-unreachable') this.#finalBlocks.forget(hour)
+  #distrust({ hour, proven, head }: HourState, failure: unknown): void {
+    if (!(failure instanceof Fault)) return
+    if (proven && failure.code === 'chain-unreachable') this.#finalBlocks.forget(hour)
     this.#hours.forget(hour)
     if (head) this.#hours.of(hour).head = head
   }

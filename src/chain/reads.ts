@@ -1,5 +1,6 @@
 import type { AsOfBlock, Hex } from '../model/block.ts'
 import type { Hour } from '../model/hour.ts'
+import type { LogList } from './log-list.ts'
 
 /** One raw read at the as-of block: plain values only, so that it can cross into another process. */
 export type ReadRequest =
@@ -34,7 +35,7 @@ export interface RawReads {
   /** Answers in the order of the requests. Requests made in the same turn for the same hour share `eth_call`s. */
   read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<readonly ReadAnswer[]>
   /** Logs after the previous hour's as-of block, up to and including this hour's. */
-  logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<readonly RawLog[]>
+  logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<Iterable<RawLog>>
 }
 
 /** What was read, and the block it was read at. */
@@ -51,7 +52,7 @@ export interface ChainReader {
   readonly settleMs: number
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock>
   read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<ReadAt<readonly ReadAnswer[]>>
-  logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<ReadAt<readonly RawLog[]>>
+  logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<ReadAt<LogList>>
   /**
    * The as-of block, searched anew whatever is remembered: it may be another one after a reorg.
    *

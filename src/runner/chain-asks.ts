@@ -1,3 +1,4 @@
+import { LogList } from '../chain/log-list.ts'
 import type { RawReads } from '../chain/reads.ts'
 import { Fault, faultFromRecord } from '../model/fault.ts'
 import { gathering, type Patience } from './gather.ts'
@@ -57,7 +58,7 @@ export function createChainAsks(post: (asks: readonly Ask[]) => void): ChainAsks
         },
         async logs(_hour, filter, signal) {
           const reply = await asked({ kind: 'logs', filter }, signal)
-          return reply.kind === 'logs' ? reply.value : mismatch(chain)
+          return reply.kind === 'logs' ? new LogList(reply.value) : mismatch(chain)
         },
       }
     },

@@ -19,8 +19,10 @@ export async function replyFromChain(
         return { kind: 'block', at: await chain.block(hour, signal) }
       case 'read':
         return { kind: 'read', ...(await chain.read(hour, question.requests, signal)) }
-      case 'logs':
-        return { kind: 'logs', ...(await chain.logs(hour, question.filter, signal)) }
+      case 'logs': {
+        const { at, value } = await chain.logs(hour, question.filter, signal)
+        return { kind: 'logs', at, value: value.pieces }
+      }
     }
   } catch (error) {
     return { kind: 'faulted', fault: faultRecord(chainFault(error, name)) }

@@ -1,4 +1,4 @@
-import type { LogFilter, RawLog, ReadAnswer, ReadAt, ReadRequest } from '../chain/reads.ts'
+import type { LogFilter, ReadAnswer, ReadAt, ReadRequest } from '../chain/reads.ts'
 import type { AsOfBlock } from '../model/block.ts'
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
@@ -36,7 +36,8 @@ export type ChainQuestion =
 export type ChainReply =
   | { readonly kind: 'block'; readonly at: AsOfBlock }
   | ({ readonly kind: 'read' } & ReadAt<readonly ReadAnswer[]>)
-  | ({ readonly kind: 'logs' } & ReadAt<readonly RawLog[]>)
+  /** The pieces of a `LogList`. */
+  | ({ readonly kind: 'logs' } & ReadAt<readonly Uint8Array[]>)
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
 /** A question of one run about one chain, with the number its reply will bear. */

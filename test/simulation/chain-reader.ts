@@ -1,4 +1,5 @@
-import type { ChainReader, RawLog, ReadAnswer, ReadAt, ReadRequest } from '../../src/chain/reads.ts'
+import type { LogList } from '../../src/chain/log-list.ts'
+import type { ChainReader, ReadAnswer, ReadAt, ReadRequest } from '../../src/chain/reads.ts'
 import type { AsOfBlock, FinalBlocks } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
@@ -56,7 +57,7 @@ export class ScriptedReader implements ChainReader {
     return { at, value: [] }
   }
 
-  logs(): Promise<ReadAt<readonly RawLog[]>> {
+  logs(): Promise<ReadAt<LogList>> {
     return Promise.reject(new Error('not asked for in these worlds'))
   }
 

@@ -1,3 +1,4 @@
+import { LogList, packed } from '../../src/chain/log-list.ts'
 import type { ChainReader, RawReads } from '../../src/chain/reads.ts'
 
 const at = { number: 1n, hash: `0x${'00'.repeat(32)}`, timestampSeconds: 0 } as const
@@ -11,6 +12,9 @@ export function chainOf(reads: RawReads): ChainReader {
     recheck: reads.block,
     nextLookUp: Promise.resolve(),
     read: async (hour, requests, signal) => ({ at, value: await reads.read(hour, requests, signal) }),
-    logs: async (hour, filter, signal) => ({ at, value: await reads.logs(hour, filter, signal) }),
+    logs: async (hour, filter, signal) => ({
+      at,
+      value: new LogList([packed([...(await reads.logs(hour, filter, signal))])]),
+    }),
   }
 }

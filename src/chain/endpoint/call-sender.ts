@@ -2,10 +2,10 @@ import type { Time } from '../../time.ts'
 import { answerMsMax, patienceMsMax, rateTriesMax } from '../limits.ts'
 import type { BatchLimit } from './batch-limit.ts'
 import type { CallMeter } from './call-meter.ts'
-import { BatchRefused, EndpointFailure } from './endpoint-failure.ts'
+import { BatchRefused, EndpointFailure, TimedOut } from './endpoint-failure.ts'
 import { rateFailure } from './http-answer.ts'
 import type { RateLimit } from './rate-limit.ts'
-import { batchRefusalOf, isRateError } from './rpc-errors.ts'
+import { batchRefusalOf, isLogRateError, isRateError } from './rpc-errors.ts'
 import type { Turn } from './sent-calls.ts'
 import { Slots } from './slots.ts'
 import {
@@ -50,8 +50,14 @@ export class CallSender {
   /**
    * What each call came to, in their order: once the node fails, what is not answered yet fails with it. Rejects with the
    * signal's reason, or with the Fault of the meter.
+   *
+   * @param way `apart`: what is refused for being too much is not taken apart, and says nothing of the calls of others
    */
-  async send(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+  async send(
+    calls: readonly RpcCall[],
+    signal: AbortSignal,
+    way: 'together' | 'apart' = 'together',
+  ): Promise<readonly RpcOutcome[]> {
     const { batch, rate, requestsMax } = this.#parts
     const outcomes: RpcOutcome[] = []
     const waiting = calls.map((call, index) => ({ ...writtenCall(call), index }))
@@ -62,7 +68,7 @@ export class CallSender {
       const part = waiting.splice(0, Math.min(batch.fitting(waiting), rate.callsAtOnceMax))
       try {
         if (part.length === 0 || failure) return
-        const answers = await this.#sendPart(part, signal)
+        const answers = await (way === 'apart' ? this.#sendWhole(part, signal) : this.#sendPart(part, signal))
         part.forEach(({ index }, at) => {
           const answer = answers[at]
           if (answer) outcomes[index] = answer
@@ -87,6 +93,15 @@ export class CallSender {
   #isWorthWaiting(): boolean {
     const { isOnlyOne, rate, time } = this.#parts
     return isOnlyOne && rate.refusalsInRow < rateTriesMax && rate.notBeforeMs - time.nowMs() <= patienceMsMax
+  }
+
+  async #sendWhole(calls: readonly WrittenCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+    try {
+      return await this.#sendOnce(calls, signal)
+    } catch (error) {
+      if (!(error instanceof BatchRefused)) throw error
+      return calls.map(() => error)
+    }
   }
 
   async #sendPart(calls: readonly WrittenCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
@@ -117,7 +132,7 @@ export class CallSender {
     try {
       meter?.request(calls.map(({ call }) => call.method))
       const answers = await this.#inTime(calls, signal)
-      this.#refuse(answers)
+      this.#refuse(calls, answers)
       rate.answered(turn)
       return answers
     } catch (error) {
@@ -146,18 +161,20 @@ export class CallSender {
       return await wire.send(calls, AbortSignal.any([signal, timeout]))
     } catch (error) {
       signal.throwIfAborted()
-      if (timeout.aborted) throw new EndpointFailure(host, `did not answer within ${answerMsMax / 1000} s`)
+      if (timeout.aborted) throw new TimedOut(host, `did not answer within ${answerMsMax / 1000} s`)
       // Anything else would be a mistake of ours; its text is not shown, as it might hold the URL.
       throw error instanceof EndpointFailure ? error : new EndpointFailure(host, 'could not be asked')
     }
   }
 
   /** Throws for answers that refuse the calls because of their number or their rate. */
-  #refuse(answers: readonly RpcAnswer[]): void {
+  #refuse(calls: readonly WrittenCall[], answers: readonly RpcAnswer[]): void {
     const { host, url, time } = this.#parts
-    for (const answer of answers) {
+    for (const [index, answer] of answers.entries()) {
       if (answer.kind === 'result') continue
-      if (isRateError(answer.error)) throw rateFailure(answer.error, { host, url, nowMs: time.nowMs() })
+      const isOfLogs = calls[index]?.call.method === 'eth_getLogs'
+      if (isOfLogs ? isLogRateError(answer.error) : isRateError(answer.error))
+        throw rateFailure(answer.error, { host, url, nowMs: time.nowMs() })
       const because = answers.length > 1 ? batchRefusalOf(answer.error) : undefined
       if (because) throw new BatchRefused(host, batchText(answer.error), because)
     }

@@ -4,7 +4,8 @@ import { basename } from 'node:path'
  * What one endpoint did wrong. `refused`: it answered an error; `behind`: it has no block past the hour; `too-much`:
  * the same in smaller parts may pass; `rate`: it was asked too often; `pruned`: it does not have the state of that block
  * any more; `recent-state`: nor that of one of its last blocks, which every node should have; `unknown-block`: it does
- * not know that block, whether not yet or not any more; `no-address`: where it is cannot be read.
+ * not know that block, whether not yet or not any more; `no-address`: where it is cannot be read; `no-logs`: it serves
+ * no logs, not even of single blocks.
  */
 export type FailureKind =
   | 'unreachable'
@@ -17,6 +18,7 @@ export type FailureKind =
   | 'recent-state'
   | 'unknown-block'
   | 'no-address'
+  | 'no-logs'
 
 /**
  * One endpoint could not serve: the next one may. It never holds the endpoint's URL, nor an error of a library (whose
@@ -51,6 +53,9 @@ export class BatchRefused extends EndpointFailure {
     this.because = because
   }
 }
+
+/** It did not answer in time: what it was asked may have been too much for it. */
+export class TimedOut extends EndpointFailure {}
 
 /** Host and port of an endpoint's URL, or the file name of an IPC path: all that may be shown of it. */
 export function hostOf(url: string): string {

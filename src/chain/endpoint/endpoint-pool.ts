@@ -132,7 +132,8 @@ class Pool implements EndpointPool {
     const { time } = this.#parts
     const startedMs = time.nowMs()
     const givenUp = () => {
-      if (time.nowMs() - startedMs >= silenceMs && !endpoint.rate.isWaitedFor) {
+      const silentSinceMs = Math.max(startedMs, endpoint.rate.answeredMs)
+      if (time.nowMs() - silentSinceMs >= silenceMs && !endpoint.rate.isWaitedFor) {
         health.failed({ kind: 'unreachable', retryAtMs: undefined })
       }
     }

@@ -8,6 +8,7 @@ import { coalesced } from './coalesce.ts'
 import { EndpointFailure, hostOf, isNetworkUrl } from './endpoint-failure.ts'
 import { errorText } from './http-answer.ts'
 import { httpWire } from './http-wire.ts'
+import { LogSpans } from './log-spans.ts'
 import { RateLimit } from './rate-limit.ts'
 import { failureKindOf } from './rpc-errors.ts'
 import { type Head, Sightings } from './sightings.ts'
@@ -29,6 +30,13 @@ export interface Endpoint {
    * @throws EndpointFailure when it does not answer in time or answers garbage; the signal's reason when aborted
    */
   call(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]>
+  /** How it takes `eth_getLogs`. */
+  readonly logs: LogSpans
+  /**
+   * What each call came to, in their order. They travel in requests of their own, and are not asked again in smaller ones:
+   * for calls that may be too much, which must not harm others. Rejects with the signal's reason when aborted.
+   */
+  callApart(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>
   /** The failure that an error answer amounts to, its text made safe to show. */
   failure(error: RpcError): EndpointFailure
   close(): void
@@ -50,6 +58,8 @@ export interface EndpointParts {
   readonly callsPerSecondMax?: number
   /** Calls in one request. */
   readonly batchCallsMax?: number
+  /** Blocks of one `eth_getLogs`. */
+  readonly logBlocksMax?: number
 }
 
 /** What an endpoint shares with the others of its chain. */
@@ -89,11 +99,18 @@ export function openEndpoint(parts: EndpointParts, surroundings: EndpointSurroun
 
   async function travel(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
     if (identified) return sender.send(calls, signal)
-    const [id, ...outcomes] = await sender.send([{ method: 'eth_chainId', params: [] }, ...calls], signal)
+    const [id, ...outcomes] = await sender.send([chainIdCall, ...calls], signal)
     const mistake = mistaken(id)
     if (mistake) return calls.map(() => mistake)
     identified = true
     return outcomes
+  }
+
+  async function travelApart(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+    const mistake = identified ? undefined : mistaken((await sender.send([chainIdCall], signal))[0])
+    if (mistake) return calls.map(() => mistake)
+    identified = true
+    return sender.send(calls, signal, 'apart')
   }
 
   return {
@@ -105,7 +122,9 @@ export function openEndpoint(parts: EndpointParts, surroundings: EndpointSurroun
       return sightings.head
     },
     failure,
+    logs: new LogSpans(parts.logBlocksMax),
     close: wire.close,
+    callApart: travelApart,
     call: coalesced(async (calls, signal) => {
       const outcomes = await travel(calls, signal)
       sightings.saw(calls, outcomes)
@@ -113,6 +132,8 @@ export function openEndpoint(parts: EndpointParts, surroundings: EndpointSurroun
     }),
   }
 }
+
+const chainIdCall: RpcCall = { method: 'eth_chainId', params: [] }
 
 interface WireTo {
   readonly wire: Wire

@@ -5,7 +5,7 @@ import { retryAfterInstantMs } from '../../model/backoff.ts'
 import { clockSkewMs } from '../../model/skew.ts'
 import type { Time } from '../../time.ts'
 import { unpackedBody } from '../../unpacked-body.ts'
-import { chainAnswerBytesMax, connectMsMax, refusalBytesMax, requestsAtOnceMax } from '../limits.ts'
+import { chainAnswerBytesMax, connectMsMax, logAnswerBytesMax, refusalBytesMax, requestsAtOnceMax } from '../limits.ts'
 import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
 import { answersIn } from './http-answer.ts'
 import { isRecord, requestStart, requestText, type Wire, type WrittenCall } from './wire.ts'
@@ -34,7 +34,7 @@ export function httpWire(url: string, time: Time): Wire {
         const response = await request(address, { method: 'POST', headers, body: bodyOf(calls), dispatcher, signal })
         const { statusCode: status, body } = response
         const receivedMs = time.nowMs()
-        const bytesMax = status >= 200 && status < 300 ? chainAnswerBytesMax : refusalBytesMax
+        const bytesMax = status >= 200 && status < 300 ? bytesMaxOf(calls) : refusalBytesMax
         const bytes = await readBoundedBytes(body, bytesMax)
         const text = bytes && (await textOf(bytes, first(response.headers['content-encoding']), bytesMax))
         const retryAtMs = retryAtMsOf(response.headers, { sentMs, receivedMs })
@@ -45,6 +45,10 @@ export function httpWire(url: string, time: Time): Wire {
     },
     close: () => void dispatcher.destroy().catch(() => {}),
   }
+}
+
+function bytesMaxOf(calls: readonly WrittenCall[]): number {
+  return calls.some(({ call }) => call.method === 'eth_getLogs') ? logAnswerBytesMax : chainAnswerBytesMax
 }
 
 /** Credentials of a URL travel in a header, not in the address. */

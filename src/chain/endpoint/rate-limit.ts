@@ -22,6 +22,7 @@ export class RateLimit {
   #refusedMs = 0
   #refusals = 0
   #notBeforeMs = 0
+  #answeredMs = 0
   #refusalsInRow = 0
   #waiting = 0
 
@@ -52,6 +53,11 @@ export class RateLimit {
   /** Refusals since the last answer; those of requests under way at the same time count once. */
   get refusalsInRow(): number {
     return this.#refusalsInRow
+  }
+
+  /** When the node answered last, in milliseconds since 1970; 0 before. */
+  get answeredMs(): number {
+    return this.#answeredMs
   }
 
   /** Whether somebody waits here: then it is not the node that is silent. */
@@ -99,6 +105,7 @@ export class RateLimit {
   answered(turn: Turn): void {
     this.ended(turn)
     turn.isAnswered = true
+    this.#answeredMs = this.#time.nowMs()
     this.#refusalsInRow = 0
   }
 

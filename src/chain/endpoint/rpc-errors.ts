@@ -39,6 +39,19 @@ export function isRateError({ code, message }: RpcError): boolean {
   return rate.test(message) || (code === -32005 && !limit.test(message))
 }
 
+/** Of a limit in calls a time, whatever else it is about. */
+const plainlyRate = /\brate\b.{0,20}limit|ratelimit|too many requests?\b|requests? (per|rate)|per second|throttl/i
+const ofRange = /block|range|result|response|\blogs?\b/i
+
+/**
+ * The same of an error to `eth_getLogs`. There the words of a limit may be about the range as well (-32005 is used for both),
+ * which is then asked for in parts; only what is plainly about the rate slows other calls down.
+ */
+export function isLogRateError({ code, message }: RpcError): boolean {
+  if (rateCodes.has(code) || plainlyRate.test(message)) return true
+  return rate.test(message) && !ofRange.test(message)
+}
+
 /** How long a refusal for the rate asks to wait, in seconds, where it says so in its data (Infura and others). */
 export function backoffSecondsOf({ data }: RpcError): number | undefined {
   const part = isRecord(data) && isRecord(data['rate']) ? data['rate'] : data

@@ -1,13 +1,19 @@
 import type { AsOfBlock } from '../../model/block.ts'
+import { notAskable } from '../chain-faults.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
-import { meaningOf } from '../endpoint/rpc-errors.ts'
-import type { LogFilter, RawLog } from '../reads.ts'
-import { hexOf, parseLogs } from '../shapes.ts'
-import { callAt } from './single-reads.ts'
+import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
+import { type LogSpan, nextBlocks } from '../endpoint/log-span.ts'
+import { logCallsMax, logRequestsAtOnceMax, logsPerRequestMax } from '../limits.ts'
+import { LogList, packed } from '../log-list.ts'
+import type { LogFilter } from '../reads.ts'
+import { oddAddress } from '../shapes.ts'
+import { blocksIn, cut, type LogRange, samplesOf } from './log-ranges.ts'
+import { LogRequests, type RangeOutcome } from './log-requests.ts'
 
 /**
- * Logs from block `from` to `to`, both included, oldest first. A range that the node finds too large is halved.
+ * Logs from block `from` to `to`, both included, oldest first. A range that the node refuses, for whatever reason, is asked
+ * for in smaller ones, down to single blocks; what passes is remembered. Ranges that pass are asked for at the same time.
  *
  * @throws EndpointFailure
  */
@@ -17,32 +23,122 @@ export async function readLogs(
   to: AsOfBlock,
   filter: LogFilter,
   signal: AbortSignal,
-): Promise<readonly RawLog[]> {
-  const logs = await readRange(endpoint, from, to.number, to, filter, signal)
-  return [...logs].sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex)
+): Promise<LogList> {
+  if (from > to.number) return new LogList([])
+  const failed = new AbortController()
+  const requests = new LogRequests({ endpoint, asOf: to, filter, signal: AbortSignal.any([signal, failed.signal]) })
+  const reading = new LogReading(endpoint, requests, endpoint.logs.of(filter), { from, to: to.number })
+  try {
+    const list = await reading.read()
+    await requests.certify()
+    return list
+  } catch (error) {
+    // What else was asked for is of no use any more.
+    failed.abort(error)
+    throw error
+  }
 }
 
-async function readRange(
-  endpoint: Endpoint,
-  from: bigint,
-  to: bigint,
-  asOf: AsOfBlock,
-  filter: LogFilter,
-  signal: AbortSignal,
-): Promise<readonly RawLog[]> {
-  if (from > to) return []
-  const { address, topics } = filter
-  const range = { address, topics, fromBlock: hexOf(from), toBlock: hexOf(to) }
-  const [answer] = await callAt(endpoint, asOf, [{ method: 'eth_getLogs', params: [range] }], signal)
-  if (answer?.kind === 'error') {
-    if (meaningOf(answer.error).kind !== 'limit' || from === to) throw endpoint.failure(answer.error)
-    const middle = (from + to) / 2n
-    const first = await readRange(endpoint, from, middle, asOf, filter, signal)
-    return [...first, ...(await readRange(endpoint, middle + 1n, to, asOf, filter, signal))]
+/** Which logs of a chain are read. */
+export interface LogsWanted {
+  /** The chain's name. */
+  readonly name: string
+  readonly pool: EndpointPool
+  readonly from: bigint
+  readonly to: AsOfBlock
+  readonly filter: LogFilter
+  readonly signal: AbortSignal
+}
+
+/** The same on whichever endpoint can: where one has no logs, the hour's other reads stay with it. @throws Fault */
+export async function readLogsOnAny(
+  { name, pool, from, to, filter, signal }: LogsWanted,
+  hour: Served,
+): Promise<LogList> {
+  const odd = oddAddress(filter)
+  if (odd !== undefined) throw notAskable(name, odd)
+  return pool.serve({ ...hour }, signal, endpoint => readLogs(endpoint, from, to, filter, signal))
+}
+
+type Refused = Extract<RangeOutcome, { kind: 'refused' }>
+
+/** The logs of one hour and filter, as far as they are read. */
+class LogReading {
+  readonly #endpoint: Endpoint
+  readonly #requests: LogRequests
+  readonly #span: LogSpan
+  readonly #answered = new Map<bigint, Uint8Array>()
+  #rest: readonly LogRange[]
+  /** Blocks of the largest range that was answered, and logs of the fullest. */
+  #blocksPassed = 0
+  #logsSeen = 1
+
+  constructor(endpoint: Endpoint, requests: LogRequests, span: LogSpan, range: LogRange) {
+    this.#endpoint = endpoint
+    this.#requests = requests
+    this.#span = span
+    this.#rest = [range]
+    span.begin(blocksIn(range))
   }
-  const logs = parseLogs(answer?.result)
-  if (!logs?.every(log => log.blockNumber >= from && log.blockNumber <= to)) {
-    throw new EndpointFailure(endpoint.host, 'answered something else than the logs of the range')
+
+  async read(): Promise<LogList> {
+    while (this.#rest.length > 0) await this.#round()
+    const oldestFirst = [...this.#answered].sort(([a], [b]) => (a < b ? -1 : 1))
+    return new LogList(oldestFirst.map(([, logs]) => logs))
   }
-  return logs
+
+  /** All that is left, where its size is known to pass; else some of it, to find out. */
+  async #round(): Promise<void> {
+    const parts = cut(this.#rest, this.#span.blocksMax)
+    const passing = Math.max(this.#blocksPassed, this.#span.proven)
+    const isSure = parts.every(part => blocksIn(part) <= passing)
+    const asked = new Set(isSure ? parts : samplesOf(parts))
+    const outcomes = await this.#ask([...asked], isSure)
+    const unasked = parts.filter(part => !asked.has(part))
+    for (const outcome of outcomes) if (outcome.kind === 'logs') this.#took(outcome)
+    const refused = outcomes.filter(outcome => outcome.kind === 'refused').map(outcome => this.#refused(outcome))
+    this.#rest = [...unasked, ...refused].sort((a, b) => (a.from < b.from ? -1 : 1))
+  }
+
+  async #ask(parts: readonly LogRange[], isSure: boolean): Promise<RangeOutcome[]> {
+    const { logs } = this.#endpoint
+    const fair = Math.ceil(parts.length / logRequestsAtOnceMax)
+    const light = Math.max(1, Math.floor(logsPerRequestMax / this.#logsSeen))
+    const count = isSure && logs.takesBatches ? Math.min(fair, light, logCallsMax) : 1
+    const starts = Array.from({ length: Math.ceil(parts.length / count) }, (_, index) => index * count)
+    const { signal } = this.#requests
+    const asked = starts.map(start => {
+      const some = parts.slice(start, start + count)
+      return logs.slots.with(signal, () => this.#requests.ask(some))
+    })
+    return (await Promise.all(asked)).flat()
+  }
+
+  #took({ range, logs }: Extract<RangeOutcome, { kind: 'logs' }>): void {
+    this.#answered.set(range.from, packed(logs))
+    this.#blocksPassed = Math.max(this.#blocksPassed, blocksIn(range))
+    this.#logsSeen = Math.max(this.#logsSeen, logs.length)
+    this.#span.answered(blocksIn(range))
+  }
+
+  /** @returns the range as it is to be asked for next */
+  #refused({ range, failure, refusal }: Refused): LogRange {
+    const blocks = blocksIn(range)
+    if (blocks === 1) throw this.#alone(range, failure)
+    // As much passed elsewhere: there is too much in this part of the hour.
+    if (blocks <= this.#blocksPassed) return { ...range, blocksMax: nextBlocks(blocks, refusal) }
+    this.#span.refused(blocks, refusal)
+    return range
+  }
+
+  /** Not even a single block's logs can be had. */
+  #alone({ from }: LogRange, { host, reason, kind }: EndpointFailure): EndpointFailure {
+    const isOfBlock = kind === 'pruned' || kind === 'unknown-block'
+    if (this.#blocksPassed > 0 || isOfBlock) {
+      const text = `${reason}, when asked for the logs of block ${from} alone`
+      return new EndpointFailure(host, text, isOfBlock ? kind : 'too-much')
+    }
+    this.#span.forget()
+    return new EndpointFailure(host, `serves no logs, not even of single blocks: it ${reason}`, 'no-logs')
+  }
 }

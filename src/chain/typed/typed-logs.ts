@@ -29,7 +29,7 @@ export async function typedLogs<const E extends AbiEvent>(
   const indexed = args as readonly unknown[] | Record<string, unknown> | undefined
   const topics = encodeEventTopics({ abi, eventName: event.name, ...(indexed && { args: indexed }) })
   const logs = await reader.logs(hour, { address, topics }, signal)
-  return logs.flatMap(log => decoded(event, log))
+  return [...logs].flatMap(log => decoded(event, log))
 }
 
 function decoded<E extends AbiEvent>(

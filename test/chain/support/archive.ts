@@ -14,6 +14,10 @@ export interface ArchiveTraits {
   readonly aggregateCallsFed?: number
   /** Most blocks of one `eth_getLogs`. */
   readonly logBlocksMax?: bigint
+  /** How a range is refused that has more. */
+  readonly logRefusal?: (from: bigint, to: bigint) => NodeError
+  /** Logs in a block. Default: one in every block. */
+  readonly logsIn?: (number: bigint) => number
   /** Whether `eth_call` takes `{ blockHash }`. */
   readonly takesHashes?: boolean
   /** First block that has Multicall3. */
@@ -43,15 +47,13 @@ export function archive(chain: ScriptedChain, traits: ArchiveTraits = {}): Behav
 /** The same without HTTP. */
 export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {}): Answers {
   const { chainId = 1, aggregateCallsMax = Infinity, takesHashes = true, multicallFrom = 0n } = traits
-  const { aggregateCallsFed = Infinity, logBlocksMax = chain.head, numberTold = number => number } = traits
+  const { aggregateCallsFed = Infinity, numberTold = number => number } = traits
 
   function blockOf(at: unknown): bigint {
     if (typeof at === 'string') return at === 'latest' ? chain.head : BigInt(at)
     if (!takesHashes) throw new NodeError(-32602, 'invalid argument 1: json: cannot unmarshal object')
     const { blockHash } = z.object({ blockHash: z.string() }).parse(at)
-    const number = BigInt(`0x${blockHash.slice(3)}`) - 1n
-    if (chain.header(number)?.hash !== blockHash) throw new NodeError(-32000, 'header not found')
-    return number
+    return numberOf(chain, blockHash)
   }
 
   function called(to: string, data: Hex, number: bigint): Hex {
@@ -90,7 +92,7 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
     if (method === 'eth_getBlockByNumber') return rpcHeader(chain, blockOf(params[0]))
     if (method === 'eth_getCode') return codeAt(params[0], blockOf(params[1]))
     if (method === 'eth_getBalance') return hexOf(balanceAt(hexText.parse(params[0]), blockOf(params[1])))
-    if (method === 'eth_getLogs') return logsOf(params, logBlocksMax)
+    if (method === 'eth_getLogs') return logsOf(chain, params, traits)
     if (method !== 'eth_call') throw new NodeError(-32601, `no method ${method}`)
     const [{ to, data }, at] = callParams.parse(params)
     return called(to, hexText.parse(data), blockOf(at))
@@ -102,16 +104,51 @@ export function balanceAt(address: Hex, number: bigint): bigint {
   return (BigInt(address) % 1_000n) * number
 }
 
-const logParams = z.tuple([z.object({ fromBlock: z.string(), toBlock: z.string() })])
+const logParams = z.tuple([
+  z.object({
+    address: z.union([hexText, z.array(hexText)]).optional(),
+    topics: z.array(z.union([hexText, z.array(hexText), z.null()])).optional(),
+    fromBlock: z.string().optional(),
+    toBlock: z.string().optional(),
+    blockHash: z.string().optional(),
+  }),
+])
 
-/** One log in every tenth block, newest first. */
-function logsOf(params: readonly unknown[], blocksMax: bigint): unknown[] {
-  const [range] = logParams.parse(params)
-  const [from, to] = [BigInt(range.fromBlock), BigInt(range.toBlock)]
-  if (to - from >= blocksMax) throw new NodeError(-32005, 'query returned more than 10000 results')
-  const numbers = Array.from({ length: Number(to - from) + 1 }, (_, index) => to - BigInt(index))
-  const fields = { address: `0x${'0'.repeat(40)}`, topics: [], data: '0x', logIndex: '0x0', removed: false }
-  return numbers.filter(number => number % 10n === 0n).map(number => ({ ...fields, blockNumber: hexOf(number) }))
+/** A topic that no log of the archive has. */
+export const missingTopic: Hex = `0x${'99'.repeat(32)}`
+
+/** As geth does: newest first here, as no order is promised; what lies past its head is left out in silence. */
+function logsOf(chain: ScriptedChain, params: readonly unknown[], traits: ArchiveTraits): unknown[] {
+  const { logBlocksMax = chain.head, logsIn = () => 1 } = traits
+  const refusal = traits.logRefusal ?? (() => new NodeError(-32005, 'query returned more than 10000 results'))
+  const [{ address = [], topics = [], fromBlock, toBlock, blockHash }] = logParams.parse(params)
+  const sole = blockHash === undefined ? undefined : numberOf(chain, blockHash)
+  const [from, to] = [sole ?? BigInt(fromBlock ?? 0), sole ?? BigInt(toBlock ?? 0)]
+  if (to - from >= logBlocksMax) throw refusal(from, to)
+  const last = to > chain.head ? chain.head : to
+  const count = last < from ? 0 : Number(last - from) + 1
+  const numbers = Array.from({ length: count }, (_, index) => last - BigInt(index))
+  const [first] = Array.isArray(address) ? address : [address]
+  if (topics.includes(missingTopic)) return []
+  const fields = { address: first ?? `0x${'0'.repeat(40)}`, topics: topics.flat().filter(topic => topic !== null) }
+  return numbers.flatMap(number =>
+    Array.from({ length: logsIn(number) }, (_, index) => ({
+      ...fields,
+      data: word(number),
+      blockNumber: hexOf(number),
+      blockHash: chain.header(number)?.hash,
+      transactionHash: word(number * 1_000n + BigInt(index)),
+      logIndex: hexOf(BigInt(index)),
+      removed: false,
+    })),
+  )
+}
+
+/** @throws NodeError for a block of another branch, or past the head */
+function numberOf(chain: ScriptedChain, hash: string): bigint {
+  const number = BigInt(`0x${hash.slice(3)}`) - 1n
+  if (chain.header(number)?.hash !== hash) throw new NodeError(-32000, 'header not found')
+  return number
 }
 
 /** What every contract of the archive answers. */

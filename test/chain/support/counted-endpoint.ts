@@ -1,5 +1,6 @@
 import type { Endpoint } from '../../../src/chain/endpoint/endpoint.ts'
 import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
+import { LogSpans } from '../../../src/chain/endpoint/log-spans.ts'
 import type { RpcAnswer, RpcCall } from '../../../src/chain/endpoint/wire.ts'
 import type { Answers } from './archive.ts'
 import { NodeError } from './node.ts'
@@ -27,27 +28,31 @@ export function countedEndpoint(answer: Answers): CountedEndpoint {
     }
   }
 
+  async function call(asked: readonly RpcCall[], signal: AbortSignal): Promise<RpcAnswer[]> {
+    signal.throwIfAborted()
+    if (!isOpen) {
+      turns += 1
+      isOpen = true
+      setImmediate(() => {
+        isOpen = false
+      })
+    }
+    calls.push(...asked)
+    // Answers come in a later turn, as from a wire.
+    await new Promise<void>(resolve => setImmediate(resolve))
+    return asked.map(answered)
+  }
+
   return {
     host: 'node.test',
     calls,
+    logs: new LogSpans(),
+    call,
+    callApart: call,
     get turns() {
       return turns
     },
     count: sought => calls.filter(({ method }) => method === sought).length,
-    async call(asked, signal) {
-      signal.throwIfAborted()
-      if (!isOpen) {
-        turns += 1
-        isOpen = true
-        setImmediate(() => {
-          isOpen = false
-        })
-      }
-      calls.push(...asked)
-      // Answers come in a later turn, as from a wire.
-      await new Promise<void>(resolve => setImmediate(resolve))
-      return asked.map(answered)
-    },
     failure: ({ message, code }) =>
       new EndpointFailure('node.test', `answered an error: ${message} (${code})`, 'refused'),
     close: () => {},

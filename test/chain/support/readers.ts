@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { type ChainReaderParts, createChainReader, type OpenChainReader } from '../../../src/chain/reader.ts'
-import type { ChainReader, RawReads } from '../../../src/chain/reads.ts'
+import type { ChainReader, RawLog, RawReads } from '../../../src/chain/reads.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAt } from '../../../src/model/hour.ts'
 import { systemTime } from '../../../src/time.ts'
@@ -18,17 +18,22 @@ export function hourSeconds(hour: Hour): number {
 /** Never aborted. */
 export const patient = new AbortController().signal
 
+/** With logs as a list. */
+export interface OpenReads extends RawReads {
+  logs(...asked: Parameters<RawReads['logs']>): Promise<readonly RawLog[]>
+}
+
 /** A chain as a collector's process sees it, without the blocks that were read at. */
-export function rawReads(reader: ChainReader): RawReads {
+export function rawReads(reader: ChainReader): OpenReads {
   return {
     block: (hour, signal) => reader.block(hour, signal),
     read: async (hour, requests, signal) => (await reader.read(hour, requests, signal)).value,
-    logs: async (hour, filter, signal) => (await reader.logs(hour, filter, signal)).value,
+    logs: async (hour, filter, signal) => [...(await reader.logs(hour, filter, signal)).value],
   }
 }
 
 /** Reads of a chain that end with the test. */
-export function openReader(endpoints: readonly string[], parts: Partial<ChainReaderParts> = {}): RawReads {
+export function openReader(endpoints: readonly string[], parts: Partial<ChainReaderParts> = {}): OpenReads {
   return rawReads(openChain(endpoints, parts))
 }
 

@@ -56,7 +56,7 @@ const otherFields = {
 const behindHead = { latest: 0, pending: 0, safe: 32, finalized: 64 }
 const callParams = z.tuple([z.object({ to: z.string(), data: z.templateLiteral(['0x', z.string()]) }), z.unknown()])
 const byHash = z.object({ blockHash: z.string() })
-const logParams = z.tuple([z.object({ fromBlock: z.string(), toBlock: z.string() })])
+const logParams = z.tuple([z.object({ address: z.string(), fromBlock: z.string(), toBlock: z.string() })])
 
 /** Answers out of a formula. Multicall3 is everywhere; every other contract and balance is `syntheticValue`. */
 export function syntheticArchive(chain: SyntheticChain, { chainId = 1, delayMs = 0 } = {}): SyntheticArchive {
@@ -131,8 +131,8 @@ export function syntheticArchive(chain: SyntheticChain, { chainId = 1, delayMs =
     eth_getBalance: ([address, at]) => hexOf(BigInt(syntheticValue(z.string().parse(address) as Hex, stateAt(at)))),
     eth_call: ethCall,
     eth_getLogs: params => {
-      const [{ fromBlock, toBlock }] = logParams.parse(params)
-      return logsOf(numberOf(fromBlock), Math.min(numberOf(toBlock), archive.head))
+      const [{ address, fromBlock, toBlock }] = logParams.parse(params)
+      return logsOf(address, numberOf(fromBlock), Math.min(numberOf(toBlock), archive.head))
     },
   }
 
@@ -174,9 +174,9 @@ export function syntheticValue(input: Hex, number: number): Hex {
 }
 
 /** One log in every tenth block. */
-function logsOf(from: number, to: number): unknown[] {
+function logsOf(address: string, from: number, to: number): unknown[] {
   if (to - from >= 10_000) throw new NodeError(-32005, 'query returned more than 10000 results')
-  const fields = { address: `0x${'0'.repeat(40)}`, topics: [], data: '0x', logIndex: '0x0', removed: false }
+  const fields = { address, topics: [], data: '0x', logIndex: '0x0', removed: false }
   const first = Math.ceil(from / 10) * 10
   const count = Math.max(0, Math.floor((to - first) / 10) + 1)
   return Array.from({ length: count }, (_, index) => ({ ...fields, blockNumber: hexOf(BigInt(first + index * 10)) }))

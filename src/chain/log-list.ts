@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto'
+import type { Hex } from '../model/block.ts'
+import type { RawLog } from './reads.ts'
+
+/**
+ * Logs as bytes, a good part smaller than as objects or as the JSON they came in, so that an hour with very many can be held and
+ * sent to another process. Each is read when it is its turn.
+ */
+export class LogList implements Iterable<RawLog> {
+  /** In the order of the logs; the bytes of any two lists of the same logs are the same, however they are cut. */
+  readonly pieces: readonly Uint8Array[]
+  /** How many logs. */
+  readonly length: number
+
+  constructor(pieces: readonly Uint8Array[]) {
+    this.pieces = pieces
+    this.length = pieces.reduce((sum, piece) => sum + countIn(piece), 0)
+  }
+
+  /** Equal for equal logs, and for no others. */
+  get digest(): string {
+    const hash = createHash('sha256')
+    for (const piece of this.pieces) hash.update(piece)
+    return hash.digest('hex')
+  }
+
+  *[Symbol.iterator](): Generator<RawLog> {
+    for (const piece of this.pieces) {
+      const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+      for (let at = 0; at < bytes.length; at += sizeAt(bytes, at)) yield logAt(bytes, at)
+    }
+  }
+}
+
+/** Before the topics: block, index in it, bytes of data, count of topics, address. */
+const headBytes = 8 + 8 + 4 + 1 + 20
+const topicBytes = 32
+
+/** Logs as a piece of a list. */
+export function packed(logs: readonly RawLog[]): Uint8Array {
+  const size = logs.reduce((sum, log) => sum + sizeOf(log), 0)
+  const bytes = Buffer.alloc(size)
+  let at = 0
+  for (const log of logs) {
+    const { blockNumber, logIndex, address, topics, data } = log
+    bytes.writeBigUInt64LE(blockNumber, at)
+    bytes.writeDoubleLE(logIndex, at + 8)
+    bytes.writeUInt32LE((data.length - 2) / 2, at + 16)
+    bytes.writeUInt8(topics.length, at + 20)
+    bytes.write(address.slice(2), at + 21, 'hex')
+    for (const [index, topic] of topics.entries())
+      bytes.write(topic.slice(2), at + headBytes + index * topicBytes, 'hex')
+    bytes.write(data.slice(2), at + headBytes + topics.length * topicBytes, 'hex')
+    at += sizeOf(log)
+  }
+  return bytes
+}
+
+function sizeOf({ topics, data }: RawLog): number {
+  return headBytes + topics.length * topicBytes + (data.length - 2) / 2
+}
+
+function sizeAt(bytes: Buffer, at: number): number {
+  return headBytes + bytes.readUInt8(at + 20) * topicBytes + bytes.readUInt32LE(at + 16)
+}
+
+function countIn(piece: Uint8Array): number {
+  const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+  let count = 0
+  for (let at = 0; at < bytes.length; at += sizeAt(bytes, at)) count++
+  return count
+}
+
+function logAt(bytes: Buffer, at: number): RawLog {
+  const hex = (from: number, to: number): Hex => `0x${bytes.toString('hex', from, to)}`
+  const topicsAt = at + headBytes
+  const dataAt = topicsAt + bytes.readUInt8(at + 20) * topicBytes
+  const topics: Hex[] = []
+  for (let from = topicsAt; from < dataAt; from += topicBytes) topics.push(hex(from, from + topicBytes))
+  return {
+    address: hex(at + 21, topicsAt),
+    topics,
+    data: hex(dataAt, at + sizeAt(bytes, at)),
+    blockNumber: bytes.readBigUInt64LE(at),
+    logIndex: bytes.readDoubleLE(at + 8),
+  }
+}

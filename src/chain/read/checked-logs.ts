@@ -1,0 +1,66 @@
+import type { Hex } from '../../model/block.ts'
+import type { LogFilter, RawLog } from '../reads.ts'
+import { type NodeLog, parseLogs } from '../shapes.ts'
+import type { LogRange } from './log-ranges.ts'
+
+/** What is to be true of an answer to `eth_getLogs`. */
+export interface LogQuestion {
+  readonly range: LogRange
+  readonly filter: LogFilter
+  /** Hashes of blocks, where they are known. */
+  readonly hashes: ReadonlyMap<bigint, Hex>
+}
+
+/**
+ * Logs as a node answers them, oldest first. Pure.
+ *
+ * @returns what is wrong with them, in words that follow the name of the node, where they are not what was asked for
+ */
+export function checkedLogs(result: unknown, question: LogQuestion): readonly NodeLog[] | string {
+  const logs = parseLogs(result)
+  if (!logs) return 'answered something that is no logs'
+  const sorted = logs.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex)
+  const fits = fitting(question.filter)
+  for (const [index, log] of sorted.entries()) {
+    const mistake = mistakeIn(log, question, fits) ?? mistakeBetween(sorted[index - 1], log)
+    if (mistake) return mistake
+  }
+  return sorted
+}
+
+function mistakeIn(log: NodeLog, { range, hashes }: LogQuestion, fits: (log: RawLog) => boolean): string | undefined {
+  const { blockNumber, blockHash, removed } = log
+  const { from, to } = range
+  if (blockNumber < from || blockNumber > to)
+    return `answered a log of block ${blockNumber} when asked for ${from} to ${to}`
+  if (removed) return `answered a log of block ${blockNumber} that a reorg has removed`
+  const hash = hashes.get(blockNumber)
+  if (hash && blockHash && blockHash.toLowerCase() !== hash.toLowerCase()) {
+    return `answered a log of another block ${blockNumber} than the chain’s`
+  }
+  return fits(log) ? undefined : `answered a log of block ${blockNumber} that was not asked for`
+}
+
+/** Neighbours in the order of blocks. Indices alone do not tell logs apart: on a few chains each transaction counts anew. */
+function mistakeBetween(before: NodeLog | undefined, log: NodeLog): string | undefined {
+  if (before?.blockNumber !== log.blockNumber) return undefined
+  if (before.blockHash !== log.blockHash) return `answered logs of two blocks ${log.blockNumber}`
+  const isSame = before.logIndex === log.logIndex && before.transactionHash === log.transactionHash
+  return isSame ? `answered a log of block ${log.blockNumber} twice` : undefined
+}
+
+/** Whether a log is one that a filter asks for. */
+function fitting({ address, topics }: LogFilter): (log: RawLog) => boolean {
+  const addresses = setOf(address)
+  const sets = topics.map(topic => (topic === null ? undefined : setOf(topic)))
+  return log => {
+    if (addresses && !addresses.has(log.address.toLowerCase())) return false
+    return sets.every((set, index) => !set || set.has(log.topics[index]?.toLowerCase() ?? ''))
+  }
+}
+
+/** Undefined where everything is asked for. */
+function setOf(one: Hex | readonly Hex[]): ReadonlySet<string> | undefined {
+  const list = typeof one === 'string' ? [one] : one
+  return list.length === 0 ? undefined : new Set(list.map(text => text.toLowerCase()))
+}

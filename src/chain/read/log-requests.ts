@@ -1,0 +1,139 @@
+import type { AsOfBlock, Hex } from '../../model/block.ts'
+import type { Endpoint } from '../endpoint/endpoint.ts'
+import { EndpointFailure, TimedOut } from '../endpoint/endpoint-failure.ts'
+import type { LogRefusal } from '../endpoint/log-span.ts'
+import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
+import { logTriesMax } from '../limits.ts'
+import { headerCall } from '../look-up/as-of-search.ts'
+import type { LogFilter } from '../reads.ts'
+import { hexOf, type NodeLog, parseHeader } from '../shapes.ts'
+import { checkedLogs } from './checked-logs.ts'
+import { blocksIn, type LogRange } from './log-ranges.ts'
+import { suggestedBlocks } from './log-suggestion.ts'
+import { callAt } from './single-reads.ts'
+
+/** What asking for the logs of a range came to. */
+export type RangeOutcome =
+  | { readonly kind: 'logs'; readonly range: LogRange; readonly logs: readonly NodeLog[] }
+  | {
+      readonly kind: 'refused'
+      readonly range: LogRange
+      readonly failure: EndpointFailure
+      readonly refusal: LogRefusal
+    }
+
+/** Which logs are asked for, where, and of which branch of the chain. */
+export interface LogsAsked {
+  readonly endpoint: Endpoint
+  readonly asOf: AsOfBlock
+  readonly filter: LogFilter
+  readonly signal: AbortSignal
+}
+
+/**
+ * Asks one endpoint for logs of ranges. Where it takes batches, the as-of block's header stands before and after the
+ * calls for logs: a node behind a load balancer that has not seen that block yet leaves logs out, and says nothing.
+ */
+export class LogRequests {
+  readonly #asked: LogsAsked
+  readonly #hashes: ReadonlyMap<bigint, Hex>
+
+  constructor(asked: LogsAsked) {
+    this.#asked = asked
+    this.#hashes = new Map([[asked.asOf.number, asked.asOf.hash]])
+  }
+
+  get signal(): AbortSignal {
+    return this.#asked.signal
+  }
+
+  /** Asks for ranges in one request. Throws what says nothing of the ranges. */
+  async ask(ranges: readonly LogRange[]): Promise<readonly RangeOutcome[]> {
+    const { endpoint } = this.#asked
+    if (!endpoint.logs.takesBatches) return this.#askBare(ranges)
+    for (let tries = 1; ; tries++) {
+      const [before, after, ...outcomes] = await this.#between(ranges)
+      const failure = [before, after].find(one => one instanceof EndpointFailure)
+      if (failure) return this.#askOtherwise(ranges, failure)
+      const mistake = [before, after].map(header => this.#mistakeIn(header)).find(one => one !== undefined)
+      if (!mistake) return ranges.map((range, index) => this.#outcome(range, outcomes[index]))
+      // The next request may meet a node that has the block.
+      if (tries >= logTriesMax) throw mistake
+    }
+  }
+
+  /** The block is still the chain's. */
+  async certify(): Promise<void> {
+    const { endpoint, asOf, signal } = this.#asked
+    if (!endpoint.logs.takesBatches) await callAt(endpoint, asOf, [], signal)
+  }
+
+  /** What the header before, the header after and the ranges came to. */
+  async #between(ranges: readonly LogRange[]): Promise<readonly RpcOutcome[]> {
+    const { endpoint, asOf, signal } = this.#asked
+    const header = headerCall(asOf.number)
+    const outcomes = await endpoint.callApart([header, ...ranges.map(range => this.#callOf(range)), header], signal)
+    const [before] = outcomes
+    const after = outcomes.at(-1)
+    return before && after ? [before, after, ...outcomes.slice(1, -1)] : outcomes
+  }
+
+  #mistakeIn(header: RpcOutcome | undefined): EndpointFailure | undefined {
+    const { endpoint, asOf } = this.#asked
+    if (header instanceof EndpointFailure) return header
+    if (header?.kind === 'error') return endpoint.failure(header.error)
+    if (parseHeader(header?.result)?.hash === asOf.hash) return undefined
+    return new EndpointFailure(endpoint.host, `has another block ${asOf.number} than the as-of block`, 'refused')
+  }
+
+  /**
+   * The request as a whole failed. It is the node where it does not answer anything else either; else the ranges, or that they came in one
+   * request.
+   */
+  async #askOtherwise(ranges: readonly LogRange[], failure: EndpointFailure): Promise<readonly RangeOutcome[]> {
+    const { endpoint, asOf, signal } = this.#asked
+    if (failure.kind === 'rate' || failure.kind === 'wrong-id') throw failure
+    await callAt(endpoint, asOf, [], signal)
+    const [only] = ranges
+    if (only && ranges.length === 1 && failure instanceof TimedOut) return [this.#outcome(only, failure)]
+    const outcomes = await this.#askBare(ranges)
+    if (ranges.length === 1 && outcomes.every(({ kind }) => kind === 'logs')) endpoint.logs.takesBatches = false
+    return outcomes
+  }
+
+  /** Each in a request of its own. */
+  async #askBare(ranges: readonly LogRange[]): Promise<readonly RangeOutcome[]> {
+    const { endpoint, asOf, signal } = this.#asked
+    const outcomes: RangeOutcome[] = []
+    for (const range of ranges) {
+      const [outcome] = await endpoint.callApart([this.#callOf(range)], signal)
+      // A node that does not answer anything else either is not asked for less and less.
+      if (outcome instanceof EndpointFailure && outcome.kind === 'unreachable') await callAt(endpoint, asOf, [], signal)
+      outcomes.push(this.#outcome(range, outcome))
+    }
+    return outcomes
+  }
+
+  #callOf({ from, to }: LogRange): RpcCall {
+    const { address, topics } = this.#asked.filter
+    return { method: 'eth_getLogs', params: [{ address, topics, fromBlock: hexOf(from), toBlock: hexOf(to) }] }
+  }
+
+  #outcome(range: LogRange, outcome: RpcOutcome | undefined): RangeOutcome {
+    const { endpoint, filter } = this.#asked
+    if (outcome instanceof EndpointFailure) {
+      if (outcome.kind === 'rate' || outcome.kind === 'wrong-id') throw outcome
+      return { kind: 'refused', range, failure: outcome, refusal: { isSlow: outcome instanceof TimedOut } }
+    }
+    if (outcome?.kind === 'error') {
+      const { error } = outcome
+      const refusal = { suggested: suggestedBlocks(error, range) }
+      return { kind: 'refused', range, failure: endpoint.failure(error), refusal }
+    }
+    const logs = checkedLogs(outcome?.result, { range, filter, hashes: this.#hashes })
+    if (typeof logs !== 'string') return { kind: 'logs', range, logs }
+    const failure = new EndpointFailure(endpoint.host, logs, 'refused')
+    if (outcome?.result !== null || blocksIn(range) === 1) throw failure
+    return { kind: 'refused', range, failure, refusal: {} }
+  }
+}
