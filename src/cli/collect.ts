@@ -14,8 +14,8 @@ import { collectParts, type Units } from './collect-parts.ts'
 import { exitCodes } from './exit.ts'
 import { deliverNow, standing } from './flush.ts'
 import { type Part, printParts, printPartsJson, type Told } from './parts.ts'
-import { type ConfigOption, configuredCommand, type JsonOption, selectCollectors, setUp } from './setting.ts'
-import { counted, note, print } from './terminal.ts'
+import { type ConfigOption, configuredCommand, type JsonOption, selectCollectors, setUp, typed } from './setting.ts'
+import { counted, cut, note, print } from './terminal.ts'
 
 interface CollectOptions extends ConfigOption, JsonOption {
   readonly hour?: string
@@ -23,6 +23,10 @@ interface CollectOptions extends ConfigOption, JsonOption {
   readonly dryRun?: boolean
   readonly allowUnitChange?: boolean
 }
+
+/** Warnings shown after a push, and characters of the service's words in each. */
+const warningsShown = 10
+const warningCharsMax = 160
 
 /** `collect`: one hour, once. Ends with 1 when something was not collected or not delivered. */
 export function collectCommand(ended: (code: number) => void): Command {
@@ -101,13 +105,27 @@ async function queueAndDeliver(
   if (options.allowUnitChange) await changeUnits(outbox, metrics, hour, time.nowMs())
   if (options.json) printPartsJson(told)
   else printParts(told)
+  const pushedAtMs = time.nowMs()
   await deliverNow(surroundings, outbox)
+  noteWarnings(outbox, pushedAtMs, options)
   const states = metrics.map(({ metric }) => outbox.metrics.entry(metric.id, hour)?.state)
   const count = (state: string) => states.filter(each => each === state).length
   note(
     `${count('delivered')} of ${states.length} delivered${standing({ dead: count('dead'), held: count('held') }, options)}`,
   )
   return count('due') + count('dead') + count('held') === 0
+}
+
+/** What the service remarked on the pushes that were just made; what a person has acknowledged stays quiet. */
+function noteWarnings(outbox: Outbox, sinceMs: number, options: CollectOptions): void {
+  const news = outbox.warnings
+    .all()
+    .filter(({ lastSeenMs, isAcknowledged }) => lastSeenMs >= sinceMs && !isAcknowledged)
+  for (const { metricId, text } of news.slice(0, warningsShown)) {
+    note(`the service warns: ${metricId ? `${metricId}: ` : ''}${cut(text, warningCharsMax)}`)
+  }
+  if (news.length > warningsShown)
+    note(`and ${counted(news.length - warningsShown, 'warning')} more: ${typed('warnings', options)}`)
 }
 
 /** Also what an earlier try of the hour held for its unit is meant, and the hours to come, where this one has its value. */

@@ -1,4 +1,5 @@
 import { hourText } from '../model/hour.ts'
+import { numberText } from '../model/number-text.ts'
 import type { DetainedMetric } from '../outbox/detained.ts'
 import { isNarrow, type Selected } from './selection.ts'
 import { quoted, typed } from './setting.ts'
@@ -71,7 +72,7 @@ function printHeld(metrics: readonly DetainedMetric[]): void {
 }
 
 function rowStart({ id, hour, value, unit = '' }: DetainedMetric): string[] {
-  return [id, hourText(hour), String(value), unit]
+  return [id, hourText(hour), numberText(value), unit]
 }
 
 function printGroups(found: readonly DetainedMetric[]): void {
@@ -116,7 +117,7 @@ export function printInFull(selected: Selected): void {
 function inFull(metric: DetainedMetric, { options }: Selected): string[] {
   const { id, hour, value, unit, kind, status, attempts, sinceMs, collector } = metric
   const facts: readonly (readonly [name: string, fact: string | undefined])[] = [
-    ['value', unit === undefined ? String(value) : `${value} ${unit}`],
+    ['value', unit === undefined ? numberText(value) : `${numberText(value)} ${unit}`],
     [metric.state, kind === 'refused' ? 'the service refused it for good' : heldWords[kind]],
     ['status', status === undefined ? undefined : String(status)],
     ['attempts', attempts === undefined ? undefined : String(attempts)],

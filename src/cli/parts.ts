@@ -5,6 +5,7 @@ import { pushedMetric } from '../model/batch.ts'
 import { faultLine } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
+import { numberText } from '../model/number-text.ts'
 import type { Accepted } from '../outbox/metrics.ts'
 import type { MetricState } from '../outbox/states.ts'
 import { noteForeseen } from './foreseen.ts'
@@ -38,7 +39,7 @@ export function printParts({ hour, parts, stored, warnings }: Told): void {
   print(hourText(hour))
   const rows = accepted.map(entry => {
     const { id, value, unit } = entry.metric
-    return [id, String(value), unit ?? '', remark(entry, stored.get(id))]
+    return [id, numberText(value), unit ?? '', remark(entry, stored.get(id))]
   })
   if (rows.length > 0) printTable(['metric', 'value', 'unit', 'remark'], rows, ['value'])
   for (const { collector, fault } of faultsOf(parts)) print(`not collected: ${collector}: ${fault}`)
@@ -51,7 +52,7 @@ const stays = { dead: 'refused by the service: it stays dead', held: 'held befor
 function remark({ metric, hold }: Accepted, before: { value: number; state: MetricState } | undefined): string {
   if (!before) return hold ? `held: ${hold.kind === 'unit' ? 'another unit' : hold.reason}` : ''
   const remarks = [
-    ...(before.value === metric.value ? [] : [`collected before: ${before.value} stands`]),
+    ...(before.value === metric.value ? [] : [`collected before: ${numberText(before.value)} stands`]),
     ...(before.state === 'due' || before.state === 'delivered' ? [] : [stays[before.state]]),
   ]
   return remarks.join('; ')

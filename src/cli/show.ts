@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { connect } from '../app.ts'
 import { Fault } from '../model/fault.ts'
+import { numberText, signedText } from '../model/number-text.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, setUp } from './setting.ts'
 import { print, printJson, printTable } from './terminal.ts'
 
@@ -32,7 +33,7 @@ type Widget = Awaited<ReturnType<Awaited<ReturnType<typeof connect>>['client']['
 function widgetRow(protocolId: string): (metric: Widget[number]) => string[] {
   return ({ id, value, unit, change1h, change24h, timestamp }) => [
     id.slice(protocolId.length + 3),
-    String(value),
+    numberText(value),
     unit ?? '',
     change(change1h),
     change(change24h),
@@ -42,5 +43,5 @@ function widgetRow(protocolId: string): (metric: Widget[number]) => string[] {
 
 function change(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–'
-  return value > 0 ? `+${value}` : String(value)
+  return signedText(value)
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { connect, observed, openOutbox } from '../app.ts'
 import { hourText } from '../model/hour.ts'
+import { numberText } from '../model/number-text.ts'
 import { statusJson } from '../status/json.ts'
 import { observe } from '../status/observe.ts'
 import type { CellState, Snapshot } from '../status/snapshot.ts'
@@ -27,6 +28,12 @@ export function statusCommand(ended: (code: number) => void): Command {
     })
 }
 
+/** Nothing is late now; without a daemon it will be. */
+function headline(isReady: boolean, daemon: string | undefined): string {
+  if (!isReady) return 'NOT READY'
+  return daemon === undefined ? 'nothing is late yet, and no daemon runs' : 'ready: nothing is late'
+}
+
 /** One character an hour, as in the legend below the grid. */
 const mark: Record<CellState, string> = {
   unexpected: '·',
@@ -43,22 +50,23 @@ const warningsShown = 10
 
 function printStatus(snapshot: Snapshot, daemon: string | undefined, options: ConfigOption): void {
   const { ready, hours, protocols } = snapshot
-  print(ready.ok ? 'ready: nothing is late' : 'NOT READY')
+  print(headline(ready.ok, daemon))
   for (const reason of ready.reasons) print(`  ${reason}`)
   print('')
   printDelivery(snapshot, daemon, options)
   print('')
   printGrid(hours)
   const rows = protocols.flatMap(({ metrics }) =>
-    metrics.map(({ id, value, unit, hour }) => [
+    metrics.map(({ id, value, unit, hour, state }) => [
       id,
-      value === undefined ? '' : String(value),
+      value === undefined ? '' : numberText(value),
       unit ?? '',
       hour === undefined ? '' : hourText(hour),
+      state ?? '',
     ]),
   )
   if (rows.length > 0) print('')
-  if (rows.length > 0) printTable(['metric', 'last value', 'unit', 'hour'], rows, ['last value'])
+  if (rows.length > 0) printTable(['metric', 'last value', 'unit', 'hour', 'state'], rows, ['last value'])
   printWarnings(snapshot, options)
 }
 

@@ -208,6 +208,7 @@ function widgetMetric(
     ...(typeof shown?.change1h === 'number' ? { change1h: shown.change1h } : {}),
     ...(typeof shown?.change24h === 'number' ? { change24h: shown.change24h } : {}),
     ...(hour === undefined || Number.isNaN(hour) ? {} : { hour }),
+    ...(shown || !latest ? {} : { state: latest.state }),
     curve: hours.map(at => valueByHour.get(at) ?? null),
   }
 }

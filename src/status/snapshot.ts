@@ -1,6 +1,7 @@
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
+import type { MetricState } from '../outbox/states.ts'
 
 /** Everything the status server shows, at one instant: plain values, so that page, exposition and JSON are pure. */
 export interface Snapshot {
@@ -88,6 +89,8 @@ export interface WidgetMetric {
   readonly change1h?: number
   readonly change24h?: number
   readonly hour?: Hour
+  /** State of the value in the outbox; absent where `value` is the service's. */
+  readonly state?: MetricState
   /** The last 48 hours, oldest first, ending with the current hour; `null` where there is no value. */
   readonly curve: readonly (number | null)[]
 }

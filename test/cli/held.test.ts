@@ -22,7 +22,9 @@ describe('a value held back', () => {
       { id: 'pool___Rate', value: 500, unit: 'bp', kind: 'unit', reason: expect.stringContaining('was % so far') },
     ])
     expect((await run('held', 'show', 'pool___Rate')).stdout).toContain('held release pool___Rate --allow-unit-change')
-    expect((await run('status')).stdout).toContain(`  3 held: tidegauge held ls --config ${config}\n`)
+    const status = (await run('status')).stdout
+    expect(status).toContain(`  3 held: tidegauge held ls --config ${config}\n`)
+    expect(status).toMatch(/^pool___TVL +−1 +USD +\S+Z +held$/m)
 
     expect(await run('held', 'drop', 'pool___TVL')).toMatchObject({ code: 0 })
     const released = await run('held', 'release', 'pool')

@@ -52,7 +52,9 @@ describe('what the service would warn about', () => {
 
     expect(await run('warnings', 'ack', '--kind', 'label-long')).toMatchObject({ stdout: '1 warning acknowledged\n' })
     expect(await run('warnings', 'ack', '--kind', 'label-long')).toMatchObject({ code: 1 })
-    await run('collect', '--hour', hourBack(2))
+    const { stderr } = await run('collect', '--hour', hourBack(2))
+    expect(stderr).toContain('the service warns: pool___TVL: unit USD is odd\n')
+    expect(stderr).not.toContain('the service warns: pool___AVeryLongLabelIndeed')
     expect((await read<Warning[]>('warnings')).map(({ kind }) => kind).sort()).toEqual(['odd value at', 'unit-changed'])
     expect((await read<Warning[]>('warnings', '--all')).find(({ kind }) => kind === 'label-long')?.count).toBe(4)
     const status = (await run('status')).stdout

@@ -1,5 +1,5 @@
+import { numberText, signedText } from '../../src/model/number-text.ts'
 import type { StatusJson } from '../../src/status/json.ts'
-import { numberText, signedText } from '../../src/status/page/number.ts'
 
 type Protocol = StatusJson['protocols'][number]
 type Row = readonly [label: string, value: string, unit: string, change1h: string, change24h: string]

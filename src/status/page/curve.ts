@@ -30,7 +30,12 @@ export function curveOf(values: readonly (number | null)[]): Curve | undefined {
   return { runs, low, high, count: known.length }
 }
 
-/** Halved before they are subtracted: the span of two finite numbers may not be finite. A flat curve is in the middle. */
+/**
+ * Where the span of two finite numbers is not finite, they are halved before they are subtracted; always halving would
+ * lose the smallest numbers. A flat curve is in the middle.
+ */
 function heightOf(value: number, low: number, high: number): number {
-  return low === high ? 0.5 : (value / 2 - low / 2) / (high / 2 - low / 2)
+  if (low === high) return 0.5
+  const span = high - low
+  return Number.isFinite(span) ? (value - low) / span : (value / 2 - low / 2) / (high / 2 - low / 2)
 }

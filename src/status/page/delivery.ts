@@ -1,7 +1,7 @@
+import { numberText } from '../../model/number-text.ts'
 import type { Balance, ServiceState } from '../snapshot.ts'
 import { type CellLook, shape } from './cell.ts'
 import { type Html, html, nothing } from './html.ts'
-import { numberText } from './number.ts'
 import { ago, clockText } from './when.ts'
 
 /** The outbox's balance, and how the service answered last. */

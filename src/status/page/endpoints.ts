@@ -1,6 +1,6 @@
+import { numberText } from '../../model/number-text.ts'
 import type { EndpointState } from '../snapshot.ts'
 import { type Html, html, nothing } from './html.ts'
-import { numberText } from './number.ts'
 import { ago, clockText } from './when.ts'
 
 /** The nodes that chains are read from, by chain; nothing where no chain is configured. */

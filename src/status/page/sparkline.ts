@@ -1,7 +1,7 @@
 import { type Hour, hourAfter } from '../../model/hour.ts'
+import { numberText } from '../../model/number-text.ts'
 import { type Curve, type CurvePoint, curveOf } from './curve.ts'
 import { type Html, html, nothing } from './html.ts'
-import { numberText } from './number.ts'
 
 /** The drawing is stretched to its place, so only its proportions count; strokes keep their width. */
 const heightUnits = 100

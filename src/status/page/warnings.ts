@@ -1,6 +1,6 @@
+import { numberText } from '../../model/number-text.ts'
 import type { WarningState } from '../snapshot.ts'
 import { type Html, html } from './html.ts'
-import { numberText } from './number.ts'
 import { ago } from './when.ts'
 
 /** What the service remarked about pushes, the latest first, each once with its count. */

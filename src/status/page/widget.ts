@@ -1,8 +1,8 @@
 import { type Hour, hourAt } from '../../model/hour.ts'
 import { hourMs, overdueMs } from '../../model/limits.ts'
+import { numberText, signedText } from '../../model/number-text.ts'
 import type { WidgetMetric } from '../snapshot.ts'
 import { type Html, html, nothing } from './html.ts'
-import { numberText, signedText } from './number.ts'
 import { sparkline } from './sparkline.ts'
 import { clockText, dayClockText, hourTime, spanText } from './when.ts'
 
@@ -17,10 +17,15 @@ export function widget(metric: WidgetMetric, nowMs: number): Html {
   const { id, label, unit, hour, curve } = metric
   return html`<li class="widget">
 <div class="widget-head"><h4 title="${id}">${label}</h4>${hour === undefined ? nothing : asOf(hour, nowMs)}</div>
-${value(metric)}
+${value(metric)}${isWithheld(metric) ? html`<p class="as-of old">${metric.state}: it was not sent</p>` : nothing}
 <dl class="changes">${change('1 h', '1 hour', metric.change1h, unit)}${change('24 h', '24 hours', metric.change24h, unit)}</dl>
 ${sparkline({ label, unit, values: curve, lastHour: hourAt(nowMs) })}
 </li>`
+}
+
+/** A value that the service does not have, and is not going to have unless a person decides. */
+function isWithheld({ state }: WidgetMetric): boolean {
+  return state === 'held' || state === 'dead' || state === 'dropped'
 }
 
 /** A value of an hour that another should have followed by now is marked as old. */

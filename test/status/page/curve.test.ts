@@ -38,6 +38,13 @@ describe('a curve', () => {
     ).toEqual([0.5, 0.5])
   })
 
+  test('of the smallest numbers there are has a height', () => {
+    expect(curveOf([0, -Number.MIN_VALUE])?.runs.flat()).toEqual([
+      { x: 0, y: 1 },
+      { x: 1, y: 0 },
+    ])
+  })
+
   test('stays within its height for any finite values, and loses none', () => {
     fc.assert(
       fc.property(fc.array(fc.option(value)), values => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { numberText, signedText } from '../../../src/status/page/number.ts'
+import { numberText, signedText } from '../../src/model/number-text.ts'
 
 describe('a value as a person reads it', () => {
   test.each([
