@@ -40,10 +40,11 @@ export function endpointSource(
   }
 }
 
-function partsOf(url: string, { callsPerSecondMax, batchCallsMax }: EndpointRef): EndpointParts {
+function partsOf(url: string, { callsPerSecondMax, batchCallsMax, logBlocksMax }: EndpointRef): EndpointParts {
   return {
     url,
     ...(callsPerSecondMax !== undefined && { callsPerSecondMax }),
     ...(batchCallsMax !== undefined && { batchCallsMax }),
+    ...(logBlocksMax !== undefined && { logBlocksMax }),
   }
 }

@@ -54,12 +54,13 @@ type ParsedEndpoint = ParsedFile['chains'][string]['rpc'][number]
 
 function endpointOf(endpoint: ParsedEndpoint, file: string) {
   if (typeof endpoint === 'string') return addressOf(endpoint, file)
-  const { rate, batch } = endpoint
+  const { rate, batch, logBlocks } = endpoint
   const where = endpoint.kind === 'url' ? addressOf(endpoint.url, file) : secretOf(endpoint, file)
   return {
     ...where,
     ...(rate !== undefined && { callsPerSecondMax: rate }),
     ...(batch !== undefined && { batchCallsMax: batch }),
+    ...(logBlocks !== undefined && { logBlocksMax: logBlocks }),
   }
 }
 

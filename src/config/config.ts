@@ -17,6 +17,8 @@ export interface EndpointLimits {
   readonly callsPerSecondMax?: number
   /** In one request. */
   readonly batchCallsMax?: number
+  /** Blocks of one `eth_getLogs`. */
+  readonly logBlocksMax?: number
 }
 
 /**

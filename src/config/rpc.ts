@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { rpcBatchCallsMax, rpcCallsPerSecondMax } from '../model/limits.ts'
+import { rpcBatchCallsMax, rpcCallsPerSecondMax, rpcLogBlocksMax } from '../model/limits.ts'
 import { endpoint } from './addresses.ts'
 import { environmentName, environmentNamePattern, path } from './forms.ts'
 import { written } from './written.ts'
@@ -31,9 +31,22 @@ const withLimits = z
       .max(rpcBatchCallsMax)
       .optional()
       .meta({ description: 'Calls in one request at most. Default: found out from its answers.', examples: [100] }),
+    logBlocks: z
+      .int()
+      .min(1)
+      .max(rpcLogBlocksMax)
+      .optional()
+      .meta({
+        description: 'Blocks that one eth_getLogs may span at most. Default: found out from its answers.',
+        examples: [500],
+      }),
   })
-  .transform(({ url, file, env, rate, batch }, context) => {
-    const limits = { ...(rate !== undefined && { rate }), ...(batch !== undefined && { batch }) }
+  .transform(({ url, file, env, rate, batch, logBlocks }, context) => {
+    const limits = {
+      ...(rate !== undefined && { rate }),
+      ...(batch !== undefined && { batch }),
+      ...(logBlocks !== undefined && { logBlocks }),
+    }
     const named = [url, file, env].filter(one => one !== undefined).length
     if (named === 1 && url !== undefined) return { kind: 'url' as const, url, ...limits }
     if (named === 1 && file !== undefined) return { kind: 'file' as const, path: file, ...limits }

@@ -139,6 +139,8 @@ export const settleMsMax = 24 * hourMs
 /** Calls a second to one RPC endpoint, and calls in one request to it. */
 export const rpcCallsPerSecondMax = 100_000
 export const rpcBatchCallsMax = 10_000
+/** Blocks of one `eth_getLogs`. */
+export const rpcLogBlocksMax = 1_000_000
 
 const relations: readonly [holds: boolean, relation: string][] = [
   [backoffBaseMs < backoffCapMs, 'backoffBaseMs < backoffCapMs'],

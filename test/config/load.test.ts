@@ -75,7 +75,7 @@ chains:
     rpc:
       - { url: ./geth.ipc, rate: 2.5 }
       - { url: "https://n.example.com", batch: 100 }
-      - { file: rpc, rate: 25, batch: 1 }
+      - { file: rpc, rate: 25, batch: 1, logBlocks: 500 }
       - { env: RPC, rate: 1 }
 collect: { catchUp: 30d }
 ${protocolsText}`
@@ -92,7 +92,13 @@ ${protocolsText}`
         rpc: [
           { kind: 'url', url: join(dirname(file), 'geth.ipc'), callsPerSecondMax: 2.5 },
           { kind: 'url', url: 'https://n.example.com', batchCallsMax: 100 },
-          { kind: 'file', path: join(dirname(file), 'rpc'), callsPerSecondMax: 25, batchCallsMax: 1 },
+          {
+            kind: 'file',
+            path: join(dirname(file), 'rpc'),
+            callsPerSecondMax: 25,
+            batchCallsMax: 1,
+            logBlocksMax: 500,
+          },
           { kind: 'env', name: 'RPC', callsPerSecondMax: 1 },
         ],
       },
