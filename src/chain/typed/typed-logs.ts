@@ -1,6 +1,7 @@
 import type { AbiEvent, Log } from 'viem'
 import { decodeEventLog, encodeEventTopics } from 'viem/utils'
 import type { Hex } from '../../model/block.ts'
+import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { RawLog, RawReads } from '../reads.ts'
 
@@ -16,32 +17,55 @@ type TypedLog<E extends AbiEvent> = Pick<
 >
 
 /**
- * Logs of one event, decoded. A log with the event's signature that does not fit it (an ERC-721 `Transfer` where an
- * ERC-20 one is asked for) is another event, and left out.
+ * Logs of one event, decoded. Logs of its signature that have another number of topics are another event's (an ERC-721 `Transfer` where an
+ * ERC-20 one is asked for) and are left out, but only beside such as fit: where none does, it is the ABI that is wrong.
+ *
+ * @param chain the chain's name, for the words of a Fault
+ * @throws Fault `chain-call-undecodable`
  */
 export async function typedLogs<const E extends AbiEvent>(
   reader: RawReads,
   hour: Hour,
   { address, event, args }: EventFilter<E>,
   signal: AbortSignal,
+  chain: string,
 ): Promise<readonly TypedLog<E>[]> {
   const abi: readonly [AbiEvent] = [event]
   const indexed = args as readonly unknown[] | Record<string, unknown> | undefined
   const topics = encodeEventTopics({ abi, eventName: event.name, ...(indexed && { args: indexed }) })
-  const logs = await reader.logs(hour, { address, topics }, signal)
-  return [...logs].flatMap(log => decoded(event, log))
+  const decoded: TypedLog<E>[] = []
+  let other: RawLog | undefined
+  for (const log of await reader.logs(hour, { address, topics }, signal)) {
+    if (log.topics.length === topicsOf(event)) decoded.push(typedLog(chain, event, log))
+    else other ??= log
+  }
+  if (other && decoded.length === 0) throw undecodable(chain, event, other)
+  return decoded
 }
 
-function decoded<E extends AbiEvent>(
-  event: E,
-  { address, topics, data, blockNumber, logIndex }: RawLog,
-): TypedLog<E>[] {
+/** The signature's, and one for each indexed argument. */
+function topicsOf({ inputs }: AbiEvent): number {
+  return 1 + inputs.filter(input => 'indexed' in input && input.indexed).length
+}
+
+function typedLog<E extends AbiEvent>(chain: string, event: E, log: RawLog): TypedLog<E> {
+  const { address, topics, data, blockNumber, logIndex } = log
   const [signature, ...indexed] = topics
-  if (!signature) return []
   try {
+    if (!signature) throw new Error('it has no topics')
     const { args } = decodeEventLog({ abi: [event] as readonly [AbiEvent], data, topics: [signature, ...indexed] })
-    return [{ args, address, blockNumber, logIndex } as TypedLog<E>]
+    return { args, address, blockNumber, logIndex } as TypedLog<E>
   } catch {
-    return []
+    throw undecodable(chain, event, log)
   }
+}
+
+function undecodable(chain: string, event: AbiEvent, { address, topics, data, blockNumber }: RawLog): Fault {
+  const has = `${topics.length} topics and ${(data.length - 2) / 2} bytes`
+  const count = topicsOf(event)
+  const wants = count === topics.length ? 'other data' : `${count} topic${count === 1 ? '' : 's'}`
+  return new Fault('chain-call-undecodable', `a log of ${event.name} has ${has} where the ABI describes ${wants}`, {
+    facts: { chain, contract: address, event: event.name, block: Number(blockNumber) },
+    fix: `check which arguments of ${event.name} are indexed, and that address and event belong together`,
+  })
 }

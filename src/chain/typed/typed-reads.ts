@@ -56,7 +56,7 @@ export function chainAsOf(reader: RawReads, hour: Hour, signal: AbortSignal, cha
       if (answer?.kind === 'returned') return BigInt(answer.output)
       throw new Fault('chain-unreachable', `the balance of ${of} was not answered`, { facts: { chain } })
     },
-    logs: filter => typedLogs(reader, hour, filter, signal),
+    logs: filter => typedLogs(reader, hour, filter, signal, chain),
   }
 }
 
