@@ -18,6 +18,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   status: async () => (await import('./status.ts')).statusCommand,
   gaps: async () => (await import('./gaps.ts')).gapsCommand,
   drift: async () => (await import('./drift.ts')).driftCommand,
+  due: async () => (await import('./due.ts')).dueCommand,
   dead: async () => (await import('./dead.ts')).deadCommand,
   held: async () => (await import('./held.ts')).heldCommand,
   warnings: async () => (await import('./warnings.ts')).warningsCommand,

@@ -9,14 +9,14 @@ import { exitCodes } from './exit.ts'
 import { type ConfigOption, configuredCommand, typed } from './setting.ts'
 import { counted, note } from './terminal.ts'
 
-/** How a person says which dead or held metrics are meant. */
+/** How a person says which due, dead or held metrics are meant. */
 export interface SelectionOptions extends ConfigOption {
   readonly reason?: string
   readonly hour?: string
   readonly all?: boolean
 }
 
-/** A command on dead or held metrics: ids, `--reason` and `--hour` select. */
+/** A command on due, dead or held metrics: ids, `--reason` and `--hour` select. */
 export function selectingCommand(name: string): Command {
   return configuredCommand(name)
     .argument('[id...]', 'metric or protocol ids')
@@ -30,11 +30,11 @@ export function changingCommand(name: string): Command {
 }
 
 /** What the options say. @throws Fault `usage` for an hour that is none */
-export function selectionOf(
-  state: Selection['state'],
+export function selectionOf<S extends string>(
+  state: S,
   ids: readonly string[],
   { reason = '', hour }: SelectionOptions,
-): Selection {
+): Narrowing & { readonly state: S } {
   return {
     state,
     ...(ids.length === 0 ? {} : { ids }),
@@ -44,15 +44,22 @@ export function selectionOf(
 }
 
 /** @throws Fault `usage` when nothing is selected, not even all */
-export function demandSelection(verb: string, selection: Selection, options: SelectionOptions): void {
+export function demandSelection(
+  verb: string,
+  selection: Narrowing & { readonly state: string },
+  options: SelectionOptions,
+): void {
   if (isNarrow(selection) || options.all === true) return
   throw new Fault('usage', `which ${selection.state} metrics? Nothing is selected`, {
     fix: `name metric or protocol ids, --reason TEXT or --hour H; all of them: ${typed(`${selection.state} ${verb} --all`, options)}`,
   })
 }
 
+/** What of a selection leaves something out. */
+export type Narrowing = Omit<Selection, 'state'>
+
 /** Whether anything is selected, other than all. */
-export function isNarrow({ ids, reason, hour }: Selection): boolean {
+export function isNarrow({ ids, reason, hour }: Narrowing): boolean {
   return ids !== undefined || reason !== undefined || hour !== undefined
 }
 
@@ -85,6 +92,7 @@ export function isKnown(name: string, { surroundings, outbox, found }: Selected)
   return (
     found.some(({ id, protocolId }) => name === id || name === protocolId) ||
     config.protocols.some(({ id }) => id === name) ||
+    outbox?.tally.byProtocol().has(name) === true ||
     outbox?.metrics.past(name as MetricId, hourAt(time.nowMs())) !== undefined
   )
 }
@@ -96,6 +104,8 @@ function misfit(name: string, selected: Selected): string {
   if (!isKnown(name, selected)) return `no metric or protocol is called "${name}"`
   const other = state === 'dead' ? 'held' : 'dead'
   const others = outbox?.detained.list({ ...selection, state: other, ids: [name] }).length ?? 0
+  const due = outbox?.dueMetrics.list({ ids: [name], ...(hour === undefined ? {} : { hour }) }).length ?? 0
+  const waits = due > 0 ? `; ${counted(due, 'metric')} due: ${typed(`due ls ${name}`, options)}` : ''
   const beside = others > 0 ? `; ${counted(others, 'metric')} ${other}: ${typed(`${other} ls ${name}`, options)}` : ''
-  return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${beside}`
+  return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${beside}${waits}`
 }

@@ -13,6 +13,7 @@ import { Detained } from './detained.ts'
 import type { Enqueued } from './digest.ts'
 import { Disk } from './disk.ts'
 import { Due } from './due.ts'
+import { DueMetrics } from './due-metrics.ts'
 import { type EnqueueMode, Enqueuing } from './enqueuing.ts'
 import { FinalBlockTable } from './final-blocks.ts'
 import { HourRepair } from './hour-repair.ts'
@@ -64,6 +65,7 @@ export class Outbox {
   readonly collections: Collections
   readonly metrics: Metrics
   readonly due: Due
+  readonly dueMetrics: DueMetrics
   readonly tally: Tally
   readonly detained: Detained
   readonly destinations: Destinations
@@ -99,6 +101,7 @@ export class Outbox {
     this.pins = new Pins(database)
     this.#finalBlocks = new FinalBlockTable(database, this.disk)
     this.due = new Due(database, this.#names, this.tally)
+    this.dueMetrics = new DueMetrics(database, this.#names, this.tally, this.#corrections)
     this.detained = new Detained(database, this.#names, this.tally, this.metrics, this.#corrections)
     this.destinations = new Destinations(database)
     this.warnings = new Warnings(database)

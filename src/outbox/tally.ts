@@ -32,6 +32,10 @@ export class Tally {
            WHERE state IN (?, ?) AND metrics > 0 AND name IN (SELECT value FROM json_each(?)) LIMIT 1`,
         )
         .pluck(),
+      byProtocol: database.prepare<[], { name: string; due: number; settled: number }>(
+        `SELECT name, sum(iif(state = 0, metrics, 0)) AS due, sum(iif(state IN (0, 3), 0, metrics)) AS settled
+         FROM tally JOIN protocol ON protocol.id = protocol GROUP BY name`,
+      ),
       due: database.prepare<[number], number>('SELECT metrics FROM tally WHERE state = 0 AND protocol = ?').pluck(),
     }
   }
@@ -62,6 +66,11 @@ export class Tally {
   hasDelivered(protocolIds: readonly string[]): boolean {
     const states = [stateNumber('delivered'), prunedNumber] as const
     return this.#statements.delivered.get(...states, JSON.stringify(protocolIds)) !== undefined
+  }
+
+  /** How many metrics of each protocol are due, and how many are settled: delivered, dead or dropped. By their id. */
+  byProtocol(): ReadonlyMap<string, { readonly due: number; readonly settled: number }> {
+    return new Map(this.#statements.byProtocol.all().map(({ name, due, settled }) => [name, { due, settled }]))
   }
 
   /** Protocols with due metrics, by their id. */

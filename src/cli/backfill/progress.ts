@@ -1,7 +1,7 @@
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import type { BackfillNews, Progress } from '../../intake/backfill/backfill.ts'
 import { callsIn } from '../../intake/backfill/cost.ts'
-import type { Wait } from '../../intake/backfill/room.ts'
+import type { Stuck, Wait } from '../../intake/backfill/room.ts'
 import type { Time } from '../../time.ts'
 import { counted, cut, grouped, isWatched, note, redraw } from '../terminal.ts'
 
@@ -102,15 +102,25 @@ export function durationText(ms: number): string {
 
 function lineOf(news: Exclude<BackfillNews, { readonly kind: 'went-on' }>): string {
   if (news.kind === 'waits') return waitText(news.wait)
+  if (news.kind === 'leaves-protocol') return stuckText(news.stuck)
   if (news.kind === 'tries-again') return againText(news.runs)
   const { fault, forMs } = news.wait
   return `waits: ${fault.message}; tries again in ${durationText(forMs)}`
 }
 
-function waitText({ due, reasons, forMs }: Wait): string {
-  const why = reasons.length > 0 ? `the service: ${reasons.join('; ')}` : 'delivery is not as fast as collecting'
+const notAsFast = 'delivery is not as fast as collecting'
+const nothingDelivered = 'nothing of it was delivered for a minute: tidegauge status says what delivery does'
+
+function waitText({ due, reasons, isMoving, forMs }: Wait): string {
+  const why =
+    reasons.length > 0 ? `the service: ${reasons.join('; ')}` : isMoving || forMs === 0 ? notAsFast : nothingDelivered
   const still = forMs > 0 ? `, for ${durationText(forMs)} now` : ''
   return `waiting for delivery${still}: ${counted(due, 'metric')} are due (${why}); Ctrl-C stops, nothing is lost`
+}
+
+function stuckText({ protocolId, due, reasons }: Stuck): string {
+  const why = reasons.length > 0 ? reasons.join('; ') : nothingDelivered
+  return `goes on without waiting for ${protocolId}: ${counted(due, 'metric')} of it are due and stay so (${why})`
 }
 
 function againText(runs: number): string {

@@ -8,7 +8,7 @@ import { Allowance, type CallBudget } from './budget.ts'
 import { type CollectorCounts, Counts } from './counts.ts'
 import { Failures, type Reason } from './failures.ts'
 import { type ChainWait, isTrouble, Patience, roundsMax } from './patience.ts'
-import { backfillDueMax, untilRoom, type Wait } from './room.ts'
+import { backfillDueMax, Room, type RoomNews } from './room.ts'
 import { type RunEnd, readRound, stillToDo } from './round.ts'
 import type { BackfillOutbox } from './store.ts'
 import {
@@ -29,8 +29,7 @@ const secondTriesMax = 20_000
 /** What a backfill tells while it goes on. */
 export type BackfillNews =
   | { readonly kind: 'went-on'; readonly progress: Progress }
-  /** Too much is due. */
-  | { readonly kind: 'waits'; readonly wait: Wait }
+  | RoomNews
   /** A chain cannot be read now. */
   | { readonly kind: 'waits-for-chain'; readonly wait: ChainWait }
   /** What failed for a reason that may pass is tried once more. */
@@ -92,6 +91,7 @@ export class Backfill {
   readonly #early = new Failures()
   readonly #allowance: Allowance
   readonly #patience: Patience
+  readonly #room: Room
   readonly #runs: number
   /** By collector and hour: to be tried once more, and failed when they are not. */
   readonly #again = new Map<string, FailedRun>()
@@ -107,6 +107,8 @@ export class Backfill {
     this.#hours = hoursOf(parts.works)
     this.#allowance = new Allowance(parts.budget)
     const { time, signal, told, chains } = parts
+    const protocolIds = [...new Set(parts.works.map(({ collector }) => collector.protocolId))]
+    this.#room = new Room({ dueMax: backfillDueMax, ...parts, protocolIds })
     this.#patience = new Patience({
       time,
       signal,
@@ -185,8 +187,8 @@ export class Backfill {
 
   /** Settles what became of its runs but for those whose chain cannot be read now. */
   async #round(window: readonly Share[]): Promise<RunEnd[]> {
-    const { outbox, time, signal, told, dueMax = backfillDueMax } = this.#parts
-    await untilRoom(outbox, dueMax, time, signal, wait => told({ kind: 'waits', wait }))
+    const { outbox, signal } = this.#parts
+    await this.#room.wait()
     signal.throwIfAborted()
     outbox.disk.requireRoom()
     const shares = window.map(share => stillToDo(share, this.#parts, (...had) => this.#had(...had)))

@@ -1,0 +1,162 @@
+import { Command } from 'commander'
+import { openExistingOutbox } from '../app.ts'
+import { pushedMetric } from '../model/batch.ts'
+import { hourText } from '../model/hour.ts'
+import type { Metric } from '../model/metric.ts'
+import { numberText } from '../model/number-text.ts'
+import { rangesOf } from '../outbox/due-metrics.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import type { Surroundings } from '../surroundings.ts'
+import { exitCodes } from './exit.ts'
+import {
+  changingCommand,
+  demandSelection,
+  isNarrow,
+  type SelectionOptions,
+  selectingCommand,
+  selectionOf,
+} from './selection.ts'
+import { type JsonOption, setUp, typed } from './setting.ts'
+import { counted, cut, grouped, note, print, printJson, printTable } from './terminal.ts'
+
+type End = (code: number) => void
+
+/** Rows of a table: what a person looks through in a terminal. */
+const rowsMax = 50
+const wordCharsMax = 80
+
+/** `due ls|drop`: what waits for delivery and why, and giving up what nobody delivers any more. */
+export function dueCommand(ended: End): Command {
+  return new Command('due')
+    .description('metrics that wait for delivery: list, give up')
+    .addCommand(listCommand(ended), { isDefault: true })
+    .addCommand(dropCommand(ended))
+}
+
+function listCommand(ended: End): Command {
+  return selectingCommand('ls')
+    .description('list what is due, and why it waits (also without ls)')
+    .option('--json', 'print JSON: all of them, in full')
+    .action((ids: readonly string[], options: SelectionOptions & JsonOption) =>
+      withFound(ids, options, ended, async found => {
+        if (options.json) printJson(found.metrics.map(metric => ({ ...jsonOf(metric), why: found.whyOf(metric) })))
+        else printDue(found, options)
+      }),
+    )
+}
+
+function dropCommand(ended: End): Command {
+  return changingCommand('drop')
+    .description('give them up for ever: not sent, not collected again')
+    .action(async (ids: readonly string[], options: SelectionOptions) => {
+      demandSelection('drop', selectionOf('due', ids, options), options)
+      await withFound(ids, options, ended, async ({ outbox, metrics, protocolIds, isNarrow }) => {
+        const { hour } = selectionOf('due', ids, options)
+        const selection = { protocolIds, ...(ids.length > 0 && { ids }), ...(hour !== undefined && { hour }) }
+        const count = metrics.length === 0 ? 0 : ((await outbox?.dueMetrics.drop(selection)) ?? 0)
+        if (count > 0) print(`${counted(count, 'metric')} dropped: not sent, and not collected again`)
+        else if (!isNarrow) print('nothing is due')
+      })
+    })
+}
+
+/** What a person meant, and what there is of it. */
+interface Found {
+  readonly outbox: Outbox | undefined
+  readonly metrics: readonly Metric[]
+  /** Those that wait for such a reason. */
+  readonly protocolIds: readonly string[]
+  readonly isNarrow: boolean
+  whyOf(metric: Pick<Metric, 'protocolId'>): string
+}
+
+async function withFound(
+  ids: readonly string[],
+  options: SelectionOptions,
+  ended: End,
+  act: (found: Found) => Promise<void>,
+): Promise<void> {
+  const { reason, ...selection } = selectionOf('due', ids, options)
+  const surroundings = setUp(options.config)
+  await using stack = new AsyncDisposableStack()
+  const outbox = openExistingOutbox(surroundings, stack)
+  const whyOf = whyIn(surroundings, outbox)
+  const fits = (protocolId: string) =>
+    whyOf({ protocolId })
+      .toLowerCase()
+      .includes((reason ?? '').toLowerCase())
+  const protocolIds = [...(outbox?.tally.dueByProtocol().keys() ?? [])].filter(fits)
+  const metrics = outbox?.dueMetrics.list({ ...selection, protocolIds }) ?? []
+  const narrow = isNarrow({ ...selection, ...(reason === undefined ? {} : { reason }) })
+  await act({ outbox, metrics, protocolIds, isNarrow: narrow, whyOf })
+  noteMisfits(ids, metrics, narrow, options, ended)
+}
+
+/** Why what is due of a protocol is not delivered, as far as that is known. */
+function whyIn({ config }: Surroundings, outbox: Outbox | undefined): Found['whyOf'] {
+  const configured = new Set(config.protocols.map(({ id }) => id))
+  const waiting = outbox?.destinations.waiting() ?? []
+  const why = waiting.length > 0 ? waiting.join('; ') : 'its turn has not come'
+  return ({ protocolId }) => (configured.has(protocolId) ? why : `${protocolId} is not in the configuration any more`)
+}
+
+function jsonOf(metric: Metric) {
+  const { id, protocolId, value, unit, module } = { ...pushedMetric(metric), ...metric }
+  return {
+    id,
+    protocolId,
+    hour: hourText(metric.hour),
+    value,
+    ...(unit === undefined ? {} : { unit }),
+    ...(module === undefined ? {} : { module }),
+  }
+}
+
+/** How much of each protocol is due, and single metrics where some are asked for. */
+function printDue({ metrics, isNarrow, whyOf }: Found, options: SelectionOptions): void {
+  if (metrics.length === 0) {
+    if (!isNarrow) print('nothing is due')
+    return
+  }
+  printTable(
+    ['protocol', 'metrics', 'oldest', 'newest', 'why it waits'],
+    rangesOf(metrics).map(range => [
+      range.protocolId,
+      grouped(range.metrics),
+      hourText(range.oldest),
+      hourText(range.newest),
+      cut(whyOf(range), wordCharsMax),
+    ]),
+    ['metrics'],
+  )
+  if (isNarrow) printRows(metrics)
+  else
+    print(`which ones: ${typed('due ls PROTOCOL', options)}; to give some up: ${typed('due drop PROTOCOL', options)}`)
+}
+
+function printRows(metrics: readonly Metric[]): void {
+  const shown = metrics.slice(-rowsMax)
+  print('')
+  printTable(
+    ['metric', 'hour', 'value', 'unit'],
+    shown.map(({ id, hour, value, unit = '' }) => [id, hourText(hour), numberText(value), unit]),
+    ['value'],
+  )
+  if (shown.length < metrics.length) print(`the newest ${shown.length} shown; --json has all`)
+}
+
+/** Says which of what was named has nothing due, and ends the command with 1 then. */
+function noteMisfits(
+  ids: readonly string[],
+  metrics: readonly Metric[],
+  isNarrow: boolean,
+  options: SelectionOptions,
+  ended: End,
+): void {
+  const strangers = ids.filter(name => !metrics.some(({ id, protocolId }) => name === id || name === protocolId))
+  for (const name of strangers) note(`nothing of ${name} is due`)
+  if (metrics.length === 0 && strangers.length === 0 && isNarrow) note('no due metric fits')
+  if (!isNarrow || (metrics.length > 0 && strangers.length === 0)) return
+  note(`  → ${typed('due ls', options)} lists what is due`)
+  ended(exitCodes.incomplete)
+}
