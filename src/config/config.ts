@@ -116,4 +116,6 @@ export interface ConfigMistake {
 export interface OptionMistake {
   readonly path: readonly (string | number)[]
   readonly message: string
+  /** Of an unknown option: those that there are. */
+  readonly known?: readonly string[]
 }

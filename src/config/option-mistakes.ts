@@ -3,9 +3,8 @@ import { inOrder } from './mistakes.ts'
 import { meant, pathText, quoted } from './words.ts'
 
 /**
- * A collector's own option mistakes, at their places in the file and in the words of all other mistakes. Texts of the
- * collector's author are left as they are. Of the options that exist only those are known here that are missing, so an
- * unknown one is compared with these; then it is told once.
+ * A collector's own option mistakes, at their places in the file and in the words of all other mistakes. An unknown option
+ * is compared with those that are missing first: where one was meant for the other, that is one mistake.
  */
 export function optionMistakes(collector: CollectorConfig, mistakes: readonly OptionMistake[]): ConfigMistake[] {
   const missing = mistakes.filter(mistake => !isUnknown(mistake) && isAbsent(collector.options, mistake.path))
@@ -40,41 +39,27 @@ function nearest({ path }: OptionMistake, missing: readonly OptionMistake[]): Op
 
 function unknown(
   { use, placeOf }: CollectorConfig,
-  { path }: OptionMistake,
-  near: OptionMistake | undefined,
+  { path, known = [] }: OptionMistake,
+  missed: OptionMistake | undefined,
 ): ConfigMistake {
-  const fix = near ? `did you mean ${quoted(String(near.path.at(-1)))}?` : `${use} has no such option`
-  return { place: placeOf(path, 'key'), message: `unknown option ${quoted(String(path.at(-1)))} of ${use}`, fix }
+  const name = String(path.at(-1))
+  const near = missed ? String(missed.path.at(-1)) : meant(name, known)
+  const others = known.length > 0 ? `known here: ${known.join(', ')}` : `${use} has no such option`
+  return {
+    place: placeOf(path, 'key'),
+    message: `unknown option ${quoted(name)} of ${use}`,
+    fix: near === undefined ? others : `did you mean ${quoted(near)}?`,
+  }
 }
 
 function absent({ use, placeOf }: CollectorConfig, { path, message }: OptionMistake): ConfigMistake {
-  const fix = inWords(message.replace(/^is missing: /, ''))
   return {
     place: placeOf(path),
     message: `missing: ${pathText(['options', ...path])} of ${use}`,
-    fix: `add it: ${fix}`,
+    fix: `add it: ${message.replace(/^must be /, '')}`,
   }
 }
 
 function wrong({ placeOf }: CollectorConfig, { path, message }: OptionMistake): ConfigMistake {
-  return { place: placeOf(path), message: `${pathText(['options', ...path])}: ${inWords(message)}` }
-}
-
-const typeWords: Readonly<Record<string, string>> = {
-  string: 'text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'a map',
-  record: 'a map',
-  null: 'nothing',
-}
-
-/** `expected string, not number`, as the runner puts what zod says, in an operator's words. */
-function inWords(message: string): string {
-  const match = /^expected (\w+)(?:, not (\w+))?$/.exec(message)
-  const [want, got] = [typeWords[match?.[1] ?? ''], typeWords[match?.[2] ?? '']]
-  if (!match || !want) return message
-  return got ? `must be ${want}, not ${got}` : want
+  return { place: placeOf(path), message: `${pathText(['options', ...path])}: ${message}` }
 }

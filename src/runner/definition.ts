@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Collector } from '../collector.ts'
 import { Fault } from '../model/fault.ts'
 import type { MetricSpec } from '../model/metric.ts'
+import { plainWords } from './plain-words.ts'
 import { shown, thrownText } from './thrown.ts'
 
 /** What is wrong with a default export that should be a collector; empty when nothing is. */
@@ -77,7 +78,7 @@ function checkedSpec(label: string, spec: unknown, name: string): MetricSpec {
     throw unusable(name, `label ${shown(label)} has a character that is no letter, digit, "-", "_" or "."`)
   }
   if (label.includes('___')) throw unusable(name, `label "${label}" holds ___, which parts an id from a label`)
-  const parsed = metricSpec.safeParse(spec)
+  const parsed = metricSpec.safeParse(spec, { error: plainWords })
   if (!parsed.success) {
     const [issue] = parsed.error.issues
     throw unusable(name, `label "${label}": ${issue?.path.join('.') || 'its spec'}: ${issue?.message}`)

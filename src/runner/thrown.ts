@@ -1,7 +1,9 @@
 import { basename } from 'node:path'
 import { inspect } from 'node:util'
+import type { z } from 'zod'
 import { Fault, type FaultCode } from '../model/fault.ts'
 import { collectorTextCharsMax } from './limits.ts'
+import { plainWords } from './plain-words.ts'
 
 /** A text of a collector's making, cut to a length that is safe to log and store. */
 export function cut(text: string): string {
@@ -24,11 +26,28 @@ export function shown(value: unknown): string {
 export function thrownText(error: unknown): { readonly message: string; readonly stack: string } {
   try {
     if (!(error instanceof Error)) return { message: shown(error), stack: '' }
-    const { message, stack, name } = error
+    const { stack, name } = error
+    const message = parseError(error) ?? error.message
     return { message: cut(String(message) || String(name)), stack: String(stack) }
   } catch {
     return { message: 'an error that cannot be shown', stack: '' }
   }
+}
+
+/** Mistakes told of a value that a collector's own schema refuses. */
+const parseIssuesMax = 3
+
+/** One line for what zod throws, whose own message is a JSON text of many lines. */
+function parseError(error: Error): string | undefined {
+  if (!/^\$?ZodError$/.test(error.name) || !('issues' in error) || !Array.isArray(error.issues)) return undefined
+  const issues: readonly z.core.$ZodIssue[] = error.issues
+  const told = issues.slice(0, parseIssuesMax).map(issue => {
+    const isOurs = /^(Invalid|Too (small|big)|Unrecognized|must )/.test(issue.message)
+    const where = issue.path.map(String).join('.')
+    return `${where === '' ? '' : `${where}: `}${isOurs ? plainWords(issue) : issue.message}`
+  })
+  const more = issues.length - told.length
+  return `a value does not fit its schema: ${told.join('; ')}${more > 0 ? `; and ${more} more` : ''}`
 }
 
 /** The same fault when it is one already; else one of `code` that says what was thrown, and where in the collector. */

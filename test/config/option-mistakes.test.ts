@@ -28,11 +28,11 @@ function told(mistakes: readonly OptionMistake[]): string[] {
 it('puts what a collector says of its options at their places', () => {
   expect(
     told([
-      { path: ['chain'], message: 'expected string, not number' },
+      { path: ['chain'], message: 'must be text, not a number' },
       { path: ['vault'], message: 'must be an address in quotes: 0x and 40 hexadecimal digits' },
       { path: ['vualt'], message: 'unknown option "vualt"' },
       { path: ['colour'], message: 'unknown option "colour"' },
-      { path: ['nested', 'b'], message: 'is missing: expected number' },
+      { path: ['nested', 'b'], message: 'must be a number' },
       { path: ['nested', 'a'], message: 'must be even' },
     ]),
   ).toEqual([
@@ -41,5 +41,18 @@ it('puts what a collector says of its options at their places', () => {
     '10:11: unknown option "colour" of erc4626-vault → erc4626-vault has no such option',
     '11:11: missing: options.nested.b of erc4626-vault → add it: a number',
     '11:24: options.nested.a: must be even',
+  ])
+})
+
+it('compares an unknown option with all that there are', () => {
+  const known = ['chain', 'vault', 'unit']
+  expect(
+    told([
+      { path: ['vualt'], message: 'unknown option "vualt"', known },
+      { path: ['colour'], message: 'unknown option "colour"', known },
+    ]),
+  ).toEqual([
+    '9:11: unknown option "vualt" of erc4626-vault → did you mean "vault"?',
+    '10:11: unknown option "colour" of erc4626-vault → known here: chain, vault, unit',
   ])
 })

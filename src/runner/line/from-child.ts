@@ -46,7 +46,13 @@ const spec = z
     ...(maxJump !== undefined && { maxJump }),
   }))
 
-const mistake = z.object({ path: z.array(z.union([text, z.number()])).max(100), message: text })
+const mistake = z
+  .object({
+    path: z.array(z.union([text, z.number()])).max(100),
+    message: text,
+    known: z.array(text).max(labelsMax).optional(),
+  })
+  .transform(({ known, ...same }) => ({ ...same, ...(known && { known }) }))
 
 const description = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('usable'), metrics: labels(spec), history: z.boolean() }),
@@ -99,7 +105,7 @@ export function heard(line: string): Heard {
 }
 
 const ownNames = new Set(
-  'kind ping runs run end leaks asks ask chain question level message facts code fix readings failures outcome description metrics history mistakes requests filter address topics'.split(
+  'kind ping runs run end leaks asks ask chain question level message facts code fix readings failures outcome description metrics history mistakes known requests filter address topics'.split(
     ' ',
   ),
 )
