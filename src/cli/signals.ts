@@ -1,5 +1,6 @@
 import { watchFile } from 'node:fs'
-import { fileLookMs } from '../model/limits.ts'
+import { fileLookMs, parentLookMs } from '../model/limits.ts'
+import { systemTime } from '../time.ts'
 
 /** What is asked of a process that stays up; `look` when its configuration file may have changed. */
 export type Asked = 'stop' | 'reload' | 'look'
@@ -27,6 +28,7 @@ export class Signals {
       .on('SIGTERM', stop)
       .on('SIGINT', stop)
       .on('SIGHUP', () => this.#tell('reload'))
+    if (process.env['npm_command'] !== undefined) whenOrphaned(process.ppid, stop)
   }
 
   /** Asks to look whenever a file has changed, also one that is put in its place. Looks by the clock: mounts do not tell. */
@@ -53,4 +55,13 @@ export class Signals {
   async untilStop(): Promise<void> {
     while ((await this.next()) !== 'stop');
   }
+}
+
+/**
+ * npx and npm do not pass a signal on: they end, and what they started would live on with lock and port. It then has another
+ * parent. Looking keeps no process alive.
+ */
+function whenOrphaned(parent: number, stop: () => void): void {
+  const look = () => (process.ppid === parent ? whenOrphaned(parent, stop) : stop())
+  systemTime.timeout(parentLookMs).addEventListener('abort', look, { once: true })
 }

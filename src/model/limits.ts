@@ -119,6 +119,9 @@ export const configDepthMax = 32
 /** How often the configuration file is looked at for a change. */
 export const fileLookMs = 5_000
 
+/** How often a process that npm started looks whether its parent is still there. */
+export const parentLookMs = 1_000
+
 /** Bytes of a secret's file. */
 export const secretBytesMax = 65_536
 

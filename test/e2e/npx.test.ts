@@ -1,0 +1,52 @@
+import { execFile, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { configured, hostYaml } from '../support/tidegauge.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+describe('npx tidegauge', () => {
+  it('run ends when npx is stopped, though npx passes no signal on', async () => {
+    const { config } = configured(hostYaml)
+    const npx = spawn('npx', ['tidegauge', 'run', '--config', config], {
+      cwd: root,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    onTestFinished(() => void npx.kill('SIGKILL'))
+    const messages: unknown[] = []
+    // Ends when nobody writes any more: the daemon holds the other end, too.
+    for await (const line of createInterface({ input: npx.stderr })) {
+      if (!line.startsWith('{')) continue
+      const { msg } = JSON.parse(line) as { msg?: unknown }
+      messages.push(msg)
+      if (msg === 'running') npx.kill('SIGTERM')
+    }
+    expect(messages.at(-1)).toBe('stopped')
+  })
+
+  it('says in one line which Node it needs, under one that is too old', async () => {
+    // The machine's own Node may be new enough: then it must say its version.
+    const [, node = ''] = await run('sh', [
+      '-c',
+      `PATH="\${PATH#*/node_modules/.bin:}" command -v node || echo ${process.execPath}`,
+    ])
+    const [, version = ''] = await run(node, ['--version'])
+    const [major = 0, minor = 0] = version.slice(1).split('.').map(Number)
+    const [code, stdout, stderr] = await run(node, ['src/bin.js', '--version'])
+    if (major > 24 || (major === 24 && minor >= 12)) {
+      expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+$/)])
+    } else {
+      expect(code).toBe(1)
+      expect(stderr).toBe(`tidegauge: needs Node 24.12 or newer, and this is ${version}: install a newer one`)
+    }
+  })
+})
+
+function run(program: string, args: readonly string[]): Promise<[code: number, stdout: string, stderr: string]> {
+  return new Promise(resolve => {
+    execFile(program, args, { cwd: root }, (error, stdout, stderr) =>
+      resolve([typeof error?.code === 'number' ? error.code : 0, stdout.trim(), stderr.trim()]),
+    )
+  })
+}
