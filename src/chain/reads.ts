@@ -1,4 +1,4 @@
-import type { AsOfBlock, Hex } from '../model/block.ts'
+import type { AsOfBlock, Hex, LogFilter } from '../model/block.ts'
 import type { Hour } from '../model/hour.ts'
 import type { LogList } from './log-list.ts'
 
@@ -12,12 +12,6 @@ export type ReadRequest =
 export type ReadAnswer =
   | { readonly kind: 'returned'; readonly output: Hex }
   | { readonly kind: 'reverted'; readonly output: Hex }
-
-/** Which logs: of one address or several, with topics as in `eth_getLogs`. */
-export interface LogFilter {
-  readonly address: Hex | readonly Hex[]
-  readonly topics: readonly (Hex | readonly Hex[] | null)[]
-}
 
 /** One log as the chain has it; `args` are still encoded in topics and data. */
 export interface RawLog {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Hex } from '../model/block.ts'
+import type { Hex, LogFilter } from '../model/block.ts'
 import type { Header } from './look-up/known-headers.ts'
-import type { LogFilter, RawLog, ReadRequest } from './reads.ts'
+import type { RawLog, ReadRequest } from './reads.ts'
 
 /** What a node answers, checked before it is believed: a field that is missing or odd is the node's fault. */
 

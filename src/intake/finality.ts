@@ -8,6 +8,14 @@ import type { PinnedHour } from '../outbox/pins.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Time } from '../time.ts'
 
+/** What is another one at finality than it was when an hour was read. */
+export type Changed = 'block' | 'logs'
+
+const changes: Readonly<Record<Changed, string>> = {
+  block: 'a reorg replaced the hour’s block',
+  logs: 'the hour has other logs than a node answered',
+}
+
 /** What the re-check works with. */
 export interface FinalityParts {
   readonly outbox: Outbox
@@ -15,13 +23,14 @@ export interface FinalityParts {
   readonly time: Time
   readonly log: Log
   /** Reads a collector's hour again, and stores what has changed. Rejects when that is to be tried again later. */
-  readonly readAgain: (collector: string, hour: Hour, signal: AbortSignal) => Promise<void>
+  readonly readAgain: (collector: string, hour: Hour, because: Changed, signal: AbortSignal) => Promise<void>
   readonly signal: AbortSignal
 }
 
 /**
  * Values may be pushed before their block is final. Once it is, it is looked up again: when a reorg has put another one in
- * its place, the hour is read again.
+ * its place, the hour is read again. Logs that were read are asked for again, too: of all reads they alone do not prove
+ * that they are whole.
  */
 export class Finality {
   readonly #parts: FinalityParts
@@ -85,20 +94,36 @@ export class Finality {
     await allDone(pinned.map(one => this.#confirmOne(chain, one, block)))
   }
 
-  async #confirmOne(chain: ChainReader, { hour, collector, block: read }: PinnedHour, block: AsOfBlock): Promise<void> {
-    if (read.hash === block.hash) this.#parts.outbox.pins.confirm(chain.id, hour, collector, read)
-    else await this.#readAgain(chain, { hour, collector, block: read }, block)
+  async #confirmOne(chain: ChainReader, pinned: PinnedHour, block: AsOfBlock): Promise<void> {
+    const { hour, collector, block: read } = pinned
+    if (read.hash !== block.hash) await this.#readAgain(chain, pinned, block, 'block')
+    else if (await this.#hasOtherLogs(chain, pinned)) await this.#readAgain(chain, pinned, block, 'logs')
+    else this.#parts.outbox.pins.confirm(chain.id, hour, collector, read)
   }
 
-  async #readAgain({ id }: ChainReader, { hour, collector, block: read }: PinnedHour, block: AsOfBlock): Promise<void> {
+  /** A node may have answered for the hour's last blocks before it had seen them, or from another branch. */
+  async #hasOtherLogs(chain: ChainReader, { hour, logs = [] }: PinnedHour): Promise<boolean> {
+    for (const { filter, digest } of logs) {
+      const { value } = await chain.logs(hour, filter, this.#parts.signal)
+      if (value.digest !== digest) return true
+    }
+    return false
+  }
+
+  async #readAgain(
+    { id }: ChainReader,
+    { hour, collector, block: read }: PinnedHour,
+    block: AsOfBlock,
+    because: Changed,
+  ): Promise<void> {
     const { log, readAgain, signal } = this.#parts
     const facts = { chainId: id, collector, hour: hourText(hour), was: `${read.number} ${read.hash}` }
     const known = `${collector} ${hour} ${block.hash}`
     // It may have to be tried for long.
     const level = this.#told.has(known) ? 'debug' : 'warn'
     this.#told.add(known)
-    log[level]({ ...facts, is: `${block.number} ${block.hash}` }, 'a reorg replaced the hour’s block: it is read again')
-    await readAgain(collector, hour, signal)
+    log[level]({ ...facts, is: `${block.number} ${block.hash}` }, `${changes[because]}: it is read again`)
+    await readAgain(collector, hour, because, signal)
     this.#told.delete(known)
   }
 }

@@ -10,7 +10,7 @@ import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Time } from '../time.ts'
 import { asFault, type Collected, collect, nothing, usable } from './collect.ts'
-import { Finality } from './finality.ts'
+import { type Changed, Finality } from './finality.ts'
 import { passed, planHours } from './plan-hours.ts'
 import { readHourAgain } from './read-again.ts'
 import { recollectAfterMs, startable } from './turn.ts'
@@ -49,7 +49,7 @@ export class Intake {
     this.#options = options
     const pastOf = this.#pastOf
     const again = { ...options, pastOf, describe: (collector: CollectorConfig) => this.#describe(collector) }
-    const readAgain = (id: string, hour: Hour) => readHourAgain(again, id, hour)
+    const readAgain = (id: string, hour: Hour, because: Changed) => readHourAgain(again, id, hour, because)
     this.#finality = new Finality({ ...options, readAgain, signal: this.#stopping.signal })
     const everyHour = options.time.everyHour(() => this.#wake.resolve())
     this.#running = this.#run().finally(() => everyHour.stop())

@@ -9,6 +9,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { Time } from '../time.ts'
 import { collect } from './collect.ts'
 import { oldestCaughtUp } from './expected.ts'
+import type { Changed } from './finality.ts'
 import type { PastOf } from './validate.ts'
 
 /** What reading an hour again works with. */
@@ -26,13 +27,18 @@ export interface AgainParts {
   readonly log: Log
 }
 
-const staysAsItIs = 'its block was replaced, and it cannot be read again: its values stay as they are'
+const words: Readonly<Record<Changed, { readonly is: string; readonly after: string }>> = {
+  block: { is: 'its block was replaced', after: 'after a reorg' },
+  logs: { is: 'its logs are others', after: 'as its logs are others' },
+}
 
-/** Reads an hour again whose block was replaced: what has changed is due again. Rejects when it is to be tried later. */
-export async function readHourAgain(parts: AgainParts, id: string, hour: Hour): Promise<void> {
+/** Reads an hour again whose block was replaced, or whose logs are others: what has changed is due again. Rejects when it is to be tried later. */
+export async function readHourAgain(parts: AgainParts, id: string, hour: Hour, because: Changed): Promise<void> {
   const { outbox, runner, collectors, chains, pastOf, describe, catchUpMs, time, log } = parts
   const collector = collectors.find(entry => entry.id === id)
   const description = collector && (await describe(collector))
+  const { is, after } = words[because]
+  const staysAsItIs = `${is}, and it cannot be read again: its values stay as they are`
   const facts = { collector: id, hour: hourText(hour) }
   if (!collector || !description?.history) {
     outbox.pins.forget(id, hour)
@@ -52,5 +58,5 @@ export async function readHourAgain(parts: AgainParts, id: string, hour: Hour): 
   const { corrected } = await outbox.recordCollection(outcome, time.nowMs())
   const end =
     corrected > 0 ? `${corrected} of ${accepted.length} values differ and are pushed again` : 'the same values'
-  log.warn({ ...facts, corrected }, `read again after a reorg: ${end}`)
+  log.warn({ ...facts, corrected }, `read again ${after}: ${end}`)
 }

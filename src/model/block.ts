@@ -11,11 +11,26 @@ export interface AsOfBlock {
   readonly timestampSeconds: number
 }
 
+/** Which logs: of one address or several, with topics as in `eth_getLogs`. */
+export interface LogFilter {
+  readonly address: Hex | readonly Hex[]
+  readonly topics: readonly (Hex | readonly Hex[] | null)[]
+}
+
+/** Logs that values of an hour were made of, as far as it can be told later whether they are the same. */
+export interface PinnedLogs {
+  readonly filter: LogFilter
+  /** Equal for equal logs. */
+  readonly digest: string
+}
+
 /** The block that values of an hour were read at. */
 export interface Pin {
   /** As `eth_chainId` answers it. */
   readonly chainId: number
   readonly block: AsOfBlock
+  /** Absent where no logs were read. A node that had not seen the block yet may have left some out. */
+  readonly logs?: readonly PinnedLogs[]
 }
 
 /** Final as-of blocks of one chain, kept for ever: they only spare the search, the answer is the same without them. */

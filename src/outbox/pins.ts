@@ -1,4 +1,4 @@
-import type { AsOfBlock, Pin } from '../model/block.ts'
+import type { AsOfBlock, Pin, PinnedLogs } from '../model/block.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../model/hour.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 import { type BlockRow, blockColumns, blockOf } from './block-row.ts'
@@ -8,11 +8,14 @@ export interface PinnedHour {
   readonly hour: Hour
   readonly collector: string
   readonly block: AsOfBlock
+  /** Absent where none were read. */
+  readonly logs?: readonly PinnedLogs[]
 }
 
 interface RawPin extends BlockRow {
   readonly hour: number
   readonly collector: string
+  readonly logs: string | null
 }
 
 /** The hash of no block: values of one hour were read at two, so they have to be read again. */
@@ -25,12 +28,13 @@ export class Pins {
   constructor(database: Sqlite) {
     const ofHour = 'hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)'
     this.#statements = {
-      add: database.prepare<[number, number, bigint, Buffer, number, string, Buffer]>(
-        `INSERT INTO pin (chain, hour, number, hash, timestamp, collector) SELECT ?, ?, ?, ?, ?, id FROM collector WHERE name = ?
-         ON CONFLICT DO UPDATE SET hash = iif(hash = excluded.hash, hash, ?)`,
+      add: database.prepare<[number, number, bigint, Buffer, number, string | null, string, Buffer]>(
+        `INSERT INTO pin (chain, hour, number, hash, timestamp, logs, collector) SELECT ?, ?, ?, ?, ?, ?, id FROM collector WHERE name = ?
+         ON CONFLICT DO UPDATE SET logs = coalesce(excluded.logs, logs),
+           hash = iif(hash = excluded.hash AND coalesce(excluded.logs = logs, 1), hash, ?)`,
       ),
       due: database.prepare<[number, number, number], RawPin>(
-        `SELECT hour, name AS collector, number, hash, timestamp FROM pin JOIN collector ON collector.id = collector
+        `SELECT hour, name AS collector, number, hash, timestamp, logs FROM pin JOIN collector ON collector.id = collector
          WHERE chain = ? AND hour <= ? ORDER BY hour, name LIMIT ?`,
       ),
       confirm: database.prepare<[number, number, string, Buffer | null]>(
@@ -46,11 +50,13 @@ export class Pins {
 
   /**
    * Values of a collector's hour were stored that were read at these blocks. Where others of the hour stand that were read
-   * at another block, both are due to be read again: the pin is then of no block at all. Within a transaction.
+   * at another block, or of other logs, both are due to be read again: the pin is then of no block at all. Within a transaction.
    */
   add(collector: string, hour: Hour, pins: readonly Pin[]): void {
-    for (const { chainId, block } of pins)
-      this.#statements.add.run(chainId, hourNumber(hour), ...blockColumns(block), collector, noHash)
+    for (const { chainId, block, logs } of pins) {
+      const text = logs ? JSON.stringify(logs) : null
+      this.#statements.add.run(chainId, hourNumber(hour), ...blockColumns(block), text, collector, noHash)
+    }
   }
 
   /** All values of a collector's hour are as of these blocks. Within a transaction. */
@@ -61,9 +67,10 @@ export class Pins {
 
   /** Those of a chain up to an hour, oldest first. */
   due(chainId: number, upTo: Hour, limit: number): PinnedHour[] {
-    return this.#statements.due
-      .all(chainId, hourNumber(upTo), limit)
-      .map(({ hour, collector, ...block }) => ({ hour: hourFromNumber(hour), collector, block: blockOf(block) }))
+    return this.#statements.due.all(chainId, hourNumber(upTo), limit).map(({ hour, collector, logs, ...block }) => {
+      const own = { hour: hourFromNumber(hour), collector, block: blockOf(block) }
+      return logs === null ? own : { ...own, logs: JSON.parse(logs) as PinnedLogs[] }
+    })
   }
 
   /**

@@ -199,7 +199,11 @@ export class CollectorChild {
     const run = this.#runs.get(token)
     if (run?.task.kind !== 'collect') return
     const { chains } = this.#edge
-    const reply = run.pins.checked(chain, await replyFromChain(chains, chain, run.task.hour, question, run.over.signal))
+    const reply = run.pins.checked(
+      chain,
+      question,
+      await replyFromChain(chains, chain, run.task.hour, question, run.over.signal),
+    )
     if (this.#runs.has(token)) this.#tell({ ask, reply })
   }
 

@@ -1,5 +1,5 @@
-import type { LogFilter, ReadAnswer, ReadAt, ReadRequest } from '../chain/reads.ts'
-import type { AsOfBlock } from '../model/block.ts'
+import type { ReadAnswer, ReadAt, ReadRequest } from '../chain/reads.ts'
+import type { AsOfBlock, LogFilter } from '../model/block.ts'
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { Description, Outcome } from './runner.ts'

@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { ChainReader } from '../../src/chain/reads.ts'
+import { LogList, packed } from '../../src/chain/log-list.ts'
+import type { ChainReader, RawLog } from '../../src/chain/reads.ts'
 import { Finality, type FinalityParts } from '../../src/intake/finality.ts'
 import { Intake } from '../../src/intake/intake.ts'
-import type { AsOfBlock } from '../../src/model/block.ts'
+import type { AsOfBlock, LogFilter } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
@@ -29,6 +30,9 @@ function scriptedChain(time: VirtualTime) {
   const chain = {
     now: block('a'),
     fault: undefined as Fault | undefined,
+    /** Logs of an hour: so many. */
+    logs: 3,
+    logsAsked: [] as LogFilter[],
     rechecked,
     departure: Promise.withResolvers<void>(),
   }
@@ -38,7 +42,10 @@ function scriptedChain(time: VirtualTime) {
     settleMs,
     block: async () => chain.now,
     read: never,
-    logs: never,
+    logs: async (_hour, filter) => {
+      chain.logsAsked.push(filter)
+      return { at: chain.now, value: logList(chain.logs) }
+    },
     get nextLookUp() {
       return chain.departure.promise
     },
@@ -51,14 +58,28 @@ function scriptedChain(time: VirtualTime) {
   return { chain, reader }
 }
 
+function logList(count: number): LogList {
+  const log = (index: number): RawLog => ({ ...logFilter, topics: [], data: '0x', blockNumber: 7n, logIndex: index })
+  return new LogList([packed(Array.from({ length: count }, (_, index) => log(index)))])
+}
+
+const logFilter = { address: `0x${'c0'.repeat(20)}`, topics: [] } as const
+
 interface Staged {
+  /** Whether the value is the number of the hour's logs. */
+  readonly countsLogs?: boolean
   readonly history?: boolean
   readonly catchUpMs?: number
   /** Whether the collector fails by now. */
   readonly isBroken?: () => boolean
 }
 
-function stage({ history = true, catchUpMs = 7 * 24 * hourMs, isBroken = () => false }: Staged = {}) {
+function stage({
+  history = true,
+  catchUpMs = 7 * 24 * hourMs,
+  isBroken = () => false,
+  countsLogs = false,
+}: Staged = {}) {
   const time = new VirtualTime(anHour)
   const { chain, reader } = scriptedChain(time)
   const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
@@ -66,6 +87,10 @@ function stage({ history = true, catchUpMs = 7 * 24 * hourMs, isBroken = () => f
   const values = { a: 1, b: 2 }
   const script: Script = () => {
     if (isBroken()) return new Fault('collector-threw', 'it throws')
+    if (countsLogs) {
+      const logs = [{ filter: logFilter, digest: logList(chain.logs).digest }]
+      return { readings: { TVL: chain.logs }, failures: {}, pins: [{ chainId: 1, block: chain.now, logs }] }
+    }
     const TVL = chain.now.hash === block('a').hash ? values.a : values.b
     return { readings: { TVL }, failures: {}, pins: [{ chainId: 1, block: chain.now }] }
   }
@@ -217,5 +242,41 @@ describe('a value whose block was not final yet', () => {
     expect(stored()).toEqual([[1, 'due']])
     expect(outbox.pins.due(1, anHour, 10)).toHaveLength(0)
     expect(lines.at(-1)).toBe('its block was replaced, and it cannot be read again: its values stay as they are')
+  })
+})
+
+describe('a value that was made of logs', () => {
+  it('stands when the same are answered at finality, and is not read again', async () => {
+    const { until, chain, outbox, runner, stored } = stage({ countsLogs: true })
+    await until(minuteMs)
+    await until(49 * minuteMs)
+    expect(chain.logsAsked).toEqual([logFilter])
+    expect(runner.asked.filter(({ hour }) => hour === anHour)).toHaveLength(1)
+    expect(stored()).toEqual([[3, 'due']])
+    expect(outbox.pins.count()).toBe(0)
+  })
+
+  it('is read again where a node had left some out although the block is the same, and that is said', async () => {
+    const { until, deliver, chain, outbox, stored, lines } = stage({ countsLogs: true })
+    await until(minuteMs)
+    deliver()
+    chain.logs = 5
+    await until(50 * minuteMs)
+    expect(stored()).toEqual([[5, 'due']])
+    expect(outbox.pins.count()).toBe(0)
+    expect(lines).toEqual([
+      'the hour has other logs than a node answered: it is read again',
+      'read again as its logs are others: 1 of 1 values differ and are pushed again',
+    ])
+  })
+
+  it('of a collector that reads only "now" stays as it is then, and that is said', async () => {
+    const { until, chain, outbox, stored, lines } = stage({ countsLogs: true, history: false })
+    await until(minuteMs)
+    chain.logs = 5
+    await until(50 * minuteMs)
+    expect(stored()).toEqual([[3, 'due']])
+    expect(outbox.pins.count()).toBe(0)
+    expect(lines.at(-1)).toBe('its logs are others, and it cannot be read again: its values stay as they are')
   })
 })

@@ -125,4 +125,16 @@ describe('a pin', () => {
     outbox.pins.confirm(1, anHour, 'vault/c', aBlock(8, 'b'))
     expect(outbox.pins.count()).toBe(0)
   })
+
+  it('keeps of which logs its values were made, and is of no block where values were made of different ones', async () => {
+    const outbox = opened()
+    const filter = { address: `0x${'c0'.repeat(20)}`, topics: [null] } as const
+    const logs = [{ filter, digest: 'one' }]
+    await record(outbox, [{ ...aPin(7), logs }])
+    expect(outbox.pins.due(1, anHour, 10)).toEqual([{ hour: anHour, collector: 'vault/c', block: aBlock(7), logs }])
+    await record(outbox, [aPin(7)], {}, 3)
+    expect(outbox.pins.due(1, anHour, 10)).toMatchObject([{ block: aBlock(7), logs }])
+    await record(outbox, [{ ...aPin(7), logs: [{ filter, digest: 'other' }] }], {}, 4)
+    expect(outbox.pins.due(1, anHour, 10)).toMatchObject([{ block: { hash: `0x${'0'.repeat(64)}` } }])
+  })
 })

@@ -113,7 +113,7 @@ export class ScriptedRunner implements Runner {
     const { signal } = this.#stopping
     const one = async () => {
       const at = reads === 'block' ? await chain.block(hour, signal) : (await chain.read(hour, [], signal)).at
-      const reply = pins.checked('chain', { kind: 'block', at })
+      const reply = pins.checked('chain', { kind: 'block' }, { kind: 'block', at })
       if (reply.kind === 'faulted') throw faultFromRecord(reply.fault)
       return at
     }

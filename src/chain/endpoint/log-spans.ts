@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { LogFilter } from '../../model/block.ts'
 import { logFiltersRememberedMax, logRequestsAtOnceMax } from '../limits.ts'
-import type { LogFilter } from '../reads.ts'
 import { LogSpan } from './log-span.ts'
 import { Slots } from './slots.ts'
 

@@ -1,5 +1,5 @@
-import type { Hex } from '../../model/block.ts'
-import type { LogFilter, RawLog } from '../reads.ts'
+import type { Hex, LogFilter } from '../../model/block.ts'
+import type { RawLog } from '../reads.ts'
 import { type NodeLog, parseLogs } from '../shapes.ts'
 import type { LogRange } from './log-ranges.ts'
 

@@ -22,6 +22,8 @@ export const version3: Migration = {
       number INTEGER NOT NULL CHECK (number >= 0),
       hash BLOB NOT NULL CHECK (length(hash) = 32),
       timestamp INTEGER NOT NULL,
+      -- Logs that the values were made of, as JSON: each filter with the digest of what it gave.
+      logs TEXT,
       PRIMARY KEY (chain, hour, collector)
     ) STRICT, WITHOUT ROWID;
 
