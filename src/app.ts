@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { ClockWatch, witnessesOf, writtenAt } from './clock-watch.ts'
 import { readSecret } from './config/secret.ts'
 import { Delivery } from './delivery/delivery.ts'
 import { type Destination, destinationsOf } from './delivery/destination.ts'
@@ -7,6 +8,7 @@ import { Pacer } from './delivery/pacer.ts'
 import { ServiceClock } from './delivery/service-clock.ts'
 import { startEmbedded } from './embedded.ts'
 import { Intake } from './intake/intake.ts'
+import { WatchedClock } from './intake/watched-clock.ts'
 import { endpointStates, openChains, runnerOn } from './open-runner.ts'
 import type { Breakage } from './outbox/disk.ts'
 import { takeDeliveryRole } from './outbox/lock.ts'
@@ -100,11 +102,12 @@ function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, l
 export function deliveriesTo(
   connection: Connection,
   outbox: Outbox,
-  { config, time, log, redactor }: Surroundings,
+  { config, time, clock: watched, log, redactor }: Surroundings,
   fewest: () => number = () => 1,
 ): Delivery[] {
   const pacer = new Pacer(time, config.delivery.pacePerSecond)
-  const clock = new ServiceClock()
+  const clock = new ServiceClock(watched)
+  watched?.onBelieved(byMs => clock.machineWasSet(byMs))
   const { inFlight } = config.delivery
   return connection.destinations.map(
     destination =>
@@ -125,7 +128,7 @@ export function deliveriesTo(
 
 /** What a look at the state starts from, without the service's widgets. */
 export function observed(
-  { config, time }: Surroundings,
+  { config, time, clock }: Surroundings,
   outbox: Outbox,
   connection: Pick<Connection, 'host' | 'destinations'>,
   startedAtMs: number,
@@ -143,6 +146,7 @@ export function observed(
     nowMs: time.nowMs(),
     widgets: new Map(),
     endpoints,
+    ...(clock && { clock: clock.verdict }),
   }
 }
 
@@ -168,17 +172,23 @@ export interface Daemon {
  * @param damage of the outbox that showed in the daemon before this one; else it is looked for
  * @throws Fault `outbox-held` when another process has the role; whatever started is stopped again on any error
  */
-export async function startDaemon(surroundings: Surroundings, damage?: string): Promise<Daemon> {
+export async function startDaemon(given: Surroundings, damage?: string): Promise<Daemon> {
+  const clock = given.clock ?? new WatchedClock(given.time)
+  const surroundings: Surroundings = { ...given, time: clock, clock }
   const { config, time, log } = surroundings
+  const written = writtenAt(config)
   await using stack = new AsyncDisposableStack()
   const startedAtMs = time.nowMs()
   const role = takeDeliveryRole(config.data, config.file, startedAtMs)
   stack.defer(() => role.release())
   const outbox = closedWith(stack, openWithRole(openContext(surroundings), damage), log)
+  clock.meet(witnessesOf(config, outbox, written))
   const connection = await connect(surroundings, stack)
   const chains = openChains(surroundings, stack, { outbox })
   const runner = runnerOn(chains, surroundings, stack)
 
+  const watch = new ClockWatch({ clock, chains, log })
+  stack.defer(() => watch.stop())
   const loop = new DeliveryLoop(deliveriesTo(connection, outbox, surroundings), time, log, outbox.disk)
   stack.defer(() => loop.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
@@ -190,6 +200,7 @@ export async function startDaemon(surroundings: Surroundings, damage?: string): 
     catchUpMs: config.collect.catchUpMs,
     time,
     log,
+    clock,
   })
   stack.defer(() => intake.stop())
   const { promise: roleLost, resolve: loseRole } = Promise.withResolvers<Breakdown>()
@@ -197,7 +208,7 @@ export async function startDaemon(surroundings: Surroundings, damage?: string): 
     tellUpkeep(log, news)
     if (news.kind === 'role-lost') loseRole({ kind: 'role-lost' })
   }
-  const upkeep = new Upkeep({ outbox, role, keepMs: config.outbox.keepMs, time, told })
+  const upkeep = new Upkeep({ outbox, role, keepMs: config.outbox.keepMs, time, told, mayPrune: () => clock.mayPrune })
   stack.defer(() => upkeep.stop())
 
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)

@@ -1,4 +1,5 @@
 import type { Config } from './config/config.ts'
+import type { WatchedClock } from './intake/watched-clock.ts'
 import type { Log } from './telemetry/log.ts'
 import type { Redactor } from './telemetry/redactor.ts'
 import type { Time } from './time.ts'
@@ -9,4 +10,6 @@ export interface Surroundings {
   readonly time: Time
   readonly log: Log
   readonly redactor: Redactor
+  /** The same as `time`, where the machine's clock is compared with others. */
+  readonly clock?: WatchedClock
 }

@@ -8,6 +8,8 @@ import { Cron } from 'croner'
 export interface Time {
   /** Milliseconds since 1970. */
   nowMs(): number
+  /** Milliseconds since some instant, by a clock that nobody sets: it neither jumps nor goes back. */
+  steadyMs(): number
   /** A number from 0 up to, not including, 1. */
   chance(): number
   /** Resolves after `ms`; rejects with the signal's reason when it is aborted before. */
@@ -21,6 +23,7 @@ export interface Time {
 /** The machine’s own clock and chance. */
 export const systemTime: Time = {
   nowMs: () => Date.now(),
+  steadyMs: () => performance.now(),
   chance: () => Math.random(),
   async sleep(ms, signal) {
     try {

@@ -46,13 +46,9 @@ export interface ChainReaderParts {
 }
 
 /** A reader with its connections. */
-export interface OpenChainReader extends ChainReader {
+export interface OpenChainReader extends ChainReader, Pick<EndpointPool, 'askHead' | 'health' | 'close'> {
   /** What all timestamps seen by the last look-up are apart, or a multiple of it; `undefined` while too few were seen. */
   readonly tickSeconds: number | undefined
-  /** What is known of each endpoint, in the order of preference. */
-  health(): readonly EndpointReport[]
-  /** Closes the connections that stay open; what is under way fails. */
-  close(): void
 }
 
 /** Reads one chain as of hours. @throws Fault `config` for an endpoint that is neither URL nor path */
@@ -70,6 +66,7 @@ class HourlyReader implements OpenChainReader {
   readonly #pool: EndpointPool
   readonly #lookUps: LookUps
   readonly #memory: ReadMemory
+  readonly askHead = (signal: AbortSignal) => this.#pool.askHead(signal)
   readonly #hours = new Hours()
   readonly #pace = new Pace()
 

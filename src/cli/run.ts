@@ -2,12 +2,14 @@ import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type Breakdown, type Daemon, startDaemon } from '../app.ts'
 import { ConfigError, formatMistakes } from '../config/mistakes.ts'
+import { WatchedClock } from '../intake/watched-clock.ts'
 import { isYetToCome } from '../model/backoff.ts'
 import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
 import { breakageRestMs, roomLookMs, startLoadMsMax } from '../model/limits.ts'
 import type { Breakage } from '../outbox/disk.ts'
 import { startWaiting } from '../status/waiting.ts'
 import type { Surroundings } from '../surroundings.ts'
+import { systemTime } from '../time.ts'
 import { checkCollectors } from './check.ts'
 import { exitCodeOf, exitCodes } from './exit.ts'
 import { type ConfigOption, configuredCommand, setUp } from './setting.ts'
@@ -21,7 +23,9 @@ export function runCommand(ended: (code: number) => void): Command {
     .action(async ({ config }: ConfigOption) => {
       keepHeapSmall()
       const signals = new Signals()
-      const surroundings = setUp(config, ({ log }) => log.level)
+      // One clock for all reloads: what is known of the time outlives them.
+      const clock = new WatchedClock(systemTime)
+      const surroundings = { ...setUp(config, ({ log }) => log.level), clock }
       await checkOptions(surroundings, signals)
       signals.watch(surroundings.config.file)
       if (!signals.stopping.aborted) await keepRunning(surroundings, signals, ended)
@@ -158,14 +162,14 @@ function textOf(file: string): string | undefined {
 }
 
 /** Resolves to the new configuration after a reload that is in order, or when the daemon is to stop. */
-async function untilChanged({ log, config }: Surroundings, signals: Signals): Promise<Change> {
+async function untilChanged({ log, config, clock }: Surroundings, signals: Signals): Promise<Change> {
   let seen = textOf(config.file)
   for (let asked = await signals.next(); asked !== 'stop'; asked = await signals.next()) {
     const text = textOf(config.file)
     if (asked === 'look' && text === seen) continue
     seen = text
     try {
-      const next = setUp(config.file, ({ log }) => log.level)
+      const next = { ...setUp(config.file, ({ log }) => log.level), ...(clock && { clock }) }
       await checkOptions(next, signals)
       return { kind: 'reload', next }
     } catch (error) {

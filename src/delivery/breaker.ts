@@ -69,7 +69,9 @@ export class Breaker {
   idle({ left, skewMs }: Omit<Flushed, 'stop'>): void {
     const { waiting, ...rest } = this.#state
     const now = waitingOf(left)
-    if (rest.failures > 0 || now.waiting === waiting) return
+    // The skew is told by whoever reads the outbox; what less than a minute changes is not worth a commit.
+    const isSkewNew = Math.abs((skewMs ?? rest.skewMs ?? 0) - (rest.skewMs ?? 0)) > 60_000
+    if (!isSkewNew && (rest.failures > 0 || now.waiting === waiting)) return
     this.#remember({ ...rest, ...now, ...skewOf(skewMs) })
   }
 

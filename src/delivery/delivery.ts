@@ -3,7 +3,7 @@ import { isYetToCome } from '../model/backoff.ts'
 import type { Batch } from '../model/batch.ts'
 import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
-import { clockAskMs } from '../model/limits.ts'
+import { clockAskMs, hourMs } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Answer } from '../model/verdict.ts'
 import type { Outbox } from '../outbox/outbox.ts'
@@ -122,20 +122,26 @@ export class Delivery {
 
   /**
    * What lies in the service's future would be refused: its clock is asked for once, before the first push, and again
-   * while something seems to lie there.
+   * while something seems to lie there; seldom where it lies so far ahead that no clock being set will help soon. It is
+   * asked for, too, while this machine's clock is doubted.
    */
   #isClockWanted(): boolean {
     const { clock, time } = this.#options
+    if (clock.isWanted) return true
     const nowMs = time.nowMs()
     const newest = this.#newestDue()
     if (newest === undefined) return false
     if (this.#clockAskedMs === undefined && clock.skewMs === undefined) return true
-    return newest > clock.latestHour(nowMs) && !isYetToCome((this.#clockAskedMs ?? 0) + clockAskMs, nowMs, clockAskMs)
+    const aheadMs = newest - clock.latestHour(nowMs)
+    const restMs = aheadMs > hourMs ? hourMs : clockAskMs
+    return aheadMs > 0 && !isYetToCome((this.#clockAskedMs ?? 0) + restMs, nowMs, restMs)
   }
 
   /** @returns why nothing may be sent: the key is refused, or the service wants to be left alone */
   async #askClock(key: string, validate: ValidateKey): Promise<Stop | undefined> {
-    this.#clockAskedMs = this.#options.time.nowMs()
+    const { clock, time } = this.#options
+    this.#clockAskedMs = time.nowMs()
+    clock.asked()
     const answer = await validate(key)
     if (answer.kind === 'answered' && answer.status === 401) {
       this.#keyWatch.refused(key)

@@ -2,7 +2,7 @@ import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { type Fault, faultLine, isPermanent } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
-import { catchUpConcurrency, recollectBaseMs, stateMissingAttemptsMax } from '../model/limits.ts'
+import { catchUpConcurrency, pollMs, recollectBaseMs, stateMissingAttemptsMax } from '../model/limits.ts'
 import { notFinal } from '../model/settle.ts'
 import type { DueHour } from '../outbox/collections.ts'
 import type { Outbox } from '../outbox/outbox.ts'
@@ -11,7 +11,8 @@ import type { Log } from '../telemetry/log.ts'
 import type { Time } from '../time.ts'
 import { asFault, type Collected, collect, nothing, usable } from './collect.ts'
 import { type Changed, Finality } from './finality.ts'
-import { passed, planHours } from './plan-hours.ts'
+import { type HourClock, objection, uncompared } from './hour-clock.ts'
+import { planHours } from './plan-hours.ts'
 import { readHourAgain } from './read-again.ts'
 import { recollectAfterMs, startable } from './turn.ts'
 import type { PastOf } from './validate.ts'
@@ -27,6 +28,8 @@ export interface IntakeOptions {
   readonly catchUpMs: number
   readonly time: Time
   readonly log: Log
+  /** Which hour it is, where that is asked of more than this machine's clock. Default: what `time` says, unless that cannot be. */
+  readonly clock?: HourClock
 }
 
 /**
@@ -43,10 +46,13 @@ export class Intake {
   readonly #planning = new Map<string, Promise<void>>()
   readonly #running: Promise<void>
   readonly #finality: Finality
+  readonly #clock: HourClock
   #wake = Promise.withResolvers<void>()
 
   constructor(options: IntakeOptions) {
     this.#options = options
+    this.#clock = options.clock ?? uncompared(options.time)
+    this.#clock.onBelieved(() => this.#wake.resolve())
     const pastOf = this.#pastOf
     const again = { ...options, pastOf, describe: (collector: CollectorConfig) => this.#describe(collector) }
     const readAgain = (id: string, hour: Hour, because: Changed) => readHourAgain(again, id, hour, because)
@@ -81,7 +87,9 @@ export class Intake {
     const { outbox, time, collectors } = this.#options
     // What is under way is stored with the room that is kept; the hours that wait lose nothing.
     if (outbox.disk.isFull) return
-    const current = hourAt(time.nowMs())
+    const current = this.#clock.hour
+    // Nothing is planned, collected or looked at again by a clock that is not believed.
+    if (current === undefined) return
     for (const collector of collectors) this.#plan(collector, current)
     const underWay = [...this.#underWay.keys()]
     const known = collectors.flatMap(({ id }) => {
@@ -96,6 +104,7 @@ export class Intake {
   #restMs(): number {
     const { outbox, time } = this.#options
     const nowMs = time.nowMs()
+    if (this.#clock.hour === undefined) return pollMs
     const nextAttemptMs = outbox.collections.nextAttemptMs(nowMs) ?? Number.POSITIVE_INFINITY
     return Math.max(0, Math.min(nextAttemptMs - nowMs, hourAfter(hourAt(nowMs), 1) - nowMs, recollectBaseMs))
   }
@@ -162,13 +171,13 @@ export class Intake {
     const { runner, time } = this.#options
     const { signal } = this.#stopping
     const startedMs = time.nowMs()
-    // What reads only "now" must not be asked for, nor answer for, an hour that has passed meanwhile.
-    const isPast = ({ history }: CollectorDescription) => !history && due.hour < hourAt(time.nowMs())
     const collected = await this.#describe(collector)
       .then(async description => {
-        if (isPast(description)) throw passed
+        const early = objection(this.#clock, description, due.hour)
+        if (early) throw early
         const outcome = await collect({ runner, pastOf: this.#pastOf }, collector, description, due.hour)
-        return isPast(description) ? nothing(outcome.fault ?? passed) : outcome
+        const late = objection(this.#clock, description, due.hour)
+        return late ? nothing(outcome.fault ?? late) : outcome
       })
       .catch((error: unknown) => nothing(asFault(error)))
     // A stop takes the children away: what then fails has not failed by itself.

@@ -35,6 +35,8 @@ const permanenceByCode = {
   'hour-passed': 'permanent',
   /** The hour lies further back than hours are caught up. */
   'hour-too-old': 'permanent',
+  /** This machine's clock is not believed. */
+  'clock-doubted': 'transient',
   /** The chain has no block past the hour yet. */
   'chain-behind': 'transient',
   /** The hour lies before the chain's first block. */

@@ -15,6 +15,11 @@ const settleMinutes: Readonly<Record<number, number>> = {
   31337: 0,
 }
 
+/** Whether a chain is one for development: its time is what somebody says, or this machine's. */
+export function isDevelopment(chainId: number): boolean {
+  return settleMinutes[chainId] === 0
+}
+
 /** Default of `settle` for a chain. Layer-2 chains are as final as their batches on layer 1. */
 export function settleMsOf(chainId: number): number {
   return (settleMinutes[chainId] ?? 30) * minuteMs

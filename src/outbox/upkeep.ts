@@ -21,6 +21,8 @@ export interface UpkeepOptions {
   /** How long settled hours are kept. */
   readonly keepMs: number
   readonly time: Time
+  /** Whether the time is sure enough to delete what is old by it. Default: it is. */
+  readonly mayPrune?: () => boolean
   readonly told: (news: UpkeepNews) => void
 }
 
@@ -86,7 +88,8 @@ export class Upkeep {
   }
 
   async #prune(): Promise<void> {
-    const { outbox, keepMs, time } = this.#options
+    const { outbox, keepMs, time, mayPrune } = this.#options
+    if (mayPrune && !mayPrune()) return
     const before = hourAt(time.nowMs() - keepMs)
     const { signal } = this.#stopping
     while (!signal.aborted && outbox.pruneSome(before)) await time.sleep(pruneRestMs, signal).catch(() => {})

@@ -1,12 +1,15 @@
 import type { CollectorConfig, Config } from '../config/config.ts'
+import type { ClockVerdict } from '../model/clock.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
-import type { CollectionRow, LateCollector } from '../outbox/hour-rows.ts'
+import type { CollectionRow } from '../outbox/hour-rows.ts'
 import type { StoredMetric } from '../outbox/metrics.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { MetricState } from '../outbox/states.ts'
+import { clockSentences } from './clock-sentences.ts'
 import { detainedSentences } from './detained-sentences.ts'
+import { gapSentence, lateSentence, missingSentence } from './hour-sentences.ts'
 import type {
   Cell,
   CellState,
@@ -34,6 +37,8 @@ export interface Observed {
   readonly nowMs: number
   /** The last read of each protocol's widget, by protocol id. */
   readonly widgets: ReadonlyMap<string, WidgetRead>
+  /** Whether this machine's clock is believed; absent where nobody looks after it. */
+  readonly clock?: ClockVerdict
   /** What is known of the nodes; none where nobody reads. */
   readonly endpoints: readonly EndpointState[]
 }
@@ -105,7 +110,7 @@ export function strandedSentence(config: Config, outbox: Outbox): string | undef
  * as long after a start, catching up alone is no alarm; what was tried and failed is.
  */
 export function readiness(
-  observed: Pick<Observed, 'config' | 'outbox' | 'nowMs' | 'startedAtMs' | 'host' | 'destinations'>,
+  observed: Pick<Observed, 'config' | 'outbox' | 'nowMs' | 'startedAtMs' | 'host' | 'destinations' | 'clock'>,
 ): Readiness {
   const { config, outbox, nowMs, startedAtMs, host } = observed
   const isCatchingUp = nowMs - startedAtMs < overdueMs
@@ -120,6 +125,7 @@ export function readiness(
   const missing = isCatchingUp ? [] : collectors.filter(collector => isMissing(collector, newestLate, outbox))
   const gaps = gapsAt(newestLate, outbox).filter(({ collector }) => collectors.some(({ id }) => id === collector))
   const reasons = [
+    ...clockSentences(observed),
     ...(outbox.disk.isFull ? [outbox.disk.fullSentence] : []),
     ...late.map(lateSentence),
     ...missing.map(({ id }) => missingSentence(id, newestLate)),
@@ -152,19 +158,6 @@ function isMissing({ id, since }: CollectorConfig, newestLate: Hour, outbox: Out
 /** The newest late hour cannot be had any more: that is news; older gaps are history, and stand in the grid. */
 function gapsAt(hour: Hour, outbox: Outbox): readonly CollectionRow[] {
   return outbox.collections.between(hour, hour).filter(({ state }) => state === 'gap')
-}
-
-function gapSentence({ collector, hour, fault }: CollectionRow): string {
-  return `${collector} has no value of ${hourText(hour)}, and it cannot be had any more${fault ? `: ${fault.message}` : ''}`
-}
-
-function missingSentence(id: string, hour: Hour): string {
-  return `${id}: the hour ${hourText(hour)} was not even planned: does the daemon run, is the disk full? Its log says why`
-}
-
-function lateSentence({ collector, hours, oldest, fault }: LateCollector): string {
-  const which = hours === 1 ? 'the hour' : `${hours} hours, the oldest`
-  return `${collector} has not collected ${which} ${hourText(oldest)}${fault ? `: ${fault.message}` : ''}`
 }
 
 function protocolState(

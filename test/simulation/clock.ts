@@ -110,6 +110,10 @@ export class LifeTime implements Time {
     return this.#clock.nowMs()
   }
 
+  steadyMs(): number {
+    return this.#clock.nowMs()
+  }
+
   chance(): number {
     return this.#chance()
   }

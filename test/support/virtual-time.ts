@@ -24,6 +24,10 @@ export class VirtualTime implements Time {
     return this.#nowMs
   }
 
+  steadyMs(): number {
+    return this.#nowMs
+  }
+
   chance(): number {
     return this.#chance()
   }

@@ -6,6 +6,7 @@ import { type Endpoint, type EndpointParts, type OpenEndpoint, openEndpoint } fr
 import { EndpointFailure, type FailureKind } from './endpoint-failure.ts'
 import type { EndpointReport } from './endpoint-health.ts'
 import { type KeptEndpoint, PoolMember } from './pool-member.ts'
+import type { Head } from './sightings.ts'
 
 /** Whoever reads for one hour remembers here which endpoint serves it, so that one serves all of its reads. */
 export interface Served {
@@ -22,6 +23,8 @@ export interface Refused {
 
 /** Failures that say nothing of whether the node has the state of a block. */
 const hidingKinds: ReadonlySet<FailureKind> = new Set(['unreachable', 'rate', 'refused'])
+
+const headCall = { method: 'eth_getBlockByNumber', params: ['latest', false] }
 
 /** An endpoint silent for longer than this when its caller gives up is taken for hung. */
 const silenceMs = 1_000
@@ -40,6 +43,8 @@ export interface EndpointPool {
     work: (endpoint: Endpoint) => Promise<T>,
     before?: readonly Refused[],
   ): Promise<T>
+  /** Asks for the chain's last block. @returns the highest that any endpoint has told of @throws Fault when none can */
+  askHead(signal: AbortSignal): Promise<Head | undefined>
   /** What is known of each endpoint, in the order of preference. */
   health(): readonly EndpointReport[]
   close(): void
@@ -178,16 +183,21 @@ class Pool implements EndpointPool {
 
   /** The highest block that is known; asked for anew where it might have been long ago that the block was a recent one. */
   async #headFor(endpoint: OpenEndpoint, blockNumber: bigint, signal: AbortSignal): Promise<bigint | undefined> {
-    const known = this.#head
+    const known = this.#head?.number
     if (known !== undefined && known - blockNumber >= stateBlocksMin) return known
-    await endpoint.call([{ method: 'eth_getBlockByNumber', params: ['latest', false] }], signal).catch(() => {})
+    await endpoint.call([headCall], signal).catch(() => {})
     signal.throwIfAborted()
+    return this.#head?.number
+  }
+
+  async askHead(signal: AbortSignal): Promise<Head | undefined> {
+    await this.serve({}, signal, endpoint => endpoint.call([headCall], signal))
     return this.#head
   }
 
-  get #head(): bigint | undefined {
-    const heads = this.#members.flatMap(({ endpoint }) => endpoint.head?.number ?? [])
-    return heads.reduce<bigint | undefined>((a, b) => (a === undefined || b > a ? b : a), undefined)
+  get #head(): Head | undefined {
+    const heads = this.#members.flatMap(({ endpoint }) => endpoint.head ?? [])
+    return heads.reduce<Head | undefined>((a, b) => (a === undefined || b.number > a.number ? b : a), undefined)
   }
 
   health(): readonly EndpointReport[] {

@@ -33,6 +33,10 @@ export class QuietTime implements Time {
     return this.#nowMs
   }
 
+  steadyMs(): number {
+    return this.#nowMs
+  }
+
   chance(): number {
     return 0.5
   }

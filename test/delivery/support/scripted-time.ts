@@ -31,6 +31,10 @@ export class WrongTime implements Time {
     return this.#time.nowMs() + this.aheadMs
   }
 
+  steadyMs(): number {
+    return this.#time.steadyMs()
+  }
+
   chance(): number {
     return this.#time.chance()
   }

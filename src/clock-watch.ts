@@ -1,0 +1,137 @@
+import { statSync } from 'node:fs'
+import type { OpenChainReader } from './chain/reader.ts'
+import type { Config } from './config/config.ts'
+import type { ClockWitnesses, WatchedClock } from './intake/watched-clock.ts'
+import { type ClockVerdict, isPossible } from './model/clock.ts'
+import { pollMs, recollectBaseMs, witnessWaitMs } from './model/limits.ts'
+import { isDevelopment } from './model/settle.ts'
+import { outboxFile } from './outbox/open.ts'
+import type { Outbox } from './outbox/outbox.ts'
+import type { Log } from './telemetry/log.ts'
+
+/** What this machine has written by its own clock: when the outbox and the configuration were changed last. */
+export interface WrittenAt {
+  readonly outboxMs?: number
+  readonly configuredMs?: number
+}
+
+/** Looks when files were changed last. Before the outbox is opened: opening it changes it. */
+export function writtenAt({ data, file }: Pick<Config, 'data' | 'file'>): WrittenAt {
+  const outbox = outboxFile(data)
+  const outboxMs = latest([changedMs(outbox), changedMs(`${outbox}-wal`)])
+  const configuredMs = changedMs(file)
+  return { ...(outboxMs !== undefined && { outboxMs }), ...(configuredMs !== undefined && { configuredMs }) }
+}
+
+/** Who can say how late it is where this configuration runs. */
+export function witnessesOf(
+  config: Config,
+  outbox: Outbox | undefined,
+  { outboxMs, configuredMs }: WrittenAt,
+): ClockWitnesses {
+  const storedMs = latest([outbox?.repair.newestCollected(), outboxMs])
+  return {
+    service: config.service.kind === 'remote',
+    chains: config.chains.some(({ id }) => !isDevelopment(id)),
+    ...(storedMs !== undefined && { storedMs }),
+    ...(configuredMs !== undefined && { configuredMs }),
+  }
+}
+
+function latest(instants: readonly (number | undefined)[]): number | undefined {
+  // What no clock can show is of one that was wrong by decades.
+  const known = instants.flatMap(instant => (instant !== undefined && isPossible(instant) ? [instant] : []))
+  return known.length > 0 ? Math.max(...known) : undefined
+}
+
+function changedMs(file: string): number | undefined {
+  try {
+    return statSync(file).mtimeMs
+  } catch {
+    return undefined
+  }
+}
+
+/** What the watch works with. */
+export interface ClockWatchParts {
+  readonly clock: WatchedClock
+  /** By their name in the configuration. */
+  readonly chains: Readonly<Record<string, OpenChainReader>>
+  readonly log: Log
+}
+
+/** Asks chains for the time while the machine's clock is doubted, and tells once when it is, and when it is believed again. */
+export class ClockWatch {
+  readonly #parts: ClockWatchParts
+  readonly #stopping = new AbortController()
+  readonly #running: Promise<void>
+  readonly #startedMs: number
+  #told = 'believed'
+
+  constructor(parts: ClockWatchParts) {
+    this.#parts = parts
+    this.#startedMs = parts.clock.steadyMs()
+    this.#running = this.#run()
+  }
+
+  /** Complete when it returns. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('stopped'))
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#parts
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      if (clock.wantsHeads()) void this.#askHeads()
+      const { verdict } = clock
+      this.#tell(verdict)
+      await clock.sleep(verdict.kind === 'doubted' ? pollMs : recollectBaseMs, signal).catch(() => {})
+    }
+  }
+
+  /** Never rejects: a chain that does not answer says nothing. */
+  async #askHeads(): Promise<void> {
+    const { clock } = this.#parts
+    clock.asks('chains')
+    await askHeads(this.#parts, this.#stopping.signal)
+  }
+
+  #tell(verdict: ClockVerdict): void {
+    const { clock, log } = this.#parts
+    // Whoever can tell is just being asked.
+    const isEarly = clock.steadyMs() - this.#startedMs < witnessWaitMs
+    const state = stateOf(verdict)
+    if (state === this.#told || (state === 'unconfirmed' && isEarly)) return
+    const was = this.#told
+    this.#told = state
+    if (verdict.kind === 'doubted') {
+      const level = verdict.why === 'contradicted' ? 'error' : 'warn'
+      log[level]({ reason: verdict.reason }, 'this machine’s clock is doubted: nothing is collected meanwhile')
+    } else if (verdict.remark !== undefined) {
+      log.warn({ reason: verdict.remark }, 'this machine’s clock is not as the service’s')
+    } else if (was !== 'believed') {
+      log.info('this machine’s clock is believed: collecting goes on')
+    }
+  }
+}
+
+/** Asks chains for their last block. Never rejects. */
+export async function askHeads(
+  { clock, chains }: Pick<ClockWatchParts, 'clock' | 'chains'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const asked = Object.entries(chains).filter(([, { id }]) => !isDevelopment(id))
+  await Promise.all(
+    asked.map(async ([name, chain]) => {
+      const head = await chain.askHead(signal).catch(() => undefined)
+      if (head) clock.sawHead(name, head.timestampSeconds * 1000)
+    }),
+  )
+}
+
+function stateOf(verdict: ClockVerdict): string {
+  if (verdict.kind === 'doubted') return verdict.why
+  return verdict.remark === undefined ? 'believed' : 'off'
+}

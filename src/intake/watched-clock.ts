@@ -1,0 +1,206 @@
+import { agreedHour, type ClockEvidence, type ClockVerdict, judgeClock } from '../model/clock.ts'
+import type { Hour } from '../model/hour.ts'
+import { clockPatienceLongMs, clockStepMs, witnessAskMs, witnessWaitMs } from '../model/limits.ts'
+import type { Time } from '../time.ts'
+
+/** Who can say how late it is, beside this machine's clock. */
+export interface ClockWitnesses {
+  /** Whether there is a service that is not inside this process. */
+  readonly service: boolean
+  /** Whether there is a chain that does not go by this machine's clock. */
+  readonly chains: boolean
+  /** The latest instant at which this machine has stored something. */
+  readonly storedMs?: number
+  /** When the configuration was written. */
+  readonly configuredMs?: number
+}
+
+/** A point at which both clocks were looked at. */
+interface Mark {
+  readonly wallMs: number
+  readonly steadyMs: number
+}
+
+/** What a witness says, as what is to be added to the steady clock. */
+type Offset = number
+
+const nobody: ClockWitnesses = { service: false, chains: false }
+
+/**
+ * This machine's clock, believed only while something agrees with it. While it is doubted the time goes on by the steady
+ * clock from where it was trusted last, so that no wait of this process ends early or never when the clock is set.
+ */
+export class WatchedClock implements Time {
+  readonly #machine: Time
+  readonly #listeners = new Set<(byMs: number) => void>()
+  #witnesses = nobody
+  /** Where the clock was trusted last. */
+  #trusted: (Mark & { readonly isConfirmed: boolean }) | undefined
+  /** Where it was looked at last, whether it is trusted or not. */
+  #even: Mark
+  #evenSinceMs: number
+  #service: Offset | undefined
+  #head: { readonly chain: string; readonly offset: Offset } | undefined
+  /** When witnesses were asked, since the clock was set. */
+  readonly #askedMs: { service?: number; chains?: number } = {}
+
+  /** @param machine the machine's own clock */
+  constructor(machine: Time) {
+    this.#machine = machine
+    this.#even = { wallMs: machine.nowMs(), steadyMs: machine.steadyMs() }
+    this.#evenSinceMs = this.#even.steadyMs
+  }
+
+  /** Says who can be asked from now on, and what is known without asking. Whoever listened before does not any more. */
+  meet(witnesses: ClockWitnesses): void {
+    this.#witnesses = witnesses
+    this.#listeners.clear()
+  }
+
+  /** The time that is believed; before any is, the machine's. */
+  nowMs(): number {
+    const { wallMs, steadyMs } = this.#look()
+    return this.#expected(steadyMs)?.nowMs ?? wallMs
+  }
+
+  /** Whether the machine's clock is believed now. */
+  get verdict(): ClockVerdict {
+    const mark = this.#look()
+    const expected = this.#expected(mark.steadyMs)
+    const verdict = judgeClock(this.#evidence(mark, expected))
+    if (verdict.kind === 'doubted') return verdict
+    const isConfirmed = verdict.isConfirmed || (expected?.isMet === true && expected.isConfirmed)
+    const isNew = this.#trusted === undefined || expected?.isMet === false
+    this.#trusted = { ...mark, isConfirmed }
+    if (isNew) for (const listener of this.#listeners) listener(expected ? mark.wallMs - expected.nowMs : 0)
+    return verdict
+  }
+
+  /** The current hour; `undefined` while the clock is not believed, or whoever is asked about the time is in another hour. */
+  get hour(): Hour | undefined {
+    return agreedHour(this.verdict)
+  }
+
+  /** Whether what is old may be deleted: not before something agrees with the clock, or it was alone for long. */
+  get mayPrune(): boolean {
+    const { verdict } = this
+    return verdict.kind === 'trusted' && (this.#trusted?.isConfirmed === true || this.#evenMs >= clockPatienceLongMs)
+  }
+
+  /** Calls back when the clock is believed again, or for the first time. @param listener told by how much the time has changed */
+  onBelieved(listener: (byMs: number) => void): void {
+    this.#listeners.add(listener)
+  }
+
+  /** The service's clock was seen. @param aheadMs how far it is ahead of the time that is believed */
+  sawService(aheadMs: number): void {
+    this.#service = this.nowMs() + aheadMs - this.steadyMs()
+    void this.verdict
+  }
+
+  /** A chain's last block was seen. */
+  sawHead(chain: string, timestampMs: number): void {
+    const offset = timestampMs - this.steadyMs()
+    if (!this.#head || offset > this.#head.offset) this.#head = { chain, offset }
+    void this.verdict
+  }
+
+  /** Whether the service should be asked for its clock now; a question that is under way is not repeated. */
+  wantsService(): boolean {
+    return this.#witnesses.service && this.#isWanted('service')
+  }
+
+  /** Whether chains should be asked for their last block now: where the service has not said that all is well. */
+  wantsHeads(): boolean {
+    if (!this.#witnesses.chains || this.#awaits('service')) return false
+    return this.#isWanted('chains')
+  }
+
+  /** Somebody is asked now. */
+  asks(witness: 'service' | 'chains'): void {
+    this.#askedMs[witness] = this.steadyMs()
+  }
+
+  steadyMs(): number {
+    return this.#machine.steadyMs()
+  }
+
+  chance(): number {
+    return this.#machine.chance()
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return this.#machine.sleep(ms, signal)
+  }
+
+  timeout(ms: number): AbortSignal {
+    return this.#machine.timeout(ms)
+  }
+
+  everyHour(tick: () => void): { stop(): void } {
+    return this.#machine.everyHour(tick)
+  }
+
+  /** Looks at both clocks. Once the machine's was set, what was said before is not about this time. */
+  #look(): Mark {
+    const mark = { wallMs: this.#machine.nowMs(), steadyMs: this.steadyMs() }
+    if (Math.abs(apart(this.#even, mark)) > clockStepMs) {
+      this.#evenSinceMs = mark.steadyMs
+      this.#service = undefined
+      this.#head = undefined
+      delete this.#askedMs.service
+      delete this.#askedMs.chains
+    }
+    this.#even = mark
+    return mark
+  }
+
+  #expected(steadyMs: number): ClockEvidence['expected'] {
+    if (!this.#trusted) return undefined
+    const nowMs = this.#trusted.wallMs + steadyMs - this.#trusted.steadyMs
+    const isMet = Math.abs(this.#even.wallMs - nowMs) <= clockStepMs
+    return { nowMs: isMet ? this.#even.wallMs : nowMs, isConfirmed: this.#trusted.isConfirmed, isMet }
+  }
+
+  get #evenMs(): number {
+    return this.#even.steadyMs - this.#evenSinceMs
+  }
+
+  #evidence({ wallMs, steadyMs }: Mark, expected: ClockEvidence['expected']): ClockEvidence {
+    const { storedMs, configuredMs } = this.#witnesses
+    return {
+      wallMs,
+      evenMs: this.#evenMs,
+      ...(expected && { expected }),
+      ...(this.#service !== undefined && { serviceMs: this.#service + steadyMs }),
+      ...(this.#head && { head: { chain: this.#head.chain, nowMs: this.#head.offset + steadyMs } }),
+      ...(storedMs !== undefined && { storedMs }),
+      ...(configuredMs !== undefined && { configuredMs }),
+      witness: this.#witness,
+    }
+  }
+
+  get #witness(): ClockEvidence['witness'] {
+    const { service, chains } = this.#witnesses
+    if (!service && !chains) return 'nobody'
+    return this.#awaits('service') || this.#awaits('chains') ? 'awaited' : 'silent'
+  }
+
+  /** Whether a witness has said nothing yet, and may before long. */
+  #awaits(witness: 'service' | 'chains'): boolean {
+    if (!this.#witnesses[witness]) return false
+    const isSeen = witness === 'service' ? this.#service !== undefined : this.#head !== undefined
+    return !isSeen && this.steadyMs() - this.#evenSinceMs < witnessWaitMs
+  }
+
+  #isWanted(witness: 'service' | 'chains'): boolean {
+    const askedMs = this.#askedMs[witness]
+    if (askedMs !== undefined && this.steadyMs() - askedMs < witnessAskMs) return false
+    return this.verdict.kind === 'doubted'
+  }
+}
+
+/** By how much a clock was set between two marks. */
+function apart(before: Mark, after: Mark): number {
+  return after.wallMs - before.wallMs - (after.steadyMs - before.steadyMs)
+}

@@ -1,0 +1,26 @@
+import { type ClockVerdict, offSentence } from '../model/clock.ts'
+import { clockToldMs, witnessWaitMs } from '../model/limits.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+
+/** What is looked at. */
+interface Seen {
+  readonly clock?: ClockVerdict
+  readonly outbox: Pick<Outbox, 'destinations'>
+  readonly destinations: readonly string[]
+  readonly nowMs: number
+  readonly startedAtMs: number
+}
+
+/**
+ * Why this machine's clock is not to be relied on; empty when it is. Where nobody looks after it, by what the service's
+ * answers have shown last. Right after a start, that nothing confirms it yet is no alarm.
+ */
+export function clockSentences({ clock, outbox, destinations, nowMs, startedAtMs }: Seen): string[] {
+  if (clock?.kind === 'doubted') {
+    return clock.why === 'unconfirmed' && nowMs - startedAtMs < witnessWaitMs ? [] : [clock.reason]
+  }
+  if (clock) return clock.remark === undefined ? [] : [clock.remark]
+  const skewsMs = destinations.flatMap(name => outbox.destinations.get(name).skewMs ?? [])
+  const offMs = skewsMs.find(skewMs => Math.abs(skewMs) > clockToldMs)
+  return offMs === undefined ? [] : [`${offSentence(offMs)}, when it was asked last: set it right`]
+}

@@ -1,0 +1,170 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { ClockWatch } from '../../../src/clock-watch.ts'
+import type { CollectorConfig } from '../../../src/config/config.ts'
+import { Delivery } from '../../../src/delivery/delivery.ts'
+import { DeliveryLoop } from '../../../src/delivery/loop.ts'
+import { Pacer } from '../../../src/delivery/pacer.ts'
+import { ServiceClock } from '../../../src/delivery/service-clock.ts'
+import { Intake } from '../../../src/intake/intake.ts'
+import { WatchedClock } from '../../../src/intake/watched-clock.ts'
+import { type Hour, hourAfter, hourAt } from '../../../src/model/hour.ts'
+import { hourMs } from '../../../src/model/limits.ts'
+import type { Answer } from '../../../src/model/verdict.ts'
+import { Outbox } from '../../../src/outbox/outbox.ts'
+import { Upkeep } from '../../../src/outbox/upkeep.ts'
+import { Redactor } from '../../../src/telemetry/redactor.ts'
+import { MemoryService } from '../../delivery/support/memory-service.ts'
+import { protocol } from '../../delivery/support/protocol.ts'
+import { WrongTime } from '../../delivery/support/scripted-time.ts'
+import { ScriptedRunner } from '../../support/collectors.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+import { metrics } from '../../support/metrics.ts'
+import type { VirtualTime } from '../../support/virtual-time.ts'
+import { linesOf } from './lines.ts'
+
+const dayMs = 24 * hourMs
+
+/** What a machine is set up with. */
+export interface MachineParts {
+  readonly history: boolean
+  /** Whether the service answers. */
+  readonly isReachable: boolean
+  /** Whether hours were collected before, up to the one before the start. */
+  readonly isOld: boolean
+}
+
+/** Hours in an old outbox, and how long they are kept. */
+export const oldHours = 40
+const keepMs = 48 * hourMs
+
+/** How long a run of the collector takes. */
+const runMs = 700
+
+/** A loop that looks seldom, so that a test is quick. */
+class SlowTime extends WrongTime {
+  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return super.sleep(Math.max(ms, 5_000), signal)
+  }
+}
+
+/** A daemon's loops on a real outbox, in virtual time, on a machine whose clock may be wrong; the service's is right. */
+export class Machine {
+  readonly time: VirtualTime
+  readonly clock: WrongTime
+  readonly file = join(temporaryFolder(), 'outbox.db')
+  readonly outbox: Outbox
+  readonly lines: string[] = []
+  /** When the collector was asked for an hour and answered, by the true time; the value is that instant. */
+  readonly reads: { readonly hour: Hour; readonly atMs: number }[] = []
+  readonly service = new MemoryService()
+  watched: WatchedClock | undefined
+  readonly #parts: MachineParts
+  #stop: () => Promise<void> = async () => {}
+
+  constructor(time: VirtualTime, parts: MachineParts) {
+    this.#parts = parts
+    this.time = time
+    this.clock = new WrongTime(this.time)
+    this.outbox = new Outbox(this.file)
+    onTestFinished(async () => {
+      await this.#stop()
+      this.outbox.close()
+    })
+  }
+
+  /** Hours that were delivered, up to the one before the start. */
+  async age(): Promise<void> {
+    const { collections } = this.outbox
+    const last = hourAfter(hourAt(this.time.nowMs()), -1)
+    const first = hourAfter(last, -oldHours + 1)
+    collections.addCollector('vault/a', first)
+    for (let hour = first; hour <= last; hour = hourAfter(hour, 1)) {
+      const accepted = metrics(1, hour).map(metric => ({ metric }))
+      await this.outbox.recordCollection({ collector: 'vault/a', hour, accepted }, hour)
+      this.outbox.settle({ delivered: accepted.map(({ metric }) => metric), dead: [], warnings: [] }, hour)
+    }
+  }
+
+  /** The process starts. */
+  start(): void {
+    const { outbox, lines } = this
+    const clock = new WatchedClock(this.clock)
+    this.watched = clock
+    const stored = outbox.repair.newestCollected()
+    clock.meet({ service: true, chains: false, ...(stored !== undefined && { storedMs: stored }) })
+    const log = linesOf(lines)
+    const collectors: CollectorConfig[] = [{ ...collectorConfig }]
+    const runner = new ScriptedRunner({
+      'vault/a': {
+        history: this.#parts.history,
+        script: async hour => {
+          await this.time.sleep(runMs)
+          this.reads.push({ hour, atMs: this.time.nowMs() })
+          return { readings: { TVL: this.time.nowMs() }, failures: {}, pins: [] }
+        },
+      },
+    })
+    const loop = new DeliveryLoop([this.#delivery(clock)], new SlowTime(clock), log, outbox.disk)
+    const watch = new ClockWatch({ clock, chains: {}, log })
+    const intake = new Intake({ outbox, runner, collectors, chains: [], catchUpMs: 7 * dayMs, time: clock, log, clock })
+    const role = { release() {}, renew: () => 'held' as const, isInPlace: true }
+    const mayPrune = () => clock.mayPrune
+    const upkeep = new Upkeep({ outbox, role, keepMs, time: clock, told: () => {}, mayPrune })
+    this.#stop = async () => {
+      await Promise.all([loop.stop(), watch.stop(), intake.stop(), upkeep.stop()])
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#stop()
+    this.#stop = async () => {}
+  }
+
+  #delivery(clock: WatchedClock): Delivery {
+    const { outbox, service } = this
+    const seen = (answer: Answer): Answer => {
+      if (!this.#parts.isReachable) return { kind: 'unanswered', reason: 'no answer (ECONNREFUSED)' }
+      return answer.kind === 'answered' ? { ...answer, skewMs: this.time.nowMs() - clock.nowMs() } : answer
+    }
+    const client = {
+      host: service.host,
+      push: async (body: string, key: string, stop: AbortSignal) => seen(await service.push(body, key, stop)),
+      validateKey: async (key: string) => seen(await service.validateKey(key)),
+      register: async () => seen({ kind: 'unanswered', reason: 'not asked' }),
+      validateProtocol: () => service.validateProtocol(),
+      widget: () => service.widget(),
+      close: () => service.close(),
+    }
+    const serviceClock = new ServiceClock(clock)
+    clock.onBelieved(byMs => serviceClock.machineWasSet(byMs))
+    return new Delivery({
+      outbox,
+      client,
+      destination: { name: 'service', readKey: () => 'a-key', protocols: [protocol('vault')] },
+      pacer: new Pacer(clock, 100),
+      clock: serviceClock,
+      inFlight: 1,
+      log: linesOf(this.lines),
+      redactor: new Redactor(),
+      time: clock,
+    })
+  }
+
+  /** Bytes of the outbox, its log included. */
+  get bytes(): number {
+    return statSync(this.file).size + (statSync(`${this.file}-wal`, { throwIfNoEntry: false })?.size ?? 0)
+  }
+}
+
+const place = { file: 'tidegauge.yaml', line: 1, column: 1 }
+
+const collectorConfig: CollectorConfig = {
+  id: 'vault/a',
+  protocolId: 'vault',
+  use: 'a',
+  options: {},
+  place,
+  placeOf: () => place,
+}
