@@ -61,16 +61,22 @@ export function openRunner(surroundings: Surroundings, stack: AsyncDisposableSta
 }
 
 /** Opens the place collectors run in without a chain: they can be loaded and described, offline and without a secret. */
-export function openOfflineRunner(surroundings: Surroundings, deadlineMs: number, stack: AsyncDisposableStack): Runner {
-  return runnerOn({}, surroundings, stack, deadlineMs)
+export function openOfflineRunner(edge: RunnerEdge, deadlineMs: number, stack: AsyncDisposableStack): Runner {
+  return runnerWithin(deadlineMs, {}, edge, stack)
 }
 
+type RunnerEdge = Pick<Surroundings, 'time' | 'log'>
+
 /** Opens the place collectors run in; it ends with the stack. */
-export function runnerOn(
+export function runnerOn(chains: Chains, surroundings: Surroundings, stack: AsyncDisposableStack): Runner {
+  return runnerWithin(surroundings.config.collect.deadlineMs, chains, surroundings, stack)
+}
+
+function runnerWithin(
+  deadlineMs: number,
   chains: Chains,
-  { config, time, log }: Surroundings,
+  { time, log }: RunnerEdge,
   stack: AsyncDisposableStack,
-  deadlineMs: number = config.collect.deadlineMs,
 ): Runner {
   const runner = createRunner({
     chains,

@@ -1,20 +1,25 @@
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { openExistingOutbox } from '../app.ts'
+import { cautionsOf } from '../config/cautions.ts'
 import type { CollectorConfig, ConfigMistake } from '../config/config.ts'
-import { ConfigError } from '../config/mistakes.ts'
+import { ConfigError, formatMistakes, inOrder } from '../config/mistakes.ts'
 import { optionMistakes } from '../config/option-mistakes.ts'
 import { asFault } from '../intake/collect.ts'
 import { type Foreseen, foreseen } from '../intake/foreseen.ts'
 import { type Fault, faultLine } from '../model/fault.ts'
 import { hourAfter, hourAt } from '../model/hour.ts'
+import { startLoadMsMax } from '../model/limits.ts'
 import { metricId } from '../model/metric.ts'
 import { openOfflineRunner } from '../open-runner.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import type { Surroundings } from '../surroundings.ts'
+import { createLog } from '../telemetry/log.ts'
+import { systemTime } from '../time.ts'
 import { noteForeseen } from './foreseen.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, setUp } from './setting.ts'
-import { counted, note, print, printJson, printTable } from './terminal.ts'
+import { counted, note, print, printJson, printTable, redactor } from './terminal.ts'
 
 interface Checked {
   readonly usable: readonly { readonly collector: CollectorConfig; readonly description: CollectorDescription }[]
@@ -33,10 +38,20 @@ export async function checkCollectors(
   deadlineMs: number = surroundings.config.collect.deadlineMs,
   stopping?: AbortSignal,
 ): Promise<Checked> {
-  await using stack = new AsyncDisposableStack()
-  const runner = openOfflineRunner(surroundings, deadlineMs, stack)
-  stopping?.addEventListener('abort', () => void runner.stop())
   const collectors = surroundings.config.protocols.flatMap(protocol => protocol.collectors)
+  const checked = await checkEach(collectors, surroundings, deadlineMs, stopping)
+  return { ...checked, mistakes: [...checked.mistakes, ...sharedMetrics(checked.usable)] }
+}
+
+async function checkEach(
+  collectors: readonly CollectorConfig[],
+  edge: Pick<Surroundings, 'time' | 'log'>,
+  deadlineMs: number,
+  stopping?: AbortSignal,
+): Promise<Checked> {
+  await using stack = new AsyncDisposableStack()
+  const runner = openOfflineRunner(edge, deadlineMs, stack)
+  stopping?.addEventListener('abort', () => void runner.stop())
   const results = await Promise.all(
     collectors.map(async collector => {
       try {
@@ -52,12 +67,9 @@ export async function checkCollectors(
   return {
     usable,
     unusable: results.flatMap(({ collector, fault }) => (fault ? [{ collector, fault }] : [])),
-    mistakes: [
-      ...results.flatMap(({ collector, description }) =>
-        description?.kind === 'mistaken' ? optionMistakes(collector, description.mistakes) : [],
-      ),
-      ...sharedMetrics(usable),
-    ],
+    mistakes: results.flatMap(({ collector, description }) =>
+      description?.kind === 'mistaken' ? optionMistakes(collector, description.mistakes) : [],
+    ),
   }
 }
 
@@ -84,21 +96,45 @@ export function checkCommand(): Command {
     .description('the configuration and its collectors, offline')
     .option('--json', 'print JSON')
     .action(async ({ config: file, json }: ConfigOption & JsonOption) => {
-      const surroundings = setUp(file)
-      const { usable, unusable, mistakes } = await checkCollectors(surroundings)
-      const unloadable = unusable.map(({ collector, fault }) => ({
-        place: collector.place,
-        message: fault.facts['at'] === undefined ? fault.message : `${fault.message} (${fault.facts['at']})`,
-        ...(fault.fix === undefined ? {} : { fix: fault.fix }),
-      }))
-      const all = [...mistakes, ...unloadable]
-      if (json && all.length > 0) printJson({ file: surroundings.config.file, mistakes: all.map(mistakeJson) })
-      if (all.length > 0) throw new ConfigError(surroundings.config.file, all)
-      const rows = usable.flatMap(metricRows)
-      const warnings = await foreseenOf(surroundings, usable)
-      if (json) printJson({ file: surroundings.config.file, metrics: rows, warnings })
-      else printChecked(surroundings.config.file, rows, warnings)
+      try {
+        const surroundings = await setUpWhole(file)
+        const checked = await checkCollectors(surroundings)
+        const all = inOrder(mistakesOf(checked))
+        if (all.length > 0) throw new ConfigError(surroundings.config.file, all)
+        const rows = checked.usable.flatMap(metricRows)
+        const warnings = await foreseenOf(surroundings, checked.usable)
+        const cautions = cautionsOf(surroundings.config)
+        if (json)
+          printJson({ file: surroundings.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
+        else printChecked(surroundings.config.file, rows, warnings, cautions)
+      } catch (error) {
+        if (json && error instanceof ConfigError)
+          printJson({ file: resolve(file), mistakes: error.mistakes.map(mistakeJson) })
+        throw error
+      }
     })
+}
+
+/** Mistakes of the file are told along with those of its collectors' options. @throws ConfigError */
+async function setUpWhole(file: string): Promise<Surroundings> {
+  try {
+    return setUp(file)
+  } catch (error) {
+    if (!(error instanceof ConfigError) || error.drafts.length === 0) throw error
+    const edge = { time: systemTime, log: createLog('silent', redactor) }
+    const found = mistakesOf(await checkEach(error.drafts, edge, startLoadMsMax))
+    throw new ConfigError(resolve(file), inOrder([...error.mistakes, ...found]))
+  }
+}
+
+/** A collector that cannot be loaded is a mistake of the entry that uses it. */
+function mistakesOf({ mistakes, unusable }: Checked): ConfigMistake[] {
+  const unloadable = unusable.map(({ collector, fault }) => ({
+    place: collector.place,
+    message: fault.facts['at'] === undefined ? fault.message : `${fault.message} (${fault.facts['at']})`,
+    ...(fault.fix === undefined ? {} : { fix: fault.fix }),
+  }))
+  return [...mistakes, ...unloadable]
 }
 
 function mistakeJson({ place, message, fix }: ConfigMistake) {
@@ -146,12 +182,19 @@ function outboxToCompare(surroundings: Surroundings, stack: AsyncDisposableStack
   }
 }
 
-function printChecked(file: string, rows: readonly MetricRow[], warnings: readonly Foreseen[]): void {
+function printChecked(
+  file: string,
+  rows: readonly MetricRow[],
+  warnings: readonly Foreseen[],
+  cautions: readonly ConfigMistake[],
+): void {
   printTable(
     ['collector', 'metric', 'unit', 'past hours'],
     rows.map(({ collector, metric, unit, history }) => [collector, metric, unit ?? '', history ? 'yes' : 'no']),
   )
   noteForeseen(warnings)
+  if (cautions.length > 0) note(formatMistakes(cautions.map(one => ({ ...one, message: `warning: ${one.message}` }))))
   print('')
-  print(`${file}: in order, ${counted(rows.length, 'metric')} an hour`)
+  const but = cautions.length > 0 ? `, but see ${counted(cautions.length, 'warning')} above` : ''
+  print(`${file}: in order, ${counted(rows.length, 'metric')} an hour${but}`)
 }

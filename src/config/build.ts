@@ -14,7 +14,7 @@ type ParsedCollector = ParsedProtocol['collectors'][number]
  * @param file absolute
  */
 export function buildConfig(file: string, parsed: ParsedFile, placeOf: PlaceOf): Config {
-  const service = serviceOf(parsed.service, file)
+  const service = serviceOf(parsed.service, file, placeOf)
   return deepFreeze({
     file,
     service,
@@ -42,9 +42,13 @@ export function buildConfig(file: string, parsed: ParsedFile, placeOf: PlaceOf):
 
 const beside = (file: string, path: string) => resolve(dirname(file), path)
 
-function serviceOf(parsed: ParsedFile['service'], file: string): ServiceConfig {
+function serviceOf(parsed: ParsedFile['service'], file: string, placeOf: PlaceOf): ServiceConfig {
   if (parsed === 'embedded') return { kind: 'embedded' }
-  return { kind: 'remote', url: parsed.url, ...(parsed.key && { key: secretOf(parsed.key, file) }) }
+  return {
+    kind: 'remote',
+    url: parsed.url,
+    ...(parsed.key && { key: { ...secretOf(parsed.key, file), place: placeOf(['service', 'key']) } }),
+  }
 }
 
 const secretOf = (ref: SecretRef, file: string): SecretRef =>
@@ -82,7 +86,7 @@ function protocolOf(
     name,
     ...(logo !== undefined && { logo }),
     ...(chains && { chains }),
-    ...(key && { key: secretOf(key, file) }),
+    ...(key && { key: { ...secretOf(key, file), place: placeOf([...path, 'key']) } }),
     register: register ?? service.kind === 'embedded',
     collectors: collectors.map((one, at) => collectorOf(one, id, [...path, 'collectors', at], placeOf)),
     place: placeOf(path),

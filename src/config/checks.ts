@@ -1,3 +1,4 @@
+import { unknownChains } from './chain-names.ts'
 import type { Finding } from './finding.ts'
 import { ownIdOf, sanitised, slug } from './forms.ts'
 import { pathText, quoted } from './words.ts'
@@ -31,6 +32,7 @@ export function check(written: unknown, lineOf: LineOf): Finding[] {
   return [
     ...twice(ids, 'protocol', lineOf),
     ...protocols.flatMap(protocol => checkCollectors(protocol, lineOf)),
+    ...protocols.flatMap(protocol => checkChains(protocol, written['chains'])),
     ...checkKeys(written['service'], protocols),
   ]
 }
@@ -64,6 +66,15 @@ function checkCollectors(protocol: Entry, lineOf: LineOf): Finding[] {
     return [{ id: own, path: [...path, 'use'], fix: `add an id of its own, for example id: ${own}-2` }]
   })
   return [...twice(named, 'collector', lineOf), ...named.flatMap(unnameable)]
+}
+
+function checkChains(protocol: Entry, chains: unknown): Finding[] {
+  // What is no map is told as that.
+  if (chains !== undefined && !isMap(chains)) return []
+  const known = Object.keys(chains ?? {})
+  return entriesOf(protocol, 'collectors').flatMap(({ map, path }) =>
+    unknownChains(map['options'], [...path, 'options'], known),
+  )
 }
 
 /** A `use` whose last part cannot be an id. (An own id is checked by the schema.) */

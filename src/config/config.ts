@@ -12,6 +12,9 @@ export interface Place {
   readonly column: number
 }
 
+/** A secret that the file asks for, and where. */
+export type PlacedSecret = SecretRef & { readonly place: Place }
+
 /** What an operator knows of a node's limits; what is absent is found out from its answers. */
 export interface EndpointLimits {
   readonly callsPerSecondMax?: number
@@ -65,7 +68,7 @@ export interface ProtocolConfig {
   readonly logo?: string
   readonly chains?: readonly string[]
   /** Overrides the service's key. */
-  readonly key?: SecretRef
+  readonly key?: PlacedSecret
   /** Register the protocol by itself when the service does not know it. Default: true with the embedded service. */
   readonly register: boolean
   readonly collectors: readonly CollectorConfig[]
@@ -75,7 +78,7 @@ export interface ProtocolConfig {
 export type ServiceConfig =
   | { readonly kind: 'embedded' }
   /** `url` has no trailing slash. The key may be absent where every protocol has its own. */
-  | { readonly kind: 'remote'; readonly url: string; readonly key?: SecretRef }
+  | { readonly kind: 'remote'; readonly url: string; readonly key?: PlacedSecret }
 
 /** Lines below this level are not logged. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'

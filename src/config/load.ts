@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { buildConfig } from './build.ts'
 import { check } from './checks.ts'
 import type { Config, ConfigMistake, Place } from './config.ts'
+import { draftsIn } from './drafts.ts'
 import { explain } from './explain.ts'
 import type { Finding } from './finding.ts'
 import type { Position } from './misread.ts'
@@ -41,7 +42,7 @@ export function parseConfig(file: string, text: string): Config {
   const told = new Set(mistakes.map(({ place }) => placeText(place)))
   const all = inOrder([...mistakes, ...findMistakes(tree, file).filter(({ place }) => !told.has(placeText(place)))])
   if (parsed.success && all.length === 0) return buildConfig(file, parsed.data, placeOf)
-  throw new ConfigError(file, all)
+  throw new ConfigError(file, all, draftsIn(tree.value(), placeOf))
 }
 
 /** A mistyped key is taken for the one that was meant, and the file is read again: what is under it is checked too. */

@@ -1,12 +1,14 @@
 import { relative } from 'node:path'
 import { Fault } from '../model/fault.ts'
-import type { ConfigMistake, Place } from './config.ts'
+import type { CollectorConfig, ConfigMistake, Place } from './config.ts'
 
 /** A configuration that cannot be used: every mistake in it, in the order of the file. At least one. */
 export class ConfigError extends Fault {
   readonly mistakes: readonly ConfigMistake[]
+  /** Collectors whose own mistakes can be looked for all the same. */
+  readonly drafts: readonly CollectorConfig[]
 
-  constructor(file: string, mistakes: readonly ConfigMistake[]) {
+  constructor(file: string, mistakes: readonly ConfigMistake[], drafts: readonly CollectorConfig[] = []) {
     const count = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`
     const first = mistakes[0] ? `: ${lineOf(mistakes[0])}` : ''
     const fix = mistakes[0]?.fix
@@ -15,6 +17,7 @@ export class ConfigError extends Fault {
       ...(fix === undefined ? {} : { fix }),
     })
     this.mistakes = mistakes
+    this.drafts = drafts
   }
 }
 

@@ -221,6 +221,21 @@ tell('chains and catching up', [
   ],
 ])
 
+tell('chains that options name', [
+  [
+    'a typo, at any depth, and in a list',
+    'service: embedded\nchains: { ethereum: { id: 1, rpc: [x.ipc] } }\nprotocols:\n  - id: a\n    name: A\n    collectors:\n      - use: ./x.ts\n        options: { chain: ehtereum, of: [{ chain: base }], chains: [ethereum, etherem] }\n',
+    '8:27: protocols[0].collectors[0].options.chain: there is no chain "ehtereum" under chains: → did you mean ethereum?',
+    '8:51: protocols[0].collectors[0].options.of[0].chain: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
+    '8:79: protocols[0].collectors[0].options.chains[1]: there is no chain "etherem" under chains: → did you mean ethereum?',
+  ],
+  [
+    'none configured at all',
+    'service: embedded\nprotocols: [{ id: a, name: A, collectors: [{ use: ./x.ts, options: { chain: main } }] }]\n',
+    '2:77: protocols[0].collectors[0].options.chain: there is no chain "main" under chains: → add it: chains: { main: { id: …, rpc: […] } }',
+  ],
+])
+
 tell('ids', [
   [
     'a protocol id used twice',

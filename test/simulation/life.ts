@@ -56,7 +56,14 @@ function protocolConfig(script: Script, { id, owner, register }: Script['protoco
       place,
       placeOf: () => place,
     }))
-  return { id, name: id, register, collectors, place, ...(path === undefined ? {} : { key: { kind: 'file', path } }) }
+  return {
+    id,
+    name: id,
+    register,
+    collectors,
+    place,
+    ...(path === undefined ? {} : { key: { kind: 'file', path, place } }),
+  }
 }
 
 /**

@@ -1,0 +1,79 @@
+import { statSync } from 'node:fs'
+import { Fault } from '../model/fault.ts'
+import type { Config, ConfigMistake, Place, PlacedSecret, ProtocolConfig, SecretRef } from './config.ts'
+import { inOrder } from './mistakes.ts'
+import { readSecret, resolveAddress } from './secret.ts'
+import { meant } from './words.ts'
+
+/** A secret of the configuration, where it is asked for, and what it is. */
+interface Named {
+  readonly what: string
+  readonly ref: SecretRef
+  readonly place: Place
+  /** @throws Fault when it cannot be used */
+  read(): string
+}
+
+/**
+ * What is no mistake of the configuration, and hardly meant: secrets that cannot be read on this machine, files of secrets
+ * that others can read, names that are nearly those of a chain. In the order of the file; a secret is never repeated.
+ */
+export function cautionsOf(config: Config): ConfigMistake[] {
+  const secrets = secretsIn(config)
+  const chains = config.chains.map(({ name }) => name)
+  return inOrder([
+    ...secrets.flatMap(missing),
+    ...secrets.flatMap(open),
+    ...config.protocols.flatMap(protocol => nearChains(protocol, chains)),
+  ])
+}
+
+function secretsIn({ service, protocols, chains }: Config): Named[] {
+  const keyOf = (what: string, key: PlacedSecret | undefined): Named[] =>
+    key ? [{ what, ref: key, place: key.place, read: () => readSecret(key) }] : []
+  return [
+    ...keyOf('the key of the service', service.kind === 'remote' ? service.key : undefined),
+    ...protocols.flatMap(({ id, key }) => keyOf(`the key of ${id}`, key)),
+    ...chains.flatMap(({ name, rpc }) =>
+      rpc.flatMap((ref): Named[] => {
+        if (ref.kind === 'url') return []
+        return [
+          { what: `the address of a node of ${name}`, ref, place: ref.place, read: () => resolveAddress(name, ref) },
+        ]
+      }),
+    ),
+  ]
+}
+
+function missing({ what, ref, place, read }: Named): ConfigMistake[] {
+  try {
+    read()
+    return []
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    const name = ref.kind === 'file' ? ref.path : ref.name
+    const message = `${what}: ${error.message.replace(/^the secret's (file|variable)/, `the $1 ${name}`)}`
+    return [{ place, message, ...(error.fix !== undefined && { fix: error.fix }) }]
+  }
+}
+
+/** Of one's own files alone: what an engine mounts under /run is the container's, and readable for whoever is in it. */
+function open({ what, ref, place }: Named): ConfigMistake[] {
+  if (ref.kind !== 'file' || /^(\/var)?\/run\//.test(ref.path)) return []
+  const found = statSync(ref.path, { throwIfNoEntry: false })
+  if (!found?.isFile() || found.uid !== process.getuid?.() || (found.mode & 0o077) === 0) return []
+  const mode = (found.mode & 0o777).toString(8)
+  return [
+    { place, message: `${what}: others may read its file ${ref.path} (mode ${mode})`, fix: `chmod 600 ${ref.path}` },
+  ]
+}
+
+/** These names are for display and may be any; one that is nearly a chain's is a slip. */
+function nearChains({ chains: shown = [], place }: ProtocolConfig, known: readonly string[]): ConfigMistake[] {
+  return shown.flatMap(name => {
+    const near = known.includes(name) ? undefined : meant(name, known)
+    return near === undefined
+      ? []
+      : [{ place, message: `chains: no chain is called "${name}"`, fix: `did you mean ${near}?` }]
+  })
+}

@@ -1,0 +1,34 @@
+import type { Finding } from './finding.ts'
+import { meant, pathText, quoted } from './words.ts'
+
+type Path = readonly PropertyKey[]
+
+/**
+ * Chains that a collector's options name and that are not configured. An option called `chain` is a chain's name, and one
+ * called `chains` a list of them, at any depth: what has another shape is the collector's matter.
+ */
+export function unknownChains(options: unknown, path: Path, known: readonly string[]): Finding[] {
+  return namedIn(options, path)
+    .filter(({ name }) => !known.includes(name))
+    .map(({ name, at }) => {
+      const message = `${pathText(at)}: there is no chain ${quoted(name)} under chains:`
+      return { path: at, at: 'value', message, fix: fixOf(name, known) }
+    })
+}
+
+function fixOf(name: string, known: readonly string[]): string {
+  const near = meant(name, known)
+  if (near !== undefined) return `did you mean ${near}?`
+  const add = `add it: chains: { ${/^[\w-]+$/.test(name) ? name : quoted(name)}: { id: …, rpc: […] } }`
+  return known.length === 0 ? add : `configured: ${known.join(', ')}; or ${add}`
+}
+
+function namedIn(value: unknown, path: Path): { readonly name: string; readonly at: Path }[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, part]) => {
+    const at = [...path, Array.isArray(value) ? Number(key) : key]
+    if (key === 'chain' && typeof part === 'string') return [{ name: part, at }]
+    if (key !== 'chains' || !Array.isArray(part)) return namedIn(part, at)
+    return part.flatMap((name, index) => (typeof name === 'string' ? [{ name, at: [...at, index] }] : []))
+  })
+}

@@ -1,0 +1,40 @@
+import type { CollectorConfig, Place } from './config.ts'
+import { ownIdOf } from './forms.ts'
+
+type PlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
+
+/**
+ * The collectors of a file that has mistakes, as far as they are written well enough to look for mistakes in their options,
+ * so that all of a file are told at once.
+ */
+export function draftsIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
+  return listIn(written, 'protocols').flatMap((protocol, index) =>
+    listIn(protocol, 'collectors').flatMap((collector, at): CollectorConfig[] => {
+      const path = ['protocols', index, 'collectors', at]
+      const [use, options = {}] = [partOf(collector, 'use'), partOf(collector, 'options')]
+      if (typeof use !== 'string' || use.trim() === '' || typeof options !== 'object' || options === null) return []
+      const [protocolId, own] = [partOf(protocol, 'id'), partOf(collector, 'id')].map(id =>
+        typeof id === 'string' ? id : '',
+      )
+      return [
+        {
+          id: `${protocolId || path[1]}/${own || ownIdOf(use)}`,
+          protocolId: protocolId ?? '',
+          use,
+          options,
+          place: placeOf(path),
+          placeOf: (inner, which) => placeOf([...path, 'options', ...inner], which),
+        },
+      ]
+    }),
+  )
+}
+
+function partOf(map: unknown, key: string): unknown {
+  return typeof map === 'object' && map !== null ? Reflect.get(map, key) : undefined
+}
+
+function listIn(map: unknown, key: string): readonly unknown[] {
+  const list = partOf(map, key)
+  return Array.isArray(list) ? list : []
+}

@@ -1,0 +1,58 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterEach, expect, it, vi } from 'vitest'
+import { cautionsOf } from '../../src/config/cautions.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { configFile } from './file.ts'
+
+afterEach(() => vi.unstubAllEnvs())
+
+const text = `service: { url: https://m.example.com, key: { env: TIDEGAUGE_TEST_KEY } }
+chains:
+  ethereum: { id: 1, rpc: [http://127.0.0.1:8545, { env: TIDEGAUGE_TEST_RPC }, { file: secrets/rpc }] }
+protocols:
+  - id: a
+    name: A
+    chains: [ehtereum, ethereum, other]
+    key: { file: secrets/key }
+    collectors: [{ use: host }]
+`
+
+function trial() {
+  const file = configFile(text)
+  mkdirSync(join(dirname(file), 'secrets'))
+  const keep = (name: string, secret: string, mode = 0o600) => {
+    const path = join(dirname(file), 'secrets', name)
+    writeFileSync(path, secret)
+    chmodSync(path, mode)
+  }
+  const told = () =>
+    cautionsOf(loadConfig(file)).map(({ place, message, fix }) =>
+      `${place.line}:${place.column}: ${message} → ${fix}`.replaceAll(dirname(file), ''),
+    )
+  return { keep, told }
+}
+
+it('secrets that cannot be used are told with their places, in the order of the file', () => {
+  const { keep, told } = trial()
+  vi.stubEnv('TIDEGAUGE_TEST_RPC', 'hunter2')
+  keep('rpc', ' \n')
+  expect(told()).toEqual([
+    '1:40: the key of the service: the variable TIDEGAUGE_TEST_KEY is not set → set it for this process',
+    '3:51: the address of a node of ethereum: the secret does not contain an RPC address → keep an http(s):// or ws(s):// address there, or the absolute path of an IPC socket',
+    '3:80: the address of a node of ethereum: the file /secrets/rpc is empty → put the secret there, and nothing else',
+    '5:5: chains: no chain is called "ehtereum" → did you mean ethereum?',
+    '8:5: the key of a: the file /secrets/key does not exist → put the secret there, readable for this process',
+  ])
+})
+
+it('a secret’s file that others may read is told, one for its owner alone is not', () => {
+  const { keep, told } = trial()
+  vi.stubEnv('TIDEGAUGE_TEST_KEY', 'key')
+  vi.stubEnv('TIDEGAUGE_TEST_RPC', 'https://n.example.com')
+  keep('rpc', 'https://n.example.com/k')
+  keep('key', 'hunter2', 0o644)
+  expect(told().filter(line => !line.includes('ehtereum'))).toEqual([
+    '8:5: the key of a: others may read its file /secrets/key (mode 644) → chmod 600 /secrets/key',
+  ])
+})
