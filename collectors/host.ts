@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { freemem, loadavg, platform, totalmem } from 'node:os'
-import { defineCollector, z } from 'tidegauge'
+import { defineCollector, path, z } from 'tidegauge'
 
 const GiB = 2 ** 30
 
@@ -9,7 +9,7 @@ const GiB = 2 ** 30
  * Load is the average number of running or waiting tasks over the last minute. It exists only now: no past.
  */
 export default defineCollector({
-  options: z.strictObject({ disk: z.string().default('/').describe('a folder on the disk to look at') }),
+  options: z.strictObject({ disk: path.prefault('/').describe('a folder on the disk to look at') }),
   metrics: {
     Load: { min: 0 },
     MemoryUsed: { unit: '%', min: 0, max: 100 },

@@ -1,6 +1,7 @@
 /**
  * What a collector sees: `import { defineCollector, units, z, address } from 'tidegauge'`. This module is the package's
- * public export; it imports nothing at run time but zod and pure code, so that it costs a collector next to nothing.
+ * public export; it imports nothing at run time but zod and
+ * pure code, so that it costs a collector next to nothing.
  */
 import type {
   AbiEvent,
@@ -18,6 +19,7 @@ import { z } from 'zod'
 import type { AsOfBlock } from './model/block.ts'
 import { type Hour, hourText } from './model/hour.ts'
 import type { MetricSpec } from './model/metric.ts'
+import { optionsEdge } from './options-edge.ts'
 
 export type { AsOfBlock, Hour, MetricSpec }
 export { hourText, z }
@@ -27,6 +29,16 @@ export const address = z
   .string({ error: 'must be an address in quotes: 0x and 40 hexadecimal digits' })
   .regex(/^0x[0-9a-fA-F]{40}$/, { error: 'must be an address: 0x and 40 hexadecimal digits' })
   .transform(text => text as `0x${string}`)
+
+/**
+ * Options schema for a file, or a folder, that the collector reads: `options: z.strictObject({ table: path })`. What it
+ * parses is absolute; a relative one counts from the configuration file. Beside its own folder and packages a collector's
+ * process can read only what is declared so and written in the configuration.
+ */
+export const path = z
+  .string({ error: 'must be the path of a file or a folder' })
+  .min(1, { error: 'must be the path of a file or a folder' })
+  .transform(written => optionsEdge.path(written))
 
 /**
  * A whole number of smallest units as a decimal number: `units(1_500_000n, 6)` is 1.5. Rounded once, to the nearest

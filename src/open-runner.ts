@@ -1,6 +1,7 @@
 import type { CallMeter } from './chain/endpoint/call-meter.ts'
 import { createChainReader, type OpenChainReader } from './chain/reader.ts'
 import type { Chains } from './chain/reads.ts'
+import { hiddenPaths } from './config/hidden.ts'
 import { secretsOf } from './config/secret.ts'
 import { endpointSource } from './endpoint-source.ts'
 import type { Outbox } from './outbox/outbox.ts'
@@ -82,6 +83,7 @@ function runnerWithin(
     chains,
     deadlineMs,
     time,
+    hidden: hiddenPaths(config),
     log: (collector, level, message, facts) => log[level]({ ...facts, collector }, message),
   })
   stack.defer(() => runner.stop())

@@ -1,5 +1,7 @@
-import type { CollectorChild, Lost } from './child.ts'
+import type { CollectorChild } from './child.ts'
+import type { Lost } from './child-edge.ts'
 import type { Task, TaskEnd } from './messages.ts'
+import type { Group } from './processes.ts'
 
 /** Runs tasks each in a process of its own, a few at a time. */
 export interface Alone {
@@ -8,7 +10,7 @@ export interface Alone {
    *
    * @param known whether the collector is known to be a culprit: it waits behind those that are probably innocent
    */
-  run(task: Task, known: boolean): Promise<TaskEnd | Lost>
+  run(task: Task, group: Group, known: boolean): Promise<TaskEnd | Lost>
   /** Complete when it returns. */
   stop(): Promise<void>
 }
@@ -24,7 +26,11 @@ interface Waiting {
  *
  * @param places tasks run at the same time
  */
-export function createAlone(start: () => CollectorChild, places: number, stopping: AbortSignal): Alone {
+export function createAlone(
+  start: (group: Group) => Promise<CollectorChild>,
+  places: number,
+  stopping: AbortSignal,
+): Alone {
   const children = new Set<CollectorChild>()
   const waiting: Waiting[] = []
   const busy = new Set<string>()
@@ -38,10 +44,11 @@ export function createAlone(start: () => CollectorChild, places: number, stoppin
     startNext()
   }
 
-  async function runInOwn(task: Task): Promise<TaskEnd | Lost> {
+  async function runInOwn(task: Task, group: Group): Promise<TaskEnd | Lost> {
     if (stopping.aborted) return { kind: 'lost', how: 'was stopped' }
-    const child = start()
+    const child = await start(group)
     children.add(child)
+    if (stopping.aborted) await child.end()
     const end = await child.run(task)
     await child.end()
     children.delete(child)
@@ -49,13 +56,13 @@ export function createAlone(start: () => CollectorChild, places: number, stoppin
   }
 
   return {
-    async run(task, known) {
+    async run(task, group, known) {
       const { id } = task.collector
       await new Promise<void>(begin => {
         waiting.push({ id, known, start: begin })
         startNext()
       })
-      const end = await runInOwn(task)
+      const end = await runInOwn(task, group)
       busy.delete(id)
       startNext()
       return end

@@ -12,7 +12,9 @@ import { collectHour, describeCollector, lateFault, type RunEdge } from './colle
 import { gathering } from './gather.ts'
 import { registerCollectorHooks } from './hooks.ts'
 import { ChildEnd } from './line/child-end.ts'
+import { lockDown } from './lockdown.ts'
 import type { Ask, EndedRun, LogLine, StartedRun, Task, TaskEnd, ToChild } from './messages.ts'
+import { registerOptionsEdge } from './options.ts'
 import { catchStrays, createScope, inScope } from './scope.ts'
 import { type Settled, settledOrLate } from './settle.ts'
 import { faultOf, thrownText } from './thrown.ts'
@@ -38,6 +40,8 @@ catchStrays(
   }),
 )
 registerCollectorHooks()
+registerOptionsEdge()
+lockDown(line.socket)
 // Only where there is a chain to read: viem takes a good part of a child's start and memory.
 const typedReads = chainNames.length > 0 ? await import('../chain/typed/typed-reads.ts') : undefined
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { Duplex, type Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -21,6 +21,10 @@ export interface Spawned {
 
 /** What a new process gets, and where what it says goes. */
 export interface SpawnEdge {
+  /** Files and folders it may read; it may write none. */
+  readonly reads: readonly string[]
+  /** Where relative paths count from, when it exists. */
+  readonly folder: string
   readonly chainNames: readonly string[]
   readonly heapMbMax: number
   readonly log: (line: LogLine) => void
@@ -35,12 +39,15 @@ const entry = fileURLToPath(new URL('./child-main.ts', import.meta.url))
 /** Variables that a collector's libraries may need; the rest of the daemon's environment may hold secrets. */
 const environmentNames = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_EXTRA_CA_CERTS']
 
-/** Starts a process that runs collectors, with nothing of the environment that it does not need. Does not throw. */
+/**
+ * Starts a process that runs collectors, with nothing of the environment that it does not need, under Node's permissions:
+ * it reads what it is told to, writes nothing, starts nothing and loads no native code. Does not throw.
+ */
 export function spawnChild(edge: SpawnEdge): Spawned {
-  const { chainNames, heapMbMax, log } = edge
-  const flags = [`--max-old-space-size=${heapMbMax}`, '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON']
-  const child = spawn(process.execPath, [...flags, entry, ...chainNames], {
+  const { chainNames, heapMbMax, log, folder } = edge
+  const child = spawn(process.execPath, [...flagsOf(edge), entry, ...chainNames], {
     env: environment(),
+    ...(existsSync(folder) && { cwd: folder }),
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
   dieFirst(child)
@@ -55,6 +62,20 @@ export function spawnChild(edge: SpawnEdge): Spawned {
       return signal === 'SIGKILL' && isCut() ? 'ended with SIGKILL, or cut its line to the daemon' : undefined
     }),
   }
+}
+
+function flagsOf({ heapMbMax, reads }: SpawnEdge): string[] {
+  return [
+    `--max-old-space-size=${heapMbMax}`,
+    '--permission',
+    // For the thread that watches the daemon; taken back before a collector is loaded, hence no warning.
+    '--allow-worker',
+    // It opens any file, whatever may be read.
+    '--no-experimental-sqlite',
+    '--disable-warning=SecurityWarning',
+    '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
+    ...reads.map(path => `--allow-fs-read=${path}`),
+  ]
 }
 
 /** @returns whether the line was closed while the process lived */

@@ -1,35 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import type { Chains } from '../chain/reads.ts'
 import { Fault } from '../model/fault.ts'
-import type { Time } from '../time.ts'
 import { replyFromChain } from './chain-replies.ts'
+import type { ChildEdge, Lost } from './child-edge.ts'
 import { type Spawned, spawnChild } from './child-spawn.ts'
 import { gathering } from './gather.ts'
-import type { RunnerLimits } from './limits.ts'
 import { Allowance } from './line/allowance.ts'
 import { heard } from './line/from-child.ts'
-import type { Ask, EndedRun, FromChild, LogLine, Reply, Task, TaskEnd, ToChild } from './messages.ts'
+import type { Ask, EndedRun, FromChild, Reply, Task, TaskEnd, ToChild } from './messages.ts'
 import { Pins } from './pins.ts'
-
-/** The process ended, or was ended because it did not answer, before the run was done. */
-export interface Lost {
-  readonly kind: 'lost'
-  /** What happened to the process, to follow "its process ". */
-  readonly how: string
-  /** What to look for in the collector, when it is known. */
-  readonly fix?: string
-}
-
-/** What a process needs of the daemon. */
-export interface ChildEdge {
-  readonly chains: Chains
-  readonly deadlineMs: number
-  readonly limits: RunnerLimits
-  readonly time: Time
-  readonly log: (line: LogLine) => void
-  /** Whether it is ended as soon as it stops answering; else only a run's deadline ends it. */
-  readonly pinged: boolean
-}
 
 interface Run {
   readonly task: Task
@@ -71,8 +49,10 @@ export class CollectorChild {
 
   constructor(edge: ChildEdge) {
     this.#edge = edge
-    const { chains, limits, log } = edge
+    const { chains, limits, log, reads, folder } = edge
     this.#spawned = spawnChild({
+      reads,
+      folder,
       chainNames: Object.keys(chains),
       heapMbMax: limits.heapMbMax,
       log,
@@ -123,7 +103,12 @@ export class CollectorChild {
   /** Complete when it returns. */
   async end(): Promise<void> {
     this.#lose('was stopped')
-    await this.#spawned.exited
+    await this.gone
+  }
+
+  /** Resolves when the process is no more. */
+  get gone(): Promise<unknown> {
+    return this.#spawned.exited
   }
 
   #say(message: ToChild): void {

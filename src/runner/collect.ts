@@ -4,11 +4,11 @@ import type { Hour } from '../model/hour.ts'
 import { systemTime } from '../time.ts'
 import { declaredMetrics, readsPast } from './definition.ts'
 import { loadCollector } from './load.ts'
-import type { CollectorRef } from './messages.ts'
+import type { CollectorRef, Described } from './messages.ts'
 import { parseOptions } from './options.ts'
 import { labelEnd, outputFault, undeclaredEnds, valueUnder } from './output.ts'
 import { type Prepared, prepare } from './prepare.ts'
-import type { Description, Outcome } from './runner.ts'
+import type { Outcome } from './runner.ts'
 import type { Scope } from './scope.ts'
 import { settledOrLate } from './settle.ts'
 import { faultOf } from './thrown.ts'
@@ -23,12 +23,13 @@ export interface RunEdge {
 }
 
 /** Loads a collector, parses its options and checks what it declares. Rejects with Fault `collector-unusable`. */
-export async function describeCollector(ref: CollectorRef): Promise<Description> {
+export async function describeCollector(ref: CollectorRef): Promise<Described> {
   const loaded = await loadCollector(ref)
   const parsed = await parseOptions(loaded, ref)
   if (!parsed.ok) return { kind: 'mistaken', mistakes: parsed.mistakes }
   const metrics = declaredMetrics(loaded.definition, parsed.options, ref.use)
-  return { kind: 'usable', metrics, history: readsPast(loaded.definition, parsed.options, ref.use) }
+  const history = readsPast(loaded.definition, parsed.options, ref.use)
+  return { kind: 'usable', metrics, history, declared: parsed.declared }
 }
 
 /**

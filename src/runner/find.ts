@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { meant, quoted } from '../config/words.ts'
@@ -14,12 +14,32 @@ export interface Found {
   readonly file?: string
 }
 
-/** Names of the collectors that come with the daemon. */
-export function shippedCollectors(): string[] {
-  return readdirSync(shippedUrl)
-    .filter(name => name.endsWith('.ts'))
-    .map(name => name.slice(0, -'.ts'.length))
-    .sort()
+const shipped: string[] = []
+
+/** Names of the collectors that come with the daemon; they do not change while it runs. */
+export function shippedCollectors(): readonly string[] {
+  if (shipped.length === 0) {
+    const names = readdirSync(shippedUrl).filter(name => name.endsWith('.ts'))
+    shipped.push(...names.map(name => name.slice(0, -'.ts'.length)).sort())
+  }
+  return shipped
+}
+
+/** Whose code a collector is: what comes with the daemon, a file of one's own, or a package. */
+export type Origin =
+  | { readonly kind: 'shipped' }
+  | { readonly kind: 'file'; readonly file: string }
+  | { readonly kind: 'package'; readonly name: string }
+
+/** Where `use` leads, without a look at whether it is there. */
+export function originOf({ use, configFile }: Pick<CollectorRef, 'use' | 'configFile'>): Origin {
+  if (isAbsolute(use) || /^\.\.?(\/|$)/.test(use)) return { kind: 'file', file: resolve(dirname(configFile), use) }
+  if (shippedCollectors().includes(use)) return { kind: 'shipped' }
+  const name = use
+    .split('/')
+    .slice(0, use.startsWith('@') ? 2 : 1)
+    .join('/')
+  return { kind: 'package', name }
 }
 
 /**
@@ -28,24 +48,33 @@ export function shippedCollectors(): string[] {
  *
  * @throws Fault `collector-unusable` when a path leads to no file
  */
-export function findCollector({ use, configFile }: Pick<CollectorRef, 'use' | 'configFile'>): Found {
-  if (isAbsolute(use) || /^\.\.?(\/|$)/.test(use)) return findFile(resolve(dirname(configFile), use), use)
-  if (shippedCollectors().includes(use)) {
-    const url = new URL(`${use}.ts`, shippedUrl)
-    return { specifier: url.href, file: fileURLToPath(url) }
-  }
-  return { specifier: packageSpecifier(use, configFile) }
+export function findCollector(ref: Pick<CollectorRef, 'use' | 'configFile'>): Found {
+  const { use, configFile } = ref
+  const origin = originOf(ref)
+  if (origin.kind === 'file') return findFile(origin.file, use)
+  if (origin.kind === 'package') return { specifier: packageSpecifier(use, configFile) }
+  const url = new URL(`${use}.ts`, shippedUrl)
+  return { specifier: url.href, file: fileURLToPath(url) }
 }
 
 /** The time of the last change is part of the address, so that an edited file is read again when it is next used. */
 function findFile(file: string, use: string): Found {
-  const found = statSync(file, { throwIfNoEntry: false })
+  const found = lookedAt(file)
   if (!found?.isFile()) {
-    const near = ['.ts', '.js', '.mjs', '/index.ts', '/index.js'].find(end => existsSync(file + end))
+    const near = ['.ts', '.js', '.mjs', '/index.ts', '/index.js'].find(end => lookedAt(file + end))
     const fix = near === undefined ? 'a path is relative to the configuration file' : `did you mean ${use}${near}?`
     throw new Fault('collector-unusable', `there is no file ${file}`, { fix })
   }
   return { specifier: `${pathToFileURL(file).href}?changed=${found.mtimeMs}`, file }
+}
+
+/** What cannot be looked at is not there for a collector. */
+function lookedAt(file: string) {
+  try {
+    return statSync(file, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
 }
 
 /** What to say when `use` is neither the name of a shipped collector nor a package that is installed. */

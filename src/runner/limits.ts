@@ -12,6 +12,8 @@ export interface RunnerLimits {
   readonly idleMsMax: number
   /** Processes that hold a single suspect each, at the same time. */
   readonly aloneMax: number
+  /** Processes that several collectors may share, at the same time: one for each file or package of one's own. */
+  readonly sharedMax: number
   /** Heap of one process. */
   readonly heapMbMax: number
 }
@@ -24,8 +26,12 @@ export const runnerLimits: RunnerLimits = {
   startMsMax: 30_000,
   idleMsMax: 60_000,
   aloneMax: 4,
+  sharedMax: 8,
   heapMbMax: 256,
 }
+
+/** Entries looked at in the folders of one collector; what is beyond cannot be read by it. */
+export const readableEntriesMax = 5_000
 
 /** Log lines of one run of a collector; what is beyond is left out, and said so once. */
 export const runLogLinesMax = 500
@@ -50,6 +56,9 @@ export const childBacklogBytesMax = 256 * 1_048_576
 
 /** Labels of one collector. */
 export const labelsMax = 10_000
+
+/** Paths that the options of one collector declare. */
+export const declaredMax = 1_000
 
 /** Reads in one question about a chain. */
 export const readsMax = 10_000

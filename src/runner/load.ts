@@ -4,7 +4,7 @@ import { Fault } from '../model/fault.ts'
 import { mistakesOfShape } from './definition.ts'
 import { findCollector, nothingCalled } from './find.ts'
 import type { CollectorRef } from './messages.ts'
-import { cut, thrownText } from './thrown.ts'
+import { cut, deniedRead, readFix, thrownText } from './thrown.ts'
 
 const runnerUrl = new URL('.', import.meta.url).href
 
@@ -59,9 +59,11 @@ function importFault(error: unknown, ref: CollectorRef, file: string | undefined
   const code = codeOf(error)
   const missingItself = code === 'ERR_MODULE_NOT_FOUND' && file === undefined && message.includes(`'${ref.use}'`)
   if (missingItself) return nothingCalled(ref)
-  const fix = fixByCode[code]
+  const denied = deniedRead(error)
+  const fix = denied === undefined ? fixByCode[code] : readFix
   const at = placeIn(stack)
-  return new Fault('collector-unusable', `${file ?? ref.use} cannot be loaded: ${cut(withoutAddress(message))}`, {
+  const why = denied ?? cut(withoutAddress(message))
+  return new Fault('collector-unusable', `${file ?? ref.use} cannot be loaded: ${why}`, {
     facts: at === undefined ? {} : { at },
     ...(fix === undefined ? {} : { fix }),
   })

@@ -22,8 +22,13 @@ export type Task =
   | { readonly kind: 'describe'; readonly collector: CollectorRef }
   | { readonly kind: 'collect'; readonly collector: CollectorRef; readonly hour: Hour }
 
+/** A description, and the paths that the options declare, which the daemon decides about. */
+export type Described =
+  | (Extract<Description, { kind: 'usable' }> & { readonly declared: readonly string[] })
+  | Extract<Description, { kind: 'mistaken' }>
+
 export type TaskEnd =
-  | { readonly kind: 'described'; readonly description: Description }
+  | { readonly kind: 'described'; readonly description: Described }
   | { readonly kind: 'collected'; readonly outcome: Outcome }
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 

@@ -1,14 +1,32 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { dirname, resolve } from 'node:path'
 import type { z } from 'zod'
 import type { OptionMistake } from '../config/config.ts'
 import { Fault } from '../model/fault.ts'
+import { optionsEdge } from '../options-edge.ts'
 import type { Loaded } from './load.ts'
 import type { CollectorRef } from './messages.ts'
 import { plainWords } from './plain-words.ts'
-import { thrownText } from './thrown.ts'
+import { cut, thrownText } from './thrown.ts'
 
 export type ParsedOptions =
-  | { readonly ok: true; readonly options: unknown }
+  /** `declared` are the paths in them, absolute. */
+  | { readonly ok: true; readonly options: unknown; readonly declared: readonly string[] }
   | { readonly ok: false; readonly mistakes: readonly OptionMistake[] }
+
+/** Whose options are parsed: those of several collectors may be at the same time. */
+const parsing = new AsyncLocalStorage<{ readonly folder: string; readonly declared: string[] }>()
+
+/** Lets the schemas of `tidegauge` know where options are parsed. */
+export function registerOptionsEdge(): void {
+  optionsEdge.path = written => {
+    const place = parsing.getStore()
+    if (!place) return written
+    const path = resolve(place.folder, written)
+    place.declared.push(path)
+    return path
+  }
+}
 
 /**
  * The options of the configuration through the collector's own schema. Absent options are empty ones. Words of the
@@ -18,13 +36,15 @@ export type ParsedOptions =
  */
 export async function parseOptions({ definition }: Loaded, ref: CollectorRef): Promise<ParsedOptions> {
   const known: KnownKeys = new WeakMap()
+  const declared: string[] = []
+  const place = { folder: dirname(ref.configFile), declared }
   const error = (issue: z.core.$ZodRawIssue) => {
     if (issue.code === 'unrecognized_keys') known.set(issue.keys, keysOf(issue.inst))
     return plainWords(issue)
   }
   try {
-    const parsed = await definition.options.safeParseAsync(ref.options ?? {}, { error })
-    if (parsed.success) return { ok: true, options: parsed.data }
+    const parsed = await parsing.run(place, () => definition.options.safeParseAsync(ref.options ?? {}, { error }))
+    if (parsed.success) return { ok: true, options: parsed.data, declared }
     return { ok: false, mistakes: parsed.error.issues.flatMap(issue => mistakesOf(issue, [], known)) }
   } catch (error) {
     throw new Fault('collector-unusable', `the options schema of ${ref.use} threw: ${thrownText(error).message}`)
@@ -57,7 +77,7 @@ function mistakesOf(issue: Issue, before: readonly PropertyKey[], known: KnownKe
     const [nearest] = issue.errors.filter(errors => !errors.some(isOfAnotherKind)).sort((a, b) => a.length - b.length)
     if (nearest && nearest.length > 0) return nearest.flatMap(part => mistakesOf(part, path, known))
   }
-  return [{ path: plain(path), message: issue.message }]
+  return [{ path: plain(path), message: cut(issue.message) }]
 }
 
 /** Whether a branch of a union fails for the value as a whole: then another one was meant. */

@@ -28,10 +28,15 @@ export function thrownText(error: unknown): { readonly message: string; readonly
     if (!(error instanceof Error)) return { message: shown(error), stack: '' }
     const { stack, name } = error
     const message = parseError(error) ?? error.message
-    return { message: cut(String(message) || String(name)), stack: String(stack) }
+    return { message: cut(inOneLine(String(message) || String(name))), stack: String(stack) }
   } catch {
     return { message: 'an error that cannot be shown', stack: '' }
   }
+}
+
+/** Many a library's message goes over lines, the first of which says what is wrong; a log and a page have one. */
+function inOneLine(message: string): string {
+  return message.trim().replace(/\s*\n\s*/g, ' ')
 }
 
 /** Mistakes told of a value that a collector's own schema refuses. */
@@ -54,8 +59,22 @@ function parseError(error: Error): string | undefined {
 export function faultOf(error: unknown, code: FaultCode, file: string | undefined): Fault {
   if (error instanceof Fault) return error
   const { message, stack } = thrownText(error)
+  const denied = deniedRead(error)
   const at = file === undefined ? undefined : lineIn(stack, file)
-  return new Fault(code, message, { facts: at === undefined ? {} : { at } })
+  const facts = at === undefined ? {} : { at }
+  return denied === undefined ? new Fault(code, message, { facts }) : new Fault(code, denied, { facts, fix: readFix })
+}
+
+/** What to do where a collector reads what its process may not. */
+export const readFix =
+  'a collector reads its own folder, packages, and what its options declare with `path` and the configuration names'
+
+/** In words, what Node says when a file is not among those that a process may read; of nothing else. */
+export function deniedRead(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_ACCESS_DENIED') return undefined
+  const resource = 'resource' in error ? String(error.resource) : ''
+  const isRead = 'permission' in error && error.permission === 'FileSystemRead'
+  return isRead ? `${cut(resource)} may not be read by a collector` : undefined
 }
 
 /** `name.ts:12`: the first line of a stack that lies in `file`. */

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { type Alone, createAlone } from '../../src/runner/alone.ts'
-import type { CollectorChild, Lost } from '../../src/runner/child.ts'
+import type { CollectorChild } from '../../src/runner/child.ts'
+import type { Lost } from '../../src/runner/child-edge.ts'
 import type { Task, TaskEnd } from '../../src/runner/messages.ts'
+import { groupOf } from '../../src/runner/processes.ts'
 import { hour } from './setup.ts'
 
 /** A task of a collector; each is another one. */
@@ -9,6 +11,7 @@ function taskOf(id: string): Task {
   return { kind: 'collect', collector: { id, use: './any.ts', configFile: 'tidegauge.yaml', options: {} }, hour }
 }
 
+const group = groupOf({ use: './any.ts', configFile: '/tidegauge.yaml' }, [])
 const lost: Lost = { kind: 'lost', how: 'ended' }
 
 interface Pool {
@@ -22,7 +25,7 @@ interface Pool {
 /** A pool whose processes are promises. */
 function poolOf(places: number, stopping = new AbortController().signal): Pool {
   const under: { readonly id: string; readonly done: (end: TaskEnd | Lost) => void }[] = []
-  const start = () => {
+  const start = async () => {
     const child: Pick<CollectorChild, 'run' | 'end'> = {
       run: ({ collector }) => new Promise(done => under.push({ id: collector.id, done })),
       end: async () => {},
@@ -46,7 +49,7 @@ const turn = () => new Promise<void>(resolve => setImmediate(resolve))
 describe('processes of one collector each', () => {
   it('run at most so many at a time', async () => {
     const { alone, running, finish } = poolOf(2)
-    for (const id of ['a', 'b', 'c']) void alone.run(taskOf(id), false)
+    for (const id of ['a', 'b', 'c']) void alone.run(taskOf(id), group, false)
     await turn()
     expect(running()).toEqual(['a', 'b'])
     await finish('b')
@@ -55,7 +58,7 @@ describe('processes of one collector each', () => {
 
   it('are never two of the same collector, however many hours of it wait and places are free', async () => {
     const { alone, running, finish } = poolOf(3)
-    for (const id of ['a', 'a', 'a', 'b']) void alone.run(taskOf(id), false)
+    for (const id of ['a', 'a', 'a', 'b']) void alone.run(taskOf(id), group, false)
     await turn()
     expect(running()).toEqual(['a', 'b'])
     await finish('b')
@@ -66,9 +69,9 @@ describe('processes of one collector each', () => {
 
   it('go to the probably innocent first', async () => {
     const { alone, running, finish } = poolOf(1)
-    void alone.run(taskOf('first'), false)
-    void alone.run(taskOf('culprit'), true)
-    void alone.run(taskOf('innocent'), false)
+    void alone.run(taskOf('first'), group, false)
+    void alone.run(taskOf('culprit'), group, true)
+    void alone.run(taskOf('innocent'), group, false)
     await turn()
     await finish('first')
     expect(running()).toEqual(['innocent'])
@@ -79,8 +82,8 @@ describe('processes of one collector each', () => {
   it('are not started any more after a stop: what waited is lost', async () => {
     const stopping = new AbortController()
     const { alone, running, finish } = poolOf(1, stopping.signal)
-    void alone.run(taskOf('a'), false)
-    const waiting = alone.run(taskOf('b'), false)
+    void alone.run(taskOf('a'), group, false)
+    const waiting = alone.run(taskOf('b'), group, false)
     await turn()
     stopping.abort()
     await finish('a')

@@ -111,38 +111,42 @@ describe('processes:', () => {
   const where = async (runner: ReturnType<typeof testRunner>['runner'], id: string) =>
     (await runner.collect(configured('./tells-process.ts', { id }), hour)).readings['Process']
 
-  it('all share one, which is not the daemon', async () => {
+  it('all of one file share one, which is not the daemon', async () => {
     const { runner } = testRunner()
     const seen = await Promise.all(['a', 'b', 'c'].map(id => where(runner, id)))
     expect(new Set(seen).size).toBe(1)
     expect(seen).not.toContain(process.pid)
   })
 
+  const fickle = (way: string) => configured('./fickle.ts', { id: `fickle/${way}`, options: { way } })
+  const whereFickle = async (runner: ReturnType<typeof testRunner>['runner']) =>
+    (await runner.collect(fickle('answer'), hour)).readings['Process']
+
   it('one in which a run never settles is replaced', async () => {
     const { runner } = testRunner({ deadlineMs: 2_000 })
-    const before = await where(runner, 'a')
-    await faultOf(runner.collect(configured('./hangs.ts'), hour))
-    expect(await where(runner, 'a')).not.toBe(before)
+    const before = await whereFickle(runner)
+    await faultOf(runner.collect(fickle('hang'), hour))
+    expect(await whereFickle(runner)).not.toBe(before)
   })
 
   it('one in which a run ended by its signal is kept', async () => {
     const { runner } = testRunner({ deadlineMs: 2_000 })
-    const before = await where(runner, 'a')
-    await faultOf(runner.collect(configured('./obeys.ts'), hour))
-    expect(await where(runner, 'a')).toBe(before)
+    const before = await whereFickle(runner)
+    await faultOf(runner.collect(fickle('obey'), hour))
+    expect(await whereFickle(runner)).toBe(before)
   })
 
   it('a culprit runs alone from then on, until it succeeds', async () => {
     const { runner } = testRunner()
-    const fickle = (way: string) => configured('./fickle.ts', { id: 'fickle', options: { way } })
-    const shared = await where(runner, 'a')
-    await faultOf(runner.collect(fickle('exit'), hour))
-    const replaced = await where(runner, 'a')
+    const culprit = (way: string) => configured('./fickle.ts', { id: 'culprit', options: { way } })
+    const shared = await whereFickle(runner)
+    await faultOf(runner.collect(culprit('exit'), hour))
+    const replaced = await whereFickle(runner)
     expect(replaced).not.toBe(shared)
-    await faultOf(runner.collect(fickle('exit'), hour))
-    expect(await where(runner, 'a')).toBe(replaced)
-    expect((await runner.collect(fickle('answer'), hour)).readings['Process']).not.toBe(replaced)
-    expect((await runner.collect(fickle('answer'), hour)).readings['Process']).toBe(replaced)
+    await faultOf(runner.collect(culprit('exit'), hour))
+    expect(await whereFickle(runner)).toBe(replaced)
+    expect((await runner.collect(culprit('answer'), hour)).readings['Process']).not.toBe(replaced)
+    expect((await runner.collect(culprit('answer'), hour)).readings['Process']).toBe(replaced)
   })
 
   it('one without work is ended, and work starts another', async () => {

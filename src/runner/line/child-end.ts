@@ -8,19 +8,19 @@ export const lineDescriptor = 3
 
 /** A child's end of the line to the daemon. Its process ends when the daemon closes the line. */
 export class ChildEnd {
-  readonly #socket = new Socket({ fd: lineDescriptor, readable: true, writable: true })
+  readonly socket = new Socket({ fd: lineDescriptor, readable: true, writable: true })
 
   constructor(receive: (message: ToChild) => void) {
     // What comes here was written by the daemon's own `frameOf`.
-    this.#socket.on(
+    this.socket.on(
       'data',
       frameReader(value => receive(value as ToChild)),
     )
-    this.#socket.on('error', () => process.exit()).on('close', () => process.exit())
+    this.socket.on('error', () => process.exit()).on('close', () => process.exit())
   }
 
   post(message: FromChild): void {
-    this.#socket.write(`${JSON.stringify(message)}\n`)
+    this.socket.write(`${JSON.stringify(message)}\n`)
   }
 
   /**
@@ -32,7 +32,7 @@ export class ChildEnd {
     let parts: string[] = []
     let chars = 0
     const leave = () => {
-      if (parts.length > 0) this.#socket.write(`{"kind":"${kind}","${name}":[${parts.join(',')}]}\n`)
+      if (parts.length > 0) this.socket.write(`{"kind":"${kind}","${name}":[${parts.join(',')}]}\n`)
       parts = []
       chars = 0
     }

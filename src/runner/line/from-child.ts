@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type FaultCode, type FaultRecord, faultCodes } from '../../model/fault.ts'
-import { childTextCharsMax, labelsMax } from '../limits.ts'
+import { childTextCharsMax, declaredMax, labelsMax } from '../limits.ts'
 import type { FromChild, TaskEnd } from '../messages.ts'
 import { question } from './question.ts'
 
@@ -55,7 +55,12 @@ const mistake = z
   .transform(({ known, ...same }) => ({ ...same, ...(known && { known }) }))
 
 const description = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('usable'), metrics: labels(spec), history: z.boolean() }),
+  z.object({
+    kind: z.literal('usable'),
+    metrics: labels(spec),
+    history: z.boolean(),
+    declared: z.array(text).max(declaredMax),
+  }),
   z.object({ kind: z.literal('mistaken'), mistakes: z.array(mistake).min(1).max(labelsMax) }),
 ])
 
@@ -105,7 +110,7 @@ export function heard(line: string): Heard {
 }
 
 const ownNames = new Set(
-  'kind ping runs run end leaks asks ask chain question level message facts code fix readings failures outcome description metrics history mistakes known requests filter address topics'.split(
+  'kind ping runs run end leaks asks ask chain question level message facts code fix readings failures outcome description metrics history declared mistakes known requests filter address topics'.split(
     ' ',
   ),
 )

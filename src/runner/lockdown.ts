@@ -1,0 +1,35 @@
+import { syncBuiltinESMExports } from 'node:module'
+import type { Socket } from 'node:net'
+import os from 'node:os'
+import v8 from 'node:v8'
+
+/**
+ * Takes away what Node's permissions leave to a process: signals to others, starting another's debugger, priorities of
+ * others, V8's flags (some name a file to write), sockets in the file system, a look at the line to the daemon, and
+ * threads, which would have no restrictions. For good: Node's own functions reach these through the same objects.
+ *
+ * @param line whose kind of handle is that of all sockets in the file system
+ */
+export function lockDown(line: Socket): void {
+  for (const name of ['kill', '_kill', '_debugProcess', '_debugEnd', '_getActiveHandles', '_getActiveRequests']) {
+    close(process, name, `process.${name}`)
+  }
+  close(os, 'setPriority', 'os.setPriority')
+  close(v8, 'setFlagsFromString', 'v8.setFlagsFromString')
+  const handle: unknown = Reflect.get(line, '_handle')
+  const pipes: unknown = typeof handle === 'object' && handle !== null ? Reflect.getPrototypeOf(handle) : undefined
+  if (typeof pipes === 'object' && pipes !== null) {
+    for (const name of ['bind', 'connect', 'listen', 'fchmod']) close(pipes, name, 'a socket in the file system')
+  }
+  syncBuiltinESMExports()
+  const { permission } = process
+  const drop: unknown = Reflect.get(permission, 'drop')
+  if (typeof drop === 'function') Reflect.apply(drop, permission, ['worker'])
+}
+
+function close(owner: object, name: string, what: string): void {
+  const value = () => {
+    throw new Error(`${what} is not for collectors`)
+  }
+  Object.defineProperty(owner, name, { value, writable: false, configurable: false, enumerable: true })
+}
