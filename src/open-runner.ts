@@ -66,7 +66,8 @@ export function openOfflineRunner(edge: RunnerEdge, deadlineMs: number, stack: A
   return runnerWithin(deadlineMs, {}, edge, stack)
 }
 
-type RunnerEdge = Pick<Surroundings, 'time' | 'log'>
+/** Without a configuration, where that is mistaken, only what can be known without it is hidden from collectors. */
+type RunnerEdge = Pick<Surroundings, 'time' | 'log'> & Partial<Pick<Surroundings, 'config'>>
 
 /** Opens the place collectors run in; it ends with the stack. */
 export function runnerOn(chains: Chains, surroundings: Surroundings, stack: AsyncDisposableStack): Runner {
@@ -76,14 +77,14 @@ export function runnerOn(chains: Chains, surroundings: Surroundings, stack: Asyn
 function runnerWithin(
   deadlineMs: number,
   chains: Chains,
-  { time, log }: RunnerEdge,
+  { time, log, config }: RunnerEdge,
   stack: AsyncDisposableStack,
 ): Runner {
   const runner = createRunner({
     chains,
     deadlineMs,
     time,
-    hidden: hiddenPaths(config),
+    hidden: config ? hiddenPaths(config) : [],
     log: (collector, level, message, facts) => log[level]({ ...facts, collector }, message),
   })
   stack.defer(() => runner.stop())

@@ -45,7 +45,7 @@ export async function checkCollectors(
 
 async function checkEach(
   collectors: readonly CollectorConfig[],
-  edge: Pick<Surroundings, 'time' | 'log'>,
+  edge: Pick<Surroundings, 'time' | 'log'> & Partial<Pick<Surroundings, 'config'>>,
   deadlineMs: number,
   stopping?: AbortSignal,
 ): Promise<Checked> {
