@@ -1,7 +1,7 @@
 import type { AsOfBlock } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
-import type { EndpointFailure } from './endpoint/endpoint-failure.ts'
+import { type EndpointFailure, type FailureKind, ReadFailure } from './endpoint/endpoint-failure.ts'
 
 /** The Faults of reading a chain: each names the chain and hosts, never a URL. */
 
@@ -19,6 +19,8 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
   if (asked.every(({ kind }) => kind === 'wrong-id')) {
     return new Fault('chain-wrong-id', message, { facts, fix: `correct id or rpc of ${chain} under chains:` })
   }
+  const alone = failures.find(isOfRead)
+  if (alone) return new Fault('chain-call-failed', message, { facts, fix: adviceOfRead(alone.kind) })
   if (asked.length > 0 && asked.every(({ kind }) => kind === 'pruned')) {
     return new Fault('chain-state-missing', message, { facts, fix: archiveAdvice })
   }
@@ -38,10 +40,26 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
 
 const addressAdvice =
   'keep the address where the configuration says that it is: a file is looked at again each minute, a variable at a start'
-const archiveAdvice = 'a past hour needs a node that keeps old state (archive): put one under rpc:'
+/** Whether it says something of the read, not of when or how often the endpoint was asked. */
+function isOfRead(failure: EndpointFailure): boolean {
+  return failure instanceof ReadFailure && failure.kind !== 'rate' && failure.kind !== 'unreachable'
+}
+
+const archiveAdvice = 'a past hour needs an archive node, which keeps old state: put one under rpc:'
 const behindAdvice =
   'check that the node is in sync; a chain that makes blocks only when it is used is read as soon as its next block is there'
 const syncAdvice = 'the node does not have the state of one of its last blocks: check that it is in sync'
+function adviceOfRead(kind: FailureKind): string {
+  if (kind === 'too-much') return tooMuchAdvice
+  if (kind === 'slow') return slowAdvice
+  return kind === 'pruned' ? damagedAdvice : callAdvice
+}
+
+const slowAdvice =
+  'other reads are answered in time, this one takes the node too long: read less at once, or raise the limits of the node'
+const damagedAdvice =
+  'other reads of that block are answered, so the node has its state in part: a past hour needs an archive node: put one under rpc:'
+const callAdvice = 'other reads are answered, so it is this one: check address, chain, ABI and arguments'
 const tooMuchAdvice = 'this read is too much for one call: read less at once, or raise the limits of the node'
 const noLogsAdvice = 'put a node that serves eth_getLogs under rpc:, also as a second one: it is asked for logs alone'
 const reachAdvice = 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'

@@ -9,6 +9,15 @@ export const addressLookMs = 60_000
 /** Longest wait for one answer of an endpoint, body included; then the next endpoint is asked. */
 export const answerMsMax = 15_000
 
+/** Longest wait for the answer to a cheap question, which tells a node that is busy with one read from a dead one. */
+export const probeMsMax = 5_000
+
+/** Longest wait for each part of reads that were not answered in time together, so that the slow ones are found. */
+export const partMsMax = 5_000
+
+/** Reads of an endpoint that are remembered to be made apart from the others. */
+export const apartReadsMax = 1_000
+
 /** Bytes read of one answer; blocks and logs can be large, a runaway answer is larger. */
 export const chainAnswerBytesMax = 64 * 1_048_576
 

@@ -5,7 +5,6 @@ import { settleMsOf } from '../model/settle.ts'
 import type { Time } from '../time.ts'
 import { allFailed, chainBehind, notAskable, stoppedWhile, unexpected } from './chain-faults.ts'
 import type { CallMeter } from './endpoint/call-meter.ts'
-import { EndpointFailure } from './endpoint/endpoint-failure.ts'
 import type { EndpointReport } from './endpoint/endpoint-health.ts'
 import { type EndpointPool, type EndpointSource, endpointPool, type PassedOver } from './endpoint/endpoint-pool.ts'
 import { nextBlockWaitMsMax, nextBlockWaitsMax } from './limits.ts'
@@ -15,11 +14,12 @@ import { plain } from './look-up/known-headers.ts'
 import { LookUps, type Wanted } from './look-up/look-ups.ts'
 import { NoFinalBlocks } from './look-up/no-final-blocks.ts'
 import { Pace } from './look-up/pace.ts'
-import { readAllAt, readAt } from './read/aggregate-reads.ts'
+import { readAt } from './read/aggregate-reads.ts'
 import { Gathering } from './read/gathering.ts'
 import { readLogsOnAny } from './read/log-reads.ts'
 import { ReadMemory } from './read/read-memory.ts'
 import { readOnAny } from './read/reads-on-any.ts'
+import { isAnswer, type ReadOutcome } from './read/single-reads.ts'
 import type { ChainReader, ReadAnswer, ReadAt, ReadRequest } from './reads.ts'
 import { isAskable } from './shapes.ts'
 import { SharedWork } from './shared-work.ts'
@@ -89,7 +89,7 @@ class HourlyReader implements OpenChainReader {
       finalBlocks: this.#finalBlocks,
       pace: this.#pace,
       likely: ({ gathering }, block, endpoint) =>
-        gathering?.tryAt(block, (at, requests, signal) => readAllAt(endpoint, at, requests, signal, this.#memory)),
+        gathering?.tryAt(block, (at, requests, signal) => readAt(endpoint, at, requests, signal, this.#memory)),
     })
   }
 
@@ -190,21 +190,21 @@ class HourlyReader implements OpenChainReader {
     const { gathering } = state
     const places = requests.map(request => gathering.placeOf(request))
     const { at, value } = await gathering.work.join(signal)
-    const answers = places.map(place => {
-      const outcome = value[place]
-      if (outcome && !(outcome instanceof EndpointFailure || outcome instanceof Fault)) return outcome
-      throw outcome instanceof Fault ? outcome : allFailed(this.#name, outcome ? [outcome] : [])
-    })
-    return { at, value: answers }
+    return { at, value: (await gathering.outcomesAt(places, value, signal)).map(outcome => this.#answer(outcome)) }
+  }
+
+  #answer(outcome: ReadOutcome | undefined): ReadAnswer {
+    if (isAnswer(outcome)) return outcome
+    throw outcome instanceof Fault ? outcome : allFailed(this.#name, outcome ? [outcome] : [])
   }
 
   #gather(state: HourState): Gathering {
     const gathering: Gathering = new Gathering({
       asOf: signal => this.#asOf(state, signal),
-      read: (block, requests, signal) =>
-        readOnAny(this.#pool, state, requests, signal, (endpoint, some) =>
-          readAt(endpoint, block, some, signal, this.#memory),
-        ),
+      read: (block, requests, signal) => {
+        const [name, pool, memory] = [this.#name, this.#pool, this.#memory]
+        return readOnAny({ name, pool, memory, hour: state, block }, requests, signal)
+      },
       closed: failure => {
         if (state.gathering === gathering) delete state.gathering
         this.#distrust(state, failure)

@@ -43,6 +43,8 @@ const permanenceByCode = {
   'chain-before-first-block': 'permanent',
   /** A node does not answer, or answers garbage. */
   'chain-unreachable': 'transient',
+  /** The endpoints answer other reads at that block, but fail at this one. */
+  'chain-call-failed': 'transient',
   /** A reorg replaced the as-of block between two reads. */
   'chain-reorganized': 'transient',
   /** No endpoint has the state of that hour any more. */

@@ -1,22 +1,14 @@
 import type { Time } from '../../time.ts'
-import { answerMsMax, patienceMsMax, rateTriesMax } from '../limits.ts'
+import { answerMsMax, patienceMsMax, probeMsMax, rateTriesMax } from '../limits.ts'
 import type { BatchLimit } from './batch-limit.ts'
 import type { CallMeter } from './call-meter.ts'
 import { BatchRefused, EndpointFailure, TimedOut } from './endpoint-failure.ts'
-import { rateFailure } from './http-answer.ts'
+import { chainIdCall, inOrder, isHeavy } from './heavy-calls.ts'
 import type { RateLimit } from './rate-limit.ts'
-import { batchRefusalOf, isLogRateError, isRateError } from './rpc-errors.ts'
+import { Refusals } from './refusals.ts'
 import type { Turn } from './sent-calls.ts'
 import { Slots } from './slots.ts'
-import {
-  type RpcAnswer,
-  type RpcCall,
-  type RpcError,
-  type RpcOutcome,
-  type Wire,
-  type WrittenCall,
-  writtenCall,
-} from './wire.ts'
+import { type RpcAnswer, type RpcCall, type RpcOutcome, type Wire, type WrittenCall, writtenCall } from './wire.ts'
 
 /** What calls are sent with. */
 export interface SenderParts {
@@ -34,17 +26,29 @@ export interface SenderParts {
   readonly meter?: CallMeter | undefined
 }
 
+/** How a request is made. */
+interface Manner {
+  readonly signal: AbortSignal
+  /** Longest wait for the answer. */
+  readonly answerMsMax: number
+  /** Whether the node answered a cheap question since a request failed: then it is not dead. */
+  readonly isAlive?: boolean
+}
+
 /**
  * Sends any number of calls in as few requests as the node takes, as fast as it takes them; what it refuses for being too
- * much goes again in halves.
+ * much goes again in halves. A request that fails because of one of its calls fails that call alone: a cheap question tells
+ * a node that fails at one call from a dead one.
  */
 export class CallSender {
   readonly #parts: SenderParts
   readonly #slots: Slots
+  readonly #refusals: Refusals
 
   constructor(parts: SenderParts) {
     this.#parts = parts
     this.#slots = new Slots(parts.requestsMax)
+    this.#refusals = new Refusals(parts)
   }
 
   /**
@@ -57,6 +61,7 @@ export class CallSender {
     calls: readonly RpcCall[],
     signal: AbortSignal,
     way: 'together' | 'apart' = 'together',
+    answerMs: number = answerMsMax,
   ): Promise<readonly RpcOutcome[]> {
     const { batch, rate, requestsMax } = this.#parts
     const outcomes: RpcOutcome[] = []
@@ -68,11 +73,16 @@ export class CallSender {
       const part = waiting.splice(0, Math.min(batch.fitting(waiting), rate.callsAtOnceMax))
       try {
         if (part.length === 0 || failure) return
-        const answers = await (way === 'apart' ? this.#sendWhole(part, signal) : this.#sendPart(part, signal))
-        part.forEach(({ index }, at) => {
+        const manner = { signal, answerMsMax: answerMs }
+        const answers = await (way === 'apart' ? this.#sendWhole(part, manner) : this.#sendPart(part, manner))
+        const again: typeof part = []
+        part.forEach((call, at) => {
           const answer = answers[at]
-          if (answer) outcomes[index] = answer
+          const isRefused = answer instanceof EndpointFailure && answer.kind === 'rate'
+          if (isRefused && this.#isWorthWaiting()) again.push(call)
+          else if (answer) outcomes[call.index] = answer
         })
+        waiting.unshift(...again)
       } catch (error) {
         if (!(error instanceof EndpointFailure)) {
           waiting.length = 0
@@ -95,46 +105,94 @@ export class CallSender {
     return isOnlyOne && rate.refusalsInRow < rateTriesMax && rate.notBeforeMs - time.nowMs() <= patienceMsMax
   }
 
-  async #sendWhole(calls: readonly WrittenCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+  async #sendWhole(calls: readonly WrittenCall[], manner: Manner): Promise<readonly RpcOutcome[]> {
     try {
-      return await this.#sendOnce(calls, signal)
+      return await this.#sendOnce(calls, manner)
     } catch (error) {
       if (!(error instanceof BatchRefused)) throw error
       return calls.map(() => error)
     }
   }
 
-  async #sendPart(calls: readonly WrittenCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
+  async #sendPart(calls: readonly WrittenCall[], manner: Manner): Promise<readonly RpcOutcome[]> {
     const { batch } = this.#parts
     const count = batch.fitting(calls)
-    if (count < calls.length) return this.#sendBoth(calls, count, signal)
+    if (count < calls.length) return this.#sendBoth(calls, count, manner)
     try {
-      const answers = await this.#sendOnce(calls, signal)
-      if (answers.some(({ kind }) => kind === 'result')) batch.answered(calls)
+      const answers = await this.#sendOnce(calls, manner)
+      if (answers.some(answer => 'kind' in answer && answer.kind === 'result')) batch.answered(calls)
       return answers
     } catch (error) {
-      if (!(error instanceof BatchRefused)) throw error
+      if (!(error instanceof EndpointFailure)) throw error
+      if (!(error instanceof BatchRefused)) return this.#sendAround(calls, error, manner)
       // Of one call alone it is the failure of that call, not of the others.
       if (calls.length === 1) return [error]
       if (error.because !== 'answer') batch.refused(calls, error.because)
-      return this.#sendBoth(calls, Math.ceil(calls.length / 2), signal)
+      return this.#sendBoth(calls, Math.ceil(calls.length / 2), manner)
     }
   }
 
-  async #sendBoth(calls: readonly WrittenCall[], count: number, signal: AbortSignal): Promise<readonly RpcOutcome[]> {
-    const first = await this.#sendPart(calls.slice(0, count), signal)
-    return [...first, ...(await this.#sendPart(calls.slice(count), signal))]
+  async #sendBoth(calls: readonly WrittenCall[], count: number, manner: Manner): Promise<readonly RpcOutcome[]> {
+    const first = await this.#sendPart(calls.slice(0, count), manner)
+    return [...first, ...(await this.#sendPart(calls.slice(count), manner))]
   }
 
-  async #sendOnce(calls: readonly WrittenCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {
-    const { rate, meter } = this.#parts
-    const turn = await this.#admitted(calls.length, signal)
+  /**
+   * A request failed as a whole: perhaps only because of one call. Those that are cheap are sent again first, or another
+   * one, and tell whether the node is dead. Those that it was too slow for fail: whoever asked knows how to ask for less.
+   *
+   * @throws EndpointFailure when the node is dead, or the failure concerns all that it is asked
+   */
+  async #sendAround(
+    calls: readonly WrittenCall[],
+    failure: EndpointFailure,
+    manner: Manner,
+  ): Promise<readonly RpcOutcome[]> {
+    const { host } = this.#parts
+    const isSlow = failure instanceof TimedOut
+    if (failure.kind !== 'unreachable') throw failure
+    const heavy = calls.filter(isHeavy)
+    if (heavy.length === 0) throw failure
+    const light = calls.filter(call => !isHeavy(call))
+    const answers = await this.#lightAnswers(light, failure, manner)
+    const alive = { ...manner, isAlive: true }
+    const outcomes =
+      isSlow || calls.length === 1
+        ? heavy.map(() => new EndpointFailure(host, failure.reason, isSlow ? 'slow' : 'refused'))
+        : light.length > 0
+          ? await this.#sendPart(heavy, alive)
+          : await this.#sendBoth(heavy, Math.ceil(heavy.length / 2), alive)
+    return inOrder(calls, light, answers, heavy, outcomes)
+  }
+
+  async #lightAnswers(
+    light: readonly WrittenCall[],
+    failure: EndpointFailure,
+    { signal, isAlive }: Manner,
+  ): Promise<readonly RpcOutcome[]> {
+    if (light.length === 0 && isAlive) return []
     try {
-      meter?.request(calls.map(({ call }) => call.method))
-      const answers = await this.#inTime(calls, signal)
-      this.#refuse(calls, answers)
-      rate.answered(turn)
-      return answers
+      const asked = light.length > 0 ? light : [writtenCall(chainIdCall)]
+      return await this.#sendPart(asked, { signal, answerMsMax: probeMsMax })
+    } catch (error) {
+      if (!(error instanceof EndpointFailure)) throw error
+      // What it failed with first says more.
+      throw failure
+    }
+  }
+
+  async #sendOnce(calls: readonly WrittenCall[], manner: Manner): Promise<readonly RpcOutcome[]> {
+    const { rate, meter, batch } = this.#parts
+    // Beside calls that were refused for the rate a cheap one tells whether it is the rate.
+    const asked = batch.callsMax > 1 ? this.#refusals.accompanied(calls) : calls
+    const turn = await this.#admitted(asked.length, manner.signal)
+    try {
+      meter?.request(asked.map(({ call }) => call.method))
+      const answers = await this.#inTime(asked, manner)
+      const { outcomes, refusal } = this.#refusals.judge(asked, answers)
+      if (refusal) rate.refused(turn, refusal.retryAtMs)
+      else rate.answered(turn)
+      return outcomes.slice(0, calls.length)
     } catch (error) {
       if (error instanceof EndpointFailure && error.kind === 'rate') rate.refused(turn, error.retryAtMs)
       throw error
@@ -154,7 +212,7 @@ export class CallSender {
     throw new EndpointFailure(host, text, 'rate', rate.notBeforeMs)
   }
 
-  async #inTime(calls: readonly WrittenCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {
+  async #inTime(calls: readonly WrittenCall[], { signal, answerMsMax }: Manner): Promise<readonly RpcAnswer[]> {
     const { host, wire, time } = this.#parts
     const timeout = time.timeout(answerMsMax)
     try {
@@ -166,19 +224,4 @@ export class CallSender {
       throw error instanceof EndpointFailure ? error : new EndpointFailure(host, 'could not be asked')
     }
   }
-
-  /** Throws for answers that refuse the calls because of their number or their rate. */
-  #refuse(calls: readonly WrittenCall[], answers: readonly RpcAnswer[]): void {
-    const { host, url, time } = this.#parts
-    for (const [index, answer] of answers.entries()) {
-      if (answer.kind === 'result') continue
-      const isOfLogs = calls[index]?.call.method === 'eth_getLogs'
-      if (isOfLogs ? isLogRateError(answer.error) : isRateError(answer.error))
-        throw rateFailure(answer.error, { host, url, nowMs: time.nowMs() })
-      const because = answers.length > 1 ? batchRefusalOf(answer.error) : undefined
-      if (because) throw new BatchRefused(host, batchText(answer.error), because)
-    }
-  }
 }
-
-const batchText = ({ code }: RpcError) => `refuses the calls of a batch (${code})`

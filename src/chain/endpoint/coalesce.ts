@@ -6,9 +6,6 @@ import type { RpcAnswer, RpcCall, RpcOutcome } from './wire.ts'
 /** What each of several calls came to, in their order. */
 export type Travel = (calls: readonly RpcCall[], signal: AbortSignal) => Promise<readonly RpcOutcome[]>
 
-/** Answers in the order of the calls. */
-export type Ask = (calls: readonly RpcCall[], signal: AbortSignal) => Promise<readonly RpcAnswer[]>
-
 interface Passenger {
   readonly calls: readonly RpcCall[]
   readonly signal: AbortSignal
@@ -20,10 +17,9 @@ interface Gathering {
 }
 
 /**
- * Whatever is asked in one turn of the event loop travels together. Each caller gets the answers to its own calls, and
- * its own failure; one that gives up before the departure is left out, and the travel ends once nobody waits for it.
+ * Whatever is asked in one turn of the event loop travels together. Each caller gets what its own calls came to; one that gives up before the departure is left out, and the travel ends once nobody waits for it.
  */
-export function coalesced(travel: Travel): Ask {
+export function coalesced(travel: Travel): Travel {
   let open: Gathering | undefined
 
   function gather(): Gathering {
@@ -46,7 +42,7 @@ export function coalesced(travel: Travel): Ask {
     if (!open?.work.isUsable) open = gather()
     const passenger = { calls, signal }
     open.passengers.push(passenger)
-    return answersOf((await open.work.join(signal)).get(passenger) ?? [])
+    return (await open.work.join(signal)).get(passenger) ?? []
   }
 }
 
@@ -64,7 +60,8 @@ function sharedOut(
   )
 }
 
-function answersOf(outcomes: readonly RpcOutcome[]): RpcAnswer[] {
+/** The answers of calls that all have one. @throws EndpointFailure the first of those that have none */
+export function answersOf(outcomes: readonly RpcOutcome[]): RpcAnswer[] {
   return outcomes.map(outcome => {
     if (outcome instanceof EndpointFailure) throw outcome
     return outcome

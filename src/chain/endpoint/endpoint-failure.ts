@@ -1,8 +1,9 @@
 import { basename } from 'node:path'
 
 /**
- * What one endpoint did wrong. `refused`: it answered an error; `behind`: it has no block past the hour; `too-much`:
- * the same in smaller parts may pass; `rate`: it was asked too often; `pruned`: it does not have the state of that block
+ * What one endpoint did wrong. `unreachable`: it is dead, or answers nothing that can be understood; `refused`: it
+ * answered an error; `slow`: it did not answer this in time, but answers other questions; `behind`: it has no block past
+ * the hour; `too-much`: the same in smaller parts may pass; `rate`: it was asked too often; `pruned`: it does not have the state of that block
  * any more; `recent-state`: nor that of one of its last blocks, which every node should have; `unknown-block`: it does
  * not know that block, whether not yet or not any more; `no-address`: where it is cannot be read; `no-logs`: it serves
  * no logs, not even of single blocks.
@@ -10,6 +11,7 @@ import { basename } from 'node:path'
 export type FailureKind =
   | 'unreachable'
   | 'refused'
+  | 'slow'
   | 'wrong-id'
   | 'behind'
   | 'too-much'
@@ -56,6 +58,12 @@ export class BatchRefused extends EndpointFailure {
 
 /** It did not answer in time: what it was asked may have been too much for it. */
 export class TimedOut extends EndpointFailure {}
+
+/**
+ * An endpoint failed at one read, while it serves others of that block. Whatever its words: it says nothing of the
+ * endpoint, nor of the other reads.
+ */
+export class ReadFailure extends EndpointFailure {}
 
 /** Host and port of an endpoint's URL, or the file name of an IPC path: all that may be shown of it. */
 export function hostOf(url: string): string {

@@ -34,15 +34,20 @@ export interface EndpointPool {
   /**
    * Does the work on the hour's endpoint, else on the next that can.
    *
-   * @param before endpoints that could not do this work: they are not asked
    * @throws Fault when none can; whatever else `work` throws, as it is
    */
-  serve<T>(
+  serve<T>(hour: Served, signal: AbortSignal, work: (endpoint: Endpoint) => Promise<T>): Promise<T>
+  /**
+   * The same for what some endpoints could not do: they are not asked again.
+   *
+   * @returns why the others could not, when none can
+   */
+  serveElsewhere<T>(
     hour: Served,
     signal: AbortSignal,
     work: (endpoint: Endpoint) => Promise<T>,
-    before?: readonly Refused[],
-  ): Promise<T>
+    before: readonly Refused[],
+  ): Promise<T | readonly EndpointFailure[]>
   /** Asks for the chain's last block. @returns the highest that any endpoint has told of @throws Fault when none can */
   askHead(signal: AbortSignal): Promise<Head | undefined>
   /** What is known of each endpoint, in the order of preference. */
@@ -94,16 +99,31 @@ class Pool implements EndpointPool {
     return this.#all.flatMap(({ endpoint, health }) => (endpoint ? [{ endpoint, health }] : []))
   }
 
-  async serve<T>(
+  async serve<T>(hour: Served, signal: AbortSignal, work: (endpoint: Endpoint) => Promise<T>): Promise<T> {
+    const outcome = await this.#serve(hour, signal, async endpoint => ({ value: await work(endpoint) }), [])
+    if ('value' in outcome) return outcome.value
+    throw allFailed(this.#parts.name, outcome)
+  }
+
+  serveElsewhere<T>(
     hour: Served,
     signal: AbortSignal,
     work: (endpoint: Endpoint) => Promise<T>,
-    before: readonly Refused[] = [],
-  ): Promise<T> {
-    const failures = before.map(({ failure }) => failure)
+    before: readonly Refused[],
+  ): Promise<T | readonly EndpointFailure[]> {
+    return this.#serve(hour, signal, work, before)
+  }
+
+  async #serve<T>(
+    hour: Served,
+    signal: AbortSignal,
+    work: (endpoint: Endpoint) => Promise<T>,
+    before: readonly Refused[],
+  ): Promise<T | readonly EndpointFailure[]> {
+    const failures: EndpointFailure[] = []
     const members = this.#inOrder(hour).filter(member => !before.some(({ endpoint }) => endpoint === member.endpoint))
     for (const member of members) {
-      const last = failures.at(-1)
+      const last = failures.at(-1) ?? before.at(-1)?.failure
       if (last) this.#parts.passedOver(last.host, last.reason)
       hour.endpoint = member.endpoint
       try {
@@ -116,7 +136,7 @@ class Pool implements EndpointPool {
       }
     }
     delete hour.endpoint
-    throw allFailed(this.#parts.name, [...failures, ...this.#all.flatMap(({ missing }) => missing ?? [])])
+    return [...failures, ...this.#all.flatMap(({ missing }) => missing ?? [])]
   }
 
   /** The hour's own first, then in the order of preference; those that rest after those that are well. */

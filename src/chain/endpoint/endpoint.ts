@@ -4,8 +4,9 @@ import { batchCallsMax, requestsAtOnceMax, socketCallsMax, socketRequestsMax } f
 import { BatchLimit } from './batch-limit.ts'
 import type { CallMeter } from './call-meter.ts'
 import { CallSender } from './call-sender.ts'
-import { coalesced } from './coalesce.ts'
+import { answersOf, coalesced } from './coalesce.ts'
 import { EndpointFailure, hostOf, isNetworkUrl } from './endpoint-failure.ts'
+import { chainIdCall } from './heavy-calls.ts'
 import { errorText } from './http-answer.ts'
 import { httpWire } from './http-wire.ts'
 import { LogSpans } from './log-spans.ts'
@@ -37,6 +38,12 @@ export interface Endpoint {
    * for calls that may be too much, which must not harm others. Rejects with the signal's reason when aborted.
    */
   callApart(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>
+  /**
+   * The same, only that what concerns one call is a failure in its place: the other calls have their answers.
+   *
+   * @param answerMsMax given where the calls travel in a request of their own, which has so long
+   */
+  tryCall(calls: readonly RpcCall[], signal: AbortSignal, answerMsMax?: number): Promise<readonly RpcOutcome[]>
   /** The failure that an error answer amounts to, its text made safe to show. */
   failure(error: RpcError): EndpointFailure
   close(): void
@@ -97,9 +104,13 @@ export function openEndpoint(parts: EndpointParts, surroundings: EndpointSurroun
     return new EndpointFailure(host, `serves chain ${served}, not ${chainId}`, 'wrong-id')
   }
 
-  async function travel(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
-    if (identified) return sender.send(calls, signal)
-    const [id, ...outcomes] = await sender.send([chainIdCall, ...calls], signal)
+  async function identifiedOutcomes(
+    calls: readonly RpcCall[],
+    signal: AbortSignal,
+    answerMsMax?: number,
+  ): Promise<readonly RpcOutcome[]> {
+    if (identified) return sender.send(calls, signal, 'together', answerMsMax)
+    const [id, ...outcomes] = await sender.send([chainIdCall, ...calls], signal, 'together', answerMsMax)
     const mistake = mistaken(id)
     if (mistake) return calls.map(() => mistake)
     identified = true
@@ -113,6 +124,13 @@ export function openEndpoint(parts: EndpointParts, surroundings: EndpointSurroun
     return sender.send(calls, signal, 'apart')
   }
 
+  async function travel(...asked: Parameters<typeof identifiedOutcomes>): Promise<readonly RpcOutcome[]> {
+    const outcomes = await identifiedOutcomes(...asked)
+    sightings.saw(asked[0], outcomes)
+    return outcomes
+  }
+
+  const together = coalesced(travel)
   return {
     host,
     depth,
@@ -125,15 +143,11 @@ export function openEndpoint(parts: EndpointParts, surroundings: EndpointSurroun
     logs: new LogSpans(parts.logBlocksMax),
     close: wire.close,
     callApart: travelApart,
-    call: coalesced(async (calls, signal) => {
-      const outcomes = await travel(calls, signal)
-      sightings.saw(calls, outcomes)
-      return outcomes
-    }),
+    call: async (calls, signal) => answersOf(await together(calls, signal)),
+    tryCall: (calls, signal, answerMsMax) =>
+      answerMsMax === undefined ? together(calls, signal) : travel(calls, signal, answerMsMax),
   }
 }
-
-const chainIdCall: RpcCall = { method: 'eth_chainId', params: [] }
 
 interface WireTo {
   readonly wire: Wire

@@ -1,4 +1,4 @@
-import { BatchRefused, EndpointFailure, redacted } from './endpoint-failure.ts'
+import { BatchRefused, EndpointFailure, redacted, TimedOut } from './endpoint-failure.ts'
 import { backoffSecondsOf, isRateError } from './rpc-errors.ts'
 import { parseAnswer, type RpcAnswer, type RpcError } from './wire.ts'
 
@@ -34,6 +34,8 @@ export function answersIn(answer: HttpAnswer, count: number, by: Answering): Rpc
   }
   if (status >= 300 && status < 400) throw new EndpointFailure(host, `${says}: redirects are not followed`)
   if (status === 413) throw new BatchRefused(host, says, 'chars')
+  // A gateway that waited for its node in vain: 522 and 524 are Cloudflare's.
+  if ([408, 504, 522, 524].includes(status) && !isJsonRpc(parsed(text ?? ''))) throw new TimedOut(host, says)
   if (status === 401 || status === 403) throw new EndpointFailure(host, says)
   const isFine = status >= 200 && status < 300
   if (text === undefined) throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(by, says)
@@ -97,5 +99,5 @@ export function rateFailure(error: RpcError, { host, url, nowMs }: Answering): E
 
 /** An error of a node in words that are safe to show. @param url of the node */
 export function errorText({ message, code }: RpcError, url: string): string {
-  return `answered an error: ${redacted(message, url)} (${code})`
+  return `answered an error: ${redacted(message, url)}${Number.isNaN(code) ? '' : ` (${code})`}`
 }

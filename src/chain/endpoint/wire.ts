@@ -67,11 +67,15 @@ export interface Wire {
 export function parseAnswer(message: unknown): { readonly id: unknown; readonly answer: RpcAnswer } | undefined {
   if (!isRecord(message)) return undefined
   const { id, error, result } = message
-  if (isRecord(error)) return { id, answer: { kind: 'error', error: parseError(error) } }
-  return 'result' in message ? { id, answer: { kind: 'result', result } } : undefined
+  if (error !== undefined && error !== null) return { id, answer: { kind: 'error', error: parseError(error) } }
+  if ('result' in message) return { id, answer: { kind: 'result', result } }
+  // Some leave out a result that is null: an answer to this call, though it is no value.
+  const isNamed = 'jsonrpc' in message && id !== undefined && id !== null
+  return isNamed ? { id, answer: { kind: 'result', result: undefined } } : undefined
 }
 
-function parseError({ code, message, data }: Record<string, unknown>): RpcError {
+function parseError(error: unknown): RpcError {
+  const { code, message, data } = isRecord(error) ? error : { message: error }
   return { code: Number(code), message: typeof message === 'string' ? message : 'no reason given', data }
 }
 

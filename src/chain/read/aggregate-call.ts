@@ -2,10 +2,11 @@ import type { AsOfBlock, Hex } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import { meaningOf } from '../endpoint/rpc-errors.ts'
-import type { RpcAnswer, RpcCall } from '../endpoint/wire.ts'
+import type { RpcCall } from '../endpoint/wire.ts'
 import type { ReadAnswer } from '../reads.ts'
 import { hexOf } from '../shapes.ts'
 import type { AggregateCall } from './aggregate-inputs.ts'
+import { type Pin, pinParam } from './block-pin.ts'
 import { multicall3Address } from './multicall.ts'
 import { type Aggregated, aggregated } from './multicall-answer.ts'
 import type { ReadMemory } from './read-memory.ts'
@@ -23,13 +24,18 @@ export type Aggregate =
   | { readonly kind: 'absent' }
   /** Too much gas or size for this node. */
   | { readonly kind: 'too-much' }
+  /** It took this node too long, which is not dead. */
+  | { readonly kind: 'slow' }
+  /** The node answered something else. Why is not known: it may be because of one of the reads, or fail at them all. */
+  | { readonly kind: 'failed'; readonly failure: EndpointFailure; readonly isError: boolean }
 
 /**
  * Reads through Multicall3 in one `eth_call`, at the block and no other: pinned by hash where the node takes it
  * (EIP-1898), which is found out once for each endpoint; else by number, with the block's header beside it. The answer
  * certifies itself by the number and the timestamp of the block it was read from.
  *
- * @throws EndpointFailure when the endpoint fails, or answers from another block
+ * @param answerMsMax given where the call travels in a request of its own, which has so long
+ * @throws EndpointFailure when the endpoint is dead, limits its rate, or answers from another block
  */
 export async function callTogether(
   endpoint: Endpoint,
@@ -37,13 +43,15 @@ export async function callTogether(
   call: AggregateCall,
   memory: ReadMemory,
   signal: AbortSignal,
+  answerMsMax?: number,
 ): Promise<Aggregate> {
-  const asked: Asked = { endpoint, block, call, memory, signal }
+  const asked: Asked = { endpoint, block, call, memory, signal, answerMsMax }
   if (endpoint.pinnedBy) return callPinned(asked, endpoint.pinnedBy)
   try {
-    return await callPinned(asked, 'hash')
+    const aggregate = await callPinned(asked, 'hash')
+    return aggregate.kind === 'failed' ? await callPinned(asked, 'number') : aggregate
   } catch (error) {
-    if (!(error instanceof RefusedError)) throw error
+    if (!(error instanceof OtherBlockError)) throw error
     return callPinned(asked, 'number')
   }
 }
@@ -54,42 +62,46 @@ interface Asked {
   readonly call: AggregateCall
   readonly memory: ReadMemory
   readonly signal: AbortSignal
+  readonly answerMsMax: number | undefined
 }
 
-/** The node answered, but not what was asked: perhaps it does not know how to take the block. */
-class RefusedError extends EndpointFailure {}
+/** The node answered from another block than was asked: perhaps it does not know how to take the block. */
+class OtherBlockError extends EndpointFailure {}
 
-async function callPinned(asked: Asked, pin: 'hash' | 'number'): Promise<Aggregate> {
+async function callPinned(asked: Asked, pin: Pin): Promise<Aggregate> {
   const { endpoint, block, call, memory } = asked
   const output = await outputOf(asked, pin)
-  if (output === 'too-much') return { kind: output }
+  if (typeof output !== 'string') return output
   if (output === '0x') {
-    if (!memory.isPresentAt(block.number)) return { kind: 'absent' }
-    throw new RefusedError(endpoint.host, 'answered the reads with nothing')
+    return memory.isPresentAt(block.number) ? failed(endpoint, 'answered the reads with nothing') : { kind: 'absent' }
   }
   const aggregate = aggregated(output, call.requests.length)
-  if (!aggregate) throw new RefusedError(endpoint.host, 'answered the reads with something else')
+  if (!aggregate) return failed(endpoint, 'answered the reads with something else')
   await certify(asked, aggregate)
   endpoint.pinnedBy = pin
   memory.sawPresent(block.number)
   return { kind: 'answers', answers: aggregate.answers }
 }
 
-async function outputOf(asked: Asked, pin: 'hash' | 'number'): Promise<Hex | 'too-much'> {
+function failed({ host }: Endpoint, reason: string): Aggregate {
+  return { kind: 'failed', failure: new EndpointFailure(host, reason, 'refused'), isError: false }
+}
+
+async function outputOf(asked: Asked, pin: Pin): Promise<Hex | Aggregate> {
   const { endpoint } = asked
   try {
     const answer = await answerOf(asked, pin)
     if (answer?.kind === 'error') {
       // An aggregate lets every read fail alone, so a revert of the whole is about gas or size too.
-      if (meaningOf(answer.error).kind !== 'node') return 'too-much'
-      const { reason, kind } = endpoint.failure(answer.error)
-      throw new RefusedError(endpoint.host, reason, kind)
+      if (meaningOf(answer.error).kind !== 'node') return { kind: 'too-much' }
+      return { kind: 'failed', failure: endpoint.failure(answer.error), isError: true }
     }
     const output = answer?.result
-    if (isHexStart(output)) return output
-    throw new RefusedError(endpoint.host, 'answered the reads with something that is no value')
+    return isHexStart(output) ? output : failed(endpoint, 'answered the reads with something that is no value')
   } catch (error) {
-    if (error instanceof EndpointFailure && error.kind === 'too-much') return 'too-much'
+    if (!(error instanceof EndpointFailure)) throw error
+    if (error.kind === 'too-much' || error.kind === 'slow') return { kind: error.kind }
+    if (error.kind === 'refused') return { kind: 'failed', failure: error, isError: true }
     throw error
   }
 }
@@ -100,14 +112,15 @@ function isHexStart(output: unknown): output is Hex {
 }
 
 /** By hash no reorg can come between; by number the header's hash must be the block's. */
-async function answerOf({ endpoint, block, call, signal }: Asked, pin: 'hash' | 'number') {
-  const at = pin === 'hash' ? { blockHash: block.hash, requireCanonical: true } : hexOf(block.number)
+async function answerOf({ endpoint, block, call, signal, answerMsMax }: Asked, pin: Pin) {
+  const at = pinParam(block, pin)
   const written = { ...call.start, end: `${JSON.stringify(at)}]}` }
   const params = [{ to: multicall3Address, data: call.input }, at]
   const calls: RpcCall[] = [{ method: 'eth_call', params, written }]
-  const answers: readonly RpcAnswer[] =
-    pin === 'hash' ? await endpoint.call(calls, signal) : await callAt(endpoint, block, calls, signal)
-  return answers[0]
+  if (pin === 'number') return (await callAt(endpoint, block, calls, signal, answerMsMax))[0]
+  const [outcome] = await endpoint.tryCall(calls, signal, answerMsMax)
+  if (outcome instanceof EndpointFailure) throw outcome
+  return outcome
 }
 
 /** Refuses an answer that was read from another block. */
@@ -116,10 +129,10 @@ async function certify(asked: Asked, { blockNumber, timestampSeconds }: Aggregat
   const ownSeconds = await block.timestampSeconds
   const sought = `when asked at block ${block.number}, timestamp ${ownSeconds}`
   if (timestampSeconds !== BigInt(ownSeconds)) {
-    throw new RefusedError(endpoint.host, `read at timestamp ${timestampSeconds} ${sought}`)
+    throw new OtherBlockError(endpoint.host, `read at timestamp ${timestampSeconds} ${sought}`)
   }
   if (!memory.hasOwnNumber || blockNumber === block.number) return
-  if (!(await isArbitrum(asked))) throw new RefusedError(endpoint.host, `read at block ${blockNumber} ${sought}`)
+  if (!(await isArbitrum(asked))) throw new OtherBlockError(endpoint.host, `read at block ${blockNumber} ${sought}`)
   memory.hasOwnNumber = false
 }
 

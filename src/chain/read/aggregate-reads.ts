@@ -1,28 +1,24 @@
 import type { Endpoint } from '../endpoint/endpoint.ts'
-import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
-import { aggregateDigitsMax, aggregateReadsMax } from '../limits.ts'
+import { EndpointFailure, ReadFailure } from '../endpoint/endpoint-failure.ts'
+import { answerMsMax, partMsMax } from '../limits.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
-import { hexOf } from '../shapes.ts'
-import { callTogether, type ReadTarget } from './aggregate-call.ts'
-import { multicall3Address } from './multicall.ts'
+import type { ReadTarget } from './aggregate-call.ts'
+import { callTogether } from './aggregate-call.ts'
+import { chunks, isUnsure, partsOf } from './parts.ts'
+import { Place } from './place.ts'
 import type { ReadMemory } from './read-memory.ts'
-import { callAt, type ReadOutcome, readSingly } from './single-reads.ts'
-
-/** Where reads are made, and what is known of the chain. */
-interface Place {
-  readonly endpoint: Endpoint
-  readonly block: ReadTarget
-  readonly memory: ReadMemory
-  readonly signal: AbortSignal
-}
+import type { ApartWay } from './reads-apart.ts'
+import { isAnswer, type ReadOutcome, readEachAlone, readOneByOne } from './single-reads.ts'
 
 /**
- * Reads at one block, in as few `eth_call`s as fit: one through Multicall3, halved while the node finds it too much,
- * one by one where Multicall3 is not deployed yet. What can be asked at once is asked in the same turn.
+ * Reads at one block, in as few `eth_call`s as fit: one through Multicall3, split while the node finds it too much or
+ * fails at it, one by one where Multicall3 is not deployed yet. What can be asked at once is asked in the same turn.
+ * Whatever the node does at one read, the others have their answers; one that takes it too long is a failure of the kind
+ * `slow`, and `readLate` may still have it.
  *
  * @param memory of the chain, the same for all of its hours and endpoints
  * @returns outcomes in the order of the requests
- * @throws EndpointFailure when the endpoint fails: then nothing was read
+ * @throws EndpointFailure when the endpoint fails at all reads of the block
  */
 export async function readAt(
   endpoint: Endpoint,
@@ -31,53 +27,162 @@ export async function readAt(
   signal: AbortSignal,
   memory: ReadMemory,
 ): Promise<readonly ReadOutcome[]> {
-  const place = { endpoint, block, memory, signal }
-  if (memory.isAbsentAt(block.number)) return readSingly(endpoint, block, requests, signal)
+  const place = new Place(endpoint, block, memory, signal)
+  if (memory.allTogether(endpoint)) return readTogether(place, requests)
+  const ways = requests.map(request => memory.wayOf(endpoint, request))
+  const of = (way: ApartWay | undefined) => requests.filter((_, index) => ways[index] === way)
+  const [together, singly] = [of(undefined), of('singly')]
+  const [ofTogether, ofSingly] = await Promise.all([
+    together.length > 0 ? readTogether(place, together) : [],
+    singly.length > 0 ? readSingly(place, singly, together.length > 0) : [],
+  ])
+  const outcomes = { together: ofTogether.values(), singly: ofSingly.values() }
+  return ways.map(way => {
+    if (way === 'late') return tooSlow(place)
+    return outcomes[way ?? 'together'].next().value ?? tooSlow(place)
+  })
+}
+
+/**
+ * Reads that took the endpoint too long: each alone, with all the time there is. What is quick alone travels with the
+ * others again.
+ *
+ * @throws EndpointFailure
+ */
+export async function readLate(
+  endpoint: Endpoint,
+  block: ReadTarget,
+  requests: readonly ReadRequest[],
+  signal: AbortSignal,
+  memory: ReadMemory,
+): Promise<readonly ReadOutcome[]> {
+  const outcomes = [...(await readEachAlone(endpoint, block, requests, signal, partMsMax))]
+  for (const [index, request] of requests.entries()) {
+    if (isSlow(outcomes[index])) continue
+    memory.apart.delete(endpoint, request)
+  }
+  return withSlow(requests, outcomes, slow => readEachAlone(endpoint, block, slow, signal, answerMsMax))
+}
+
+/** Outcomes, with those of slow reads replaced by what comes of reading these again. */
+async function withSlow(
+  requests: readonly ReadRequest[],
+  outcomes: readonly ReadOutcome[],
+  again: (slow: readonly ReadRequest[]) => Promise<readonly ReadOutcome[]>,
+): Promise<readonly ReadOutcome[]> {
+  const slow = requests.filter((_, index) => isSlow(outcomes[index]))
+  if (slow.length === 0) return outcomes
+  const later = (await again(slow)).values()
+  return outcomes.map(outcome => (isSlow(outcome) ? (later.next().value ?? outcome) : outcome))
+}
+
+function isSlow(outcome: ReadOutcome | undefined): boolean {
+  return outcome instanceof EndpointFailure && outcome.kind === 'slow'
+}
+
+const tooSlow = ({ endpoint }: Place) => new ReadFailure(endpoint.host, 'takes this read too long', 'slow')
+
+async function readTogether(place: Place, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+  if (place.memory.isAbsentAt(place.block.number)) return readSingly(place, requests)
   const parts = chunks(requests)
   const [only] = parts
   if (only && parts.length === 1) return readPart(place, only)
   return (await Promise.all(parts.map(part => readPart(place, part)))).flat()
 }
 
-/** The same, only that what one read cannot have fails all of them. @throws EndpointFailure */
-export async function readAllAt(...parts: Parameters<typeof readAt>): Promise<readonly ReadOutcome[]> {
-  const outcomes = await readAt(...parts)
-  const failure = outcomes.find(outcome => outcome instanceof EndpointFailure)
-  if (failure) throw failure
-  return outcomes
-}
-
-async function readPart(place: Place, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+/** @param partMs given where the part travels in a request of its own, which has so long */
+async function readPart(
+  place: Place,
+  requests: readonly ReadRequest[],
+  partMs?: number,
+): Promise<readonly ReadOutcome[]> {
   const { endpoint, block, memory, signal } = place
   const call = memory.inputs.of(requests)
   if (memory.splits.take(call, endpoint)) return readHalves(place, requests)
-  const aggregate = await callTogether(endpoint, block, call, memory, signal)
+  const aggregate = await callTogether(endpoint, block, call, memory, signal, partMs)
   switch (aggregate.kind) {
     case 'answers':
       return withCertainReverts(place, requests, aggregate.answers)
-    case 'absent':
-      return (await Promise.all([readSingly(endpoint, block, requests, signal), confirmAbsent(place)]))[0]
+    case 'absent': {
+      const [outcomes, isAbsent] = await Promise.all([readSingly(place, requests), place.confirmAbsent()])
+      if (isAbsent) return outcomes
+      return readFailed(
+        place,
+        requests,
+        new EndpointFailure(endpoint.host, 'answered the reads with nothing', 'refused'),
+      )
+    }
     case 'too-much':
       memory.splits.remember(call, endpoint)
       return readHalves(place, requests)
+    case 'slow':
+      return partMs === undefined || requests.length === 1 ? readSlow(place, requests) : readAlone(place, requests)
+    case 'failed':
+      return readFailed(place, requests, aggregate.failure)
   }
 }
 
 /** A single read that is too much within an aggregate may pass alone. */
 async function readHalves(place: Place, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
-  if (requests.length === 1) return readSingly(place.endpoint, place.block, requests, place.signal)
-  const half = Math.ceil(requests.length / 2)
-  const halves = [requests.slice(0, half), requests.slice(half)]
+  if (requests.length === 1) return readSingly(place, requests)
+  const halves = partsOf(requests, 2)
   return (await Promise.all(halves.map(part => readPart(place, part)))).flat()
 }
 
-/** Absence is remembered for all blocks before, so it takes more than an empty answer: there is no code. */
-async function confirmAbsent({ endpoint, block, memory, signal }: Place): Promise<void> {
-  const call = { method: 'eth_getCode', params: [multicall3Address, hexOf(block.number)] }
-  const [code] = await callAt(endpoint, block, [call], signal)
-  if (code?.kind !== 'result') return
-  if (code.result !== '0x') throw new EndpointFailure(endpoint.host, 'answered the reads with nothing')
-  memory.sawAbsent(block.number)
+/** The node failed at an aggregate: at one of its reads, unless it fails at any. */
+async function readFailed(
+  place: Place,
+  requests: readonly ReadRequest[],
+  failure: EndpointFailure,
+): Promise<readonly ReadOutcome[]> {
+  const [only] = requests
+  if (only && requests.length === 1) {
+    place.memory.apart.set(place.endpoint, only, 'singly')
+    return readSingly(place, requests)
+  }
+  return (await place.servesTogether(failure)) ? readHalves(place, requests) : readSingly(place, requests)
+}
+
+/**
+ * Reads that were not answered in time together: in parts, each in a request of its own, and of a part that is slow each
+ * read alone. The wait is short, so that those who wait for the quick ones have them within their deadline.
+ */
+async function readSlow(place: Place, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+  const [only] = requests
+  if (only && requests.length === 1) {
+    place.memory.apart.set(place.endpoint, only, 'late')
+    return [tooSlow(place)]
+  }
+  const parts = partsOf(requests, Math.ceil(Math.sqrt(requests.length)))
+  return (await Promise.all(parts.map(part => readPart(place, part, partMsMax)))).flat()
+}
+
+async function readAlone(place: Place, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+  const { endpoint, block, memory, signal } = place
+  const outcomes = await readEachAlone(endpoint, block, requests, signal, partMsMax)
+  outcomes.forEach((outcome, index) => {
+    const request = requests[index]
+    if (request && isSlow(outcome)) memory.apart.set(endpoint, request, 'late')
+  })
+  return outcomes
+}
+
+/**
+ * Reads one by one. Those that were not answered in time in one batch are asked each alone.
+ *
+ * @param isServed whether others are known to be answered at that block
+ * @throws EndpointFailure when the endpoint fails at all reads of the block
+ */
+async function readSingly(
+  place: Place,
+  requests: readonly ReadRequest[],
+  isServed = false,
+): Promise<readonly ReadOutcome[]> {
+  const { endpoint, block, signal } = place
+  const batched = await readOneByOne(endpoint, block, requests, signal)
+  const outcomes = await withSlow(requests, batched, slow => readAlone(place, slow))
+  if (!isServed && !outcomes.some(isAnswer)) await place.requireState()
+  return outcomes
 }
 
 /**
@@ -85,35 +190,16 @@ async function confirmAbsent({ endpoint, block, memory, signal }: Place): Promis
  * again alone, which tells.
  */
 async function withCertainReverts(
-  { endpoint, block, signal }: Place,
+  place: Place,
   requests: readonly ReadRequest[],
   answers: readonly ReadAnswer[],
 ): Promise<readonly ReadOutcome[]> {
   const unsure = requests.filter((_, index) => isUnsure(answers[index]))
   if (unsure.length === 0) return answers
-  const alone = await readSingly(endpoint, block, unsure, signal)
+  const alone = await readSingly(place, unsure, true).catch(error => {
+    if (!(error instanceof EndpointFailure)) throw error
+    return unsure.map(() => new ReadFailure(error.host, error.reason, error.kind, error.retryAtMs))
+  })
   let next = 0
   return answers.map(answer => (isUnsure(answer) ? (alone[next++] ?? answer) : answer))
-}
-
-function isUnsure(answer: ReadAnswer | undefined): boolean {
-  return answer?.kind === 'reverted' && answer.output === '0x'
-}
-
-/** Parts small enough for one call each. */
-function chunks(requests: readonly ReadRequest[]): ReadRequest[][] {
-  const parts: ReadRequest[][] = []
-  let digits = Number.POSITIVE_INFINITY
-  for (const request of requests) {
-    const more = request.kind === 'call' ? request.input.length : 0
-    const last = parts.at(-1)
-    if (last && last.length < aggregateReadsMax && digits + more <= aggregateDigitsMax) {
-      last.push(request)
-      digits += more
-    } else {
-      parts.push([request])
-      digits = more
-    }
-  }
-  return parts
 }

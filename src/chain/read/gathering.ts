@@ -4,13 +4,14 @@ import type { Likely } from '../look-up/as-of-search.ts'
 import type { ReadAt, ReadRequest } from '../reads.ts'
 import { SharedWork } from '../shared-work.ts'
 import type { ReadTarget } from './aggregate-call.ts'
-import type { ReadOutcome } from './single-reads.ts'
+import type { AnyRead } from './reads-on-any.ts'
+import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
 /** How the reads of an hour are made. */
 export interface GatheringParts {
   asOf(signal: AbortSignal): Promise<AsOfBlock>
   /** Reads at the as-of block, on whichever endpoint can. */
-  read(block: AsOfBlock, requests: readonly ReadRequest[], signal: AbortSignal): Promise<readonly ReadOutcome[]>
+  read(block: AsOfBlock, requests: readonly ReadRequest[], signal: AbortSignal): Promise<AnyRead>
   /** Called when nothing more may join, and with the fault when it failed. */
   closed(failure?: unknown): void
 }
@@ -39,7 +40,7 @@ export class Gathering {
   readonly #requests: ReadRequest[] = []
   /** Index in the requests by whom and what is asked. Not by one text of both: to write that takes longer than to ask. */
   readonly #places = new Map<string, Map<string, number>>()
-  readonly work: SharedWork<ReadAt<readonly ReadOutcome[]>>
+  readonly work: SharedWork<ReadAt<AnyRead>>
   #trial: Trial | undefined
   #signal: AbortSignal | undefined
 
@@ -66,6 +67,21 @@ export class Gathering {
     return place
   }
 
+  /** What stands at some places: later where one of them failed, as other endpoints are asked for it. */
+  async outcomesAt(
+    places: readonly number[],
+    { outcomes, late }: AnyRead,
+    signal: AbortSignal,
+  ): Promise<readonly (ReadOutcome | undefined)[]> {
+    const own = places.map(place => outcomes[place])
+    if (!late || own.every(isAnswer)) return own
+    const found = await late.join(signal)
+    return places.map((place, index) => {
+      const request = this.#requests[place]
+      return (request && found.get(request)) ?? own[index]
+    })
+  }
+
   /** Reads what is gathered so far at a block that is not proven yet: it counts only if the block turns out to be the one. */
   tryAt(block: Likely, tryAt: TryAt): void {
     if (this.#trial || this.#requests.length === 0 || !this.#signal || this.#signal.aborted) return
@@ -76,15 +92,22 @@ export class Gathering {
     this.#trial = { block, timestampSeconds, outcomes }
   }
 
-  async #travel(signal: AbortSignal): Promise<ReadAt<readonly ReadOutcome[]>> {
+  async #travel(signal: AbortSignal): Promise<ReadAt<AnyRead>> {
     const at = await this.#parts.asOf(signal)
     const tried = await this.#tried(at)
     // A turn for those who asked in the turn in which the block became known.
     if (tried.length < this.#requests.length) await setImmediate()
     this.#parts.closed()
-    const rest = this.#requests.slice(tried.length)
-    if (rest.length === 0) return { at, value: tried }
-    return { at, value: [...tried, ...(await this.#parts.read(at, rest, signal))] }
+    const rest = this.#requests.filter((_, place) => !isAnswer(tried[place]))
+    if (rest.length === 0) return { at, value: { outcomes: tried } }
+    const { outcomes, late } = await this.#parts.read(at, rest, signal)
+    if (rest.length === this.#requests.length) return { at, value: { outcomes, ...(late && { late }) } }
+    const read = outcomes.values()
+    const merged = this.#requests.flatMap((_, place) => {
+      const outcome = tried[place]
+      return isAnswer(outcome) ? [outcome] : (read.next().value ?? [])
+    })
+    return { at, value: { outcomes: merged, ...(late && { late }) } }
   }
 
   /** What was read of the block before it was proven. */

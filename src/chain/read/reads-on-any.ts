@@ -1,63 +1,141 @@
-import { Fault } from '../../model/fault.ts'
+import type { AsOfBlock } from '../../model/block.ts'
+import { allFailed } from '../chain-faults.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointPool, Refused, Served } from '../endpoint/endpoint-pool.ts'
 import type { ReadRequest } from '../reads.ts'
-import type { ReadOutcome } from './single-reads.ts'
+import { SharedWork } from '../shared-work.ts'
+import { readAt, readLate } from './aggregate-reads.ts'
+import type { ReadMemory } from './read-memory.ts'
+import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
-/** Reads some of an hour's requests on one endpoint. */
-type ReadOn = (endpoint: Endpoint, requests: readonly ReadRequest[]) => Promise<readonly ReadOutcome[]>
+/** What is read, and where. */
+export interface AnyParts {
+  /** The chain's name. */
+  readonly name: string
+  readonly pool: EndpointPool
+  readonly memory: ReadMemory
+  readonly hour: Served
+  readonly block: AsOfBlock
+}
+
+/** What reads come to. */
+export interface AnyRead {
+  /** In the order of the requests: answers, and failures for which other endpoints are still asked. */
+  readonly outcomes: readonly ReadOutcome[]
+  /** An answer or a Fault for each of those that failed: whoever has no such read need not wait for it. */
+  readonly late?: SharedWork<ReadonlyMap<ReadRequest, ReadOutcome>>
+}
 
 /**
- * Reads on whichever endpoint can. What is too much for one as a single read is asked of the others too, and fails alone
- * where it is so for all.
+ * Reads on whichever endpoint can. What one endpoint cannot read, or not in time, is asked of the others too, and fails
+ * alone where none can.
  *
  * @throws Fault when no endpoint can read anything
  */
 export async function readOnAny(
-  pool: EndpointPool,
-  hour: Served,
+  parts: AnyParts,
   requests: readonly ReadRequest[],
   signal: AbortSignal,
-  readOn: ReadOn,
-): Promise<readonly ReadOutcome[]> {
-  const outcomes = new Map<ReadRequest, ReadOutcome>()
-  let before: readonly Refused[] = []
-  let rest = requests
-  while (rest.length > 0) {
-    const { endpoint, read } = await readRest(pool, hour, rest, signal, readOn, before)
-    read.forEach((outcome, index) => {
-      const request = rest[index]
-      if (request) outcomes.set(request, outcome)
-    })
-    rest = rest.filter(request => outcomes.get(request) instanceof EndpointFailure)
-    const failure = rest.map(request => outcomes.get(request)).find(outcome => outcome instanceof EndpointFailure)
-    if (failure && endpoint) before = [...before, { endpoint, failure }]
+): Promise<AnyRead> {
+  const { endpoint, outcomes } = await parts.pool.serve(parts.hour, signal, readOn(parts, requests, signal))
+  const failed = failuresOf(requests, outcomes)
+  if (failed.size === 0) return { outcomes }
+  const rest = new Rest(parts, failed)
+  return { outcomes, late: new SharedWork(late => rest.read(endpoint, late)) }
+}
+
+function readOn({ block, memory }: AnyParts, requests: readonly ReadRequest[], signal: AbortSignal) {
+  return async (endpoint: Endpoint) => ({
+    endpoint,
+    outcomes: await readAt(endpoint, block, requests, signal, memory),
+  })
+}
+
+function failuresOf(
+  requests: readonly ReadRequest[],
+  outcomes: readonly ReadOutcome[],
+): Map<ReadRequest, EndpointFailure> {
+  const failures = requests.flatMap((request, index) => {
+    const outcome = outcomes[index]
+    return outcome instanceof EndpointFailure ? [[request, outcome] as const] : []
+  })
+  return new Map(failures)
+}
+
+/** Reads that an endpoint failed at, while it had answers to others. */
+class Rest {
+  readonly #parts: AnyParts
+  readonly #outcomes = new Map<ReadRequest, ReadOutcome>()
+  /** The failures of each read that has no answer yet. */
+  readonly #failures = new Map<ReadRequest, EndpointFailure[]>()
+  #last: ReadonlyMap<ReadRequest, EndpointFailure>
+
+  constructor(parts: AnyParts, failed: ReadonlyMap<ReadRequest, EndpointFailure>) {
+    this.#parts = parts
+    this.#last = failed
   }
-  return requests.flatMap(request => outcomes.get(request) ?? [])
-}
 
-interface RestRead {
-  readonly endpoint?: Endpoint
-  readonly read: readonly ReadOutcome[]
-}
+  /** @param first the endpoint that failed at them */
+  async read(first: Endpoint, signal: AbortSignal): Promise<ReadonlyMap<ReadRequest, ReadOutcome>> {
+    const before: Refused[] = []
+    for (let endpoint = first; ; ) {
+      await this.#readSlow(endpoint, signal)
+      for (const [request, failure] of this.#last) this.#failuresOf(request).push(failure)
+      const [failure] = this.#last.values()
+      if (!failure) return this.#outcomes
+      before.push({ endpoint, failure })
+      const next = await this.#readElsewhere(before, signal)
+      if (!next) return this.#outcomes
+      endpoint = next
+    }
+  }
 
-/** Reads on one of the endpoints that were not asked before; where none of them can, that is what the reads come to. */
-async function readRest(
-  pool: EndpointPool,
-  hour: Served,
-  rest: readonly ReadRequest[],
-  signal: AbortSignal,
-  readOn: ReadOn,
-  before: readonly Refused[],
-): Promise<RestRead> {
-  const work = async (endpoint: Endpoint) => ({ endpoint, read: await readOn(endpoint, rest) })
-  if (before.length === 0) return pool.serve(hour, signal, work)
-  try {
+  #failuresOf(request: ReadRequest): EndpointFailure[] {
+    const failures = this.#failures.get(request) ?? []
+    this.#failures.set(request, failures)
+    return failures
+  }
+
+  /** What took the endpoint too long is tried once more, as nobody else waits for it now. */
+  async #readSlow(endpoint: Endpoint, signal: AbortSignal): Promise<void> {
+    const slow = [...this.#last].filter(([, { kind }]) => kind === 'slow').map(([request]) => request)
+    if (slow.length === 0) return
+    const others = [...this.#last].filter(([, { kind }]) => kind !== 'slow')
+    try {
+      const { block, memory } = this.#parts
+      const outcomes = await readLate(endpoint, block, slow, signal, memory)
+      this.#last = new Map([...others, ...this.#keep(slow, outcomes)])
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof EndpointFailure)) throw error
+      this.#last = new Map([...others, ...slow.map(request => [request, error] as const)])
+    }
+  }
+
+  /** @returns the next endpoint that could read something; undefined when there is none */
+  async #readElsewhere(before: readonly Refused[], signal: AbortSignal): Promise<Endpoint | undefined> {
+    const { name, pool, hour } = this.#parts
+    const requests = [...this.#last.keys()]
+    const work = readOn(this.#parts, requests, signal)
     // The hour stays with the endpoint that read the most of it.
-    return await pool.serve({ ...hour }, signal, work, before)
-  } catch (error) {
-    if (!(error instanceof Fault) || signal.aborted) throw error
-    return { read: rest.map(() => error) }
+    const served = await pool.serveElsewhere({ ...hour }, signal, work, before)
+    if ('endpoint' in served) {
+      this.#last = this.#keep(requests, served.outcomes)
+      return served.endpoint
+    }
+    for (const request of requests) {
+      this.#outcomes.set(request, allFailed(name, [...this.#failuresOf(request), ...served]))
+    }
+    return undefined
+  }
+
+  /** @returns those that failed */
+  #keep(requests: readonly ReadRequest[], outcomes: readonly ReadOutcome[]): Map<ReadRequest, EndpointFailure> {
+    requests.forEach((request, index) => {
+      const outcome = outcomes[index]
+      if (isAnswer(outcome)) this.#outcomes.set(request, outcome)
+    })
+    return failuresOf(requests, outcomes)
   }
 }

@@ -1,13 +1,15 @@
 import type { AsOfBlock } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
-import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
-import { meaningOf } from '../endpoint/rpc-errors.ts'
-import type { RpcAnswer, RpcCall } from '../endpoint/wire.ts'
+import { EndpointFailure, type FailureKind, ReadFailure } from '../endpoint/endpoint-failure.ts'
+import { failureKindOf, meaningOf } from '../endpoint/rpc-errors.ts'
+import type { RpcAnswer, RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import { batchReadsMax } from '../limits.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
-import { hexOf, parseBytes, parseHeader, parseWord } from '../shapes.ts'
+import { parseBytes, parseWord } from '../shapes.ts'
+import { atBlock, type NamedBlock, type Pin, pinParam, requireBlock } from './block-pin.ts'
+import { multicall3Address } from './multicall.ts'
 
 /**
  * The answer to one read, or why this one alone cannot be had although others can: a failure of the endpoint that was
@@ -15,58 +17,94 @@ import { hexOf, parseBytes, parseHeader, parseWord } from '../shapes.ts'
  */
 export type ReadOutcome = ReadAnswer | EndpointFailure | Fault
 
+/** Whether a read was answered, be it by a revert. */
+export function isAnswer(outcome: ReadOutcome | undefined): outcome is ReadAnswer {
+  return outcome !== undefined && !(outcome instanceof Error)
+}
+
 /**
- * Reads one by one, each as its own call in a JSON-RPC batch: where Multicall3 is not deployed, and where what an
- * aggregate says of a read is not certain. Each batch holds the block's header, so that its hash proves the block. All
- * batches are asked for in the same turn.
+ * Reads one by one, each as its own call in a JSON-RPC batch, all batches in the same turn: where Multicall3 is not
+ * deployed, and where what an aggregate says of a read is not certain. What the node says of one read fails that one
+ * alone, whatever its words.
  *
- * @throws EndpointFailure
+ * @throws EndpointFailure when the endpoint is dead or has another block
  */
-export async function readSingly(
+export function readOneByOne(
   endpoint: Endpoint,
-  block: Pick<AsOfBlock, 'number' | 'hash'>,
+  block: NamedBlock,
   requests: readonly ReadRequest[],
   signal: AbortSignal,
 ): Promise<readonly ReadOutcome[]> {
-  const read = async (part: readonly ReadRequest[]) => {
-    const calls = part.map(request => callOf(request, block))
-    const answers = await callAt(endpoint, block, calls, signal)
-    return part.map((request, index) => outcomeOf(endpoint, request, answers[index]))
-  }
   const starts = Array.from({ length: Math.ceil(requests.length / batchReadsMax) }, (_, index) => index * batchReadsMax)
-  return (await Promise.all(starts.map(start => read(requests.slice(start, start + batchReadsMax))))).flat()
+  return atBlock(endpoint, block, signal, async pin => {
+    const calls = requests.map(request => callOf(request, block, pin))
+    const parts = starts.map(start => endpoint.tryCall(calls.slice(start, start + batchReadsMax), signal))
+    return outcomesOf(endpoint, requests, (await Promise.all(parts)).flat())
+  })
 }
 
-/** Calls in one batch with the header of the block, whose hash must be the block's. */
+/** The same, each in a request of its own, so that a slow one holds up no other. @throws EndpointFailure */
+export function readEachAlone(
+  endpoint: Endpoint,
+  block: NamedBlock,
+  requests: readonly ReadRequest[],
+  signal: AbortSignal,
+  answerMsMax: number,
+): Promise<readonly ReadOutcome[]> {
+  return atBlock(endpoint, block, signal, async pin => {
+    const asked = requests.map(request => endpoint.tryCall([callOf(request, block, pin)], signal, answerMsMax))
+    return outcomesOf(endpoint, requests, (await Promise.all(asked)).flat())
+  })
+}
+
+/** Calls in one batch with the header of the block, whose hash must be the block's. @throws EndpointFailure */
 export async function callAt(
   endpoint: Endpoint,
   block: Pick<AsOfBlock, 'number' | 'hash'>,
   calls: readonly RpcCall[],
   signal: AbortSignal,
+  answerMsMax?: number,
 ): Promise<readonly RpcAnswer[]> {
-  const [header, ...answers] = await endpoint.call([headerCall(block.number), ...calls], signal)
-  if (header?.kind === 'error') throw endpoint.failure(header.error)
-  if (parseHeader(header?.result)?.hash !== block.hash) {
-    throw new EndpointFailure(endpoint.host, `has another block ${block.number} than the as-of block`)
-  }
-  return answers
+  const [header, ...outcomes] = await endpoint.tryCall([headerCall(block.number), ...calls], signal, answerMsMax)
+  requireBlock(endpoint, block, header)
+  return outcomes.map(outcome => {
+    if (outcome instanceof EndpointFailure) throw outcome
+    return outcome
+  })
 }
 
-function callOf(request: ReadRequest, { number }: Pick<AsOfBlock, 'number'>): RpcCall {
-  if (request.kind === 'balance') return { method: 'eth_getBalance', params: [request.address, hexOf(number)] }
-  return { method: 'eth_call', params: [{ to: request.to, data: request.input }, hexOf(number)] }
+/** From the same sender as within an aggregate: what a view answers may depend on who asks. */
+function callOf(request: ReadRequest, block: NamedBlock, pin: Pin): RpcCall {
+  const at = pinParam(block, pin)
+  if (request.kind === 'balance') return { method: 'eth_getBalance', params: [request.address, at] }
+  return { method: 'eth_call', params: [{ from: multicall3Address, to: request.to, data: request.input }, at] }
 }
 
-function outcomeOf(endpoint: Endpoint, { kind }: ReadRequest, answer: RpcAnswer | undefined): ReadOutcome {
-  if (answer?.kind === 'error') {
-    const meaning = kind === 'call' ? meaningOf(answer.error) : { kind: 'node' as const }
+/** Failures that are not of one call: nobody's read can be had from there now. */
+const ofEndpoint: ReadonlySet<FailureKind> = new Set(['unreachable', 'wrong-id', 'rate'])
+
+function outcomesOf(
+  endpoint: Endpoint,
+  requests: readonly ReadRequest[],
+  outcomes: readonly RpcOutcome[],
+): readonly ReadOutcome[] {
+  const dead = outcomes.find(outcome => outcome instanceof EndpointFailure && ofEndpoint.has(outcome.kind))
+  const isSomeAnswered = outcomes.some(outcome => !(outcome instanceof EndpointFailure))
+  if (dead instanceof EndpointFailure && !isSomeAnswered) throw dead
+  return requests.map((request, index) => outcomeOf(endpoint, request, outcomes[index]))
+}
+
+function outcomeOf(endpoint: Endpoint, { kind }: ReadRequest, outcome: RpcOutcome | undefined): ReadOutcome {
+  const { host } = endpoint
+  if (outcome instanceof EndpointFailure) return new ReadFailure(host, outcome.reason, outcome.kind, outcome.retryAtMs)
+  if (outcome?.kind === 'error') {
+    const meaning = kind === 'call' ? meaningOf(outcome.error) : { kind: 'node' as const }
     if (meaning.kind === 'reverted') return meaning
-    if (meaning.kind === 'limit') {
-      return new EndpointFailure(endpoint.host, endpoint.failure(answer.error).reason, 'too-much')
-    }
-    throw endpoint.failure(answer.error)
+    const { reason } = endpoint.failure(outcome.error)
+    return new ReadFailure(host, reason, meaning.kind === 'limit' ? 'too-much' : failureKindOf(outcome.error))
   }
-  const output = kind === 'call' ? parseBytes(answer?.result) : parseWord(answer?.result)
-  if (!output) throw new EndpointFailure(endpoint.host, 'answered a read with something that is no value')
-  return { kind: 'returned', output }
+  const output = kind === 'call' ? parseBytes(outcome?.result) : parseWord(outcome?.result)
+  return output
+    ? { kind: 'returned', output }
+    : new ReadFailure(host, 'answered a read with something that is no value', 'refused')
 }

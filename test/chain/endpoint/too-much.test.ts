@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readAllAt } from '../../../src/chain/read/aggregate-reads.ts'
+import { readAt } from '../../../src/chain/read/aggregate-reads.ts'
 import { ReadMemory } from '../../../src/chain/read/read-memory.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import type { Hex } from '../../../src/model/block.ts'
@@ -67,16 +67,14 @@ describe('a single read that is too much for an endpoint', () => {
     expect(fault.message).toMatch(/no endpoint of ethereum could be read: .*out of gas.*; .*ECONNREFUSED/)
   })
 
-  test('fails a read that was only tried, as the block is not proven yet: it is made again', async () => {
+  test('leaves the others that are read with it their answers', async () => {
     const answers = archiveAnswers(chain)
     const endpoint = countedEndpoint((method, params) => {
       if (JSON.stringify(params).includes(heavy.slice(2))) throw new NodeError(-32000, 'out of gas')
       return answers(method, params)
     })
     const block = { number: 233n, hash: chain.header(233n)?.hash ?? '0x', timestampSeconds: genesisSeconds + 12 * 233 }
-    const tried = (inputs: readonly Hex[]) =>
-      readAllAt(endpoint, block, inputs.map(read), patient, new ReadMemory(1)).catch((error: unknown) => error)
-    expect(await tried(['0x02'])).toEqual(returned('0x02'))
-    expect(await tried(['0x02', heavy])).toMatchObject({ kind: 'too-much', host: 'node.test' })
+    const outcomes = await readAt(endpoint, block, [read('0x02'), read(heavy)], patient, new ReadMemory(1))
+    expect(outcomes).toMatchObject([...returned('0x02'), { kind: 'too-much', host: 'node.test' }])
   })
 })

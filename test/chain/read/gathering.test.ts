@@ -18,7 +18,7 @@ function stage() {
   }
   const gathering = new Gathering({
     asOf: () => known.promise,
-    read: async (asOf, requests) => at(asOf, requests),
+    read: async (asOf, requests) => ({ outcomes: at(asOf, requests) }),
     closed() {},
   })
   const tried = (branch: string) => gathering.tryAt(block(branch), async (target, requests) => at(target, requests))
@@ -31,7 +31,7 @@ describe('what was read at a block before it is proven', () => {
     gathering.placeOf(request('0x01'))
     tried('a')
     known.resolve(block('a'))
-    expect(await gathering.work.join(patient)).toEqual({ at: block('a'), value: [returned('0x0a')] })
+    expect(await gathering.work.join(patient)).toEqual({ at: block('a'), value: { outcomes: [returned('0x0a')] } })
     expect(read).toEqual([{ hash: block('a').hash, count: 1 }])
   })
 
@@ -40,7 +40,7 @@ describe('what was read at a block before it is proven', () => {
     gathering.placeOf(request('0x01'))
     tried('a')
     known.resolve(block('b'))
-    expect((await gathering.work.join(patient)).value).toEqual([returned('0x0b')])
+    expect((await gathering.work.join(patient)).value.outcomes).toEqual([returned('0x0b')])
     expect(read.map(({ hash }) => hash)).toEqual([block('a').hash, block('b').hash])
   })
 
@@ -50,7 +50,7 @@ describe('what was read at a block before it is proven', () => {
     tried('a')
     expect([gathering.placeOf(request('0x02')), gathering.placeOf(request('0x01'))]).toEqual([1, 0])
     known.resolve(block('a'))
-    expect((await gathering.work.join(patient)).value).toHaveLength(2)
+    expect((await gathering.work.join(patient)).value.outcomes).toHaveLength(2)
     expect(read.map(({ count }) => count)).toEqual([1, 1])
   })
 
@@ -59,7 +59,7 @@ describe('what was read at a block before it is proven', () => {
     gathering.placeOf(request('0x01'))
     gathering.tryAt(block('a'), () => Promise.reject(new Error('out of gas')))
     known.resolve(block('a'))
-    expect((await gathering.work.join(patient)).value).toEqual([returned('0x0a')])
+    expect((await gathering.work.join(patient)).value.outcomes).toEqual([returned('0x0a')])
     expect(read).toHaveLength(1)
   })
 })

@@ -12,6 +12,8 @@ export interface ArchiveTraits {
   readonly aggregateCallsMax?: number
   /** How many calls of one `aggregate3` have gas: those after them fail without data, though alone they would not. */
   readonly aggregateCallsFed?: number
+  /** A contract, in small letters, that halts: within an aggregate its calls fail without data. */
+  readonly halting?: string
   /** Most blocks of one `eth_getLogs`. */
   readonly logBlocksMax?: bigint
   /** How a range is refused that has more. */
@@ -63,14 +65,15 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
       .tuple([z.array(z.object({ target: z.string(), callData: hexText }))])
       .parse(decodeFunctionData({ abi: multicall3Abi, data }).args)
     if (calls.length > aggregateCallsMax) throw new NodeError(-32000, 'out of gas')
+    const fails = (target: string, index: number) =>
+      index >= aggregateCallsFed || target.toLowerCase() === traits.halting
     const results = calls.map(({ target, callData }, index) => ({
-      success: index < aggregateCallsFed,
-      returnData:
-        index >= aggregateCallsFed
-          ? ('0x' as const)
-          : target === multicall3Address
-            ? ofMulticall(callData, number)
-            : valueAt(callData, number),
+      success: !fails(target, index),
+      returnData: fails(target, index)
+        ? ('0x' as const)
+        : target === multicall3Address
+          ? ofMulticall(callData, number)
+          : valueAt(callData, number),
     }))
     return encodeFunctionResult({ abi: multicall3Abi, functionName: 'aggregate3', result: results })
   }

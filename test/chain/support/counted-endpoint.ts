@@ -1,7 +1,8 @@
+import { answersOf } from '../../../src/chain/endpoint/coalesce.ts'
 import type { Endpoint } from '../../../src/chain/endpoint/endpoint.ts'
 import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
 import { LogSpans } from '../../../src/chain/endpoint/log-spans.ts'
-import type { RpcAnswer, RpcCall } from '../../../src/chain/endpoint/wire.ts'
+import type { RpcCall, RpcOutcome } from '../../../src/chain/endpoint/wire.ts'
 import type { Answers } from './archive.ts'
 import { NodeError } from './node.ts'
 
@@ -19,16 +20,17 @@ export function countedEndpoint(answer: Answers): CountedEndpoint {
   const calls: RpcCall[] = []
   let [turns, isOpen] = [0, false]
 
-  function answered({ method, params }: RpcCall): RpcAnswer {
+  function answered({ method, params }: RpcCall): RpcOutcome {
     try {
       return { kind: 'result', result: answer(method, params) }
     } catch (error) {
+      if (error instanceof EndpointFailure) return error
       if (!(error instanceof NodeError)) throw error
       return { kind: 'error', error: { code: error.code, message: error.message, data: error.data } }
     }
   }
 
-  async function call(asked: readonly RpcCall[], signal: AbortSignal): Promise<RpcAnswer[]> {
+  const tryCall: Endpoint['tryCall'] = async (asked, signal) => {
     signal.throwIfAborted()
     if (!isOpen) {
       turns += 1
@@ -47,12 +49,13 @@ export function countedEndpoint(answer: Answers): CountedEndpoint {
     host: 'node.test',
     calls,
     logs: new LogSpans(),
-    call,
-    callApart: call,
+    callApart: tryCall,
     get turns() {
       return turns
     },
     count: sought => calls.filter(({ method }) => method === sought).length,
+    tryCall,
+    call: async (asked, signal) => answersOf(await tryCall(asked, signal)),
     failure: ({ message, code }) =>
       new EndpointFailure('node.test', `answered an error: ${message} (${code})`, 'refused'),
     close: () => {},

@@ -1,0 +1,90 @@
+import type { AsOfBlock, Hex } from '../../model/block.ts'
+import type { Endpoint } from '../endpoint/endpoint.ts'
+import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
+import { meaningOf } from '../endpoint/rpc-errors.ts'
+import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
+import { headerCall } from '../look-up/as-of-search.ts'
+import { hexOf, parseHeader } from '../shapes.ts'
+import { multicall3Address } from './multicall.ts'
+
+/** The block that is read, as far as a call names it. */
+export type NamedBlock = Pick<AsOfBlock, 'number' | 'hash'>
+
+/** How a call names its block: by hash (EIP-1898) nothing can come between, by number its header must be looked at. */
+export type Pin = 'hash' | 'number'
+
+/** A block as a parameter of a call. */
+export function pinParam({ number, hash }: NamedBlock, pin: Pin): unknown {
+  return pin === 'hash' ? { blockHash: hash, requireCanonical: true } : hexOf(number)
+}
+
+/** Nobody has code there: it answers wherever there is a state at all. */
+const nowhere: Hex = `0x${'0'.repeat(40)}`
+const noBlock: NamedBlock = { number: 0n, hash: `0x${'f'.repeat(64)}` }
+
+/** A call that no contract can fail. */
+function harmlessCall(block: NamedBlock, pin: Pin): RpcCall {
+  const call = { from: multicall3Address, to: nowhere, data: '0x00000000' }
+  return { method: 'eth_call', params: [call, pinParam(block, pin)] }
+}
+
+/** Whether the state of the block was there to be asked. */
+function isServed(outcome: RpcOutcome | undefined): boolean {
+  if (!outcome || outcome instanceof EndpointFailure) return false
+  return outcome.kind === 'result' || meaningOf(outcome.error).kind === 'reverted'
+}
+
+/**
+ * How an endpoint takes the block, found out once: by hash where it answers for the block's and refuses one that is
+ * none. What cannot be found out now is read by number.
+ *
+ * @throws EndpointFailure when it has another block of that number
+ */
+export async function pinOf(endpoint: Endpoint, block: NamedBlock, signal: AbortSignal): Promise<Pin> {
+  if (endpoint.pinnedBy) return endpoint.pinnedBy
+  const calls = [harmlessCall(block, 'number'), harmlessCall(block, 'hash'), harmlessCall(noBlock, 'hash')]
+  const [header, ...outcomes] = await endpoint.tryCall([headerCall(block.number), ...calls], signal)
+  requireBlock(endpoint, block, header)
+  const [byNumber, byHash, byNone] = outcomes.map(isServed)
+  if (byHash && !byNone) endpoint.pinnedBy = 'hash'
+  else if (byNumber) endpoint.pinnedBy = 'number'
+  return endpoint.pinnedBy ?? 'number'
+}
+
+/** @throws EndpointFailure when the header is not the block's */
+export function requireBlock(endpoint: Endpoint, block: NamedBlock, header: RpcOutcome | undefined): void {
+  if (header instanceof EndpointFailure) throw header
+  if (header?.kind === 'error') throw endpoint.failure(header.error)
+  if (parseHeader(header?.result)?.hash === block.hash) return
+  throw new EndpointFailure(endpoint.host, `has another block ${block.number} than the as-of block`)
+}
+
+/**
+ * Asks for something at a block. By number its header is read before and after: what is read of a node that changes to
+ * another branch, or behind a balancer, is refused.
+ *
+ * @throws EndpointFailure
+ */
+export async function atBlock<T>(
+  endpoint: Endpoint,
+  block: NamedBlock,
+  signal: AbortSignal,
+  ask: (pin: Pin) => Promise<T>,
+): Promise<T> {
+  const pin = await pinOf(endpoint, block, signal)
+  if (pin === 'hash') return ask(pin)
+  const isThere = async () => {
+    const [header] = await endpoint.tryCall([headerCall(block.number)], signal)
+    requireBlock(endpoint, block, header)
+  }
+  const [, answer] = await Promise.all([isThere(), ask(pin)])
+  await isThere()
+  return answer
+}
+
+/** Whether an endpoint serves the state of a block. @throws EndpointFailure when it does not */
+export async function requireState(endpoint: Endpoint, block: NamedBlock, signal: AbortSignal): Promise<void> {
+  const [outcome] = await atBlock(endpoint, block, signal, pin => endpoint.tryCall([harmlessCall(block, pin)], signal))
+  if (outcome instanceof EndpointFailure) throw outcome
+  if (outcome?.kind === 'error' && !isServed(outcome)) throw endpoint.failure(outcome.error)
+}
