@@ -43,6 +43,8 @@ export function endpoint(text: string): Formed<string> {
   if (strictUrl(text, ['http', 'https', 'ws', 'wss'])) return formed(text)
   const isPath = isAbsolute(text) || /^\.\.?[/\\]/.test(text) || /^[\w./-]+\.ipc$/.test(text)
   if (isPath && !/\p{C}/u.test(text)) return formed(text)
+  const [, variable] = /^\$\{?([A-Za-z_]\w*)\}?$/.exec(text) ?? []
+  if (variable !== undefined) return refused('variables are not expanded here', `write { env: ${variable} }`)
   return refused(
     'this is neither an http(s):// or ws(s):// address nor the path of an IPC socket',
     'write it like http://127.0.0.1:8545 or /data/geth.ipc',
@@ -67,6 +69,10 @@ export function listenAddress(text: string): Formed<ListenAddress> {
   const host = match?.[1]
   const port = Number(text.slice(text.lastIndexOf(':') + 1))
   if (host === undefined || !URL.canParse(`http://${host}`)) return refused(`${quoted(text)} is not host:port`, fix)
+  // A URL takes any number for an address: 1 would be 0.0.0.1.
+  if (/^(0x[\da-f]*|[\d.]+)$/i.test(host) && !/^\d+(\.\d+){3}$/.test(host)) {
+    return refused(`${quoted(host)} is no host: an IPv4 address has four numbers`, fix)
+  }
   if (port > 65_535) return refused(`there is no port ${port}`, 'write a port from 1 to 65535, or 0 for any free one')
   return formed({ host: host.replace(/^\[|\]$/g, ''), port })
 }

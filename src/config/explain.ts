@@ -133,6 +133,10 @@ function rewritten(value: unknown, part: Part): string {
   if (isScalar && part.type === 'string' && part.pattern === undefined) return `put it in quotes: "${value}"`
   const isNumber = part.type === 'integer' || part.type === 'number'
   if (isNumber && typeof value === 'string' && /^\d{1,15}$/.test(value)) return `write it without quotes: ${value}`
+  if (part.type === 'integer' && typeof value === 'string') {
+    if (/^0x[\da-f]{1,12}$/i.test(value)) return `write it as a decimal number: ${Number(value)}`
+    if (/^\d[\d_,]{0,18}$/.test(value)) return `write its digits alone: ${value.replace(/[_,]/g, '')}`
+  }
   if (part.type === 'boolean') return 'write true or false, without quotes'
   const examples = examplesOf(part)
   return examples.length > 0 ? `write it like ${examples.join(' or ')}` : `write ${expectationOf(part)}`

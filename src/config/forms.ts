@@ -101,6 +101,8 @@ export const environmentNamePattern = '^[A-Za-z_][A-Za-z0-9_]*$'
 
 /** The name of an environment variable. A refusal does not repeat it: it may be the secret itself, in the wrong place. */
 export function environmentName(text: string): Formed<string> {
+  const [, variable] = /^\$\{?([A-Za-z_]\w*)\}?$/.exec(text) ?? []
+  if (variable !== undefined) return refused('a variable is named without a $', `write ${variable}`)
   return new RegExp(environmentNamePattern).test(text)
     ? formed(text)
     : refused('this is not the name of an environment variable', 'write its name, like METRICS_KEY, not its value')

@@ -143,7 +143,7 @@ export const operatorFile = z
         }).prefault('7d'),
       })
       .prefault({})
-      .meta({ description: 'How values are collected.' }),
+      .meta({ description: 'How values are collected.', examples: [{ deadline: '60s' }] }),
     delivery: z
       .strictObject({
         timeout: written(duration(deliveryTimeoutMsMax), {
@@ -159,7 +159,7 @@ export const operatorFile = z
           .meta({ description: 'Pushes a second while a backlog drains.' }),
       })
       .prefault({})
-      .meta({ description: 'How batches are pushed.' }),
+      .meta({ description: 'How batches are pushed.', examples: [{ pace: 5 }] }),
     outbox: z
       .strictObject({
         keep: written(duration(keepMsMax, keepMsMin), {
@@ -169,7 +169,7 @@ export const operatorFile = z
         }).prefault('35d'),
       })
       .prefault({})
-      .meta({ description: 'What waits to be delivered, and what was.' }),
+      .meta({ description: 'What waits to be delivered, and what was.', examples: [{ keep: '35d' }] }),
     status: z
       .strictObject({
         listen: written(listenAddress, {
@@ -194,7 +194,7 @@ export const operatorFile = z
           }),
       })
       .prefault({})
-      .meta({ description: 'The status server.' }),
+      .meta({ description: 'The status server.', examples: [{ listen: '127.0.0.1:9464' }] }),
     log: z
       .strictObject({
         level: z
@@ -203,11 +203,14 @@ export const operatorFile = z
           .meta({ description: 'Lines below it are not logged.', examples: ['info'] }),
       })
       .prefault({})
-      .meta({ description: "The daemon's log, on standard error." }),
+      .meta({ description: "The daemon's log, on standard error.", examples: [{ level: 'info' }] }),
     chains: z
       .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/), chain)
       .prefault({})
-      .meta({ description: 'Chains by the name that collectors use for them.' }),
+      .meta({
+        description: 'Chains by the name that collectors use for them.',
+        examples: [{ ethereum: { id: 1, rpc: ['http://127.0.0.1:8545'] } }],
+      }),
     protocols: z
       .array(protocol)
       .min(1)

@@ -50,9 +50,18 @@ export function readBytes(file: string, bytesMax: number): Buffer {
   }
 }
 
+/** As text copied from a page may have. */
+const oddBlank = {
+  message: 'this looks like a blank in the indentation, and is another character',
+  fix: 'put ordinary blanks there',
+}
+
 function decode(bytes: Buffer): FileText {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    // YAML takes a carriage return alone for the end of a line, its parser does not.
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r(?!\n)/g, '\n')
+    const odd = text.search(/(?<=^[ \t]*)[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]/m)
+    if (odd >= 0) return { ok: false, ...oddBlank, before: text.slice(0, odd) }
     const control = text.search(/[^\P{Cc}\t\n\r]/u)
     if (control < 0) return { ok: true, text }
     const fix = 'remove it; is the file really text?'

@@ -77,10 +77,22 @@ it.each(['', 'n.example.com', 'localhost:8545', 'ftp://n', 'file:///x', 'https:/
   text => expect(endpoint(text).ok).toBe(false),
 )
 
-it.each(['', ':9464', '9464', '127.0.0.1', '127.0.0.1:', '::1:9464', '[::1]', '[zz]:1', 'a b:1', 'a:99999', 'a:1:2'])(
-  '%j is no place to listen',
-  text => expect(listenAddress(text).ok).toBe(false),
-)
+it.each([
+  '1:30',
+  '1.2:30',
+  '0x7f:1',
+  '',
+  ':9464',
+  '9464',
+  '127.0.0.1',
+  '127.0.0.1:',
+  '::1:9464',
+  '[::1]',
+  '[zz]:1',
+  'a b:1',
+  'a:99999',
+  'a:1:2',
+])('%j is no place to listen', text => expect(listenAddress(text).ok).toBe(false))
 
 it.each(['', 'A', 'a b', 'a___b', 'é', 'a.b', 'a'.repeat(201)])('%j is no slug', text =>
   expect(slug(text).ok).toBe(false),

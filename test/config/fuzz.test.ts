@@ -20,7 +20,7 @@ const texts = ['local.yaml', 'production.example.yaml'].map(name =>
 
 /** Whether a place lies in the text: its line exists, and its column is at most one past the line's end. */
 function isInside({ place: { line, column } }: ConfigMistake, text: string): boolean {
-  const written = text.split('\n')[line - 1]
+  const written = text.split(/\r\n|\r|\n/)[line - 1]
   return written !== undefined && line >= 1 && column >= 1 && column <= written.length + 1
 }
 

@@ -188,6 +188,13 @@ describe('a file that cannot be read', () => {
     expect(loadConfig(configFile(`\ufeffservice: embedded\n${protocolsText}`)).service.kind).toBe('embedded')
   })
 
+  it('may have the line ends of old Macs', () => {
+    const text = `# first\nservice: embedded\n${protocolsText}`.replaceAll('\n', '\r')
+    expect(loadConfig(configFile(text)).service.kind).toBe('embedded')
+    const mistaken = mistakesIn(configFile(text.replace('embedded', 'embeded')))
+    expect(mistaken.mistakes).toMatchObject([{ place: { line: 2, column: 10 } }])
+  })
+
   it('may close a bracket at the beginning of a line', () => {
     const text = 'service: embedded\nprotocols: [\n  { id: a, name: A, collectors: [\n    { use: host }\n  ] }\n]\n'
     expect(loadConfig(configFile(text)).protocols.length).toBe(1)

@@ -123,6 +123,38 @@ tell('values', [
   ],
 ])
 
+tell('what looks like something else', [
+  [
+    'an hour and a minute for a host and a port',
+    `service: embedded\nstatus: { listen: 1:30 }\n${fine}`,
+    '2:19: status.listen: "1" is no host: an IPv4 address has four numbers → write host:port, like "127.0.0.1:9464" or "[::1]:9464"',
+  ],
+  [
+    'a number in another notation',
+    `service: embedded\nchains: { a: { id: 0x7a69, rpc: [x.ipc] }, b: { id: 31_337, rpc: [x.ipc] } }\n${fine}`,
+    '2:20: chains.a.id: must be a whole number, not the text "0x7a69" → write it as a decimal number: 31337',
+    '2:53: chains.b.id: must be a whole number, not the text "31_337" → write its digits alone: 31337',
+  ],
+  [
+    'a variable of a shell',
+    `service: { url: https://m.example.com, key: { env: $KEY } }\nchains: { a: { id: 1, rpc: [$RPC_URL, "\${RPC_URL}"] } }\n${fine}`,
+    '1:52: service.key.env: a variable is named without a $ → write KEY',
+    '2:29: chains.a.rpc[0]: variables are not expanded here → write { env: RPC_URL }',
+    '2:39: chains.a.rpc[1]: variables are not expanded here → write { env: RPC_URL }',
+  ],
+  [
+    'blanks that are none',
+    'service: embedded\nprotocols:\n \u00a0- id: a\n',
+    '3:2: this looks like a blank in the indentation, and is another character → put ordinary blanks there',
+  ],
+  [
+    'a value where a map should be',
+    `service: embedded\ncollect: 60s\nlog: debug\n${fine}`,
+    '2:10: collect: must be a map, not the text "60s" → write it like { deadline: 60s }',
+    '3:6: log: must be a map, not the text "debug" → write it like { level: info }',
+  ],
+])
+
 tell('service and secrets', [
   [
     'a service that is nearly embedded',
