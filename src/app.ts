@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { ClockWatch, witnessesOf, writtenAt } from './clock-watch.ts'
 import { readSecret } from './config/secret.ts'
+import { startDelivering } from './delivering.ts'
 import { Delivery } from './delivery/delivery.ts'
 import { type Destination, destinationsOf } from './delivery/destination.ts'
-import { DeliveryLoop } from './delivery/loop.ts'
 import { Pacer } from './delivery/pacer.ts'
 import { ServiceClock } from './delivery/service-clock.ts'
 import { startEmbedded } from './embedded.ts'
@@ -11,11 +11,10 @@ import { Intake } from './intake/intake.ts'
 import { WatchedClock } from './intake/watched-clock.ts'
 import { endpointStates, openChains, runnerOn } from './open-runner.ts'
 import type { Breakage } from './outbox/disk.ts'
-import { takeDeliveryRole } from './outbox/lock.ts'
+import { takeDaemonRole, takeDeliveryRoleAsDaemon } from './outbox/lock.ts'
 import { type OpenContext, type Opened, openWithoutRole, openWithRole, outboxFile } from './outbox/open.ts'
 import type { Outbox } from './outbox/outbox.ts'
-import { Upkeep, type UpkeepNews } from './outbox/upkeep.ts'
-import { tellSalvage, tellUpkeep } from './outbox-news.ts'
+import { tellSalvage } from './outbox-news.ts'
 import { type ServiceClient, serviceClient } from './service/client.ts'
 import { type Observed, observe, readiness } from './status/observe.ts'
 import { startStatus } from './status/server.ts'
@@ -166,11 +165,11 @@ export interface Daemon {
 }
 
 /**
- * Starts the daemon: the delivery role, the outbox, the service's client, then the two loops and the outbox's upkeep, then
- * the status server.
+ * Starts the daemon: its role, the outbox, the service's client, then the two loops and the outbox's upkeep, then
+ * the status server. While a command delivers from the outbox, the delivery loop and the upkeep wait for it to give that up.
  *
  * @param damage of the outbox that showed in the daemon before this one; else it is looked for
- * @throws Fault `outbox-held` when another process has the role; whatever started is stopped again on any error
+ * @throws Fault `outbox-held` when there is another daemon; whatever started is stopped again on any error
  */
 export async function startDaemon(given: Surroundings, damage?: string): Promise<Daemon> {
   const clock = given.clock ?? new WatchedClock(given.time)
@@ -179,9 +178,14 @@ export async function startDaemon(given: Surroundings, damage?: string): Promise
   const written = writtenAt(config)
   await using stack = new AsyncDisposableStack()
   const startedAtMs = time.nowMs()
-  const role = takeDeliveryRole(config.data, config.file, startedAtMs)
-  stack.defer(() => role.release())
-  const outbox = closedWith(stack, openWithRole(openContext(surroundings), damage), log)
+  const { data: dataFolder, file: configFile } = config
+  const seeker = () => ({ dataFolder, config: configFile, nowMs: time.nowMs() })
+  const daemonRole = takeDaemonRole(seeker())
+  stack.defer(() => daemonRole.release())
+  const role = takeDeliveryRoleAsDaemon(seeker())
+  stack.defer(() => role?.release())
+  const context = openContext(surroundings)
+  const outbox = closedWith(stack, role ? openWithRole(context, damage) : openWithoutRole(context), log)
   clock.meet(witnessesOf(config, outbox, written))
   const connection = await connect(surroundings, stack)
   const chains = openChains(surroundings, stack, { outbox })
@@ -189,8 +193,10 @@ export async function startDaemon(given: Surroundings, damage?: string): Promise
 
   const watch = new ClockWatch({ clock, chains, log })
   stack.defer(() => watch.stop())
-  const loop = new DeliveryLoop(deliveriesTo(connection, outbox, surroundings), time, log, outbox.disk)
-  stack.defer(() => loop.stop())
+  const deliveries = () => deliveriesTo(connection, outbox, surroundings)
+  const mayPrune = () => clock.mayPrune
+  const delivering = startDelivering({ surroundings, outbox, daemonRole, deliveries, seeker, mayPrune }, role)
+  stack.defer(() => delivering.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const intake = new Intake({
     outbox,
@@ -203,14 +209,6 @@ export async function startDaemon(given: Surroundings, damage?: string): Promise
     clock,
   })
   stack.defer(() => intake.stop())
-  const { promise: roleLost, resolve: loseRole } = Promise.withResolvers<Breakdown>()
-  const told = (news: UpkeepNews) => {
-    tellUpkeep(log, news)
-    if (news.kind === 'role-lost') loseRole({ kind: 'role-lost' })
-  }
-  const upkeep = new Upkeep({ outbox, role, keepMs: config.outbox.keepMs, time, told, mayPrune: () => clock.mayPrune })
-  stack.defer(() => upkeep.stop())
-
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
   const now = () => observed(surroundings, outbox, connection, startedAtMs, endpointStates(chains))
   const snapshot = async () => {
@@ -228,7 +226,7 @@ export async function startDaemon(given: Surroundings, damage?: string): Promise
   stack.defer(() => status.stop())
 
   const started = stack.move()
-  const broken = Promise.race([outbox.disk.broken, roleLost])
+  const broken = Promise.race([outbox.disk.broken, delivering.roleLost])
   return { statusUrl: status.url, serviceHost: connection.host, broken, stop: () => started.disposeAsync() }
 }
 

@@ -1,4 +1,5 @@
-import { deliveryHolder } from '../outbox/lock.ts'
+import { pollMs } from '../model/limits.ts'
+import { daemonHolder } from '../outbox/lock.ts'
 import type { Surroundings } from '../surroundings.ts'
 import { type ConfigOption, typed } from './setting.ts'
 
@@ -9,11 +10,33 @@ export function deliveryWords(surroundings: Surroundings, options: ConfigOption)
   return `the running daemon (${holder}) pushes`
 }
 
-/** `pid 7, since 2026-11-20T13:00:04Z`; `undefined` when nobody delivers from this outbox. */
+/** `pid 7, since 2026-11-20T13:00:04Z`; `undefined` when no daemon runs on this outbox. */
 export function holderWords({ config }: Surroundings): string | undefined {
-  const holder = deliveryHolder(config.data)
+  const holder = daemonHolder(config.data)
   if (!holder) return undefined
   const { pid = 'unknown', since, config: file } = holder
   const parts = [`pid ${pid}`, ...(since === undefined ? [] : [`since ${since.replace(/\.\d+Z$/, 'Z')}`])]
   return [...parts, ...(file === undefined || file === config.file ? [] : [`configuration ${file}`])].join(', ')
+}
+
+/**
+ * Watches for a daemon, which wants to deliver itself: a command that has the delivery role gives it up then.
+ *
+ * @returns whether there is one; `false` once the signal is aborted
+ */
+export async function untilDaemon({ config, time }: Surroundings, signal: AbortSignal): Promise<boolean> {
+  while (!signal.aborted) {
+    if (isThere(config.data)) return true
+    await time.sleep(pollMs, signal).catch(() => {})
+  }
+  return false
+}
+
+/** What cannot be seen is nobody: the daemon could not have made it. */
+function isThere(dataFolder: string): boolean {
+  try {
+    return daemonHolder(dataFolder) !== undefined
+  } catch {
+    return false
+  }
 }

@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
-import { connect, deliveriesTo, openOutbox } from '../app.ts'
+import { type Connection, connect, deliveriesTo, openOutbox } from '../app.ts'
 import { Fault } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
-import { takeDeliveryRole } from '../outbox/lock.ts'
+import { daemonHolder, type Role, takeDeliveryRole } from '../outbox/lock.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { strandedSentence } from '../status/observe.ts'
 import type { Surroundings } from '../surroundings.ts'
+import { untilDaemon } from './daemon.ts'
 import { exitCodes } from './exit.ts'
 import { type ConfigOption, configuredCommand, setUp, typed } from './setting.ts'
 import { note, print } from './terminal.ts'
@@ -44,21 +45,52 @@ export function standing(
  * Delivers what is due, or waits while a running daemon does. Says on stderr why something stays due.
  */
 export async function deliverNow(surroundings: Surroundings, outbox: Outbox): Promise<void> {
-  await using stack = new AsyncDisposableStack()
+  const role = roleOrDeliverer(surroundings)
+  if (role && (await deliverAs(role, surroundings, outbox))) return
+  outbox.destinations.hurry()
+  await waitForDaemon(surroundings, outbox)
+}
+
+/** The delivery role; `undefined` when another process has it, which is said. */
+export function roleOrDeliverer({ config, time }: Surroundings): Role | undefined {
   try {
-    const role = takeDeliveryRole(surroundings.config.data, surroundings.config.file, surroundings.time.nowMs())
-    stack.defer(() => role.release())
-    await outbox.disk.keepBallast()
+    return takeDeliveryRole(config.data, config.file, time.nowMs())
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'outbox-held') throw error
-    const { pid = 'unknown', config = 'unknown' } = error.facts
-    note(`the running daemon (pid ${pid}, configuration ${config}) delivers`)
-    outbox.destinations.hurry()
-    return waitForDaemon(surroundings, outbox)
+    const { pid = 'unknown', config: file = 'unknown' } = error.facts
+    const who = daemonHolder(config.data) ? 'the running daemon' : 'another command'
+    note(`${who} (pid ${pid}, configuration ${file}) delivers`)
+    return undefined
   }
+}
+
+/** @returns whether all had its turn; `false` when a daemon has started meanwhile, which has the role now */
+async function deliverAs(role: Role, surroundings: Surroundings, outbox: Outbox): Promise<boolean> {
+  await using stack = new AsyncDisposableStack()
+  stack.defer(() => role.release())
+  await outbox.disk.keepBallast()
   const connection = await connect(surroundings, stack)
+  const [flushing, watching] = [new AbortController(), new AbortController()]
+  stack.defer(() => watching.abort(new Error('flushed')))
+  const isWanted = untilDaemon(surroundings, watching.signal).then(isThere => {
+    if (isThere) flushing.abort(new Fault('stopped', 'a daemon has started, which delivers'))
+    return isThere
+  })
   const deliveries = deliveriesTo(connection, outbox, surroundings)
-  await Promise.all(deliveries.map(delivery => delivery.flush('asked', new AbortController().signal)))
+  await Promise.all(deliveries.map(delivery => delivery.flush('asked', flushing.signal)))
+  watching.abort(new Error('flushed'))
+  if (await isWanted) {
+    note(handedOver)
+    return false
+  }
+  noteWaiting(connection, surroundings, outbox)
+  return true
+}
+
+/** Told when a command gives the delivery role up. */
+export const handedOver = 'a daemon has started: it delivers the rest'
+
+function noteWaiting(connection: Connection, surroundings: Surroundings, outbox: Outbox): void {
   for (const { name } of connection.destinations) {
     const { waiting, notBeforeMs } = outbox.destinations.get(name)
     if (waiting !== undefined) note(waiting)

@@ -5,8 +5,8 @@ import { withFileFaults } from '../sqlite/file-fault.ts'
 import { isLocked, openLock } from '../sqlite/lock.ts'
 import { identityOf } from './identity.ts'
 
-/** The right to deliver from a data folder, until released or the process ends. */
-export interface DeliveryRole {
+/** A right that one process has in a data folder, until released or the process ends. */
+export interface Role {
   release(): void
   /** Whether the lock is on the file that others look at: somebody may have deleted or replaced it. */
   readonly isInPlace: boolean
@@ -18,8 +18,8 @@ export interface DeliveryRole {
   renew(): 'held' | 'renewed' | 'lost'
 }
 
-/** Who delivers from a data folder. */
-export interface DeliveryHolder {
+/** Who has a role in a data folder. */
+export interface RoleHolder {
   readonly pid: number
   /** When it began, as ISO 8601 text. */
   readonly since: string
@@ -27,23 +27,60 @@ export interface DeliveryHolder {
   readonly config: string
 }
 
-/**
- * Takes the role of the one process that delivers from a data folder. SQLite's own lock is free at once after kill -9;
- * `lock.json` beside it only tells people who holds it.
- *
- * @throws Fault `outbox-held` when another process has the role, with its pid and start
- */
-export function takeDeliveryRole(dataFolder: string, config: string, nowMs: number): DeliveryRole {
-  return withFileFaults('the lock', join(dataFolder, 'lock.db'), () => takeRole(dataFolder, config, nowMs))
+/** Whoever wants a role says who it is. */
+export interface RoleSeeker {
+  readonly dataFolder: string
+  /** Its configuration file. */
+  readonly config: string
+  readonly nowMs: number
 }
 
-function takeRole(dataFolder: string, config: string, nowMs: number): DeliveryRole {
+/**
+ * The two roles. `daemon`: the one daemon of a data folder. `lock`: whoever delivers from it, the daemon or a command; a
+ * command gives it up when there is a daemon, so that a long flush or backfill never keeps one from starting. SQLite's own
+ * lock on the `.db` file is free at once after kill -9; the `.json` file beside it only tells people who has it.
+ */
+type RoleName = 'daemon' | 'lock'
+
+/**
+ * Takes the role of the daemon.
+ *
+ * @throws Fault `outbox-held` when another daemon has it, with its pid and start
+ */
+export function takeDaemonRole(seeker: RoleSeeker): Role {
+  return take('daemon', seeker) ?? refuse('daemon', seeker.dataFolder)
+}
+
+/**
+ * Takes the role of the one process that delivers, for a command.
+ *
+ * @throws Fault `outbox-held` when another process has it, or there is a daemon that is about to
+ */
+export function takeDeliveryRole(dataFolder: string, config: string, nowMs: number): Role {
+  if (daemonHolder(dataFolder)) refuse('daemon', dataFolder)
+  return take('lock', { dataFolder, config, nowMs }) ?? refuse('lock', dataFolder)
+}
+
+/** Takes the delivery role for the daemon; `undefined` while a command has it, which gives it up when it sees the daemon. */
+export function takeDeliveryRoleAsDaemon(seeker: RoleSeeker): Role | undefined {
+  // A look is quick; to try in earnest waits for others' looks.
+  return deliveryHolder(seeker.dataFolder) ? undefined : take('lock', seeker)
+}
+
+function take(name: RoleName, seeker: RoleSeeker): Role | undefined {
+  const file = join(seeker.dataFolder, `${name}.db`)
+  return withFileFaults('the lock', file, () => takeLock(file, name, seeker))
+}
+
+function takeLock(file: string, name: RoleName, { dataFolder, config, nowMs }: RoleSeeker): Role | undefined {
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
-  const file = join(dataFolder, 'lock.db')
-  const holder: DeliveryHolder = { pid: process.pid, since: new Date(nowMs).toISOString(), config }
-  let lock = openLock(file) ?? refuse(dataFolder)
+  const holder: RoleHolder = { pid: process.pid, since: new Date(nowMs).toISOString(), config }
+  const taken = openLock(file)
+  if (!taken) return undefined
+  let lock = taken
   let identity = identityOf(file)
-  tell(dataFolder, holder)
+  const tellFile = join(dataFolder, `${name}.json`)
+  tell(tellFile, holder)
   return {
     release: () => lock.release(),
     get isInPlace() {
@@ -56,23 +93,40 @@ function takeRole(dataFolder: string, config: string, nowMs: number): DeliveryRo
       lock.release()
       lock = next
       identity = identityOf(file)
-      tell(dataFolder, holder)
+      tell(tellFile, holder)
       return 'renewed'
     },
   }
 }
 
-function refuse(dataFolder: string): never {
-  const holder = readHolder(join(dataFolder, 'lock.json'))
+/** Two roles as one: lost with either. */
+export function bothRoles(one: Role, other: Role): Role {
+  return {
+    release() {
+      one.release()
+      other.release()
+    },
+    get isInPlace() {
+      return one.isInPlace && other.isInPlace
+    },
+    renew() {
+      const states = [one.renew(), other.renew()]
+      return states.find(state => state === 'lost') ?? states.find(state => state === 'renewed') ?? 'held'
+    },
+  }
+}
+
+function refuse(name: RoleName, dataFolder: string): never {
+  const holder = readHolder(join(dataFolder, `${name}.json`))
   throw new Fault('outbox-held', 'another tidegauge holds this outbox', {
     facts: { data: dataFolder, ...(holder && { pid: holder.pid, since: holder.since, config: holder.config }) },
     fix: 'stop it first, or let it do the work',
   })
 }
 
-function tell(dataFolder: string, holder: DeliveryHolder): void {
+function tell(file: string, holder: RoleHolder): void {
   try {
-    writeFileSync(join(dataFolder, 'lock.json'), JSON.stringify(holder), { mode: 0o600 })
+    writeFileSync(file, JSON.stringify(holder), { mode: 0o600 })
   } catch {
     // A full disk must not keep what is due from being delivered.
   }
@@ -82,15 +136,24 @@ function tell(dataFolder: string, holder: DeliveryHolder): void {
  * Who delivers from a data folder, as far as it says so itself; `undefined` when nobody does. A look: nothing is taken,
  * made or changed.
  */
-export function deliveryHolder(dataFolder: string): Partial<DeliveryHolder> | undefined {
-  const file = join(dataFolder, 'lock.db')
-  if (!withFileFaults('the lock', file, () => isLocked(file))) return undefined
-  return readHolder(join(dataFolder, 'lock.json')) ?? {}
+export function deliveryHolder(dataFolder: string): Partial<RoleHolder> | undefined {
+  return holderOf('lock', dataFolder)
 }
 
-function readHolder(file: string): DeliveryHolder | undefined {
+/** The daemon of a data folder, as `deliveryHolder`; it may be about to deliver, or wait for its outbox. */
+export function daemonHolder(dataFolder: string): Partial<RoleHolder> | undefined {
+  return holderOf('daemon', dataFolder)
+}
+
+function holderOf(name: RoleName, dataFolder: string): Partial<RoleHolder> | undefined {
+  const file = join(dataFolder, `${name}.db`)
+  if (!withFileFaults('the lock', file, () => isLocked(file))) return undefined
+  return readHolder(join(dataFolder, `${name}.json`)) ?? {}
+}
+
+function readHolder(file: string): RoleHolder | undefined {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as DeliveryHolder
+    return JSON.parse(readFileSync(file, 'utf8')) as RoleHolder
   } catch {
     return undefined
   }

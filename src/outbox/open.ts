@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { isDamage } from '../sqlite/damage.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
 import { Disk } from './disk.ts'
-import { deliveryHolder, takeDeliveryRole } from './lock.ts'
+import { daemonHolder, deliveryHolder, takeDeliveryRole } from './lock.ts'
 import { Outbox } from './outbox.ts'
 import { finishMoves } from './salvage/files.ts'
 import { type SalvageContext, type Salvaged, salvage } from './salvage/salvage.ts'
@@ -98,7 +98,7 @@ export function openWithoutRole(context: OpenContext): Opened {
 }
 
 function openBeside(file: string, context: OpenContext): Opened {
-  if (deliveryHolder(context.folder)) return { outbox: new Outbox(file) }
+  if (deliveryHolder(context.folder) || daemonHolder(context.folder)) return { outbox: new Outbox(file) }
   if (lookedAt(file) === undefined) {
     try {
       return { outbox: new Outbox(file) }

@@ -1,7 +1,7 @@
 import { hourAt } from '../model/hour.ts'
 import { pruneRestMs, roomLookMs, upkeepMs } from '../model/limits.ts'
 import type { Time } from '../time.ts'
-import type { DeliveryRole } from './lock.ts'
+import type { Role } from './lock.ts'
 import type { Outbox } from './outbox.ts'
 
 /** What upkeep has found; each is told when it begins, not for as long as it lasts. */
@@ -17,7 +17,7 @@ export type UpkeepNews =
 /** What upkeep works with. */
 export interface UpkeepOptions {
   readonly outbox: Outbox
-  readonly role: DeliveryRole
+  readonly role: Role
   /** How long settled hours are kept. */
   readonly keepMs: number
   readonly time: Time

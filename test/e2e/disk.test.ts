@@ -12,6 +12,7 @@ import {
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { takeDaemonRole } from '../../src/outbox/lock.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'
@@ -180,13 +181,14 @@ describe('the daemon with a damaged outbox', () => {
 
   it('gives way when its lock is taken away and another one has it', async () => {
     const { config, folder } = configured(hostYaml)
-    const first = await startDaemon(config)
-    const data = join(folder, 'data', 'embedded')
-    renameSync(join(data, 'lock.db'), join(data, 'lock.db.old'))
-    const second = await startDaemon(config)
-    await first.logged('the lock was taken away from the data folder, and another tidegauge has it now')
-    await first.logged('stopped')
-    expect(await second.kill('SIGTERM')).toBe(0)
+    const daemon = await startDaemon(config)
+    const dataFolder = join(folder, 'data', 'embedded')
+    renameSync(join(dataFolder, 'daemon.db'), join(dataFolder, 'daemon.db.old'))
+    const other = takeDaemonRole({ dataFolder, config: 'other.yaml', nowMs: 0 })
+    onTestFinished(() => other.release())
+    await daemon.logged('the lock was taken away from the data folder, and another tidegauge has it now')
+    await daemon.logged('stopped')
+    expect(await daemon.ended, 'its last line is one of the log').toBe(75)
   })
 
   it('is mended by a command, where no daemon runs', async () => {

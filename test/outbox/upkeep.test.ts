@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../src/model/hour.ts'
 import { commitRowsMax, hourMs, roomLookMs } from '../../src/model/limits.ts'
-import { type DeliveryRole, takeDeliveryRole } from '../../src/outbox/lock.ts'
+import { type Role, takeDeliveryRole } from '../../src/outbox/lock.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { Upkeep, type UpkeepNews } from '../../src/outbox/upkeep.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -16,7 +16,7 @@ const dayMs = 24 * hourMs
 
 interface Kept {
   readonly outbox: Outbox
-  readonly role: DeliveryRole
+  readonly role: Role
   readonly file: string
   readonly news: UpkeepNews['kind'][]
   /** Resolves once something is so; looks again at each turn of the event loop. */

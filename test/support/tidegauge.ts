@@ -50,6 +50,8 @@ export interface RunningDaemon {
   /** `status.json`, as soon as it fits. */
   status<T>(fits: (status: T) => boolean): Promise<T>
   kill(signal: NodeJS.Signals): Promise<number | null>
+  /** Resolves with the exit code when it has ended. */
+  readonly ended: Promise<number | null>
 }
 
 /** Starts `tidegauge run` and waits until it runs. */
@@ -99,6 +101,7 @@ export async function startDaemon(config: string, env: Readonly<Record<string, s
         if (fits(status)) return status
       }
     },
+    ended: closed.then(([code]) => code),
     async kill(signal) {
       child.kill(signal)
       return (await closed)[0]

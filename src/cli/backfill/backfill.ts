@@ -8,7 +8,7 @@ import { type Asked, type HourStates, type Work, workOf } from '../../intake/bac
 import { Fault, faultLine } from '../../model/fault.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
 import { openRunner } from '../../open-runner.ts'
-import { deliveryHolder } from '../../outbox/lock.ts'
+import { daemonHolder } from '../../outbox/lock.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
 import type { Surroundings } from '../../surroundings.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -82,7 +82,7 @@ async function planOnly(
   usable: Usable,
 ): Promise<boolean> {
   const outbox = openExistingOutbox(surroundings, stack)
-  const by = deliveryHolder(surroundings.config.data) ? 'daemon' : 'own'
+  const by = daemonHolder(surroundings.config.data) ? 'daemon' : 'own'
   const asked = askedOf({ surroundings, options }, range, { by })
   const works = usable.map(each => workFor(outbox, asked, each))
   const { concurrency } = options

@@ -2,16 +2,17 @@ import { type Connection, connect, deliveriesTo } from '../../app.ts'
 import type { Delivery } from '../../delivery/delivery.ts'
 import { Fault } from '../../model/fault.ts'
 import { batchMetricsMax, pollMs } from '../../model/limits.ts'
-import { type DeliveryRole, takeDeliveryRole } from '../../outbox/lock.ts'
+import type { Role } from '../../outbox/lock.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
 import type { Surroundings } from '../../surroundings.ts'
 import type { Time } from '../../time.ts'
-import { deliverNow } from '../flush.ts'
+import { untilDaemon } from '../daemon.ts'
+import { deliverNow, handedOver, roleOrDeliverer } from '../flush.ts'
 import { note } from '../terminal.ts'
 
 /** How what a backfill collects gets to the service. */
 export interface BackfillDelivery {
-  /** `own`: this process pushes beside collecting. `daemon`: another process has the role. */
+  /** `own`: this process pushes beside collecting. `daemon`: another process has the role, also once one has started. */
   readonly by: 'own' | 'daemon'
   /** Pushes of this process so far, each try counted. */
   readonly pushes: number
@@ -25,15 +26,16 @@ export async function startDelivery(
   outbox: Outbox,
   stack: AsyncDisposableStack,
 ): Promise<BackfillDelivery> {
-  const role = roleOrHolder(surroundings)
+  const role = roleOrDeliverer(surroundings)
   if (!role) return { by: 'daemon', pushes: 0, finish: () => deliverNow(surroundings, outbox) }
   stack.defer(() => role.release())
   await outbox.disk.keepBallast()
-  return startOwn(surroundings, outbox, await connect(surroundings, stack), stack)
+  return startOwn(role, surroundings, outbox, await connect(surroundings, stack), stack)
 }
 
 /** While hours come in only full batches are pushed: a push costs the service as much for one metric as for a hundred. */
 function startOwn(
+  role: Role,
   surroundings: Surroundings,
   outbox: Outbox,
   connection: Connection,
@@ -54,13 +56,28 @@ function startOwn(
   const pushing = deliveries.map(delivery =>
     pushUntil(delivery, finishing.signal, stopping.signal, outbox, surroundings.time),
   )
-  stack.defer(async () => {
+  const end = async () => {
     stopping.abort(stopped)
     finishing.abort(stopped)
     await Promise.all(pushing)
+  }
+  const [watching, watched] = [new AbortController(), { isHandedOver: false }]
+  const handingOver = untilDaemon(surroundings, watching.signal).then(async isThere => {
+    if (!isThere) return
+    watched.isHandedOver = true
+    await end()
+    role.release()
+    note(handedOver)
+  })
+  stack.defer(async () => {
+    watching.abort(stopped)
+    await end()
+    await handingOver
   })
   return {
-    by: 'own',
+    get by() {
+      return watched.isHandedOver ? 'daemon' : 'own'
+    },
     get pushes() {
       return pushes
     },
@@ -68,7 +85,9 @@ function startOwn(
       finishing.abort(stopped)
       await Promise.all(pushing)
       fewest = 1
+      if (watched.isHandedOver) return deliverNow(surroundings, outbox)
       await Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
+      if (watched.isHandedOver) return deliverNow(surroundings, outbox)
       for (const reason of outbox.destinations.waiting()) note(`delivery to the service waits: ${reason}`)
     },
   }
@@ -87,17 +106,5 @@ async function pushUntil(
   while (!finishing.aborted) {
     await delivery.flush('due', stopping).catch(error => disk.saw(error))
     await time.sleep(pollMs, finishing).catch(() => {})
-  }
-}
-
-/** The role; `undefined` when another process has it, which is said. */
-function roleOrHolder({ config, time }: Surroundings): DeliveryRole | undefined {
-  try {
-    return takeDeliveryRole(config.data, config.file, time.nowMs())
-  } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'outbox-held') throw error
-    const { pid = 'unknown', config: file = 'unknown' } = error.facts
-    note(`the running daemon (pid ${pid}, configuration ${file}) delivers`)
-    return undefined
   }
 }
