@@ -16,7 +16,10 @@ import { type OpenContext, type Opened, openWithoutRole, openWithRole, outboxFil
 import type { Outbox } from './outbox/outbox.ts'
 import { tellSalvage } from './outbox-news.ts'
 import { type ServiceClient, serviceClient } from './service/client.ts'
-import { type Observed, observe, readiness } from './status/observe.ts'
+import { observe } from './status/observe.ts'
+import type { Observed } from './status/observed.ts'
+import { readiness } from './status/readiness.ts'
+import { Reloads } from './status/reloads.ts'
 import { startStatus } from './status/server.ts'
 import { Widgets } from './status/widgets.ts'
 import type { Surroundings } from './surroundings.ts'
@@ -132,6 +135,7 @@ export function observed(
   connection: Pick<Connection, 'host' | 'destinations'>,
   startedAtMs: number,
   endpoints: Observed['endpoints'] = [],
+  reloads: Reloads = new Reloads(config.file, startedAtMs),
 ): Observed {
   const destinations = connection.destinations.map(({ name }) => name)
   const { host } = connection
@@ -142,6 +146,8 @@ export function observed(
     destinations,
     version,
     startedAtMs,
+    processStartedAtMs: reloads.startedAtMs,
+    configuration: reloads.state,
     nowMs: time.nowMs(),
     widgets: new Map(),
     endpoints,
@@ -168,10 +174,11 @@ export interface Daemon {
  * Starts the daemon: its role, the outbox, the service's client, then the two loops and the outbox's upkeep, then
  * the status server. While a command delivers from the outbox, the delivery loop and the upkeep wait for it to give that up.
  *
+ * @param reloads what became of the process's configuration, for the status
  * @param damage of the outbox that showed in the daemon before this one; else it is looked for
  * @throws Fault `outbox-held` when there is another daemon; whatever started is stopped again on any error
  */
-export async function startDaemon(given: Surroundings, damage?: string): Promise<Daemon> {
+export async function startDaemon(given: Surroundings, reloads: Reloads, damage?: string): Promise<Daemon> {
   const clock = given.clock ?? new WatchedClock(given.time)
   const surroundings: Surroundings = { ...given, time: clock, clock }
   const { config, time, log } = surroundings
@@ -210,7 +217,7 @@ export async function startDaemon(given: Surroundings, damage?: string): Promise
   })
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
-  const now = () => observed(surroundings, outbox, connection, startedAtMs, endpointStates(chains))
+  const now = () => observed(surroundings, outbox, connection, startedAtMs, endpointStates(chains), reloads)
   const snapshot = async () => {
     const reads = await widgets.read()
     return seen(outbox, () => observe({ ...now(), widgets: reads }))

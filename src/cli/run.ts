@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type Breakdown, type Daemon, startDaemon } from '../app.ts'
+import { changesOf } from '../config/changes.ts'
 import { ConfigError, formatMistakes } from '../config/mistakes.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
 import { isYetToCome } from '../model/backoff.ts'
 import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
 import { breakageRestMs, roomLookMs, startLoadMsMax } from '../model/limits.ts'
 import type { Breakage } from '../outbox/disk.ts'
+import { Reloads } from '../status/reloads.ts'
 import { startWaiting } from '../status/waiting.ts'
 import type { Surroundings } from '../surroundings.ts'
 import { systemTime } from '../time.ts'
@@ -28,7 +30,9 @@ export function runCommand(ended: (code: number) => void): Command {
       const surroundings = { ...setUp(config, ({ log }) => log.level), clock }
       await checkOptions(surroundings, signals)
       signals.watch(surroundings.config.file)
-      if (!signals.stopping.aborted) await keepRunning(surroundings, signals, ended)
+      const { file } = surroundings.config
+      const reloads = new Reloads(file, surroundings.time.nowMs())
+      if (!signals.stopping.aborted) await keepRunning({ first: surroundings, signals, reloads, ended })
     })
 }
 
@@ -38,19 +42,26 @@ type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly ne
 /** A daemon that runs, or what was asked for while none could be started. */
 type Begun = { readonly kind: 'daemon'; readonly surroundings: Surroundings; readonly daemon: Daemon } | Change
 
-async function keepRunning(first: Surroundings, signals: Signals, ended: (code: number) => void): Promise<void> {
+interface Keeping {
+  readonly first: Surroundings
+  readonly signals: Signals
+  readonly reloads: Reloads
+  readonly ended: (code: number) => void
+}
+
+async function keepRunning({ first, signals, reloads, ended }: Keeping): Promise<void> {
   // Listened for from before a start: what is changed meanwhile is not missed.
-  let changed = untilChanged(first, signals)
+  let changed = untilChanged(first, signals, reloads)
   let surroundings = first
-  let begun = await begin(first, changed)
+  let begun = await begin(first, reloads, changed)
   let brokenAtMs = 0
   for (;;) {
     const event = await endOf(begun, changed)
     const { log, time } = surroundings
     try {
       if (event.kind === 'reload') {
-        changed = untilChanged(event.next, signals)
-        begun = await replace(surroundings, event.next, changed)
+        changed = untilChanged(event.next, signals, reloads)
+        begun = await replace(surroundings, event.next, reloads, changed)
       } else if (event.kind === 'stop' || event.kind === 'role-lost') {
         log.info('stopped')
         if (event.kind === 'role-lost') ended(exitCodes.held)
@@ -59,7 +70,7 @@ async function keepRunning(first: Surroundings, signals: Signals, ended: (code: 
         log.error({ reason: event.reason }, 'the outbox cannot be used as it is: it is opened anew')
         const restMs = isYetToCome(brokenAtMs + breakageRestMs, time.nowMs(), breakageRestMs) ? breakageRestMs : 0
         brokenAtMs = time.nowMs()
-        begun = await begin(surroundings, changed, { ...event, restMs })
+        begun = await begin(surroundings, reloads, changed, { ...event, restMs })
       }
     } catch (error) {
       // The log is what is read of a daemon that has run: a line of plain text would break it.
@@ -88,7 +99,12 @@ type Again = Breakage & { readonly restMs: number }
  *
  * @param again absent at the first start, where whatever else is wrong ends the command
  */
-async function begin(surroundings: Surroundings, changed: Promise<Change>, again?: Again): Promise<Begun> {
+async function begin(
+  surroundings: Surroundings,
+  reloads: Reloads,
+  changed: Promise<Change>,
+  again?: Again,
+): Promise<Begun> {
   const { log } = surroundings
   const damage = again?.kind === 'damaged' ? again.reason : undefined
   let reason = again?.reason ?? ''
@@ -97,7 +113,7 @@ async function begin(surroundings: Surroundings, changed: Promise<Change>, again
     const change = waitMs > 0 ? await waitWith(reason, surroundings, waitMs, changed) : undefined
     if (change) return change
     try {
-      return { kind: 'daemon', surroundings, daemon: await start(surroundings, damage) }
+      return { kind: 'daemon', surroundings, daemon: await start(surroundings, reloads, damage) }
     } catch (error) {
       const isUnusable = error instanceof Fault && error.code === 'outbox-unusable'
       if (!again && !(error instanceof Fault && isOfOutbox(error))) throw error
@@ -131,20 +147,29 @@ async function waitWith(
 }
 
 /** Starts with the new configuration; when that cannot be (a taken port, a missing secret), with the old one again. */
-async function replace(old: Surroundings, next: Surroundings, changed: Promise<Change>): Promise<Begun> {
+async function replace(
+  old: Surroundings,
+  next: Surroundings,
+  reloads: Reloads,
+  changed: Promise<Change>,
+): Promise<Begun> {
   try {
-    return { kind: 'daemon', surroundings: next, daemon: await start(next) }
+    const begun = { kind: 'daemon', surroundings: next, daemon: await start(next, reloads) } as const
+    reloads.taken(next.config.file, next.time.nowMs())
+    next.log.info({ changes: changesOf(old.config, next.config) }, 'the new configuration is in force')
+    return begun
   } catch (error) {
     // What the disk is to blame for is no fault of the new configuration.
     const isSameFolder = next.config.data === old.config.data
-    if (isSameFolder && error instanceof Fault && isOfOutbox(error)) return begin(next, changed)
+    if (isSameFolder && error instanceof Fault && isOfOutbox(error)) return begin(next, reloads, changed)
     old.log.error({ fault: faultLine(error) }, refused)
-    return begin(old, changed)
+    reloads.refused(faultLine(error), old.time.nowMs())
+    return begin(old, reloads, changed)
   }
 }
 
-async function start(surroundings: Surroundings, damage?: string): Promise<Daemon> {
-  const daemon = await startDaemon(surroundings, damage)
+async function start(surroundings: Surroundings, reloads: Reloads, damage?: string): Promise<Daemon> {
+  const daemon = await startDaemon(surroundings, reloads, damage)
   const { statusUrl, serviceHost } = daemon
   surroundings.log.info({ page: `${statusUrl}/`, service: serviceHost, config: surroundings.config.file }, 'running')
   return daemon
@@ -162,7 +187,11 @@ function textOf(file: string): string | undefined {
 }
 
 /** Resolves to the new configuration after a reload that is in order, or when the daemon is to stop. */
-async function untilChanged({ log, config, clock }: Surroundings, signals: Signals): Promise<Change> {
+async function untilChanged(
+  { log, config, time, redactor, clock }: Surroundings,
+  signals: Signals,
+  reloads: Reloads,
+): Promise<Change> {
   let seen = textOf(config.file)
   for (let asked = await signals.next(); asked !== 'stop'; asked = await signals.next()) {
     const text = textOf(config.file)
@@ -173,7 +202,9 @@ async function untilChanged({ log, config, clock }: Surroundings, signals: Signa
       await checkOptions(next, signals)
       return { kind: 'reload', next }
     } catch (error) {
-      log.error({ mistakes: error instanceof ConfigError ? formatMistakes(error.mistakes) : faultLine(error) }, refused)
+      const mistakes = error instanceof ConfigError ? formatMistakes(error.mistakes) : faultLine(error)
+      log.error({ mistakes }, refused)
+      reloads.refused(redactor.redact(mistakes), time.nowMs())
     }
   }
   return { kind: 'stop' }

@@ -2,10 +2,13 @@ import type { Command } from 'commander'
 import { connect, observed, openOutbox } from '../app.ts'
 import { hourText } from '../model/hour.ts'
 import { numberText } from '../model/number-text.ts'
-import { statusJson } from '../status/json.ts'
+import { type StatusJson, statusJson } from '../status/json.ts'
 import { observe } from '../status/observe.ts'
+import { Reloads } from '../status/reloads.ts'
 import type { CellState, Snapshot } from '../status/snapshot.ts'
+import type { Surroundings } from '../surroundings.ts'
 import { holderWords } from './daemon.ts'
+import { daemonAnswer } from './daemon-answer.ts'
 import { exitCodes } from './exit.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, setUp, typed } from './setting.ts'
 import { counted, cut, print, printJson, printTable } from './terminal.ts'
@@ -21,11 +24,29 @@ export function statusCommand(ended: (code: number) => void): Command {
       const outbox = openOutbox(surroundings, stack)
       const connection = await connect(surroundings, stack)
       // Nobody is catching up here: what is late is late.
-      const snapshot = observe(observed(surroundings, outbox, connection, 0))
+      const daemon = holderWords(surroundings)
+      const reloads = daemon === undefined ? undefined : await reloadsOf(surroundings)
+      const snapshot = observe(observed(surroundings, outbox, connection, 0, [], reloads))
       if (json) printJson(statusJson(snapshot))
-      else printStatus(snapshot, holderWords(surroundings), { config })
+      else printStatus(snapshot, daemon, { config })
       if (!snapshot.ready.ok) ended(exitCodes.incomplete)
     })
+}
+
+/** What the running daemon says of its configuration; a daemon of before, or another program, says nothing. */
+async function reloadsOf({ config }: Surroundings): Promise<Reloads | undefined> {
+  try {
+    const answer = await daemonAnswer(config, '/status.json')
+    const { startedAt, configuration } = (await answer.json()) as StatusJson
+    if (configuration.file !== config.file) return undefined
+    const reloads = new Reloads(config.file, Date.parse(startedAt))
+    reloads.taken(config.file, Date.parse(configuration.inForceSince))
+    const { refused } = configuration
+    if (refused) reloads.refused(refused.reason, Date.parse(refused.at))
+    return reloads
+  } catch {
+    return undefined
+  }
 }
 
 /** Nothing is late now; without a daemon it will be. */

@@ -6,15 +6,16 @@ import type { Snapshot } from './snapshot.ts'
  *
  * - An hour is text at a full UTC hour: `2026-11-20T13:00:00Z`.
  * - An instant is ISO 8601 text with milliseconds in UTC, under the name without the unit: `nowMs` is `now`,
- *   `startedAtMs` is `startedAt`, `nextAttemptMs` is `nextAttempt`, `lastPush.atMs` is `lastPush.at`, `restsUntilMs` is `restsUntil`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`.
+ *   `startedAtMs` is `startedAt`, `nextAttemptMs` is `nextAttempt`, `lastPush.atMs` is `lastPush.at`, `inForceSinceMs` is `inForceSince`, `restsUntilMs` is `restsUntil`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`.
  * - What is not known is absent; only in a `curve` it is `null`.
  */
 export function statusJson(snapshot: Snapshot) {
-  const { nowMs, startedAtMs, service, endpoints, protocols, hours, warnings, ...same } = snapshot
+  const { nowMs, startedAtMs, configuration, service, endpoints, protocols, hours, warnings, ...same } = snapshot
   return {
     ...same,
     now: instantText(nowMs),
     startedAt: instantText(startedAtMs),
+    configuration: configurationJson(configuration),
     service: serviceJson(service),
     endpoints: endpoints.map(endpointJson),
     protocols: protocols.map(protocolJson),
@@ -25,6 +26,14 @@ export function statusJson(snapshot: Snapshot) {
 
 /** What `/status.json` answers. */
 export type StatusJson = ReturnType<typeof statusJson>
+
+function configurationJson({ file, inForceSinceMs, refused }: Snapshot['configuration']) {
+  return {
+    file,
+    inForceSince: instantText(inForceSinceMs),
+    ...(refused && { refused: { at: instantText(refused.atMs), reason: refused.reason } }),
+  }
+}
 
 function serviceJson({ lastPush, nextAttemptMs, ...same }: Snapshot['service']) {
   return {

@@ -9,6 +9,7 @@ export interface Snapshot {
   readonly nowMs: number
   readonly startedAtMs: number
   readonly ready: Readiness
+  readonly configuration: ConfigurationState
   readonly service: ServiceState
   /** The nodes that are read, by chain, in the order of preference; none where nobody reads. */
   readonly endpoints: readonly EndpointState[]
@@ -17,6 +18,16 @@ export interface Snapshot {
   readonly protocols: readonly ProtocolState[]
   readonly hours: HourGrid
   readonly warnings: readonly WarningState[]
+}
+
+/** The configuration in force, and a newer one that was refused. */
+export interface ConfigurationState {
+  /** Path of the file. */
+  readonly file: string
+  /** When it was taken: at the start, or at the last reload that was in order. */
+  readonly inForceSinceMs: number
+  /** Why the file as it is now cannot be used; absent when it is the one in force. */
+  readonly refused?: { readonly atMs: number; readonly reason: string }
 }
 
 /** `reasons` is empty exactly when `ok`; each reason is one sentence that says what is late and why. */

@@ -43,10 +43,16 @@ function gaugesOf(registry: Registry): AddGauge {
   }
 }
 
-function addDaemon(add: AddGauge, { version, startedAtMs, ready, service }: Snapshot): void {
+function addDaemon(add: AddGauge, { version, startedAtMs, ready, configuration, service }: Snapshot): void {
   add('tidegauge_build_info', 'Version of the daemon; always 1.', [[{ version }, 1]])
   add('tidegauge_start_timestamp_seconds', 'When the daemon started.', [[{}, startedAtMs / 1000]])
   add('tidegauge_ready', '1 while everything that is due was delivered in time, else 0.', [[{}, ready.ok ? 1 : 0]])
+  add('tidegauge_config_refused', '1 while the configuration file was changed and is refused, else 0.', [
+    [{}, configuration.refused ? 1 : 0],
+  ])
+  add('tidegauge_config_in_force_timestamp_seconds', 'When the configuration in force was taken.', [
+    [{}, configuration.inForceSinceMs / 1000],
+  ])
   add('tidegauge_delivery_waiting', '1 while delivery waits for the service, else 0.', [
     [{}, service.waiting === undefined ? 0 : 1],
   ])

@@ -55,6 +55,14 @@ describe('the daemon', () => {
     process.kill(daemon.pid, 'SIGHUP')
     const refused = await daemon.logged('the new configuration is refused, the old one stays in force')
     expect(refused['mistakes']).toMatch(/tidegauge\.yaml:6:5: .*colectors/)
+    const text = async (path: string) => (await fetch(`${daemon.url}${path}`)).text()
+    expect(JSON.parse(await text('/readyz'))).toMatchObject({
+      ready: false,
+      reasons: [expect.stringMatching(/was changed and is refused since .*colectors/)],
+    })
+    expect(await text('/metrics')).toContain('tidegauge_config_refused 1')
+    expect(await text('/')).toContain('was changed and is refused')
+    const { startedAt } = JSON.parse(await text('/status.json')) as StatusJson
     writeFileSync(config, hostYaml.replace('name: This machine', 'name: Renamed'))
     process.kill(daemon.pid, 'SIGHUP')
     await daemon.logged('stopping')
@@ -62,6 +70,11 @@ describe('the daemon', () => {
     while (daemon.log.filter(line => line.includes('"running"')).length === running) await new Promise(setImmediate)
     const page = JSON.parse(daemon.log.findLast(line => line.includes('"running"')) ?? '{}') as { page: string }
     expect(await (await fetch(page.page)).text()).toContain('Renamed')
+    const taken = await daemon.logged('the new configuration is in force')
+    expect(taken['changes']).toEqual(['protocol this-machine changed'])
+    const after = (await (await fetch(`${page.page}status.json`)).json()) as StatusJson
+    expect(after.ready).toEqual({ ok: true, reasons: [] })
+    expect(after.startedAt).toBe(startedAt)
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })
 

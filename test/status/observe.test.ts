@@ -7,7 +7,10 @@ import { hourMs, overdueMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import type { Accepted } from '../../src/outbox/metrics.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { type Observed, observe, readiness } from '../../src/status/observe.ts'
+import { observe } from '../../src/status/observe.ts'
+import type { Observed } from '../../src/status/observed.ts'
+import { readiness } from '../../src/status/readiness.ts'
+import { Reloads } from '../../src/status/reloads.ts'
 import type { WidgetRead } from '../../src/status/widgets.ts'
 import { collector } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -41,6 +44,7 @@ class Bench {
   startedAtMs = anHour - 5 * hourMs
   nowMs = anHour + overdueMs
   widgets: ReadonlyMap<string, WidgetRead> = new Map()
+  readonly reloads = new Reloads('tidegauge.yaml', this.startedAtMs)
 
   #done: Promise<unknown> = Promise.resolve()
 
@@ -88,9 +92,20 @@ class Bench {
   }
 
   get observed(): Observed {
-    const { config, outbox, startedAtMs, nowMs, widgets } = this
-    const host = 'metrics.example'
-    return { config, outbox, host, destinations: ['service'], version: '1', startedAtMs, nowMs, widgets, endpoints: [] }
+    const { config, outbox, startedAtMs, nowMs, widgets, reloads } = this
+    return {
+      config,
+      outbox,
+      host: 'metrics.example',
+      destinations: ['service'],
+      version: '1',
+      startedAtMs,
+      processStartedAtMs: reloads.startedAtMs,
+      configuration: reloads.state,
+      nowMs,
+      widgets,
+      endpoints: [],
+    }
   }
 
   async reasons(): Promise<readonly string[]> {
@@ -114,6 +129,16 @@ const accept = (count: number, hour?: Hour, protocolId?: string): Accepted[] =>
 describe('readiness', () => {
   it('is green when the newest late hour is collected and delivered', async () => {
     const bench = new Bench().collect(accept(2)).deliver(metrics(2))
+    expect(await bench.reasons()).toEqual([])
+  })
+
+  it('is red while a changed configuration is refused, until one is taken', async () => {
+    const bench = new Bench().collect(accept(2)).deliver(metrics(2))
+    bench.reloads.refused('tidegauge.yaml:6:5: "colectors" is not a key here', Date.UTC(2026, 10, 20, 13, 1))
+    expect(await bench.reasons()).toEqual([
+      'tidegauge.yaml was changed and is refused since 2026-11-20T13:01:00Z; the configuration before stays in force: tidegauge.yaml:6:5: "colectors" is not a key here',
+    ])
+    bench.reloads.taken('tidegauge.yaml', Date.UTC(2026, 10, 20, 13, 2))
     expect(await bench.reasons()).toEqual([])
   })
 

@@ -17,6 +17,7 @@ export const emptySnapshot: Snapshot = {
   nowMs,
   startedAtMs: nowMs - 3_000,
   ready: { ok: true, reasons: [] },
+  configuration: { file: '/config/tidegauge.yaml', inForceSinceMs: nowMs - 3_000 },
   service: { host: 'embedded (127.0.0.1:40123)' },
   balance: { queued: 0, delivered: 0, dead: 0, held: 0, due: 0, dropped: 0 },
   protocols: [],
@@ -100,6 +101,7 @@ const fiveHoursOld: WidgetMetric = {
 
 /** Two days of a daemon with a past: every state, small and large values, holes, a name that is an attack. */
 export const richSnapshot: Snapshot = {
+  configuration: { file: '/config/tidegauge.yaml', inForceSinceMs: nowMs - 40 * minuteMs },
   endpoints: [
     {
       chain: 'ethereum',

@@ -53,9 +53,9 @@ function titleOf({ ready }: Snapshot): string {
   return ready.ok ? 'Tidegauge' : 'Not ready · Tidegauge'
 }
 
-function footer({ version, nowMs, startedAtMs }: Snapshot): Html {
+function footer({ version, nowMs, startedAtMs, configuration }: Snapshot): Html {
   return html`<footer>
-<p>Tidegauge ${version}, up for ${spanText(nowMs - startedAtMs)}. As of ${dayClockText(nowMs)}; all times are UTC.
+<p>Tidegauge ${version}, up for ${spanText(nowMs - startedAtMs)}, with its configuration for ${spanText(nowMs - configuration.inForceSinceMs)}. As of ${dayClockText(nowMs)}; all times are UTC.
 This page loads itself again every ${refreshSeconds} seconds.</p>
 <nav aria-label="The same for programs"><a href="/status.json">status.json</a> <a href="/metrics">metrics</a> <a href="/readyz">readyz</a> <a href="/livez">livez</a></nav>
 </footer>`

@@ -1,0 +1,51 @@
+import type { Config } from './config.ts'
+
+/**
+ * What another configuration changes, as short sentences for the log: protocols, collectors and chains by their names, other
+ * sections by their keys. Pure; holds no secret, as a configuration holds none but by reference.
+ */
+export function changesOf(before: Config, after: Config): string[] {
+  const collectors = (config: Config) => config.protocols.flatMap(protocol => protocol.collectors)
+  const protocols = (config: Config) => config.protocols.map(({ collectors: _, ...own }) => own)
+  const sections = ['service', 'data', 'collect', 'delivery', 'outbox', 'status', 'log'] as const
+  return [
+    ...listed(
+      'protocol',
+      named(protocols(before), ({ id }) => id),
+      named(protocols(after), ({ id }) => id),
+    ),
+    ...listed(
+      'collector',
+      named(collectors(before), ({ id }) => id),
+      named(collectors(after), ({ id }) => id),
+    ),
+    ...listed(
+      'chain',
+      named(before.chains, ({ name }) => name),
+      named(after.chains, ({ name }) => name),
+    ),
+    ...sections.filter(key => textOf(before[key]) !== textOf(after[key])).map(key => `${key} changed`),
+  ]
+}
+
+type ByName = ReadonlyMap<string, string>
+
+function named<T>(things: readonly T[], nameOf: (thing: T) => string): ByName {
+  return new Map(things.map(thing => [nameOf(thing), textOf(thing)]))
+}
+
+function listed(kind: string, before: ByName, after: ByName): string[] {
+  const added = [...after.keys()].filter(name => !before.has(name))
+  const removed = [...before.keys()].filter(name => !after.has(name))
+  const changed = [...after].filter(([name, text]) => before.has(name) && before.get(name) !== text)
+  return [
+    ...added.map(name => `${kind} ${name} added`),
+    ...removed.map(name => `${kind} ${name} removed`),
+    ...changed.map(([name]) => `${kind} ${name} changed`),
+  ]
+}
+
+/** Where in the file a thing stands is no change of it. */
+function textOf(value: unknown): string {
+  return JSON.stringify(value, (key, part: unknown) => (key === 'place' || key === 'placeOf' ? undefined : part)) ?? ''
+}
