@@ -8,7 +8,7 @@ import { type BackfillStage, backfillStage, metricsAnHour } from './backfill-sta
 
 interface Summary {
   readonly collectors: readonly Record<string, number | string>[]
-  readonly failures: readonly { readonly count: number; readonly reason: string; readonly example: object }[]
+  readonly failures: readonly { readonly count: number; readonly reason: string; readonly hours: readonly object[] }[]
   readonly left: number
   readonly pushes: number
   readonly due: number

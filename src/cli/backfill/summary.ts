@@ -34,13 +34,14 @@ export function printSummaryJson({ range, end, counts, pushes, durationMs, due }
     from: hourText(range.from),
     to: hourText(range.to),
     collectors: end.collectors,
-    failures: end.failures.map(({ fault, count, collector, hour }) => ({
+    failures: end.failures.map(({ fault, count, spans }) => ({
       code: fault.code,
       reason: fault.message,
       facts: fault.facts,
       ...(fault.fix === undefined ? {} : { fix: fault.fix }),
       count,
-      example: { collector, hour: hourText(hour) },
+      ...(spans[0] && { example: { collector: spans[0].collector, hour: hourText(spans[0].from) } }),
+      hours: spans.map(({ collector, from, to }) => ({ collector, from: hourText(from), to: hourText(to) })),
     })),
     early: end.early.map(({ fault, count }) => ({ reason: fault.message, facts: fault.facts, count })),
     left: end.left,
@@ -95,19 +96,27 @@ function columnsOf(rows: readonly CollectorCounts[]): readonly Column[] {
 
 /** Reasons are cut so that a row stays one line of the terminal; all of their words are in `--json`. */
 function printFailures(failures: readonly Reason[]): void {
-  const rows = failures.map(({ fault, count, collector, hour }) => ({
+  const rows = failures.map(({ fault, count, spans }) => ({
     count: grouped(count),
     reason: faultLine(fault),
-    example: `${collector} ${hourText(hour)}`,
+    hours: spansText(spans),
   }))
   const widest = (texts: readonly string[]) => Math.max(...texts.map(({ length }) => length))
-  const others = widest(['failed', ...rows.map(({ count }) => count)]) + widest(rows.map(({ example }) => example)) + 4
+  const others = widest(['failed', ...rows.map(({ count }) => count)]) + widest(rows.map(({ hours }) => hours)) + 4
   const charsMax = Math.max(reasonCharsMin, lineChars() - others)
   print('')
   printTable(
-    ['failed', 'reason', 'example'],
-    rows.map(({ count, reason, example }) => [count, cut(reason, charsMax), example]),
+    ['failed', 'reason', 'hours'],
+    rows.map(({ count, reason, hours }) => [count, cut(reason, charsMax), hours]),
     ['failed'],
   )
   if (rows.some(({ reason }) => reason.length > charsMax)) print('whole reasons: --json')
+}
+
+/** The first hours in a row that failed so, and how many more there are. */
+function spansText([first, ...more]: Reason['spans']): string {
+  if (!first) return ''
+  const { collector, from, to } = first
+  const range = from === to ? hourText(from) : `${hourText(from)} to ${hourText(to)}`
+  return `${collector} ${range}${more.length > 0 ? `, and ${counted(more.length, 'other range')}` : ''}`
 }

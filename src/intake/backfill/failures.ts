@@ -1,15 +1,24 @@
 import { Fault } from '../../model/fault.ts'
-import type { Hour } from '../../model/hour.ts'
+import { type Hour, hourAfter } from '../../model/hour.ts'
 
 /** Hours that failed for one reason. */
 export interface Reason {
   readonly fault: Fault
   /** Runs that failed so. */
   readonly count: number
-  /** One of them. */
-  readonly collector: string
-  readonly hour: Hour
+  /** Which hours of which collectors, as they failed one after the other; at most `spansMax` of them. */
+  readonly spans: readonly FailedSpan[]
 }
+
+/** Hours in a row of one collector, both ends included. */
+export interface FailedSpan {
+  readonly collector: string
+  readonly from: Hour
+  readonly to: Hour
+}
+
+/** Spans that are remembered of one reason: of what is scattered over a year the first are enough. */
+const spansMax = 100
 
 /** Different reasons that are told apart; the rest is counted together. */
 export const reasonsMax = 20
@@ -22,14 +31,29 @@ export class Failures {
     const own = keyOf(fault)
     const key = this.#reasons.has(own) || this.#reasons.size < reasonsMax ? own : ''
     const known = this.#reasons.get(key)
-    const example = { fault: key === '' ? others : fault, collector, hour }
-    this.#reasons.set(key, known ? { ...known, count: known.count + 1 } : { ...example, count: 1 })
+    const spans = withHour(known?.spans ?? [], collector, hour)
+    this.#reasons.set(key, {
+      fault: known?.fault ?? (key === '' ? others : fault),
+      count: (known?.count ?? 0) + 1,
+      spans,
+    })
   }
 
   /** Most frequent first. */
   get reasons(): readonly Reason[] {
     return [...this.#reasons.values()].sort((a, b) => b.count - a.count)
   }
+}
+
+/** Hours come in their order or against it, those of several collectors in turn. */
+function withHour(spans: readonly FailedSpan[], collector: string, hour: Hour): readonly FailedSpan[] {
+  const place = spans.findLastIndex(
+    span => span.collector === collector && span.from <= hourAfter(hour, 1) && span.to >= hourAfter(hour, -1),
+  )
+  const span = spans[place]
+  if (!span) return spans.length < spansMax ? [...spans, { collector, from: hour, to: hour }] : spans
+  const grown = { collector, from: hour < span.from ? hour : span.from, to: hour > span.to ? hour : span.to }
+  return spans.with(place, grown)
 }
 
 const others = new Fault('stopped', 'other reasons')
