@@ -193,6 +193,7 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
   stack.defer(() => role?.release())
   const context = openContext(surroundings)
   const outbox = closedWith(stack, role ? openWithRole(context, damage) : openWithoutRole(context), log)
+  outbox.writer.neverBlock()
   clock.meet(witnessesOf(config, outbox, written))
   const connection = await connect(surroundings, stack)
   const chains = openChains(surroundings, stack, { outbox })
@@ -231,6 +232,9 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
     time,
   })
   stack.defer(() => status.stop())
+
+  // A stop waits for another process's lock, but not for ever.
+  stack.defer(() => outbox.writer.giveUpLater())
 
   const started = stack.move()
   const broken = Promise.race([outbox.disk.broken, delivering.roleLost])

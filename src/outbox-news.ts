@@ -22,6 +22,12 @@ export function tellUpkeep(log: Log, news: UpkeepNews): void {
     case 'room-again':
       log.info('there is room on the disk again: collecting goes on')
       return
+    case 'locked':
+      log.warn({ reason: news.sentence }, 'the outbox cannot be written for now: nothing is lost')
+      return
+    case 'unlocked':
+      log.info('the outbox is written again')
+      return
     case 'role-renewed':
       log.warn('the lock was taken away from the data folder: it is there again')
       return

@@ -4,35 +4,43 @@ import type { Settlement } from '../outbox/outbox.ts'
 interface Waiting {
   readonly settlement: Settlement
   readonly recorded: PromiseWithResolvers<void>
+  readonly onDelay: () => void
 }
+
+/** Stores a settlement, all or nothing; says when that cannot be done at once. */
+export type Record = (settlement: Settlement, onDelay: () => void) => Promise<void>
 
 /**
  * Verdicts that arrive in the same turn of the event loop are recorded in one commit. A lane goes on only when its own is
- * recorded, so that no more is sent twice after a crash than was under way.
+ * recorded, or waits for another process's lock, so that no more is sent twice after a crash than was under way.
  */
 export class AckGroup {
-  readonly #record: (settlement: Settlement) => void
+  readonly #record: Record
   #waiting: Waiting[] = []
 
-  /** @param record stores a settlement, all or nothing */
-  constructor(record: (settlement: Settlement) => void) {
+  constructor(record: Record) {
     this.#record = record
   }
 
-  /** Resolves when it is recorded; rejects with what recording threw. */
-  add(settlement: Settlement): Promise<void> {
-    if (this.#waiting.length === 0) setImmediate(() => this.#commit())
+  /**
+   * Resolves when it is recorded; rejects with what recording threw.
+   *
+   * @param onDelay called when it cannot be recorded at once
+   */
+  add(settlement: Settlement, onDelay: () => void = () => {}): Promise<void> {
+    if (this.#waiting.length === 0) setImmediate(() => void this.#commit())
     const recorded = Promise.withResolvers<void>()
-    this.#waiting.push({ settlement, recorded })
+    this.#waiting.push({ settlement, recorded, onDelay })
     return recorded.promise
   }
 
-  #commit(): void {
+  async #commit(): Promise<void> {
     const waiting = this.#waiting
     this.#waiting = []
     for (const group of groupsOf(waiting)) {
       try {
-        this.#record(merged(group.map(({ settlement }) => settlement)))
+        const onDelay = () => group.forEach(one => void one.onDelay())
+        await this.#record(merged(group.map(({ settlement }) => settlement)), onDelay)
         for (const { recorded } of group) recorded.resolve()
       } catch (error) {
         for (const { recorded } of group) recorded.reject(error)

@@ -177,7 +177,9 @@ export class Delivery {
       inFlight,
       ...(fewest && { fewest }),
       due: (protocolIds, limit) =>
-        outbox.due.read({ protocolIds, fresh, latest: clock.latestHour(time.nowMs()) }, limit),
+        outbox.due
+          .read({ protocolIds, fresh, latest: clock.latestHour(time.nowMs()) }, limit + settling.unrecorded.size)
+          .filter(metric => !settling.unrecorded.has(metric)),
       earlier: () => this.#earlier(protocols),
       hasDelivered: () => outbox.tally.hasDelivered(protocols.map(({ id }) => id)),
       push: (batch, attemptsMax) => this.#push(batch, attemptsMax, key, signal),

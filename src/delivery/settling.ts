@@ -1,6 +1,6 @@
 import type { ProtocolConfig } from '../config/config.ts'
 import { hourText } from '../model/hour.ts'
-import { loggedWarningsMax } from '../model/limits.ts'
+import { loggedWarningsMax, unrecordedMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Outbox, Settlement } from '../outbox/outbox.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -8,6 +8,7 @@ import type { Time } from '../time.ts'
 import { AckGroup } from './ack-group.ts'
 import type { Aside } from './aside.ts'
 import type { Doubt } from './doubt.ts'
+import { MetricSet } from './metric-set.ts'
 import type { Sending } from './ports.ts'
 import { protocolFix } from './sentences.ts'
 import type { ServiceClock } from './service-clock.ts'
@@ -26,27 +27,55 @@ export interface SettlingOptions {
 export class Settling {
   readonly #options: SettlingOptions
   readonly #acks: AckGroup
+  readonly #unrecorded = new MetricSet()
 
   constructor(options: SettlingOptions) {
     this.#options = options
-    this.#acks = new AckGroup(settlement => options.outbox.settle(settlement, options.time.nowMs()))
+    const { outbox, time } = options
+    this.#acks = new AckGroup((settlement, onDelay) =>
+      outbox.writer.whenFree(() => outbox.settle(settlement, time.nowMs()), onDelay),
+    )
   }
 
-  /** Resolves when it is recorded. */
+  /** Metrics whose verdict is not in the outbox yet, where they are still due. */
+  get unrecorded(): Pick<MetricSet, 'has' | 'size'> {
+    return this.#unrecorded
+  }
+
+  /**
+   * Resolves when it is recorded. While another process has the outbox's lock, pushes go on: a bounded number of verdicts
+   * waits in memory. After a crash those metrics are sent again, which only updates.
+   */
   async settle({ delivered, dead, warnings }: Settlement, sending: Sending): Promise<void> {
-    const { clock, aside, doubt, time } = this.#options
+    const { clock, doubt, time } = this.#options
     const latest = clock.latestHour(time.nowMs())
     // What was refused because this machine's clock is ahead is sent again in its time.
     const deadNow = dead.filter(({ metric }) => metric.hour <= latest)
     const settlement = { delivered, dead: deadNow, warnings: doubt.news(warnings, sending, delivered) }
-    await this.#acks.add(settlement).catch(error => {
+    const delayed = Promise.withResolvers<void>()
+    const recorded = this.#record(settlement, delayed.resolve)
+    await (this.#unrecorded.size > unrecordedMax ? recorded : Promise.race([recorded, delayed.promise]))
+    // Of one that fails later its metrics are still due: it is told when they are sent again.
+    recorded.catch(() => {})
+  }
+
+  async #record(settlement: Settlement, onDelay: () => void): Promise<void> {
+    const { aside, doubt } = this.#options
+    const { delivered, dead } = settlement
+    const metrics = [...delivered, ...dead.map(({ metric }) => metric)]
+    for (const metric of metrics) this.#unrecorded.add(metric)
+    try {
+      await this.#acks.add(settlement, onDelay)
+    } catch (error) {
       // The service has them, and the outbox does not know: they are sent again.
       doubt.add(delivered)
       throw error
-    })
+    } finally {
+      for (const metric of metrics) this.#unrecorded.delete(metric)
+    }
     doubt.settled(delivered)
     aside.delivered(delivered)
-    for (const { metric } of deadNow) aside.dead(metric)
+    for (const { metric } of dead) aside.dead(metric)
     this.#tell(settlement)
   }
 

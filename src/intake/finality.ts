@@ -95,10 +95,11 @@ export class Finality {
   }
 
   async #confirmOne(chain: ChainReader, pinned: PinnedHour, block: AsOfBlock): Promise<void> {
+    const { outbox } = this.#parts
     const { hour, collector, block: read } = pinned
     if (read.hash !== block.hash) await this.#readAgain(chain, pinned, block, 'block')
     else if (await this.#hasOtherLogs(chain, pinned)) await this.#readAgain(chain, pinned, block, 'logs')
-    else this.#parts.outbox.pins.confirm(chain.id, hour, collector, read)
+    else await outbox.commit(() => outbox.pins.confirm(chain.id, hour, collector, read), 1)
   }
 
   /** A node may have answered for the hour's last blocks before it had seen them, or from another branch. */

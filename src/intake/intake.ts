@@ -2,7 +2,13 @@ import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { type Fault, faultLine, isPermanent } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
-import { catchUpConcurrency, pollMs, recollectBaseMs, stateMissingAttemptsMax } from '../model/limits.ts'
+import {
+  catchUpConcurrency,
+  pollMs,
+  recollectBaseMs,
+  stateMissingAttemptsMax,
+  waitingRowsMax,
+} from '../model/limits.ts'
 import { notFinal } from '../model/settle.ts'
 import type { DueHour } from '../outbox/collections.ts'
 import type { Outbox } from '../outbox/outbox.ts'
@@ -86,7 +92,7 @@ export class Intake {
   #turn(): void {
     const { outbox, time, collectors } = this.#options
     // What is under way is stored with the room that is kept; the hours that wait lose nothing.
-    if (outbox.disk.isFull) return
+    if (outbox.disk.isFull || outbox.writer.waitingRows > waitingRowsMax) return
     const current = this.#clock.hour
     // Nothing is planned, collected or looked at again by a clock that is not believed.
     if (current === undefined) return
@@ -197,7 +203,7 @@ export class Intake {
       await outbox.recordCollection({ collector, hour, accepted, pins }, nowMs)
       log.info(facts, 'collected')
     } else if (this.#isGap(fault, { collector, hour, attempts }, nowMs)) {
-      outbox.collections.markGap(collector, hour, fault)
+      await outbox.commit(() => outbox.collections.markGap(collector, hour, fault), 1)
       log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be had: a gap')
     } else {
       const nextAttemptMs = nowMs + recollectAfterMs(fault, attempts + 1, time.chance())

@@ -41,7 +41,7 @@ export async function readHourAgain(parts: AgainParts, id: string, hour: Hour, b
   const staysAsItIs = `${is}, and it cannot be read again: its values stay as they are`
   const facts = { collector: id, hour: hourText(hour) }
   if (!collector || !description?.history) {
-    outbox.pins.forget(id, hour)
+    await outbox.commit(() => outbox.pins.forget(id, hour), 1)
     log.error(facts, staysAsItIs)
     return
   }
@@ -49,7 +49,7 @@ export async function readHourAgain(parts: AgainParts, id: string, hour: Hour, b
   const { accepted, pins, fault } = await collect({ runner, pastOf }, collector, description, hour)
   if (fault) {
     if (hour >= oldestCaughtUp(hourAt(startedMs), catchUpMs)) throw fault
-    outbox.pins.forget(id, hour)
+    await outbox.commit(() => outbox.pins.forget(id, hour), 1)
     log.error({ ...facts, fault: faultLine(fault) }, staysAsItIs)
     return
   }

@@ -82,6 +82,21 @@ export const probeMetricsMax = 10
 /** Rows written in one commit, which holds up the event loop for as long. */
 export const commitRowsMax = 1_000
 
+/** Rest before a write is tried again while another process has the outbox's lock. */
+export const lockedRestMs = 50
+
+/** How long another process may have the lock before it is told, and readiness is red. */
+export const lockedToldMs = 10_000
+
+/** Rows that wait for the lock, at most, while more hours are started. */
+export const waitingRowsMax = 50_000
+
+/** Metrics whose verdict waits for the lock, at most, while pushes go on; after a crash they are sent again. */
+export const unrecordedMax = 5_000
+
+/** How long a stop waits for the lock; what is not written then is collected again. */
+export const lockedStopMs = 5_000
+
 /** Due metrics read at a time by a flush. */
 export const duePageMax = 500
 
@@ -198,6 +213,7 @@ const relations: readonly [holds: boolean, relation: string][] = [
     clockPatienceLongMs < overdueMs,
     'clockPatienceLongMs < overdueMs: a start is over before its hour is called overdue',
   ],
+  [commitRowsMax < waitingRowsMax, 'commitRowsMax < waitingRowsMax'],
   [roomLookMs <= upkeepMs, 'roomLookMs <= upkeepMs'],
   [probeMetricsMax < batchMetricsMax, 'probeMetricsMax < batchMetricsMax'],
   [batchMetricsMax <= duePageMax, 'batchMetricsMax <= duePageMax: a page fills a batch'],

@@ -1,4 +1,6 @@
+import { isBusy } from '../sqlite/damage.ts'
 import { type Sqlite, unsynced } from '../sqlite/database.ts'
+import type { Writer } from './writer.ts'
 
 /** What is remembered of one destination (one key's way to the service) across restarts. */
 export interface DestinationState {
@@ -34,8 +36,12 @@ const fresh: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
 export class Destinations {
   readonly #statements
   readonly #setUnsynced: (state: NewState) => void
+  readonly #writer: Writer
+  /** What could not be written yet, as another process has the lock; it is what counts. */
+  readonly #waiting = new Map<string, DestinationState>()
 
-  constructor(database: Sqlite) {
+  constructor(database: Sqlite, writer: Writer) {
+    this.#writer = writer
     this.#statements = {
       get: database.prepare<[string], RawDestination>('SELECT * FROM destination WHERE name = ?'),
       hurry: database.prepare('UPDATE destination SET probe_at_ms = 0'),
@@ -54,6 +60,8 @@ export class Destinations {
   }
 
   get(name: string): DestinationState {
+    const waiting = this.#waiting.get(name)
+    if (waiting) return waiting
     const row = this.#statements.get.get(name)
     if (!row) return fresh
     return {
@@ -78,7 +86,30 @@ export class Destinations {
     return this.#statements.waiting.all().map(({ waiting }) => waiting)
   }
 
-  set(name: string, { notBeforeMs, probeAtMs, failures, waiting, lastPush, skewMs }: DestinationState): void {
+  /** Remembers it at once, and on the disk as soon as no other process has the lock. */
+  set(name: string, state: DestinationState): void {
+    try {
+      this.#write(name, state)
+      this.#waiting.delete(name)
+    } catch (error) {
+      if (!isBusy(error)) throw error
+      const isFirst = !this.#waiting.has(name)
+      this.#waiting.set(name, state)
+      if (isFirst) void this.#writeLater(name)
+    }
+  }
+
+  /** What then fails for another reason is not remembered, as after a power cut. */
+  async #writeLater(name: string): Promise<void> {
+    const write = () => {
+      const state = this.#waiting.get(name)
+      if (state) this.#write(name, state)
+    }
+    await this.#writer.whenFree(write).catch(() => {})
+    this.#waiting.delete(name)
+  }
+
+  #write(name: string, { notBeforeMs, probeAtMs, failures, waiting, lastPush, skewMs }: DestinationState): void {
     const state: NewState = [
       name,
       notBeforeMs,

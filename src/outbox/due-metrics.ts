@@ -46,7 +46,7 @@ export class DueMetrics {
 
   constructor(database: Sqlite, names: Names, tally: Tally, corrections: Corrections) {
     this.#names = names
-    const due = `SELECT hour, metric, outbox.protocol, value FROM outbox
+    const due = `SELECT hour, metric, outbox.protocol, value FROM outbox INDEXED BY outbox_due
       WHERE state = 0 AND hour = coalesce(@hour, hour)
         AND (@protocols IS NULL OR outbox.protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(@protocols))))
         AND (@ids IS NULL OR metric IN (SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol

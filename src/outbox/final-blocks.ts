@@ -1,6 +1,7 @@
 import type { AsOfBlock, FinalBlocks } from '../model/block.ts'
 import { type Hour, hourNumber } from '../model/hour.ts'
 import { commitRowsMax } from '../model/limits.ts'
+import { isBusy } from '../sqlite/damage.ts'
 import { type Sqlite, unsynced } from '../sqlite/database.ts'
 import { type BlockRow, blockColumns, blockOf } from './block-row.ts'
 import type { Disk } from './disk.ts'
@@ -73,8 +74,4 @@ export class FinalBlockTable {
       return undefined
     }
   }
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && /^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown }).code))
 }

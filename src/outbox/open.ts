@@ -45,7 +45,7 @@ export function openWithRole(context: OpenContext, known?: string): Opened {
 /** SQLite opens what it may not write for reading alone, and says so at the first write only. */
 function writable(opened: Opened): Opened {
   try {
-    opened.outbox.requireWritable()
+    opened.outbox.writer.requireWritable()
     return opened
   } catch (error) {
     opened.outbox.close()

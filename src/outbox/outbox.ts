@@ -5,7 +5,7 @@ import { commitRowsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Remark } from '../model/remarks.ts'
 import { type Sqlite, unsynced } from '../sqlite/database.ts'
-import { type Commit, groupCommit } from '../sqlite/group-commit.ts'
+import { systemTime, type Time } from '../time.ts'
 import { Collections } from './collections.ts'
 import { Corrections } from './corrections.ts'
 import { Destinations } from './destinations.ts'
@@ -25,6 +25,7 @@ import { Pruning } from './pruning.ts'
 import { Tally } from './tally.ts'
 import { Verdicts } from './verdicts.ts'
 import { Warnings } from './warnings.ts'
+import { Writer } from './writer.ts'
 
 /** What one collector gave for one hour. */
 export interface CollectionOutcome {
@@ -74,24 +75,26 @@ export class Outbox {
   /** Mends what a clock that was wrong has left. */
   readonly repair: HourRepair
   readonly disk: Disk
+  readonly writer: Writer
   readonly #database: Sqlite
   readonly #names: Names
   readonly #enqueuing: Enqueuing
   readonly #corrections: Corrections
   readonly #finalBlocks: FinalBlockTable
   readonly #pruning: Pruning
-  readonly #together: Commit
   readonly #settle: (what: { readonly settlement: Settlement; readonly nowMs: number }) => void
 
   /**
    * @param file made when missing, with its folder
+   * @param time for the rests between tries while another process has the write lock
    * @throws Fault `outbox-corrupt`, `disk-full` or `outbox-unusable`
    */
-  constructor(file: string) {
+  constructor(file: string, time: Pick<Time, 'nowMs' | 'sleep'> = systemTime) {
     this.disk = new Disk(file)
     const database = openFile(file, this.disk)
     this.#database = database
     this.#names = new Names(database)
+    this.writer = new Writer(database, this.disk, this.#names, time)
     this.tally = new Tally(database)
     this.collections = new Collections(database)
     this.repair = new HourRepair(database)
@@ -103,10 +106,9 @@ export class Outbox {
     this.due = new Due(database, this.#names, this.tally)
     this.dueMetrics = new DueMetrics(database, this.#names, this.tally, this.#corrections)
     this.detained = new Detained(database, this.#names, this.tally, this.metrics, this.#corrections)
-    this.destinations = new Destinations(database)
+    this.destinations = new Destinations(database, this.writer)
     this.warnings = new Warnings(database)
     this.#pruning = new Pruning(database, this.tally)
-    this.#together = groupCommit(database, () => this.#names.forget(), commitRowsMax)
     const verdicts = new Verdicts(database, this.#names, this.tally, this.#corrections)
     this.#settle = unsynced(database, ({ settlement, nowMs }) => {
       const { delivered, dead, warnings } = settlement
@@ -168,26 +170,8 @@ export class Outbox {
    * @param rows it writes, about
    * @throws Fault `disk-full`, `outbox-moved`
    */
-  async commit<T>(act: () => T, rows: number): Promise<T> {
-    const write = () => {
-      this.disk.requireInPlace()
-      this.#names.refresh()
-      return act()
-    }
-    try {
-      return await this.#together(write, rows)
-    } catch (error) {
-      // What was collected already may use the room that is kept; nothing new is started then.
-      if (this.#isAgain(error)) return await this.#together(write, rows)
-      throw error
-    }
-  }
-
-  /** Whether the same may work now. @throws Fault `disk-full` */
-  #isAgain(error: unknown): boolean {
-    const seen = this.disk.saw(error)
-    if (seen === 'full') throw this.disk.fault(error)
-    return seen === 'room-made'
+  commit<T>(act: () => T, rows: number): Promise<T> {
+    return this.writer.commit(act, rows)
   }
 
   /** Says that a metric has another unit from its hour on: a person has allowed it. */
@@ -218,7 +202,7 @@ export class Outbox {
     } catch (error) {
       this.#names.forget()
       // A full disk must not keep what was delivered from being known as that.
-      if (!this.#isAgain(error)) throw error
+      if (!this.writer.isAgain(error)) throw error
       this.#settle({ settlement, nowMs })
     }
   }
@@ -228,12 +212,8 @@ export class Outbox {
     return this.#pruning.some(hourNumber(before))
   }
 
-  /** @throws SqliteError for a file that was opened for reading alone, as its rights or its file system want it */
-  requireWritable(): void {
-    this.#database.exec('BEGIN IMMEDIATE; ROLLBACK')
-  }
-
   close(): void {
+    this.writer.giveUp()
     this.#database.close()
   }
 }

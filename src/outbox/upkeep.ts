@@ -1,5 +1,6 @@
 import { hourAt } from '../model/hour.ts'
 import { pruneRestMs, roomLookMs, upkeepMs } from '../model/limits.ts'
+import { isBusy } from '../sqlite/damage.ts'
 import type { Time } from '../time.ts'
 import type { Role } from './lock.ts'
 import type { Outbox } from './outbox.ts'
@@ -12,6 +13,9 @@ export type UpkeepNews =
   | { readonly kind: 'role-renewed' }
   /** Somebody took away the lock's file, and another process has the role. */
   | { readonly kind: 'role-lost' }
+  /** Another process keeps the write lock. */
+  | { readonly kind: 'locked'; readonly sentence: string }
+  | { readonly kind: 'unlocked' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
 /** What upkeep works with. */
@@ -36,6 +40,7 @@ export class Upkeep {
   readonly #running: Promise<void>
   #wasFull = false
   #wasLost = false
+  #wasLocked = false
 
   constructor(options: UpkeepOptions) {
     this.#options = options
@@ -67,6 +72,7 @@ export class Upkeep {
     const { signal } = this.#stopping
     for (let restedMs = 0; restedMs < upkeepMs && !signal.aborted; restedMs += roomLookMs) {
       await time.sleep(roomLookMs, signal).catch(() => {})
+      this.#lookAtLock()
       if (this.#wasFull || outbox.disk.isFull || !role.isInPlace || !outbox.disk.isInPlace) return
     }
   }
@@ -92,7 +98,20 @@ export class Upkeep {
     if (mayPrune && !mayPrune()) return
     const before = hourAt(time.nowMs() - keepMs)
     const { signal } = this.#stopping
-    while (!signal.aborted && outbox.pruneSome(before)) await time.sleep(pruneRestMs, signal).catch(() => {})
+    try {
+      while (!signal.aborted && outbox.pruneSome(before)) await time.sleep(pruneRestMs, signal).catch(() => {})
+    } catch (error) {
+      // Old history can wait for another process's lock until the next turn.
+      if (!isBusy(error)) throw error
+    }
+  }
+
+  #lookAtLock(): void {
+    const { outbox, time, told } = this.#options
+    const sentence = outbox.writer.lockedSentence(time.nowMs())
+    if (sentence !== undefined && !this.#wasLocked) told({ kind: 'locked', sentence })
+    if (sentence === undefined && this.#wasLocked) told({ kind: 'unlocked' })
+    this.#wasLocked = sentence !== undefined
   }
 
   #lookAtRole(): void {

@@ -25,3 +25,8 @@ export function codesOf(error: unknown): string[] {
   const { code } = error as { code?: unknown }
   return [...(typeof code === 'string' ? [code] : []), ...codesOf(error.cause)]
 }
+
+/** Whether another process, or another opening of the file, has the lock that is needed. It passes. */
+export function isBusy(error: unknown): boolean {
+  return codesOf(error).some(code => /^SQLITE_(BUSY|LOCKED)/.test(code))
+}

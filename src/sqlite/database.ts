@@ -4,6 +4,9 @@ import Database from 'better-sqlite3'
 
 export type Sqlite = Database.Database
 
+/** How long a statement waits for another process's lock, unless it is told not to; nothing else runs meanwhile. */
+export const lockMsMax = 10_000
+
 /** One step of a schema's life. Steps are numbered by their place in the list and are never changed once released. */
 export interface Migration {
   readonly name: string
@@ -29,7 +32,7 @@ export function openDatabase(file: string, migrations: readonly Migration[]): Sq
   if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   // One that is there is left alone: to close any descriptor of it would free the locks that this process has on it.
   if (file !== ':memory:' && !existsSync(file)) closeSync(openSync(file, 'a', 0o600))
-  const database = new Database(file, { timeout: 10_000 })
+  const database = new Database(file, { timeout: lockMsMax })
   try {
     requireWal(file, database.pragma('journal_mode = WAL', { simple: true }))
     database.pragma('synchronous = FULL')
@@ -53,7 +56,7 @@ function requireWal(file: string, mode: unknown): void {
 
 /** Opens a database file to look at it: nothing in it is changed, and its log is left as it is. */
 export function openReadOnly(file: string): Sqlite {
-  return new Database(file, { readonly: true, timeout: 10_000 })
+  return new Database(file, { readonly: true, timeout: lockMsMax })
 }
 
 /**

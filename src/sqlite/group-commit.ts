@@ -25,8 +25,14 @@ export type Commit = <T>(work: () => T, rows?: number) => Promise<T>
  *
  * @param rolledBack called when something that ran was undone
  * @param rowsMax of one commit, which holds up the event loop; what is beyond waits for the next turn
+ * @param whenFree runs a commit, later where it cannot be done at once; default: at once
  */
-export function groupCommit(database: Sqlite, rolledBack: () => void, rowsMax = Number.POSITIVE_INFINITY): Commit {
+export function groupCommit(
+  database: Sqlite,
+  rolledBack: () => void,
+  rowsMax = Number.POSITIVE_INFINITY,
+  whenFree: <T>(commit: () => T) => Promise<T> = async commit => commit(),
+): Commit {
   const waiting: Waiting[] = []
   const alone = database.transaction((work: Waiting['work']) => work())
   const together = database.transaction((group: readonly Waiting[]) =>
@@ -42,19 +48,25 @@ export function groupCommit(database: Sqlite, rolledBack: () => void, rowsMax = 
     }),
   )
 
-  const commit = (): void => {
-    const group = waiting.splice(0, fitting(waiting, rowsMax))
-    if (waiting.length > 0) setImmediate(commit)
+  const commitGroup = async (group: readonly Waiting[]): Promise<void> => {
     try {
-      for (const say of together.immediate(group)) say()
+      for (const say of await whenFree(() => together.immediate(group))) say()
     } catch (error) {
       rolledBack()
       for (const { reject } of group) reject(error)
     }
   }
 
+  let isUnderWay = false
+  const commit = async (): Promise<void> => {
+    await commitGroup(waiting.splice(0, fitting(waiting, rowsMax)))
+    isUnderWay = waiting.length > 0
+    if (isUnderWay) setImmediate(commit)
+  }
+
   return (work, rows = 1) => {
-    if (waiting.length === 0) setImmediate(commit)
+    if (!isUnderWay) setImmediate(commit)
+    isUnderWay = true
     const { promise, resolve, reject } = Promise.withResolvers<ReturnType<typeof work>>()
     const run = () => {
       const result = work()

@@ -51,6 +51,7 @@ export function readiness(
     ...refusedSentences(observed.configuration),
     ...clockSentences(observed),
     ...(outbox.disk.isFull ? [outbox.disk.fullSentence] : []),
+    ...[outbox.writer.lockedSentence(nowMs) ?? []].flat(),
     ...late.map(lateSentence),
     ...missing.map(({ id }) => missingSentence(id, newestLate)),
     ...gaps.map(gapSentence),

@@ -10,7 +10,7 @@ const rowsOf = ({ delivered, dead, warnings }: Settlement) => delivered.length +
 describe('verdicts', () => {
   it('of the same turn share a commit, and none is there before it', async () => {
     const recorded: Settlement[] = []
-    const group = new AckGroup(one => void recorded.push(one))
+    const group = new AckGroup(async one => void recorded.push(one))
     const dead = metrics(1).map(metric => ({ metric, reason: 'odd', attempts: 1 }))
     const warnings = [{ text: 'long' }]
     const all = [group.add(settlement(3)), group.add({ delivered: [], dead, warnings }), group.add(settlement(2))]
@@ -23,7 +23,7 @@ describe('verdicts', () => {
 
   it('never make a commit larger than it may be', async () => {
     const recorded: Settlement[] = []
-    const group = new AckGroup(one => void recorded.push(one))
+    const group = new AckGroup(async one => void recorded.push(one))
     await Promise.all(Array.from({ length: 64 }, () => group.add(settlement(100))))
     expect(recorded.map(rowsOf).reduce((sum, rows) => sum + rows)).toBe(6_400)
     expect(Math.max(...recorded.map(rowsOf))).toBe(commitRowsMax)
@@ -32,7 +32,7 @@ describe('verdicts', () => {
 
   it('that cannot be recorded reject, and only they', async () => {
     let commits = 0
-    const group = new AckGroup(() => {
+    const group = new AckGroup(async () => {
       commits += 1
       if (commits === 1) throw new Error('the disk is full')
     })
