@@ -1,14 +1,15 @@
 import { basename } from 'node:path'
 import type { EndpointParts } from './chain/endpoint/endpoint.ts'
+import { hostOf } from './chain/endpoint/endpoint-failure.ts'
 import type { EndpointSource } from './chain/endpoint/endpoint-pool.ts'
 import type { EndpointRef } from './config/config.ts'
 import { placeText } from './config/mistakes.ts'
-import { resolveAddress, secretsOfEndpoint } from './config/secret.ts'
+import { resolveAddress, resolveHeaders, secretsOfEndpoint } from './config/secret.ts'
 import { Fault } from './model/fault.ts'
 import type { Surroundings } from './surroundings.ts'
 
 /**
- * Where a chain's reader finds an endpoint. One whose address is kept elsewhere and cannot be read is said in the log once,
+ * Where a chain's reader finds an endpoint. One whose address or header is kept elsewhere and cannot be read is said in the log once,
  * and once again when it can; meanwhile it is an endpoint that cannot serve.
  */
 export function endpointSource(
@@ -16,18 +17,23 @@ export function endpointSource(
   ref: EndpointRef,
   { log, redactor }: Pick<Surroundings, 'log' | 'redactor'>,
 ): EndpointSource {
-  if (ref.kind === 'url') return partsOf(ref.url, ref)
-  const name = ref.kind === 'env' ? ref.name : basename(ref.path)
+  const headers = () => {
+    redactor.add(secretsOfEndpoint(chain, ref))
+    return resolveHeaders(ref)
+  }
+  const isKept = Object.values(ref.headers ?? {}).some(({ kind }) => kind !== 'text')
+  if (ref.kind === 'url' && !isKept) return { ...partsOf(ref.url, ref), ...(ref.headers && { headers }) }
+  const name = nameOf(ref)
   let told: string | undefined
   return {
     name,
     read() {
       try {
         const parts = partsOf(resolveAddress(chain, ref), ref)
-        redactor.add(secretsOfEndpoint(chain, ref))
-        if (told !== undefined) log.info({ chain, endpoint: name }, 'RPC endpoint has an address now')
+        headers()
+        if (told !== undefined) log.info({ chain, endpoint: name }, 'RPC endpoint can serve now')
         told = undefined
-        return parts
+        return { ...parts, ...(ref.headers && { headers }) }
       } catch (error) {
         if (!(error instanceof Fault)) throw error
         const { code, message, fix } = error
@@ -38,6 +44,12 @@ export function endpointSource(
       }
     },
   }
+}
+
+/** What may be shown of where it is. */
+function nameOf(ref: EndpointRef): string {
+  if (ref.kind === 'url') return hostOf(ref.url)
+  return ref.kind === 'env' ? ref.name : basename(ref.path)
 }
 
 function partsOf(url: string, { callsPerSecondMax, batchCallsMax, logBlocksMax }: EndpointRef): EndpointParts {

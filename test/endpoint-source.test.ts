@@ -42,7 +42,7 @@ it('a missing address is said once, with its place, and once more when it is the
   expect(lines.map(line => JSON.parse(line)['msg'])).toEqual([
     'RPC endpoint cannot serve',
     'RPC endpoint cannot serve',
-    'RPC endpoint has an address now',
+    'RPC endpoint can serve now',
   ])
   expect(redactor.redact('at 0123456789abcdef')).toBe('at [redacted]')
 })

@@ -1,6 +1,15 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { settleMsOf } from '../model/settle.ts'
-import type { ChainConfig, CollectorConfig, Config, Place, ProtocolConfig, SecretRef, ServiceConfig } from './config.ts'
+import type {
+  ChainConfig,
+  CollectorConfig,
+  Config,
+  HeaderValue,
+  Place,
+  ProtocolConfig,
+  SecretRef,
+  ServiceConfig,
+} from './config.ts'
 import { ownIdOf } from './forms.ts'
 import type { ParsedFile } from './schema.ts'
 
@@ -58,14 +67,22 @@ type ParsedEndpoint = ParsedFile['chains'][string]['rpc'][number]
 
 function endpointOf(endpoint: ParsedEndpoint, file: string) {
   if (typeof endpoint === 'string') return addressOf(endpoint, file)
-  const { rate, batch, logBlocks } = endpoint
+  const { rate, batch, logBlocks, headers } = endpoint
   const where = endpoint.kind === 'url' ? addressOf(endpoint.url, file) : secretOf(endpoint, file)
   return {
     ...where,
+    ...(headers && { headers: headersOf(headers, file) }),
     ...(rate !== undefined && { callsPerSecondMax: rate }),
     ...(batch !== undefined && { batchCallsMax: batch }),
     ...(logBlocks !== undefined && { logBlocksMax: logBlocks }),
   }
+}
+
+function headersOf(headers: Readonly<Record<string, HeaderValue>>, file: string): Record<string, HeaderValue> {
+  const entries = Object.entries(headers)
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, value.kind === 'text' ? value : secretOf(value, file)]),
+  )
 }
 
 function addressOf(endpoint: string, file: string): { readonly kind: 'url'; readonly url: string } {

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { Fault } from '../model/fault.ts'
 import type { Config, ConfigMistake, Place, PlacedSecret, ProtocolConfig, SecretRef } from './config.ts'
 import { inOrder } from './mistakes.ts'
-import { readSecret, resolveAddress } from './secret.ts'
+import { readHeader, readSecret, resolveAddress } from './secret.ts'
 import { meant } from './words.ts'
 
 /** A secret of the configuration, where it is asked for, and what it is. */
@@ -36,10 +36,13 @@ function secretsIn({ service, protocols, chains }: Config): Named[] {
     ...protocols.flatMap(({ id, key }) => keyOf(`the key of ${id}`, key)),
     ...chains.flatMap(({ name, rpc }) =>
       rpc.flatMap((ref): Named[] => {
-        if (ref.kind === 'url') return []
-        return [
-          { what: `the address of a node of ${name}`, ref, place: ref.place, read: () => resolveAddress(name, ref) },
-        ]
+        const headers = Object.entries(ref.headers ?? {}).flatMap(([header, value]): Named[] => {
+          if (value.kind === 'text') return []
+          return [{ what: `a node of ${name}`, ref: value, place: ref.place, read: () => readHeader(header, value) }]
+        })
+        if (ref.kind === 'url') return headers
+        const read = () => resolveAddress(name, ref)
+        return [{ what: `the address of a node of ${name}`, ref, place: ref.place, read }, ...headers]
       }),
     ),
   ]
@@ -52,7 +55,7 @@ function missing({ what, ref, place, read }: Named): ConfigMistake[] {
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const name = ref.kind === 'file' ? ref.path : ref.name
-    const message = `${what}: ${error.message.replace(/^the secret's (file|variable)/, `the $1 ${name}`)}`
+    const message = `${what}: ${error.message.replace(/the secret's (file|variable)/, `the $1 ${name}`)}`
     return [{ place, message, ...(error.fix !== undefined && { fix: error.fix }) }]
   }
 }

@@ -29,7 +29,10 @@ export interface EndpointLimits {
  * treated as a secret even when it is written in the file.
  */
 export type EndpointRef = ({ readonly kind: 'url'; readonly url: string } | SecretRef) &
-  EndpointLimits & { readonly place: Place }
+  EndpointLimits & { readonly place: Place; readonly headers?: Readonly<Record<string, HeaderValue>> }
+
+/** What a header of a request holds, or where that is kept. */
+export type HeaderValue = { readonly kind: 'text'; readonly text: string } | SecretRef
 
 /** A chain, and where it is read. */
 export interface ChainConfig {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { rpcBatchCallsMax, rpcCallsPerSecondMax, rpcLogBlocksMax } from '../model/limits.ts'
 import { endpoint } from './addresses.ts'
 import { environmentName, environmentNamePattern, path } from './forms.ts'
+import { headers } from './headers.ts'
 import { written } from './written.ts'
 
 const address = written(endpoint, {
@@ -40,12 +41,23 @@ const withLimits = z
         description: 'Blocks that one eth_getLogs may span at most. Default: found out from its answers.',
         examples: [500],
       }),
+    headers: headers.optional(),
   })
-  .transform(({ url, file, env, rate, batch, logBlocks }, context) => {
+  .transform(({ url, file, env, rate, batch, logBlocks, headers }, context) => {
     const limits = {
+      ...(headers !== undefined && { headers }),
       ...(rate !== undefined && { rate }),
       ...(batch !== undefined && { batch }),
       ...(logBlocks !== undefined && { logBlocks }),
+    }
+    if (headers && url !== undefined && !/^(https?|wss?):/i.test(url)) {
+      const fix = 'remove them, or name an http(s):// or ws(s):// address'
+      context.addIssue({
+        code: 'custom',
+        path: ['headers'],
+        message: 'an IPC socket takes no headers',
+        params: { fix },
+      })
     }
     const named = [url, file, env].filter(one => one !== undefined).length
     if (named === 1 && url !== undefined) return { kind: 'url' as const, url, ...limits }

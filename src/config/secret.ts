@@ -1,4 +1,5 @@
 import { Fault } from '../model/fault.ts'
+import { keysInHost } from '../model/host.ts'
 import { secretBytesMax } from '../model/limits.ts'
 import { endpoint } from './addresses.ts'
 import type { Config, EndpointRef, SecretRef } from './config.ts'
@@ -10,10 +11,10 @@ import { readBytes } from './text.ts'
  * @throws Fault `secret-missing` that names the file or the variable, when it cannot be read, is empty, or holds
  *   anything but visible ASCII: blanks, line breaks and control characters are never part of a key
  */
-export function readSecret(ref: SecretRef): string {
+export function readSecret(ref: SecretRef, form: RegExp = oneWord): string {
   const secret = (ref.kind === 'file' ? readFile(ref.path) : readVariable(ref.name)).trim()
   if (secret === '') throw missing(ref, 'is empty', 'put the secret there, and nothing else')
-  if (!/^[\x21-\x7e]+$/.test(secret)) {
+  if (!form.test(secret)) {
     throw missing(
       ref,
       'holds a blank, a line break or another character that no secret has',
@@ -22,6 +23,10 @@ export function readSecret(ref: SecretRef): string {
   }
   return secret
 }
+
+const oneWord = /^[\x21-\x7e]+$/
+/** `Bearer …` holds a blank. */
+const words = /^[\x21-\x7e][\x20-\x7e]*$/
 
 function readVariable(name: string): string {
   const value = process.env[name]
@@ -87,6 +92,31 @@ export function resolveAddress(chain: string, ref: EndpointRef): string {
   })
 }
 
+/**
+ * The headers of a node's requests. Secret: never print them.
+ *
+ * @throws Fault `secret-missing` as `readSecret`, that names the header too
+ */
+export function resolveHeaders({ headers = {} }: EndpointRef): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      value.kind === 'text' ? value.text : readHeader(name, value),
+    ]),
+  )
+}
+
+/** What a header holds that is kept elsewhere. @throws Fault `secret-missing` */
+export function readHeader(name: string, ref: SecretRef): string {
+  try {
+    return readSecret(ref, words)
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    const { code, message, facts, fix } = error
+    throw new Fault(code, `header ${name}: ${message}`, { facts, ...(fix !== undefined && { fix }) })
+  }
+}
+
 /** Parts of a URL shorter than this are words of any text; they are not worth hiding alone. */
 const partCharsMin = 8
 
@@ -107,7 +137,11 @@ export function secretsOfEndpoint(chain: string, ref: EndpointRef): string[] {
   const urls = known(() => resolveAddress(chain, ref)).filter(url => url.includes('://'))
   // A variable that holds no address is still a secret.
   const kept = ref.kind === 'url' ? [] : known(() => readSecret(ref))
-  return longestFirst([...kept, ...urls.flatMap(partsOf)])
+  const headers = Object.values(ref.headers ?? {})
+    .flatMap(value => (value.kind === 'text' ? [] : known(() => readSecret(value, words))))
+    .flatMap(secret => [secret, ...secret.split(' ')])
+    .filter(part => part.length >= partCharsMin)
+  return longestFirst([...kept, ...urls.flatMap(partsOf), ...headers])
 }
 
 function longestFirst(secrets: readonly string[]): string[] {
@@ -123,6 +157,7 @@ function partsOf(text: string): string[] {
   const url = new URL(text)
   const path = url.pathname.replace(/\/+$/, '')
   const parts = [
+    ...keysInHost(url.hostname),
     path,
     `${url.pathname}${url.search}`,
     ...path.split('/'),

@@ -216,6 +216,27 @@ tell('service and secrets', [
   ],
 ])
 
+tell('headers of a node', [
+  [
+    'of a socket, which takes none',
+    `service: embedded\nchains: { a: { id: 1, rpc: [{ url: x.ipc, headers: { x-team: a } }] } }\n${fine}`,
+    '2:43: chains.a.rpc[0].headers: an IPC socket takes no headers → remove them, or name an http(s):// or ws(s):// address',
+  ],
+  [
+    'secrets in the file, names that are none, headers that are ours, of which no value is repeated',
+    `service: embedded\nchains:\n  a:\n    id: 1\n    rpc:\n      - url: https://n.example.com\n        headers:\n          authorization: Bearer hunter2\n          X-Api-Key: hunter2\n          bad name: x\n          Host: y\n${fine}`,
+    '8:26: chains.a.rpc[0].headers.authorization: a secret is not written in this file, only where it is kept → write { env: RPC_TOKEN } or { file: /run/secrets/rpc_token }',
+    '9:22: chains.a.rpc[0].headers.X-Api-Key: a secret is not written in this file, only where it is kept → write { env: RPC_TOKEN } or { file: /run/secrets/rpc_token }',
+    '10:21: chains.a.rpc[0].headers["bad name"]: this is not the name of a header → write it like authorization',
+    '11:17: chains.a.rpc[0].headers.Host: this header is set by tidegauge itself → remove it',
+  ],
+  [
+    'a value of another kind',
+    `service: embedded\nchains: { a: { id: 1, rpc: [{ url: "https://n.example.com", headers: { x-team: [a] } }] } }\n${fine}`,
+    '2:72: chains.a.rpc[0].headers.x-team: must be text or a map, not a list → write text or a map',
+  ],
+])
+
 tell('chains and catching up', [
   [
     'limits of a node',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
-import { readSecret, resolveAddress, secretsOf } from '../../src/config/secret.ts'
+import { readSecret, resolveAddress, resolveHeaders, secretsOf } from '../../src/config/secret.ts'
 import { Fault, faultLine } from '../../src/model/fault.ts'
 import { configFile, protocolsText } from './file.ts'
 
@@ -95,6 +95,29 @@ describe('the address of an endpoint', () => {
       expect(fault.cause).toBe(undefined)
     },
   )
+})
+
+describe('the headers of an endpoint', () => {
+  it('may hold a blank, are read where they are kept, and are secrets as a whole and in part', () => {
+    vi.stubEnv('TIDEGAUGE_TEST_TOKEN', 'Bearer token-0123456789\n')
+    const text = `service: embedded
+chains:
+  main:
+    id: 1
+    rpc:
+      - url: https://0123456789abcdef.rpc.example.com
+        headers: { authorization: { env: TIDEGAUGE_TEST_TOKEN }, x-team: tides }
+      - { env: RPC, headers: { x-key: { env: TIDEGAUGE_TEST_UNSET } } }
+${protocolsText}`
+    const config = loadConfig(configFile(text))
+    const [first, second] = config.chains[0]?.rpc ?? []
+    if (!first || !second) throw new Error('no endpoint')
+    expect(resolveHeaders(first)).toEqual({ authorization: 'Bearer token-0123456789', 'x-team': 'tides' })
+    expect(faultOf(() => resolveHeaders(second)).message).toBe("header x-key: the secret's variable is not set")
+    const secrets = secretsOf(config)
+    expect(secrets).toEqual(expect.arrayContaining(['Bearer token-0123456789', 'token-0123456789', '0123456789abcdef']))
+    expect(secrets).not.toContain('tides')
+  })
 })
 
 describe('the secrets of a configuration', () => {

@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { keysInHost, shownHost } from '../../model/host.ts'
 
 /**
  * What one endpoint did wrong. `unreachable`: it is dead, or answers nothing that can be understood; `refused`: it
@@ -65,9 +66,9 @@ export class TimedOut extends EndpointFailure {}
  */
 export class ReadFailure extends EndpointFailure {}
 
-/** Host and port of an endpoint's URL, or the file name of an IPC path: all that may be shown of it. */
+/** Host and port of an endpoint's URL without a key in a subdomain, or the file name of an IPC path: all that may be shown of it. */
 export function hostOf(url: string): string {
-  return isNetworkUrl(url) ? new URL(url).host : basename(url)
+  return isNetworkUrl(url) ? shownHost(new URL(url)) : basename(url)
 }
 
 /** Whether an address is a URL with a host, and not the path of an IPC socket. */
@@ -88,8 +89,15 @@ export function redacted(text: string, url: string): string {
 
 function secretsOf(url: string): string[] {
   if (!isNetworkUrl(url)) return []
-  const { username, password, pathname, searchParams, hash } = new URL(url)
-  const parts = [username, password, ...pathname.split('/'), ...searchParams.values(), hash.slice(1)]
+  const { hostname, username, password, pathname, searchParams, hash } = new URL(url)
+  const parts = [
+    ...keysInHost(hostname),
+    username,
+    password,
+    ...pathname.split('/'),
+    ...searchParams.values(),
+    hash.slice(1),
+  ]
   // As it is sent in a header: a node may repeat that, too.
   const basic = Buffer.from(`${decoded(username)}:${decoded(password)}`)
     .toString('base64')

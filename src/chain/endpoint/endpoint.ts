@@ -62,6 +62,8 @@ export interface OpenEndpoint extends Endpoint {
 export interface EndpointParts {
   /** http(s), ws(s) or the path of an IPC socket; a secret. */
   readonly url: string
+  /** Headers of each request, asked for anew; secrets. May throw a Fault. */
+  readonly headers?: () => Readonly<Record<string, string>>
   readonly callsPerSecondMax?: number
   /** Calls in one request. */
   readonly batchCallsMax?: number
@@ -84,7 +86,7 @@ export function openEndpoint(parts: EndpointParts, surroundings: EndpointSurroun
   const { url } = parts
   const { chainId, time } = surroundings
   const host = hostOf(url)
-  const { wire, callsMax, requestsMax } = wireTo(url, time)
+  const { wire, callsMax, requestsMax } = wireTo(parts, time)
   const batch = new BatchLimit(parts.batchCallsMax ?? callsMax)
   const rate = new RateLimit(time, parts.callsPerSecondMax)
   const depth = new StateDepth(time)
@@ -156,13 +158,13 @@ interface WireTo {
   readonly requestsMax: number
 }
 
-function wireTo(url: string, time: Time): WireTo {
+function wireTo({ url, headers = () => ({}) }: EndpointParts, time: Time): WireTo {
   const socket = { callsMax: socketCallsMax, requestsMax: socketRequestsMax }
   if (/^https?:/i.test(url) && isNetworkUrl(url)) {
-    return { wire: httpWire(url, time), callsMax: batchCallsMax, requestsMax: requestsAtOnceMax }
+    return { wire: httpWire(url, time, headers), callsMax: batchCallsMax, requestsMax: requestsAtOnceMax }
   }
   if (/^wss?:/i.test(url) && isNetworkUrl(url)) {
-    return { wire: socketWire(hostOf(url), webSocketDial(url)), ...socket }
+    return { wire: socketWire(hostOf(url), webSocketDial(url, headers)), ...socket }
   }
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(url) || url.trim() === '') {
     throw new Fault('config', 'an RPC endpoint is neither an http(s) or ws(s) URL nor the path of an IPC socket')

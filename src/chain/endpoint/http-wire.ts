@@ -8,6 +8,7 @@ import { unpackedBody } from '../../unpacked-body.ts'
 import { chainAnswerBytesMax, connectMsMax, logAnswerBytesMax, refusalBytesMax, requestsAtOnceMax } from '../limits.ts'
 import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
 import { answersIn } from './http-answer.ts'
+import { type OwnHeaders, ownHeaders, withoutValues } from './own-headers.ts'
 import { isRecord, requestStart, requestText, type Wire, type WrittenCall } from './wire.ts'
 
 /**
@@ -16,7 +17,7 @@ import { isRecord, requestStart, requestText, type Wire, type WrittenCall } from
  *
  * viem's client is not used: it hides the headers of an answer.
  */
-export function httpWire(url: string, time: Time): Wire {
+export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})): Wire {
   const host = hostOf(url)
   const { address, headers } = requestTo(url)
   const dispatcher = new Agent({
@@ -31,12 +32,21 @@ export function httpWire(url: string, time: Time): Wire {
     async send(calls, signal) {
       const sentMs = time.nowMs()
       try {
-        const response = await request(address, { method: 'POST', headers, body: bodyOf(calls), dispatcher, signal })
+        const mine = ownHeaders(host, own)
+        const sent = { ...headers, ...mine }
+        const response = await request(address, {
+          method: 'POST',
+          headers: sent,
+          body: bodyOf(calls),
+          dispatcher,
+          signal,
+        })
         const { statusCode: status, body } = response
         const receivedMs = time.nowMs()
         const bytesMax = status >= 200 && status < 300 ? bytesMaxOf(calls) : refusalBytesMax
         const bytes = await readBoundedBytes(body, bytesMax)
-        const text = bytes && (await textOf(bytes, first(response.headers['content-encoding']), bytesMax))
+        const packed = bytes && (await textOf(bytes, first(response.headers['content-encoding']), bytesMax))
+        const text = packed && withoutValues(packed, mine)
         const retryAtMs = retryAtMsOf(response.headers, { sentMs, receivedMs })
         return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs })
       } catch (error) {

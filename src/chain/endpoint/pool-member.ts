@@ -48,7 +48,7 @@ export class PoolMember {
       this.#open = this.#openWith('read' in source ? source.read() : source)
     } catch (error) {
       if (!(error instanceof Fault) || !('read' in source)) throw error
-      this.#missing = new EndpointFailure(source.name, `has no address: ${error.message}`, 'no-address')
+      this.#missing = new EndpointFailure(source.name, `cannot be asked: ${error.message}`, 'no-address')
       this.#lookAgainAtMs = this.#time.nowMs() + addressLookMs
     }
   }

@@ -3,20 +3,22 @@ import { Agent, WebSocket } from 'undici'
 import { chainAnswerBytesMax, connectMsMax } from '../limits.ts'
 import { EndpointFailure, hostOf } from './endpoint-failure.ts'
 import { jsonTexts } from './json-texts.ts'
+import { type OwnHeaders, ownHeaders, withoutValues } from './own-headers.ts'
 import type { Dial } from './socket-wire.ts'
 
 /**
  * Connects to a `ws://` or `wss://` URL. The events of a failed WebSocket carry no reason. It ends with its TCP socket: a
  * closing handshake waits for the node, and a frozen one never answers.
  */
-export function webSocketDial(url: string): Dial {
+export function webSocketDial(url: string, own: OwnHeaders = () => ({})): Dial {
   const host = hostOf(url)
   return ({ text, closed }, end) =>
     new Promise((resolve, reject) => {
+      const headers = ownHeaders(host, own)
       const dispatcher = new Agent({ connect: { timeout: connectMsMax, signal: end } })
-      const socket = new WebSocket(url, { dispatcher })
+      const socket = new WebSocket(url, { dispatcher, headers })
       socket.addEventListener('open', () => resolve({ send: message => socket.send(message) }))
-      socket.addEventListener('message', ({ data }) => text(String(data)))
+      socket.addEventListener('message', ({ data }) => text(withoutValues(String(data), headers)))
       socket.addEventListener('error', () => {})
       socket.addEventListener('close', ({ code }) => {
         void dispatcher.destroy().catch(() => {})

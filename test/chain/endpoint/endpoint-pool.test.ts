@@ -283,7 +283,7 @@ describe('an endpoint whose address is kept elsewhere', () => {
     const [proxy, source, passed] = [await faulty(), kept(), [] as string[]]
     const pool = openPool([source, proxy.url], { passedOver: host => passed.push(host) })
     expect(await servedBy(pool)).toBe(proxy.host)
-    const reason = 'has no address: the variable is not set (t.yaml:5:12)'
+    const reason = 'cannot be asked: the variable is not set (t.yaml:5:12)'
     expect(pool.health()).toMatchObject([{ host: 'BACKUP_RPC_URL', state: 'no-address', reason }, { state: 'well' }])
     expect(passed).toEqual([])
   })
@@ -307,12 +307,12 @@ describe('an endpoint whose address is kept elsewhere', () => {
     const proxy = await faulty()
     const all = await faultOf(servedBy(openPool([kept('A'), kept('B')])))
     expect(all.code).toBe('chain-unreachable')
-    expect(all.message).toContain('A has no address: the variable is not set (t.yaml:5:12); B has no address')
+    expect(all.message).toContain('A cannot be asked: the variable is not set (t.yaml:5:12); B cannot be asked')
     expect(all.fix).toContain('keep the address where the configuration says')
     proxy.misbehave({ kind: 'error', code: -32000, message: 'missing trie node' })
     const some = await faultOf(readState(openPool([proxy.url, kept('B')]), 5n))
     expect(some.code).toBe('chain-state-missing')
-    expect(some.message).toContain('B has no address')
+    expect(some.message).toContain('B cannot be asked')
   })
 })
 

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { formed, refused } from './forms.ts'
+import { secretRef, written } from './written.ts'
+
+/** Set by whoever sends the request. */
+const ownNames = new Set([
+  'accept-encoding',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Whether what a header of this name holds is a secret, so that it may not be written in the file. */
+export function isSecretHeader(name: string): boolean {
+  return /^(proxy-)?authorization$|cookie|key|token|secret|password/i.test(name)
+}
+
+const text = written(
+  value =>
+    /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)
+      ? formed({ kind: 'text' as const, text: value })
+      : refused('a header holds visible ASCII characters, and blanks between them', 'write it on one line'),
+  { description: 'The value itself, where it is no secret.' },
+)
+
+/** Headers of a request by their names: a text, or where a secret is kept. */
+export const headers = z
+  .record(z.string(), z.union([text, secretRef]))
+  .superRefine((all, context) => {
+    for (const [name, value] of Object.entries(all)) {
+      const wrong = mistakeIn(name, value.kind === 'text')
+      if (wrong) context.addIssue({ code: 'custom', path: [name], message: wrong[0], params: { fix: wrong[1] } })
+    }
+  })
+  .meta({
+    description:
+      'Headers of its requests. What is secret is kept elsewhere: authorization, cookie, and names with key, token or secret.',
+    examples: [{ authorization: { env: 'RPC_TOKEN' } }],
+  })
+
+function mistakeIn(name: string, isText: boolean): readonly [message: string, fix: string] | undefined {
+  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name))
+    return ['this is not the name of a header', 'write it like authorization']
+  if (ownNames.has(name.toLowerCase())) return ['this header is set by tidegauge itself', 'remove it']
+  if (!isText || !isSecretHeader(name)) return undefined
+  return [
+    'a secret is not written in this file, only where it is kept',
+    'write { env: RPC_TOKEN } or { file: /run/secrets/rpc_token }',
+  ]
+}

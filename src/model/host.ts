@@ -1,0 +1,21 @@
+/**
+ * Parts of a host's name that look like a key: some providers of nodes put it into a subdomain. The last two labels are the
+ * provider's own.
+ */
+export function keysInHost(hostname: string): string[] {
+  const labels = hostname.split('.').slice(0, -2)
+  return labels.flatMap(label => {
+    if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(label)) return [label]
+    return label.split('-').filter(isKey)
+  })
+}
+
+/** Letters and digits mixed, too long for a word with a number; or hexadecimal alone. */
+function isKey(part: string): boolean {
+  return /^(?=.*\d)(?=.*[a-z])[a-z0-9]{16,}$/i.test(part) || /^[0-9a-z]{32,}$/i.test(part)
+}
+
+/** Host and port of a URL as they may be shown. */
+export function shownHost({ host, hostname }: Pick<URL, 'host' | 'hostname'>): string {
+  return keysInHost(hostname).reduce((shown, key) => shown.replaceAll(key, '(redacted)'), host)
+}
