@@ -73,8 +73,8 @@ export const logCallsMax = 20
 /** Logs that the answers to the calls of one request may be expected to hold. */
 export const logsPerRequestMax = 5_000
 
-/** Bytes read of one answer with logs: what is longer is asked for in parts, so that little is held at a time. */
-export const logAnswerBytesMax = 8 * 1_048_576
+/** Bytes read of one answer with logs of several blocks: what is longer is asked for in parts, so that little is held at a time. */
+export const logAnswerBytesMax = 4 * 1_048_576
 
 /** Readings after which a span that was found is tried to rise, at first and at most. */
 export const logRisesAfter = 6

@@ -3,12 +3,13 @@
  * known truth. Ends with 1 when a figure is not what is aimed at. `node test/bench/chain.ts [PART…]`
  */
 import { liveHours } from './chain/parts/live.ts'
+import { hourOfLogs } from './chain/parts/logs.ts'
 import { lookingUp } from './chain/parts/look-up.ts'
 import { peers } from './chain/parts/peers.ts'
 import { yearBackfilled } from './chain/parts/year.ts'
 import { figureHead, figureRow, isMet } from './figures.ts'
 
-const parts = { 'look-up': lookingUp, peers, live: liveHours, year: yearBackfilled }
+const parts = { 'look-up': lookingUp, peers, live: liveHours, logs: hourOfLogs, year: yearBackfilled }
 const asked = process.argv.slice(2)
 
 console.log(figureHead)

@@ -5,7 +5,7 @@ import { retryAfterInstantMs } from '../../model/backoff.ts'
 import { clockSkewMs } from '../../model/skew.ts'
 import type { Time } from '../../time.ts'
 import { unpackedBody } from '../../unpacked-body.ts'
-import { chainAnswerBytesMax, connectMsMax, logAnswerBytesMax, refusalBytesMax, requestsAtOnceMax } from '../limits.ts'
+import { chainAnswerBytesMax, connectMsMax, refusalBytesMax, requestsAtOnceMax } from '../limits.ts'
 import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
 import { answersIn } from './http-answer.ts'
 import { type OwnHeaders, ownHeaders, withoutValues } from './own-headers.ts'
@@ -58,7 +58,7 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
 }
 
 function bytesMaxOf(calls: readonly WrittenCall[]): number {
-  return calls.some(({ call }) => call.method === 'eth_getLogs') ? logAnswerBytesMax : chainAnswerBytesMax
+  return Math.min(...calls.map(({ call }) => call.answerBytesMax ?? chainAnswerBytesMax))
 }
 
 /** Credentials of a URL travel in a header, not in the address. */

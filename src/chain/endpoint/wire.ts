@@ -6,6 +6,8 @@ export interface RpcCall {
   readonly params: readonly unknown[]
   /** The same as a JSON object, where most of it was written before. */
   readonly written?: WrittenBefore
+  /** Bytes read of an answer that holds this one's; what is longer is too much. Default: `chainAnswerBytesMax`. */
+  readonly answerBytesMax?: number
 }
 
 /** A JSON object in two parts: the first is ASCII, long and kept, as text and as its bytes. */

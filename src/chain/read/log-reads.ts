@@ -5,7 +5,7 @@ import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
 import { type LogSpan, nextBlocks } from '../endpoint/log-span.ts'
 import { logCallsMax, logRequestsAtOnceMax, logsPerRequestMax } from '../limits.ts'
-import { LogList, packed } from '../log-list.ts'
+import { LogList } from '../log-list.ts'
 import { oddAddress } from '../shapes.ts'
 import { blocksIn, cut, type LogRange, samplesOf } from './log-ranges.ts'
 import { LogRequests, type RangeOutcome } from './log-requests.ts'
@@ -66,7 +66,7 @@ class LogReading {
   readonly #endpoint: Endpoint
   readonly #requests: LogRequests
   readonly #span: LogSpan
-  readonly #answered = new Map<bigint, Uint8Array>()
+  readonly #answered = new Map<bigint, LogList>()
   #rest: readonly LogRange[]
   /** Blocks of the largest range that was answered, and logs of the fullest. */
   #blocksPassed = 0
@@ -83,7 +83,7 @@ class LogReading {
   async read(): Promise<LogList> {
     while (this.#rest.length > 0) await this.#round()
     const oldestFirst = [...this.#answered].sort(([a], [b]) => (a < b ? -1 : 1))
-    return new LogList(oldestFirst.map(([, logs]) => logs))
+    return new LogList(oldestFirst.flatMap(([, { pieces }]) => pieces))
   }
 
   /** All that is left, where its size is known to pass; else some of it, to find out. */
@@ -114,7 +114,7 @@ class LogReading {
   }
 
   #took({ range, logs }: Extract<RangeOutcome, { kind: 'logs' }>): void {
-    this.#answered.set(range.from, packed(logs))
+    this.#answered.set(range.from, logs)
     this.#blocksPassed = Math.max(this.#blocksPassed, blocksIn(range))
     this.#logsSeen = Math.max(this.#logsSeen, logs.length)
     this.#span.answered(blocksIn(range))

@@ -3,9 +3,10 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure, TimedOut } from '../endpoint/endpoint-failure.ts'
 import type { LogRefusal } from '../endpoint/log-span.ts'
 import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
-import { logTriesMax } from '../limits.ts'
+import { logAnswerBytesMax, logTriesMax } from '../limits.ts'
+import { LogList, packed } from '../log-list.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
-import { hexOf, type NodeLog, parseHeader } from '../shapes.ts'
+import { hexOf, parseHeader } from '../shapes.ts'
 import { checkedLogs } from './checked-logs.ts'
 import { blocksIn, type LogRange } from './log-ranges.ts'
 import { suggestedBlocks } from './log-suggestion.ts'
@@ -13,7 +14,7 @@ import { callAt } from './single-reads.ts'
 
 /** What asking for the logs of a range came to. */
 export type RangeOutcome =
-  | { readonly kind: 'logs'; readonly range: LogRange; readonly logs: readonly NodeLog[] }
+  | { readonly kind: 'logs'; readonly range: LogRange; readonly logs: LogList }
   | {
       readonly kind: 'refused'
       readonly range: LogRange
@@ -115,7 +116,8 @@ export class LogRequests {
 
   #callOf({ from, to }: LogRange): RpcCall {
     const { address, topics } = this.#asked.filter
-    return { method: 'eth_getLogs', params: [{ address, topics, fromBlock: hexOf(from), toBlock: hexOf(to) }] }
+    const params = [{ address, topics, fromBlock: hexOf(from), toBlock: hexOf(to) }]
+    return { method: 'eth_getLogs', params, ...(from < to && { answerBytesMax: logAnswerBytesMax }) }
   }
 
   #outcome(range: LogRange, outcome: RpcOutcome | undefined): RangeOutcome {
@@ -130,7 +132,7 @@ export class LogRequests {
       return { kind: 'refused', range, failure: endpoint.failure(error), refusal }
     }
     const logs = checkedLogs(outcome?.result, { range, filter, hashes: this.#hashes })
-    if (typeof logs !== 'string') return { kind: 'logs', range, logs }
+    if (typeof logs !== 'string') return { kind: 'logs', range, logs: new LogList([packed(logs)]) }
     const failure = new EndpointFailure(endpoint.host, logs, 'refused')
     if (outcome?.result !== null || blocksIn(range) === 1) throw failure
     return { kind: 'refused', range, failure, refusal: {} }
