@@ -127,8 +127,8 @@ async function setUpWhole(file: string): Promise<Surroundings> {
   }
 }
 
-/** A collector that cannot be loaded is a mistake of the entry that uses it. */
-function mistakesOf({ mistakes, unusable }: Checked): ConfigMistake[] {
+/** All mistakes: a collector that cannot be loaded is one of the entry that uses it. */
+export function mistakesOf({ mistakes, unusable }: Checked): ConfigMistake[] {
   const unloadable = unusable.map(({ collector, fault }) => ({
     place: collector.place,
     message: fault.facts['at'] === undefined ? fault.message : `${fault.message} (${fault.facts['at']})`,

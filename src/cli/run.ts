@@ -1,22 +1,22 @@
-import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type Breakdown, type Daemon, startDaemon } from '../app.ts'
 import { changesOf } from '../config/changes.ts'
-import { ConfigError, formatMistakes } from '../config/mistakes.ts'
+import { ConfigError, formatMistakes, inOrder } from '../config/mistakes.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
 import { isYetToCome } from '../model/backoff.ts'
-import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
+import { Fault, faultLine, isOfOutbox, isPermanent } from '../model/fault.ts'
 import { breakageRestMs, roomLookMs, startLoadMsMax } from '../model/limits.ts'
 import type { Breakage } from '../outbox/disk.ts'
 import { Reloads } from '../status/reloads.ts'
 import { startWaiting } from '../status/waiting.ts'
 import type { Surroundings } from '../surroundings.ts'
 import { systemTime } from '../time.ts'
-import { checkCollectors } from './check.ts'
+import { checkCollectors, mistakesOf } from './check.ts'
 import { exitCodeOf, exitCodes } from './exit.ts'
 import { type ConfigOption, configuredCommand, setUp } from './setting.ts'
 import { Signals } from './signals.ts'
 import { keepHeapSmall } from './small-heap.ts'
+import { filesOf, textsOf } from './watched-files.ts'
 
 /** `run`: the daemon. Ends with 0 after SIGTERM or SIGINT; SIGHUP and a changed file read the configuration again. */
 export function runCommand(ended: (code: number) => void): Command {
@@ -29,7 +29,6 @@ export function runCommand(ended: (code: number) => void): Command {
       const clock = new WatchedClock(systemTime)
       const surroundings = { ...setUp(config, ({ log }) => log.level), clock }
       await checkOptions(surroundings, signals)
-      signals.watch(surroundings.config.file)
       const { file } = surroundings.config
       const reloads = new Reloads(file, surroundings.time.nowMs())
       if (!signals.stopping.aborted) await keepRunning({ first: surroundings, signals, reloads, ended })
@@ -177,28 +176,25 @@ async function start(surroundings: Surroundings, reloads: Reloads, damage?: stri
 
 const refused = 'the new configuration is refused, the old one stays in force'
 
-/** What a file holds; one that cannot be read is told about when it is loaded. */
-function textOf(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return undefined
-  }
-}
-
 /** Resolves to the new configuration after a reload that is in order, or when the daemon is to stop. */
 async function untilChanged(
   { log, config, time, redactor, clock }: Surroundings,
   signals: Signals,
   reloads: Reloads,
 ): Promise<Change> {
-  let seen = textOf(config.file)
+  let files = filesOf(config)
+  signals.watch(files)
+  let seen = textsOf(files)
   for (let asked = await signals.next(); asked !== 'stop'; asked = await signals.next()) {
-    const text = textOf(config.file)
-    if (asked === 'look' && text === seen) continue
-    seen = text
+    const texts = textsOf(files)
+    if (asked === 'look' && texts === seen) continue
+    seen = texts
     try {
       const next = { ...setUp(config.file, ({ log }) => log.level), ...(clock && { clock }) }
+      // What is refused may be mended in a file that it alone names.
+      files = [...new Set([...filesOf(config), ...filesOf(next.config)])]
+      signals.watch(files)
+      seen = textsOf(files)
       await checkOptions(next, signals)
       return { kind: 'reload', next }
     } catch (error) {
@@ -210,12 +206,17 @@ async function untilChanged(
   return { kind: 'stop' }
 }
 
-/** A mistake in a collector's options is one of the configuration; a collector that cannot be loaded stops no other. */
+/**
+ * What `check` refuses is refused here: mistakes in options, and collectors that cannot be used. One that may be usable in
+ * a while (its process was slow, or was stopped) stops no other.
+ */
 async function checkOptions(surroundings: Surroundings, { stopping }: Signals): Promise<void> {
   const deadlineMs = Math.min(startLoadMsMax, surroundings.config.collect.deadlineMs)
-  const { mistakes, unusable } = await checkCollectors(surroundings, deadlineMs, stopping)
+  const checked = await checkCollectors(surroundings, deadlineMs, stopping)
+  const lasting = checked.unusable.filter(({ fault }) => isPermanent(fault))
+  const mistakes = inOrder(mistakesOf({ ...checked, unusable: lasting }))
   if (mistakes.length > 0) throw new ConfigError(surroundings.config.file, mistakes)
-  for (const { collector, fault } of unusable) {
+  for (const { collector, fault } of checked.unusable) {
     const { message: reason, fix } = fault
     if (fault.code !== 'stopped')
       surroundings.log.error({ collector: collector.id, reason, fix }, 'collector cannot be loaded')

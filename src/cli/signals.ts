@@ -1,8 +1,8 @@
-import { watchFile } from 'node:fs'
+import { unwatchFile, watchFile } from 'node:fs'
 import { fileLookMs, parentLookMs } from '../model/limits.ts'
 import { systemTime } from '../time.ts'
 
-/** What is asked of a process that stays up; `look` when its configuration file may have changed. */
+/** What is asked of a process that stays up; `look` when a file it watches may have changed. */
 export type Asked = 'stop' | 'reload' | 'look'
 
 /**
@@ -14,6 +14,7 @@ export class Signals {
   readonly #tell: (asked: Asked) => void
   readonly #stopping = new AbortController()
   #told = Promise.withResolvers<void>()
+  #watched = new Set<string>()
 
   constructor() {
     this.#tell = asked => {
@@ -31,9 +32,17 @@ export class Signals {
     if (process.env['npm_command'] !== undefined) whenOrphaned(process.ppid, stop)
   }
 
-  /** Asks to look whenever a file has changed, also one that is put in its place. Looks by the clock: mounts do not tell. */
-  watch(file: string): void {
-    watchFile(file, { interval: fileLookMs, persistent: false }, () => this.#tell('look'))
+  /**
+   * Asks to look whenever one of these files has changed, also one that is put in its place; those watched before are not
+   * watched any more. Looks by the clock: mounts do not tell.
+   */
+  watch(files: readonly string[]): void {
+    const before = this.#watched
+    this.#watched = new Set(files)
+    for (const file of before) if (!this.#watched.has(file)) unwatchFile(file)
+    for (const file of this.#watched) {
+      if (!before.has(file)) watchFile(file, { interval: fileLookMs, persistent: false }, () => this.#tell('look'))
+    }
   }
 
   /** Aborted as soon as the process is asked to stop. */

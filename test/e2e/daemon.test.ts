@@ -1,8 +1,10 @@
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
+import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { StatusJson } from '../../src/status/json.ts'
-import { configured, hostYaml, startDaemon, tidegauge } from '../support/tidegauge.ts'
+import { configured, hostYaml, start, startDaemon, tidegauge } from '../support/tidegauge.ts'
 
 const allDelivered = ({ balance }: StatusJson) => balance.queued > 0 && balance.due === 0
 
@@ -92,6 +94,30 @@ describe('the daemon', () => {
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })
 
+  it('does not start with a collector that check refuses, and tells of one that is broken or mended while it runs', async () => {
+    const { config } = configured(hostYaml.replace('use: host', 'use: ./own.ts'))
+    const file = join(dirname(config), 'own.ts')
+    writeFileSync(file, 'export default {')
+    const checked = await tidegauge(['check', '--config', config])
+    const refused = await tidegauge(['run', '--config', config])
+    expect([checked.code, refused.code]).toEqual([78, 78])
+    expect(refused.stderr).toContain(checked.stderr.split('\n').find(line => line.includes('own.ts')) ?? 'nothing')
+
+    writeFileSync(file, importsWell)
+    const daemon = await startDaemon(config)
+    writeFileSync(file, `${importsWell} }`)
+    const told = await daemon.logged('the new configuration is refused, the old one stays in force')
+    expect(told['mistakes']).toMatch(/tidegauge\.yaml:\d+:\d+: .*own\.ts cannot be loaded/)
+    writeFileSync(
+      file,
+      importsWell.replace('Level: {}', 'Level: {}, Other: {}').replace('Level: 1', 'Level: 1, Other: 2'),
+    )
+    await daemon.logged('stopping')
+    const isRunning = (line: string) => line.includes('"running"')
+    while (daemon.log.filter(isRunning).length < 2) await new Promise(setImmediate)
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+  })
+
   it('keeps everything while the service is down, and delivers when it is back', async () => {
     const seen: unknown[] = []
     let isDown = true
@@ -151,15 +177,26 @@ describe('the daemon', () => {
     expect(JSON.parse(daemon.log.at(-1) ?? '{}')).toMatchObject({ msg: 'stopped' })
   })
 
-  it.each([
-    ['starts', 0],
-    ['runs', 1],
-  ])('ends on SIGTERM while it %s and a collector hangs at import', async (_, importsBefore) => {
-    const yaml = hostYaml.replace('use: host', 'use: ./hangs.ts').concat('collect: { deadline: 5m }\n')
-    const { config } = configured(yaml, { 'hangs.ts': hangsAtImport(importsBefore) })
-    const { code, stderr } = await tidegauge(['run', '--config', config])
-    expect(stderr.includes('"running"')).toBe(importsBefore > 0)
-    expect(code).toBe(0)
+  const hangingYaml = hostYaml.replace('use: host', 'use: ./own.ts').concat('collect: { deadline: 5m }\n')
+
+  it('ends on SIGTERM while it starts and a collector hangs at import', async () => {
+    const { config } = configured(hangingYaml, { 'own.ts': hangsAtImport })
+    const child = start(['run', '--config', config], {})
+    let log = ''
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      log += text
+      if (log.includes('hangs now')) child.kill('SIGTERM')
+    })
+    expect(await once(child, 'close')).toEqual([0, null])
+    expect(log).not.toContain('"running"')
+  })
+
+  it('ends on SIGTERM while it runs and a collector hangs at import', async () => {
+    const { config } = configured(hangingYaml, { 'own.ts': importsWell })
+    const daemon = await startDaemon(config)
+    writeFileSync(join(dirname(config), 'own.ts'), hangsAtImport)
+    await daemon.logged('hangs now')
+    expect(await daemon.kill('SIGTERM')).toBe(0)
   })
 })
 
@@ -173,21 +210,15 @@ async function listening(server: Server): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-/** A collector that is imported well a few times; then it hangs there, and has the daemon asked to stop meanwhile. */
-function hangsAtImport(importsBefore: number): string {
-  return `import { appendFileSync, readFileSync } from 'node:fs'
-import { defineCollector, z } from 'tidegauge'
-const file = new URL('./imports', import.meta.url)
-appendFileSync(file, '.')
-if (readFileSync(file).length > ${importsBefore}) {
-  process.kill(process.ppid, 'SIGTERM')
-  await new Promise(() => {})
-}
+const importsWell = `import { defineCollector, z } from 'tidegauge'
 export default defineCollector({
   options: z.strictObject({}),
   metrics: { Level: {} },
-  history: true,
-  collect: async () => ({ Level: 1 }),
+  history: false,
+  collect: () => ({ Level: 1 }),
 })
 `
-}
+
+const hangsAtImport = `console.log('hangs now')
+await new Promise(() => {})
+${importsWell}`
