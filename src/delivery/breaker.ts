@@ -4,7 +4,7 @@ import type { DestinationState } from '../outbox/destinations.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { Time } from '../time.ts'
 import type { Stop } from './ports.ts'
-import { stopSentence } from './sentences.ts'
+import { cappedSentences, stopSentence } from './sentences.ts'
 
 /** `asked`: a person wants it now, which the breaker does not hinder; the service's own `Retry-After` does. */
 export type FlushOccasion = 'due' | 'asked'
@@ -101,7 +101,7 @@ export class Breaker {
 }
 
 function waitingOf(sentences: readonly string[]): { readonly waiting?: string } {
-  return sentences.length > 0 ? { waiting: sentences.join('; ') } : {}
+  return sentences.length > 0 ? { waiting: cappedSentences(sentences).join('; ') } : {}
 }
 
 function skewOf(skewMs: number | undefined): { readonly skewMs?: number } {

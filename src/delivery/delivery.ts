@@ -1,7 +1,6 @@
 import type { ProtocolConfig } from '../config/config.ts'
 import { isYetToCome } from '../model/backoff.ts'
 import type { Batch } from '../model/batch.ts'
-import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { clockAskMs, hourMs } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
@@ -11,7 +10,6 @@ import type { ServiceClient } from '../service/client.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 import type { Time } from '../time.ts'
-import { Aside } from './aside.ts'
 import { Breaker, type FlushOccasion } from './breaker.ts'
 import type { Destination } from './destination.ts'
 import { Doubt } from './doubt.ts'
@@ -20,12 +18,15 @@ import { KeyWatch, type ValidateKey, waitOf } from './key-watch.ts'
 import type { Pacer } from './pacer.ts'
 import { type Plan, planFlush } from './plan.ts'
 import type { FlushPorts, Stop } from './ports.ts'
-import { type Pushed, pushBatch } from './push.ts'
+import { type Attempts, type Pushed, pushBatch } from './push.ts'
+import { Quarantine } from './quarantine.ts'
+import { QuarantineProbes } from './quarantine-probes.ts'
 import { Quiet } from './quiet.ts'
 import { registerProtocol } from './register.ts'
 import { aheadSentence } from './sentences.ts'
 import type { ServiceClock } from './service-clock.ts'
 import { Settling } from './settling.ts'
+import { stopOf } from './stop-of.ts'
 
 /** What a delivery works with. */
 export interface DeliveryOptions {
@@ -49,7 +50,8 @@ const never = hourAt(8.64e15)
 /** Delivers to one destination: flush after flush, as long as there is something due and nothing to wait for. */
 export class Delivery {
   readonly #options: DeliveryOptions
-  readonly #aside = new Aside()
+  readonly #quarantine = new Quarantine()
+  readonly #probes: QuarantineProbes
   readonly #doubt: Doubt
   readonly #keyWatch = new KeyWatch()
   readonly #quiet: Quiet
@@ -64,7 +66,9 @@ export class Delivery {
     this.#breaker = new Breaker({ ...options, name: options.destination.name })
     this.#quiet = new Quiet(untilMs => this.#breaker.wished(untilMs))
     this.#doubt = new Doubt(metric => options.outbox.isCorrection(metric))
-    this.#settling = new Settling({ ...options, aside: this.#aside, doubt: this.#doubt })
+    this.#settling = new Settling({ ...options, quarantine: this.#quarantine, doubt: this.#doubt })
+    const { intervalMs } = options.pacer
+    this.#probes = new QuarantineProbes({ ...options, quarantine: this.#quarantine, intervalMs })
   }
 
   /**
@@ -94,13 +98,11 @@ export class Delivery {
   #plan(occasion: FlushOccasion): Plan | undefined {
     const { outbox, destination, clock, time } = this.#options
     const nowMs = time.nowMs()
-    const isAsked = occasion === 'asked'
-    const left = isAsked ? [] : this.#aside.protocolsAt(nowMs)
     return planFlush({
       outbox,
-      protocols: destination.protocols.filter(({ id }) => !left.includes(id)),
-      aside: isAsked ? [] : this.#aside.metricsAt(nowMs),
-      troubled: [...this.#aside.troubledAt(nowMs), ...(isAsked ? this.#aside.metricsAt(nowMs) : [])],
+      protocolIds: destination.protocols.map(({ id }) => id).filter(id => !this.#quarantine.hasProtocol(id)),
+      quarantine: this.#quarantine,
+      isAsked: occasion === 'asked',
       latest: clock.latestHour(nowMs),
       nowMs,
       failures: this.#breaker.failures,
@@ -117,7 +119,7 @@ export class Delivery {
     const hindrance = this.#isClockWanted() ? await this.#askClock(key, validate) : undefined
     if (hindrance) return hindrance
     const plan = this.#plan(occasion)
-    return plan && (await new Flush(this.#ports(plan, key, signal)).run())
+    return plan && (await new Flush(this.#ports(plan, occasion, key, signal)).run())
   }
 
   /**
@@ -166,30 +168,37 @@ export class Delivery {
     return answer
   }
 
-  #ports({ protocols, aside, troubled, fresh, probe }: Plan, key: string, signal: AbortSignal): FlushPorts {
-    const { outbox, client, clock, pacer, inFlight, fewest, time } = this.#options
-    const settling = this.#settling
+  #ports({ fresh, probe }: Plan, occasion: FlushOccasion, key: string, signal: AbortSignal): FlushPorts {
+    const { outbox, client, destination, clock, pacer, inFlight, fewest, time } = this.#options
+    const [settling, quarantine] = [this.#settling, this.#quarantine]
+    const { protocols } = destination
+    const protocolIds = protocols.map(({ id }) => id)
+    const due: FlushPorts['due'] = (ids, limit) =>
+      outbox.due
+        .read({ protocolIds: ids, fresh, latest: clock.latestHour(time.nowMs()) }, limit + settling.unrecorded.size)
+        .filter(metric => !settling.unrecorded.has(metric))
     return {
       protocols,
-      aside,
-      troubled,
+      isInQuarantine: id => quarantine.hasProtocol(id),
+      isFree: metric => quarantine.standing(metric, time.nowMs(), false) === 'free',
+      toProbe: this.#probes.of({ isAsked: occasion === 'asked', protocolIds, due }),
       ...(probe && { probe }),
       inFlight,
       ...(fewest && { fewest }),
-      due: (protocolIds, limit) =>
-        outbox.due
-          .read({ protocolIds, fresh, latest: clock.latestHour(time.nowMs()) }, limit + settling.unrecorded.size)
-          .filter(metric => !settling.unrecorded.has(metric)),
+      due,
       earlier: () => this.#earlier(protocols),
-      hasDelivered: () => outbox.tally.hasDelivered(protocols.map(({ id }) => id)),
-      push: (batch, attemptsMax) => this.#push(batch, attemptsMax, key, signal),
+      hasDelivered: () => outbox.tally.hasDelivered(protocolIds),
+      push: (batch, attempts) => this.#push(batch, attempts, key, signal),
       settle: (settlement, sending) => settling.settle(settlement, sending),
       register: async protocol => {
         await pacer.turn(signal)
         return registerProtocol(client, protocol, key, signal)
       },
       isolated: (protocol, status, reason) => settling.isolate(protocol, status, reason),
+      failed: (protocolId, reason) => settling.failed(protocolId, reason),
       setAside: (metric, reason) => settling.setAside(metric, reason),
+      doubted: protocolId => quarantine.addDoubt(protocolId),
+      doubtOf: protocolId => quarantine.doubtOf(protocolId),
     }
   }
 
@@ -201,12 +210,12 @@ export class Delivery {
     return outbox.metrics.lastDelivered(protocolIds, hourAt(time.nowMs()))
   }
 
-  async #push(batch: Batch, attemptsMax: number, key: string, signal: AbortSignal): Promise<Pushed> {
+  async #push(batch: Batch, wanted: Attempts, key: string, signal: AbortSignal): Promise<Pushed> {
     const { client, pacer, clock, time, log } = this.#options
     const [quiet, isKeyRefused] = [this.#quiet, () => this.#keyWatch.isRefused(key)]
     this.#pushes += 1
     const context = { client, key, isKeyRefused, pacer, quiet, clock, time, signal }
-    const pushed = await pushBatch(batch, attemptsMax, context)
+    const pushed = await pushBatch(batch, wanted, context)
     const { verdict, attempts } = pushed
     if (verdict.kind === 'key-refused') this.#keyWatch.refused(key)
     // An earlier attempt may have been stored, whatever the last one was answered.
@@ -234,14 +243,7 @@ export class Delivery {
     const newest = this.#newestDue()
     const isAhead = newest !== undefined && newest > clock.latestHour(time.nowMs())
     const { skewMs } = clock
-    const left = [...this.#aside.sentences, ...(isAhead ? [aheadSentence(newest, skewMs ?? 0)] : [])]
+    const left = [...this.#quarantine.sentences, ...(isAhead ? [aheadSentence(newest, skewMs ?? 0)] : [])]
     return skewMs === undefined ? { left } : { left, skewMs }
   }
-}
-
-/** A stop broke it off, or a key could not be read; what else is thrown comes from the outbox. */
-function stopOf(error: unknown, signal: AbortSignal): Stop {
-  if (signal.aborted) return { kind: 'stopped', reason: faultLine(error) }
-  if (error instanceof Fault && !isOfOutbox(error)) return { kind: 'transient', reason: faultLine(error) }
-  throw error
 }

@@ -1,9 +1,11 @@
-import type { ProtocolConfig } from '../config/config.ts'
-import { type Batch, batchesOf } from '../model/batch.ts'
-import { attemptsMax, batchMetricsMax, troubledAttemptsMax } from '../model/limits.ts'
+import type { Batch } from '../model/batch.ts'
+import { attemptsMax, batchMetricsMax } from '../model/limits.ts'
 import type { Verdict } from '../model/verdict.ts'
+import { type FailedPart, Failures } from './failures.ts'
 import type { FlushPorts, Stop } from './ports.ts'
+import { ProtocolRefusals } from './protocol-refusals.ts'
 import { Suspects } from './suspects.ts'
+import { Tries } from './tries.ts'
 import { isAccepted, Witness } from './witness.ts'
 import { fresh, halvesOf, type Part, Worklist } from './worklist.ts'
 
@@ -25,23 +27,34 @@ export class Flush {
   readonly #worklist: Worklist
   readonly #witness: Witness
   readonly #suspects: Suspects
-  readonly #isolated = new Set<string>()
-  readonly #registrations = new Map<string, Promise<string | undefined>>()
-  readonly #sentAfterRegistration = new WeakSet<Part['batch']>()
+  readonly #tries: Tries
+  readonly #refusals: ProtocolRefusals
+  readonly #failures: Failures
   /** Pushes of which something was accepted. */
   #acceptedCount = 0
+  /** Pushes under way of what the service failed on before. */
+  #suspicious = 0
   #stop: Stop | undefined
   #failure: { readonly error: unknown } | undefined
 
   constructor(ports: FlushPorts) {
     this.#ports = ports
-    const left = [...ports.aside, ...ports.troubled]
-    this.#worklist = new Worklist(limit => ports.due(this.#protocolIds, limit), left, ports.fewest)
+    const due = (limit: number) => ports.due(this.#protocolIds, limit)
+    this.#worklist = new Worklist(due, metric => ports.isFree(metric), ports.fewest)
+    this.#tries = new Tries(ports.probe ? 1 : attemptsMax)
+    this.#refusals = new ProtocolRefusals(ports, this.#worklist)
+    this.#failures = new Failures({
+      ports,
+      worklist: this.#worklist,
+      tries: this.#tries,
+      send: part => this.#send(part),
+    })
     this.#witness = new Witness(batch => this.#ask(batch), ports.earlier)
     this.#suspects = new Suspects({
       witness: this.#witness,
       worklist: this.#worklist,
-      othersThan: protocolIds => ports.due(others(this.#protocolIds, protocolIds), batchMetricsMax),
+      othersThan: protocolIds =>
+        ports.due(others(this.#protocolIds, protocolIds), batchMetricsMax).filter(metric => ports.isFree(metric)),
       bury: dead => ports.settle({ delivered: [], dead, warnings: [] }, 'again'),
       stop: stop => {
         this.#stop ??= stop
@@ -57,40 +70,88 @@ export class Flush {
   async run(): Promise<Stop | undefined> {
     if (this.#ports.probe) this.#worklist.putFirst([fresh(this.#ports.probe, 1)])
     // Pushes go one by one until something is accepted: that probes a service that may be down, and shows whether
-    // metrics are accepted at all.
-    for (let part = this.#next(); part; part = this.#witness.isKnown ? undefined : this.#next()) await this.#send(part)
-    await this.#drain()
-    for (const metric of this.#ports.troubled) {
-      if (!this.#stop) await this.#send({ ...fresh([metric], troubledAttemptsMax), isTroubled: true })
+    // metrics are accepted at all. Once one has failed, others are tried beside each other, as the service may fail on
+    // this one alone, and slowly.
+    while (!this.#witness.isKnown && this.#tries.isFirst) {
+      const part = this.#next()
+      if (!part) break
+      await this.#send(part)
     }
     await this.#drain()
+    for (let metric = this.#toProbe(); metric; metric = this.#toProbe()) {
+      await this.#send({ ...fresh([metric], 1), isProbe: true })
+      await this.#drain()
+    }
     if (!this.#stop) await this.#suspects.conclude()
     if (this.#failure) throw this.#failure.error
     return this.#stop
   }
 
   async #drain(): Promise<void> {
-    const lane = async () => {
-      for (let part = this.#next(); part; part = this.#next()) await this.#send(part)
+    for (;;) {
+      while (!this.#isSpent && !this.#stop && this.#worklist.hasMore()) {
+        await this.#sendAll()
+      }
+      const failed = this.#stop ? undefined : this.#failures.nextUndecided()
+      if (!failed) return
+      if (this.#witness.isKnown) await this.#caught(() => this.#failures.isolate(failed))
+      else this.#stop = failed.verdict
     }
-    while (!this.#stop && this.#worklist.hasMore()) {
-      await Promise.all(Array.from({ length: this.#ports.inFlight }, lane))
+  }
+
+  /** As many at a time as may be under way: each that comes back makes room, also for what it was split into. */
+  async #sendAll(): Promise<void> {
+    const underWay = new Set<Promise<void>>()
+    const start = () => {
+      while (underWay.size < this.#ports.inFlight) {
+        const part = this.#next()
+        if (!part) return
+        const push = this.#send(part).finally(() => {
+          underWay.delete(push)
+          start()
+        })
+        underWay.add(push)
+      }
     }
+    start()
+    while (underWay.size > 0) await Promise.race(underWay)
+  }
+
+  /** Nothing was accepted with all tries. */
+  get #isSpent(): boolean {
+    return !this.#witness.isKnown && this.#tries.areSpent
   }
 
   get #protocolIds(): readonly string[] {
-    return this.#ports.protocols.map(({ id }) => id).filter(id => !this.#isolated.has(id))
+    return this.#ports.protocols.map(({ id }) => id).filter(id => !this.#ports.isInQuarantine(id))
+  }
+
+  #toProbe() {
+    return this.#stop ? undefined : this.#ports.toProbe()
   }
 
   #next(): Part | undefined {
-    return this.#stop ? undefined : this.#worklist.next()
+    if (this.#stop || this.#isSpent) return undefined
+    // One of those under way at a time is kept for what is fresh.
+    return this.#worklist.next(this.#suspicious < Math.max(1, this.#ports.inFlight - 1))
   }
 
   async #send(part: Part): Promise<void> {
     const before = { accepted: this.#acceptedCount, moment: this.#suspects.sending() }
+    this.#suspicious += part.isSuspicious ? 1 : 0
+    await this.#caught(async () => {
+      const tried = this.#witness.isKnown || part.isProbe ? undefined : this.#tries.take(triesOf(part))
+      const { verdict, attempts, isSlow = false } = await this.#ports.push(part.batch, tried ?? part)
+      const failed = verdict.kind === 'transient' ? attempts : 0
+      if (tried) this.#tries.giveBack(tried.attemptsMax - failed)
+      await this.#act(verdict, { ...part, sent: part.sent + attempts }, before, isSlow)
+    })
+    this.#suspicious -= part.isSuspicious ? 1 : 0
+  }
+
+  async #caught(act: () => Promise<void>): Promise<void> {
     try {
-      const { verdict, attempts } = await this.#ports.push(part.batch, part.attemptsMax)
-      await this.#act(verdict, { ...part, sent: part.sent + attempts }, before)
+      await act()
     } catch (error) {
       this.#fail(error)
     }
@@ -105,12 +166,12 @@ export class Flush {
   /** Sends a witness. */
   async #ask(batch: Batch): Promise<Verdict> {
     const moment = this.#suspects.sending()
-    const { verdict } = await this.#ports.push(batch, attemptsMax)
+    const { verdict } = await this.#ports.push(batch, { attemptsMax })
     if (isAccepted(verdict)) await this.#suspects.accepted(moment)
     return verdict
   }
 
-  async #act(verdict: Verdict, part: Part, before: Before): Promise<void> {
+  async #act(verdict: Verdict, part: Part, before: Before, isSlow: boolean): Promise<void> {
     switch (verdict.kind) {
       case 'settled':
         return this.#settled(verdict, part, before)
@@ -121,9 +182,9 @@ export class Flush {
         }
         return this.#refused(verdict, part)
       case 'protocol-refused':
-        return this.#protocolRefused(part, verdict)
+        return this.#refusals.refused(part, verdict)
       case 'transient':
-        return this.#failed(part, verdict, before)
+        return this.#failed({ part, verdict, isSlow }, before)
       case 'key-refused':
       case 'misdirected':
         this.#stop ??= verdict
@@ -139,6 +200,7 @@ export class Flush {
     this.#worklist.settled(dead.map(({ metric }) => metric))
     if (delivered[0]) {
       this.#acceptedCount += 1
+      this.#failures.accepted(delivered)
       this.#witness.isNow(delivered[0])
       await this.#suspects.accepted(moment)
       if (part.pairedWith) await this.#suspects.convict(part.pairedWith)
@@ -153,57 +215,25 @@ export class Flush {
     await this.#suspects.refused()
   }
 
-  /**
-   * A failure that may pass ends the flush, unless the service takes others: then it is these metrics that it fails on,
-   * and they are split until the bad one stands alone and is set aside.
-   */
-  async #failed(part: Part, verdict: VerdictOf<'transient'>, { accepted }: Before): Promise<void> {
+  /** A failure that may pass ends the flush, unless the service takes others: then it is these metrics it fails on. */
+  async #failed(failed: FailedPart, { accepted }: Before): Promise<void> {
+    const { part, verdict } = failed
     const isWish = verdict.status === 429 || verdict.notBeforeMs !== undefined
-    if (isWish || !(part.isTroubled || (await this.#isUp(accepted)))) {
-      this.#stop ??= verdict
-    } else if (part.batch.length > 1) {
-      this.#worklist.putFirst(halvesOf({ ...part, attemptsMax: troubledAttemptsMax }, part.batch))
-    } else {
-      this.#ports.setAside(part.batch[0], verdict.reason)
-    }
+    if (isWish) this.#stop ??= verdict
+    else if (part.isProbe || (await this.#isUp(accepted))) await this.#failures.isolate(failed)
+    else if (this.#witness.isKnown) this.#stop ??= verdict
+    else this.#failures.tryApart(failed)
   }
 
   async #isUp(acceptedBefore: number): Promise<boolean> {
     if (this.#acceptedCount > acceptedBefore) return true
     return isAccepted(await this.#witness.hear())
   }
+}
 
-  async #protocolRefused(part: Part, { status, reason }: VerdictOf<'protocol-refused'>): Promise<void> {
-    const { batch } = part
-    const byProtocol = [...Map.groupBy(batch, ({ protocolId }) => protocolId).values()]
-    if (byProtocol.length > 1) {
-      const parts = byProtocol.flatMap(own => batchesOf(own, batchMetricsMax)).map(own => ({ ...part, batch: own }))
-      return this.#worklist.putFirst(parts)
-    }
-    const protocol = this.#ports.protocols.find(({ id }) => id === batch[0].protocolId)
-    if (!protocol) return
-    const mayRegister = status === 404 && protocol.register && !this.#sentAfterRegistration.has(batch)
-    const refusal = mayRegister ? await this.#register(protocol) : reason
-    if (refusal === undefined) {
-      this.#sentAfterRegistration.add(batch)
-      this.#worklist.putFirst([part])
-    } else {
-      this.#isolate(protocol, status, refusal)
-    }
-  }
-
-  /** Once a flush and protocol, however many pushes find it unknown at the same time. */
-  #register(protocol: ProtocolConfig): Promise<string | undefined> {
-    const running = this.#registrations.get(protocol.id) ?? this.#ports.register(protocol)
-    this.#registrations.set(protocol.id, running)
-    return running
-  }
-
-  #isolate(protocol: ProtocolConfig, status: number, reason: string): void {
-    if (!this.#isolated.has(protocol.id)) this.#ports.isolated(protocol, status, reason)
-    this.#isolated.add(protocol.id)
-    this.#worklist.leaveOut(({ protocolId }) => protocolId === protocol.id)
-  }
+/** A batch of several protocols is tried once before they are tried apart. */
+function triesOf({ batch, attemptsMax: wanted }: Part): number {
+  return batch.some(({ protocolId }) => protocolId !== batch[0].protocolId) ? 1 : wanted
 }
 
 function others(all: readonly string[], than: readonly string[]): string[] {

@@ -1,5 +1,5 @@
 import { backoffMs, isYetToCome } from '../model/backoff.ts'
-import { breakerBaseMs, breakerCapMs } from '../model/limits.ts'
+import { quarantineBaseMs, quarantineCapMs } from '../model/limits.ts'
 
 interface Isolated<T> {
   readonly subject: T
@@ -24,7 +24,7 @@ export class Isolation<T> {
   add(subject: T, sentence: string, nowMs: number, chance: number): void {
     const key = this.#keyOf(subject)
     const failures = (this.#isolated.get(key)?.failures ?? 0) + 1
-    const pauseMs = backoffMs({ baseMs: breakerBaseMs, capMs: breakerCapMs }, failures, 0.5 + chance / 2)
+    const pauseMs = backoffMs({ baseMs: quarantineBaseMs, capMs: quarantineCapMs }, failures, 0.5 + chance / 2)
     this.#isolated.set(key, { subject, untilMs: nowMs + pauseMs, failures, sentence })
   }
 
@@ -33,18 +33,20 @@ export class Isolation<T> {
     if (this.#isolated.size > 0) this.#isolated.delete(this.#keyOf(subject))
   }
 
-  /** What is left out at an instant. */
-  asideAt(nowMs: number): readonly T[] {
-    return [...this.#isolated.values()]
-      .filter(({ untilMs }) => isYetToCome(untilMs, nowMs, breakerCapMs))
-      .map(({ subject }) => subject)
+  /** Whether it is set aside, tried again soon or not. */
+  has(subject: T): boolean {
+    return this.#isolated.has(this.#keyOf(subject))
   }
 
-  /** What was set aside and may be tried again at an instant. */
-  overAt(nowMs: number): readonly T[] {
-    return [...this.#isolated.values()]
-      .filter(({ untilMs }) => !isYetToCome(untilMs, nowMs, breakerCapMs))
-      .map(({ subject }) => subject)
+  /** Whether it is left out at an instant. */
+  isAside(subject: T, nowMs: number): boolean {
+    const isolated = this.#isolated.get(this.#keyOf(subject))
+    return isolated !== undefined && isYetToCome(isolated.untilMs, nowMs, quarantineCapMs)
+  }
+
+  /** All that is set aside. */
+  get all(): readonly T[] {
+    return [...this.#isolated.values()].map(({ subject }) => subject)
   }
 
   /** Why something is set aside, a sentence each. */

@@ -18,6 +18,11 @@ export class Pacer {
     this.#intervalMs = this.#configuredMs
   }
 
+  /** Pause between two requests as it is configured. */
+  get intervalMs(): number {
+    return this.#configuredMs
+  }
+
   /** Resolves when the next request may start. Rejects with the signal's reason. */
   async turn(signal: AbortSignal): Promise<void> {
     const nowMs = this.#time.nowMs()

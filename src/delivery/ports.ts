@@ -2,7 +2,7 @@ import type { ProtocolConfig } from '../config/config.ts'
 import type { Batch } from '../model/batch.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Settlement } from '../outbox/outbox.ts'
-import type { Pushed } from './push.ts'
+import type { Attempts, Pushed } from './push.ts'
 
 /** Why a flush ended before everything due was settled. */
 export type Stop =
@@ -17,29 +17,38 @@ export type Sending = 'first' | 'again'
 
 /** What a flush reads and does: the outbox and the service, as functions. */
 export interface FlushPorts {
+  /** All of the destination. */
   readonly protocols: readonly ProtocolConfig[]
+  /** Whether a protocol is in quarantine. */
+  isInQuarantine(protocolId: string): boolean
   /** Due metrics of the protocols, in the order of delivery, at most `limit`. */
   due(protocolIds: readonly string[], limit: number): readonly Metric[]
-  /** Due metrics that this flush leaves alone. */
-  readonly aside: readonly Metric[]
-  /** Due metrics the service failed on before: each is sent alone, after everything else. */
-  readonly troubled: readonly Metric[]
+  /** Whether a due metric may be sent with others: its id is not in quarantine. */
+  isFree(metric: Metric): boolean
+  /** The next metric out of quarantine to be tried alone, after everything else; `undefined` when none is to be. */
+  toProbe(): Metric | undefined
   /** One small batch that shows whether the service is up, before anything else is sent; absent when nothing has failed. */
   readonly probe?: Batch
   /** A metric that was delivered lately; `undefined` when there is none to go by. */
   earlier(): Metric | undefined
   /** Whether the service has ever accepted anything of these protocols: its address is right, then. */
   hasDelivered(): boolean
-  /** Sends a batch, at most `attemptsMax` times. */
-  push(batch: Batch, attemptsMax: number): Promise<Pushed>
+  /** Sends a batch. */
+  push(batch: Batch, attempts: Attempts): Promise<Pushed>
   /** Resolves when the verdict is recorded. */
   settle(settlement: Settlement, sending: Sending): Promise<void>
   /** Registers a protocol the service does not know; resolves to why it could not, or `undefined` when it did. */
   register(protocol: ProtocolConfig): Promise<string | undefined>
-  /** A protocol's metrics stay due until a later flush. */
+  /** The service refuses a protocol: its metrics stay due until a later flush. */
   isolated(protocol: ProtocolConfig, status: number, reason: string): void
-  /** A metric the service fails on, while it takes others, stays due until a later flush. */
+  /** The service fails on all of a protocol that was tried, while it takes others. */
+  failed(protocolId: string, reason: string): void
+  /** The service fails on a metric, while it takes others; it stays due until a later flush, and its protocol may as well. */
   setAside(metric: Metric, reason: string): void
+  /** The service failed on a push of one protocol, and it is not known whether it takes anything. */
+  doubted(protocolId: string): void
+  /** How often it did so lately. */
+  doubtOf(protocolId: string): number
   readonly inFlight: number
   /** Metrics that are worth a push; default 1. */
   fewest?(): number

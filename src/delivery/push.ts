@@ -1,6 +1,6 @@
 import { backoffMs } from '../model/backoff.ts'
 import { type Batch, pushBody } from '../model/batch.ts'
-import { backoffBaseMs, backoffCapMs, retryAfterWaitMsMax } from '../model/limits.ts'
+import { backoffBaseMs, backoffCapMs, retryAfterWaitMsMax, slowPushMs } from '../model/limits.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Time } from '../time.ts'
@@ -26,21 +26,39 @@ export interface Pushed {
   readonly verdict: Verdict
   /** How often the batch was sent; 0 when the service wants to be left alone, or the key is refused. */
   readonly attempts: number
+  /** It failed after so long that it is not repeated as it is. */
+  readonly isSlow?: true
+}
+
+/** How often a batch is sent. */
+export interface Attempts {
+  /** At most. */
+  readonly attemptsMax: number
+  /** Attempts of other batches that failed just before: the first of these waits as if they were its own. */
+  readonly failedBefore?: number
 }
 
 /**
  * Pushes one batch until there is a verdict that waiting does not change: at most `attemptsMax` attempts, with full
- * jitter, never before the service's `Retry-After`.
+ * jitter, never before the service's `Retry-After`. One that fails slowly is not repeated: the caller knows better what
+ * else there is to send.
  *
  * Rejects only with the signal's reason, when it is stopped during or between attempts.
  */
-export async function pushBatch(batch: Batch, attemptsMax: number, context: PushContext): Promise<Pushed> {
+export async function pushBatch(
+  batch: Batch,
+  { attemptsMax, failedBefore = 0 }: Attempts,
+  context: PushContext,
+): Promise<Pushed> {
   const { client, key, pacer, quiet, clock, time, signal } = context
   const body = pushBody(batch)
+  if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
   for (let attempts = 1; ; attempts += 1) {
     const wish = await untilItMayStart(context)
     if (wish) return { verdict: wish, attempts: attempts - 1 }
+    const sentMs = time.nowMs()
     const answer = await client.push(body, key, signal)
+    const isSlow = time.nowMs() - sentMs >= slowPushMs
     clock.observe(answer)
     // What a stop broke off says nothing about the service, at the last attempt either.
     if (answer.kind === 'unanswered') signal.throwIfAborted()
@@ -49,11 +67,14 @@ export async function pushBatch(batch: Batch, attemptsMax: number, context: Push
     if (found.kind !== 'transient') return { verdict: found, attempts }
     if (found.status === 429) pacer.slow()
     quiet.keep(found.notBeforeMs ?? 0)
-    if (attempts === attemptsMax) return { verdict: found, attempts }
-    const jitterMs = backoffMs({ baseMs: backoffBaseMs, capMs: backoffCapMs }, attempts, time.chance())
-    if (isShort(quiet, time)) await time.sleep(jitterMs, signal)
-    else return { verdict: found, attempts }
+    if (isSlow) return { verdict: found, attempts, isSlow }
+    if (attempts === attemptsMax || !isShort(quiet, time)) return { verdict: found, attempts }
+    await time.sleep(jitterMs(failedBefore + attempts, time), signal)
   }
+}
+
+function jitterMs(failed: number, time: Time): number {
+  return backoffMs({ baseMs: backoffBaseMs, capMs: backoffCapMs }, failed, time.chance())
 }
 
 /** @returns a verdict when the service wants to be left alone for longer than a flush waits, or refuses the key */

@@ -6,18 +6,18 @@ import type { Outbox, Settlement } from '../outbox/outbox.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Time } from '../time.ts'
 import { AckGroup } from './ack-group.ts'
-import type { Aside } from './aside.ts'
 import type { Doubt } from './doubt.ts'
 import { MetricSet } from './metric-set.ts'
 import type { Sending } from './ports.ts'
-import { protocolFix } from './sentences.ts'
+import type { Quarantine } from './quarantine.ts'
+import { failingSentence, protocolFix, protocolSentence } from './sentences.ts'
 import type { ServiceClock } from './service-clock.ts'
 
 /** What settling works with. */
 export interface SettlingOptions {
   readonly outbox: Outbox
   readonly clock: ServiceClock
-  readonly aside: Aside
+  readonly quarantine: Quarantine
   readonly doubt: Doubt
   readonly log: Log
   readonly time: Time
@@ -60,7 +60,7 @@ export class Settling {
   }
 
   async #record(settlement: Settlement, onDelay: () => void): Promise<void> {
-    const { aside, doubt } = this.#options
+    const { quarantine, doubt } = this.#options
     const { delivered, dead } = settlement
     const metrics = [...delivered, ...dead.map(({ metric }) => metric)]
     for (const metric of metrics) this.#unrecorded.add(metric)
@@ -74,22 +74,35 @@ export class Settling {
       for (const metric of metrics) this.#unrecorded.delete(metric)
     }
     doubt.settled(delivered)
-    aside.delivered(delivered)
-    for (const { metric } of dead) aside.dead(metric)
+    quarantine.delivered(delivered)
+    for (const { metric } of dead) quarantine.dead(metric)
     this.#tell(settlement)
   }
 
-  isolate(protocol: ProtocolConfig, status: number, reason: string): void {
-    const { aside, log, time } = this.#options
-    aside.protocol(protocol, status, reason, time.nowMs(), time.chance())
-    const fix = protocolFix(protocol.id, status)
-    log.error({ protocol: protocol.id, status, reason, fix }, 'protocol refused: its metrics stay due')
+  /** The service refuses a protocol. */
+  isolate({ id }: ProtocolConfig, status: number, reason: string): void {
+    this.#quarantine(id, protocolSentence(id, status, reason))
+    const fix = protocolFix(id, status)
+    this.#options.log.error({ protocol: id, status, reason, fix }, 'protocol refused: its metrics stay due')
   }
 
+  /** The service fails on a protocol. */
+  failed(protocolId: string, reason: string): void {
+    this.#quarantine(protocolId, failingSentence(protocolId, reason))
+    this.#options.log.error({ protocol: protocolId, reason }, 'the service fails on a protocol: its metrics stay due')
+  }
+
+  /** The service fails on a metric, and on its protocol where it does so on several. */
   setAside(metric: Metric, reason: string): void {
-    const { aside, log, time } = this.#options
-    aside.metric(metric, reason, time.nowMs(), time.chance())
+    const { quarantine, log, time } = this.#options
+    const isProtocol = quarantine.addMetric(metric, reason, time.nowMs(), time.chance())
     log.error({ metric: metric.id, hour: hourText(metric.hour), reason }, 'the service fails on a metric: it stays due')
+    if (isProtocol) this.failed(metric.protocolId, reason)
+  }
+
+  #quarantine(protocolId: string, sentence: string): void {
+    const { quarantine, time } = this.#options
+    quarantine.addProtocol(protocolId, sentence, time.nowMs(), time.chance())
   }
 
   #tell({ delivered, dead, warnings }: Settlement): void {

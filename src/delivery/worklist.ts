@@ -1,5 +1,5 @@
 import { type Batch, batchesOf, halves, isBatch } from '../model/batch.ts'
-import { attemptsMax, batchMetricsMax, duePageMax } from '../model/limits.ts'
+import { attemptsMax, batchMetricsMax, duePageMax, troubledAttemptsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import { MetricSet } from './metric-set.ts'
 
@@ -12,8 +12,12 @@ export interface Part {
   readonly attemptsMax: number
   /** The other half of the pair it comes from. */
   readonly pairedWith?: Metric
-  /** The service failed on it before: that it does again says nothing about the service. */
-  readonly isTroubled?: true
+  /** The service failed on it while it took others: it goes after everything else. */
+  readonly isSuspicious?: true
+  /** Out of quarantine, to be tried alone: that the service fails on it again says nothing about the service. */
+  readonly isProbe?: true
+  /** One of a protocol, sent to find out whether the service fails on the whole of it. */
+  readonly isSample?: true
 }
 
 /** A batch that was not sent yet. */
@@ -32,12 +36,31 @@ export function halvesOf({ sent, attemptsMax }: Part, metrics: readonly Metric[]
 }
 
 /**
+ * Parts of a batch that the service failed on: whole protocols as long as there are several, then metrics.
+ *
+ * @param ways how many parts there may be
+ */
+export function partsOf({ sent }: Part, metrics: readonly Metric[], ways: number): Part[] {
+  const byProtocol = [...Map.groupBy(metrics, ({ protocolId }) => protocolId).values()]
+  const units: readonly (readonly Metric[])[] = byProtocol.length > 1 ? byProtocol : metrics.map(metric => [metric])
+  const size = Math.max(1, Math.ceil(units.length / ways))
+  const count = Math.ceil(units.length / size)
+  const parts: readonly (readonly Metric[])[] = Array.from({ length: count }, (_, at) =>
+    units.slice(at * size, (at + 1) * size).flat(),
+  )
+  return parts.filter(isBatch).map(batch => ({ batch, sent, attemptsMax: troubledAttemptsMax }))
+}
+
+/**
  * What a flush has still to send: parts of batches that were split, then what is due in the outbox. Each metric is
  * handed out once; what comes back does so as a part.
  */
 export class Worklist {
   readonly #due: (limit: number) => readonly Metric[]
   readonly #parts: Part[] = []
+  /** Parts that go after everything else. */
+  readonly #last: Part[] = []
+  readonly #isFree: (metric: Metric) => boolean
   #page: readonly Metric[] = []
   readonly #fewest: () => number
   /** Handed out and not settled, so still due in the outbox: not to be read again. */
@@ -45,20 +68,28 @@ export class Worklist {
 
   /**
    * @param due reads due metrics in the order of delivery
-   * @param aside due metrics that this flush leaves alone
+   * @param isFree whether a due metric may be sent with others
    * @param fewest metrics that are worth a push: fewer stay due, more may come
    */
-  constructor(due: (limit: number) => readonly Metric[], aside: readonly Metric[], fewest: () => number = () => 1) {
+  constructor(
+    due: (limit: number) => readonly Metric[],
+    isFree: (metric: Metric) => boolean = () => true,
+    fewest: () => number = () => 1,
+  ) {
     this.#due = due
+    this.#isFree = isFree
     this.#fewest = fewest
-    for (const metric of aside) this.#taken.add(metric)
   }
 
-  /** The next part to be sent; `undefined` when there is nothing. */
-  next(): Part | undefined {
+  /**
+   * The next part to be sent; `undefined` when there is nothing.
+   *
+   * @param mayBeLast whether it may be one that goes after everything else
+   */
+  next(mayBeLast = true): Part | undefined {
     const part = this.#parts.shift()
     if (part) return part
-    if (!this.#isPageWorthIt()) return undefined
+    if (!this.#isPageWorthIt()) return mayBeLast ? this.#last.shift() : undefined
     const batch = this.#page.slice(0, batchMetricsMax)
     this.#page = this.#page.slice(batchMetricsMax)
     for (const metric of batch) this.#taken.add(metric)
@@ -67,7 +98,7 @@ export class Worklist {
 
   /** Whether there is something to be sent. */
   hasMore(): boolean {
-    return this.#parts.length > 0 || this.#isPageWorthIt()
+    return this.#parts.length > 0 || this.#last.length > 0 || this.#isPageWorthIt()
   }
 
   #isPageWorthIt(): boolean {
@@ -78,9 +109,19 @@ export class Worklist {
 
   /** Parts that are sent before anything else. */
   putFirst(parts: readonly Part[]): void {
+    this.#take(parts)
+    this.#parts.unshift(...parts)
+  }
+
+  /** Parts that are sent after everything else, those that were put here last before the others. */
+  putLast(parts: readonly Part[]): void {
+    this.#take(parts)
+    this.#last.unshift(...parts.map(part => ({ ...part, isSuspicious: true as const })))
+  }
+
+  #take(parts: readonly Part[]): void {
     for (const { batch } of parts) for (const metric of batch) this.#taken.add(metric)
     this.#page = this.#page.filter(metric => !this.#taken.has(metric))
-    this.#parts.unshift(...parts)
   }
 
   /** They are not due any more. */
@@ -98,7 +139,7 @@ export class Worklist {
     const paged = new MetricSet()
     for (const metric of this.#page) paged.add(metric)
     const free = others.filter(metric => !this.#taken.has(metric) && !paged.has(metric))
-    return [...this.#parts.flatMap(({ batch }) => batch), ...this.#page, ...free]
+    return [...[...this.#parts, ...this.#last].flatMap(({ batch }) => batch), ...this.#page, ...free]
   }
 
   /** Metrics that are sent next, each alone; what they have behind them is kept. */
@@ -106,7 +147,7 @@ export class Worklist {
     const forward = new MetricSet()
     for (const metric of metrics) forward.add(metric)
     const alone = metrics.map(metric => {
-      const part = this.#parts.find(({ batch }) => batch.includes(metric))
+      const part = [...this.#parts, ...this.#last].find(({ batch }) => batch.includes(metric))
       return { ...(part ?? fresh([metric])), batch: [metric] as const }
     })
     this.leaveOut(metric => forward.has(metric))
@@ -115,18 +156,40 @@ export class Worklist {
 
   /** Leaves metrics out: they stay due, and are not handed out by this flush. */
   leaveOut(isLeftOut: (metric: Metric) => boolean): void {
-    const kept = this.#parts.flatMap(part =>
-      batchesOf(
-        part.batch.filter(metric => !isLeftOut(metric)),
-        batchMetricsMax,
-      ).map(batch => ({ ...part, batch })),
-    )
-    this.#parts.splice(0, this.#parts.length, ...kept)
+    for (const parts of [this.#parts, this.#last]) {
+      // A later look at what is due may find them again.
+      this.settled(parts.flatMap(({ batch }) => batch.filter(isLeftOut)))
+      const kept = parts.flatMap(part =>
+        batchesOf(
+          part.batch.filter(metric => !isLeftOut(metric)),
+          batchMetricsMax,
+        ).map(batch => ({ ...part, batch })),
+      )
+      parts.splice(0, parts.length, ...kept)
+    }
     this.#page = this.#page.filter(metric => !isLeftOut(metric))
   }
 
   #fill(count: number): void {
     if (this.#page.length >= count) return
-    this.#page = this.#due(duePageMax + this.#taken.size).filter(metric => !this.#taken.has(metric))
+    const isWanted = (metric: Metric) => !this.#taken.has(metric) && this.#isFree(metric)
+    this.#page = dueWanted(this.#due, isWanted, count, duePageMax + this.#taken.size)
+  }
+}
+
+/**
+ * Due metrics that are wanted, at least some of them where there are so many: reads on while those that are not wanted
+ * stand before.
+ */
+export function dueWanted(
+  due: (limit: number) => readonly Metric[],
+  isWanted: (metric: Metric) => boolean,
+  fewest: number,
+  limit: number,
+): readonly Metric[] {
+  for (let reach = limit; ; reach *= 2) {
+    const read = due(reach)
+    const wanted = read.filter(isWanted)
+    if (wanted.length >= fewest || read.length < reach) return wanted
   }
 }

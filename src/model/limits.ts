@@ -76,6 +76,25 @@ export const answerBytesMax = 1_048_576
 export const breakerBaseMs = 5_000
 export const breakerCapMs = 5 * 60_000
 
+/**
+ * Pause of a protocol or metric that the service rejects while it accepts others, doubled with each failure up to the cap;
+ * half of it at least.
+ */
+export const quarantineBaseMs = 5_000
+export const quarantineCapMs = 10 * 60_000
+
+/** Metrics of one protocol that fail alone, after which the protocol as a whole is in quarantine. */
+export const quarantineMetricsMax = 3
+
+/** Pushes that try what is in quarantine, as a part of the pace. */
+export const quarantinePacePart = 0.1
+
+/** A push that fails after so long is not repeated as it is: what waits behind it would be late. */
+export const slowPushMs = 5_000
+
+/** Parts of a batch that failed after so long, since each further round takes as long; one that fails at once is halved. */
+export const slowPartsMax = 8
+
 /** Metrics of the one batch that probes a service after a failed flush. */
 export const probeMetricsMax = 10
 
@@ -202,6 +221,10 @@ const relations: readonly [holds: boolean, relation: string][] = [
   [
     breakerCapMs < overdueMs,
     'breakerCapMs < overdueMs: a failed push is tried again before its hour is called overdue',
+  ],
+  [
+    quarantineCapMs < overdueMs,
+    'quarantineCapMs < overdueMs: a protocol that recovers is tried before its hour is called overdue',
   ],
   [catchUpHoursMax * hourMs < keepMsMin, 'catchUpHoursMax < keepMsMin: what is pruned is not caught up again'],
   [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Isolation } from '../../src/delivery/isolation.ts'
-import { breakerBaseMs, breakerCapMs } from '../../src/model/limits.ts'
+import { quarantineBaseMs, quarantineCapMs } from '../../src/model/limits.ts'
 
 const startMs = Date.UTC(2026, 10, 20, 13)
 
@@ -10,9 +10,9 @@ describe('what is set aside', () => {
     let nowMs = startMs
     for (let failures = 1; failures <= 12; failures += 1) {
       isolation.add('a', 'why', nowMs, 0.5)
-      const pauseMs = 0.75 * Math.min(breakerCapMs, breakerBaseMs * 2 ** (failures - 1))
-      expect(isolation.asideAt(nowMs + pauseMs - 1)).toEqual(['a'])
-      expect(isolation.asideAt(nowMs + pauseMs)).toEqual([])
+      const pauseMs = 0.75 * Math.min(quarantineCapMs, quarantineBaseMs * 2 ** (failures - 1))
+      expect(isolation.isAside('a', nowMs + pauseMs - 1)).toBe(true)
+      expect(isolation.isAside('a', nowMs + pauseMs)).toBe(false)
       expect(isolation.sentences).toEqual(['why'])
       nowMs += pauseMs
     }
@@ -22,8 +22,8 @@ describe('what is set aside', () => {
     for (const chance of [0, 0.999]) {
       const isolation = new Isolation<string>(id => id)
       isolation.add('a', 'why', startMs, chance)
-      expect(isolation.asideAt(startMs + breakerBaseMs / 2 - 1)).toEqual(['a'])
-      expect(isolation.asideAt(startMs + breakerBaseMs)).toEqual([])
+      expect(isolation.isAside('a', startMs + quarantineBaseMs / 2 - 1)).toBe(true)
+      expect(isolation.isAside('a', startMs + quarantineBaseMs)).toBe(false)
     }
   })
 
@@ -32,13 +32,14 @@ describe('what is set aside', () => {
     isolation.add({ name: 'a' }, 'why a', startMs, 0.5)
     isolation.add({ name: 'b' }, 'why b', startMs, 0.5)
     isolation.remove({ name: 'a' })
-    expect(isolation.asideAt(startMs)).toEqual([{ name: 'b' }])
+    expect(isolation.all).toEqual([{ name: 'b' }])
+    expect(isolation.isAside({ name: 'b' }, startMs)).toBe(true)
     expect(isolation.sentences).toEqual(['why b'])
   })
 
   it('is not left out for longer than a pause can be after the clock was set back', () => {
     const isolation = new Isolation<string>(id => id)
     isolation.add('a', 'why', startMs, 0.5)
-    expect(isolation.asideAt(startMs - 24 * 3_600_000)).toEqual([])
+    expect(isolation.isAside('a', startMs - 24 * 3_600_000)).toBe(false)
   })
 })

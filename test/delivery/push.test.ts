@@ -25,16 +25,20 @@ async function push(answers: readonly Answer[], chance = 0.5) {
   const batch = metrics(2)
   if (!isBatch(batch)) throw new Error('empty')
   const signal = new AbortController().signal
-  const { verdict } = await pushBatch(batch, attemptsMax, {
-    client,
-    key: 'k',
-    pacer: new Pacer(time, 1_000),
-    quiet: new Quiet(),
-    isKeyRefused: () => false,
-    clock: new ServiceClock(),
-    time,
-    signal,
-  })
+  const { verdict } = await pushBatch(
+    batch,
+    { attemptsMax },
+    {
+      client,
+      key: 'k',
+      pacer: new Pacer(time, 1_000),
+      quiet: new Quiet(),
+      isKeyRefused: () => false,
+      clock: new ServiceClock(),
+      time,
+      signal,
+    },
+  )
   return { verdict, sentAtMs }
 }
 

@@ -106,6 +106,11 @@ export class DeliveryBench {
     await this.#deliveries.get(name)?.flush(occasion, new AbortController().signal)
   }
 
+  /** For a loop. */
+  get deliveries(): readonly Delivery[] {
+    return [...this.#deliveries.values()]
+  }
+
   state(name = 'service'): DestinationState {
     return this.outbox.destinations.get(name)
   }

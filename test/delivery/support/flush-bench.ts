@@ -16,7 +16,9 @@ export type Rule = (batch: Batch, bench: FlushBench) => Answer | undefined
 /** How a bench is set up, where it is not as usual. */
 export interface FlushBenchOptions {
   readonly protocols?: readonly ProtocolConfig[]
+  /** In quarantine, and left alone. */
   readonly aside?: readonly Metric[]
+  /** Out of quarantine, to be tried alone. */
   readonly troubled?: readonly Metric[]
   readonly probe?: Batch
   /** Turns of the event loop until an answer is there. The service has decided at once. */
@@ -33,6 +35,8 @@ export class FlushBench {
   readonly dead: DeadLetter[] = []
   readonly isolated: string[] = []
   readonly setAside: Metric[] = []
+  /** Protocols on which the service was found to fail as a whole. */
+  readonly failed: string[] = []
   readonly registered: string[] = []
   readonly sendings: Sending[] = []
   readonly due: Set<Metric>
@@ -70,21 +74,28 @@ export class FlushBench {
 
   async flush(inFlight = 4): Promise<Stop | undefined> {
     const { protocols = [protocol('vault')], aside = [], troubled = [], probe } = this.#options
+    const keptApart = new MetricSet()
+    for (const metric of [...aside, ...troubled]) keptApart.add(metric)
+    const toProbe = [...troubled]
     const ports: FlushPorts = {
       protocols,
       inFlight,
       earlier: () => this.earlier,
       hasDelivered: () => this.hasDelivered,
-      aside,
-      troubled,
+      isInQuarantine: id => this.isolated.includes(id) || this.failed.includes(id),
+      isFree: metric => !keptApart.has(metric),
+      toProbe: () => toProbe.shift(),
       ...(probe && { probe }),
       due: (ids, limit) => this.#read(ids, limit),
-      push: (batch, attemptsMax) => this.#push(batch, attemptsMax),
+      push: (batch, { attemptsMax }) => this.#push(batch, attemptsMax),
       settle: async (settlement, sending) => {
         await new Promise(setImmediate)
         const dead = settlement.dead.map(entry => ({ ...entry, metric: this.#own([entry.metric])[0] ?? entry.metric }))
         this.#settle(this.#own(settlement.delivered), dead, sending)
       },
+      failed: id => void this.failed.push(id),
+      doubted: () => {},
+      doubtOf: () => 0,
       setAside: metric => void this.setAside.push(...this.#own([metric])),
       register: async ({ id }) => void this.registered.push(id),
       isolated: ({ id }) => void this.isolated.push(id),

@@ -1,0 +1,92 @@
+import { isYetToCome } from '../model/backoff.ts'
+import { duePageMax, quarantinePacePart } from '../model/limits.ts'
+import type { Metric } from '../model/metric.ts'
+import type { Time } from '../time.ts'
+import { MetricSet } from './metric-set.ts'
+import type { FlushPorts } from './ports.ts'
+import type { Quarantine } from './quarantine.ts'
+import { dueWanted } from './worklist.ts'
+
+/** What picking works with. */
+export interface ProbesDeps {
+  readonly quarantine: Quarantine
+  readonly time: Time
+  /** Pause between two pushes of the service at the configured pace. */
+  readonly intervalMs: number
+}
+
+/** Of one flush. */
+export interface ProbesOf {
+  /** A person wants all of it tried, at once. */
+  readonly isAsked: boolean
+  /** All of the destination. */
+  readonly protocolIds: readonly string[]
+  readonly due: FlushPorts['due']
+}
+
+/**
+ * Picks what is tried out of quarantine: one metric between two looks at fresh work, and no more often than a part of the
+ * pace allows, so that what the service fails on never delays what it takes.
+ */
+export class QuarantineProbes {
+  readonly #deps: ProbesDeps
+  #lastMs = Number.NEGATIVE_INFINITY
+  #isProtocolsTurn = true
+
+  constructor(deps: ProbesDeps) {
+    this.#deps = deps
+  }
+
+  /** The metrics a flush tries, one a call; `undefined` when there are no more. */
+  of(flush: ProbesOf): () => Metric | undefined {
+    const [metrics, protocols] = [new MetricSet(), new Set<string>()]
+    let count = 0
+    return () => {
+      if (!flush.isAsked && (count > 0 || this.#isTooSoon)) return undefined
+      const metric = this.#pick(flush, metrics, protocols)
+      if (!metric) return undefined
+      count += 1
+      metrics.add(metric)
+      protocols.add(metric.protocolId)
+      this.#lastMs = this.#deps.time.nowMs()
+      this.#isProtocolsTurn = !this.#isProtocolsTurn
+      return metric
+    }
+  }
+
+  get #isTooSoon(): boolean {
+    const { intervalMs, time } = this.#deps
+    const restMs = intervalMs / quarantinePacePart
+    return isYetToCome(this.#lastMs + restMs, time.nowMs(), restMs)
+  }
+
+  #pick(flush: ProbesOf, metrics: MetricSet, protocols: ReadonlySet<string>): Metric | undefined {
+    const ofProtocols = () => this.#ofProtocols(flush, protocols)
+    const ofRows = () => this.#ofRows(flush, metrics)
+    return this.#isProtocolsTurn ? (ofProtocols() ?? ofRows()) : (ofRows() ?? ofProtocols())
+  }
+
+  /** Each time another metric of a protocol, in case it is just one that the service fails on. */
+  #ofProtocols({ isAsked, protocolIds, due: read }: ProbesOf, tried: ReadonlySet<string>): Metric | undefined {
+    const { quarantine, time } = this.#deps
+    const nowMs = time.nowMs()
+    for (const id of quarantine.protocolsToProbe(nowMs, isAsked)) {
+      if (tried.has(id) || !protocolIds.includes(id)) continue
+      const due = read([id], duePageMax)
+      const free = due.filter(metric => quarantine.standing(metric, nowMs, isAsked) === 'free')
+      const from = free.length > 0 ? free : due
+      const metric = from[Math.floor(time.chance() * from.length)]
+      if (metric) return metric
+    }
+    return undefined
+  }
+
+  #ofRows({ isAsked, protocolIds, due: read }: ProbesOf, tried: MetricSet): Metric | undefined {
+    const { quarantine, time } = this.#deps
+    if (quarantine.isWithoutMetrics) return undefined
+    const nowMs = time.nowMs()
+    const ids = protocolIds.filter(id => !quarantine.hasProtocol(id))
+    const isWanted = (metric: Metric) => !tried.has(metric) && quarantine.standing(metric, nowMs, isAsked) === 'alone'
+    return dueWanted(limit => read(ids, limit), isWanted, 1, duePageMax)[0]
+  }
+}

@@ -1,0 +1,112 @@
+import { hourText } from '../model/hour.ts'
+import { quarantineMetricsMax } from '../model/limits.ts'
+import type { Metric } from '../model/metric.ts'
+import { Isolation } from './isolation.ts'
+
+/**
+ * How a due metric may be sent: `free` in a batch with others; `alone`, since the service fails on its id or may do so;
+ * `waits` for the end of a pause.
+ */
+export type Standing = 'free' | 'alone' | 'waits'
+
+/** Rows of one metric id that failed alone, after which the id waits as a whole. */
+const seriesRowsMax = 2
+
+/**
+ * Protocols and metrics that the service rejects, or fails on, while it accepts others. They are skipped until a backoff
+ * ends and are then tried with one metric, so that they delay nothing else. Kept in memory: a new process finds them
+ * again.
+ */
+export class Quarantine {
+  readonly #protocols = new Isolation<string>(id => id)
+  readonly #rows = new Isolation<Metric>(({ id, hour }) => `${id} ${hour}`)
+  /** Rows in quarantine by metric id. */
+  readonly #rowsOf = new Map<string, number>()
+  /** Metrics of a protocol that failed alone, since a probe of it was last accepted. */
+  readonly #failedOf = new Map<string, number>()
+  /** Protocols on which the service failed when nothing was known of the service itself. */
+  readonly #doubtful = new Map<string, number>()
+
+  /** Puts a protocol in, each time for longer. */
+  addProtocol(id: string, sentence: string, nowMs: number, chance: number): void {
+    this.#protocols.add(id, sentence, nowMs, chance)
+    this.#failedOf.delete(id)
+  }
+
+  /**
+   * Puts a metric in, each time for longer.
+   *
+   * @returns whether so many of its protocol failed that the protocol is to be put in as a whole
+   */
+  addMetric(metric: Metric, reason: string, nowMs: number, chance: number): boolean {
+    const isNew = !this.#rows.has(metric)
+    const sentence = `the service fails on ${metric.id} of ${hourText(metric.hour)} alone (${reason})`
+    this.#rows.add(metric, sentence, nowMs, chance)
+    if (isNew) this.#rowsOf.set(metric.id, (this.#rowsOf.get(metric.id) ?? 0) + 1)
+    const failed = (this.#failedOf.get(metric.protocolId) ?? 0) + (isNew ? 1 : 0)
+    this.#failedOf.set(metric.protocolId, failed)
+    return failed >= quarantineMetricsMax
+  }
+
+  /** The service failed on a push of one protocol, and it is not known whether it takes anything. */
+  addDoubt(protocolId: string): void {
+    this.#doubtful.set(protocolId, (this.#doubtful.get(protocolId) ?? 0) + 1)
+  }
+
+  /** How often the service failed on a protocol since something of it was accepted. */
+  doubtOf(protocolId: string): number {
+    return this.#doubtful.get(protocolId) ?? 0
+  }
+
+  /** They were accepted: what was held against their protocols is over. */
+  delivered(metrics: readonly Metric[]): void {
+    for (const metric of metrics) {
+      this.#release(metric)
+      this.#protocols.remove(metric.protocolId)
+      this.#doubtful.delete(metric.protocolId)
+    }
+  }
+
+  /** The service will not take it, ever. */
+  dead(metric: Metric): void {
+    this.#release(metric)
+  }
+
+  /** Whether a protocol is in quarantine, tried again soon or not. */
+  hasProtocol(id: string): boolean {
+    return this.#protocols.has(id)
+  }
+
+  /** Protocols whose pause is over at an instant, to be tried with one metric. */
+  protocolsToProbe(nowMs: number, isAsked: boolean): readonly string[] {
+    return this.#protocols.all.filter(id => isAsked || !this.#protocols.isAside(id, nowMs))
+  }
+
+  /** Whether no metric is in quarantine by itself. */
+  get isWithoutMetrics(): boolean {
+    return this.#rowsOf.size === 0
+  }
+
+  /** How a metric of a protocol that is not in quarantine may be sent at an instant. */
+  standing(metric: Metric, nowMs: number, isAsked: boolean): Standing {
+    const rows = this.#rowsOf.get(metric.id) ?? 0
+    if (rows === 0) return 'free'
+    if (isAsked) return 'alone'
+    if (this.#rows.has(metric)) return this.#rows.isAside(metric, nowMs) ? 'waits' : 'alone'
+    return rows < seriesRowsMax ? 'alone' : 'waits'
+  }
+
+  /** Why something waits, a sentence each. */
+  get sentences(): readonly string[] {
+    return [...this.#protocols.sentences, ...this.#rows.sentences]
+  }
+
+  #release(metric: Metric): void {
+    if (this.#rowsOf.size === 0 || !this.#rows.has(metric)) return
+    this.#rows.remove(metric)
+    const left = (this.#rowsOf.get(metric.id) ?? 1) - 1
+    if (left === 0) this.#rowsOf.delete(metric.id)
+    else this.#rowsOf.set(metric.id, left)
+    this.#failedOf.delete(metric.protocolId)
+  }
+}

@@ -1,0 +1,13 @@
+import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
+import type { Stop } from './ports.ts'
+
+/**
+ * Why a flush that threw ended: a stop broke it off, or a key could not be read.
+ *
+ * @throws what comes from the outbox
+ */
+export function stopOf(error: unknown, signal: AbortSignal): Stop {
+  if (signal.aborted) return { kind: 'stopped', reason: faultLine(error) }
+  if (error instanceof Fault && !isOfOutbox(error)) return { kind: 'transient', reason: faultLine(error) }
+  throw error
+}
