@@ -4,6 +4,7 @@ import { type Bound, isHostAllowed, securityHeaders } from './guard.ts'
 import { statusJson } from './json.ts'
 import { page } from './page/page.ts'
 import type { Readiness, Snapshot } from './snapshot.ts'
+import { takenBy } from './taken.ts'
 
 /** How long a snapshot or the exposition may take; then the answer says that it did. */
 const answerMsMax = 5_000
@@ -33,7 +34,7 @@ export interface StatusParts {
  * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons }`. A snapshot that
  * fails or takes longer than five seconds makes `/readyz` 503 and the others 500.
  *
- * @throws Fault `address-unusable` when it cannot listen there
+ * @throws Fault `address-unusable` when it cannot listen there; it names the daemon that does, where it is one
  */
 export async function startStatus(parts: StatusParts): Promise<Listening> {
   const server = guardedServer(parts)
@@ -51,7 +52,11 @@ export async function startStatus(parts: StatusParts): Promise<Listening> {
   server.get('/status.json', async () => statusJson(await snapshot()))
   server.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(page(await snapshot())))
 
-  return listen(server, parts.host, parts.port)
+  try {
+    return await listen(server, parts.host, parts.port)
+  } catch (error) {
+    throw await takenBy(error, parts)
+  }
 }
 
 /** What a request breaks: the name it asks for is not one of ours. */

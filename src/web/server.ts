@@ -69,9 +69,17 @@ export async function listen(server: WebServer, host: string, port: number): Pro
   }
 }
 
+const reasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program listens there',
+  EACCES: 'this user may not listen on that port',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  ENOTFOUND: 'there is no such host',
+}
+
 function unusable(address: string, code: string): Fault {
-  const why = code === 'EADDRINUSE' ? 'another program listens there' : code
+  const why = reasons[code] ?? code
   return new Fault('address-unusable', `cannot listen on ${address}: ${why}`, {
-    fix: 'choose another address (status.listen in the configuration, --listen of the service)',
+    fix:
+      code === 'EADDRINUSE' ? 'stop that program, or choose another address with --listen' : 'choose another address',
   })
 }

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import { request } from 'node:http'
+import { createServer, request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { isHostAllowed } from '../../src/status/guard.ts'
 import { type StatusParts, startStatus } from '../../src/status/server.ts'
 import { systemTime } from '../../src/time.ts'
@@ -146,11 +146,36 @@ describe('the status server', () => {
       exposition: async () => '',
       time: systemTime,
     }
+    const file = emptySnapshot.configuration.file
     await expect(startStatus(parts)).rejects.toMatchObject({
       code: 'address-unusable',
-      message: expect.stringContaining('another program listens there'),
+      message: `cannot listen on 127.0.0.1:${port}: another tidegauge listens there, with the configuration ${file}`,
+      facts: { setting: 'status.listen' },
+      fix: 'stop that one first, or set status.listen to another port',
     })
   })
+
+  test.each(['{}', 'null', 'no JSON', '{"configuration":{"file":"\\u0007"}}'])(
+    'says no more of a program that answers %s',
+    async answer => {
+      const other = createServer((_, response) => response.end(answer))
+      await once(other.listen(0, '127.0.0.1'), 'listening')
+      onTestFinished(() => void other.close())
+      const { port = 0 } = Object(other.address())
+      const exposition = async () => ''
+      const parts = {
+        host: '127.0.0.1',
+        port,
+        snapshot: () => emptySnapshot,
+        ready: () => emptySnapshot.ready,
+        exposition,
+      }
+      await expect(startStatus({ ...parts, time: systemTime })).rejects.toMatchObject({
+        message: `cannot listen on 127.0.0.1:${port}: another program listens there`,
+        fix: 'stop that one first, or set status.listen to another port',
+      })
+    },
+  )
 })
 
 test.each([

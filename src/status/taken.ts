@@ -1,0 +1,43 @@
+import { Fault } from '../model/fault.ts'
+import type { Time } from '../time.ts'
+
+/** A daemon on this machine answers at once. */
+const answerMsMax = 1_000
+
+/** Where another server listens. */
+interface Taken {
+  readonly host: string
+  readonly port: number
+  readonly time: Time
+}
+
+/** Why the status server cannot listen, with the other daemon named where it is one that does. */
+export async function takenBy(error: unknown, taken: Taken): Promise<unknown> {
+  if (!(error instanceof Fault) || error.code !== 'address-unusable' || taken.port === 0) return error
+  const isTaken = error.message.endsWith('another program listens there')
+  const file = isTaken ? await otherConfiguration(taken) : undefined
+  const other = `another tidegauge listens there, with the configuration ${file}`
+  const message = file === undefined ? error.message : error.message.replace('another program listens there', other)
+  return new Fault('address-unusable', message, {
+    facts: { setting: 'status.listen' },
+    fix: isTaken ? 'stop that one first, or set status.listen to another port' : 'set status.listen to another address',
+    cause: error,
+  })
+}
+
+async function otherConfiguration({ host, port, time }: Taken): Promise<string | undefined> {
+  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  const url = `http://${name.includes(':') ? `[${name}]` : name}:${port}/status.json`
+  try {
+    const answer: unknown = await (await fetch(url, { signal: time.timeout(answerMsMax) })).json()
+    const file = partOf(partOf(answer, 'configuration'), 'file')
+    // Whatever listens there may answer anything.
+    return typeof file === 'string' && /^[^\p{C}]{1,300}$/u.test(file) ? file : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function partOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+}
