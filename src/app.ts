@@ -20,6 +20,7 @@ import { observe } from './status/observe.ts'
 import type { Observed } from './status/observed.ts'
 import { readiness } from './status/readiness.ts'
 import { Reloads } from './status/reloads.ts'
+import { scrape } from './status/scrape.ts'
 import { startStatus } from './status/server.ts'
 import { Widgets } from './status/widgets.ts'
 import type { Surroundings } from './surroundings.ts'
@@ -206,16 +207,9 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
   const delivering = startDelivering({ surroundings, outbox, daemonRole, deliveries, seeker, mayPrune }, role)
   stack.defer(() => delivering.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  const intake = new Intake({
-    outbox,
-    runner,
-    collectors,
-    chains: Object.values(chains),
-    catchUpMs: config.collect.catchUpMs,
-    time,
-    log,
-    clock,
-  })
+  const { catchUpMs } = config.collect
+  const reading = { runner, chains: Object.values(chains), clock }
+  const intake = new Intake({ outbox, collectors, catchUpMs, time, log, ...reading })
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
   const now = () => observed(surroundings, outbox, connection, startedAtMs, endpointStates(chains), reloads)
@@ -228,7 +222,7 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
     snapshot,
     // A probe or a scrape each few seconds must not ask the service anything.
     ready: () => seen(outbox, () => readiness(now())),
-    exposition: startExposition(() => seen(outbox, () => observe(now()))),
+    exposition: startExposition(() => seen(outbox, () => scrape(now()))),
     time,
   })
   stack.defer(() => status.stop())
@@ -242,9 +236,9 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
 }
 
 /** A look that meets a damaged outbox is told to it. */
-function seen<T>({ disk }: Outbox, look: () => T): T {
+async function seen<T>({ disk }: Outbox, look: () => T | Promise<T>): Promise<T> {
   try {
-    return look()
+    return await look()
   } catch (error) {
     disk.saw(error)
     throw error

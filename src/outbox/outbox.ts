@@ -17,6 +17,7 @@ import { DueMetrics } from './due-metrics.ts'
 import { type EnqueueMode, Enqueuing } from './enqueuing.ts'
 import { FinalBlockTable } from './final-blocks.ts'
 import { HourRepair } from './hour-repair.ts'
+import { HourStates } from './hour-states.ts'
 import { type Accepted, type DeadLetter, Metrics } from './metrics.ts'
 import { Names } from './names.ts'
 import { openFile } from './open-file.ts'
@@ -74,6 +75,7 @@ export class Outbox {
   readonly pins: Pins
   /** Mends what a clock that was wrong has left. */
   readonly repair: HourRepair
+  readonly hourStates: HourStates
   readonly disk: Disk
   readonly writer: Writer
   readonly #database: Sqlite
@@ -98,6 +100,7 @@ export class Outbox {
     this.tally = new Tally(database)
     this.collections = new Collections(database)
     this.repair = new HourRepair(database)
+    this.hourStates = new HourStates(database)
     this.metrics = new Metrics(database, this.#names)
     this.#corrections = new Corrections(database, this.#names)
     this.#enqueuing = new Enqueuing(database, this.#names, this.tally, this.metrics, this.#corrections)

@@ -10,7 +10,7 @@ import type { Cell, CellState, HourGrid, ProtocolState, Snapshot, WidgetMetric }
 import type { WidgetRead } from './widgets.ts'
 
 /** Hours shown. */
-const shownHours = 48
+export const shownHours = 48
 
 /** What is true now, from the outbox and the last reads of the service. Reads only; a few milliseconds. */
 export function observe(observed: Observed): Snapshot {
@@ -18,6 +18,7 @@ export function observe(observed: Observed): Snapshot {
   const current = hourAt(nowMs)
   const hours = hoursFrom(hourAfter(current, 1 - shownHours), current)
   const metrics = outbox.metrics.between(hourAfter(current, 1 - shownHours), current)
+  const byProtocol = Map.groupBy(metrics, ({ protocolId }) => protocolId)
   const rows = outbox.collections.between(hourAfter(current, 1 - shownHours), current)
   return {
     version: observed.version,
@@ -29,14 +30,15 @@ export function observe(observed: Observed): Snapshot {
     endpoints: observed.endpoints,
     balance: outbox.tally.balance(),
     protocols: config.protocols.map(protocol =>
-      protocolState(protocol, hours, metrics, observed.widgets.get(protocol.id)),
+      protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id)),
     ),
     hours: grid(config, hours, rows, metrics),
     warnings: outbox.warnings.all(),
   }
 }
 
-function serviceState({
+/** How delivery to the service stands. */
+export function serviceState({
   config,
   outbox,
   host,
@@ -67,10 +69,7 @@ function protocolState(
   metrics: readonly StoredMetric[],
   read: WidgetRead | undefined,
 ): ProtocolState {
-  const own = Map.groupBy(
-    metrics.filter(({ protocolId }) => protocolId === id),
-    metric => metric.id,
-  )
+  const own = Map.groupBy(metrics, metric => metric.id)
   const ids = new Set([...own.keys(), ...(read?.metrics.map(metric => metric.id as MetricId) ?? [])])
   return {
     id,

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import type { CellState, Snapshot } from '../status/snapshot.ts'
+import type { Scrape } from '../status/scrape.ts'
+import type { CellState } from '../status/snapshot.ts'
 
 /**
  * Telemetry in the Prometheus text format 0.0.4: what the snapshot says, under names that begin with `tidegauge_`, and
@@ -7,7 +8,7 @@ import type { CellState, Snapshot } from '../status/snapshot.ts'
  *
  * @param snapshot asked for at each scrape
  */
-export function startExposition(snapshot: () => Promise<Snapshot> | Snapshot): () => Promise<string> {
+export function startExposition(snapshot: () => Promise<Scrape> | Scrape): () => Promise<string> {
   const ofProcess = new Registry()
   collectDefaultMetrics({ register: ofProcess })
   return async () => `${await snapshotExposition(await snapshot())}${withNaN(await ofProcess.metrics())}`
@@ -19,7 +20,7 @@ function withNaN(text: string): string {
 }
 
 /** The snapshot alone as text. What is not known has no line, rather than a 0. */
-export async function snapshotExposition(snapshot: Snapshot): Promise<string> {
+export async function snapshotExposition(snapshot: Scrape): Promise<string> {
   const registry = new Registry()
   const add = gaugesOf(registry)
   addDaemon(add, snapshot)
@@ -43,7 +44,7 @@ function gaugesOf(registry: Registry): AddGauge {
   }
 }
 
-function addDaemon(add: AddGauge, { version, startedAtMs, ready, configuration, service }: Snapshot): void {
+function addDaemon(add: AddGauge, { version, startedAtMs, ready, configuration, service }: Scrape): void {
   add('tidegauge_build_info', 'Version of the daemon; always 1.', [[{ version }, 1]])
   add('tidegauge_start_timestamp_seconds', 'When the daemon started.', [[{}, startedAtMs / 1000]])
   add('tidegauge_ready', '1 while everything that is due was delivered in time, else 0.', [[{}, ready.ok ? 1 : 0]])
@@ -67,7 +68,7 @@ function addDaemon(add: AddGauge, { version, startedAtMs, ready, configuration, 
   )
 }
 
-function addEndpoints(add: AddGauge, { endpoints }: Snapshot): void {
+function addEndpoints(add: AddGauge, { endpoints }: Scrape): void {
   add(
     'tidegauge_endpoint_well',
     '1 while a node is asked, 0 while it rests after a failure or serves another chain.',
@@ -82,7 +83,7 @@ function addEndpoints(add: AddGauge, { endpoints }: Snapshot): void {
   )
 }
 
-function addOutbox(registry: Registry, add: AddGauge, { balance }: Snapshot): void {
+function addOutbox(registry: Registry, add: AddGauge, { balance }: Scrape): void {
   const { queued, dropped, ...byState } = balance
   const count = (name: string, help: string, value: number) =>
     new Counter({ name, help, registers: [registry] }).inc(value)
@@ -110,7 +111,7 @@ const cellStates: Readonly<Record<CellState, true>> = {
   unexpected: true,
 }
 
-function addHours(add: AddGauge, snapshot: Snapshot): void {
+function addHours(add: AddGauge, snapshot: Scrape): void {
   const { hours, nowMs } = snapshot
   add('tidegauge_oldest_hour_age_seconds', 'Age of the oldest of the last 48 hours in a state that should pass.', [
     ...(['due', 'collected', 'held'] as const).flatMap(state => oldestAge(snapshot, state)),
@@ -135,14 +136,14 @@ function addHours(add: AddGauge, snapshot: Snapshot): void {
   )
 }
 
-function oldestAge({ hours, nowMs }: Snapshot, state: CellState): Sample[] {
+function oldestAge({ hours, nowMs }: Scrape, state: CellState): Sample[] {
   const index = hours.hours.findIndex((_, at) => hours.rows.some(row => row.cells[at]?.state === state))
   const oldest = hours.hours[index]
   return oldest === undefined ? [] : [[{ state }, (nowMs - oldest) / 1000]]
 }
 
 /** Counts of warnings only grow: the one thing in a snapshot that is a counter. */
-function addWarnings(registry: Registry, add: AddGauge, { warnings }: Snapshot): void {
+function addWarnings(registry: Registry, add: AddGauge, { warnings }: Scrape): void {
   const counter = new Counter({
     name: 'tidegauge_service_warnings_total',
     help: 'Warnings of the service about pushes, by kind and metric id; empty where it named none.',

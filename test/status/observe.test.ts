@@ -11,6 +11,8 @@ import { observe } from '../../src/status/observe.ts'
 import type { Observed } from '../../src/status/observed.ts'
 import { readiness } from '../../src/status/readiness.ts'
 import { Reloads } from '../../src/status/reloads.ts'
+import { scrape } from '../../src/status/scrape.ts'
+import type { HourGrid, Snapshot } from '../../src/status/snapshot.ts'
 import type { WidgetRead } from '../../src/status/widgets.ts'
 import { collector } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -117,9 +119,19 @@ class Bench {
 
   async snapshot() {
     await this.#done
-    return observe(this.observed)
+    const snapshot = observe(this.observed)
+    // A scrape reads no values, and says the same of every hour.
+    const { hours, ready, balance } = await scrape(this.observed)
+    expect({ ready, balance, hours: statesOf(hours) }).toEqual({ ...pick(snapshot), hours: statesOf(snapshot.hours) })
+    return snapshot
   }
 }
+
+const pick = ({ ready, balance }: Snapshot) => ({ ready, balance })
+const statesOf = ({ hours, rows }: HourGrid) => ({
+  hours,
+  rows: rows.map(({ cells, ...row }) => ({ ...row, cells: cells.map(({ state }) => state) })),
+})
 
 const odd = { kind: 'bounds', reason: 'odd' } as const
 
