@@ -186,8 +186,7 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
   const written = writtenAt(config)
   await using stack = new AsyncDisposableStack()
   const startedAtMs = time.nowMs()
-  const { data: dataFolder, file: configFile } = config
-  const seeker = () => ({ dataFolder, config: configFile, nowMs: time.nowMs() })
+  const seeker = () => ({ dataFolder: config.data, config: config.file, nowMs: time.nowMs() })
   const daemonRole = takeDaemonRole(seeker())
   stack.defer(() => daemonRole.release())
   const role = takeDeliveryRoleAsDaemon(seeker())
@@ -203,8 +202,7 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
   const watch = new ClockWatch({ clock, chains, log })
   stack.defer(() => watch.stop())
   const deliveries = () => deliveriesTo(connection, outbox, surroundings)
-  const mayPrune = () => clock.mayPrune
-  const delivering = startDelivering({ surroundings, outbox, daemonRole, deliveries, seeker, mayPrune }, role)
+  const delivering = startDelivering({ surroundings, outbox, daemonRole, deliveries, seeker }, role)
   stack.defer(() => delivering.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const { catchUpMs } = config.collect

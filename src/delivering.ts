@@ -74,8 +74,6 @@ export interface DeliveringParts {
   /** Made when the role is taken. */
   readonly deliveries: () => readonly Delivery[]
   readonly seeker: () => RoleSeeker
-  /** As `UpkeepOptions.mayPrune`. */
-  readonly mayPrune: () => boolean
 }
 
 /** The delivery loop and the upkeep of the outbox, as far as they run already. */
@@ -92,8 +90,9 @@ export interface StartedDelivering {
  * @param role absent while a command has it
  */
 export function startDelivering(parts: DeliveringParts, role: Role | undefined): StartedDelivering {
-  const { surroundings, outbox, daemonRole, deliveries, seeker, mayPrune } = parts
-  const { config, time, log } = surroundings
+  const { surroundings, outbox, daemonRole, deliveries, seeker } = parts
+  const { config, time, log, clock } = surroundings
+  const mayPrune = () => clock?.mayPrune ?? true
   const { promise: roleLost, resolve: loseRole } = Promise.withResolvers<{ readonly kind: 'role-lost' }>()
   const told = (news: UpkeepNews) => {
     tellUpkeep(log, news)

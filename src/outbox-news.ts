@@ -13,6 +13,8 @@ export function tellSalvage(log: Log, { reason, aside, metrics, lost }: Salvaged
   }
 }
 
+const logLarge = 'the log of the outbox grows: some process reads the outbox without an end'
+
 /** Says what upkeep has found. */
 export function tellUpkeep(log: Log, news: UpkeepNews): void {
   switch (news.kind) {
@@ -33,6 +35,12 @@ export function tellUpkeep(log: Log, news: UpkeepNews): void {
       return
     case 'role-lost':
       log.error('the lock was taken away from the data folder, and another tidegauge has it now')
+      return
+    case 'log-large':
+      log.warn({ bytes: news.bytes, fix: 'end what has it open: a copy, a viewer, a command that hangs' }, logLarge)
+      return
+    case 'log-trimmed':
+      log.info('the log of the outbox is small again')
       return
     case 'failed':
       log.error({ fault: faultLine(news.error) }, 'the upkeep of the outbox failed, it is tried again')

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Fault, faultLine } from '../model/fault.ts'
 import { ballastBytes } from '../model/limits.ts'
@@ -110,6 +111,15 @@ export class Disk {
   /** An error of the outbox in words for a person; what the file is not to blame for stays as it is. */
   explain(error: unknown): unknown {
     return isTrouble(error) ? fileFault('the outbox', this.#file, error) : error
+  }
+
+  /** Bytes of the log beside the file. */
+  get logBytes(): number {
+    try {
+      return statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0
+    } catch {
+      return 0
+    }
   }
 
   /** Makes the ballast where it is missing and there is room. @returns whether there is one */

@@ -5,6 +5,7 @@ import { commitRowsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Remark } from '../model/remarks.ts'
 import { type Sqlite, unsynced } from '../sqlite/database.ts'
+import { trimLog } from '../sqlite/trim-log.ts'
 import { systemTime, type Time } from '../time.ts'
 import { Collections } from './collections.ts'
 import { Corrections } from './corrections.ts'
@@ -213,6 +214,11 @@ export class Outbox {
   /** Deletes values that are settled and older than an hour, a part at a time. @returns whether there is more */
   pruneSome(before: Hour): boolean {
     return this.#pruning.some(hourNumber(before))
+  }
+
+  /** Cuts the log off, where nobody reads or writes at this moment. */
+  trimLog(): void {
+    trimLog(this.#database)
   }
 
   close(): void {

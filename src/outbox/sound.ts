@@ -1,7 +1,9 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { isDamage } from '../sqlite/damage.ts'
 import { openReadOnly } from '../sqlite/database.ts'
-import { readWal } from '../sqlite/wal.ts'
+import { openLog } from '../sqlite/log-file.ts'
+import { readWal, type Wal } from '../sqlite/wal.ts'
+import { stampOf } from './salvage/files.ts'
 import { migrations } from './schema/migrations.ts'
 
 /**
@@ -15,21 +17,28 @@ export function damageOf(file: string): string | undefined {
   return emptied(file) ?? brokenLog(file) ?? broken(file)
 }
 
-/** What the log beside the file says; a few milliseconds. */
+/** What the log beside the file says; a few milliseconds, and a few seconds for one of some GiB. */
 function brokenLog(file: string): string | undefined {
-  const log = `${file}-wal`
-  if (!existsSync(log)) return undefined
-  const bytes = readFileSync(log)
-  if (!readWal(bytes).isDamaged) return undefined
+  const stamp = stampOf(file)
+  if (!logOf(file).isDamaged) return undefined
   // While another process writes, a part that was read is older than the next.
-  if (!existsSync(log) || !readFileSync(log).equals(bytes)) return undefined
+  if (!logOf(file).isDamaged || stampOf(file) !== stamp) return undefined
   return 'its log holds commits that SQLite would not see'
+}
+
+function logOf(file: string): Wal {
+  const log = openLog(file)
+  try {
+    return readWal(log)
+  } finally {
+    log.close()
+  }
 }
 
 function emptied(file: string): string | undefined {
   const { size, mtimeMs, birthtimeMs } = statSync(file)
   if (size > 0) return undefined
-  const hasLog = existsSync(`${file}-wal`) && readWal(readFileSync(`${file}-wal`)).frames.length > 0
+  const hasLog = logOf(file).frames.length > 0
   // One that was just made and never written to has one instant; one that was cut off has two.
   return hasLog || (birthtimeMs > 0 && mtimeMs - birthtimeMs > 1) ? 'the file was emptied' : undefined
 }

@@ -2,6 +2,7 @@ import { hourAt } from '../model/hour.ts'
 import { pruneRestMs, roomLookMs, upkeepMs } from '../model/limits.ts'
 import { isBusy } from '../sqlite/damage.ts'
 import type { Time } from '../time.ts'
+import { logToldBytes, logTrimBytes } from './limits.ts'
 import type { Role } from './lock.ts'
 import type { Outbox } from './outbox.ts'
 
@@ -16,6 +17,9 @@ export type UpkeepNews =
   /** Another process keeps the write lock. */
   | { readonly kind: 'locked'; readonly sentence: string }
   | { readonly kind: 'unlocked' }
+  /** Something, like a reader that was forgotten, keeps the log from being cut off. */
+  | { readonly kind: 'log-large'; readonly bytes: number }
+  | { readonly kind: 'log-trimmed' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
 /** What upkeep works with. */
@@ -31,7 +35,7 @@ export interface UpkeepOptions {
 }
 
 /**
- * Looks after the outbox beside the two loops: keeps the ballast, says when the disk is full and when it is not any more,
+ * Looks after the outbox beside the two loops: keeps the ballast, cuts off a log that has grown, says when the disk is full and when it is not any more,
  * deletes old history a part at a time, and sees to it that the delivery role is still held.
  */
 export class Upkeep {
@@ -41,6 +45,7 @@ export class Upkeep {
   #wasFull = false
   #wasLost = false
   #wasLocked = false
+  #wasLarge = false
 
   constructor(options: UpkeepOptions) {
     this.#options = options
@@ -82,6 +87,7 @@ export class Upkeep {
     this.#options.outbox.disk.requireInPlace()
     this.#options.outbox.disk.look()
     await this.#lookAtDisk()
+    this.#lookAtLog()
     if (!this.#wasFull) await this.#prune()
   }
 
@@ -91,6 +97,16 @@ export class Upkeep {
     const { isFull, fullSentence } = outbox.disk
     if (isFull !== this.#wasFull) told(isFull ? { kind: 'disk-full', sentence: fullSentence } : { kind: 'room-again' })
     this.#wasFull = isFull
+  }
+
+  #lookAtLog(): void {
+    const { outbox, told } = this.#options
+    if (outbox.disk.logBytes > logTrimBytes) outbox.trimLog()
+    const bytes = outbox.disk.logBytes
+    const isLarge = bytes > logToldBytes
+    if (isLarge && !this.#wasLarge) told({ kind: 'log-large', bytes })
+    if (this.#wasLarge && bytes <= logTrimBytes) told({ kind: 'log-trimmed' })
+    this.#wasLarge = isLarge || (this.#wasLarge && bytes > logTrimBytes)
   }
 
   async #prune(): Promise<void> {

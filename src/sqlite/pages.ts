@@ -1,4 +1,5 @@
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
+import { openLog } from './log-file.ts'
 import { isPageSize, readWal } from './wal.ts'
 
 const magic = 'SQLite format 3\0'
@@ -22,7 +23,7 @@ export type LogReading = 'all' | 'unbroken'
 
 /** Opens a file that may be damaged in any way, or be missing. */
 export function openPages(file: string, reading: LogReading = 'all'): PageFile {
-  const log = existsSync(`${file}-wal`) ? readFileSync(`${file}-wal`) : Buffer.alloc(0)
+  const log = openLog(file)
   const wal = readWal(log)
   const frames = reading === 'all' ? wal.frames : wal.frames.slice(0, wal.unbroken)
   const places = new Map(frames.map(({ page, at }) => [page, at]))
@@ -31,21 +32,26 @@ export function openPages(file: string, reading: LogReading = 'all'): PageFile {
   const pageBytes = places.size > 0 ? wal.pageBytes : pageBytesOf(readAt(descriptor, 0, 100), wal.pageBytes)
   const page = (number: number): Buffer | undefined => {
     const place = places.get(number)
-    if (place !== undefined) return log.subarray(place, place + pageBytes)
+    if (place !== undefined) return wholePage(log.read(place, pageBytes), pageBytes)
     return readAt(descriptor, (number - 1) * pageBytes, pageBytes)
   }
   const first = page(1)
   const isKnown = first?.toString('latin1', 0, magic.length) === magic
   return {
     usableBytes: pageBytes - (isKnown ? (first?.[20] ?? 0) : 0),
-    count: Math.max(Math.floor(bytesAll / pageBytes), ...places.keys()),
+    count: [...places.keys()].reduce((a, b) => Math.max(a, b), Math.floor(bytesAll / pageBytes)),
     version: isKnown ? first?.readUInt32BE(60) : undefined,
     hasGap: wal.isDamaged,
     page,
     close() {
+      log.close()
       if (descriptor !== undefined) closeSync(descriptor)
     },
   }
+}
+
+function wholePage(bytes: Buffer, pageBytes: number): Buffer | undefined {
+  return bytes.length === pageBytes ? bytes : undefined
 }
 
 function pageBytesOf(header: Buffer | undefined, usual: number): number {

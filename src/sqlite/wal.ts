@@ -37,38 +37,65 @@ interface Header {
   readonly sums: Sums
 }
 
+/** Bytes that are read a part at a time: a log may be larger than memory, and than what one read of Node's takes. */
+export interface LogBytes {
+  readonly length: number
+  /** Fewer than asked for where the log ends, or cannot be read. */
+  read(at: number, bytes: number): Buffer
+}
+
+/** Frames read at a time. */
+const partFrames = 256
+
 /** Reads a log; nothing has to be right in it. */
-export function readWal(bytes: Buffer): Wal {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const header = readHeader(bytes, view)
+export function readWal(log: LogBytes): Wal {
+  const header = readHeader(log.read(0, headerBytes))
   const { pageBytes } = header
   const frameBytes = frameHeaderBytes + pageBytes
-  const count = Math.max(0, Math.floor((bytes.length - headerBytes) / frameBytes))
+  const count = Math.max(0, Math.floor((log.length - headerBytes) / frameBytes))
   let { salt } = header
   let sumsBefore = header.sums
-  const whole: (Frame & { readonly isCommit: boolean; readonly index: number })[] = []
-  for (let index = 0; index < count; index += 1) {
-    const at = headerBytes + index * frameBytes
-    const own = bytes.toString('latin1', at + 8, at + 16)
-    const stored: Sums = [view.getInt32(at + 16), view.getInt32(at + 20)]
-    const sums = checksum(view, at, 8, header.isLittle, sumsBefore)
-    const [first, second] = checksum(view, at + frameHeaderBytes, pageBytes, header.isLittle, sums)
-    const isWhole = first === stored[0] && second === stored[1] && own === (salt ?? own)
-    // Each frame's sum goes on from the one before it as that one says, so that one which is not whole spoils no other.
-    sumsBefore = stored
-    if (!isWhole) continue
-    salt ??= own
-    whole.push({ page: view.getUint32(at), at: at + frameHeaderBytes, isCommit: view.getUint32(at + 4) > 0, index })
+  const whole: WholeFrame[] = []
+  for (let first = 0; first < count; first += partFrames) {
+    const start = headerBytes + first * frameBytes
+    const part = log.read(start, Math.min(partFrames, count - first) * frameBytes)
+    const view = new DataView(part.buffer, part.byteOffset, part.byteLength)
+    for (let at = 0; at + frameBytes <= part.length; at += frameBytes) {
+      const own = part.toString('latin1', at + 8, at + 16)
+      const stored: Sums = [view.getInt32(at + 16), view.getInt32(at + 20)]
+      // Of an earlier use of the log, as most of a large one is: not worth adding up.
+      const isWhole = own === (salt ?? own) && isSummedUp(view, at, header, sumsBefore, stored)
+      // Each frame's sum goes on from the one before it as that one says, so that one which is not whole spoils no other.
+      sumsBefore = stored
+      if (!isWhole) continue
+      salt ??= own
+      const [place, index] = [start + at + frameHeaderBytes, first + at / frameBytes]
+      whole.push({ page: view.getUint32(at), at: place, isCommit: view.getUint32(at + 4) > 0, index })
+    }
   }
   const frames = whole.slice(0, whole.findLastIndex(({ isCommit }) => isCommit) + 1)
-  const isHeaderLost = header.salt === undefined && bytes.length > headerBytes
+  const isHeaderLost = header.salt === undefined && log.length > headerBytes
   const gap = isHeaderLost ? 0 : frames.findIndex(({ index }, place) => index !== place)
   const before = gap < 0 ? frames : frames.slice(0, gap)
   const unbroken = before.findLastIndex(({ isCommit }) => isCommit) + 1
   return { pageBytes, frames, unbroken, isDamaged: isHeaderLost || gap >= 0 }
 }
 
-function readHeader(bytes: Buffer, view: DataView): Header {
+interface WholeFrame extends Frame {
+  readonly isCommit: boolean
+  /** Counted from 0, those that are not whole included. */
+  readonly index: number
+}
+
+/** Whether a frame's bytes add up to what it says. */
+function isSummedUp(view: DataView, at: number, { pageBytes, isLittle }: Header, before: Sums, stored: Sums): boolean {
+  const sums = checksum(view, at, 8, isLittle, before)
+  const [first, second] = checksum(view, at + frameHeaderBytes, pageBytes, isLittle, sums)
+  return first === stored[0] && second === stored[1]
+}
+
+function readHeader(bytes: Buffer): Header {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const none: Header = { pageBytes: pageBytesUsual, isLittle: true, salt: undefined, sums: [0, 0] }
   if (bytes.length < headerBytes) return none
   const sums: Sums = [view.getInt32(24), view.getInt32(28)]

@@ -1,8 +1,10 @@
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../src/model/hour.ts'
 import { commitRowsMax, hourMs, roomLookMs } from '../../src/model/limits.ts'
+import { logToldBytes } from '../../src/outbox/limits.ts'
 import { type Role, takeDeliveryRole } from '../../src/outbox/lock.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { Upkeep, type UpkeepNews } from '../../src/outbox/upkeep.ts'
@@ -103,6 +105,31 @@ describe('upkeep', () => {
     })
     await until(() => news.length > 0)
     expect(news).toEqual(['role-lost'])
+  })
+})
+
+describe('a log that something keeps from being cut off', () => {
+  it('is told once it has 64 MiB, and cut off as soon as that is over', async () => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'outbox.db')
+    const writer = new Outbox(file)
+    onTestFinished(() => writer.close())
+    const reader = new Database(file)
+    const filler = new Database(file)
+    reader.exec('BEGIN; SELECT count(*) FROM outbox')
+    reader.prepare('SELECT count(*) FROM outbox').get()
+    filler.exec(`CREATE TABLE filler (b BLOB); INSERT INTO filler VALUES (zeroblob(${logToldBytes + 1_048_576}))`)
+    filler.exec('DROP TABLE filler')
+    filler.close()
+    const { news, until } = kept(folder)
+    await until(() => news.length > 0)
+    expect(news).toEqual(['log-large'])
+    for (let look = 0; look < 20; look += 1) await new Promise(setImmediate)
+    expect(news, 'once').toEqual(['log-large'])
+    reader.close()
+    await until(() => news.length > 1)
+    expect(news).toEqual(['log-large', 'log-trimmed'])
+    expect(statSync(`${file}-wal`).size).toBe(0)
   })
 })
 

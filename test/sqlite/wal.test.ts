@@ -1,12 +1,16 @@
-import { readFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../src/sqlite/database.ts'
-import { readWal } from '../../src/sqlite/wal.ts'
+import { openLog } from '../../src/sqlite/log-file.ts'
+import { readWal as readBytes } from '../../src/sqlite/wal.ts'
 import { dice } from '../support/dice.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 const frameBytes = 24 + 4_096
+
+const readWal = (bytes: Buffer) =>
+  readBytes({ length: bytes.length, read: (at, count) => bytes.subarray(at, at + count) })
 
 /** A log of many commits, as bytes. */
 function log(): Buffer {
@@ -59,5 +63,27 @@ describe('a log', () => {
 
   it('is in order when it is empty', () => {
     expect(readWal(Buffer.alloc(0))).toMatchObject({ isDamaged: false, frames: [] })
+  })
+
+  it('of more than 2 GiB is read in parts, also beyond them', () => {
+    const whole = log()
+    const zeros = Buffer.alloc(2 ** 21)
+    const bytes = 2 ** 31 + frameBytes
+    let partMax = 0
+    const read = (at: number, count: number) => {
+      partMax = Math.max(partMax, count)
+      return at === 0 && count === 32 ? whole.subarray(0, 32) : zeros.subarray(0, count)
+    }
+    expect(readBytes({ length: bytes, read })).toMatchObject({ isDamaged: false, frames: [] })
+    expect(partMax).toBeLessThan(zeros.length)
+
+    const file = join(temporaryFolder(), 'any.db')
+    writeFileSync(`${file}-wal`, '')
+    truncateSync(`${file}-wal`, bytes)
+    appendFileSync(`${file}-wal`, 'the end')
+    const opened = openLog(file)
+    expect(opened.length).toBe(bytes + 7)
+    expect(opened.read(bytes, 100).toString()).toBe('the end')
+    opened.close()
   })
 })

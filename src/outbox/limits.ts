@@ -1,0 +1,9 @@
+/** Limits of the outbox's file alone. */
+
+/** Bytes of the log above which it is cut off. */
+export const logTrimBytes = 8 * 1_048_576
+
+/** Bytes of the log above which it is told that something keeps it from being cut off. */
+export const logToldBytes = 64 * 1_048_576
+
+if (logTrimBytes >= logToldBytes) throw new Error('logTrimBytes < logToldBytes: it is cut off before anybody is told')
