@@ -282,6 +282,17 @@ describe('a backfill whose chain cannot be read', () => {
     expect(hoursAsked(here).slice(0, 14)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 6, 7, 8, 9])
   })
 
+  it('does not wait for a chain of which one read alone fails, whether or not another is read', async () => {
+    const failing = new Fault('chain-call-failed', 'main: answered an error', { facts: { chain: 'main' } })
+    for (const others of [{}, { b: { script: () => value(1) } }]) {
+      const here = stage({ a: { script: () => failing }, ...others })
+      const end = await here.run()
+      expect(waitsOf(here)).toEqual([])
+      expect(counts(end)[0]).toMatchObject({ done: 0, failed: 20 })
+      expect(end).toMatchObject({ left: 0, failures: [{ count: 20, fault: { code: 'chain-call-failed' } }] })
+    }
+  })
+
   it('ends when nothing can be read for ten minutes, and calls no hour failed', async () => {
     const here = stage({ a: { script: () => unreachable } })
     const end = await here.run({ concurrency: 2 })

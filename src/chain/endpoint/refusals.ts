@@ -29,8 +29,9 @@ export interface Judged {
  */
 export class Refusals {
   readonly #parts: RefusingParts
-  /** Methods that were refused beside others, and not answered since. */
-  readonly #methods = new Set<string>()
+  /** Methods that were refused and not answered since, and those of them that were refused beside others. */
+  readonly #refused = new Set<string>()
+  readonly #refusedAlone = new Set<string>()
 
   constructor(parts: RefusingParts) {
     this.#parts = parts
@@ -38,7 +39,7 @@ export class Refusals {
 
   /** The calls, and a cheap one where all of them are of such methods: whether that is answered tells. */
   accompanied(calls: readonly WrittenCall[]): readonly WrittenCall[] {
-    if (this.#methods.size === 0 || !calls.every(({ call }) => this.#methods.has(call.method))) return calls
+    if (this.#refused.size === 0 || !calls.every(({ call }) => this.#refused.has(call.method))) return calls
     return [...calls, writtenCall(chainIdCall)]
   }
 
@@ -77,10 +78,14 @@ export class Refusals {
     const methods = calls.map(({ call }) => call.method)
     const refused = new Set(methods.filter((_, index) => refusals[index]))
     const answered = new Set(methods.filter((_, index) => !refusals[index]))
+    for (const method of refused) this.#refused.add(method)
     if (answered.size === 0) return true
-    const isKnown = [...refused].every(method => this.#methods.has(method) && !answered.has(method))
-    for (const method of refused) this.#methods.add(method)
-    for (const method of answered) this.#methods.delete(method)
+    const isKnown = [...refused].every(method => this.#refusedAlone.has(method) && !answered.has(method))
+    for (const method of refused) this.#refusedAlone.add(method)
+    for (const method of answered) {
+      this.#refused.delete(method)
+      this.#refusedAlone.delete(method)
+    }
     return !isKnown
   }
 }

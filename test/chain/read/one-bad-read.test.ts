@@ -51,7 +51,11 @@ function except(where: Where, says: Says): Behaviour {
 /** Five good reads of several askers and a bad one, all of one hour and turn. Their own failures are values. */
 async function readAll(behaviours: readonly Behaviour[], hour = firstHour) {
   const servers = await Promise.all(behaviours.map(behaviour => node(behaviour)))
-  const time = { ...systemTime, sleep: async () => {} }
+  let skippedMs = 0
+  const sleep = async (ms: number) => {
+    skippedMs += ms
+  }
+  const time = { ...systemTime, nowMs: () => systemTime.nowMs() + skippedMs, sleep }
   const reader = openChain(
     servers.map(({ url }) => url),
     { time },
@@ -110,5 +114,24 @@ describe.each(wheres)('one read that fails with (%s)', where => {
     ['something else', (response: ServerResponse) => json(response, { status: 'ok' })],
   ])('%s fails alone', async (_, says) => {
     await expectAlone(where, says)
+  })
+})
+
+describe('words for the rate', () => {
+  const rateErrors = [
+    { code: -32005, message: 'limit exceeded' },
+    { code: 15, message: 'Too many request, try again later' },
+    { code: 429, message: 'Your app has exceeded its compute units per second capacity' },
+    { code: -32005, message: 'daily request count exceeded, request rate limited' },
+  ]
+
+  it.each(wheres)('that are said of one call alone leave the others their values (%s)', async where => {
+    for (const error of rateErrors) {
+      const { reader, ask } = await readAll([except(where, { error })])
+      const { mates, failed } = await ask()
+      expect(mates).toEqual(valuesAt(233n))
+      expect(failed).toBeInstanceOf(Error)
+      expect(reader.health()).toMatchObject([{ state: 'well' }])
+    }
   })
 })
