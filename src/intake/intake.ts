@@ -2,25 +2,20 @@ import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { type Fault, faultLine, isPermanent } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
-import {
-  catchUpConcurrency,
-  pollMs,
-  recollectBaseMs,
-  stateMissingAttemptsMax,
-  waitingRowsMax,
-} from '../model/limits.ts'
+import { pollMs, recollectBaseMs, stateMissingAttemptsMax, waitingRowsMax } from '../model/limits.ts'
 import { notFinal } from '../model/settle.ts'
 import type { DueHour } from '../outbox/collections.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Time } from '../time.ts'
+import { Attention } from './attention.ts'
 import { asFault, type Collected, collect, nothing, usable } from './collect.ts'
 import { type Changed, Finality } from './finality.ts'
 import { type HourClock, objection, uncompared } from './hour-clock.ts'
 import { planHours } from './plan-hours.ts'
 import { readHourAgain } from './read-again.ts'
-import { recollectAfterMs, startable } from './turn.ts'
+import { dueOf, recollectAfterMs, startable } from './turn.ts'
 import type { PastOf } from './validate.ts'
 
 /** What the intake loop works with. */
@@ -53,10 +48,13 @@ export class Intake {
   readonly #running: Promise<void>
   readonly #finality: Finality
   readonly #clock: HourClock
+  readonly #byId: ReadonlyMap<string, CollectorConfig>
+  readonly #attention = new Attention()
   #wake = Promise.withResolvers<void>()
 
   constructor(options: IntakeOptions) {
     this.#options = options
+    this.#byId = new Map(options.collectors.map(collector => [collector.id, collector]))
     this.#clock = options.clock ?? uncompared(options.time)
     this.#clock.onBelieved(() => this.#wake.resolve())
     const pastOf = this.#pastOf
@@ -98,11 +96,9 @@ export class Intake {
     if (current === undefined) return
     for (const collector of collectors) this.#plan(collector, current)
     const underWay = [...this.#underWay.keys()]
-    const known = collectors.flatMap(({ id }) => {
-      const running = underWay.filter(({ collector }) => collector === id).length
-      return outbox.collections.due(id, current, time.nowMs(), running + catchUpConcurrency + 1)
-    })
-    for (const due of startable(known, underWay, current)) this.#start(due)
+    const looked = this.#attention.take(collectors, time.nowMs())
+    const due = dueOf(outbox.collections, looked, underWay, current, time.nowMs())
+    for (const one of startable(due, underWay, current)) this.#start(one)
     this.#finality.turn()
   }
 
@@ -119,7 +115,8 @@ export class Intake {
   async #rest(restMs: number): Promise<void> {
     const { time } = this.#options
     const waking = new AbortController()
-    await Promise.race([this.#wake.promise, time.sleep(restMs, waking.signal).catch(() => {})])
+    const rested = time.sleep(restMs, waking.signal).then(() => this.#attention.rested())
+    await Promise.race([this.#wake.promise, rested.catch(() => {})])
     waking.abort()
     this.#wake = Promise.withResolvers<void>()
     if (this.#stopping.signal.aborted) this.#wake.resolve()
@@ -131,6 +128,7 @@ export class Intake {
     const planning = this.#planOne(collector, current)
       .then(() => {
         this.#planned.set(id, current)
+        this.#attention.changed(id)
         this.#wake.resolve()
       })
       .catch(error => this.#tell(error, { collector: id }, 'cannot plan the hours'))
@@ -148,12 +146,13 @@ export class Intake {
   }
 
   #start(due: DueHour): void {
-    const collector = this.#options.collectors.find(({ id }) => id === due.collector)
+    const collector = this.#byId.get(due.collector)
     if (!collector) return
     const running = this.#collect(collector, due)
       .catch(error => this.#restAfter(collector, error))
       .finally(() => {
         this.#underWay.delete(due)
+        this.#attention.changed(due.collector)
         this.#wake.resolve()
       })
     this.#underWay.set(due, running)

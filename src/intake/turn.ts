@@ -8,7 +8,7 @@ import {
   recollectBaseMs,
   recollectCapMs,
 } from '../model/limits.ts'
-import type { DueHour } from '../outbox/collections.ts'
+import type { Collections, DueHour } from '../outbox/collections.ts'
 
 /**
  * Which due hours are started now. The current hour never waits for the past; of the past, each collector has a few
@@ -31,6 +31,19 @@ export function startable(due: readonly DueHour[], underWay: readonly DueHour[],
     start(entry)
     return true
   })
+}
+
+/** Due hours of some collectors, as many of each as can be started beside those that are under way. */
+export function dueOf(
+  collections: Pick<Collections, 'due'>,
+  collectors: readonly { readonly id: string }[],
+  underWay: readonly DueHour[],
+  current: Hour,
+  nowMs: number,
+): DueHour[] {
+  const running = Map.groupBy(underWay, ({ collector }) => collector)
+  const limitOf = (id: string) => (running.get(id)?.length ?? 0) + catchUpConcurrency + 1
+  return collectors.flatMap(({ id }) => collections.due(id, current, nowMs, limitOf(id)))
 }
 
 const ordinary: Backoff = { baseMs: recollectBaseMs, capMs: recollectCapMs }

@@ -164,6 +164,9 @@ export const recheckedHoursMax = 500
 /** Rest after it could not be found out whether a block is final. */
 export const recheckRestMs = 60_000
 
+/** How often all collectors are looked at for what is due, beside those whose runs have ended. */
+export const attentionMs = 1_000
+
 /** Hours of one collector under way at the same time while catching up. */
 export const catchUpConcurrency = 4
 

@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest'
+import { Attention } from '../../src/intake/attention.ts'
+import { attentionMs } from '../../src/model/limits.ts'
+
+const all = ['a', 'b', 'c'].map(id => ({ id }))
+const ids = (taken: readonly { readonly id: string }[]) => taken.map(({ id }) => id).join('')
+
+it('all collectors are looked at first, after a rest and now and then; else those that have changed, once', () => {
+  const attention = new Attention()
+  expect(ids(attention.take(all, 5_000))).toBe('abc')
+  expect(ids(attention.take(all, 5_001))).toBe('')
+  attention.changed('b')
+  expect(ids(attention.take(all, 5_002))).toBe('b')
+  expect(ids(attention.take(all, 5_003))).toBe('')
+  attention.rested()
+  expect(ids(attention.take(all, 5_004))).toBe('abc')
+  expect(ids(attention.take(all, 5_003 + attentionMs))).toBe('')
+  expect(ids(attention.take(all, 5_004 + attentionMs))).toBe('abc')
+  // A clock that is set back.
+  expect(ids(attention.take(all, 4_000))).toBe('abc')
+})
