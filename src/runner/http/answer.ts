@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { Fault } from '../../model/fault.ts'
 import { httpMistakesMax, httpValueCharsMax } from '../limits.ts'
+import { plainWords } from '../plain-words.ts'
 
 /** What is said of an answer, and what must not be. */
 export interface AnswerOrigin {
@@ -71,7 +72,14 @@ function depth(issues: readonly Issue[]): number {
 
 /** `prices[0].usd: expected number, found the text "n/a"` */
 function worded({ issue, path }: Mistake, secrets: readonly string[]): string {
-  const expected = issue.message.replace(/^Invalid input: /, '').replace(/, received .*$/, '')
+  const { message } = issue
+  const isOfZod = /^(Too (small|big): |Invalid )/.test(message) && !message.startsWith('Invalid input: ')
+  const expected = isOfZod
+    ? plainWords(issue)
+    : message
+        .replace(/^Invalid input: /, '')
+        .replace(/, received .*$/, '')
+        .replace(/^Unrecognized keys?/, 'unexpected')
   return `${pathText(path)}: ${expected}, found ${found(issue.input, secrets)}`
 }
 

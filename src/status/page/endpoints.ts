@@ -17,7 +17,7 @@ function endpoint(state: EndpointState, nowMs: number): Html {
 }
 
 function stateText({ state, reason, restsUntilMs, head }: EndpointState): Html {
-  if (state === 'no-address') return html`cannot serve: ${reason ?? 'it has no address'}`
+  if (state === 'no-address') return html`${reason ?? 'has no address'}`
   if (state === 'wrong-id') return html`serves another chain`
   if (state === 'resting') {
     return html`failed, others are asked first${restsUntilMs === undefined ? nothing : html` until ${clockText(restsUntilMs)} UTC`}`

@@ -40,9 +40,18 @@ describe('an answer that is not what was expected', () => {
     const { message } = await faultOf(parsedAnswer(text, schema, { host: 'api.test', secrets: [] }))
     expect(message).toBe(
       `api.test answers something else than expected: prices[0].usd: must not be negative, found -1; ` +
-        `prices[0].at: Invalid ISO datetime, found the text "${'x'.repeat(40)}…"; ` +
+        `prices[0].at: must be an instant like 2026-11-20T13:00:00Z, found the text "${'x'.repeat(40)}…"; ` +
         `prices[1].usd: expected number, found an object; and 4 more`,
     )
+  })
+
+  it.for([
+    [z.number().min(5), 'must be at least 5, found 3'],
+    [z.enum(['a', 'b']), 'must be a or b, found 3'],
+    [z.custom(() => false), 'is not a value that it may have, found 3'],
+  ] as const)('is told in plain words: %#', async ([schema, words]) => {
+    const answer = parsedAnswer('{"x":3}', z.object({ x: schema }), { host: 'api.test', secrets: [] })
+    expect((await faultOf(answer)).message).toContain(`x: ${words}`)
   })
 
   it('is compared with the branch of a union that comes nearest', async () => {
