@@ -74,6 +74,7 @@ const typesOnly: Readonly<Record<string, readonly string[]>> = {
 
 /** The one home of each library; zod validates anywhere. */
 const homes: Readonly<Record<string, readonly string[]>> = {
+  '@noble/hashes': ['src/chain/'],
   'better-sqlite3': ['src/sqlite/'],
   viem: ['src/chain/', 'src/collector.ts', 'collectors/'],
   undici: ['src/service/', 'src/runner/', 'src/chain/endpoint/http-wire.ts', 'src/chain/endpoint/sockets.ts'],

@@ -83,6 +83,9 @@ export const logRisesAfterMax = 192
 /** Filters of an endpoint whose span is remembered. */
 export const logFiltersRememberedMax = 1_000
 
+/** Last blocks of an hour for which it is looked whether a node has answered that had not seen them. */
+export const logTailBlocks = 32
+
 /** Requests for the same logs while the node answers from before the as-of block, or from another branch. */
 export const logTriesMax = 3
 

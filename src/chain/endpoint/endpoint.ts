@@ -31,6 +31,8 @@ export interface Endpoint {
    * @throws EndpointFailure when it does not answer in time or answers garbage; the signal's reason when aborted
    */
   call(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]>
+  /** The last block it told of. */
+  readonly head?: Head | undefined
   /** How it takes `eth_getLogs`. */
   readonly logs: LogSpans
   /**

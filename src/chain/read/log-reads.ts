@@ -4,11 +4,11 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
 import { type LogSpan, nextBlocks } from '../endpoint/log-span.ts'
-import { logCallsMax, logRequestsAtOnceMax, logsPerRequestMax } from '../limits.ts'
+import { logCallsMax, logRequestsAtOnceMax, logsPerRequestMax, logTriesMax } from '../limits.ts'
 import { LogList } from '../log-list.ts'
 import { oddAddress } from '../shapes.ts'
 import { blocksIn, cut, type LogRange, samplesOf } from './log-ranges.ts'
-import { LogRequests, type RangeOutcome } from './log-requests.ts'
+import { IncompleteLogs, LogRequests, type RangeOutcome } from './log-requests.ts'
 
 /**
  * Logs from block `from` to `to`, both included, oldest first. A range that the node refuses, for whatever reason, is asked
@@ -24,12 +24,22 @@ export async function readLogs(
   signal: AbortSignal,
 ): Promise<LogList> {
   if (from > to.number) return new LogList([])
+  for (let tries = 1; ; tries++) {
+    try {
+      return await readOnce(endpoint, from, to, filter, signal)
+    } catch (error) {
+      if (!(error instanceof IncompleteLogs) || tries >= logTriesMax) throw error
+    }
+  }
+}
+
+async function readOnce(...[endpoint, from, to, filter, signal]: Parameters<typeof readLogs>): Promise<LogList> {
   const failed = new AbortController()
   const requests = new LogRequests({ endpoint, asOf: to, filter, signal: AbortSignal.any([signal, failed.signal]) })
   const reading = new LogReading(endpoint, requests, endpoint.logs.of(filter), { from, to: to.number })
   try {
     const list = await reading.read()
-    await requests.certify()
+    await requests.certify(from)
     return list
   } catch (error) {
     // What else was asked for is of no use any more.

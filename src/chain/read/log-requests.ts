@@ -3,13 +3,14 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure, TimedOut } from '../endpoint/endpoint-failure.ts'
 import type { LogRefusal } from '../endpoint/log-span.ts'
 import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
-import { logAnswerBytesMax, logTriesMax } from '../limits.ts'
+import { logAnswerBytesMax, logTailBlocks, logTriesMax } from '../limits.ts'
 import { LogList, packed } from '../log-list.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
 import { hexOf, parseHeader } from '../shapes.ts'
 import { checkedLogs } from './checked-logs.ts'
 import { blocksIn, type LogRange } from './log-ranges.ts'
 import { suggestedBlocks } from './log-suggestion.ts'
+import { mistakeInTail } from './log-tail.ts'
 import { callAt } from './single-reads.ts'
 
 /** What asking for the logs of a range came to. */
@@ -21,6 +22,9 @@ export type RangeOutcome =
       readonly failure: EndpointFailure
       readonly refusal: LogRefusal
     }
+
+/** A node answered without having all blocks: another one behind the same address may. */
+export class IncompleteLogs extends EndpointFailure {}
 
 /** Which logs are asked for, where, and of which branch of the chain. */
 export interface LogsAsked {
@@ -37,6 +41,8 @@ export interface LogsAsked {
 export class LogRequests {
   readonly #asked: LogsAsked
   readonly #hashes: ReadonlyMap<bigint, Hex>
+  /** Of the last blocks that logs were answered of. */
+  readonly #seen = new Map<bigint, string | undefined>()
 
   constructor(asked: LogsAsked) {
     this.#asked = asked
@@ -62,10 +68,12 @@ export class LogRequests {
     }
   }
 
-  /** The block is still the chain's. */
-  async certify(): Promise<void> {
+  /** The block is still the chain's, and the nodes that answered had seen it. @param from the first block of all ranges */
+  async certify(from: bigint): Promise<void> {
     const { endpoint, asOf, signal } = this.#asked
     if (!endpoint.logs.takesBatches) await callAt(endpoint, asOf, [], signal)
+    const mistake = await mistakeInTail(this.#asked, from, this.#seen)
+    if (mistake !== undefined) throw new IncompleteLogs(endpoint.host, mistake, 'refused')
   }
 
   /** What the header before, the header after and the ranges came to. */
@@ -114,6 +122,10 @@ export class LogRequests {
     return outcomes
   }
 
+  #see(number: bigint, hash: string | undefined): void {
+    if (this.#asked.asOf.number - number < BigInt(logTailBlocks)) this.#seen.set(number, hash)
+  }
+
   #callOf({ from, to }: LogRange): RpcCall {
     const { address, topics } = this.#asked.filter
     const params = [{ address, topics, fromBlock: hexOf(from), toBlock: hexOf(to) }]
@@ -132,7 +144,10 @@ export class LogRequests {
       return { kind: 'refused', range, failure: endpoint.failure(error), refusal }
     }
     const logs = checkedLogs(outcome?.result, { range, filter, hashes: this.#hashes })
-    if (typeof logs !== 'string') return { kind: 'logs', range, logs: new LogList([packed(logs)]) }
+    if (typeof logs !== 'string') {
+      for (const { blockNumber, blockHash } of logs) this.#see(blockNumber, blockHash)
+      return { kind: 'logs', range, logs: new LogList([packed(logs)]) }
+    }
     const failure = new EndpointFailure(endpoint.host, logs, 'refused')
     if (outcome?.result !== null || blocksIn(range) === 1) throw failure
     return { kind: 'refused', range, failure, refusal: {} }

@@ -92,7 +92,7 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
 
   return (method, params) => {
     if (method === 'eth_chainId') return hexOf(BigInt(chainId))
-    if (method === 'eth_getBlockByNumber') return rpcHeader(chain, blockOf(params[0]))
+    if (method === 'eth_getBlockByNumber') return rpcHeader(chain, blockOf(params[0]), traits)
     if (method === 'eth_getCode') return codeAt(params[0], blockOf(params[1]))
     if (method === 'eth_getBalance') return hexOf(balanceAt(hexText.parse(params[0]), blockOf(params[1])))
     if (method === 'eth_getLogs') return logsOf(chain, params, traits)
@@ -163,9 +163,12 @@ function word(value: bigint): Hex {
   return encodeAbiParameters([{ type: 'uint256' }], [value])
 }
 
-function rpcHeader(chain: ScriptedChain, number: bigint): unknown {
+function rpcHeader(chain: ScriptedChain, number: bigint, { logsIn = () => 1 }: ArchiveTraits): unknown {
   const header = chain.header(number)
   if (!header) return null
   const { hash, parentHash, timestampSeconds } = header
-  return { number: hexOf(number), hash, parentHash, timestamp: hexOf(BigInt(timestampSeconds)), transactions: [] }
+  // Any log may be in a block that has some; one without has a bit that stands for none.
+  const logsBloom = `0x${(logsIn(number) > 0 ? 'ff' : '00').repeat(255)}80`
+  const timestamp = hexOf(BigInt(timestampSeconds))
+  return { number: hexOf(number), hash, parentHash, timestamp, logsBloom, transactions: [] }
 }

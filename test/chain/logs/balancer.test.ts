@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import type { Fault } from '../../../src/model/fault.ts'
+import { hourAfter } from '../../../src/model/hour.ts'
+import { type Answers, archiveAnswers } from '../support/archive.ts'
+import { answering, json } from '../support/node.ts'
+import { faultOf, firstHour, genesisSeconds, node, openChain, patient } from '../support/readers.ts'
+import { scriptedChain } from '../support/scripted-chain.ts'
+
+const hour = hourAfter(firstHour, 1)
+const contract = `0x${'c0'.repeat(20)}` as const
+const filter = { address: contract, topics: [] }
+const timestampOf = (number: number) => genesisSeconds + 12 * number
+/** The hour's last block is 533. */
+const upToDate = scriptedChain(535, timestampOf)
+const logsIn = (number: bigint) => (number % 10n === 0n ? 1 : 0)
+const whole = Array.from({ length: 30 }, (_, index) => 240n + 10n * BigInt(index))
+
+const others = {
+  'some blocks behind': scriptedChain(505, timestampOf),
+  'one block behind the hour': scriptedChain(532, timestampOf),
+  'on another branch': scriptedChain(535, timestampOf, 520),
+}
+
+type Way = 'batches that are parted' | 'no batches'
+
+/** Two nodes behind one address: every call for logs meets the other one, and so do some of the rest. */
+function balanced(way: Way, other: Answers, isOther: (method: string) => boolean) {
+  const best = archiveAnswers(upToDate, { logsIn })
+  const answered = answering((method, params) => (isOther(method) ? other : best)(method, params))
+  return (...[calls, response, body]: Parameters<typeof answered>) => {
+    if (way === 'no batches' && calls.length > 1) {
+      return json(response, { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batches are not supported' } })
+    }
+    return answered(calls, response, body)
+  }
+}
+
+describe('behind a load balancer logs are whole, or they fail', () => {
+  const ways: readonly Way[] = ['batches that are parted', 'no batches']
+  const cases = ways.flatMap(way => Object.entries(others).map(([name, chain]) => ({ way, name, chain })))
+
+  it.each(cases)('$way, a node $name answers some', async ({ way, chain }) => {
+    const other = archiveAnswers(chain, { logsIn })
+    let asked = 0
+    const isOther = (method: string) => method === 'eth_getLogs' && asked++ % 2 === 0
+    const server = await node(balanced(way, other, isOther))
+    const reader = openChain([server.url])
+    const outcome = await reader.logs(hour, filter, patient).then(
+      ({ value }) => [...value].map(({ blockNumber }) => blockNumber),
+      (fault: Fault) => fault.message,
+    )
+    const incomplete = expect.stringMatching(/left out the logs of block|answered logs? of another block/)
+    expect(outcome).toEqual(typeof outcome === 'string' ? incomplete : whole)
+  })
+
+  it('a node that is far behind answers whole batches, then the other one does', async () => {
+    const [best, other] = [upToDate, scriptedChain(300, timestampOf)].map(chain => archiveAnswers(chain, { logsIn }))
+    if (!best || !other) throw new Error('there are two')
+    let turn = 0
+    const server = await node((calls, response, body) => {
+      const isOfLogs = calls.some(({ method }) => method === 'eth_getLogs')
+      return answering(isOfLogs && turn++ === 0 ? other : best)(calls, response, body)
+    })
+    const { value } = await openChain([server.url]).logs(hour, filter, patient)
+    expect([...value].map(({ blockNumber }) => blockNumber)).toEqual(whole)
+  })
+
+  it('says what is missing where only nodes answer that are behind', async () => {
+    const other = archiveAnswers(others['some blocks behind'], { logsIn })
+    const best = archiveAnswers(upToDate, { logsIn })
+    const server = await node(
+      answering((method, params) => {
+        const [range] = params as [Record<string, unknown>?]
+        return (method === 'eth_getLogs' && !range?.['blockHash'] ? other : best)(method, params)
+      }),
+    )
+    const fault = await faultOf(openChain([server.url]).logs(hour, filter, patient))
+    expect(fault.message).toContain('left out the logs of block 530')
+    expect(fault.permanence).toBe('transient')
+  })
+
+  it('and what is long past is not looked at: a backfill asks for no more', async () => {
+    const old = scriptedChain(10_000, timestampOf)
+    const server = await node(answering(archiveAnswers(old, { logsIn })))
+    const reader = openChain([server.url])
+    await reader.block(hour, patient)
+    await reader.block(hourAfter(hour, -1), patient)
+    const before = server.requests.length
+    await reader.logs(hour, filter, patient)
+    expect(server.requests.slice(before)).toEqual([['eth_getBlockByNumber', 'eth_getLogs', 'eth_getBlockByNumber']])
+  })
+})
