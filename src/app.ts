@@ -51,12 +51,13 @@ export async function connect(
   }
   const url = service.kind === 'embedded' ? (embedded?.url ?? '') : service.url
   const redact = (text: string) => redactor.redact(text)
-  const connections = delivery.inFlight + 1
-  const client = serviceClient({ url, timeoutMs: delivery.timeoutMs, connections, time, redact })
-  stack.defer(() => client.close())
   const ref = service.kind === 'remote' ? service.key : undefined
   const serviceKey = embedded ? () => embedded.key : ref && (() => readSecret(ref))
   const destinations = destinationsOf(config, serviceKey, readSecret)
+  // Each destination has its own, so that a key on which the service hangs keeps no other waiting; one is for widgets.
+  const connections = delivery.inFlight * destinations.length + 1
+  const client = serviceClient({ url, timeoutMs: delivery.timeoutMs, connections, time, redact })
+  stack.defer(() => client.close())
   return {
     client,
     host: embedded ? `embedded (${client.host})` : client.host,
@@ -112,21 +113,10 @@ export function deliveriesTo(
   const clock = new ServiceClock(watched)
   watched?.onBelieved(byMs => clock.machineWasSet(byMs))
   const { inFlight } = config.delivery
-  return connection.destinations.map(
-    destination =>
-      new Delivery({
-        outbox,
-        client: connection.client,
-        destination,
-        pacer,
-        clock,
-        inFlight,
-        fewest,
-        log,
-        redactor,
-        time,
-      }),
-  )
+  outbox.destinations.keepOnly(connection.destinations.map(({ name }) => name))
+  const { client } = connection
+  const shared = { outbox, client, pacer, clock, inFlight, fewest, log, redactor, time }
+  return connection.destinations.map(destination => new Delivery({ ...shared, destination }))
 }
 
 /** What a look at the state starts from, without the service's widgets. */

@@ -1,6 +1,6 @@
 import { backoffMs, isYetToCome } from '../model/backoff.ts'
 import { breakerBaseMs, breakerCapMs, retryAfterMsMax } from '../model/limits.ts'
-import type { DestinationState } from '../outbox/destinations.ts'
+import { type DestinationState, hurriedAtMs } from '../outbox/destinations.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { Time } from '../time.ts'
 import type { Stop } from './ports.ts'
@@ -45,6 +45,19 @@ export class Breaker {
     const { notBeforeMs, probeAtMs } = this.#state
     if (isYetToCome(notBeforeMs, nowMs, retryAfterMsMax)) return true
     return occasion === 'due' && isYetToCome(probeAtMs, nowMs, breakerCapMs)
+  }
+
+  /** Whether a person has asked for a flush beside this process since; to be asked once. */
+  takeHurry(): boolean {
+    const state = this.#state
+    if (state.probeAtMs !== hurriedAtMs) return false
+    try {
+      this.#remember({ ...state, probeAtMs: 0 })
+      return true
+    } catch {
+      // It would be asked again at each look; the flush shows what is wrong with the disk.
+      return false
+    }
   }
 
   /** Remembers at once that the service wants to be left alone. */

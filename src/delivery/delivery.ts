@@ -5,17 +5,12 @@ import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { clockAskMs, hourMs } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Answer } from '../model/verdict.ts'
-import type { Outbox } from '../outbox/outbox.ts'
-import type { ServiceClient } from '../service/client.ts'
-import type { Log } from '../telemetry/log.ts'
-import type { Redactor } from '../telemetry/redactor.ts'
-import type { Time } from '../time.ts'
 import { Breaker, type FlushOccasion } from './breaker.ts'
-import type { Destination } from './destination.ts'
+import type { DeliveryOptions } from './delivery-options.ts'
 import { Doubt } from './doubt.ts'
 import { Flush } from './flush.ts'
 import { KeyWatch, type ValidateKey, waitOf } from './key-watch.ts'
-import type { Pacer } from './pacer.ts'
+import { Pacer } from './pacer.ts'
 import { type Plan, planFlush } from './plan.ts'
 import type { FlushPorts, Stop } from './ports.ts'
 import { type Attempts, type Pushed, pushBatch } from './push.ts'
@@ -24,25 +19,8 @@ import { QuarantineProbes } from './quarantine-probes.ts'
 import { Quiet } from './quiet.ts'
 import { registerProtocol } from './register.ts'
 import { aheadSentence } from './sentences.ts'
-import type { ServiceClock } from './service-clock.ts'
 import { Settling } from './settling.ts'
 import { stopOf } from './stop-of.ts'
-
-/** What a delivery works with. */
-export interface DeliveryOptions {
-  readonly outbox: Outbox
-  readonly client: ServiceClient
-  readonly destination: Destination
-  /** Pacer and clock are shared by all destinations: it is one service. */
-  readonly pacer: Pacer
-  readonly clock: ServiceClock
-  readonly inFlight: number
-  /** Metrics that are worth a push, while more come in; default 1. */
-  readonly fewest?: () => number
-  readonly log: Log
-  readonly redactor: Redactor
-  readonly time: Time
-}
 
 /** Later than any hour. */
 const never = hourAt(8.64e15)
@@ -55,9 +33,11 @@ export class Delivery {
   readonly #doubt: Doubt
   readonly #keyWatch = new KeyWatch()
   readonly #quiet: Quiet
+  readonly #ownPacer: Pacer
   readonly #breaker: Breaker
   readonly #settling: Settling
   #clockAskedMs: number | undefined
+  #breakOff: AbortSignal | undefined
   /** Pushes in this flush. */
   #pushes = 0
 
@@ -68,14 +48,20 @@ export class Delivery {
     this.#doubt = new Doubt(metric => options.outbox.isCorrection(metric))
     this.#settling = new Settling({ ...options, quarantine: this.#quarantine, doubt: this.#doubt })
     const { intervalMs } = options.pacer
+    this.#ownPacer = new Pacer(options.time, 1_000 / intervalMs)
     this.#probes = new QuarantineProbes({ ...options, quarantine: this.#quarantine, intervalMs })
   }
 
   /**
    * Pushes all that is due, unless the destination has to wait. What goes wrong is recorded, and what is not settled
    * stays due. Rejects only when the outbox cannot be read or written.
+   *
+   * @param signal ends it: nothing more is sent
+   * @param breakOff breaks off requests under way, whose outcome is then not known; default: the same signal
    */
-  async flush(occasion: FlushOccasion, signal: AbortSignal): Promise<void> {
+  async flush(wanted: FlushOccasion, signal: AbortSignal, breakOff = signal): Promise<void> {
+    const occasion = this.#breaker.takeHurry() ? 'asked' : wanted
+    this.#breakOff = breakOff
     const isKeyNew = this.#keyWatch.hasNew(this.#options.destination.readKey)
     // The breaker's memory is on the disk, which may be full.
     const isQuiet = this.#quiet.untilMs(this.#options.time.nowMs()) > 0
@@ -114,7 +100,7 @@ export class Delivery {
     const key = this.#options.destination.readKey()
     this.#options.redactor.add([key])
     const validate = (asked: string) => this.#validate(asked, signal)
-    const objection = await this.#keyWatch.objection(key, validate)
+    const objection = await this.#keyWatch.objection(key, validate, this.#options.time.nowMs(), occasion === 'asked')
     if (objection) return objection
     const hindrance = this.#isClockWanted() ? await this.#askClock(key, validate) : undefined
     if (hindrance) return hindrance
@@ -146,7 +132,7 @@ export class Delivery {
     clock.asked()
     const answer = await validate(key)
     if (answer.kind === 'answered' && answer.status === 401) {
-      this.#keyWatch.refused(key)
+      this.#keyWatch.refused(key, this.#options.time.nowMs())
       return { kind: 'key-refused', reason: '401' }
     }
     const wait = waitOf(answer)
@@ -214,10 +200,11 @@ export class Delivery {
     const { client, pacer, clock, time, log } = this.#options
     const [quiet, isKeyRefused] = [this.#quiet, () => this.#keyWatch.isRefused(key)]
     this.#pushes += 1
-    const context = { client, key, isKeyRefused, pacer, quiet, clock, time, signal }
+    const [ownPacer, breakOff] = [this.#ownPacer, this.#breakOff ?? signal]
+    const context = { client, key, isKeyRefused, pacer, ownPacer, quiet, clock, time, signal, breakOff }
     const pushed = await pushBatch(batch, wanted, context)
     const { verdict, attempts } = pushed
-    if (verdict.kind === 'key-refused') this.#keyWatch.refused(key)
+    if (verdict.kind === 'key-refused') this.#keyWatch.refused(key, this.#options.time.nowMs())
     // An earlier attempt may have been stored, whatever the last one was answered.
     if (verdict.kind === 'transient' || (verdict.kind !== 'settled' && attempts > 1)) this.#doubt.add(batch)
     if (verdict.kind === 'settled') this.#doubt.add(verdict.resend)

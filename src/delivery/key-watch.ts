@@ -1,3 +1,5 @@
+import { isYetToCome } from '../model/backoff.ts'
+import { keyAskMs } from '../model/limits.ts'
 import type { Answer } from '../model/verdict.ts'
 import type { Stop } from './ports.ts'
 
@@ -5,17 +7,19 @@ import type { Stop } from './ports.ts'
 export type ValidateKey = (key: string) => Promise<Answer>
 
 /**
- * Which key the service has refused. As long as it is the same one, nothing is sent with it; a changed one is asked
- * about first.
+ * Which key the service has refused. Nothing is sent with it until the service says that it is valid, which is asked each
+ * hour, when a person wants it, and at once where the key has changed.
  */
 export class KeyWatch {
   #refusedKey: string | undefined
   #askedKey: string | undefined
+  #askedAtMs = 0
 
   /** The service answered 401. */
-  refused(key: string): void {
+  refused(key: string, nowMs: number): void {
     this.#refusedKey = key
     this.#askedKey = key
+    this.#askedAtMs = nowMs
   }
 
   isRefused(key: string): boolean {
@@ -40,21 +44,26 @@ export class KeyWatch {
   /**
    * Why nothing may be sent with a key; `undefined` when it may.
    *
-   * @param validate asked only about a key that has changed after a refusal
+   * @param validate asked about a key after a refusal only
+   * @param isAsked a person wants it to be tried
    */
-  async objection(key: string, validate: ValidateKey): Promise<Stop | undefined> {
+  async objection(key: string, validate: ValidateKey, nowMs: number, isAsked: boolean): Promise<Stop | undefined> {
     if (this.#refusedKey === undefined) return undefined
-    if (this.#refusedKey === key) {
+    const isSame = this.#refusedKey === key
+    const isAskedLately = isYetToCome(this.#askedAtMs + keyAskMs, nowMs, keyAskMs)
+    if (isSame && !isAsked && isAskedLately) {
       return { kind: 'key-refused', reason: 'the service refused this key and it has not changed' }
     }
     this.#askedKey = key
+    this.#askedAtMs = nowMs
+    const which = isSame ? 'the refused key' : 'the changed key'
     const answer = await validate(key)
     const wait = waitOf(answer)
-    if (wait) return { ...wait, reason: `the changed key could not be checked: ${wait.reason}` }
+    if (wait) return { ...wait, reason: `${which} could not be checked: ${wait.reason}` }
     const status = answer.kind === 'answered' ? answer.status : 0
     if (status === 401) this.#refusedKey = key
     if (status < 200 || status >= 300) {
-      return { kind: 'key-refused', reason: `the service answered ${status} about the changed key` }
+      return { kind: 'key-refused', reason: `the service answered ${status} about ${which}` }
     }
     this.#refusedKey = undefined
     return undefined

@@ -18,7 +18,7 @@ export class DeliveryLoop {
     this.#loops = deliveries.map(delivery => this.#run(delivery, disk, time, log))
   }
 
-  /** Complete when no push is under way any more. */
+  /** Complete when no push is under way any more: those that are get their answer, so that nothing is sent again later. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopped'))
     await Promise.all(this.#loops)
@@ -28,7 +28,7 @@ export class DeliveryLoop {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       // What rejects here is the outbox itself: it may be mended at a later look.
-      const restMs = await delivery.flush('due', signal).then(
+      const restMs = await delivery.flush('due', signal, neverBrokenOff).then(
         () => pollMs,
         error => {
           const seen = disk.saw(error)
@@ -44,5 +44,8 @@ export class DeliveryLoop {
 }
 
 type LoopDisk = Pick<Disk, 'saw' | 'explain'>
+
+/** A push ends with its own time-out. */
+const neverBrokenOff = new AbortController().signal
 
 const unseeing: LoopDisk = { saw: () => 'other', explain: error => error }

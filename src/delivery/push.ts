@@ -14,11 +14,17 @@ export interface PushContext {
   readonly key: string
   /** Whether the service has refused the key meanwhile, in the answer to another push. */
   readonly isKeyRefused: () => boolean
+  /** Shared by all destinations. */
   readonly pacer: Pacer
+  /** The destination's own: slower for a while after a 429, which is about its key. */
+  readonly ownPacer: Pacer
   readonly quiet: Quiet
   readonly clock: ServiceClock
   readonly time: Time
+  /** Ends what is waited for. */
   readonly signal: AbortSignal
+  /** Breaks off a request under way. */
+  readonly breakOff: AbortSignal
 }
 
 /** What came of a push. */
@@ -50,22 +56,22 @@ export async function pushBatch(
   { attemptsMax, failedBefore = 0 }: Attempts,
   context: PushContext,
 ): Promise<Pushed> {
-  const { client, key, pacer, quiet, clock, time, signal } = context
+  const { client, key, ownPacer, quiet, clock, time, signal, breakOff } = context
   const body = pushBody(batch)
   if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
   for (let attempts = 1; ; attempts += 1) {
     const wish = await untilItMayStart(context)
     if (wish) return { verdict: wish, attempts: attempts - 1 }
     const sentMs = time.nowMs()
-    const answer = await client.push(body, key, signal)
+    const answer = await client.push(body, key, breakOff)
     const isSlow = time.nowMs() - sentMs >= slowPushMs
     clock.observe(answer)
     // What a stop broke off says nothing about the service, at the last attempt either.
     if (answer.kind === 'unanswered') signal.throwIfAborted()
     const found = verdict(answer, batch)
-    if (found.kind === 'settled') pacer.quicken()
+    if (found.kind === 'settled') ownPacer.quicken()
     if (found.kind !== 'transient') return { verdict: found, attempts }
-    if (found.status === 429) pacer.slow()
+    if (found.status === 429) ownPacer.slow()
     quiet.keep(found.notBeforeMs ?? 0)
     if (isSlow) return { verdict: found, attempts, isSlow }
     if (attempts === attemptsMax || !isShort(quiet, time)) return { verdict: found, attempts }
@@ -79,10 +85,12 @@ function jitterMs(failed: number, time: Time): number {
 
 /** @returns a verdict when the service wants to be left alone for longer than a flush waits, or refuses the key */
 async function untilItMayStart(context: PushContext): Promise<Verdict | undefined> {
-  const { isKeyRefused, pacer, quiet, time, signal } = context
+  const { isKeyRefused, pacer, ownPacer, quiet, time, signal } = context
   for (;;) {
+    signal.throwIfAborted()
     if (!isShort(quiet, time)) break
     await quiet.over(time, signal)
+    await ownPacer.turn(signal)
     await pacer.turn(signal)
     // Either may have happened while this one waited for its turn.
     if (isKeyRefused()) return { kind: 'key-refused', reason: '401' }

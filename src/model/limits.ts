@@ -63,6 +63,9 @@ export const retryAfterMsMax = 24 * hourMs
 /** How often the service's clock is asked for while due metrics seem to lie in its future. */
 export const clockAskMs = 60_000
 
+/** How often the service is asked about a key that it has refused. */
+export const keyAskMs = hourMs
+
 /** Longest wait a `Retry-After` may ask for within one flush; a longer one is remembered and ends the flush. */
 export const retryAfterWaitMsMax = 60_000
 

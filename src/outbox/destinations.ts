@@ -27,6 +27,9 @@ interface RawDestination {
   readonly skew_ms: number | null
 }
 
+/** As `probeAtMs`: a person asked for a flush. Long over, so that nothing waits for it. */
+export const hurriedAtMs = 1
+
 /** The columns of a row. */
 type NewState = [string, number, number, number, string | null, number | null, string | null, number | null]
 
@@ -44,7 +47,10 @@ export class Destinations {
     this.#writer = writer
     this.#statements = {
       get: database.prepare<[string], RawDestination>('SELECT * FROM destination WHERE name = ?'),
-      hurry: database.prepare('UPDATE destination SET probe_at_ms = 0'),
+      hurry: database.prepare<[number]>('UPDATE destination SET probe_at_ms = ?'),
+      silence: database.prepare<[string]>(
+        'UPDATE destination SET waiting = NULL WHERE waiting IS NOT NULL AND name NOT IN (SELECT value FROM json_each(?))',
+      ),
       waiting: database.prepare<[], { waiting: string }>(
         'SELECT waiting FROM destination WHERE waiting IS NOT NULL ORDER BY name',
       ),
@@ -78,7 +84,12 @@ export class Destinations {
 
   /** A person does not want to wait for the breakers: the running daemon probes at its next look. */
   hurry(): void {
-    this.#statements.hurry.run()
+    this.#statements.hurry.run(hurriedAtMs)
+  }
+
+  /** Nobody delivers to any others than these: they wait for nothing any more. */
+  keepOnly(names: readonly string[]): void {
+    this.#statements.silence.run(JSON.stringify(names))
   }
 
   /** Why deliveries wait, a sentence each. */

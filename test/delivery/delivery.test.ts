@@ -135,11 +135,14 @@ describe('a delivery whose key is refused', () => {
     const bench = await refused()
     expect(bench.state()).toMatchObject({ failures: 1, lastPush: { verdict: 'key-refused' } })
     expect(bench.state().waiting).toMatch(/^the key is refused \(401\): put a valid key in its place/)
-    await bench.time.sleep(hourMs)
+    bench.service.keyAnswer = () => answered(401)
+    await bench.time.sleep(hourMs / 2)
     expect(await bench.pushes('due')).toBe(0)
-    expect(await bench.pushes('asked')).toBe(0)
     expect(bench.service.checkedKeys).toEqual([])
     expect(bench.state().waiting).toMatch(/has not changed/)
+    expect(await bench.pushes('asked')).toBe(0)
+    expect(bench.service.checkedKeys).toEqual(['the-first-key'])
+    expect(bench.state().waiting).toMatch(/answered 401 about the refused key/)
     expect(bench.balance).toMatchObject({ due: 3, dead: 0 })
   })
 
@@ -162,7 +165,8 @@ describe('a delivery whose key is refused', () => {
     bench.key = 'the-second-key'
     bench.service.keyAnswer = () => answered(401)
     expect(await bench.pushes('asked')).toBe(0)
-    expect(await bench.pushes('asked')).toBe(0)
+    await bench.time.sleep(breakerCapMs)
+    expect(await bench.pushes('due')).toBe(0)
     expect(bench.service.checkedKeys).toEqual(['the-second-key'])
   })
 

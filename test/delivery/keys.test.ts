@@ -35,29 +35,46 @@ async function refusedBench() {
 }
 
 describe('a key that is refused', () => {
-  it('is not tried again, whoever asks and however long; all is kept', async () => {
+  it('is not pushed with again, however long; it is asked about each hour, and all is kept', async () => {
     const { bench, service, time } = await refusedBench()
     await bench.flush()
-    const asked = service.requests.length
-    for (let count = 0; count < 20; count += 1) {
-      await time.sleep(hourMs)
-      await bench.store(metrics(2, hourAfter(anHour, count + 1)))
-      await bench.flush(count % 2 === 0 ? 'due' : 'asked')
+    for (let count = 0; count < 20 * 12; count += 1) {
+      await time.sleep(hourMs / 12)
+      await bench.flush()
     }
-    expect(asked).toBe(1)
-    expect(service.requests).toHaveLength(1)
-    expect(bench.balance).toMatchObject({ due: 43, dead: 0, delivered: 0 })
+    expect(new Set(service.requests)).toEqual(new Set(['GET /api/validate-key']))
+    expect(service.requests.length).toBeGreaterThanOrEqual(20)
+    expect(service.requests.length).toBeLessThanOrEqual(22)
+    expect(bench.balance).toMatchObject({ due: 3, dead: 0, delivered: 0 })
     expect(bench.state('vault').waiting).toMatch(/^the key is refused .*put a valid key in its place/)
   })
 
-  it('by a push alone is not tried again either', async () => {
+  it('is asked about at once when a person wants it, here or beside a daemon, and delivery goes on with it', async () => {
+    for (const isBeside of [false, true]) {
+      const { bench, service, time } = await refusedBench()
+      await bench.flush()
+      service.rule = () => undefined
+      service.keyReply = () => ({ status: 200 })
+      await time.sleep(60_000)
+      await bench.flush()
+      expect(bench.balance.due).toBe(3)
+      if (isBeside) bench.outbox.destinations.hurry()
+      await bench.flush(isBeside ? 'due' : 'asked')
+      expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
+      expect(service.checkedKeys).toEqual([firstKey, firstKey])
+    }
+  })
+
+  it('by a single push is asked about within the hour, and delivery goes on with the same key', async () => {
     const { bench, service, time } = await refusedBench()
     service.keyReply = () => ({ status: 200 })
     await bench.flush()
     expect(service.requests).toEqual(['GET /api/validate-key', 'POST /api/metrics'])
+    service.rule = () => undefined
     await time.sleep(hourMs)
-    await bench.flush('asked')
-    expect(service.requests).toHaveLength(2)
+    await bench.flush()
+    expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
+    expect(service.requests).toHaveLength(4)
   })
 
   it('is let go when its file has another: that is asked about first, and delivery resumes by itself at once', async () => {
@@ -108,7 +125,7 @@ describe('a key that is refused', () => {
     expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
   })
 
-  it('is tried once more by a new process', async () => {
+  it('is asked about by a new process, and each hour after', async () => {
     const { bench, service, time } = await refusedBench()
     await bench.flush()
     bench.restart()
@@ -116,7 +133,7 @@ describe('a key that is refused', () => {
     await bench.flush()
     await time.sleep(hourMs)
     await bench.flush()
-    expect(service.checkedKeys).toEqual([firstKey, firstKey])
+    expect(service.checkedKeys).toEqual([firstKey, firstKey, firstKey])
   })
 })
 

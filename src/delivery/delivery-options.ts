@@ -1,0 +1,24 @@
+import type { Outbox } from '../outbox/outbox.ts'
+import type { ServiceClient } from '../service/client.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Redactor } from '../telemetry/redactor.ts'
+import type { Time } from '../time.ts'
+import type { Destination } from './destination.ts'
+import type { Pacer } from './pacer.ts'
+import type { ServiceClock } from './service-clock.ts'
+
+/** What a delivery works with. */
+export interface DeliveryOptions {
+  readonly outbox: Outbox
+  readonly client: ServiceClient
+  readonly destination: Destination
+  /** Pacer and clock are shared by all destinations: it is one service. */
+  readonly pacer: Pacer
+  readonly clock: ServiceClock
+  readonly inFlight: number
+  /** Metrics that are worth a push, while more come in; default 1. */
+  readonly fewest?: () => number
+  readonly log: Log
+  readonly redactor: Redactor
+  readonly time: Time
+}
