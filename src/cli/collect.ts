@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { openExistingOutbox, openOutbox } from '../app.ts'
+import { openOutbox } from '../app.ts'
 import { ConfigError } from '../config/mistakes.ts'
 import { begin } from '../intake/plan-hours.ts'
 import { recollectAfterMs } from '../intake/turn.ts'
@@ -14,6 +14,7 @@ import { collectParts, type Units } from './collect-parts.ts'
 import { exitCodes } from './exit.ts'
 import { deliverNow, standing } from './flush.ts'
 import { type Part, printParts, printPartsJson, type Told } from './parts.ts'
+import { openedByClock } from './require-clock.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, selectCollectors, setUp, typed } from './setting.ts'
 import { counted, cut, note, print } from './terminal.ts'
 
@@ -38,20 +39,20 @@ export function collectCommand(ended: (code: number) => void): Command {
     .option('--allow-unit-change', 'another unit than so far is meant; it is the unit from this hour on')
     .option('--json', 'print JSON')
     .action(async (options: CollectOptions) => {
-      const surroundings = setUp(options.config)
-      const hour = readHour(options.hour, surroundings.time.nowMs())
-      const collectors = selectCollectors(surroundings.config, options.only)
-      const { mistakes } = await checkCollectors(surroundings)
-      if (mistakes.length > 0) throw new ConfigError(surroundings.config.file, mistakes)
+      const given = setUp(options.config)
+      const collectors = selectCollectors(given.config, options.only)
+      const { mistakes } = await checkCollectors(given)
+      if (mistakes.length > 0) throw new ConfigError(given.config.file, mistakes)
       await using stack = new AsyncDisposableStack()
+      const { surroundings, outbox: existing } = await openedByClock(given, stack)
+      const hour = readHour(options.hour, given.time.nowMs())
       const units: Units = options.allowUnitChange ? 'changed' : 'pinned'
       if (options.dryRun) {
-        const outbox = openExistingOutbox(surroundings, stack)
-        const told = await collectParts({ surroundings, outbox, hour, units }, collectors)
+        const told = await collectParts({ surroundings, outbox: existing, hour, units }, collectors)
         printDry(told, options)
         if (told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
       } else {
-        const outbox = openOutbox(surroundings, stack)
+        const outbox = existing ?? openOutbox(surroundings, stack)
         outbox.disk.requireRoom()
         const told = await collectParts({ surroundings, outbox, hour, units }, collectors)
         const isDelivered = await queueAndDeliver(surroundings, outbox, told, options)

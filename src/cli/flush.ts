@@ -8,6 +8,7 @@ import { strandedSentence } from '../status/readiness.ts'
 import type { Surroundings } from '../surroundings.ts'
 import { untilDaemon } from './daemon.ts'
 import { exitCodes } from './exit.ts'
+import { openedByClock } from './require-clock.ts'
 import { type ConfigOption, configuredCommand, setUp, typed } from './setting.ts'
 import { note, print } from './terminal.ts'
 
@@ -16,9 +17,9 @@ export function flushCommand(ended: (code: number) => void): Command {
   return configuredCommand('flush')
     .description('push what is due, now')
     .action(async (options: ConfigOption) => {
-      const surroundings = setUp(options.config)
       await using stack = new AsyncDisposableStack()
-      const outbox = openOutbox(surroundings, stack)
+      const { surroundings, outbox: existing } = await openedByClock(setUp(options.config), stack)
+      const outbox = existing ?? openOutbox(surroundings, stack)
       const before = outbox.tally.balance()
       await deliverNow(surroundings, outbox)
       const after = outbox.tally.balance()

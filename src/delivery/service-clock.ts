@@ -4,6 +4,8 @@ import type { Answer } from '../model/verdict.ts'
 
 /** Who compares this machine's clock with the service's. */
 export interface ClockComparison {
+  /** How far it is ahead of this machine's, where it was seen already. */
+  readonly serviceAheadMs: number | undefined
   /** The service's clock was seen. @param aheadMs how far it is ahead of this machine's */
   sawService(aheadMs: number): void
   /** Whether the service should be asked, although nothing is to be sent. */
@@ -20,6 +22,7 @@ export class ServiceClock {
   /** @param comparison told of what is seen; without it nothing is asked but before a push */
   constructor(comparison?: ClockComparison) {
     this.#comparison = comparison
+    this.#skewMs = comparison?.serviceAheadMs
   }
 
   /** How far it is ahead of this machine's, negative when behind; `undefined` while no answer has shown it. */

@@ -98,6 +98,11 @@ export class WatchedClock implements Time {
     void this.verdict
   }
 
+  /** How far the service's clock is ahead of the time that is believed; `undefined` while it was not seen. */
+  get serviceAheadMs(): number | undefined {
+    return this.#service === undefined ? undefined : Math.round(this.#service + this.steadyMs() - this.nowMs())
+  }
+
   /** A chain's last block was seen. */
   sawHead(chain: string, timestampMs: number): void {
     const offset = timestampMs - this.steadyMs()

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { openExistingOutbox, openOutbox } from '../../app.ts'
+import { openOutbox } from '../../app.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { ConfigError } from '../../config/mistakes.ts'
 import { Backfill, type BackfillEnd } from '../../intake/backfill/backfill.ts'
@@ -15,6 +15,7 @@ import { createLog } from '../../telemetry/log.ts'
 import { checkCollectors } from '../check.ts'
 import { exitCodes } from '../exit.ts'
 import { standing } from '../flush.ts'
+import { openedByClock } from '../require-clock.ts'
 import { selectCollectors, setUp, typed } from '../setting.ts'
 import { Signals } from '../signals.ts'
 import { keepHeapSmall } from '../small-heap.ts'
@@ -32,16 +33,17 @@ export function backfillCommand(ended: (code: number) => void): Command {
   return backfillOptions().action(async (options: BackfillOptions) => {
     keepHeapSmall()
     const signals = new Signals()
-    const surroundings = setUp(options.config)
-    const range = readRange(options, surroundings.time.nowMs())
-    const collectors = selectCollectors(surroundings.config, options.only)
-    const usable = await usableOf(surroundings, collectors, signals.stopping)
+    const given = setUp(options.config)
+    const collectors = selectCollectors(given.config, options.only)
+    const usable = await usableOf(given, collectors, signals.stopping)
     if (usable.length < collectors.length) ended(exitCodes.incomplete)
     await using stack = new AsyncDisposableStack()
+    const { surroundings, outbox } = await openedByClock(given, stack)
+    const range = readRange(options, given.time.nowMs())
     const isDone = options.plan
-      ? await planOnly({ surroundings, options, stack }, range, usable)
+      ? await planOnly({ surroundings, outbox, options }, range, usable)
       : await collectAndDeliver(
-          { surroundings, outbox: openOutbox(surroundings, stack), options, signals, stack },
+          { surroundings, outbox: outbox ?? openOutbox(surroundings, stack), options, signals, stack },
           range,
           usable,
         )
@@ -77,11 +79,14 @@ interface Occasion {
 
 /** @returns whether the hours that were read for it could be read */
 async function planOnly(
-  { surroundings, options, stack }: Pick<Occasion, 'surroundings' | 'options' | 'stack'>,
+  {
+    surroundings,
+    outbox,
+    options,
+  }: Pick<Occasion, 'surroundings' | 'options'> & { readonly outbox: Outbox | undefined },
   range: HourRange,
   usable: Usable,
 ): Promise<boolean> {
-  const outbox = openExistingOutbox(surroundings, stack)
   const by = daemonHolder(surroundings.config.data) ? 'daemon' : 'own'
   const asked = askedOf({ surroundings, options }, range, { by })
   const works = usable.map(each => workFor(outbox, asked, each))

@@ -1,0 +1,90 @@
+import { connect, openExistingOutbox } from '../app.ts'
+import { askHeads, type WrittenAt, witnessesOf, writtenAt } from '../clock-watch.ts'
+import { WatchedClock } from '../intake/watched-clock.ts'
+import { agreedHour, type ClockVerdict } from '../model/clock.ts'
+import { Fault } from '../model/fault.ts'
+import { witnessWaitMs } from '../model/limits.ts'
+import { openChains } from '../open-runner.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import type { Surroundings } from '../surroundings.ts'
+import { note } from './terminal.ts'
+
+/** What a command goes by that works once and ends. */
+interface ClockOccasion {
+  readonly surroundings: Surroundings
+  /** Absent where nothing was ever collected. */
+  readonly outbox: Outbox | undefined
+  /** Looked at before the outbox was opened. */
+  readonly written: WrittenAt
+}
+
+/**
+ * Opens the outbox where there is one; it is closed with the stack. Before that this machine's clock is compared with what
+ * can be known, so that nothing is stored by a wrong one.
+ *
+ * @returns the surroundings with the clock, so that the service is not asked again
+ * @throws Fault `clock-doubted`
+ */
+export async function openedByClock(
+  given: Surroundings,
+  stack: AsyncDisposableStack,
+): Promise<{ readonly surroundings: Surroundings; readonly outbox: Outbox | undefined }> {
+  const written = writtenAt(given.config)
+  const outbox = openExistingOutbox(given, stack)
+  return { surroundings: await requireClock({ surroundings: given, outbox, written }), outbox }
+}
+
+/**
+ * Compares this machine's clock before anything is stored by it. Whoever has typed the command is there: that nothing
+ * confirms the clock is no hindrance, only that something says otherwise.
+ *
+ * @throws Fault `clock-doubted`
+ */
+async function requireClock(occasion: ClockOccasion): Promise<Surroundings> {
+  const { surroundings, outbox, written } = occasion
+  const clock = new WatchedClock(surroundings.time)
+  clock.meet(witnessesOf(surroundings.config, outbox, written))
+  await askService(occasion, clock)
+  if (clock.serviceAheadMs === undefined) await askChains(surroundings, clock)
+  const { verdict } = clock
+  const wrong = mistake(verdict)
+  if (wrong !== undefined) throw new Fault('clock-doubted', wrong)
+  if (verdict.kind === 'trusted' && verdict.remark !== undefined) note(verdict.remark)
+  return { ...surroundings, clock }
+}
+
+function mistake(verdict: ClockVerdict): string | undefined {
+  if (verdict.kind === 'doubted') return verdict.why === 'contradicted' ? verdict.reason : undefined
+  if (agreedHour(verdict) !== undefined) return undefined
+  return `this machine's clock is in another hour than the service's: ${verdict.remark ?? 'try again in a minute'}`
+}
+
+/** Not while it wants to be left alone: its answers show its clock, too. */
+async function askService({ surroundings, outbox }: ClockOccasion, clock: WatchedClock): Promise<void> {
+  const { config, time } = surroundings
+  if (config.service.kind !== 'remote') return
+  await using stack = new AsyncDisposableStack()
+  const { client, destinations } = await connect(surroundings, stack)
+  const [first] = destinations
+  const { notBeforeMs = 0 } = (first && outbox?.destinations.get(first.name)) ?? {}
+  const key = notBeforeMs > time.nowMs() ? undefined : readable(first?.readKey)
+  if (key === undefined) return
+  surroundings.redactor.add([key])
+  const answer = await client.validateKey(key, time.timeout(witnessWaitMs))
+  if (answer.kind === 'answered' && answer.skewMs !== undefined) clock.sawService(answer.skewMs)
+}
+
+/** A key that cannot be read is told about by whoever needs it. */
+function readable(readKey: (() => string) | undefined): string | undefined {
+  try {
+    return readKey?.()
+  } catch {
+    return undefined
+  }
+}
+
+async function askChains(surroundings: Surroundings, clock: WatchedClock): Promise<void> {
+  await using stack = new AsyncDisposableStack()
+  const chains = openChains(surroundings, stack)
+  await askHeads({ clock, chains }, surroundings.time.timeout(witnessWaitMs))
+}
