@@ -7,6 +7,7 @@ import { type Destination, destinationsOf } from './delivery/destination.ts'
 import { Pacer } from './delivery/pacer.ts'
 import { ServiceClock } from './delivery/service-clock.ts'
 import { startEmbedded } from './embedded.ts'
+import { CautiousTime } from './intake/cautious-time.ts'
 import { Intake } from './intake/intake.ts'
 import { WatchedClock } from './intake/watched-clock.ts'
 import { endpointStates, openChains, runnerOn } from './open-runner.ts'
@@ -186,7 +187,7 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
   outbox.writer.neverBlock()
   clock.meet(witnessesOf(config, outbox, written))
   const connection = await connect(surroundings, stack)
-  const chains = openChains(surroundings, stack, { outbox })
+  const chains = openChains({ ...surroundings, time: new CautiousTime(clock, clock) }, stack, { outbox })
   const runner = runnerOn(chains, surroundings, stack)
 
   const watch = new ClockWatch({ clock, chains, log })

@@ -2,10 +2,11 @@ import { isPossible } from '../model/clock.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import type { Time } from '../time.ts'
+import type { EarliestNow } from './cautious-time.ts'
 import { passed } from './plan-hours.ts'
 
 /** Which hour it is, as far as that is known. */
-export interface HourClock {
+export interface HourClock extends EarliestNow {
   /** The current hour; `undefined` while the clock is not believed, or those who are asked do not agree. */
   readonly hour: Hour | undefined
   /** Calls back when the clock is believed again, or for the first time. */
@@ -34,6 +35,9 @@ export function uncompared(time: Pick<Time, 'nowMs'>): HourClock {
     get hour() {
       const nowMs = time.nowMs()
       return isPossible(nowMs) ? hourAt(nowMs) : undefined
+    },
+    get earliestMs() {
+      return time.nowMs()
     },
     onBelieved() {},
   }

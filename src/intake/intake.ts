@@ -10,6 +10,7 @@ import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Time } from '../time.ts'
 import { Attention } from './attention.ts'
+import { CautiousTime } from './cautious-time.ts'
 import { asFault, type Collected, collect, nothing, usable } from './collect.ts'
 import { type Changed, Finality } from './finality.ts'
 import { type HourClock, objection, uncompared } from './hour-clock.ts'
@@ -29,7 +30,7 @@ export interface IntakeOptions {
   readonly catchUpMs: number
   readonly time: Time
   readonly log: Log
-  /** Which hour it is, where that is asked of more than this machine's clock. Default: what `time` says, unless that cannot be. */
+  /** Which hour it is, where more than this machine's clock is asked. Default: what `time` says, unless that cannot be. */
   readonly clock?: HourClock
 }
 
@@ -58,9 +59,10 @@ export class Intake {
     this.#clock = options.clock ?? uncompared(options.time)
     this.#clock.onBelieved(() => this.#wake.resolve())
     const pastOf = this.#pastOf
-    const again = { ...options, pastOf, describe: (collector: CollectorConfig) => this.#describe(collector) }
+    const time = new CautiousTime(options.time, this.#clock)
+    const again = { ...options, time, pastOf, describe: (collector: CollectorConfig) => this.#describe(collector) }
     const readAgain = (id: string, hour: Hour, because: Changed) => readHourAgain(again, id, hour, because)
-    this.#finality = new Finality({ ...options, readAgain, signal: this.#stopping.signal })
+    this.#finality = new Finality({ ...options, time, readAgain, signal: this.#stopping.signal })
     const everyHour = options.time.everyHour(() => this.#wake.resolve())
     this.#running = this.#run().finally(() => everyHour.stop())
   }
@@ -175,7 +177,7 @@ export class Intake {
   async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
     const { runner, time } = this.#options
     const { signal } = this.#stopping
-    const startedMs = time.nowMs()
+    const startedMs = this.#clock.earliestMs
     const collected = await this.#describe(collector)
       .then(async description => {
         const early = objection(this.#clock, description, due.hour)

@@ -81,6 +81,12 @@ export class WatchedClock implements Time {
     return agreedHour(this.verdict)
   }
 
+  /** As late as whoever agrees with the clock says at least; while it is doubted, the time that is believed. */
+  get earliestMs(): number {
+    const { verdict } = this
+    return verdict.kind === 'trusted' ? verdict.earliestMs : this.nowMs()
+  }
+
   /** Whether what is old may be deleted: not before something agrees with the clock, or it was alone for long. */
   get mayPrune(): boolean {
     const { verdict } = this
