@@ -126,6 +126,49 @@ describe('a machine whose clock is behind the service’s', () => {
   })
 })
 
+describe('metrics of an hour that is weeks ahead', () => {
+  it('wait for it, and the service is asked for its clock once an hour', async () => {
+    const { bench, service, time } = await httpBench()
+    await bench.store(metrics(5, hourAfter(anHour, 30 * 24)))
+    for (const endMs = time.nowMs() + 2 * hourMs - minuteMs; time.nowMs() < endMs; ) {
+      await bench.flush()
+      await time.sleep(30_000)
+    }
+    expect(bench.balance).toMatchObject({ due: 5, dead: 0 })
+    expect(service.requests).toEqual(Array(2).fill('GET /api/validate-key'))
+  })
+})
+
+describe('a machine whose clock is doubted', () => {
+  it('asks the service although nothing is due, once a minute while it does not answer, and no more once it has', async () => {
+    const asked: number[] = []
+    let isWanted = true
+    const { bench, service, time } = await httpBench({
+      comparison: {
+        serviceAheadMs: undefined,
+        wantsService: () => isWanted && time.nowMs() - (asked.at(-1) ?? 0) >= minuteMs,
+        asks: () => asked.push(time.nowMs()),
+        sawService: () => {
+          isWanted = false
+        },
+      },
+    })
+    service.keyReply = () => response => response.destroy()
+    const flushes = async (count: number) => {
+      for (let left = count; left > 0; left -= 1) {
+        await bench.flush()
+        await time.sleep(10_000)
+      }
+    }
+    await flushes(9)
+    expect(service.checkedKeys).toHaveLength(2)
+    service.keyReply = () => ({ status: 200, body: {} })
+    await flushes(30)
+    expect(service.checkedKeys).toHaveLength(3)
+    expect(bench.state().failures).toBe(0)
+  })
+})
+
 describe('a service without a Date header', () => {
   it('is believed to have this machine’s time', async () => {
     const made = await httpBench()

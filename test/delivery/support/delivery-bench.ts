@@ -4,7 +4,7 @@ import type { FlushOccasion } from '../../../src/delivery/breaker.ts'
 import { Delivery } from '../../../src/delivery/delivery.ts'
 import type { Destination } from '../../../src/delivery/destination.ts'
 import { Pacer } from '../../../src/delivery/pacer.ts'
-import { ServiceClock } from '../../../src/delivery/service-clock.ts'
+import { type ClockComparison, ServiceClock } from '../../../src/delivery/service-clock.ts'
 import type { Metric } from '../../../src/model/metric.ts'
 import type { DestinationState } from '../../../src/outbox/destinations.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
@@ -31,6 +31,8 @@ export interface DeliveryBenchOptions {
   readonly inFlight?: number
   /** The service's clock was seen already, and is as this machine's: it need not be asked for. */
   readonly isClockKnown?: boolean
+  /** Who compares this machine's clock; nobody when absent. */
+  readonly comparison?: ClockComparison
 }
 
 /** Deliveries on a real outbox on disk. */
@@ -63,7 +65,7 @@ export class DeliveryBench {
 
   #newDeliveries(): ReadonlyMap<string, Delivery> {
     const { client, time, pacePerSecond = 1_000, inFlight = 4, isClockKnown = false } = this.#options
-    const clock = new ServiceClock()
+    const clock = new ServiceClock(this.#options.comparison)
     if (isClockKnown) clock.observe({ kind: 'answered', status: 200, body: undefined, skewMs: 0 })
     const pacer = new Pacer(time, pacePerSecond)
     const parts = {

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest'
+import { WatchedClock } from '../../src/intake/watched-clock.ts'
+import { clockPatienceMs, hourMs, witnessAskMs, witnessWaitMs } from '../../src/model/limits.ts'
+import { WrongTime } from '../delivery/support/scripted-time.ts'
+import { anHour } from '../support/metrics.ts'
+import { VirtualTime } from '../support/virtual-time.ts'
+
+const startMs = anHour + 11 * 60_000
+
+function stage(aheadMs = 0) {
+  const time = new VirtualTime(startMs)
+  const machine = new WrongTime(time)
+  machine.aheadMs = aheadMs
+  const clock = new WatchedClock(machine)
+  clock.meet({ service: true, chains: true })
+  return { time, machine, clock }
+}
+
+describe('a watched clock', () => {
+  it('asks the service first, chains once that is silent, and nobody once it is believed', async () => {
+    const { time, clock } = stage()
+    expect([clock.wantsService(), clock.wantsHeads()]).toEqual([true, false])
+    clock.asks('service')
+    expect(clock.wantsService()).toBe(false)
+    await time.sleep(witnessWaitMs)
+    expect(clock.wantsHeads()).toBe(true)
+    clock.asks('chains')
+    expect(clock.wantsHeads()).toBe(false)
+    await time.sleep(witnessAskMs)
+    expect([clock.wantsService(), clock.wantsHeads()]).toEqual([true, true])
+    clock.sawService(0)
+    expect([clock.wantsService(), clock.wantsHeads()]).toEqual([false, false])
+    expect(clock.hour).toBe(anHour)
+  })
+
+  it('goes on by the steady clock while it is set wrong, asks again at once, and is told when it is right', async () => {
+    const { time, machine, clock } = stage()
+    clock.asks('service')
+    clock.sawService(0)
+    const told: number[] = []
+    clock.onBelieved(byMs => told.push(byMs))
+    machine.aheadMs = 5 * hourMs
+    await time.sleep(20_000)
+    expect(clock.nowMs()).toBe(time.nowMs())
+    expect([clock.hour, clock.mayPrune, clock.wantsService()]).toEqual([undefined, false, true])
+    clock.sawService(0)
+    expect(clock.verdict).toMatchObject({ kind: 'doubted', why: 'contradicted' })
+    machine.aheadMs = 0
+    expect([clock.hour, clock.mayPrune]).toEqual([anHour, true])
+    expect(told).toEqual([])
+  })
+
+  it('takes a time that was set while it slept once the service agrees, and says by how much', async () => {
+    const { machine, clock } = stage()
+    clock.sawService(0)
+    const told: number[] = []
+    clock.onBelieved(byMs => told.push(byMs))
+    machine.aheadMs = 8 * hourMs
+    expect(clock.hour).toBeUndefined()
+    clock.sawService(8 * hourMs)
+    expect(clock.hour).toBe(anHour + 8 * hourMs)
+    expect(clock.serviceAheadMs).toBe(0)
+    expect(told).toEqual([8 * hourMs])
+  })
+
+  it('is believed after some patience where nobody answers, and doubted again once the service says otherwise', async () => {
+    const { time, clock } = stage(5 * hourMs)
+    await time.sleep(clockPatienceMs - 1_000)
+    expect(clock.hour).toBeUndefined()
+    await time.sleep(1_000)
+    expect([clock.hour, clock.mayPrune]).toEqual([anHour + 5 * hourMs, false])
+    clock.sawService(-5 * hourMs)
+    expect(clock.verdict).toMatchObject({ kind: 'doubted', why: 'contradicted' })
+  })
+
+  it('is believed again by itself after the service was wrong for a while', async () => {
+    const { time, clock } = stage()
+    clock.sawService(0)
+    await time.sleep(1_000)
+    clock.sawService(3 * hourMs)
+    expect(clock.verdict).toMatchObject({ kind: 'trusted', remark: expect.stringContaining('3 h behind') })
+    clock.sawService(0)
+    expect(clock.verdict).not.toHaveProperty('remark')
+  })
+
+  it('takes the youngest of all chains’ blocks', () => {
+    const { time, clock } = stage()
+    clock.sawHead('slow', time.nowMs() - 3 * hourMs)
+    expect(clock.hour).toBeUndefined()
+    clock.sawHead('quick', time.nowMs() - 12_000)
+    clock.sawHead('slow', time.nowMs() - 3 * hourMs)
+    expect(clock.hour).toBe(anHour)
+  })
+})
