@@ -1,10 +1,9 @@
 import { once } from 'node:events'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../src/model/hour.ts'
 import { systemTime } from '../../src/time.ts'
+import { listening } from '../support/listening.ts'
 import { configured, type Ended, start, tidegauge } from '../support/tidegauge.ts'
 import type { Sent } from './stage.ts'
 
@@ -47,20 +46,36 @@ export async function countingService(): Promise<CountingService> {
   }
 }
 
-/** A collector that writes down each hour it is run for, and hangs, fails or gives what its files say. */
-const watched = `import { appendFileSync, existsSync, readFileSync } from 'node:fs'
-import { defineCollector, z } from 'tidegauge'
-const file = name => new URL(name, import.meta.url)
-const said = name => (existsSync(file(name)) ? Number(readFileSync(file(name), 'utf8')) : undefined)
+/** What the collector is told to do. */
+interface Told {
+  'hangs-from'?: number
+  'fails-at'?: number
+  more?: number
+}
+
+/** Where a collector tells each hour it is run for, and is told whether it hangs, fails or what it gives. */
+async function watchPost(): Promise<{ readonly url: string; readonly reads: Map<Hour, number>; readonly told: Told }> {
+  const reads = new Map<Hour, number>()
+  const told: Told = {}
+  const url = await listening((request, response) => {
+    const hour = Number(request.url?.slice(1)) as Hour
+    reads.set(hour, (reads.get(hour) ?? 0) + 1)
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(told))
+  })
+  return { url, reads, told }
+}
+
+const watched = `import { defineCollector, z } from 'tidegauge'
+const told = z.object({ 'hangs-from': z.number(), 'fails-at': z.number(), more: z.number() }).partial()
 export default defineCollector({
-  options: z.strictObject({ history: z.literal(true).default(true) }),
+  options: z.strictObject({ post: z.string(), history: z.literal(true).default(true) }),
   metrics: { Count: { unit: 'hours' }, Half: {}, Third: {} },
   history: true,
-  async collect({ hour }) {
-    appendFileSync(file('reads'), hour + '\\n')
-    if (hour >= (said('hangs-from') ?? Infinity)) await new Promise(() => {})
-    if (hour === said('fails-at')) throw new Error('the well is dry')
-    const count = hour / 3600000 + (said('more') ?? 0)
+  async collect({ hour, http, options }) {
+    const { more = 0, ...said } = await http.json(options.post + '/' + hour, told)
+    if (hour >= (said['hangs-from'] ?? Infinity)) await new Promise(() => {})
+    if (hour === said['fails-at']) throw new Error('the well is dry')
+    const count = hour / 3600000 + more
     return { Count: count, Half: count / 2, Third: count / 3 }
   },
 })
@@ -102,6 +117,7 @@ export interface BackfillStage {
  */
 export async function backfillStage(count: number, more = ''): Promise<BackfillStage> {
   const service = await countingService()
+  const post = await watchPost()
   const yaml = `service: { url: "${service.url}", key: { env: METRICS_KEY } }
 status: { listen: "127.0.0.1:0" }
 ${more}
@@ -110,14 +126,13 @@ protocols:
   - id: pool
     name: Pool
     collectors:
-      - { use: ./watched.ts, id: past }
+      - { use: ./watched.ts, id: past, options: { post: "${post.url}" } }
       - { use: ./now.ts, id: now }
 `
-  const { folder, config } = configured(yaml, { 'watched.ts': watched, 'now.ts': now })
+  const { config } = configured(yaml, { 'watched.ts': watched, 'now.ts': now })
   const env = { METRICS_KEY: 'a-key-that-nobody-may-see' }
   const last = hourAfter(hourAt(systemTime.nowMs()), -3)
   const hours = hoursFrom(hourAfter(last, 1 - count), last)
-  const file = (name: string) => join(folder, 'config', name)
   const words = (args: readonly string[]) => ['backfill', ...args, '--config', config]
   return {
     service,
@@ -127,15 +142,10 @@ protocols:
     range: ['--from', hourText(hours[0] ?? last), '--to', hourText(last)],
     run: (...args) => tidegauge(words(args), env),
     start: (...args) => start(words(args), env),
-    reads() {
-      const lines = existsSync(file('reads')) ? readFileSync(file('reads'), 'utf8').trim().split('\n') : []
-      const counts = new Map<Hour, number>()
-      for (const line of lines) counts.set(Number(line) as Hour, (counts.get(Number(line) as Hour) ?? 0) + 1)
-      return counts
-    },
+    reads: () => post.reads,
     set(name, value) {
-      if (value === undefined) rmSync(file(name), { force: true })
-      else writeFileSync(file(name), String(value))
+      if (value === undefined) delete post.told[name]
+      else post.told[name] = value
     },
   }
 }
