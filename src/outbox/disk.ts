@@ -4,7 +4,7 @@ import { Fault, faultLine } from '../model/fault.ts'
 import { ballastBytes } from '../model/limits.ts'
 import { isDamage } from '../sqlite/damage.ts'
 import { fileFault, troubleFault } from '../sqlite/file-fault.ts'
-import { isTrouble, type Trouble, troubleOf, writingTrouble } from '../sqlite/trouble.ts'
+import { accessTrouble, isTrouble, type Trouble, troubleOf, writingTrouble } from '../sqlite/trouble.ts'
 import { Ballast } from './ballast.ts'
 import { identityOf } from './identity.ts'
 
@@ -106,6 +106,11 @@ export class Disk {
   look(): void {
     const trouble = writingTrouble(dirname(this.#file))
     if (trouble) this.#isLost(trouble)
+  }
+
+  /** Whether the folder seems to be writable: a system call, so that a disk that has failed is seen within seconds. */
+  get seemsWritable(): boolean {
+    return accessTrouble(dirname(this.#file)) === undefined
   }
 
   /** An error of the outbox in words for a person; what the file is not to blame for stays as it is. */

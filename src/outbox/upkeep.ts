@@ -78,7 +78,14 @@ export class Upkeep {
     for (let restedMs = 0; restedMs < upkeepMs && !signal.aborted; restedMs += roomLookMs) {
       await time.sleep(roomLookMs, signal).catch(() => {})
       this.#lookAtLock()
-      if (this.#wasFull || outbox.disk.isFull || !role.isInPlace || !outbox.disk.isInPlace) return
+      if (
+        this.#wasFull ||
+        outbox.disk.isFull ||
+        !role.isInPlace ||
+        !outbox.disk.isInPlace ||
+        !outbox.disk.seemsWritable
+      )
+        return
     }
   }
 

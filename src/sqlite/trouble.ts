@@ -103,9 +103,8 @@ function pathOf(error: unknown): string | undefined {
 /** What can be seen without opening the file: to close any descriptor of it would free the locks this process has on it. */
 function seenAt(file: string): Trouble | undefined {
   const folder = dirname(file)
-  const { R_OK, W_OK, X_OK } = constants
   return (
-    attempt(folder, () => accessSync(folder, R_OK | W_OK | X_OK)) ??
+    accessTrouble(folder) ??
     [file, `${file}-wal`, `${file}-shm`].reduce<Trouble | undefined>(
       (found, path) => found ?? seenAtFile(path),
       undefined,
@@ -120,6 +119,12 @@ function seenAtFile(path: string): Trouble | undefined {
     if (found?.isDirectory()) throw Object.assign(new Error('a folder'), { code: 'EISDIR' })
     if (found) accessSync(path, constants.R_OK | constants.W_OK)
   })
+}
+
+/** What keeps a folder from being used, as far as it shows without writing to it; `undefined` when nothing does. */
+export function accessTrouble(folder: string): Trouble | undefined {
+  const { R_OK, W_OK, X_OK } = constants
+  return attempt(folder, () => accessSync(folder, R_OK | W_OK | X_OK))
 }
 
 /** What keeps anything from being written into a folder; `undefined` when nothing does. */
