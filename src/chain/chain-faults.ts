@@ -48,7 +48,8 @@ function isOfRead(failure: EndpointFailure): boolean {
 const archiveAdvice = 'a past hour needs an archive node, which keeps old state: put one under rpc:'
 const behindAdvice =
   'check that the node is in sync; a chain that makes blocks only when it is used is read as soon as its next block is there'
-const syncAdvice = 'the node does not have the state of one of its last blocks: check that it is in sync'
+const syncAdvice =
+  'the node does not have the state of one of its last blocks: check that it is in sync; a past hour needs an archive node'
 function adviceOfRead(kind: FailureKind): string {
   if (kind === 'too-much') return tooMuchAdvice
   if (kind === 'slow') return slowAdvice
