@@ -1,4 +1,3 @@
-import { type Hour, hourAt } from './hour.ts'
 import {
   clockAgreeMs,
   clockPatienceLongMs,
@@ -6,10 +5,11 @@ import {
   clockToldMs,
   clockYearsMax,
   configuredLatelyMs,
-  hourMs,
   releasedMs,
   yearMs,
-} from './limits.ts'
+} from './clock-limits.ts'
+import { type Hour, hourAt } from './hour.ts'
+import { hourMs } from './limits.ts'
 
 /** What can be known of the time. Instants are milliseconds since 1970. */
 export interface ClockEvidence {

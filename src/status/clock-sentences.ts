@@ -1,5 +1,5 @@
 import { type ClockVerdict, offSentence } from '../model/clock.ts'
-import { clockToldMs, witnessWaitMs } from '../model/limits.ts'
+import { clockToldMs, witnessWaitMs } from '../model/clock-limits.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 
 /** What is looked at. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { WatchedClock } from '../../src/intake/watched-clock.ts'
-import { clockPatienceMs, hourMs, witnessAskMs, witnessWaitMs } from '../../src/model/limits.ts'
+import { clockPatienceMs, witnessAskMs, witnessWaitMs } from '../../src/model/clock-limits.ts'
+import { hourMs } from '../../src/model/limits.ts'
 import { WrongTime } from '../delivery/support/scripted-time.ts'
 import { anHour } from '../support/metrics.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
