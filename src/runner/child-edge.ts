@@ -1,6 +1,7 @@
 import type { Chains } from '../chain/reads.ts'
 import type { Time } from '../time.ts'
 import type { RunnerLimits } from './limits.ts'
+import type { Meeting } from './meeting.ts'
 import type { LogLine } from './messages.ts'
 
 /** The process ended, or was ended because it did not answer, before the run was done. */
@@ -19,6 +20,8 @@ export interface ChildEdge {
   readonly limits: RunnerLimits
   readonly time: Time
   readonly log: (line: LogLine) => void
+  /** Where questions of all processes meet. */
+  readonly meeting: Meeting
   /** Files and folders it may read. */
   readonly reads: readonly string[]
   /** Where relative paths count from. */

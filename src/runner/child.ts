@@ -73,6 +73,7 @@ export class CollectorChild {
     this.#runs.set(token, run)
     this.#allowance.grant()
     this.#collectors.add(task.collector.id)
+    if (task.kind === 'collect') this.#edge.meeting.join(task.hour, token)
     this.#start(token)
     return promise
   }
@@ -127,6 +128,7 @@ export class CollectorChild {
   #settle(token: string, end: TaskEnd | Lost): void {
     const run = this.#runs.get(token)
     this.#runs.delete(token)
+    if (run?.task.kind === 'collect') this.#edge.meeting.leave(run.task.hour, token)
     run?.over.abort(new Fault('stopped', 'the run is over'))
     run?.settle(end)
   }
@@ -183,7 +185,8 @@ export class CollectorChild {
   async #reply({ ask, run: token, chain, question }: Ask): Promise<void> {
     const run = this.#runs.get(token)
     if (run?.task.kind !== 'collect') return
-    const { chains } = this.#edge
+    const { chains, meeting } = this.#edge
+    await meeting.ask(run.task.hour, token)
     const reply = run.pins.checked(
       chain,
       question,

@@ -9,6 +9,7 @@ import type { Lost } from './child-edge.ts'
 import { type Declared, declaredPaths } from './declared.ts'
 import { originOf } from './find.ts'
 import { type RunnerLimits, runnerLimits } from './limits.ts'
+import { Meeting } from './meeting.ts'
 import type { CollectorRef, Described, LogLevel, LogLine, Task, TaskEnd } from './messages.ts'
 import { type Group, groupOf, Processes } from './processes.ts'
 import { readablePaths } from './readable.ts'
@@ -44,12 +45,13 @@ export function createRunner({ chains, deadlineMs, time, log, hidden = [], limit
   const culprits = new Set<string>()
   const refs = new WeakMap<CollectorConfig, CollectorRef>()
   const stopping = new AbortController()
+  const meeting = new Meeting(time)
 
   async function start(group: Group, pinged: boolean): Promise<CollectorChild> {
     const write = (line: LogLine) => log(line.collectorId, line.level, line.message, line.facts)
     const reads = await readablePaths({ ...group, hidden })
     const folder = dirname(group.configFile)
-    return new CollectorChild({ chains, deadlineMs, limits, time, log: write, reads, folder, pinged })
+    return new CollectorChild({ chains, deadlineMs, limits, time, log: write, meeting, reads, folder, pinged })
   }
 
   const processes = new Processes({

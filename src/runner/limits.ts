@@ -60,6 +60,9 @@ export const labelsMax = 10_000
 /** Paths that the options of one collector declare. */
 export const declaredMax = 1_000
 
+/** How long the first question of a run waits for those of other processes. */
+export const meetMsMax = 1_000
+
 /** Reads in one question about a chain. */
 export const readsMax = 10_000
 

@@ -1,6 +1,9 @@
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Hour } from '../../src/model/hour.ts'
 import { hourAfter } from '../../src/model/hour.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { chainOf } from '../support/reads.ts'
 import { configured, hour, testRunner } from './setup.ts'
 
@@ -35,4 +38,32 @@ it('the reads of many hours and collectors that start together are asked for in 
   expect(outcomes.map(({ readings }) => readings['Sum'])).toEqual(runs.map(({ index }) => 14 * index))
   // Two stages that wait for one another.
   expect(byTurn).toEqual([1000, 1000])
+})
+
+it('the first reads of collectors in processes of their own are asked for in one turn', async () => {
+  const byTurn: number[] = []
+  let reads = 0
+  const chain = chainOf({
+    block: () => Promise.reject(new Error('is not asked for')),
+    logs: () => Promise.reject(new Error('are not asked for')),
+    async read(_hour: Hour, requests) {
+      if (reads === 0) {
+        setImmediate(() => {
+          byTurn.push(reads)
+          reads = 0
+        })
+      }
+      reads += 1
+      return requests.map(() => ({ kind: 'returned' as const, output: word }))
+    },
+  })
+  const { runner } = testRunner({ chains: { main: chain } })
+  const folder = temporaryFolder()
+  const uses = ['a', 'b', 'c'].map(name => join(folder, `${name}.ts`))
+  for (const use of uses) copyFileSync(new URL('./fixtures/two-stages.ts', import.meta.url), use)
+  const own = uses.map(use => configured(use, { id: use, options: { factor: 1 } }))
+  await Promise.all(own.map(collector => runner.describe(collector)))
+  const outcomes = await Promise.all(own.map(collector => runner.collect(collector, hour)))
+  expect(outcomes.map(({ readings }) => readings['Sum'])).toEqual([14, 14, 14])
+  expect(byTurn[0]).toBe(3)
 })
