@@ -1,13 +1,15 @@
 import type { Delivery } from './delivery/delivery.ts'
 import { DeliveryLoop } from './delivery/loop.ts'
 import { faultLine } from './model/fault.ts'
-import { roleLookMs } from './model/limits.ts'
 import { bothRoles, deliveryHolder, type Role, type RoleSeeker, takeDeliveryRoleAsDaemon } from './outbox/lock.ts'
 import type { Outbox } from './outbox/outbox.ts'
 import { Upkeep, type UpkeepNews } from './outbox/upkeep.ts'
 import { tellUpkeep } from './outbox-news.ts'
 import type { Surroundings } from './surroundings.ts'
 import type { Time } from './time.ts'
+
+/** How often a daemon looks whether the command that delivers in its place has ended. */
+const roleLookMs = 500
 
 /** What delivering works with. */
 export interface DeliveringDeps {
@@ -48,11 +50,20 @@ export class Delivering {
     }
     if (!role) return
     try {
-      const end = deps.begin(role)
+      const end = this.#begin(deps, role)
       if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
-      await end()
+      await end?.()
     } finally {
       role.release()
+    }
+  }
+
+  #begin({ begin, failed }: DeliveringDeps, role: Role): (() => Promise<void>) | undefined {
+    try {
+      return begin(role)
+    } catch (error) {
+      failed(error)
+      return undefined
     }
   }
 
@@ -110,7 +121,11 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
   }
   if (!role)
     log.info({ ...deliveryHolder(config.data) }, 'a command delivers from this outbox: it is asked to give way')
-  const failed = (error: unknown) => log.error({ fault: faultLine(error) }, 'the delivery role cannot be taken yet')
+  const failed = (error: unknown) => {
+    // What breaks the outbox makes the daemon start again.
+    outbox.disk.saw(error)
+    log.error({ fault: faultLine(outbox.disk.explain(error)) }, 'delivery cannot begin')
+  }
   const delivering = new Delivering({ take: () => takeDeliveryRoleAsDaemon(seeker()), begin, failed, time }, role)
   return { roleLost, stop: () => delivering.stop() }
 }

@@ -114,9 +114,6 @@ export const pruneRestMs = 20
 /** Rest after a daemon's outbox broke twice in a row, so that a failing disk is not worn out. */
 export const breakageRestMs = 60_000
 
-/** How often a daemon looks whether the command that delivers in its place has ended. */
-export const roleLookMs = 500
-
 /** How often the delivery loop looks for due metrics that another process has put in. */
 export const pollMs = 1_000
 

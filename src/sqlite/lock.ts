@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, statSync, truncateSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, statSync, truncateSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { isDamage } from './damage.ts'
 
@@ -20,6 +20,8 @@ const lookMsMax = 250
 export function openLock(file: string): Lock | undefined {
   // One that is there is left alone: to close any descriptor of it would free a lock that this process has on it.
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
+  // One that is open for reading alone would be shared with others, and SQLite does not say so.
+  accessSync(file, constants.R_OK | constants.W_OK)
   const lock = take(file)
   if (lock === undefined || (lock !== 'garbage' && statSync(file).size === 0)) return lock
   // It is free, so nobody loses a lock by this. It is emptied and not replaced: of two that do so, one gets the lock.
