@@ -1,5 +1,5 @@
-import { slowPartsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
+import { slowPartsMax } from './limits.ts'
 import { fresh, type Part, partsOf } from './worklist.ts'
 
 /** What is to be done about a part that the service failed on while it takes others. */

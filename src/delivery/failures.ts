@@ -1,7 +1,7 @@
-import { slowPartsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Verdict } from '../model/verdict.ts'
 import { afterFailure } from './after-failure.ts'
+import { slowPartsMax } from './limits.ts'
 import type { FlushPorts } from './ports.ts'
 import type { Tries } from './tries.ts'
 import { type Part, partsOf, type Worklist } from './worklist.ts'

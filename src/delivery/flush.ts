@@ -1,11 +1,13 @@
 import type { Batch } from '../model/batch.ts'
 import { attemptsMax, batchMetricsMax } from '../model/limits.ts'
+import type { Metric } from '../model/metric.ts'
 import type { Verdict } from '../model/verdict.ts'
 import { type FailedPart, Failures } from './failures.ts'
 import type { FlushPorts, Stop } from './ports.ts'
 import { ProtocolRefusals } from './protocol-refusals.ts'
+import type { Pushed } from './push.ts'
 import { Suspects } from './suspects.ts'
-import { Tries } from './tries.ts'
+import { Tries, triesOf } from './tries.ts'
 import { isAccepted, Witness } from './witness.ts'
 import { fresh, halvesOf, type Part, Worklist } from './worklist.ts'
 
@@ -54,7 +56,13 @@ export class Flush {
       witness: this.#witness,
       worklist: this.#worklist,
       othersThan: protocolIds =>
-        ports.due(others(this.#protocolIds, protocolIds), batchMetricsMax).filter(metric => ports.isFree(metric)),
+        ports
+          .due(
+            this.#protocolIds.filter(id => !protocolIds.includes(id)),
+            batchMetricsMax,
+          )
+          .filter(metric => ports.isFree(metric)),
+      confirm: metric => this.#confirm(metric),
       bury: dead => ports.settle({ delivered: [], dead, warnings: [] }, 'again'),
       stop: stop => {
         this.#stop ??= stop
@@ -171,6 +179,17 @@ export class Flush {
     return verdict
   }
 
+  /** What is accepted at last is delivered; what fails is kept for a later flush. */
+  async #confirm(metric: Metric): Promise<Pushed> {
+    const pushed = await this.#ports.push([metric], { attemptsMax })
+    const { verdict } = pushed
+    if (verdict.kind === 'key-refused') this.#stop ??= verdict
+    if (verdict.kind !== 'settled' || verdict.delivered.length === 0) return pushed
+    await this.#ports.settle({ delivered: verdict.delivered, dead: [], warnings: verdict.warnings }, 'again')
+    this.#worklist.settled(verdict.delivered)
+    return pushed
+  }
+
   async #act(verdict: Verdict, part: Part, before: Before, isSlow: boolean): Promise<void> {
     switch (verdict.kind) {
       case 'settled':
@@ -202,8 +221,9 @@ export class Flush {
       this.#acceptedCount += 1
       this.#failures.accepted(delivered)
       this.#witness.isNow(delivered[0])
+      this.#suspects.acceptedOf(part.batch.length)
       await this.#suspects.accepted(moment)
-      if (part.pairedWith) await this.#suspects.convict(part.pairedWith)
+      if (part.pairedWith) await this.#suspects.convict(part.batch[0], part.pairedWith)
     }
     this.#worklist.putFirst(halvesOf(part, resend))
     if (!delivered[0]) await this.#suspects.refused()
@@ -229,13 +249,4 @@ export class Flush {
     if (this.#acceptedCount > acceptedBefore) return true
     return isAccepted(await this.#witness.hear())
   }
-}
-
-/** A batch of several protocols is tried once before they are tried apart. */
-function triesOf({ batch, attemptsMax: wanted }: Part): number {
-  return batch.some(({ protocolId }) => protocolId !== batch[0].protocolId) ? 1 : wanted
-}
-
-function others(all: readonly string[], than: readonly string[]): string[] {
-  return all.filter(id => !than.includes(id))
 }

@@ -1,7 +1,7 @@
 import { hourText } from '../model/hour.ts'
-import { quarantineMetricsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import { Isolation } from './isolation.ts'
+import { quarantineMetricsMax } from './limits.ts'
 
 /**
  * How a due metric may be sent: `free` in a batch with others; `alone`, since the service fails on its id or may do so;

@@ -3,6 +3,7 @@ import type { Verdict } from '../model/verdict.ts'
 import type { DeadLetter } from '../outbox/metrics.ts'
 import { MetricSet } from './metric-set.ts'
 import type { Stop } from './ports.ts'
+import type { Pushed } from './push.ts'
 import { spread } from './spread.ts'
 import { isAccepted, type Witness } from './witness.ts'
 import type { Worklist } from './worklist.ts'
@@ -16,12 +17,17 @@ const probesMax = 3
 /** Pushes refused in a row, in whatever size, after which it is asked the same: more than one bad metric costs. */
 const refusalsMax = 16
 
+/** Refusals in a row that make a metric dead at a service that refuses and accepts the same. */
+const erraticTimes = 12
+
 /** What judging works with. */
 export interface Court {
   readonly witness: Witness
   readonly worklist: Worklist
   /** Due metrics of other protocols than these. */
   othersThan(protocolIds: readonly string[]): readonly Metric[]
+  /** Sends one that was refused once more, alone. */
+  confirm(metric: Metric): Promise<Pushed>
   /** They are dead. */
   bury(dead: readonly DeadLetter[]): Promise<void>
   stop(stop: Stop): void
@@ -43,6 +49,9 @@ export class Suspects {
   #suspects: readonly Suspect[] = []
   /** Of each of these the other half of a refused pair was accepted: if it is refused as well, it is the bad one. */
   readonly #convicted = new MetricSet()
+  /** The service refuses and accepts the same: a part of its instances may refuse everything. */
+  #isErratic = false
+  #acceptedSizeMax = 0
   /** Metrics from elsewhere that were put first, to find out whether anything is accepted. */
   #probes = 0
   #refusals = 0
@@ -66,8 +75,14 @@ export class Suspects {
     await this.#bury(({ moment }) => moment < sentMoment)
   }
 
+  /** Of how many metrics an accepted batch was: both of a refused pair may be accepted because they are fewer. */
+  acceptedOf(size: number): void {
+    this.#acceptedSizeMax = Math.max(this.#acceptedSizeMax, size)
+  }
+
   /** One half of a refused pair was accepted. */
-  async convict(other: Metric): Promise<void> {
+  async convict(accepted: Metric, other: Metric): Promise<void> {
+    if (this.#convicted.has(accepted) && this.#acceptedSizeMax > 1) this.#isErratic = true
     this.#convicted.add(other)
     await this.#bury(({ letter }) => this.#convicted.has(letter.metric))
   }
@@ -125,11 +140,28 @@ export class Suspects {
   }
 
   async #bury(isJudged: (suspect: Suspect) => boolean): Promise<void> {
-    const dead = this.#suspects.filter(isJudged).map(({ letter }) => letter)
-    if (dead.length === 0) return
+    const judged = this.#suspects.filter(isJudged).map(({ letter }) => letter)
+    if (judged.length === 0) return
     this.#suspects = this.#suspects.filter(suspect => !isJudged(suspect))
-    await this.#court.bury(dead)
+    const dead: DeadLetter[] = []
+    for (const letter of judged) {
+      const confirmed = await this.#confirmed(letter)
+      if (confirmed) dead.push(confirmed)
+    }
+    if (dead.length > 0) await this.#court.bury(dead)
     this.#court.worklist.settled(dead.map(({ metric }) => metric))
+  }
+
+  /** A refusal may have been another instance's, or have ended meanwhile: it is dead only if it is refused once more. */
+  async #confirmed(letter: DeadLetter): Promise<DeadLetter | undefined> {
+    let { attempts } = letter
+    for (let times = 0; times < (this.#isErratic ? erraticTimes : 1); times += 1) {
+      const pushed = await this.#court.confirm(letter.metric)
+      attempts += pushed.attempts
+      if (isAccepted(pushed.verdict)) this.#isErratic = true
+      if (pushed.verdict.kind !== 'refused') return undefined
+    }
+    return { ...letter, attempts }
   }
 
   #stopSystemic(verdict?: Verdict): void {

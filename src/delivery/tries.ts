@@ -1,5 +1,6 @@
 import { attemptsMax } from '../model/limits.ts'
 import type { Attempts } from './push.ts'
+import type { Part } from './worklist.ts'
 
 /**
  * Attempts of a flush in which nothing was accepted yet: so many that one push would have, whatever is sent with them. A
@@ -36,4 +37,9 @@ export class Tries {
   giveBack(attempts: number): void {
     this.#count -= attempts
   }
+}
+
+/** A batch of several protocols is tried once before they are tried apart. */
+export function triesOf({ batch, attemptsMax: wanted }: Part): number {
+  return batch.some(({ protocolId }) => protocolId !== batch[0].protocolId) ? 1 : wanted
 }

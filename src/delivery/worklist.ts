@@ -25,9 +25,15 @@ export function fresh(batch: Batch, attempts = attemptsMax): Part {
   return { batch, sent: 0, attemptsMax: attempts }
 }
 
-/** The two halves of some metrics of a part that was sent. */
+/** Metrics above which thirds find a bad one with fewer pushes than halves. */
+const thirdsMin = 4
+
+/** The halves of a few metrics of a part that was sent, the thirds of more. */
 export function halvesOf({ sent, attemptsMax }: Part, metrics: readonly Metric[]): Part[] {
   const [one, other] = metrics
+  if (metrics.length > thirdsMin) {
+    return batchesOf(metrics, Math.ceil(metrics.length / 3)).map(batch => ({ batch, sent, attemptsMax }))
+  }
   if (metrics.length !== 2 || !one || !other) return halves(metrics).map(batch => ({ batch, sent, attemptsMax }))
   return [
     { batch: [one], pairedWith: other, sent, attemptsMax },

@@ -54,18 +54,6 @@ export const breakerCapMs = 5 * 60_000
 export const quarantineBaseMs = 5_000
 export const quarantineCapMs = 10 * 60_000
 
-/** Metrics of one protocol that fail alone, after which the protocol as a whole is in quarantine. */
-export const quarantineMetricsMax = 3
-
-/** Pushes that try what is in quarantine, as a part of the pace. */
-export const quarantinePacePart = 0.1
-
-/** A push that fails after so long is not repeated as it is: what waits behind it would be late. */
-export const slowPushMs = 5_000
-
-/** Parts of a batch that failed after so long, since each further round takes as long; one that fails at once is halved. */
-export const slowPartsMax = 8
-
 /** Metrics of the one batch that probes a service after a failed flush. */
 export const probeMetricsMax = 10
 

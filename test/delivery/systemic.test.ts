@@ -81,6 +81,19 @@ describe.each(Object.entries(refusals))('a service that refuses everything by %s
   })
 })
 
+describe('a balancer one of whose instances refuses everything', () => {
+  it('kills almost nothing: a metric is sent once more before it is dead', async () => {
+    let dead = 0
+    for (let seed = 1; seed <= 5; seed += 1) {
+      const { roll } = dice(seed)
+      const bench = new FlushBench(metrics(1_000), () => (roll() < 0.5 ? answered(400) : undefined))
+      await bench.flush()
+      dead += bench.dead.length
+    }
+    expect(dead).toBeLessThanOrEqual(5)
+  })
+})
+
 describe('a metric that is refused alone', () => {
   const [bad] = metrics(1)
   const refuseBad = (batch: Batch) => (batch.some(({ id }) => id === bad?.id) ? answered(400) : undefined)

@@ -78,8 +78,9 @@ describe('a worklist', () => {
     expect(worklist.next()).toEqual({ batch: [due[120]], sent: 0, attemptsMax: 5 })
     const rest = all(worklist)
     expect(rest.map(({ batch, sent }) => [batch.length, sent])).toEqual([
-      [50, 3],
-      [49, 3],
+      [34, 3],
+      [34, 3],
+      [31, 3],
       [100, 0],
       [99, 0],
     ])
@@ -175,12 +176,13 @@ describe('a worklist', () => {
 })
 
 describe('the halves of a part', () => {
-  it('are as long as each other, and remember how often they were sent', () => {
+  it('are thirds of more than four, and remember how often they were sent', () => {
     const part = { batch: asBatch(metrics(13)), sent: 3, attemptsMax: 2 }
     const halves = halvesOf(part, part.batch)
     expect(halves.map(({ batch, sent, attemptsMax }) => [batch.length, sent, attemptsMax])).toEqual([
-      [7, 3, 2],
-      [6, 3, 2],
+      [5, 3, 2],
+      [5, 3, 2],
+      [3, 3, 2],
     ])
   })
 
