@@ -150,6 +150,16 @@ describe('a collector that cannot be used says why:', () => {
   })
 })
 
+it('a request that asks for more than a GET is refused, not sent as one', async () => {
+  const text = collectorText('1').replace(
+    'collect: () => ({ Level: 1 })',
+    `collect: async ({ http }) => ({ Level: await http.json('http://127.0.0.1:9', z.number(), { method: 'POST', body: '{}' }) })`,
+  )
+  const { file } = outside({ 'own.ts': text })
+  const fault = await faultOf(testRunner().runner.collect(configured('./own.ts', { file }), hour))
+  expect(fault).toMatchObject({ code: 'http-refused', message: 'http.json knows no method, body' })
+})
+
 describe('options are parsed by the collector’s own schema:', () => {
   const describeOptions = (options: unknown) => testRunner().runner.describe(configured('erc20-supply', { options }))
 
