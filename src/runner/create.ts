@@ -69,7 +69,8 @@ export function createRunner({ chains, deadlineMs, time, log, hidden = [], limit
     const { id, use } = task.collector
     const end = await alone.run(task, group, culprits.has(id))
     if (end.kind !== 'lost') {
-      culprits.delete(id)
+      // That it can be described says nothing of how it collects.
+      if (task.kind === 'collect') culprits.delete(id)
       return end
     }
     stopping.signal.throwIfAborted()
