@@ -86,7 +86,9 @@ export class Flush {
       await this.#send(part)
     }
     await this.#drain()
-    for (let metric = this.#toProbe(); metric; metric = this.#toProbe()) {
+    while (!this.#stop) {
+      const metric = this.#ports.toProbe()
+      if (!metric) break
       await this.#send({ ...fresh([metric], 1), isProbe: true })
       await this.#drain()
     }
@@ -132,10 +134,6 @@ export class Flush {
 
   get #protocolIds(): readonly string[] {
     return this.#ports.protocols.map(({ id }) => id).filter(id => !this.#ports.isInQuarantine(id))
-  }
-
-  #toProbe() {
-    return this.#stop ? undefined : this.#ports.toProbe()
   }
 
   #next(): Part | undefined {
@@ -184,9 +182,10 @@ export class Flush {
     const pushed = await this.#ports.push([metric], { attemptsMax })
     const { verdict } = pushed
     if (verdict.kind === 'key-refused') this.#stop ??= verdict
-    if (verdict.kind !== 'settled' || verdict.delivered.length === 0) return pushed
-    await this.#ports.settle({ delivered: verdict.delivered, dead: [], warnings: verdict.warnings }, 'again')
-    this.#worklist.settled(verdict.delivered)
+    if (verdict.kind !== 'settled') return pushed
+    const { delivered, warnings } = verdict
+    await this.#ports.settle({ delivered, dead: [], warnings }, 'again')
+    this.#worklist.settled(delivered)
     return pushed
   }
 
@@ -195,11 +194,10 @@ export class Flush {
       case 'settled':
         return this.#settled(verdict, part, before)
       case 'refused':
-        if (verdict.isUnlisted && this.#acceptedCount === 0 && !this.#ports.hasDelivered()) {
-          this.#stop ??= { kind: 'misdirected', reason: verdict.reason }
-          return
-        }
-        return this.#refused(verdict, part)
+        if (!verdict.isUnlisted || this.#acceptedCount > 0 || this.#ports.hasDelivered())
+          return this.#refused(verdict, part)
+        this.#stop ??= { kind: 'misdirected', reason: verdict.reason }
+        return
       case 'protocol-refused':
         return this.#refusals.refused(part, verdict)
       case 'transient':
@@ -215,8 +213,7 @@ export class Flush {
     const { delivered, dead, resend, warnings } = verdict
     const letters = dead.map(entry => ({ ...entry, attempts: part.sent }))
     await this.#ports.settle({ delivered, dead: letters, warnings }, part.sent > 1 ? 'again' : 'first')
-    this.#worklist.settled(delivered)
-    this.#worklist.settled(dead.map(({ metric }) => metric))
+    this.#worklist.settled([...delivered, ...dead.map(({ metric }) => metric)])
     if (delivered[0]) {
       this.#acceptedCount += 1
       this.#failures.accepted(delivered)
