@@ -137,7 +137,7 @@ function logsOf(chain: ScriptedChain, params: readonly unknown[], traits: Archiv
   return numbers.flatMap(number =>
     Array.from({ length: logsIn(number) }, (_, index) => ({
       ...fields,
-      data: word(number),
+      data: chain.header(number)?.hash,
       blockNumber: hexOf(number),
       blockHash: chain.header(number)?.hash,
       transactionHash: word(number * 1_000n + BigInt(index)),
