@@ -234,7 +234,7 @@ describe('a backfill', () => {
   it('counts failures by their reason, whatever numbers stand in it', async () => {
     const fails: Script = hour => new Fault('chain-call-reverted', `block ${hour} of ${new Date(hour).toISOString()}`)
     const end = await stage({ a: { script: fails } }).run()
-    expect(end.failures).toMatchObject([{ count: 20, collector: 'vault/a', hour: anHour }])
+    expect(end.failures).toMatchObject([{ count: 20, spans: [{ collector: 'vault/a', from: anHour, to }] }])
   })
 
   it('corrects nothing unless it is to overwrite', async () => {

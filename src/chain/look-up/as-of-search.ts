@@ -39,7 +39,7 @@ export interface Found {
 const roundsMax = 100
 
 /** Rounds in a row that give an hour no block: the node has none of those around it. Chains with holes have short ones. */
-const emptyRoundsMax = 4
+const emptyRoundsMax = 5
 
 /**
  * Searches for all hours in lockstep on one endpoint: what they ask for in one round travels together, and each header
@@ -101,7 +101,8 @@ export class Session implements Found {
   #step(hour: Hour): AsOfAnswer | Question {
     const { hours, hints, nowSeconds } = this.#search
     const thrift = hours.length <= singleHoursMax ? 'few-rounds' : 'few-calls'
-    const step = nextStep(this.known, hour / 1000, { rounds: this.#rounds, thrift, nowSeconds })
+    const emptyRounds = this.#emptyRoundsOf(hour)
+    const step = nextStep(this.known, hour / 1000, { rounds: this.#rounds, emptyRounds, thrift, nowSeconds })
     if (step.kind !== 'ask') return step
     const hint = this.#rounds === 0 ? hints?.get(hour) : undefined
     return this.#unlessInVain(
@@ -112,13 +113,16 @@ export class Session implements Found {
 
   /** Ends the search for one hour where the node has given none of the blocks around it for some rounds. */
   #unlessInVain(hour: Hour, question: Question): AsOfAnswer | Question {
-    const last = this.#asked.get(hour) ?? { numbers: [], emptyRounds: 0 }
-    const [number] = last.numbers
-    const wasEmpty = number !== undefined && last.numbers.every(one => this.known.isAbsent(one))
-    const emptyRounds = wasEmpty ? last.emptyRounds + 1 : 0
-    if (wasEmpty && emptyRounds >= emptyRoundsMax) return { kind: 'missing', number }
+    const emptyRounds = this.#emptyRoundsOf(hour)
+    const [number] = this.#asked.get(hour)?.numbers ?? []
+    if (number !== undefined && emptyRounds >= emptyRoundsMax) return { kind: 'missing', number }
     this.#asked.set(hour, { numbers: question.numbers, emptyRounds })
     return question
+  }
+
+  #emptyRoundsOf(hour: Hour): number {
+    const { numbers, emptyRounds } = this.#asked.get(hour) ?? { numbers: [], emptyRounds: 0 }
+    return numbers.length > 0 && numbers.every(number => this.known.isAbsent(number)) ? emptyRounds + 1 : 0
   }
 
   /** The parent of a block past the hour, when it alone is asked for: near the present that is nearly certain. */

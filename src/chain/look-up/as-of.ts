@@ -23,6 +23,8 @@ export interface Question {
 export interface Manner {
   /** Rounds that this hour has taken so far. */
   readonly rounds: number
+  /** Of these, how many of the last ones gave it no block at all: then it asks for more. */
+  readonly emptyRounds: number
   /** `few-rounds` asks for more headers a round: where one hour is waited for. `few-calls`: where many are. */
   readonly thrift: 'few-rounds' | 'few-calls'
   /** Seconds since 1970. */
@@ -89,11 +91,24 @@ function between(known: KnownHeaders, low: Header, high: Header, hourSeconds: nu
   const estimate = estimateBetween(known, { low, high }, hourSeconds)
   const middle = (low.number + high.number) / 2n
   const safe = manner.rounds < estimatedRoundsMax ? [] : [middle]
-  return open(known, [...around(estimate, isThrifty), ...safe], low.number, high.number)
+  const numbers = manner.emptyRounds > 0 ? nearby(known, estimate.number, low, high) : around(estimate, isThrifty)
+  return open(known, [...numbers, ...safe], low.number, high.number)
 }
 
 function allBetween(low: Header, high: Header): bigint[] {
   return Array.from({ length: Number(high.number - low.number) - 1 }, (_, index) => low.number + 1n + BigInt(index))
+}
+
+/** Where all numbers around the estimate are empty: as many of the next ones as one round may ask for. */
+function nearby(known: KnownHeaders, estimate: bigint, low: Header, high: Header): bigint[] {
+  const [number = low.number] = within([estimate], low.number, high.number)
+  const chosen: bigint[] = []
+  const awayMax = BigInt(known.absentCount + headersPerRoundMax)
+  for (let away = 0n; away <= awayMax && chosen.length < headersPerRoundMax; away++) {
+    const both = [number - away, number + away].filter(one => one > low.number && one < high.number)
+    chosen.push(...both.filter(one => !known.isAbsent(one)))
+  }
+  return chosen
 }
 
 /** An as-of block is proven by its child, so they are asked for together as soon as the estimate may be right. */
@@ -112,12 +127,15 @@ const thriftySpreadMax = 1.2
  * known to be empty stands the nearest that is not; none where all are.
  */
 function open(known: KnownHeaders, numbers: readonly bigint[], from: bigint, to?: bigint): bigint[] {
-  const clamped = numbers.map(number =>
-    number <= from ? from + 1n : to !== undefined && number >= to ? to - 1n : number,
-  )
-  const inside = numbers.filter(number => number > from && (to === undefined || number < to))
-  const chosen = (inside.length > 0 ? inside : clamped).flatMap(number => nearestOpen(known, number, from, to) ?? [])
+  const chosen = within(numbers, from, to).flatMap(number => nearestOpen(known, number, from, to) ?? [])
   return [...new Set(chosen)].sort((a, b) => (a < b ? -1 : 1))
+}
+
+/** Those strictly between two others; where none is, the ones nearest. */
+function within(numbers: readonly bigint[], from: bigint, to?: bigint): readonly bigint[] {
+  const inside = numbers.filter(number => number > from && (to === undefined || number < to))
+  if (inside.length > 0) return inside
+  return numbers.map(number => (number <= from ? from + 1n : to !== undefined && number >= to ? to - 1n : number))
 }
 
 function nearestOpen(known: KnownHeaders, number: bigint, from: bigint, to?: bigint): bigint | undefined {
