@@ -34,7 +34,7 @@ export function openDatabase(file: string, migrations: readonly Migration[]): Sq
   if (file !== ':memory:' && !existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   const database = new Database(file, { timeout: lockMsMax })
   try {
-    requireWal(file, database.pragma('journal_mode = WAL', { simple: true }))
+    useWal(database, file)
     database.pragma('synchronous = FULL')
     database.pragma('foreign_keys = ON')
     const synchronous = database.pragma('synchronous', { simple: true })
@@ -47,8 +47,14 @@ export function openDatabase(file: string, migrations: readonly Migration[]): Sq
   }
 }
 
-/** Where the file system has no shared memory, SQLite says nothing and stays with another kind of journal. */
-function requireWal(file: string, mode: unknown): void {
+/**
+ * Gives a database a write-ahead log. Where there is no shared memory for it, SQLite says nothing and stays with another
+ * kind of journal.
+ *
+ * @throws Error with the code `SQLITE_NO_SHARED_MEMORY`, which `troubleOf` knows
+ */
+export function useWal(database: Sqlite, file: string): void {
+  const mode = database.pragma('journal_mode = WAL', { simple: true })
   if (mode === 'wal' || file === ':memory:') return
   const words = `${file}: the journal is "${mode}", not a write-ahead log`
   throw Object.assign(new Error(words), { code: 'SQLITE_NO_SHARED_MEMORY' })

@@ -20,7 +20,7 @@ const lookMsMax = 250
 export function openLock(file: string): Lock | undefined {
   // One that is there is left alone: to close any descriptor of it would free a lock that this process has on it.
   if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
-  // One that is open for reading alone would be shared with others, and SQLite does not say so.
+  // SQLite would open what cannot be written for reading alone.
   accessSync(file, constants.R_OK | constants.W_OK)
   const lock = take(file)
   if (lock === undefined || (lock !== 'garbage' && statSync(file).size === 0)) return lock
@@ -35,7 +35,7 @@ export function openLock(file: string): Lock | undefined {
 function take(file: string): Lock | 'garbage' | undefined {
   const database = new Database(file, { timeout: lookMsMax })
   try {
-    database.exec('BEGIN EXCLUSIVE')
+    beginExclusive(database)
     return { release: () => void database.close() }
   } catch (error) {
     database.close()
@@ -43,6 +43,16 @@ function take(file: string): Lock | 'garbage' | undefined {
     if (isDamage(error)) return 'garbage'
     throw error
   }
+}
+
+/**
+ * Takes the lock of a file. To begin a transaction on a file that is open for reading alone is no error: SQLite makes it
+ * one of reading, whose lock others share. So a statement follows that wants to write, and changes nothing.
+ *
+ * @throws SqliteError `SQLITE_BUSY` when another has it, `SQLITE_READONLY` when it cannot be had
+ */
+export function beginExclusive(database: Database.Database): void {
+  database.exec('BEGIN EXCLUSIVE; PRAGMA incremental_vacuum(1)')
 }
 
 /** Whether some process has the lock. Takes nothing and writes nothing. */

@@ -1,15 +1,19 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../src/model/fault.ts'
 import { Disk } from '../../src/outbox/disk.ts'
 import { deliveryHolder, takeDeliveryRole } from '../../src/outbox/lock.ts'
+import { Names } from '../../src/outbox/names.ts'
 import { type OpenContext, openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { Writer } from '../../src/outbox/writer.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { troubleFix, troubleOf, troubleWords } from '../../src/sqlite/trouble.ts'
+import { systemTime } from '../../src/time.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'
@@ -207,5 +211,19 @@ describe.skipIf(!mayMount)('a file system that is read-only (needs the right to 
     const other = new Disk(join(folder, 'outbox.db'))
     other.look()
     expect(await other.broken).toMatchObject({ kind: 'unusable' })
+  })
+})
+
+describe('an outbox that is open for reading alone', () => {
+  it('is known by a look that writes nothing, though SQLite lets a transaction begin', () => {
+    const file = join(temporaryFolder(), 'outbox.db')
+    const outbox = new Outbox(file)
+    onTestFinished(() => outbox.close())
+    const database = new Database(file, { readonly: true })
+    onTestFinished(() => void database.close())
+    expect(() => database.exec('BEGIN IMMEDIATE; ROLLBACK')).not.toThrow()
+    const writer = new Writer(database, new Disk(file), new Names(database), systemTime)
+    expect(() => writer.requireWritable()).toThrow(expect.objectContaining({ code: 'SQLITE_READONLY' }))
+    expect(() => outbox.writer.requireWritable()).not.toThrow()
   })
 })
