@@ -1,4 +1,5 @@
 import { Intake } from '../../../../src/intake/intake.ts'
+import { WatchedClock } from '../../../../src/intake/watched-clock.ts'
 import { type Hour, hourAfter } from '../../../../src/model/hour.ts'
 import { hourMs } from '../../../../src/model/limits.ts'
 import { Outbox } from '../../../../src/outbox/outbox.ts'
@@ -49,6 +50,10 @@ async function passing(url: string, time: QuietTime, from: Hour, warm: () => voi
   await using place = new Place()
   const outbox = new Outbox(place.file('outbox.db'))
   const reader = openSyntheticReader(url, time, outbox.finalBlocks(1))
+  // It is years ago, and believed all the same: the head of the chain agrees.
+  const clock = new WatchedClock(time)
+  clock.meet({ service: false, chains: true })
+  clock.sawHead('synthetic', time.nowMs())
   const intake = new Intake({
     outbox,
     runner: new PlainRunner(reader),
@@ -57,7 +62,8 @@ async function passing(url: string, time: QuietTime, from: Hour, warm: () => voi
     ),
     chains: [reader],
     catchUpMs: 7 * 24 * hourMs,
-    time,
+    time: clock,
+    clock,
     log: createLog('warn', new Redactor()),
   })
   await time.passUntil(from - beforeMs)
