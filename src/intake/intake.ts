@@ -1,10 +1,11 @@
+import { setImmediate } from 'node:timers/promises'
 import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import { type Fault, faultLine, isPermanent } from '../model/fault.ts'
+import { faultLine, isPermanent } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
-import { pollMs, recollectBaseMs, stateMissingAttemptsMax, waitingRowsMax } from '../model/limits.ts'
+import { pollMs, recollectBaseMs, waitingRowsMax } from '../model/limits.ts'
 import { notFinal } from '../model/settle.ts'
-import type { DueHour } from '../outbox/collections.ts'
+import type { DueHour } from '../outbox/due-hours.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -13,8 +14,9 @@ import { Attention } from './attention.ts'
 import { CautiousTime } from './cautious-time.ts'
 import { asFault, type Collected, collect, nothing, usable } from './collect.ts'
 import { type Changed, Finality } from './finality.ts'
+import { isGap } from './gap.ts'
 import { type HourClock, objection, uncompared } from './hour-clock.ts'
-import { planHours } from './plan-hours.ts'
+import { HourPlanner } from './hour-planner.ts'
 import { readHourAgain } from './read-again.ts'
 import { dueOf, recollectAfterMs, startable } from './turn.ts'
 import type { PastOf } from './validate.ts'
@@ -51,11 +53,13 @@ export class Intake {
   readonly #clock: HourClock
   readonly #byId: ReadonlyMap<string, CollectorConfig>
   readonly #attention = new Attention()
+  readonly #planner: HourPlanner
   #wake = Promise.withResolvers<void>()
 
   constructor(options: IntakeOptions) {
     this.#options = options
     this.#byId = new Map(options.collectors.map(collector => [collector.id, collector]))
+    this.#planner = new HourPlanner(options.outbox)
     this.#clock = options.clock ?? uncompared(options.time)
     this.#clock.onBelieved(() => this.#wake.resolve())
     const pastOf = this.#pastOf
@@ -79,29 +83,34 @@ export class Intake {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       let restMs = recollectBaseMs
+      let isMore = false
       try {
-        this.#turn()
+        isMore = this.#turn()
         restMs = this.#restMs()
       } catch (error) {
         this.#tell(error, {}, 'intake: this turn failed, the next one follows')
       }
-      await this.#rest(restMs)
+      if (isMore) await setImmediate()
+      else await this.#rest(restMs)
     }
   }
 
-  #turn(): void {
+  /** @returns whether there are collectors that it has not looked at yet */
+  #turn(): boolean {
     const { outbox, time, collectors } = this.#options
     // What is under way is stored with the room that is kept; the hours that wait lose nothing.
-    if (outbox.disk.isFull || outbox.writer.waitingRows > waitingRowsMax) return
+    if (outbox.disk.isFull || outbox.writer.waitingRows > waitingRowsMax) return false
     const current = this.#clock.hour
     // Nothing is planned, collected or looked at again by a clock that is not believed.
-    if (current === undefined) return
+    if (current === undefined) return false
     for (const collector of collectors) this.#plan(collector, current)
     const underWay = [...this.#underWay.keys()]
-    const looked = this.#attention.take(collectors, time.nowMs())
+    // What cannot be had any more is known once the hours are planned; then it is looked at again.
+    const looked = this.#attention.take(collectors, time.nowMs()).filter(({ id }) => this.#planned.get(id) === current)
     const due = dueOf(outbox.collections, looked, underWay, current, time.nowMs())
     for (const one of startable(due, underWay, current)) this.#start(one)
     this.#finality.turn()
+    return this.#attention.isLeft
   }
 
   /** Until the next attempt or the next hour; a few seconds at most, in case the clock is set. */
@@ -139,10 +148,10 @@ export class Intake {
   }
 
   async #planOne(collector: CollectorConfig, current: Hour): Promise<void> {
-    const { outbox, catchUpMs } = this.#options
+    const { catchUpMs } = this.#options
     // One that cannot be loaded is expected all the same: it may be mended, and its hours are red until then.
     const history = (await this.#describe(collector).catch(() => undefined))?.history ?? true
-    const gaps = await planHours(outbox, { collector, history, current, catchUpMs })
+    const gaps = await this.#planner.plan({ collector, history, current, catchUpMs })
     if (gaps > 0)
       this.#options.log.warn({ collector: collector.id, hours: gaps }, 'hours that cannot be had any more: gaps')
   }
@@ -203,7 +212,7 @@ export class Intake {
     if (!fault) {
       await outbox.recordCollection({ collector, hour, accepted, pins }, nowMs)
       log.info(facts, 'collected')
-    } else if (this.#isGap(fault, { collector, hour, attempts }, nowMs)) {
+    } else if (isGap(outbox.collections, fault, { collector, hour, attempts }, nowMs)) {
       await outbox.commit(() => outbox.collections.markGap(collector, hour, fault), 1)
       log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be had: a gap')
     } else {
@@ -215,17 +224,6 @@ export class Intake {
     for (const { metric, hold } of accepted) {
       if (hold) log.warn({ metric: metric.id, hour: hourText(hour), reason: hold.reason }, 'metric held')
     }
-  }
-
-  /**
-   * Whether an hour can never be had. Of the past, and not at the first time: a node that has just started may lack the
-   * state of the present for a while.
-   */
-  #isGap({ code }: Fault, { collector, hour, attempts }: DueHour, nowMs: number): boolean {
-    if (code !== 'chain-state-missing') return code === 'chain-before-first-block'
-    if (hour >= hourAt(nowMs) || attempts + 1 < stateMissingAttemptsMax) return false
-    const row = this.#options.outbox.collections.between(hour, hour).find(each => each.collector === collector)
-    return row?.fault?.code === code
   }
 
   /** An outbox that cannot be read is not the collector's failure alone. */

@@ -17,7 +17,7 @@ export interface Planned {
 }
 
 /** Where hours are planned. */
-type PlannedIn = Pick<Outbox, 'collections' | 'repair' | 'commit'>
+export type PlannedIn = Pick<Outbox, 'collections' | 'repair' | 'commit'>
 
 /** Why an hour of a collector without history cannot be had any more. */
 export const passed = new Fault('hour-passed', 'not collected in its hour, and this collector can only read "now"')
@@ -48,15 +48,20 @@ export async function planHours(outbox: PlannedIn, planning: Planned): Promise<n
 function planSome({ collections, repair }: PlannedIn, planning: Planned): number | undefined {
   const { collector, history, current, catchUpMs } = planning
   const { id, since } = collector
+  const oldest = oldestWanted(planning)
   if (repair.withdrawSome(id, current)) return undefined
   begin(collections, id, current, history ? since : undefined)
   const hours = missing(collections, planning)
   if (hours.length > 0) collections.expect(id, hours.slice(0, commitRowsMax))
   if (hours.length > commitRowsMax) return undefined
-  const oldest = history ? oldestCaughtUp(current, catchUpMs) : current
   repair.reopenTooOld(id, oldest)
   collections.reopen(id, current)
   return collections.closeBefore(id, oldest, history ? tooOld(catchUpMs) : passed)
+}
+
+/** The oldest hour that a collector is still collected for by itself. */
+export function oldestWanted({ history, current, catchUpMs }: Planned): Hour {
+  return history ? oldestCaughtUp(current, catchUpMs) : current
 }
 
 /** What planning a collector costs beside its hours, as rows. */

@@ -8,7 +8,8 @@ import {
   recollectBaseMs,
   recollectCapMs,
 } from '../model/limits.ts'
-import type { Collections, DueHour } from '../outbox/collections.ts'
+import type { Collections } from '../outbox/collections.ts'
+import type { DueHour } from '../outbox/due-hours.ts'
 
 /**
  * Which due hours are started now. The current hour never waits for the past; of the past, each collector has a few
@@ -33,7 +34,7 @@ export function startable(due: readonly DueHour[], underWay: readonly DueHour[],
   })
 }
 
-/** Due hours of some collectors, as many of each as can be started beside those that are under way. */
+/** Due hours of some collectors, at least as many of each as can be started beside those that are under way. */
 export function dueOf(
   collections: Pick<Collections, 'due'>,
   collectors: readonly { readonly id: string }[],
@@ -42,8 +43,10 @@ export function dueOf(
   nowMs: number,
 ): DueHour[] {
   const running = Map.groupBy(underWay, ({ collector }) => collector)
-  const limitOf = (id: string) => (running.get(id)?.length ?? 0) + catchUpConcurrency + 1
-  return collectors.flatMap(({ id }) => collections.due(id, current, nowMs, limitOf(id)))
+  // Those that are under way are due, too.
+  const most = collectors.reduce((most, { id }) => Math.max(most, running.get(id)?.length ?? 0), 0)
+  const ids = collectors.map(({ id }) => id)
+  return collections.due(ids, current, nowMs, most + catchUpConcurrency + 1)
 }
 
 const ordinary: Backoff = { baseMs: recollectBaseMs, capMs: recollectCapMs }

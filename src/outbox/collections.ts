@@ -1,8 +1,8 @@
 import { type Fault, faultRecord } from '../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber, hoursFrom } from '../model/hour.ts'
-import { recollectCapMs } from '../model/limits.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 import type { Enqueued } from './digest.ts'
+import { type DueHour, dueHours } from './due-hours.ts'
 import { hourCounter } from './hour-counts.ts'
 import { type HourRange, HourRanges } from './hour-ranges.ts'
 import {
@@ -16,24 +16,18 @@ import {
   type RawLate,
 } from './hour-rows.ts'
 
-/** An expected (collector, hour) whose turn has come. */
-export interface DueHour {
-  readonly collector: string
-  readonly hour: Hour
-  /** Tries so far. */
-  readonly attempts: number
-}
-
 /** The expected hours: which are due, collected, or gaps. Part of the outbox's file. */
 export class Collections {
   readonly #database: Sqlite
   readonly #ranges: HourRanges
+  readonly #dueOf: ReturnType<typeof dueHours>
   readonly #countOf: ReturnType<typeof hourCounter>
   readonly #statements
 
   constructor(database: Sqlite) {
     this.#database = database
     this.#ranges = new HourRanges(database)
+    this.#dueOf = dueHours(database)
     this.#countOf = hourCounter(database)
     this.#statements = {
       addCollector: database.prepare<[string, number]>(
@@ -64,12 +58,6 @@ export class Collections {
          WHERE state = 2 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
       ),
       // By the index alone: of many hours that wait for their next attempt no row is read.
-      due: database
-        .prepare<{ name: string; current: number; nowMs: number; soonMs: number; limit: number }, number>(
-          `SELECT hour FROM collection WHERE state = 0 AND collector = (SELECT id FROM collector WHERE name = @name)
-             AND hour <= @current AND (next_attempt_ms <= @nowMs OR next_attempt_ms > @soonMs) ORDER BY hour DESC LIMIT @limit`,
-        )
-        .pluck(),
       late: database.prepare<[number, string], RawLate>(
         `WITH late AS (
            SELECT id, name, count(*) AS hours, min(hour) AS oldest FROM collector JOIN collection ON collector = id AND state = 0
@@ -169,16 +157,14 @@ export class Collections {
   }
 
   /**
-   * Due hours of a collector up to the current one whose next attempt has come, newest first. A next attempt that lies
-   * further ahead than any wait can be is one of a clock that was set wrong: it has come, too.
+   * Due hours of some collectors up to the current one whose next attempt has come: of each, in the order they are given,
+   * the newest. A next attempt that lies further ahead than any wait can be is one of a clock that was set wrong: it has
+   * come, too.
+   *
+   * @param limit of each collector
    */
-  due(name: string, current: Hour, nowMs: number, limit: number): DueHour[] {
-    const soonMs = nowMs + recollectCapMs
-    const hours = this.#statements.due.all({ name, current: hourNumber(current), nowMs, soonMs, limit })
-    return hours.map(hour => {
-      const attempts = this.#statements.row.get(hour, name)?.attempts ?? 0
-      return { collector: name, hour: hourFromNumber(hour), attempts }
-    })
+  due(names: readonly string[], current: Hour, nowMs: number, limit: number): DueHour[] {
+    return this.#dueOf({ names, current, nowMs, limit })
   }
 
   /** Collectors with due hours at or before an hour: how many, the oldest, and its fault. */

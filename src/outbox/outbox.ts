@@ -21,6 +21,7 @@ import { HourRepair } from './hour-repair.ts'
 import { HourStates } from './hour-states.ts'
 import { type Accepted, type DeadLetter, Metrics } from './metrics.ts'
 import { Names } from './names.ts'
+import { NextHours } from './next-hours.ts'
 import { openFile } from './open-file.ts'
 import { Pins } from './pins.ts'
 import { Pruning } from './pruning.ts'
@@ -76,6 +77,7 @@ export class Outbox {
   readonly pins: Pins
   /** Mends what a clock that was wrong has left. */
   readonly repair: HourRepair
+  readonly nextHours: NextHours
   readonly hourStates: HourStates
   readonly disk: Disk
   readonly writer: Writer
@@ -101,6 +103,7 @@ export class Outbox {
     this.tally = new Tally(database)
     this.collections = new Collections(database)
     this.repair = new HourRepair(database)
+    this.nextHours = new NextHours(database)
     this.hourStates = new HourStates(database)
     this.metrics = new Metrics(database, this.#names)
     this.#corrections = new Corrections(database, this.#names)

@@ -19,3 +19,17 @@ it('all collectors are looked at first, after a rest and now and then; else thos
   // A clock that is set back.
   expect(ids(attention.take(all, 4_000))).toBe('abc')
 })
+
+it('of a thousand collectors a part is looked at in each turn, one after the other, each once', () => {
+  const attention = new Attention()
+  const many = Array.from({ length: 1_000 }, (_, index) => ({ id: `c${index}` }))
+  const taken: string[] = []
+  do {
+    const part = attention.take(many, 5_000)
+    expect(part.length).toBeLessThanOrEqual(250)
+    taken.push(...part.map(({ id }) => id))
+  } while (attention.isLeft)
+  expect(taken).toEqual(many.map(({ id }) => id))
+  expect(attention.take(many, 5_001)).toEqual([])
+  expect(attention.isLeft).toBe(false)
+})

@@ -6,7 +6,7 @@ import { Intake } from '../../src/intake/intake.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { collector, one, type Script, ScriptedRunner } from '../support/collectors.ts'
+import { collector, one, type Script, type Scripted, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
 import { anHour } from '../support/metrics.ts'
@@ -24,7 +24,7 @@ interface Stage {
 
 function stage(
   collectors: readonly CollectorConfig[],
-  scripts: Record<string, { script: Script; history: boolean }>,
+  scripts: Record<string, Scripted>,
   chains: readonly ChainReader[] = [],
 ): Stage {
   const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
@@ -186,7 +186,8 @@ describe('intake', () => {
             pins: [],
           }
         : { readings: { TVL: 7, Price: 3 }, failures: {}, pins: [] }
-    const { run, outbox, rows } = stage([collector('a')], { 'vault/a': { script: halfFirst, history: true } })
+    const metrics = { TVL: { unit: 'USD' }, Price: { unit: 'USD' } }
+    const { run, outbox, rows } = stage([collector('a')], { 'vault/a': { script: halfFirst, history: true, metrics } })
     await run(anHour, anHour + 59 * minuteMs)
     expect(outbox.metrics.between(anHour, anHour).map(({ id, value }) => [id, value])).toEqual([
       ['vault___TVL', 7],

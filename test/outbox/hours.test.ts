@@ -48,7 +48,7 @@ describe('an hour that nobody expected', () => {
       { collector: 'vault/c', hour: past, state: 'collected', attempts: 1 },
     ])
     expect(outbox.collections.since('vault/c')).toBe(anHour)
-    expect(outbox.collections.due('vault/c', anHour, nowMs, 9)).toEqual([])
+    expect(outbox.collections.due(['vault/c'], anHour, nowMs, 9)).toEqual([])
   })
 
   it('is not waited for when it failed, and its values are kept', async () => {
@@ -63,7 +63,7 @@ describe('an hour that nobody expected', () => {
     outbox.collections.addCollector('vault/c', past)
     outbox.collections.expect('vault/c', [past])
     await record(outbox, { failed })
-    expect(outbox.collections.due('vault/c', anHour, nowMs, 9)).toEqual([
+    expect(outbox.collections.due(['vault/c'], anHour, nowMs, 9)).toEqual([
       { collector: 'vault/c', hour: past, attempts: 0 },
     ])
     await record(outbox)

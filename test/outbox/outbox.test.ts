@@ -125,7 +125,7 @@ describe('the outbox', () => {
     if (!good || !bad) throw new Error('two')
     await expect(store(outbox, [good, bad])).rejects.toThrow()
     expect(outbox.tally.balance().queued).toBe(0)
-    expect(outbox.collections.due('vault/c', anHour, 10, 10)).toHaveLength(1)
+    expect(outbox.collections.due(['vault/c'], anHour, 10, 10)).toHaveLength(1)
   })
 
   it('counts a warning once for each metric and words', () => {
@@ -205,17 +205,17 @@ describe('the hours', () => {
     const { collections } = openOutbox()
     const past = hourAfter(anHour, -1)
     collections.expect('vault/c', [past, anHour])
-    expect(collections.due('vault/c', anHour, 10, 10).map(({ hour }) => hour)).toEqual([anHour, past])
+    expect(collections.due(['vault/c'], anHour, 10, 10).map(({ hour }) => hour)).toEqual([anHour, past])
     collections.markFailed('vault/c', anHour, new Fault('chain-unreachable', 'no'), 50)
-    expect(collections.due('vault/c', anHour, 10, 10).map(({ hour }) => hour)).toEqual([past])
+    expect(collections.due(['vault/c'], anHour, 10, 10).map(({ hour }) => hour)).toEqual([past])
     expect(collections.nextAttemptMs(10)).toBe(50)
-    expect(collections.due('vault/c', anHour, 50, 10)[0]).toEqual({ collector: 'vault/c', hour: anHour, attempts: 1 })
+    expect(collections.due(['vault/c'], anHour, 50, 10)[0]).toEqual({ collector: 'vault/c', hour: anHour, attempts: 1 })
   })
 
   it('are not due before they have come', () => {
     const { collections } = openOutbox()
     collections.expect('vault/c', [anHour, hourAfter(anHour, 1), hourAfter(anHour, 2)])
-    const due = (current: Hour) => collections.due('vault/c', current, 10, 10).map(({ hour }) => hour)
+    const due = (current: Hour) => collections.due(['vault/c'], current, 10, 10).map(({ hour }) => hour)
     expect(due(hourAfter(anHour, -1))).toEqual([])
     expect(due(anHour)).toEqual([anHour])
     expect(due(hourAfter(anHour, 1))).toEqual([hourAfter(anHour, 1), anHour])
@@ -226,9 +226,9 @@ describe('the hours', () => {
     collections.expect('vault/c', [anHour])
     const fault = new Fault('chain-unreachable', 'no')
     collections.markFailed('vault/c', anHour, fault, 10 + recollectCapMs)
-    expect(collections.due('vault/c', anHour, 10, 10)).toEqual([])
+    expect(collections.due(['vault/c'], anHour, 10, 10)).toEqual([])
     collections.markFailed('vault/c', anHour, fault, 10 + recollectCapMs + 1)
-    expect(collections.due('vault/c', anHour, 10, 10)).toHaveLength(1)
+    expect(collections.due(['vault/c'], anHour, 10, 10)).toHaveLength(1)
   })
 
   it('become a gap one by one, once, and never out of what is collected', async () => {
@@ -243,7 +243,7 @@ describe('the hours', () => {
       { hour: past, state: 'gap', attempts: 1, fault: { code: 'chain-before-first-block', message: 'no block yet' } },
       { hour: anHour, state: 'collected', attempts: 1 },
     ])
-    expect(outbox.collections.due('vault/c', anHour, 10, 10)).toEqual([])
+    expect(outbox.collections.due(['vault/c'], anHour, 10, 10)).toEqual([])
   })
 
   it('are due again when the current hour had become a gap: that one hour, without its fault', () => {
@@ -255,7 +255,7 @@ describe('the hours', () => {
       collections.closeBefore(name, hourAfter(anHour, 1), new Fault('hour-passed', 'passed'))
     }
     collections.reopen('vault/c', anHour)
-    expect(collections.due('vault/c', anHour, 10, 10)).toEqual([{ collector: 'vault/c', hour: anHour, attempts: 0 }])
+    expect(collections.due(['vault/c'], anHour, 10, 10)).toEqual([{ collector: 'vault/c', hour: anHour, attempts: 0 }])
     expect(collections.between(past, anHour).map(({ collector, state }) => [collector, state])).toEqual([
       ['vault/c', 'gap'],
       ['vault/d', 'gap'],
@@ -305,7 +305,7 @@ describe('the hours', () => {
     expect(outbox.collections.between(anHour, anHour)).toEqual([
       { collector: 'vault/c', hour: anHour, state: 'collected', attempts: 1 },
     ])
-    expect(outbox.collections.due('vault/c', anHour, 10, 10)).toEqual([])
+    expect(outbox.collections.due(['vault/c'], anHour, 10, 10)).toEqual([])
   })
 
   it('stay gaps, with their reason, when an attempt that was under way fails afterwards', async () => {
@@ -315,7 +315,7 @@ describe('the hours', () => {
     await failLate(outbox)
     const [row] = outbox.collections.between(anHour, anHour)
     expect(row).toMatchObject({ state: 'gap', attempts: 0, fault: { code: 'hour-passed' } })
-    expect(outbox.collections.due('vault/c', anHour, 10, 10)).toEqual([])
+    expect(outbox.collections.due(['vault/c'], anHour, 10, 10)).toEqual([])
   })
 
   it('are mended when a gap is collected after all', async () => {

@@ -111,7 +111,7 @@ function asked({ outbox: { collections } }: Opened, name: string) {
   const states = [...collections.states(name, first, end)]
   return {
     lastInRow: last === undefined ? undefined : hourNumber(last),
-    due: collections.due(name, end, nowMs, 99).map(({ hour }) => hourNumber(hour)),
+    due: collections.due([name], end, nowMs, 99).map(({ hour }) => hourNumber(hour)),
     late: late.map(({ hours, oldest }) => [hours, hourNumber(oldest)]),
     states: states.map(([hour, state]) => [hourNumber(hour), stateNumbers[state]]),
   }

@@ -1,7 +1,7 @@
 import type { CollectorConfig } from '../../src/config/config.ts'
 import type { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
-import type { Description, Outcome, Runner } from '../../src/runner/runner.ts'
+import type { CollectorDescription, Description, Outcome, Runner } from '../../src/runner/runner.ts'
 
 const place = { file: 'tidegauge.yaml', line: 1, column: 1 }
 
@@ -16,17 +16,26 @@ export type Script = (hour: Hour, attempt: number) => Outcome | Fault | Promise<
 
 export const one: Script = () => ({ readings: { TVL: 1 }, failures: {}, pins: [] })
 
+/** A collector that is a function. */
+export interface Scripted {
+  readonly script: Script
+  readonly history: boolean
+  /** What it declares. Default: `TVL` alone. */
+  readonly metrics?: CollectorDescription['metrics']
+}
+
 /** A runner whose collectors are functions; it writes down what it was asked for. */
 export class ScriptedRunner implements Runner {
   readonly asked: { readonly id: string; readonly hour: Hour }[] = []
-  readonly #scripts: Readonly<Record<string, { readonly script: Script; readonly history: boolean }>>
+  readonly #scripts: Readonly<Record<string, Scripted>>
 
-  constructor(scripts: Readonly<Record<string, { readonly script: Script; readonly history: boolean }>>) {
+  constructor(scripts: Readonly<Record<string, Scripted>>) {
     this.#scripts = scripts
   }
 
   async describe({ id }: CollectorConfig): Promise<Description> {
-    return { kind: 'usable', metrics: { TVL: { unit: 'USD', min: 0 } }, history: this.#scripts[id]?.history ?? true }
+    const { history = true, metrics = { TVL: { unit: 'USD', min: 0 } } } = this.#scripts[id] ?? {}
+    return { kind: 'usable', metrics, history }
   }
 
   async collect({ id }: CollectorConfig, hour: Hour): Promise<Outcome> {

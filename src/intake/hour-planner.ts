@@ -1,0 +1,75 @@
+import type { Hour } from '../model/hour.ts'
+import type { NextHour } from '../outbox/next-hours.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import { oldestWanted, type Planned, type PlannedIn, planHours } from './plan-hours.ts'
+
+/** Whoever waits for a collector's hours to be planned. */
+interface Waiting {
+  readonly planning: Planned
+  readonly done: (gaps: Promise<number>) => void
+}
+
+/** How many collectors are planned together: a few milliseconds of the event loop for the usual hour of each. */
+const togetherMax = 250
+
+/** How many are planned one by one, in a commit that they share. */
+const alikeMax = 25
+
+/**
+ * Plans hours, those asked for in the same turn of the event loop together: at a full hour nearly every collector needs
+ * one row more, and a thousand of them are a few statements. What else there is to do for one is done by `planHours`.
+ */
+export class HourPlanner {
+  readonly #outbox: PlannedIn & Pick<Outbox, 'nextHours'>
+  #waiting: Waiting[] = []
+
+  constructor(outbox: PlannedIn & Pick<Outbox, 'nextHours'>) {
+    this.#outbox = outbox
+  }
+
+  /** As `planHours`. @returns how many became gaps */
+  plan(planning: Planned): Promise<number> {
+    if (this.#waiting.length === 0) setImmediate(() => void this.#planAll())
+    const { promise, resolve } = Promise.withResolvers<number>()
+    this.#waiting.push({ planning, done: resolve })
+    return promise
+  }
+
+  async #planAll(): Promise<void> {
+    const all = this.#waiting
+    this.#waiting = []
+    for (const [current, same] of Map.groupBy(all, ({ planning }) => planning.current)) {
+      for (let at = 0; at < same.length; at += togetherMax) {
+        await this.#planTogether(same.slice(at, at + togetherMax), current)
+      }
+    }
+  }
+
+  async #planTogether(some: readonly Waiting[], current: Hour): Promise<void> {
+    const next = some.flatMap(({ planning }) => nextHourOf(planning) ?? [])
+    const adding = this.#outbox.commit(() => this.#outbox.nextHours.add(next, current), next.length)
+    const added = await adding.catch((error: unknown) => error)
+    const isAdded = ({ planning }: Waiting) => added instanceof Set && added.has(planning.collector.id)
+    const rest = some.filter(one => !isAdded(one))
+    for (const one of some) if (isAdded(one)) one.done(Promise.resolve(0))
+    for (let at = 0; at < rest.length; at += alikeMax) await this.#planEach(rest.slice(at, at + alikeMax))
+  }
+
+  /** Whatever keeps the set from being planned is met again, and told, by each of them. */
+  async #planEach(some: readonly Waiting[]): Promise<void> {
+    const planned = some.map(({ planning, done }) => {
+      const gaps = planHours(this.#outbox, planning)
+      done(gaps)
+      return gaps
+    })
+    await Promise.allSettled(planned)
+  }
+}
+
+/** What the next hour of a collector depends on; `undefined` for one that is expected later only. */
+function nextHourOf(planning: Planned): NextHour | undefined {
+  const { collector, history, current } = planning
+  const { id, since } = collector
+  if (since !== undefined && since > current) return undefined
+  return { id, oldest: oldestWanted(planning), since: history ? since : undefined }
+}

@@ -1,0 +1,100 @@
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { HourPlanner } from '../../src/intake/hour-planner.ts'
+import { type Planned, planHours } from '../../src/intake/plan-hours.ts'
+import { Fault } from '../../src/model/fault.ts'
+import { type Hour, hourAfter } from '../../src/model/hour.ts'
+import { hourMs } from '../../src/model/limits.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { anHour } from '../support/metrics.ts'
+
+function opened(): Outbox {
+  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  onTestFinished(() => outbox.close())
+  return outbox
+}
+
+const catchUpMs = 4 * hourMs
+const refused = new Fault('chain-state-missing', 'no state')
+
+/** What happens to a collector before, or between, its hours being planned; hours count from `anHour`. */
+const event = fc.record({
+  id: fc.constantFrom('vault/a', 'vault/b', 'vault/c'),
+  kind: fc.constantFrom('collect', 'gap', 'backfill', 'nothing'),
+  at: fc.integer({ min: 0, max: 12 }),
+})
+const round = fc.record({
+  at: fc.oneof({ weight: 3, arbitrary: fc.constant('next' as const) }, fc.integer({ min: 0, max: 12 })),
+  events: fc.array(event, { maxLength: 4 }),
+  since: fc.option(fc.integer({ min: 0, max: 12 }), { nil: undefined }),
+  history: fc.boolean(),
+})
+
+function happen({ collections }: Outbox, { id, kind, at }: { id: string; kind: string; at: number }): void {
+  const hour = hourAfter(anHour, at)
+  if (kind === 'collect') collections.markCollected(id, hour)
+  if (kind === 'gap') collections.markGap(id, hour, refused)
+  if (kind === 'backfill') {
+    collections.addStranger(id, hour)
+    collections.markCollected(id, hour)
+  }
+}
+
+function all({ collections }: Outbox) {
+  const ids = ['vault/a', 'vault/b', 'vault/c']
+  const starts = ids.map(id => [collections.since(id), collections.lastInRow(id)])
+  return [starts, collections.between(hourAfter(anHour, -20), hourAfter(anHour, 40))]
+}
+
+it('plans many collectors together as it would plan each alone, whatever has become of their hours', async () => {
+  const rounds = fc.array(round, { minLength: 1, maxLength: 6 })
+  await fc.assert(
+    fc.asyncProperty(rounds, async each => {
+      const [together, alone] = [opened(), opened()]
+      const planner = new HourPlanner(together)
+      let at = 0
+      for (const { at: next, events, since, history } of each) {
+        at = next === 'next' ? at + 1 : next
+        const current = hourAfter(anHour, at)
+        for (const done of events) for (const outbox of [together, alone]) happen(outbox, done)
+        const plannings = ['vault/a', 'vault/b', 'vault/c'].map((id): Planned => {
+          const own = since !== undefined && id === 'vault/b' ? { since: hourAfter(anHour, since) } : {}
+          return { collector: { id, ...own }, history: history || id !== 'vault/c', current, catchUpMs }
+        })
+        const gaps = await Promise.all(plannings.map(planning => planner.plan(planning)))
+        expect(gaps).toEqual(await Promise.all(plannings.map(planning => planHours(alone, planning))))
+        expect(all(together)).toEqual(all(alone))
+      }
+    }),
+    { numRuns: 60 },
+  )
+})
+
+it('writes the next hour of a thousand collectors with a few statements, and looks at none of them alone', async () => {
+  const outbox = opened()
+  const planner = new HourPlanner(outbox)
+  const ids = Array.from({ length: 1_000 }, (_, index) => `p${index}/c`)
+  const planAt = (current: Hour) => {
+    const plan = (id: string) => planner.plan({ collector: { id }, history: true, current, catchUpMs })
+    return Promise.all(ids.map(plan))
+  }
+  await planAt(anHour)
+  const adding = vi.spyOn(outbox.nextHours, 'add')
+  const alone = vi.spyOn(outbox.collections, 'expect')
+  await planAt(hourAfter(anHour, 1))
+  expect(adding.mock.calls.length).toBeLessThanOrEqual(4)
+  expect(alone).not.toHaveBeenCalled()
+  expect(outbox.collections.between(hourAfter(anHour, 1), hourAfter(anHour, 1))).toHaveLength(1_000)
+})
+
+it('tells each of them when nothing can be written', async () => {
+  const outbox = opened()
+  const planner = new HourPlanner(outbox)
+  const full = new Fault('disk-full', 'no room')
+  outbox.commit = () => Promise.reject(full)
+  const plan = (id: string) => planner.plan({ collector: { id }, history: true, current: anHour, catchUpMs })
+  const ends = await Promise.allSettled(['vault/a', 'vault/b'].map(plan))
+  expect(ends.map(end => end.status === 'rejected' && end.reason)).toEqual([full, full])
+})
