@@ -64,6 +64,13 @@ export class Collections {
              AND hour <= ? WHERE name IN (SELECT value FROM json_each(?)) GROUP BY id)
          SELECT name AS collector, hours, oldest, fault FROM late JOIN collection ON collector = id AND hour = oldest ORDER BY name`,
       ),
+      missing: database
+        .prepare<{ asked: string; hour: number }, string>(
+          `SELECT asked.value ->> 0 FROM json_each(@asked) AS asked LEFT JOIN collector ON collector.name = asked.value ->> 0
+           WHERE coalesce(since, asked.value ->> 1, @hour) <= @hour
+             AND NOT EXISTS (SELECT 1 FROM collection AS here WHERE here.hour = @hour AND here.collector = collector.id)`,
+        )
+        .pluck(),
       nextAttempt: database.prepare<[number], { at: number | null }>(
         'SELECT min(next_attempt_ms) AS at FROM collection WHERE state = 0 AND next_attempt_ms > ?',
       ),
@@ -170,6 +177,12 @@ export class Collections {
   /** Collectors with due hours at or before an hour: how many, the oldest, and its fault. */
   lateOf(names: readonly string[], hour: Hour): LateCollector[] {
     return this.#statements.late.all(hourNumber(hour), JSON.stringify(names)).map(lateCollector)
+  }
+
+  /** Those of some collectors that an hour is expected of, and is no row. @param asked with the configured starts */
+  missing(asked: readonly { readonly id: string; readonly since?: Hour | undefined }[], hour: Hour): string[] {
+    const all = asked.map(({ id, since }) => [id, since === undefined ? null : hourNumber(since)])
+    return this.#statements.missing.all({ asked: JSON.stringify(all), hour: hourNumber(hour) })
   }
 
   /** The earliest next attempt after an instant; `undefined` when there is none. */

@@ -1,4 +1,4 @@
-import { type Hour, hourNumber } from '../model/hour.ts'
+import { type Hour, hourFromNumber, hourNumber } from '../model/hour.ts'
 import { commitRowsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Sqlite } from '../sqlite/database.ts'
@@ -31,6 +31,12 @@ export interface Selection {
   /** A part of the reason, in any case. */
   readonly reason?: string
   readonly hour?: Hour
+}
+
+/** How many metrics wait for a person. */
+export interface DetainedCounts {
+  readonly dead: number
+  readonly held: number
 }
 
 interface RawDetained {
@@ -81,8 +87,31 @@ export class Detained {
       move: database.prepare<[number, number, number, number]>(
         'UPDATE outbox SET state = ? WHERE hour = ? AND metric = ? AND state = ?',
       ),
+      oldestHeld: database
+        .prepare<[string], number>(
+          `SELECT hour FROM detained CROSS JOIN metric ON metric.id = metric CROSS JOIN protocol ON protocol.id = metric.protocol
+           WHERE kind <> 'refused' AND protocol.name IN (SELECT value FROM json_each(?)) ORDER BY hour LIMIT 1`,
+        )
+        .pluck(),
+      counts: database.prepare<[number, string], DetainedCounts>(
+        `SELECT count(*) FILTER (WHERE kind = 'refused') AS dead, count(*) FILTER (WHERE kind <> 'refused') AS held
+         FROM detained CROSS JOIN metric ON metric.id = metric CROSS JOIN protocol ON protocol.id = metric.protocol
+         WHERE hour = ? AND protocol.name IN (SELECT value FROM json_each(?))`,
+      ),
       free: database.prepare<[number, number]>('DELETE FROM detained WHERE hour = ? AND metric = ?'),
     }
+  }
+
+  /** The oldest hour of some protocols of which anything is held; `undefined` when nothing is. */
+  oldestHeld(protocolIds: readonly string[]): Hour | undefined {
+    const hour = this.#statements.oldestHeld.get(JSON.stringify(protocolIds))
+    return hour === undefined ? undefined : hourFromNumber(hour)
+  }
+
+  /** How many metrics of some protocols wait for a person, of an hour. */
+  countsOf(hour: Hour, protocolIds: readonly string[]): DetainedCounts {
+    const counts = this.#statements.counts.get(hourNumber(hour), JSON.stringify(protocolIds))
+    return counts ?? { dead: 0, held: 0 }
   }
 
   /** What fits, by hour. */

@@ -7,3 +7,6 @@ export const logTrimBytes = 8 * 1_048_576
 export const logToldBytes = 64 * 1_048_576
 
 if (logTrimBytes >= logToldBytes) throw new Error('logTrimBytes < logToldBytes: it is cut off before anybody is told')
+
+/** How long it is remembered which hour was the last to be delivered, where that is more than two days ago. */
+export const deliveredKnownMs = 600_000

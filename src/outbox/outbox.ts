@@ -9,6 +9,7 @@ import { trimLog } from '../sqlite/trim-log.ts'
 import { systemTime, type Time } from '../time.ts'
 import { Collections } from './collections.ts'
 import { Corrections } from './corrections.ts'
+import { DeliveredHours } from './delivered-hours.ts'
 import { Destinations } from './destinations.ts'
 import { Detained } from './detained.ts'
 import type { Enqueued } from './digest.ts'
@@ -79,6 +80,7 @@ export class Outbox {
   readonly repair: HourRepair
   readonly nextHours: NextHours
   readonly hourStates: HourStates
+  readonly deliveredHours: DeliveredHours
   readonly disk: Disk
   readonly writer: Writer
   readonly #database: Sqlite
@@ -105,6 +107,7 @@ export class Outbox {
     this.repair = new HourRepair(database)
     this.nextHours = new NextHours(database)
     this.hourStates = new HourStates(database)
+    this.deliveredHours = new DeliveredHours(database)
     this.metrics = new Metrics(database, this.#names)
     this.#corrections = new Corrections(database, this.#names)
     this.#enqueuing = new Enqueuing(database, this.#names, this.tally, this.metrics, this.#corrections)

@@ -1,11 +1,8 @@
 import { type Hour, hourText } from '../model/hour.ts'
-import type { StoredMetric } from '../outbox/metrics.ts'
-import type { MetricState } from '../outbox/states.ts'
+import type { DetainedCounts } from '../outbox/detained.ts'
 
 /** Metrics that wait for a person are news once; older ones are in the balance. */
-export function detainedSentences(metrics: readonly StoredMetric[], hour: Hour, host: string): string[] {
-  const count = (wanted: MetricState) => metrics.filter(({ state }) => state === wanted).length
-  const [dead, held] = [count('dead'), count('held')]
+export function detainedSentences({ dead, held }: DetainedCounts, hour: Hour, host: string): string[] {
   const of = (number: number) => `${number} ${number === 1 ? 'metric' : 'metrics'} of ${hourText(hour)}`
   return [
     ...(dead > 0 ? [`${host} refused ${of(dead)} for good: tidegauge dead ls`] : []),

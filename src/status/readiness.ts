@@ -1,4 +1,4 @@
-import type { CollectorConfig, Config } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
 import type { CollectionRow } from '../outbox/hour-rows.ts'
@@ -45,15 +45,17 @@ export function readiness(
       newestLate,
     )
     .filter(({ fault }) => fault || !isCatchingUp)
-  const missing = isCatchingUp ? [] : collectors.filter(collector => isMissing(collector, newestLate, outbox))
-  const gaps = gapsAt(newestLate, outbox).filter(({ collector }) => collectors.some(({ id }) => id === collector))
+  // The outbox could not be written, say.
+  const missing = isCatchingUp ? [] : outbox.collections.missing(collectors, newestLate)
+  const expected = new Set(collectors.map(({ id }) => id))
+  const gaps = gapsAt(newestLate, outbox).filter(({ collector }) => expected.has(collector))
   const reasons = [
     ...refusedSentences(observed.configuration),
     ...clockSentences(observed),
     ...(outbox.disk.isFull ? [outbox.disk.fullSentence] : []),
     ...[outbox.writer.lockedSentence(nowMs) ?? []].flat(),
     ...late.map(lateSentence),
-    ...missing.map(({ id }) => missingSentence(id, newestLate)),
+    ...missing.map(id => missingSentence(id, newestLate)),
     ...gaps.map(gapSentence),
   ]
   const protocolIds = config.protocols.map(({ id }) => id)
@@ -66,18 +68,8 @@ export function readiness(
       `${count} ${count === 1 ? 'metric' : 'metrics'} not delivered to ${host}, the oldest of ${hourText(oldest)}${why}`,
     )
   }
-  const ofNewest = outbox.metrics
-    .between(newestLate, newestLate)
-    .filter(({ protocolId }) => protocolIds.includes(protocolId))
-  reasons.push(...detainedSentences(ofNewest, newestLate, host))
+  reasons.push(...detainedSentences(outbox.detained.countsOf(newestLate, protocolIds), newestLate, host))
   return { ok: reasons.length === 0, reasons }
-}
-
-/** An hour that must be a row by now and is not: the outbox could not be written, say. */
-function isMissing({ id, since }: CollectorConfig, newestLate: Hour, outbox: Outbox): boolean {
-  const start = outbox.collections.since(id) ?? since
-  if (start !== undefined && start > newestLate) return false
-  return outbox.collections.states(id, newestLate, newestLate).size === 0
 }
 
 /** The newest late hour cannot be had any more: that is news; older gaps are history, and stand in the grid. */

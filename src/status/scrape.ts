@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
+import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import type { HourOfAll } from '../outbox/hour-states.ts'
 import { serviceState, shownHours } from './observe.ts'
 import type { Observed } from './observed.ts'
@@ -7,7 +7,17 @@ import { readiness } from './readiness.ts'
 import type { Cell, CellState, HourGrid, Snapshot } from './snapshot.ts'
 
 /** What a scrape of `/metrics` is made from: a snapshot without widgets. */
-export type Scrape = Omit<Snapshot, 'protocols'>
+export interface Scrape extends Omit<Snapshot, 'protocols'> {
+  readonly ages: HourAges
+}
+
+/** Hours whose age is of interest, however old they are. */
+export interface HourAges {
+  /** The oldest in each state that should pass; absent when there is none. */
+  readonly oldest: Readonly<Record<'due' | 'collected' | 'held', Hour | undefined>>
+  /** The newest of each collector that is delivered; its first one while none is. */
+  readonly newestDelivered: ReadonlyMap<string, Hour>
+}
 
 /** Hours that are looked at before the event loop has its turn. */
 const hoursATurn = 12
@@ -15,6 +25,9 @@ const hoursATurn = 12
 /** What is true now, without any value: no row of a metric is read that is delivered. */
 export async function scrape(observed: Observed): Promise<Scrape> {
   const { outbox, nowMs } = observed
+  const hours = await states(observed)
+  const ages = { oldest: oldestOf(observed), newestDelivered: await newestDelivered(observed, hours) }
+  await setImmediate()
   return {
     version: observed.version,
     nowMs,
@@ -24,7 +37,8 @@ export async function scrape(observed: Observed): Promise<Scrape> {
     service: serviceState(observed),
     endpoints: observed.endpoints,
     balance: outbox.tally.balance(),
-    hours: await states(observed),
+    hours,
+    ages,
     warnings: outbox.warnings.all(),
   }
 }
@@ -32,29 +46,59 @@ export async function scrape(observed: Observed): Promise<Scrape> {
 async function states({ config, outbox, nowMs }: Observed): Promise<HourGrid> {
   const current = hourAt(nowMs)
   const hours = hoursFrom(hourAfter(current, 1 - shownHours), current)
-  const look = outbox.hourStates.reader()
+  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
+  const ids = collectors.map(({ id }) => id)
+  const look = outbox.hourStates.reader(ids, hourAfter(current, 1 - shownHours), current)
   const looks: HourOfAll[] = []
   for (const [index, hour] of hours.entries()) {
     if (index % hoursATurn === hoursATurn - 1) await setImmediate()
     looks.push(look(hour))
   }
-  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  const rows = collectors.map(({ id, protocolId }) => ({
+  await setImmediate()
+  const rows = collectors.map(({ id, protocolId }, place) => ({
     collector: id,
     protocolId,
-    cells: looks.map(hour => cells[stateOf(id, hour)]),
+    cells: looks.map(hour => cells[stateOf(place, hour)]),
   }))
   return { hours, rows }
 }
 
 /** The worst that is true of an hour. */
-function stateOf(collector: string, { rows, open }: HourOfAll): CellState {
-  const row = rows.get(collector)
+function stateOf(place: number, hour: HourOfAll): CellState {
+  const row = hour.stateOf(place)
   if (row === undefined) return 'unexpected'
   if (row !== 'collected') return row
-  const metrics = open.get(collector)
-  if (!metrics) return 'delivered'
-  return metrics.has('dead') ? 'dead' : metrics.has('held') ? 'held' : 'collected'
+  if (hour.has(place, 'dead')) return 'dead'
+  if (hour.has(place, 'held')) return 'held'
+  return hour.has(place, 'due') ? 'collected' : 'delivered'
+}
+
+/** The oldest hours in states that should pass, also those that are not shown any more: they are the worst. */
+function oldestOf({ config, outbox, nowMs }: Observed): HourAges['oldest'] {
+  const current = hourAt(nowMs)
+  const ids = config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id))
+  const protocolIds = config.protocols.map(({ id }) => id)
+  return {
+    due: outbox.collections
+      .lateOf(ids, current)
+      .reduce<Hour | undefined>((least, { oldest }) => (least && least < oldest ? least : oldest), undefined),
+    collected: outbox.due.hour('oldest', protocolIds, current),
+    held: outbox.detained.oldestHeld(protocolIds),
+  }
+}
+
+/** Each collector's newest delivered hour, or its first hour while there is none. It never goes: an alert is on its age. */
+async function newestDelivered({ outbox, nowMs, startedAtMs }: Observed, grid: HourGrid): Promise<Map<string, Hour>> {
+  const found = new Map<string, Hour>()
+  for (const { collector, cells } of grid.rows) {
+    const shown = grid.hours[cells.findLastIndex(({ state }) => state === 'delivered')]
+    if (shown === undefined) await setImmediate()
+    const before = hourAfter(hourAt(nowMs), -shownHours)
+    // One that was never planned yet is expected from this start on.
+    const hour = shown ?? outbox.deliveredHours.newest(collector, before, nowMs) ?? hourAt(startedAtMs)
+    found.set(collector, hour)
+  }
+  return found
 }
 
 /** Attempts and faults are not exposed. */

@@ -1,6 +1,8 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { Hour } from '../model/hour.ts'
 import type { Scrape } from '../status/scrape.ts'
 import type { CellState } from '../status/snapshot.ts'
+import { familyText, labelText, type Sample } from './text.ts'
 
 /**
  * Telemetry in the Prometheus text format 0.0.4: what the snapshot says, under names that begin with `tidegauge_`, and
@@ -11,7 +13,7 @@ import type { CellState } from '../status/snapshot.ts'
 export function startExposition(snapshot: () => Promise<Scrape> | Scrape): () => Promise<string> {
   const ofProcess = new Registry()
   collectDefaultMetrics({ register: ofProcess })
-  return async () => `${await snapshotExposition(await snapshot())}${withNaN(await ofProcess.metrics())}`
+  return async () => `${snapshotExposition(await snapshot())}${withNaN(await ofProcess.metrics())}`
 }
 
 /** prom-client writes `Nan`, where the format has `NaN`: the lag of an event loop that was not measured yet. */
@@ -20,31 +22,21 @@ function withNaN(text: string): string {
 }
 
 /** The snapshot alone as text. What is not known has no line, rather than a 0. */
-export async function snapshotExposition(snapshot: Scrape): Promise<string> {
-  const registry = new Registry()
-  const add = gaugesOf(registry)
+export function snapshotExposition(snapshot: Scrape): string {
+  const parts: string[] = []
+  const add: Add = (name, help, samples) => parts.push(familyText({ name, type: 'gauge', help, samples }))
+  const count: Add = (name, help, samples) => parts.push(familyText({ name, type: 'counter', help, samples }))
   addDaemon(add, snapshot)
   addEndpoints(add, snapshot)
-  addOutbox(registry, add, snapshot)
+  addOutbox(count, add, snapshot)
   addHours(add, snapshot)
-  addWarnings(registry, add, snapshot)
-  return registry.metrics()
+  addWarnings(count, add, snapshot)
+  return parts.join('')
 }
 
-type Labels = Readonly<Record<string, string>>
-type Sample = readonly [labels: Labels, value: number]
-type AddGauge = (name: string, help: string, samples: readonly Sample[]) => void
+type Add = (name: string, help: string, samples: readonly Sample[]) => void
 
-function gaugesOf(registry: Registry): AddGauge {
-  return (name, help, samples) => {
-    const [first] = samples
-    if (!first) return
-    const gauge = new Gauge({ name, help, labelNames: Object.keys(first[0]), registers: [registry] })
-    for (const [labels, value] of samples) gauge.set(labels, value)
-  }
-}
-
-function addDaemon(add: AddGauge, { version, startedAtMs, ready, configuration, service }: Scrape): void {
+function addDaemon(add: Add, { version, startedAtMs, ready, configuration, service }: Scrape): void {
   add('tidegauge_build_info', 'Version of the daemon; always 1.', [[{ version }, 1]])
   add('tidegauge_start_timestamp_seconds', 'When the daemon started.', [[{}, startedAtMs / 1000]])
   add('tidegauge_ready', '1 while everything that is due was delivered in time, else 0.', [[{}, ready.ok ? 1 : 0]])
@@ -68,7 +60,7 @@ function addDaemon(add: AddGauge, { version, startedAtMs, ready, configuration, 
   )
 }
 
-function addEndpoints(add: AddGauge, { endpoints }: Scrape): void {
+function addEndpoints(add: Add, { endpoints }: Scrape): void {
   add(
     'tidegauge_endpoint_well',
     '1 while a node is asked, 0 while it rests after a failure or serves another chain.',
@@ -83,12 +75,10 @@ function addEndpoints(add: AddGauge, { endpoints }: Scrape): void {
   )
 }
 
-function addOutbox(registry: Registry, add: AddGauge, { balance }: Scrape): void {
+function addOutbox(count: Add, add: Add, { balance }: Scrape): void {
   const { queued, dropped, ...byState } = balance
-  const count = (name: string, help: string, value: number) =>
-    new Counter({ name, help, registers: [registry] }).inc(value)
-  count('tidegauge_metrics_queued_total', 'Metrics ever put into the outbox.', queued + dropped)
-  count('tidegauge_metrics_delivered_total', 'Metrics ever delivered to the service.', byState.delivered)
+  count('tidegauge_metrics_queued_total', 'Metrics ever put into the outbox.', [[{}, queued + dropped]])
+  count('tidegauge_metrics_delivered_total', 'Metrics ever delivered to the service.', [[{}, byState.delivered]])
   add(
     'tidegauge_outbox_queued_metrics',
     'Metrics put into the outbox and not dropped by a person; the sum of all states.',
@@ -101,56 +91,52 @@ function addOutbox(registry: Registry, add: AddGauge, { balance }: Scrape): void
   )
 }
 
-const cellStates: Readonly<Record<CellState, true>> = {
-  due: true,
-  collected: true,
-  delivered: true,
-  gap: true,
-  dead: true,
-  held: true,
-  unexpected: true,
+const cellStates: Readonly<Record<CellState, number>> = {
+  due: 0,
+  collected: 0,
+  delivered: 0,
+  gap: 0,
+  dead: 0,
+  held: 0,
+  unexpected: 0,
 }
 
-function addHours(add: AddGauge, snapshot: Scrape): void {
-  const { hours, nowMs } = snapshot
-  add('tidegauge_oldest_hour_age_seconds', 'Age of the oldest of the last 48 hours in a state that should pass.', [
-    ...(['due', 'collected', 'held'] as const).flatMap(state => oldestAge(snapshot, state)),
-  ])
+function addHours(add: Add, { hours, nowMs, ages }: Scrape): void {
+  const ageOf = (hour: Hour | undefined): number[] => (hour === undefined ? [] : [(nowMs - hour) / 1000])
+  add(
+    'tidegauge_oldest_hour_age_seconds',
+    'Age of the oldest hour in a state that should pass; absent when there is none.',
+    Object.entries(ages.oldest).flatMap(([state, hour]) => ageOf(hour).map(age => [{ state }, age] as const)),
+  )
+  const rows = hours.rows.map(row => ({
+    ...row,
+    labels: labelText({ protocol: row.protocolId, collector: row.collector }),
+  }))
   add(
     'tidegauge_collector_hours',
     'The last 48 hours of each collector by state.',
-    hours.rows.flatMap(({ protocolId, collector, cells }) =>
-      Object.keys(cellStates).map(state => {
-        const count = cells.filter(cell => cell.state === state).length
-        return [{ protocol: protocolId, collector, state }, count] as const
-      }),
-    ),
+    rows.flatMap(({ labels, cells }) => {
+      const counts = { ...cellStates }
+      for (const { state } of cells) counts[state] += 1
+      return Object.entries(counts).map(([state, count]) => [`${labels},state="${state}"`, count] as const)
+    }),
   )
   add(
     'tidegauge_collector_delivered_age_seconds',
-    'Age of the newest delivered hour of each collector; absent when none of the last 48 is.',
-    hours.rows.flatMap(({ protocolId, collector, cells }) => {
-      const newest = hours.hours[cells.findLastIndex(cell => cell.state === 'delivered')]
-      return newest === undefined ? [] : [[{ protocol: protocolId, collector }, (nowMs - newest) / 1000] as const]
-    }),
+    'Age of the newest delivered hour of each collector; while none was delivered, of the first that is expected.',
+    rows.flatMap(({ labels, collector }) =>
+      ageOf(ages.newestDelivered.get(collector)).map(age => [labels, age] as const),
+    ),
   )
 }
 
-function oldestAge({ hours, nowMs }: Scrape, state: CellState): Sample[] {
-  const index = hours.hours.findIndex((_, at) => hours.rows.some(row => row.cells[at]?.state === state))
-  const oldest = hours.hours[index]
-  return oldest === undefined ? [] : [[{ state }, (nowMs - oldest) / 1000]]
-}
-
 /** Counts of warnings only grow: the one thing in a snapshot that is a counter. */
-function addWarnings(registry: Registry, add: AddGauge, { warnings }: Scrape): void {
-  const counter = new Counter({
-    name: 'tidegauge_service_warnings_total',
-    help: 'Warnings of the service about pushes, by kind and metric id; empty where it named none.',
-    labelNames: ['kind', 'metric_id'],
-    registers: [registry],
-  })
-  for (const { kind, metricId, count } of warnings) counter.inc({ kind, metric_id: metricId ?? '' }, count)
+function addWarnings(count: Add, add: Add, { warnings }: Scrape): void {
+  count(
+    'tidegauge_service_warnings_total',
+    'Warnings of the service about pushes, by kind and metric id; empty where it named none.',
+    warnings.map(({ kind, metricId, count }) => [{ kind, metric_id: metricId ?? '' }, count]),
+  )
   const last = warnings
     .map(warning => warning.lastSeenMs)
     .reduce<number | undefined>((a, b) => Math.max(a ?? b, b), undefined)

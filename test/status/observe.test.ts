@@ -14,6 +14,7 @@ import { Reloads } from '../../src/status/reloads.ts'
 import { scrape } from '../../src/status/scrape.ts'
 import type { HourGrid, Snapshot } from '../../src/status/snapshot.ts'
 import type { WidgetRead } from '../../src/status/widgets.ts'
+import { snapshotExposition } from '../../src/telemetry/exposition.ts'
 import { collector } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -126,6 +127,15 @@ class Bench {
     return snapshot
   }
 }
+
+/** Lines of the exposition that give an age, in hours, by name and labels. */
+async function agesOf(observed: Observed): Promise<Record<string, number>> {
+  const lines = snapshotExposition(await scrape(observed)).match(/^.*_age_seconds{.*$/gm) ?? []
+  return Object.fromEntries(lines.map(line => [line.split(' ')[0], Number(line.split(' ')[1]) / 3_600]))
+}
+
+const deliveredAge = 'tidegauge_collector_delivered_age_seconds{protocol="vault",collector="vault/c"}'
+const oldestAge = (state: string) => `tidegauge_oldest_hour_age_seconds{state="${state}"}`
 
 const pick = ({ ready, balance }: Snapshot) => ({ ready, balance })
 const statesOf = ({ hours, rows }: HourGrid) => ({
@@ -358,5 +368,41 @@ describe('the balance of a snapshot', () => {
     }
     const { balance } = await bench.snapshot()
     expect(balance).toEqual({ queued: 6, delivered: 4, dead: 1, held: 1, due: 0, dropped: 0 })
+  })
+})
+
+describe('ages', () => {
+  const later = (bench: Bench, hours: number) => ({ ...bench.observed, nowMs: hourAfter(anHour, hours) })
+
+  it('of the last delivery never go, however long nothing is delivered', async () => {
+    const bench = new Bench().collect(accept(2)).deliver(metrics(2))
+    bench.collect(accept(1, hourAfter(anHour, 1)), hourAfter(anHour, 1)).gap(hourAfter(anHour, 2))
+    await bench.snapshot()
+    expect(await agesOf(later(bench, 10))).toMatchObject({ [deliveredAge]: 10 })
+    expect(await agesOf(later(bench, 60))).toMatchObject({ [deliveredAge]: 60 })
+    expect(await agesOf(later(bench, 24 * 365))).toMatchObject({ [deliveredAge]: 24 * 365 })
+    bench.deliver(metrics(1, hourAfter(anHour, 1)))
+    await bench.snapshot()
+    expect(await agesOf(later(bench, 24 * 365 + 1))).toMatchObject({ [deliveredAge]: 24 * 365 })
+  })
+
+  it('of a collector of which nothing was ever delivered count from its first hour', async () => {
+    const bench = new Bench().collect(accept(1))
+    await bench.snapshot()
+    expect(await agesOf(later(bench, 10))).toMatchObject({ [deliveredAge]: 10 })
+    expect(await agesOf(later(bench, 100))).toMatchObject({ [deliveredAge]: 100 })
+    bench.config = configOf([protocol('vault', [collector('c'), collector('never-planned')])])
+    bench.startedAtMs = anHour + 5
+    const ages = await agesOf(later(bench, 100))
+    expect(ages[deliveredAge.replace('vault/c', 'vault/never-planned')]).toBe(100)
+  })
+
+  it('of the oldest hours that should pass do not stop at those that are shown', async () => {
+    const bench = new Bench().fail().collect(accept(1, hourAfter(anHour, 1)), hourAfter(anHour, 1))
+    const held = metrics(1, hourAfter(anHour, 2)).map(metric => ({ metric, hold: odd }))
+    bench.collect(held, hourAfter(anHour, 2))
+    await bench.snapshot()
+    const ages = await agesOf(later(bench, 500))
+    expect(ages).toMatchObject({ [oldestAge('due')]: 500, [oldestAge('collected')]: 499, [oldestAge('held')]: 498 })
   })
 })

@@ -1,6 +1,7 @@
 import type { FaultRecord } from '../../src/model/fault.ts'
 import { hourAfter, hourAt, hoursFrom } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'
+import type { Scrape } from '../../src/status/scrape.ts'
 import type { Cell, CellState, Snapshot, WidgetMetric } from '../../src/status/snapshot.ts'
 
 /** The instant of both snapshots. */
@@ -219,4 +220,22 @@ export const richSnapshot: Snapshot = {
       isAcknowledged: false,
     },
   ],
+}
+
+/** The same as a scrape sees it. */
+export const emptyScrape: Scrape = {
+  ...emptySnapshot,
+  ages: { oldest: { due: undefined, collected: undefined, held: undefined }, newestDelivered: new Map() },
+}
+
+/** As `richSnapshot`; one collector was last delivered three weeks ago. */
+export const richScrape: Scrape = {
+  ...richSnapshot,
+  ages: {
+    oldest: { due: hourAfter(lastHour, -4), collected: undefined, held: hourAfter(lastHour, -70) },
+    newestDelivered: new Map([
+      ['awesome-vault/utilisation', hourAfter(lastHour, -5)],
+      ['awesome-vault/erc4626-vault', hourAfter(lastHour, -21 * 24)],
+    ]),
+  },
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { snapshotExposition, startExposition } from '../../src/telemetry/exposition.ts'
-import { emptySnapshot, nowMs, richSnapshot } from '../support/snapshot.ts'
+import { emptyScrape, nowMs, richScrape } from '../support/snapshot.ts'
 
 const number = String.raw`(?:[-+]?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|Inf)|NaN)`
 const labelValue = String.raw`"(?:[^"\\\n]|\\["\\n])*"`
@@ -32,13 +32,13 @@ function samplesOf(text: string): Map<string, number> {
 }
 
 describe('the exposition of a snapshot', () => {
-  test('is in the format and under the prefix in every line', async () => {
-    const samples = samplesOf(await snapshotExposition(richSnapshot))
+  test('is in the format and under the prefix in every line', () => {
+    const samples = samplesOf(snapshotExposition(richScrape))
     expect([...samples.keys()].filter(key => !key.startsWith('tidegauge_'))).toEqual([])
   })
 
-  test('holds the outbox by state, and the states add up', async () => {
-    const samples = samplesOf(await snapshotExposition(richSnapshot))
+  test('holds the outbox by state, and the states add up', () => {
+    const samples = samplesOf(snapshotExposition(richScrape))
     const state = (name: string) => samples.get(`tidegauge_outbox_metrics{state="${name}"}`) ?? Number.NaN
     expect([state('delivered'), state('dead'), state('held'), state('due')]).toEqual([12_451, 3, 12, 14])
     expect(samples.get('tidegauge_outbox_queued_metrics{}')).toBe(
@@ -46,36 +46,38 @@ describe('the exposition of a snapshot', () => {
     )
   })
 
-  test('holds readiness, waiting, the last push, and ages in seconds', async () => {
-    const samples = samplesOf(await snapshotExposition(richSnapshot))
+  test('holds readiness, waiting, the last push, and ages in seconds', () => {
+    const samples = samplesOf(snapshotExposition(richScrape))
     expect(samples.get('tidegauge_ready{}')).toBe(0)
     expect(samples.get('tidegauge_delivery_waiting{}')).toBe(1)
     expect(samples.get('tidegauge_last_push_timestamp_seconds{}')).toBe((nowMs - 120_000) / 1000)
     expect(samples.get('tidegauge_oldest_hour_age_seconds{state="due"}')).toBe(4 * 3600 + 245.25)
-    expect(samples.get('tidegauge_oldest_hour_age_seconds{state="held"}')).toBe(7 * 3600 + 245.25)
+    expect(samples.get('tidegauge_oldest_hour_age_seconds{state="held"}')).toBe(70 * 3600 + 245.25)
     const vault = 'protocol="awesome-vault",collector="awesome-vault/utilisation"'
     expect(samples.get(`tidegauge_collector_delivered_age_seconds{${vault}}`)).toBe(5 * 3600 + 245.25)
+    const old = 'protocol="awesome-vault",collector="awesome-vault/erc4626-vault"'
+    expect(samples.get(`tidegauge_collector_delivered_age_seconds{${old}}`)).toBe(21 * 24 * 3600 + 245.25)
   })
 
-  test('counts the hours of each collector by state', async () => {
-    const samples = samplesOf(await snapshotExposition(richSnapshot))
+  test('counts the hours of each collector by state', () => {
+    const samples = samplesOf(snapshotExposition(richScrape))
     const vault = 'protocol="awesome-vault",collector="awesome-vault/erc4626-vault"'
     const count = (state: string) => samples.get(`tidegauge_collector_hours{${vault},state="${state}"}`)
     expect([count('delivered'), count('gap'), count('collected'), count('dead')]).toEqual([44, 3, 1, 0])
   })
 
-  test('leaves out what is not known instead of giving 0', async () => {
-    const samples = samplesOf(await snapshotExposition(emptySnapshot))
+  test('leaves out what is not known instead of giving 0', () => {
+    const samples = samplesOf(snapshotExposition(emptyScrape))
     expect([...samples.keys()].filter(key => /last_|age_/.test(key))).toEqual([])
     expect(samples.get('tidegauge_ready{}')).toBe(1)
   })
 
-  test('counts the warnings of each kind and metric, and escapes labels', async () => {
+  test('counts the warnings of each kind and metric, and escapes labels', () => {
     const warning = { kind: 'a', text: 'a', count: 2, firstSeenMs: nowMs - 9, lastSeenMs: nowMs, isAcknowledged: false }
     const odd = { ...warning, metricId: 'a___"b\\c\nd' } as const
     const samples = samplesOf(
-      await snapshotExposition({
-        ...emptySnapshot,
+      snapshotExposition({
+        ...emptyScrape,
         warnings: [warning, odd, { ...odd, kind: 'b', text: 'b', count: 3 }],
       }),
     )
@@ -86,7 +88,7 @@ describe('the exposition of a snapshot', () => {
 })
 
 test('the process is measured beside the snapshot, scrape after scrape, and two expositions do not meet', async () => {
-  const [one, other] = [startExposition(() => richSnapshot), startExposition(async () => emptySnapshot)]
+  const [one, other] = [startExposition(() => richScrape), startExposition(async () => emptyScrape)]
   await one()
   const samples = samplesOf(await one())
   expect(samples.get('process_resident_memory_bytes{}')).toBeGreaterThan(0)
