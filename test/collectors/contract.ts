@@ -45,7 +45,7 @@ export function collectorContract(name: string, parts: ContractParts): void {
 
     it('calls an unknown option a mistake, and options that are no map', async () => {
       const mistaken = { ...parts.options(), noSuchOption: 1 }
-      expect(await runner.describe(configured(parts, mistaken))).toEqual({
+      expect(await runner.describe(configured(parts, mistaken))).toMatchObject({
         kind: 'mistaken',
         mistakes: [{ path: ['noSuchOption'], message: 'unknown option "noSuchOption"' }],
       })

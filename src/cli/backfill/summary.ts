@@ -99,24 +99,34 @@ function printFailures(failures: readonly Reason[]): void {
   const rows = failures.map(({ fault, count, spans }) => ({
     count: grouped(count),
     reason: faultLine(fault),
+    example: exampleOf(spans),
     hours: spansText(spans),
   }))
   const widest = (texts: readonly string[]) => Math.max(...texts.map(({ length }) => length))
-  const others = widest(['failed', ...rows.map(({ count }) => count)]) + widest(rows.map(({ hours }) => hours)) + 4
+  const others = widest(['failed', ...rows.map(({ count }) => count)]) + widest(rows.map(({ example }) => example)) + 4
   const charsMax = Math.max(reasonCharsMin, lineChars() - others)
   print('')
   printTable(
-    ['failed', 'reason', 'hours'],
-    rows.map(({ count, reason, hours }) => [count, cut(reason, charsMax), hours]),
+    ['failed', 'reason', 'example'],
+    rows.map(({ count, reason, example }) => [count, cut(reason, charsMax), example]),
     ['failed'],
   )
   if (rows.some(({ reason }) => reason.length > charsMax)) print('whole reasons: --json')
+  for (const { count, hours } of rows) print(`hours of these ${count}: ${hours}`)
 }
 
-/** The first hours in a row that failed so, and how many more there are. */
-function spansText([first, ...more]: Reason['spans']): string {
-  if (!first) return ''
-  const { collector, from, to } = first
-  const range = from === to ? hourText(from) : `${hourText(from)} to ${hourText(to)}`
-  return `${collector} ${range}${more.length > 0 ? `, and ${counted(more.length, 'other range')}` : ''}`
+function exampleOf([first]: Reason['spans']): string {
+  return first ? `${first.collector} ${hourText(first.from)}` : ''
+}
+
+/** Ranges shown of a reason; the others are counted. */
+const rangesShown = 3
+
+/** The first hours in a row that failed so, and how many more ranges there are. */
+function spansText(spans: Reason['spans']): string {
+  const shown = spans.slice(0, rangesShown).map(({ collector, from, to }) => {
+    return `${collector} ${from === to ? hourText(from) : `${hourText(from)} to ${hourText(to)}`}`
+  })
+  const more = spans.length - shown.length
+  return [...shown, ...(more > 0 ? [`and ${counted(more, 'other range')} (--json)`] : [])].join(', ')
 }
