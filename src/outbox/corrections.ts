@@ -15,8 +15,9 @@ export interface Sorted<T> {
 
 /**
  * Due metrics whose value may have changed since one of them was sent: the old one may be on its way to the service, from
- * this process or another one. Metrics in other states are not listed, so that a list of dead ones costs no verdict
- * anything; one that becomes due again is. Part of the outbox's file.
+ * this process or another one. Those that were held meanwhile are listed, too: they become due again with the new value,
+ * whereas what was held from the start was never sent. Metrics in other states are not listed, so that a list of dead ones
+ * costs no verdict anything; one that becomes due again is. Part of the outbox's file.
  */
 export class Corrections {
   readonly #names: Names
@@ -36,6 +37,10 @@ export class Corrections {
         'INSERT INTO correction (hour, metric, at_ms) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at_ms = excluded.at_ms',
       ),
       remove: database.prepare<[number, number]>(`DELETE FROM correction ${byKey}`),
+      delivered: database.prepare<[number, number]>(
+        `DELETE FROM correction ${byKey}
+         AND EXISTS (SELECT 1 FROM outbox WHERE outbox.hour = correction.hour AND outbox.metric = correction.metric AND state = 1)`,
+      ),
     }
   }
 
@@ -54,7 +59,7 @@ export class Corrections {
     this.#statements.add.run(hour, metric, nowMs)
   }
 
-  /** It is not due any more. Within a transaction. */
+  /** It will not be sent any more. Within a transaction. */
   remove(hour: number, metric: number): void {
     this.#statements.remove.run(hour, metric)
   }
@@ -68,11 +73,11 @@ export class Corrections {
     return { current, corrected: current.filter(metric => stored.get(metric) !== undefined) }
   }
 
-  /** They were settled. Within a transaction. */
-  settled(corrected: readonly Sent[]): void {
+  /** They are not corrections any more where they are delivered, rather than held meanwhile. Within a transaction. */
+  delivered(corrected: readonly Sent[]): void {
     for (const { id, hour } of corrected) {
       const number = this.#names.metric(id)?.number
-      if (number !== undefined) this.remove(hourNumber(hour), number)
+      if (number !== undefined) this.#statements.delivered.run(hourNumber(hour), number)
     }
   }
 

@@ -133,7 +133,11 @@ export class Detained {
 
   /** Gives them up for ever: they are not sent, and not collected again. @returns how many */
   async drop(selection: Selection): Promise<number> {
-    return this.#inSlices(this.#rows(selection), row => this.#move(row, selection.state, 'dropped'))
+    return this.#inSlices(this.#rows(selection), row => {
+      const isDropped = this.#move(row, selection.state, 'dropped')
+      if (isDropped) this.#corrections.remove(row.hour, row.metric)
+      return isDropped
+    })
   }
 
   #rows({ state, ids, reason, hour }: Selection): RawDetained[] {
@@ -149,8 +153,8 @@ export class Detained {
     const known = this.#names.numbered(row.metric)
     if (row.kind === 'unit') this.#metrics.describe(known, row.hour, ownDescription(row))
     if (!this.#move(row, from, 'due')) return false
-    // Its value may have changed while it was detained, and the old one may still be on its way.
-    this.#corrections.add(row.hour, row.metric, row.at_ms)
+    // What is dead was sent: its value may have changed since, and the old one may still be on its way.
+    if (from === 'dead') this.#corrections.add(row.hour, row.metric, row.at_ms)
     return true
   }
 

@@ -102,8 +102,8 @@ export class Enqueuing {
     if (from !== to) this.#tally.move(known.protocol, from, to, 1)
     this.#detainAnew(entry, from, stored.value)
     if (to === 'due') this.#metrics.describe(known, hour, metric)
-    if (to === 'due') this.#corrections.add(hour, known.number, entry.nowMs)
-    else this.#corrections.remove(hour, known.number)
+    // What was held already is on its way only if it was due before, and is listed then.
+    if (from !== 'held') this.#corrections.add(hour, known.number, entry.nowMs)
     const digest = rowDigest(hour, known.number, metric.value) - rowDigest(hour, known.number, stored.value)
     return { metrics: 0, corrected: 1, digest }
   }

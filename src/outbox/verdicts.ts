@@ -43,15 +43,15 @@ export class Verdicts {
     for (const [protocolId, own] of Map.groupBy(current, ({ protocolId }) => protocolId)) {
       this.#tally.move(this.#names.protocol(protocolId) ?? 0, 'due', 'delivered', this.#settle(own, 'delivered'))
     }
-    this.#corrections.settled(corrected)
+    this.#corrections.delivered(corrected)
   }
 
   /** Records that the service will never take it; it is kept for a person. Within a transaction. */
   markDead({ metric, reason, status, attempts }: DeadLetter, nowMs: number): void {
     const known = this.#names.metric(metric.id)
-    const { current, corrected } = this.#corrections.sorted([metric])
+    const { current } = this.#corrections.sorted([metric])
     if (!known || this.#settle(current, 'dead') === 0) return
-    this.#corrections.settled(corrected)
+    this.#corrections.remove(hourNumber(metric.hour), known.number)
     this.#tally.move(known.protocol, 'due', 'dead', 1)
     this.#statements.detain.run(hourNumber(metric.hour), known.number, reason, status ?? null, attempts, nowMs)
   }

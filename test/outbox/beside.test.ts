@@ -119,7 +119,7 @@ describe('a person’s decision beside a daemon that settles meanwhile', () => {
     expect(flawsOf(file)).toEqual([])
   })
 
-  it('is not asked about by every verdict: what is dead or held is no correction', async () => {
+  it('is not asked about by every verdict: what is dead, or was held from the start, is no correction', async () => {
     const { daemon, file } = two()
     const rows = () => {
       const database = openReadOnly(file)
@@ -139,7 +139,9 @@ describe('a person’s decision beside a daemon that settles meanwhile', () => {
     await record(daemon, changed(3))
     expect(rows(), 'due again').toBe(2)
     await record(daemon, changed(4, { kind: 'bounds', reason: 'odd' }))
-    expect(rows(), 'held').toBe(0)
+    expect(rows(), 'held after it was sent').toBe(2)
+    daemon.settle({ delivered: changed(4).map(({ metric }) => metric), dead: [], warnings: [] }, 4)
+    expect(rows(), 'an answer about the same value does not settle what is held').toBe(2)
     await daemon.detained.release({ state: 'held' }, 'pinned')
     const old = changed(3).map(({ metric }) => metric)
     daemon.settle({ delivered: old, dead: [], warnings: [] }, 4)
@@ -147,6 +149,37 @@ describe('a person’s decision beside a daemon that settles meanwhile', () => {
       dueOf(daemon).map(({ value }) => value),
       'an answer about the old value settles nothing',
     ).toEqual([4, 4])
+    daemon.settle({ delivered: dueOf(daemon), dead: [], warnings: [] }, 5)
+    expect(rows(), 'delivered').toBe(0)
+  })
+
+  it('is none where it was held from the start and never sent, whatever became of its value', async () => {
+    const { daemon } = two()
+    const held = (value: number) => [
+      { metric: { ...metrics(1)[0], value } as Metric, hold: { kind: 'bounds', reason: 'odd' } as const },
+    ]
+    await record(daemon, held(1))
+    await record(daemon, held(2))
+    await daemon.detained.release({ state: 'held' }, 'pinned')
+    const [metric] = dueOf(daemon)
+    expect(metric?.value).toBe(2)
+    expect(metric && daemon.isCorrection(metric)).toBe(false)
+  })
+
+  it('is none any more once a person has dropped it', async () => {
+    const { daemon } = two()
+    await record(
+      daemon,
+      metrics(1).map(metric => ({ metric })),
+    )
+    const odd = metrics(1).map(metric => ({
+      metric: { ...metric, value: 9 },
+      hold: { kind: 'bounds', reason: 'odd' } as const,
+    }))
+    await record(daemon, odd)
+    expect(daemon.isCorrection(metrics(1)[0] as Metric)).toBe(true)
+    await daemon.detained.drop({ state: 'held' })
+    expect(daemon.isCorrection(metrics(1)[0] as Metric)).toBe(false)
   })
 })
 
