@@ -67,6 +67,7 @@ export class Delivery {
     const isQuiet = this.#quiet.untilMs(this.#options.time.nowMs()) > 0
     if (isQuiet || this.#breaker.isOpen(isKeyNew ? 'asked' : occasion)) return
     this.#pushes = 0
+    this.#quarantine.keepDue(this.#options.outbox)
     const isWork = this.#plan(occasion) !== undefined || this.#isClockWanted()
     const stop = isWork ? await this.#run(occasion, signal).catch(error => stopOf(error, signal)) : undefined
     if (stop?.kind === 'stopped') return
@@ -166,6 +167,7 @@ export class Delivery {
     return {
       protocols,
       isInQuarantine: id => quarantine.hasProtocol(id),
+      stillDue: metrics => outbox.due.still(metrics),
       isFree: metric => quarantine.standing(metric, time.nowMs(), false) === 'free',
       toProbe: this.#probes.of({ isAsked: occasion === 'asked', protocolIds, due }),
       ...(probe && { probe }),
@@ -197,11 +199,12 @@ export class Delivery {
   }
 
   async #push(batch: Batch, wanted: Attempts, key: string, signal: AbortSignal): Promise<Pushed> {
-    const { client, pacer, clock, time, log } = this.#options
+    const { outbox, client, pacer, clock, time, log } = this.#options
     const [quiet, isKeyRefused] = [this.#quiet, () => this.#keyWatch.isRefused(key)]
     this.#pushes += 1
     const [ownPacer, breakOff] = [this.#ownPacer, this.#breakOff ?? signal]
-    const context = { client, key, isKeyRefused, pacer, ownPacer, quiet, clock, time, signal, breakOff }
+    const dueIn = (some: Batch) => outbox.due.still(some).length
+    const context = { client, key, isKeyRefused, dueIn, pacer, ownPacer, quiet, clock, time, signal, breakOff }
     const pushed = await pushBatch(batch, wanted, context)
     const { verdict, attempts } = pushed
     if (verdict.kind === 'key-refused') this.#keyWatch.refused(key, this.#options.time.nowMs())

@@ -1,3 +1,4 @@
+import { isBatch } from '../model/batch.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Verdict } from '../model/verdict.ts'
 import { afterFailure } from './after-failure.ts'
@@ -67,8 +68,10 @@ export class Failures {
     const { ports, worklist } = this.#deps
     const [{ protocolId }] = part.batch
     if (part.isProbe && ports.isInQuarantine(protocolId)) return ports.failed(protocolId, reason)
+    const batch = ports.stillDue(part.batch)
+    if (!isBatch(batch)) return
     const isProtocolAccepted = this.#acceptedProtocols.has(protocolId)
-    const action = afterFailure(part, { isSlow, isProtocolAccepted })
+    const action = afterFailure({ ...part, batch }, { isSlow, isProtocolAccepted })
     switch (action.kind) {
       case 'split':
         return worklist.putLast(action.parts)

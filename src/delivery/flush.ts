@@ -42,7 +42,7 @@ export class Flush {
   constructor(ports: FlushPorts) {
     this.#ports = ports
     const due = (limit: number) => ports.due(this.#protocolIds, limit)
-    this.#worklist = new Worklist(due, metric => ports.isFree(metric), ports.fewest)
+    this.#worklist = new Worklist(due, metric => ports.isFree(metric), ports.fewest, ports.stillDue)
     this.#tries = new Tries(ports.probe ? 1 : attemptsMax)
     this.#refusals = new ProtocolRefusals(ports, this.#worklist)
     this.#failures = new Failures({
@@ -62,6 +62,7 @@ export class Flush {
             batchMetricsMax,
           )
           .filter(metric => ports.isFree(metric)),
+      stillDue: ports.stillDue,
       confirm: metric => this.#confirm(metric),
       bury: dead => ports.settle({ delivered: [], dead, warnings: [] }, 'again'),
       stop: stop => {
@@ -99,9 +100,7 @@ export class Flush {
 
   async #drain(): Promise<void> {
     for (;;) {
-      while (!this.#isSpent && !this.#stop && this.#worklist.hasMore()) {
-        await this.#sendAll()
-      }
+      while (!this.#isSpent && !this.#stop && this.#worklist.hasMore()) await this.#sendAll()
       const failed = this.#stop ? undefined : this.#failures.nextUndecided()
       if (!failed) return
       if (this.#witness.isKnown) await this.#caught(() => this.#failures.isolate(failed))

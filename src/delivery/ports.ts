@@ -23,6 +23,8 @@ export interface FlushPorts {
   isInQuarantine(protocolId: string): boolean
   /** Due metrics of the protocols, in the order of delivery, at most `limit`. */
   due(protocolIds: readonly string[], limit: number): readonly Metric[]
+  /** Those of some metrics that nobody has dropped since they were read. */
+  stillDue(metrics: readonly Metric[]): readonly Metric[]
   /** Whether a due metric may be sent with others: its id is not in quarantine. */
   isFree(metric: Metric): boolean
   /** The next metric out of quarantine to be tried alone, after everything else; `undefined` when none is to be. */

@@ -20,6 +20,8 @@ export interface PushContext {
   /** The destination's own: slower for a while after a 429, which is about its key. */
   readonly ownPacer: Pacer
   readonly quiet: Quiet
+  /** How many of a batch are due. */
+  readonly dueIn: (batch: Batch) => number
   readonly clock: ServiceClock
   readonly time: Time
   /** Ends what is waited for. */
@@ -47,8 +49,8 @@ export interface Attempts {
 
 /**
  * Pushes one batch until there is a verdict that waiting does not change: at most `attemptsMax` attempts, with full
- * jitter, never before the service's `Retry-After`. One that fails slowly is not repeated: the caller knows better what
- * else there is to send.
+ * jitter, never before the service's `Retry-After`. One that fails slowly is not repeated, nor one of which something was
+ * dropped meanwhile: the caller knows better what else there is to send.
  *
  * Rejects only with the signal's reason, when it is stopped during or between attempts.
  */
@@ -57,8 +59,8 @@ export async function pushBatch(
   { attemptsMax, failedBefore = 0 }: Attempts,
   context: PushContext,
 ): Promise<Pushed> {
-  const { client, key, ownPacer, quiet, clock, time, signal, breakOff } = context
-  const body = pushBody(batch)
+  const { client, key, ownPacer, quiet, dueIn, clock, time, signal, breakOff } = context
+  const [body, due] = [pushBody(batch), dueIn(batch)]
   if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
   for (let attempts = 1; ; attempts += 1) {
     const wish = await untilItMayStart(context)
@@ -77,6 +79,7 @@ export async function pushBatch(
     if (isSlow) return { verdict: found, attempts, isSlow }
     if (attempts === attemptsMax || !isShort(quiet, time)) return { verdict: found, attempts }
     await time.sleep(jitterMs(failedBefore + attempts, time), signal)
+    if (dueIn(batch) < due) return { verdict: found, attempts }
   }
 }
 

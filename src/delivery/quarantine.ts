@@ -1,5 +1,6 @@
 import { hourText } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
+import type { Outbox } from '../outbox/outbox.ts'
 import { Isolation } from './isolation.ts'
 import { quarantineMetricsMax } from './limits.ts'
 
@@ -70,6 +71,15 @@ export class Quarantine {
   /** The service will not take it, ever. */
   dead(metric: Metric): void {
     this.#release(metric)
+  }
+
+  /** What is not due any more, as a person has dropped it, is not in quarantine any more. */
+  keepDue({ due, tally }: Pick<Outbox, 'due' | 'tally'>): void {
+    const [rows, protocols] = [this.#rows.all, this.#protocols.all]
+    const still = new Set(rows.length === 0 ? [] : due.still(rows))
+    for (const metric of rows) if (!still.has(metric)) this.#release(metric)
+    const withDue = protocols.length === 0 ? new Map() : tally.dueByProtocol()
+    for (const id of protocols) if (!withDue.has(id)) this.#protocols.remove(id)
   }
 
   /** Whether a protocol is in quarantine, tried again soon or not. */

@@ -26,6 +26,8 @@ export interface Court {
   readonly worklist: Worklist
   /** Due metrics of other protocols than these. */
   othersThan(protocolIds: readonly string[]): readonly Metric[]
+  /** Those of some metrics that nobody has dropped meanwhile. */
+  stillDue(metrics: readonly Metric[]): readonly Metric[]
   /** Sends one that was refused once more, alone. */
   confirm(metric: Metric): Promise<Pushed>
   /** They are dead. */
@@ -145,6 +147,7 @@ export class Suspects {
     this.#suspects = this.#suspects.filter(suspect => !isJudged(suspect))
     const dead: DeadLetter[] = []
     for (const letter of judged) {
+      if (this.#court.stillDue([letter.metric]).length === 0) continue
       const confirmed = await this.#confirmed(letter)
       if (confirmed) dead.push(confirmed)
     }

@@ -69,6 +69,7 @@ export class Worklist {
   readonly #isFree: (metric: Metric) => boolean
   #page: readonly Metric[] = []
   readonly #fewest: () => number
+  readonly #stillDue: (metrics: readonly Metric[]) => readonly Metric[]
   /** Handed out and not settled, so still due in the outbox: not to be read again. */
   readonly #taken = new MetricSet()
 
@@ -76,15 +77,18 @@ export class Worklist {
    * @param due reads due metrics in the order of delivery
    * @param isFree whether a due metric may be sent with others
    * @param fewest metrics that are worth a push: fewer stay due, more may come
+   * @param stillDue those of some metrics that nobody has dropped since they were read
    */
   constructor(
     due: (limit: number) => readonly Metric[],
     isFree: (metric: Metric) => boolean = () => true,
     fewest: () => number = () => 1,
+    stillDue: (metrics: readonly Metric[]) => readonly Metric[] = metrics => metrics,
   ) {
     this.#due = due
     this.#isFree = isFree
     this.#fewest = fewest
+    this.#stillDue = stillDue
   }
 
   /**
@@ -93,6 +97,14 @@ export class Worklist {
    * @param mayBeLast whether it may be one that goes after everything else
    */
   next(mayBeLast = true): Part | undefined {
+    for (let part = this.#first(mayBeLast); part; part = this.#first(mayBeLast)) {
+      const batch = this.#stillDue(part.batch)
+      if (isBatch(batch)) return batch.length === part.batch.length ? part : { ...part, batch }
+    }
+    return undefined
+  }
+
+  #first(mayBeLast: boolean): Part | undefined {
     const part = this.#parts.shift()
     if (part) return part
     if (!this.#isPageWorthIt()) return mayBeLast ? this.#last.shift() : undefined

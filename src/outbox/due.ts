@@ -49,6 +49,11 @@ export class Due {
           `SELECT metric, value ${due} = ? ORDER BY metric LIMIT ?`,
         )
         .raw(),
+      still: database
+        .prepare<[number, string], number>(
+          'SELECT metric FROM outbox WHERE hour = ? AND metric IN (SELECT value FROM json_each(?)) AND state = 0',
+        )
+        .pluck(),
       after: database.prepare<[number, number], number>(`SELECT count(*) ${due} > ?`).pluck(),
     }
   }
@@ -64,6 +69,17 @@ export class Due {
     const found = this.#walk(protocols, { from: start, to: last, first: 'newest' }, limit)
     const backlog = { from: 0, to: Math.min(start - 1, last), first: 'oldest' } as const
     return [...found, ...this.#walk(protocols, backlog, limit - found.length)]
+  }
+
+  /** Those of some metrics that are due still: a person may have dropped one since it was read. */
+  still<T extends Pick<Metric, 'id' | 'hour'>>(metrics: readonly T[]): T[] {
+    return this.#names.reading(() =>
+      [...Map.groupBy(metrics, ({ hour }) => hour)].flatMap(([hour, own]) => {
+        const numbers = own.map(({ id }) => this.#names.metric(id)?.number)
+        const due = new Set(this.#statements.still.all(hourNumber(hour), JSON.stringify(numbers)))
+        return own.filter((_, index) => due.has(numbers[index] ?? -1))
+      }),
+    )
   }
 
   /** The oldest or newest due hour of some protocols, up to a latest; `undefined` when none is due. */

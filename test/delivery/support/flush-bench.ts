@@ -83,6 +83,7 @@ export class FlushBench {
       earlier: () => this.earlier,
       hasDelivered: () => this.hasDelivered,
       isInQuarantine: id => this.isolated.includes(id) || this.failed.includes(id),
+      stillDue: metrics => metrics.filter(metric => this.#own([metric]).some(own => this.due.has(own))),
       isFree: metric => !keptApart.has(metric),
       toProbe: () => toProbe.shift(),
       ...(probe && { probe }),
