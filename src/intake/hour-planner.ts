@@ -46,6 +46,8 @@ export class HourPlanner {
   }
 
   async #planTogether(some: readonly Waiting[], current: Hour): Promise<void> {
+    // Of a few nothing is gained by one commit more.
+    if (some.length <= alikeMax) return this.#planEach(some)
     const next = some.flatMap(({ planning }) => nextHourOf(planning) ?? [])
     const adding = this.#outbox.commit(() => this.#outbox.nextHours.add(next, current), next.length)
     const added = await adding.catch((error: unknown) => error)

@@ -105,8 +105,7 @@ export class Intake {
     if (current === undefined) return false
     for (const collector of collectors) this.#plan(collector, current)
     const underWay = [...this.#underWay.keys()]
-    // What cannot be had any more is known once the hours are planned; then it is looked at again.
-    const looked = this.#attention.take(collectors, time.nowMs()).filter(({ id }) => this.#planned.get(id) === current)
+    const looked = this.#attention.take(collectors, time.nowMs())
     const due = dueOf(outbox.collections, looked, underWay, current, time.nowMs())
     for (const one of startable(due, underWay, current)) this.#start(one)
     this.#finality.turn()

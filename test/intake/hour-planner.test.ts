@@ -19,9 +19,11 @@ function opened(): Outbox {
 const catchUpMs = 4 * hourMs
 const refused = new Fault('chain-state-missing', 'no state')
 
+/** Enough for them to be planned together. */
+const ids = Array.from({ length: 30 }, (_, index) => `vault/${index}`)
 /** What happens to a collector before, or between, its hours being planned; hours count from `anHour`. */
 const event = fc.record({
-  id: fc.constantFrom('vault/a', 'vault/b', 'vault/c'),
+  id: fc.constantFrom(...ids.slice(0, 3), ...ids.slice(-2)),
   kind: fc.constantFrom('collect', 'gap', 'backfill', 'nothing'),
   at: fc.integer({ min: 0, max: 12 }),
 })
@@ -43,7 +45,6 @@ function happen({ collections }: Outbox, { id, kind, at }: { id: string; kind: s
 }
 
 function all({ collections }: Outbox) {
-  const ids = ['vault/a', 'vault/b', 'vault/c']
   const starts = ids.map(id => [collections.since(id), collections.lastInRow(id)])
   return [starts, collections.between(hourAfter(anHour, -20), hourAfter(anHour, 40))]
 }
@@ -59,26 +60,26 @@ it('plans many collectors together as it would plan each alone, whatever has bec
         at = next === 'next' ? at + 1 : next
         const current = hourAfter(anHour, at)
         for (const done of events) for (const outbox of [together, alone]) happen(outbox, done)
-        const plannings = ['vault/a', 'vault/b', 'vault/c'].map((id): Planned => {
-          const own = since !== undefined && id === 'vault/b' ? { since: hourAfter(anHour, since) } : {}
-          return { collector: { id, ...own }, history: history || id !== 'vault/c', current, catchUpMs }
+        const plannings = ids.map((id): Planned => {
+          const own = since !== undefined && id === ids[1] ? { since: hourAfter(anHour, since) } : {}
+          return { collector: { id, ...own }, history: history || id !== ids[2], current, catchUpMs }
         })
         const gaps = await Promise.all(plannings.map(planning => planner.plan(planning)))
         expect(gaps).toEqual(await Promise.all(plannings.map(planning => planHours(alone, planning))))
         expect(all(together)).toEqual(all(alone))
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   )
 })
 
 it('writes the next hour of a thousand collectors with a few statements, and looks at none of them alone', async () => {
   const outbox = opened()
   const planner = new HourPlanner(outbox)
-  const ids = Array.from({ length: 1_000 }, (_, index) => `p${index}/c`)
+  const thousand = Array.from({ length: 1_000 }, (_, index) => `p${index}/c`)
   const planAt = (current: Hour) => {
     const plan = (id: string) => planner.plan({ collector: { id }, history: true, current, catchUpMs })
-    return Promise.all(ids.map(plan))
+    return Promise.all(thousand.map(plan))
   }
   await planAt(anHour)
   const adding = vi.spyOn(outbox.nextHours, 'add')
@@ -95,6 +96,6 @@ it('tells each of them when nothing can be written', async () => {
   const full = new Fault('disk-full', 'no room')
   outbox.commit = () => Promise.reject(full)
   const plan = (id: string) => planner.plan({ collector: { id }, history: true, current: anHour, catchUpMs })
-  const ends = await Promise.allSettled(['vault/a', 'vault/b'].map(plan))
-  expect(ends.map(end => end.status === 'rejected' && end.reason)).toEqual([full, full])
+  const ends = await Promise.allSettled(ids.map(plan))
+  expect(ends.map(end => end.status === 'rejected' && end.reason)).toEqual(ids.map(() => full))
 })
