@@ -29,7 +29,8 @@ export class HourPlanner {
 
   /** As `planHours`. @returns how many became gaps */
   plan(planning: Planned): Promise<number> {
-    if (this.#waiting.length === 0) setImmediate(() => void this.#planAll())
+    // Those that are asked for at once, and not a moment later: what is due already is started meanwhile.
+    if (this.#waiting.length === 0) queueMicrotask(() => void this.#planAll())
     const { promise, resolve } = Promise.withResolvers<number>()
     this.#waiting.push({ planning, done: resolve })
     return promise

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { ChainReader } from '../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
 import { Intake } from '../../src/intake/intake.ts'
@@ -194,6 +194,19 @@ describe('intake', () => {
       ['vault___Price', 3],
     ])
     expect(rows()[0]?.[2]).toBe('collected')
+  })
+
+  it('plans the hours of many collectors in one go', async () => {
+    const names = Array.from({ length: 60 }, (_, index) => `c${index}`)
+    const scripts = Object.fromEntries(names.map(name => [`vault/${name}`, { script: one, history: true }]))
+    const { run, outbox, rows } = stage(
+      names.map(name => collector(name)),
+      scripts,
+    )
+    const adding = vi.spyOn(outbox.nextHours, 'add')
+    await run(anHour, anHour + 61 * minuteMs)
+    expect(adding.mock.calls.map(([some]) => some.length)).toEqual([60, 60])
+    expect(rows().every(([, , state]) => state === 'collected')).toBe(true)
   })
 
   it('lets a collector that never answers hold up nobody else, this hour nor the next', async () => {
