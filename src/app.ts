@@ -174,6 +174,7 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
   const clock = given.clock ?? new WatchedClock(given.time)
   const surroundings: Surroundings = { ...given, time: clock, clock }
   const { config, time, log } = surroundings
+  given.place?.require(config.data)
   const written = writtenAt(config)
   await using stack = new AsyncDisposableStack()
   const startedAtMs = time.nowMs()
@@ -184,6 +185,7 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
   stack.defer(() => role?.release())
   const context = openContext(surroundings)
   const outbox = closedWith(stack, role ? openWithRole(context, damage) : openWithoutRole(context), log)
+  given.place?.opened(config.data)
   outbox.writer.neverBlock()
   clock.meet(witnessesOf(config, outbox, written))
   const connection = await connect(surroundings, stack)

@@ -1,5 +1,6 @@
 import type { Config } from './config/config.ts'
 import type { WatchedClock } from './intake/watched-clock.ts'
+import type { Place } from './outbox/place.ts'
 import type { Log } from './telemetry/log.ts'
 import type { Redactor } from './telemetry/redactor.ts'
 import type { Time } from './time.ts'
@@ -12,4 +13,6 @@ export interface Surroundings {
   readonly redactor: Redactor
   /** The same as `time`, where the machine's clock is compared with others. */
   readonly clock?: WatchedClock
+  /** Where the process starts its daemon again and again: the data folders that it had open. */
+  readonly place?: Place
 }

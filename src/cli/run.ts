@@ -7,6 +7,7 @@ import { isYetToCome } from '../model/backoff.ts'
 import { Fault, faultLine, isOfOutbox, isPermanent } from '../model/fault.ts'
 import { breakageRestMs, roomLookMs, startLoadMsMax } from '../model/limits.ts'
 import type { Breakage } from '../outbox/disk.ts'
+import { Place } from '../outbox/place.ts'
 import { Reloads } from '../status/reloads.ts'
 import { startWaiting } from '../status/waiting.ts'
 import type { Surroundings } from '../surroundings.ts'
@@ -25,9 +26,9 @@ export function runCommand(ended: (code: number) => void): Command {
     .action(async ({ config }: ConfigOption) => {
       keepHeapSmall()
       const signals = new Signals()
-      // One clock for all reloads: what is known of the time outlives them.
-      const clock = new WatchedClock(systemTime)
-      const surroundings = { ...setUp(config, ({ log }) => log.level), clock }
+      // One clock for all reloads: what is known of the time outlives them. So does what is known of the data folder.
+      const [clock, place] = [new WatchedClock(systemTime), new Place()]
+      const surroundings = { ...setUp(config, ({ log }) => log.level), clock, place }
       await checkOptions(surroundings, signals)
       const { file } = surroundings.config
       const reloads = new Reloads(file, surroundings.time.nowMs())
@@ -178,7 +179,7 @@ const refused = 'the new configuration is refused, the old one stays in force'
 
 /** Resolves to the new configuration after a reload that is in order, or when the daemon is to stop. */
 async function untilChanged(
-  { log, config, time, redactor, clock }: Surroundings,
+  { log, config, time, redactor, clock, place }: Surroundings,
   signals: Signals,
   reloads: Reloads,
 ): Promise<Change> {
@@ -190,7 +191,7 @@ async function untilChanged(
     if (asked === 'look' && texts === seen) continue
     seen = texts
     try {
-      const next = { ...setUp(config.file, ({ log }) => log.level), ...(clock && { clock }) }
+      const next = { ...setUp(config.file, ({ log }) => log.level), ...(clock && { clock }), ...(place && { place }) }
       // What is refused may be mended in a file that it alone names.
       files = [...new Set([...filesOf(config), ...filesOf(next.config)])]
       signals.watch(files)

@@ -90,8 +90,9 @@ export class Upkeep {
   }
 
   async #turn(): Promise<void> {
-    this.#lookAtRole()
+    // Before a lock's file is made in a folder that is another one.
     this.#options.outbox.disk.requireInPlace()
+    this.#lookAtRole()
     this.#options.outbox.disk.look()
     await this.#lookAtDisk()
     this.#lookAtLog()

@@ -183,9 +183,12 @@ describe('the daemon with a damaged outbox', () => {
     const { config, folder } = configured(hostYaml)
     const daemon = await startDaemon(config)
     const dataFolder = join(folder, 'data', 'embedded')
+    // It must not be the first to take the new lock.
+    process.kill(daemon.pid, 'SIGSTOP')
     renameSync(join(dataFolder, 'daemon.db'), join(dataFolder, 'daemon.db.old'))
     const other = takeDaemonRole({ dataFolder, config: 'other.yaml', nowMs: 0 })
     onTestFinished(() => other.release())
+    process.kill(daemon.pid, 'SIGCONT')
     await daemon.logged('the lock was taken away from the data folder, and another tidegauge has it now')
     await daemon.logged('stopped')
     expect(await daemon.ended, 'its last line is one of the log').toBe(75)

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -99,6 +99,34 @@ describe.skipIf(!mayMount)('a daemon on a volume that is read-only (needs the ri
     for (const line of daemon.lines) expect(() => JSON.parse(line), line).not.toThrow()
     daemon.child.kill('SIGTERM')
     expect((await once(daemon.child, 'close'))[0]).toBe(0)
+  })
+})
+
+describe.skipIf(!mayMount)('a volume that is unmounted under a daemon (needs the right to mount one)', () => {
+  it('is waited for, nothing is made below it, and what is due is there when it is mounted again', async () => {
+    const { folder: volume } = smallDisk(64)
+    const data = mkdtempSync(join(tmpdir(), 'tidegauge-volume-'))
+    const mount = () => execFileSync('mount', ['--bind', volume, data], { stdio: 'pipe' })
+    const unmount = () => execFileSync('umount', ['-l', data], { stdio: 'pipe' })
+    onTestFinished(() => rmSync(data, { recursive: true }))
+    mount()
+    const { config, url } = await staged(data)
+    const daemon = daemonOn(config)
+    await daemon.logged('"delivered"')
+    unmount()
+    await daemon.logged(waits)
+    await expectWaiting(url, /the data folder .+ is gone: was its volume unmounted\? – mount it again/)
+    expect(readdirSync(data)).toEqual([])
+    mount()
+    await daemon.logged('"running"', 2)
+    await askedUntil(`${url}/readyz`, status => status === 200)
+    const { stdout } = await tidegauge(['status', '--json', '--config', config])
+    unmount()
+    expect(JSON.parse(stdout)).toMatchObject({ balance: { due: 0, dead: 0 } })
+    expect(JSON.parse(stdout).balance.delivered).toBeGreaterThan(0)
+    daemon.child.kill('SIGTERM')
+    expect((await once(daemon.child, 'close'))[0]).toBe(0)
+    expect(readdirSync(data)).toEqual([])
   })
 })
 
