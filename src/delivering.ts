@@ -110,6 +110,8 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
     if (news.kind === 'role-lost') loseRole({ kind: 'role-lost' })
   }
   const begin = (own: Role) => {
+    // The command may have sent what was collected meanwhile.
+    if (!role) outbox.newcomers.mayBeSent('all')
     if (!role) log.info('the command has given the delivery role up: delivering')
     const loop = new DeliveryLoop(deliveries(), time, log, outbox.disk)
     const both = bothRoles(daemonRole, own)

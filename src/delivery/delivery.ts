@@ -45,7 +45,7 @@ export class Delivery {
     this.#options = options
     this.#breaker = new Breaker({ ...options, name: options.destination.name })
     this.#quiet = new Quiet(untilMs => this.#breaker.wished(untilMs))
-    this.#doubt = new Doubt(metric => options.outbox.isCorrection(metric))
+    this.#doubt = new Doubt(options.outbox)
     this.#settling = new Settling({ ...options, quarantine: this.#quarantine, doubt: this.#doubt })
     const { intervalMs } = options.pacer
     this.#ownPacer = new Pacer(options.time, 1_000 / intervalMs)
@@ -205,7 +205,10 @@ export class Delivery {
     const [ownPacer, breakOff] = [this.#ownPacer, this.#breakOff ?? signal]
     const dueIn = (some: Batch) => outbox.due.still(some).length
     const context = { client, key, isKeyRefused, dueIn, pacer, ownPacer, quiet, clock, time, signal, breakOff }
-    const pushed = await pushBatch(batch, wanted, context)
+    const pushed = await pushBatch(batch, wanted, context).catch(error => {
+      this.#doubt.add(batch)
+      throw error
+    })
     const { verdict, attempts } = pushed
     if (verdict.kind === 'key-refused') this.#keyWatch.refused(key, this.#options.time.nowMs())
     // An earlier attempt may have been stored, whatever the last one was answered.

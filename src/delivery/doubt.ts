@@ -1,26 +1,33 @@
 import type { Metric } from '../model/metric.ts'
 import type { Remark } from '../model/remarks.ts'
 import { warningKind } from '../model/warning-kind.ts'
+import type { Outbox } from '../outbox/outbox.ts'
 import { MetricSet } from './metric-set.ts'
 import type { Sending } from './ports.ts'
 
+/** What doubt asks the outbox. */
+export interface DoubtDeps extends Pick<Outbox, 'isCorrection'> {
+  readonly newcomers: Pick<Outbox['newcomers'], 'has' | 'mayBeSent'>
+}
+
 /**
  * Metrics which the service may have: they were sent and nothing understandable came back, or a process before this one may
- * have sent them, or their value was corrected since. That they "already exist" is then expected, and no news.
+ * have sent them, or their value was corrected since. That they "already exist" is then expected, and no news. What this
+ * process put into the outbox itself cannot have been sent before it.
  */
 export class Doubt {
   readonly #sent = new MetricSet()
-  readonly #isCorrection: (metric: Metric) => boolean
+  readonly #outbox: DoubtDeps
   #isFirstFlush = true
 
-  /** @param isCorrection whether a metric has another value than was sent before */
-  constructor(isCorrection: (metric: Metric) => boolean) {
-    this.#isCorrection = isCorrection
+  constructor(outbox: DoubtDeps) {
+    this.#outbox = outbox
   }
 
   /** They were sent, and what became of them is not known. */
   add(metrics: readonly Metric[]): void {
     for (const metric of metrics) this.#sent.add(metric)
+    this.#outbox.newcomers.mayBeSent(metrics)
   }
 
   settled(metrics: readonly Metric[]): void {
@@ -38,10 +45,13 @@ export class Doubt {
    * @param delivered what was delivered: a remark that names no metric may be about any of them
    */
   news(remarks: readonly Remark[], sending: Sending, delivered: readonly Metric[]): readonly Remark[] {
-    const isInDoubt = (metric: Metric) => this.#sent.has(metric) || this.#isCorrection(metric)
+    const isInDoubt = (metric: Metric) =>
+      this.#sent.has(metric) ||
+      this.#outbox.isCorrection(metric) ||
+      (this.#isFirstFlush && !this.#outbox.newcomers.has(metric))
     const isExpected = ({ metric, text }: Remark) =>
       warningKind(text) === 'already-exists' &&
-      (sending === 'again' || this.#isFirstFlush || (metric ? isInDoubt(metric) : delivered.some(isInDoubt)))
+      (sending === 'again' || (metric ? isInDoubt(metric) : delivered.some(isInDoubt)))
     return remarks.filter(remark => !isExpected(remark))
   }
 }

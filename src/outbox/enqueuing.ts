@@ -4,6 +4,7 @@ import { type Corrections, isSameValue } from './corrections.ts'
 import { type Enqueued, rowDigest } from './digest.ts'
 import type { Accepted, Hold, Metrics } from './metrics.ts'
 import type { KnownMetric, Names } from './names.ts'
+import type { Newcomers } from './newcomers.ts'
 import { type MetricState, stateNumber, stateOf } from './states.ts'
 import type { Tally } from './tally.ts'
 
@@ -33,13 +34,22 @@ export class Enqueuing {
   readonly #tally: Tally
   readonly #metrics: Metrics
   readonly #corrections: Corrections
+  readonly #newcomers: Newcomers
   readonly #statements
 
-  constructor(database: Sqlite, names: Names, tally: Tally, metrics: Metrics, corrections: Corrections) {
+  constructor(
+    database: Sqlite,
+    names: Names,
+    tally: Tally,
+    metrics: Metrics,
+    corrections: Corrections,
+    newcomers: Newcomers,
+  ) {
     this.#names = names
     this.#tally = tally
     this.#metrics = metrics
     this.#corrections = corrections
+    this.#newcomers = newcomers
     const byKey = 'WHERE hour = ? AND metric = ?'
     this.#statements = {
       add: database.prepare<[number, number, number, number, number]>(
@@ -88,6 +98,8 @@ export class Enqueuing {
     }
     if (hold) this.#detain(entry, hold)
     else this.#metrics.describe(known, hour, metric)
+    // One that is corrected and not there was delivered and pruned, maybe.
+    if (mode === 'first-stands') this.#newcomers.add(hour, known.number)
     return { metrics: 1, corrected: 0, digest: rowDigest(hour, known.number, metric.value) }
   }
 

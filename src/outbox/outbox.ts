@@ -22,6 +22,7 @@ import { HourRepair } from './hour-repair.ts'
 import { HourStates } from './hour-states.ts'
 import { type Accepted, type DeadLetter, Metrics } from './metrics.ts'
 import { Names } from './names.ts'
+import { Newcomers } from './newcomers.ts'
 import { NextHours } from './next-hours.ts'
 import { openFile } from './open-file.ts'
 import { Pins } from './pins.ts'
@@ -82,6 +83,7 @@ export class Outbox {
   readonly hourStates: HourStates
   readonly deliveredHours: DeliveredHours
   readonly disk: Disk
+  readonly newcomers: Newcomers
   readonly writer: Writer
   readonly #database: Sqlite
   readonly #names: Names
@@ -110,7 +112,9 @@ export class Outbox {
     this.deliveredHours = new DeliveredHours(database)
     this.metrics = new Metrics(database, this.#names)
     this.#corrections = new Corrections(database, this.#names)
-    this.#enqueuing = new Enqueuing(database, this.#names, this.tally, this.metrics, this.#corrections)
+    this.newcomers = new Newcomers(this.#names)
+    const { newcomers } = this
+    this.#enqueuing = new Enqueuing(database, this.#names, this.tally, this.metrics, this.#corrections, newcomers)
     this.pins = new Pins(database)
     this.#finalBlocks = new FinalBlockTable(database, this.disk)
     this.due = new Due(database, this.#names, this.tally)
@@ -119,7 +123,7 @@ export class Outbox {
     this.destinations = new Destinations(database, this.writer)
     this.warnings = new Warnings(database)
     this.#pruning = new Pruning(database, this.tally)
-    const verdicts = new Verdicts(database, this.#names, this.tally, this.#corrections)
+    const verdicts = new Verdicts(database, this.#names, this.tally, this.#corrections, newcomers)
     this.#settle = unsynced(database, ({ settlement, nowMs }) => {
       const { delivered, dead, warnings } = settlement
       this.#names.refresh()

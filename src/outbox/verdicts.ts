@@ -4,6 +4,7 @@ import type { Sqlite } from '../sqlite/database.ts'
 import type { Corrections } from './corrections.ts'
 import type { DeadLetter } from './metrics.ts'
 import type { Names } from './names.ts'
+import type { Newcomers } from './newcomers.ts'
 import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
@@ -19,12 +20,14 @@ export class Verdicts {
   readonly #names: Names
   readonly #tally: Tally
   readonly #corrections: Corrections
+  readonly #newcomers: Newcomers
   readonly #statements
 
-  constructor(database: Sqlite, names: Names, tally: Tally, corrections: Corrections) {
+  constructor(database: Sqlite, names: Names, tally: Tally, corrections: Corrections, newcomers: Newcomers) {
     this.#names = names
     this.#tally = tally
     this.#corrections = corrections
+    this.#newcomers = newcomers
     this.#statements = {
       // One statement for metrics with numbers in a row: a third of the cost of one for each.
       settle: database.prepare<[number, number, number, number]>(
@@ -69,6 +72,7 @@ export class Verdicts {
       const number = this.#names.metric(metric.id)?.number
       if (number === undefined) continue
       const hour = hourNumber(metric.hour)
+      this.#newcomers.remove(hour, number)
       const last = runs.at(-1)
       if (last?.hour === hour && last.to + 1 === number) last.to = number
       else runs.push({ hour, from: number, to: number })

@@ -33,6 +33,13 @@ describe('what the service would warn about', () => {
     expect(stored).toHaveLength(count)
   })
 
+  it('is told by a collect whose metrics exist already: it cannot have sent them before', async () => {
+    const { service, run } = await stage(wordy)
+    service.remarks = () => ['already exists: updated']
+    const { stderr } = await run('collect', '--hour', hourBack(3))
+    expect(stderr).toContain('the service warns: pool___TVL: already exists: updated')
+  })
+
   it('and does warn about is listed once for each kind and metric, until it is acknowledged', async () => {
     const { service, run, read } = await stage(wordy)
     service.remarks = ({ id, timestamp }) =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { hourAfter } from '../../src/model/hour.ts'
-import { breakerCapMs } from '../../src/model/limits.ts'
+import { breakerCapMs, quarantineCapMs } from '../../src/model/limits.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { accepted, answered } from './support/answers.ts'
 import { MemoryBench } from './support/memory-bench.ts'
@@ -56,6 +56,53 @@ describe('that a metric already exists', () => {
     await bench.store(metrics(3))
     await bench.flush()
     expect(bench.warnings).toHaveLength(1)
+  })
+
+  it('… and in the first flush of a process that has put the metric in itself, unlike the backlog', async () => {
+    const bench = new MemoryBench()
+    await bench.store(metrics(3, hourAfter(anHour, -1)))
+    bench.restart()
+    await bench.store(metrics(3))
+    bench.service.rule = ({ metrics: sent }) =>
+      accepted(
+        sent.length,
+        sent.map(({ id, timestamp }) => ({ id, timestamp, message: 'already exists: updated' })),
+      )
+    await bench.flush()
+    expect(bench.balance.due).toBe(0)
+    const told = bench.warnings.map(({ metricId, count }) => [metricId, count])
+    expect(told.sort()).toEqual(['M0', 'M1', 'M2'].map(label => [`vault___${label}`, 1]))
+  })
+
+  it('is none in the first flush of a process that has put it in, where another may have sent it since', async () => {
+    const bench = new MemoryBench()
+    await bench.store(metrics(3))
+    bench.outbox.newcomers.mayBeSent('all')
+    bench.service.rule = ({ metrics: sent }) => accepted(sent.length, ['vault___M1 already exists: updated'])
+    await bench.flush()
+    expect(bench.balance.due).toBe(0)
+    expect(bench.warnings).toEqual([])
+  })
+
+  it.each([
+    ['the key was refused', answered(401)],
+    ['its protocol was refused', answered(404)],
+  ])('is none in a later flush after an answer was lost and %s at the next try', async (_, answer) => {
+    const { bench, remembering } = await settledBench()
+    let pushes = 0
+    bench.service.rule = pushed => {
+      pushes += 1
+      if (pushes === 1) remembering.lost = 1
+      return pushes === 2 ? answer : remembering.rule(pushed)
+    }
+    await bench.store(metrics(3))
+    await bench.flush()
+    expect(bench.balance.due).toBe(3)
+    bench.key = 'another-key'
+    await bench.time.sleep(quarantineCapMs)
+    await bench.flush()
+    expect(bench.balance.due).toBe(0)
+    expect(bench.warnings).toEqual([])
   })
 
   it.each([1, 4])('is none after %i answers of the same push were lost', async lost => {
