@@ -190,9 +190,9 @@ export class Life {
   #watchedDelivery(delivery: Delivery, name: string, watch: Watch): Delivery {
     const flush = delivery.flush.bind(delivery)
     const failures = () => this.outbox.destinations.get(name).failures
-    delivery.flush = async (occasion, signal) => {
+    delivery.flush = async (...given) => {
       watch.flushBegins(name, failures)
-      await flush(occasion, signal)
+      await flush(...given)
       watch.flushEnds(name)
     }
     return delivery

@@ -10,7 +10,7 @@ import type { Script } from './script.ts'
 import type { Reply, Request, Service } from './service.ts'
 
 /** What is promised of requests, whatever the limits in the code are. */
-const promised = { attempts: 5, batchMetrics: 100, probeMetrics: 10, futureMs: 300_000 } as const
+const promised = { attempts: 5, batchMetrics: 100, probeMetrics: 10, futureMs: 300_000, keyAskMs: 3_600_000 } as const
 
 const keyOf = ({ id, timestamp }: Sent) => `${id} ${timestamp}`
 const bodyOf = (metrics: readonly Sent[]) => metrics.map(keyOf).join()
@@ -38,7 +38,8 @@ export class Watch implements Listener {
   readonly #ledger: Ledger
   readonly #newestDue: (owner: string, skewMs: number) => number | undefined
   #lastAskedMs = Number.NEGATIVE_INFINITY
-  readonly #refusedKeys = new Map<string, string>()
+  /** By owner: the key that was refused, and when it was last asked about or refused. */
+  readonly #refusedKeys = new Map<string, { readonly key: string; readonly atMs: number }>()
   #skewMs: number | undefined
   readonly #flushes = new Map<string, FlushSeen>()
   /** Owners of whom everything due has had its turn in this life. */
@@ -78,8 +79,7 @@ export class Watch implements Listener {
     if (reply.status !== undefined) this.#skewMs = reply.skewMs
     if (reply.wishMs !== undefined)
       this.#facts.heardWish(owner, reply.wishMs - this.#blurMs(reply, sentMs), this.#clock.nowMs())
-    if (reply.status === 401) this.#refusedKeys.set(owner, request.key)
-    else if (reply.status !== undefined && this.#refusedKeys.get(owner) !== request.key) this.#refusedKeys.delete(owner)
+    this.#hearKey(owner, request, reply)
     if (request.kind !== 'push') return
     this.#hearRemarks(request.metrics, reply)
     if (reply.status === 404 || (isLater && request.metrics.length === 1)) this.#hasAside.add(owner)
@@ -140,6 +140,13 @@ export class Watch implements Listener {
     return this.#script.protocols.find(({ id }) => id === protocolId)?.owner ?? ''
   }
 
+  #hearKey(owner: string, { key, kind }: Request, { status }: Reply): void {
+    if (status === undefined) return
+    if (status === 401) this.#refusedKeys.set(owner, { key, atMs: this.#clock.nowMs() })
+    else if (kind === 'validate-key' && status < 300) this.#refusedKeys.delete(owner)
+    else if (this.#refusedKeys.get(owner)?.key !== key) this.#refusedKeys.delete(owner)
+  }
+
   #hearRemarks(metrics: readonly Sent[], { body }: Reply): void {
     const warnings = (body as { warnings?: unknown[] } | undefined)?.warnings ?? []
     metrics.forEach((metric, index) => {
@@ -171,8 +178,12 @@ export class Watch implements Listener {
   #key(owner: string, { key, kind }: Request): void {
     const refused = this.#refusedKeys.get(owner)
     if (refused === undefined) return
-    if (refused === key) this.#facts.broken(`${kind} with a key that was refused and has not changed`)
-    else if (kind !== 'validate-key') this.#facts.broken(`${kind} with a changed key that was not asked about`)
+    if (refused.key === key) {
+      const nowMs = this.#clock.nowMs()
+      const isItsHour = kind === 'validate-key' && nowMs - refused.atMs >= promised.keyAskMs
+      if (!isItsHour) this.#facts.broken(`${kind} with a key that was refused and has not changed`)
+      this.#refusedKeys.set(owner, { key, atMs: nowMs })
+    } else if (kind !== 'validate-key') this.#facts.broken(`${kind} with a changed key that was not asked about`)
   }
 
   #push(owner: string, metrics: readonly Sent[]): void {
