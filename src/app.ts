@@ -13,7 +13,7 @@ import { WatchedClock } from './intake/watched-clock.ts'
 import { endpointStates, openChains, runnerOn } from './open-runner.ts'
 import type { Breakage } from './outbox/disk.ts'
 import { takeDaemonRole, takeDeliveryRoleAsDaemon } from './outbox/lock.ts'
-import { type OpenContext, type Opened, openWithoutRole, openWithRole, outboxFile } from './outbox/open.ts'
+import { type OpenContext, type Opened, openForDaemon, openWithoutRole, outboxFile } from './outbox/open.ts'
 import type { Outbox } from './outbox/outbox.ts'
 import { tellSalvage } from './outbox-news.ts'
 import { type ServiceClient, serviceClient } from './service/client.ts'
@@ -184,9 +184,10 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
   const role = takeDeliveryRoleAsDaemon(seeker())
   stack.defer(() => role?.release())
   const context = openContext(surroundings)
-  const outbox = closedWith(stack, role ? openWithRole(context, damage) : openWithoutRole(context), log)
+  const outbox = closedWith(stack, role ? openForDaemon(context, damage) : openWithoutRole(context), log)
   given.place?.opened(config.data)
   outbox.writer.neverBlock()
+  if (outbox.disk.held) log.info('the outbox is large: it is looked through for damage, and written to only then')
   clock.meet(witnessesOf(config, outbox, written))
   const connection = await connect(surroundings, stack)
   const chains = openChains({ ...surroundings, time: new CautiousTime(clock, clock) }, stack, { outbox })

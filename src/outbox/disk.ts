@@ -44,6 +44,7 @@ export class Disk {
   readonly #ballast: Ballast
   readonly #break: (breakage: Breakage) => void
   #identity: string | undefined
+  #held: Promise<void> | undefined
   /** Something could not be written, and there has not been room for the ballast since. */
   #isOut = false
 
@@ -132,6 +133,23 @@ export class Disk {
     const isThere = await this.#ballast.make()
     if (isThere) this.#isOut = false
     return isThere
+  }
+
+  /** Lets nothing be written until it is known whether the file is sound; a rejection says that it is not. */
+  holdUntil(looked: Promise<void>): void {
+    this.#held = looked
+    // Whoever waits for it is told; nobody may.
+    looked.then(
+      () => {
+        this.#held = undefined
+      },
+      () => {},
+    )
+  }
+
+  /** Resolves when something may be written; `undefined` when it may be. */
+  get held(): Promise<void> | undefined {
+    return this.#held
   }
 
   /** Remembers which file was opened. */

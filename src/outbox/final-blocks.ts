@@ -58,7 +58,9 @@ export class FinalBlockTable {
     }
   }
 
+  /** What is not kept is looked up again. */
   #write(act: () => void): void {
+    if (this.#disk.held) return
     this.#attempt(() => {
       this.#disk.requireInPlace()
       act()

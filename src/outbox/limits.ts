@@ -8,5 +8,8 @@ export const logToldBytes = 64 * 1_048_576
 
 if (logTrimBytes >= logToldBytes) throw new Error('logTrimBytes < logToldBytes: it is cut off before anybody is told')
 
+/** Bytes of the file above which it is looked through for damage in a thread, and not before the daemon starts. */
+export const lookBesideBytes = 64 * 1_048_576
+
 /** How long it is remembered which hour was the last to be delivered, where that is more than two days ago. */
 export const deliveredKnownMs = 600_000

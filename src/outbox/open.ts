@@ -3,10 +3,11 @@ import { isDamage } from '../sqlite/damage.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
 import { Disk } from './disk.ts'
 import { daemonHolder, deliveryHolder, takeDeliveryRole } from './lock.ts'
+import { lookThrough } from './look-through.ts'
 import { Outbox } from './outbox.ts'
 import { finishMoves } from './salvage/files.ts'
 import { type SalvageContext, type Salvaged, salvage } from './salvage/salvage.ts'
-import { damageOf } from './sound.ts'
+import { damageOf, isLarge, quickDamageOf } from './sound.ts'
 
 /** What opening an outbox needs to know. */
 export interface OpenContext extends SalvageContext {
@@ -36,8 +37,22 @@ export function outboxFile(folder: string): string {
  */
 export function openWithRole(context: OpenContext, known?: string): Opened {
   const file = outboxFile(context.folder)
+  return withFileFaults('the outbox', file, () => writable(openSound(file, context, known)))
+}
+
+/**
+ * As `openWithRole`, for the daemon: a large file is looked through beside the start. Nothing is written until that has
+ * ended; damage is told by `outbox.disk.broken`, as where it shows later.
+ *
+ * @param largeBytes above which a file is large; default `lookBesideBytes`
+ */
+export function openForDaemon(context: OpenContext, known?: string, largeBytes?: number): Opened {
+  const file = outboxFile(context.folder)
   return withFileFaults('the outbox', file, () => {
-    const opened = openSound(file, context, known)
+    if (known !== undefined || !isLarge(file, largeBytes)) return openWithRole(context, known)
+    const opened = openSound(file, context, undefined, quickDamageOf)
+    const { disk } = opened.outbox
+    if (!opened.salvaged) disk.holdUntil(lookThrough(file, disk))
     return writable(opened)
   })
 }
@@ -53,9 +68,9 @@ function writable(opened: Opened): Opened {
   }
 }
 
-function openSound(file: string, context: OpenContext, known: string | undefined): Opened {
+function openSound(file: string, context: OpenContext, known: string | undefined, look = damageOf): Opened {
   finishMoves(file)
-  const damage = known ?? lookedAt(file)
+  const damage = known ?? withRoom(file, () => look(file))
   if (damage !== undefined) return saved(file, damage, context)
   try {
     return { outbox: new Outbox(file) }

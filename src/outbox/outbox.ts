@@ -223,12 +223,12 @@ export class Outbox {
 
   /** Deletes values that are settled and older than an hour, a part at a time. @returns whether there is more */
   pruneSome(before: Hour): boolean {
-    return this.#pruning.some(hourNumber(before))
+    return this.disk.held === undefined && this.#pruning.some(hourNumber(before))
   }
 
   /** Cuts the log off, where nobody reads or writes at this moment. */
   trimLog(): void {
-    trimLog(this.#database)
+    if (!this.disk.held) trimLog(this.#database)
   }
 
   close(): void {

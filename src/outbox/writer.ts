@@ -17,6 +17,8 @@ export class Writer {
   readonly #time: Pick<Time, 'nowMs' | 'sleep'>
   readonly #together: Commit
   readonly #givenUp = new AbortController()
+  /** Rejects once nothing waits any more. */
+  readonly #refused: Promise<never>
   #lockedSinceMs: number | undefined
   #waitingRows = 0
 
@@ -25,6 +27,10 @@ export class Writer {
     this.#disk = disk
     this.#names = names
     this.#time = time
+    const { promise, reject } = Promise.withResolvers<never>()
+    this.#refused = promise
+    promise.catch(() => {})
+    this.#givenUp.signal.addEventListener('abort', () => reject(this.#givenUp.signal.reason), { once: true })
     const whenFree = <T>(commit: () => T) => this.whenFree(commit)
     this.#together = groupCommit(database, () => names.forget(), commitRowsMax, whenFree)
   }
@@ -55,12 +61,16 @@ export class Writer {
   }
 
   /**
-   * Runs a write, again and again while another process has the lock.
+   * Runs a write, again and again while another process has the lock; not before it is known that the file is sound.
    *
    * @param onLocked called when it could not be done at once
    * @throws what the write throws; once waiting was given up also that the lock is taken
    */
   async whenFree<T>(write: () => T, onLocked: () => void = () => {}): Promise<T> {
+    if (this.#disk.held) {
+      onLocked()
+      await Promise.race([this.#disk.held, this.#refused])
+    }
     for (;;) {
       const done = this.#attempt(write)
       if (done) return done.result
