@@ -1,9 +1,10 @@
 import { hourNumber } from '../model/hour.ts'
+import type { Metric } from '../model/metric.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 import { type Corrections, isSameValue } from './corrections.ts'
 import { type Enqueued, rowDigest } from './digest.ts'
-import type { Accepted, Hold, Metrics } from './metrics.ts'
-import type { KnownMetric, Names } from './names.ts'
+import { type Accepted, type Hold, type Metrics, unitHold } from './metrics.ts'
+import { descriptionAt, type KnownMetric, type Names } from './names.ts'
 import type { Newcomers } from './newcomers.ts'
 import { type MetricState, stateNumber, stateOf } from './states.ts'
 import type { Tally } from './tally.ts'
@@ -66,8 +67,8 @@ export class Enqueuing {
   }
 
   /**
-   * Puts metrics into the outbox; the first one of a metric id pins its unit from that hour on, unless it is held. Within a
-   * transaction.
+   * Puts metrics into the outbox; the first one of a metric id pins its unit from that hour on; one with another is
+   * held, whoever found nothing suspicious about it. Within a transaction.
    *
    * @param collector must be known to the outbox
    * @returns what is new, and what has changed
@@ -75,9 +76,10 @@ export class Enqueuing {
   enqueue(accepted: readonly Accepted[], collector: string, mode: EnqueueMode, nowMs: number): Enqueued {
     const counts = { due: new Map<number, number>(), held: new Map<number, number>() }
     let sum = nothing
-    for (const { metric, hold } of accepted) {
+    for (const { metric, hold: suspected } of accepted) {
       const hour = hourNumber(metric.hour)
       const known = this.#names.add(metric.id, metric.protocolId, collector, hour, metric)
+      const hold = suspected?.kind === 'unit' ? suspected : (otherUnit(metric, known, hour) ?? suspected)
       const entry: Entry = { metric, ...(hold && { hold }), known, hour, nowMs }
       const { metrics, corrected, digest } = this.#enqueueOne(entry, mode)
       sum = { metrics: sum.metrics + metrics, corrected: sum.corrected + corrected, digest: sum.digest + digest }
@@ -134,4 +136,9 @@ export class Enqueuing {
     const unit = kind === 'unit' ? (metric.unit ?? null) : null
     this.#statements.detain.run(hour, known.number, kind, reason, unit, nowMs)
   }
+}
+
+/** Its unit may have been changed since the value was judged; nothing but a person's word changes it again. */
+function otherUnit(metric: Metric, known: KnownMetric, hour: number): Hold | undefined {
+  return known.descriptions.length === 0 ? undefined : unitHold(metric, descriptionAt(known, hour))
 }

@@ -14,6 +14,13 @@ export interface Hold {
   readonly reason: string
 }
 
+/** Why a value with another unit than its metric id has waits for a person; `undefined` for one with the same. */
+export function unitHold({ unit }: Pick<Metric, 'unit'>, past: Description): Hold | undefined {
+  if (past.unit === unit) return undefined
+  const was = past.unit === undefined ? 'there was none so far' : `was ${past.unit} so far`
+  return { kind: 'unit', reason: `the unit is ${unit ?? 'gone'}, and ${was}: held until --allow-unit-change` }
+}
+
 /** A metric on its way in. */
 export interface Accepted {
   readonly metric: Metric

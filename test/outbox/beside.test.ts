@@ -67,6 +67,41 @@ describe('a unit that a command changes beside a daemon', () => {
     })
   })
 
+  it('is not undone by a value that was judged before, and stored after: that waits for a person', async () => {
+    const both = two()
+    await record(
+      both.daemon,
+      metrics(2).map(metric => ({ metric })),
+    )
+    await record(both.daemon, inCents(1), next)
+    const judgedBefore = metrics(2, hourAfter(next, 1)).map(metric => ({ metric }))
+    await release(both)
+    await record(both.daemon, judgedBefore, hourAfter(next, 1))
+    expect(dueOf(both.daemon).map(described).sort()).toEqual(['0 USD', '0 cents', '1 USD', '1 USD'])
+    expect(both.command.detained.list({ state: 'held' })).toEqual([
+      expect.objectContaining({ id: 'vault___M0', hour: hourAfter(next, 1), kind: 'unit', unit: 'USD', value: 0 }),
+    ])
+    expect(both.daemon.metrics.past('vault___M0', hourAfter(next, 2))).toMatchObject({ unit: 'cents' })
+    expect(flawsOf(both.file)).toEqual([])
+  })
+
+  it('is not undone by an hour that is read again meanwhile', async () => {
+    const both = two()
+    await record(
+      both.daemon,
+      metrics(1).map(metric => ({ metric })),
+    )
+    await record(both.daemon, inCents(1), next)
+    await release(both)
+    const again = metrics(1, next).map(metric => ({ metric: { ...metric, value: 7 } }))
+    await record(both.daemon, again, next)
+    expect(dueOf(both.daemon).map(described)).toEqual(['0 USD'])
+    expect(both.command.detained.list({ state: 'held' })).toEqual([
+      expect.objectContaining({ hour: next, kind: 'unit', unit: 'USD', value: 7 }),
+    ])
+    expect(both.daemon.metrics.past('vault___M0', hourAfter(next, 1))).toMatchObject({ unit: 'cents' })
+  })
+
   it('is never mixed with the old one, also when it changes between two reads of one look', async () => {
     const both = two()
     await record(
