@@ -1,5 +1,5 @@
 /**
- * What a collector sees: `import { defineCollector, units, z, address } from 'tidegauge'`. This module is the package's
+ * What a collector sees: `import { defineCollector, units, z, address, secret } from 'tidegauge'`. This module is the package's
  * public export; it imports nothing at run time but zod and
  * pure code, so that it costs a collector next to nothing.
  */
@@ -20,9 +20,10 @@ import type { AsOfBlock } from './model/block.ts'
 import { type Hour, hourText } from './model/hour.ts'
 import type { MetricSpec } from './model/metric.ts'
 import { optionsEdge } from './options-edge.ts'
+import { secret } from './secret-option.ts'
 
 export type { AsOfBlock, Hour, MetricSpec }
-export { hourText, z }
+export { hourText, secret, z }
 
 /** Options schema for an address: `0x` and 40 hexadecimal digits. */
 export const address = z

@@ -67,7 +67,7 @@ export function openOfflineRunner(edge: RunnerEdge, deadlineMs: number, stack: A
 }
 
 /** Without a configuration, where that is mistaken, only what can be known without it is hidden from collectors. */
-type RunnerEdge = Pick<Surroundings, 'time' | 'log'> & Partial<Pick<Surroundings, 'config'>>
+type RunnerEdge = Pick<Surroundings, 'time' | 'log' | 'redactor'> & Partial<Pick<Surroundings, 'config'>>
 
 /** Opens the place collectors run in; it ends with the stack. */
 export function runnerOn(chains: Chains, surroundings: Surroundings, stack: AsyncDisposableStack): Runner {
@@ -77,13 +77,14 @@ export function runnerOn(chains: Chains, surroundings: Surroundings, stack: Asyn
 function runnerWithin(
   deadlineMs: number,
   chains: Chains,
-  { time, log, config }: RunnerEdge,
+  { time, log, redactor, config }: RunnerEdge,
   stack: AsyncDisposableStack,
 ): Runner {
   const runner = createRunner({
     chains,
     deadlineMs,
     time,
+    redactor,
     hidden: config ? hiddenPaths(config) : [],
     log: (collector, level, message, facts) => log[level]({ ...facts, collector }, message),
   })

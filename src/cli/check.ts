@@ -45,7 +45,7 @@ export async function checkCollectors(
 
 async function checkEach(
   collectors: readonly CollectorConfig[],
-  edge: Pick<Surroundings, 'time' | 'log'> & Partial<Pick<Surroundings, 'config'>>,
+  edge: Pick<Surroundings, 'time' | 'log' | 'redactor'> & Partial<Pick<Surroundings, 'config'>>,
   deadlineMs: number,
   stopping?: AbortSignal,
 ): Promise<Checked> {
@@ -103,7 +103,7 @@ export function checkCommand(): Command {
         if (all.length > 0) throw new ConfigError(surroundings.config.file, all)
         const rows = checked.usable.flatMap(metricRows)
         const warnings = await foreseenOf(surroundings, checked.usable)
-        const cautions = cautionsOf(surroundings.config)
+        const cautions = cautionsOf(surroundings.config, checked.usable)
         if (json)
           printJson({ file: surroundings.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
         else printChecked(surroundings.config.file, rows, warnings, cautions)
@@ -121,7 +121,7 @@ async function setUpWhole(file: string): Promise<Surroundings> {
     return setUp(file)
   } catch (error) {
     if (!(error instanceof ConfigError) || error.drafts.length === 0) throw error
-    const edge = { time: systemTime, log: createLog('silent', redactor) }
+    const edge = { time: systemTime, log: createLog('silent', redactor), redactor }
     const found = mistakesOf(await checkEach(error.drafts, edge, startLoadMsMax))
     throw new ConfigError(resolve(file), inOrder([...error.mistakes, ...found]))
   }

@@ -1,8 +1,17 @@
 import { statSync } from 'node:fs'
 import { Fault } from '../model/fault.ts'
-import type { Config, ConfigMistake, Place, PlacedSecret, ProtocolConfig, SecretRef } from './config.ts'
+import type {
+  CollectorConfig,
+  Config,
+  ConfigMistake,
+  Place,
+  PlacedSecret,
+  ProtocolConfig,
+  SecretRef,
+} from './config.ts'
 import { inOrder } from './mistakes.ts'
-import { readHeader, readSecret, resolveAddress } from './secret.ts'
+import type { OptionSecret } from './option-secrets.ts'
+import { readHeader, readOption, readSecret, resolveAddress } from './secret.ts'
 import { meant } from './words.ts'
 
 /** A secret of the configuration, where it is asked for, and what it is. */
@@ -18,8 +27,8 @@ interface Named {
  * What is no mistake of the configuration, and hardly meant: secrets that cannot be read on this machine, files of secrets
  * that others can read, names that are nearly those of a chain. In the order of the file; a secret is never repeated.
  */
-export function cautionsOf(config: Config): ConfigMistake[] {
-  const secrets = secretsIn(config)
+export function cautionsOf(config: Config, collectors: readonly Described[] = []): ConfigMistake[] {
+  const secrets = [...secretsIn(config), ...collectors.flatMap(secretsOfOptions)]
   const chains = config.chains.map(({ name }) => name)
   return inOrder([
     ...secrets.flatMap(missing),
@@ -46,6 +55,21 @@ function secretsIn({ service, protocols, chains }: Config): Named[] {
       }),
     ),
   ]
+}
+
+/** A collector, and what is known of it where that asks for secrets. */
+interface Described {
+  readonly collector: CollectorConfig
+  readonly description: { readonly secrets?: readonly OptionSecret[] }
+}
+
+function secretsOfOptions({ collector, description }: Described): Named[] {
+  return (description.secrets ?? []).map(secret => ({
+    what: `a secret of ${collector.id}`,
+    ref: secret.ref,
+    place: collector.placeOf(secret.path),
+    read: () => readOption(secret),
+  }))
 }
 
 function missing({ what, ref, place, read }: Named): ConfigMistake[] {

@@ -2,8 +2,11 @@ import { Fault } from '../model/fault.ts'
 import { keysInHost } from '../model/host.ts'
 import { secretBytesMax } from '../model/limits.ts'
 import { endpoint } from './addresses.ts'
-import type { Config, EndpointRef, SecretRef } from './config.ts'
+import type { Config, EndpointRef, Place, SecretRef } from './config.ts'
+import { placeText } from './mistakes.ts'
+import type { OptionSecret } from './option-secrets.ts'
 import { readBytes } from './text.ts'
+import { pathText } from './words.ts'
 
 /**
  * Reads a secret where it is kept now, without the blanks and line breaks around it.
@@ -108,12 +111,27 @@ export function resolveHeaders({ headers = {} }: EndpointRef): Record<string, st
 
 /** What a header holds that is kept elsewhere. @throws Fault `secret-missing` */
 export function readHeader(name: string, ref: SecretRef): string {
+  return readNamed(ref, message => `header ${name}: ${message}`)
+}
+
+/**
+ * What an option of a collector asks for.
+ *
+ * @param place of the option, where that is not told otherwise
+ * @throws Fault `secret-missing` that names the option
+ */
+export function readOption({ ref, path }: OptionSecret, place?: Place): string {
+  const where = place ? ` (${placeText(place)})` : ''
+  return readNamed(ref, message => `${pathText(['options', ...path])}: ${message}${where}`)
+}
+
+function readNamed(ref: SecretRef, named: (message: string) => string): string {
   try {
     return readSecret(ref, words)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const { code, message, facts, fix } = error
-    throw new Fault(code, `header ${name}: ${message}`, { facts, ...(fix !== undefined && { fix }) })
+    throw new Fault(code, named(message), { facts, ...(fix !== undefined && { fix }) })
   }
 }
 
@@ -139,9 +157,19 @@ export function secretsOfEndpoint(chain: string, ref: EndpointRef): string[] {
   const kept = ref.kind === 'url' ? [] : known(() => readSecret(ref))
   const headers = Object.values(ref.headers ?? {})
     .flatMap(value => (value.kind === 'text' ? [] : known(() => readSecret(value, words))))
-    .flatMap(secret => [secret, ...secret.split(' ')])
-    .filter(part => part.length >= partCharsMin)
+    .flatMap(wordsOf)
   return longestFirst([...kept, ...urls.flatMap(partsOf), ...headers])
+}
+
+/** A collector's secret, and the parts of it that an error may quote alone: its words, and those of an address. */
+export function partsOfSecret(secret: string): string[] {
+  const isAddress = /^[a-z]+:\/\//i.test(secret) && URL.canParse(secret)
+  return longestFirst([secret, ...wordsOf(secret), ...(isAddress ? partsOf(secret) : [])])
+}
+
+/** `Bearer …` is the secret and a word before it. */
+function wordsOf(secret: string): string[] {
+  return [secret, ...secret.split(' ').filter(part => part.length >= partCharsMin)]
 }
 
 function longestFirst(secrets: readonly string[]): string[] {

@@ -29,7 +29,8 @@ export async function describeCollector(ref: CollectorRef): Promise<Described> {
   if (!parsed.ok) return { kind: 'mistaken', mistakes: parsed.mistakes }
   const metrics = declaredMetrics(loaded.definition, parsed.options, ref.use)
   const history = readsPast(loaded.definition, parsed.options, ref.use)
-  return { kind: 'usable', metrics, history, declared: parsed.declared }
+  const { declared, secrets } = parsed
+  return { kind: 'usable', metrics, history, declared, secrets }
 }
 
 /**

@@ -1,19 +1,22 @@
 import { dirname } from 'node:path'
 import type { Chains } from '../chain/reads.ts'
 import type { CollectorConfig } from '../config/config.ts'
+import type { OptionSecret } from '../config/option-secrets.ts'
 import { Fault, faultFromRecord } from '../model/fault.ts'
 import type { Time } from '../time.ts'
 import { createAlone } from './alone.ts'
 import { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'
-import { type Declared, declaredPaths } from './declared.ts'
+import { declaredPaths } from './declared.ts'
 import { originOf } from './find.ts'
 import { type RunnerLimits, runnerLimits } from './limits.ts'
 import { Meeting } from './meeting.ts'
 import type { CollectorRef, Described, LogLevel, LogLine, Task, TaskEnd } from './messages.ts'
 import { type Group, groupOf, Processes } from './processes.ts'
 import { readablePaths } from './readable.ts'
+import { knowsNone, type Redacting, redactedEnd, redactedLine } from './redacting.ts'
 import type { Description, Runner } from './runner.ts'
+import { declaredSecrets, RunSecrets } from './secrets.ts'
 
 /** What a runner needs of the daemon. */
 export interface RunnerEdge {
@@ -31,7 +34,17 @@ export interface RunnerEdge {
     facts: Readonly<Record<string, unknown>>,
   ) => void
   readonly limits?: Partial<RunnerLimits>
+  /** Takes secrets out of all that collectors say. Default: none is known. */
+  readonly redactor?: Redacting
 }
+
+/** What a collector's options declare and its process is given. */
+interface Given {
+  readonly paths: readonly string[]
+  readonly secrets: readonly OptionSecret[]
+}
+
+const nothing: Given = { paths: [], secrets: [] }
 
 type Done = Exclude<TaskEnd, { kind: 'faulted' }>
 
@@ -40,15 +53,20 @@ type Done = Exclude<TaskEnd, { kind: 'faulted' }>
  * own. When a process ends or stops answering, what was under way is run again, each collector alone in a process of its
  * own, so that only the culprit fails; a culprit runs alone until it succeeds.
  */
-export function createRunner({ chains, deadlineMs, time, log, hidden = [], limits: own }: RunnerEdge): Runner {
+export function createRunner(edge: RunnerEdge): Runner {
+  const { chains, deadlineMs, time, log, hidden = [], limits: own, redactor = knowsNone } = edge
   const limits = { ...runnerLimits, ...own }
   const culprits = new Set<string>()
   const refs = new WeakMap<CollectorConfig, CollectorRef>()
   const stopping = new AbortController()
   const meeting = new Meeting(time)
+  const runSecrets = new RunSecrets(redactor)
 
   async function start(group: Group, pinged: boolean): Promise<CollectorChild> {
-    const write = (line: LogLine) => log(line.collectorId, line.level, line.message, line.facts)
+    const write = (line: LogLine) => {
+      const { collectorId, level, message, facts } = redactedLine(line, redactor)
+      log(collectorId, level, message, facts)
+    }
     const reads = await readablePaths({ ...group, hidden })
     const folder = dirname(group.configFile)
     return new CollectorChild({ chains, deadlineMs, limits, time, log: write, meeting, reads, folder, pinged })
@@ -62,8 +80,8 @@ export function createRunner({ chains, deadlineMs, time, log, hidden = [], limit
     stopping: stopping.signal,
   })
   const alone = createAlone(group => start(group, false), limits.aloneMax, stopping.signal)
-  /** Paths that are given to a collector, once it has been described. */
-  const declared = new WeakMap<CollectorRef, Promise<readonly string[]>>()
+  /** What is given to a collector, once it has been described. */
+  const known = new WeakMap<CollectorRef, Promise<Given>>()
 
   async function runAlone(task: Task, group: Group): Promise<TaskEnd> {
     const { id, use } = task.collector
@@ -84,7 +102,8 @@ export function createRunner({ chains, deadlineMs, time, log, hidden = [], limit
     const isCulprit = culprits.has(task.collector.id)
     const first: TaskEnd | Lost | undefined = isCulprit ? undefined : await processes.run(task, group)
     if (first?.kind === 'lost') stopping.signal.throwIfAborted()
-    const end = first === undefined || first.kind === 'lost' ? await runAlone(task, group) : first
+    const said = first === undefined || first.kind === 'lost' ? await runAlone(task, group) : first
+    const end = redactedEnd(said, redactor)
     if (end.kind === 'faulted') throw faultFromRecord(end.fault)
     return end
   }
@@ -101,26 +120,29 @@ export function createRunner({ chains, deadlineMs, time, log, hidden = [], limit
     const end = await perform({ kind: 'describe', collector: ref }, [])
     if (end.kind !== 'described') throw mismatch(end.kind)
     const { given, mistakes } = await givenTo(ref, end.description)
-    declared.set(ref, Promise.resolve(given))
+    known.set(ref, Promise.resolve(given))
     if (mistakes.length > 0) return { kind: 'mistaken', mistakes }
     if (end.description.kind === 'mistaken') return end.description
     const { metrics, history } = end.description
-    return { kind: 'usable', metrics, history }
+    return { kind: 'usable', metrics, history, ...(given.secrets.length > 0 && { secrets: given.secrets }) }
   }
 
-  async function givenTo(ref: CollectorRef, description: Described): Promise<Declared> {
-    if (description.kind === 'mistaken') return { given: [], mistakes: [] }
+  async function givenTo(ref: CollectorRef, description: Described) {
+    if (description.kind === 'mistaken') return { given: nothing, mistakes: [] }
     const { declared: said } = description
-    return originOf(ref).kind === 'shipped' ? { given: said, mistakes: [] } : declaredPaths(ref, said, hidden)
+    const secrets = declaredSecrets(ref, description.secrets)
+    if (originOf(ref).kind === 'shipped') return { given: { paths: said, secrets }, mistakes: [] }
+    const { given: paths, mistakes } = await declaredPaths(ref, said, hidden)
+    return { given: { paths, secrets }, mistakes }
   }
 
   /** Of one that has not been described: it is now. Many hours of it wait for the same. */
-  function pathsOf(ref: CollectorRef): Promise<readonly string[]> {
-    const known = declared.get(ref)
-    if (known) return known
-    const described = describe(ref).then(() => declared.get(ref) ?? [])
-    declared.set(ref, described)
-    described.catch(() => declared.delete(ref))
+  function givenOf(ref: CollectorRef): Promise<Given> {
+    const given = known.get(ref)
+    if (given) return given
+    const described = describe(ref).then(() => known.get(ref) ?? nothing)
+    known.set(ref, described)
+    described.catch(() => known.delete(ref))
     return described
   }
 
@@ -128,7 +150,9 @@ export function createRunner({ chains, deadlineMs, time, log, hidden = [], limit
     describe: collector => describe(refOf(collector)),
     async collect(collector, hour) {
       const ref = refOf(collector)
-      const end = await perform({ kind: 'collect', collector: ref, hour }, await pathsOf(ref))
+      const { paths, secrets } = await givenOf(ref)
+      const own = runSecrets.refWith(ref, secrets, collector)
+      const end = await perform({ kind: 'collect', collector: own, hour }, paths)
       if (end.kind !== 'collected') throw mismatch(end.kind)
       return end.outcome
     },

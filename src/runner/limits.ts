@@ -57,7 +57,7 @@ export const childBacklogBytesMax = 256 * 1_048_576
 /** Labels of one collector. */
 export const labelsMax = 10_000
 
-/** Paths that the options of one collector declare. */
+/** Paths, and secrets, that the options of one collector declare. */
 export const declaredMax = 1_000
 
 /** How long the first question of a run waits for those of other processes. */

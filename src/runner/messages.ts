@@ -16,15 +16,20 @@ export interface CollectorRef {
   /** The configuration file: `use` is resolved from its folder. */
   readonly configFile: string
   readonly options: unknown
+  /** What its options ask for in secret, by `secretId`; absent where it is only described. */
+  readonly secrets?: Readonly<Record<string, string>>
 }
 
 export type Task =
   | { readonly kind: 'describe'; readonly collector: CollectorRef }
   | { readonly kind: 'collect'; readonly collector: CollectorRef; readonly hour: Hour }
 
-/** A description, and the paths that the options declare, which the daemon decides about. */
+/** A description, and the paths and secrets (by `secretId`) that the options declare, which the daemon decides about. */
 export type Described =
-  | (Extract<Description, { kind: 'usable' }> & { readonly declared: readonly string[] })
+  | (Omit<Extract<Description, { kind: 'usable' }>, 'secrets'> & {
+      readonly declared: readonly string[]
+      readonly secrets: readonly string[]
+    })
   | Extract<Description, { kind: 'mistaken' }>
 
 export type TaskEnd =

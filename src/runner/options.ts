@@ -2,29 +2,47 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { dirname, resolve } from 'node:path'
 import type { z } from 'zod'
 import type { OptionMistake } from '../config/config.ts'
+import { secretId, secretsWritten } from '../config/option-secrets.ts'
 import { Fault } from '../model/fault.ts'
-import { optionsEdge } from '../options-edge.ts'
+import { optionsEdge, unreadSecret } from '../options-edge.ts'
 import type { Loaded } from './load.ts'
 import type { CollectorRef } from './messages.ts'
 import { plainWords } from './plain-words.ts'
 import { cut, thrownText } from './thrown.ts'
 
 export type ParsedOptions =
-  /** `declared` are the paths in them, absolute. */
-  | { readonly ok: true; readonly options: unknown; readonly declared: readonly string[] }
+  /** `declared` are the paths in them, absolute; `secrets` what is secret in them, by `secretId`. */
+  | {
+      readonly ok: true
+      readonly options: unknown
+      readonly declared: readonly string[]
+      readonly secrets: readonly string[]
+    }
   | { readonly ok: false; readonly mistakes: readonly OptionMistake[] }
 
 /** Whose options are parsed: those of several collectors may be at the same time. */
-const parsing = new AsyncLocalStorage<{ readonly folder: string; readonly declared: string[] }>()
+const parsing = new AsyncLocalStorage<{
+  readonly ref: CollectorRef
+  readonly declared: string[]
+  readonly secrets: string[]
+}>()
 
 /** Lets the schemas of `tidegauge` know where options are parsed. */
 export function registerOptionsEdge(): void {
   optionsEdge.path = written => {
     const place = parsing.getStore()
     if (!place) return written
-    const path = resolve(place.folder, written)
+    const path = resolve(dirname(place.ref.configFile), written)
     place.declared.push(path)
     return path
+  }
+  optionsEdge.secret = written => {
+    const place = parsing.getStore()
+    const [asked] = place ? secretsWritten(written, place.ref.configFile) : []
+    if (!place || !asked) return unreadSecret
+    const id = secretId(asked.ref)
+    place.secrets.push(id)
+    return place.ref.secrets?.[id] ?? unreadSecret
   }
 }
 
@@ -37,14 +55,16 @@ export function registerOptionsEdge(): void {
 export async function parseOptions({ definition }: Loaded, ref: CollectorRef): Promise<ParsedOptions> {
   const known: KnownKeys = new WeakMap()
   const declared: string[] = []
-  const place = { folder: dirname(ref.configFile), declared }
+  const secrets: string[] = []
   const error = (issue: z.core.$ZodRawIssue) => {
     if (issue.code === 'unrecognized_keys') known.set(issue.keys, keysOf(issue.inst))
     return plainWords(issue)
   }
   try {
-    const parsed = await parsing.run(place, () => definition.options.safeParseAsync(ref.options ?? {}, { error }))
-    if (parsed.success) return { ok: true, options: parsed.data, declared }
+    const parsed = await parsing.run({ ref, declared, secrets }, () =>
+      definition.options.safeParseAsync(ref.options ?? {}, { error }),
+    )
+    if (parsed.success) return { ok: true, options: parsed.data, declared, secrets }
     return { ok: false, mistakes: parsed.error.issues.flatMap(issue => mistakesOf(issue, [], known)) }
   } catch (error) {
     throw new Fault('collector-unusable', `the options schema of ${ref.use} threw: ${thrownText(error).message}`)

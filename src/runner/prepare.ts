@@ -37,6 +37,11 @@ async function prepareOne(ref: CollectorRef): Promise<Prepared> {
     const [mistake] = parsed.mistakes
     throw new Fault('collector-unusable', `options of ${ref.use}: ${mistake?.path.join('.')}: ${mistake?.message}`)
   }
+  if (parsed.secrets.some(id => ref.secrets?.[id] === undefined)) {
+    throw new Fault('collector-unusable', `options of ${ref.use} ask for a secret that it is not given`, {
+      fix: 'name it in the configuration as { env: NAME } or { file: PATH }; after an edit it is given from the next hour on',
+    })
+  }
   const labels = Object.keys(declaredMetrics(definition, parsed.options, ref.use))
   return { definition, file, options: frozen(parsed.options), labels }
 }

@@ -1,4 +1,5 @@
 import type { CollectorConfig, OptionMistake } from '../config/config.ts'
+import type { OptionSecret } from '../config/option-secrets.ts'
 import type { Pin } from '../model/block.ts'
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
@@ -10,6 +11,8 @@ export interface CollectorDescription {
   readonly metrics: Readonly<Record<string, MetricSpec>>
   /** Whether a past hour may be asked for. */
   readonly history: boolean
+  /** Secrets that its options ask for; absent without any. They are read at each run. */
+  readonly secrets?: readonly OptionSecret[]
 }
 
 export type Description =

@@ -68,14 +68,19 @@ export async function startEchoingService(elsewhere: string) {
 }
 
 function answerPush(mode: ServiceMode, response: ServerResponse, says: string, body: string, elsewhere: string): void {
-  const { metrics = [] } = JSON.parse(body) as { metrics?: unknown[] }
-  const processed = Math.max(0, metrics.length - 1)
+  const { metrics = [] } = JSON.parse(body) as { metrics?: { id: string }[] }
+  // The same one each time, alone, too.
+  const refused = metrics.filter(({ id }) => id === 'vault___Low')
+  const processed = metrics.length - refused.length
   const warnings = [`warning: ${says}`, { message: says, nested: { [says]: [says] } }]
-  const errors = [{ index: 0, message: `error: ${says}` }]
+  const errors = refused.map(({ id }) => ({
+    id,
+    index: metrics.findIndex(one => one.id === id),
+    message: `error: ${says}`,
+  }))
   if (mode === 'redirect') response.writeHead(307, { location: elsewhere }).end(says)
   else if (mode !== 'errors and warnings') json(response, Number(mode), { error: { message: `${mode}: ${says}` } })
-  else if (metrics.length > 1) json(response, 200, { success: false, processed, errors, warnings })
-  else json(response, 200, { success: true, processed: metrics.length, errors: [], warnings })
+  else json(response, 200, { success: errors.length === 0, processed, errors, warnings })
 }
 
 /** As PHP writes JSON: slashes are escaped, too. */

@@ -10,6 +10,8 @@ export const secrets = {
   password: 'PasswordOfTheNode77',
   credentials: 'UserOfTheNode42:PasswordOfTheNode77',
   feed: '/feed/FeedPath5566778899',
+  apiKey: 'sk-ApiKey31c7d2e9+of/Graph',
+  token: 'TokenOfTheSource44556677',
   mistaken: '/v3/MistakenPath1122334455',
 }
 
@@ -49,8 +51,28 @@ export default defineCollector({
 })
 `
 
+const keyed = `import { defineCollector, secret, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({ base: z.string(), apiKey: secret, token: secret }),
+  metrics: { Keyed: {} },
+  history: true,
+  async collect({ options: { base, apiKey, token }, log }) {
+    const url = base + '/api/' + encodeURIComponent(apiKey) + '/subgraphs/id/1'
+    const answer = await fetch(url, { headers: { authorization: 'Bearer ' + token } })
+    const said = url + ' with ' + apiKey + ' and ' + token + ' in ' + btoa(apiKey) + ' or ' + btoa('x:' + token)
+    console.log('printed: ' + said)
+    process.stdout.write('written: ' + said + '\\n')
+    process.stderr.write('written: ' + said + '\\n')
+    log.warn('logged: ' + said, { apiKey, [token]: JSON.stringify({ said }), list: [token, said] })
+    log.info('x'.repeat(985) + apiKey + token)
+    const failed = new Error(url + ' answers ' + answer.status + ': ' + (await answer.text()) + said)
+    return { Keyed: Promise.reject(failed), [apiKey]: 1, ['L' + token]: 2 }
+  },
+})
+`
+
 /** Collectors that do their best to let something out. */
-export const collectors = { 'steady.ts': steady, 'chained.ts': chained, 'fed.ts': fed }
+export const collectors = { 'steady.ts': steady, 'chained.ts': chained, 'fed.ts': fed, 'keyed.ts': keyed }
 
 /** A configuration with a secret in every place that may hold one; a key's file is `key` beside it. */
 export function yaml(serviceUrl: string, node: string, statusPort: number, since: string): string {
@@ -71,6 +93,7 @@ protocols:
       - { use: ./steady.ts, since: "${since}" }
       - { use: ./chained.ts, id: chained }
       - { use: ./fed.ts, options: { feed: "http://${node}${secrets.feed}" } }
+      - { use: ./keyed.ts, options: { base: "http://${node}", apiKey: { env: API_KEY }, token: { file: ./token } } }
   - id: desk
     name: Desk
     key: { env: DESK_KEY }

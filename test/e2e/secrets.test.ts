@@ -23,9 +23,11 @@ it('no secret is in any output, file or page, whatever a service or a node repea
       '"htps://node/v3/MistakenPath1122334455/Wr',
     ),
     key: secrets.oldKey,
+    token: `${secrets.token}\n`,
   })
   const env = {
     DESK_KEY: secrets.deskKey,
+    API_KEY: secrets.apiKey,
     KEPT_RPC: `http://${secrets.credentials}@${address}${secrets.kept}`,
   }
   const outputs: Output[] = []
@@ -95,7 +97,15 @@ it('no secret is in any output, file or page, whatever a service or a node repea
     ).toBe(true)
   }
   expect(service.keysSeen).toEqual(new Set([secrets.oldKey, secrets.newKey, secrets.deskKey]))
-  for (const secret of [secrets.writtenPath, secrets.writtenQuery, secrets.kept, secrets.feed, basic]) {
+  for (const secret of [
+    secrets.writtenPath,
+    secrets.writtenQuery,
+    secrets.kept,
+    secrets.feed,
+    encodeURIComponent(secrets.apiKey),
+    secrets.token,
+    basic,
+  ]) {
     expect(
       [...node.asked].some(asked => asked.includes(secret)),
       secret,
@@ -110,6 +120,12 @@ const said: readonly (readonly [where: RegExp, words: RegExp])[] = [
   [/^log of run$/, /"msg":"environment"/],
   ...[/^log of run$/, /^flush/, /^status$/, /^dead ls$/, /^warnings$/, /^page \/ /, /^page \/status/, /outbox\.db/].map(
     where => [where, /service says .*\[redacted\]/] as const,
+  ),
+  ...[/printed:/, /written:/, /logged:/].map(
+    words => [/^log of run$/, new RegExp(`${words.source} .*\\[redacted\\]`)] as const,
+  ),
+  ...[/^log of run$/, /^collect$/, /^page \/status/, /^page \/ /, /outbox\.db/].map(
+    where => [where, /\[redacted\]\/subgraphs\/id\/1 answers 403/] as const,
   ),
   ...[/^log of run$/, /^collect$/, /^page \/status/, /outbox\.db/].map(
     where => [where, /node says no to .*redacted/] as const,

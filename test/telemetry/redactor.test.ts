@@ -30,6 +30,38 @@ describe('the redactor', () => {
     expect(JSON.parse(redactor.redact(JSON.stringify(`\n${secret}\t`)))).toBe('\n[redacted]\t')
   })
 
+  it('takes it out of what was encoded in base64, wherever it stands there', () => {
+    const secret = 'sk-key?>31c7~d2e9'
+    const redactor = new Redactor()
+    redactor.add([secret])
+    for (const before of ['', 'x', 'me:', 'user']) {
+      for (const form of ['base64', 'base64url'] as const) {
+        const text = Buffer.from(`${before}${secret}, and more`).toString(form)
+        for (const spelled of [text, encodeURIComponent(text), JSON.stringify(text).replaceAll('/', '\\/')]) {
+          const left = redactor.redact(spelled).replace('[redacted]', '·')
+          expect(Buffer.from(left.replace(/.*·/, ''), 'base64').toString()).not.toContain('d2e9')
+          expect(left.length).toBeLessThan(spelled.length - secret.length)
+        }
+      }
+    }
+  })
+
+  it('takes out the beginning of one where a text was cut off', () => {
+    const redactor = new Redactor()
+    redactor.add(['sk-key-31c7d2e9'])
+    const cut = ['asks sk-key-31c7…', "{ url: 'x/sk-key-31c7'... 40 more characters }", 'asks sk-key-31c7d2e']
+    for (const text of cut) expect(redactor.redact(text)).not.toContain('sk-key')
+    expect(redactor.redact('sk-key-31 is another one… as sk-ke…')).toBe('sk-key-31 is another one… as sk-ke…')
+  })
+
+  it('finds one whose letters were encoded, too', () => {
+    const redactor = new Redactor()
+    redactor.add(['menu0041abc', 'plain-key-77'])
+    for (const text of ['menu0041abc', 'pl%61in-key-77', 'pl\\u0061in-k\\\\u0065y-77', '%2570lain-key-77']) {
+      expect(redactor.redact(`x ${text} y`)).toBe('x [redacted] y')
+    }
+  })
+
   it('takes as long for a text that is made to be slow as for any other', () => {
     const redactor = new Redactor()
     redactor.add(['/path\\to"the%key', 'another-key'])

@@ -1,4 +1,4 @@
-import { address, defineCollector, units, z } from 'tidegauge'
+import { address, defineCollector, secret, units, z } from 'tidegauge'
 import { erc20Abi, erc4626Abi } from 'viem'
 
 export const good = defineCollector({
@@ -118,5 +118,17 @@ export const maybe = defineCollector({
   // @ts-expect-error a value that is not known is no reading
   async collect({ http }) {
     return { Level: await http.json('https://example.com', z.number().optional()) }
+  },
+})
+
+export const keyed = defineCollector({
+  options: z.strictObject({ apiKey: secret, more: z.array(secret).optional() }),
+  metrics: { Chars: {} },
+  history: false,
+  collect({ options }) {
+    const key: string = options.apiKey
+    // @ts-expect-error it is text, not where it is kept
+    options.apiKey.env
+    return { Chars: key.length + (options.more?.length ?? 0) }
   },
 })

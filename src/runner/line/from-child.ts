@@ -60,6 +60,7 @@ const description = z.discriminatedUnion('kind', [
     metrics: labels(spec),
     history: z.boolean(),
     declared: z.array(text).max(declaredMax),
+    secrets: z.array(text).max(declaredMax),
   }),
   z.object({ kind: z.literal('mistaken'), mistakes: z.array(mistake).min(1).max(labelsMax) }),
 ])
@@ -110,7 +111,7 @@ export function heard(line: string): Heard {
 }
 
 const ownNames = new Set(
-  'kind ping runs run end leaks asks ask chain question level message facts code fix readings failures outcome description metrics history declared mistakes known requests filter address topics'.split(
+  'kind ping runs run end leaks asks ask chain question level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics'.split(
     ' ',
   ),
 )

@@ -1,0 +1,67 @@
+/** How to find a secret, or what it is in base64, in a text. */
+export interface Spelling {
+  readonly chars: number
+  /** Stands in each text that holds it, or in `decoded` of that. */
+  readonly probe: string
+  /** Of the text as it is; made when it is first needed. */
+  pattern(): RegExp
+}
+
+/** Every spelling of a secret: as text, and in base64, wherever in what was encoded it stands. */
+export function spellingsOf(secret: string): Spelling[] {
+  return [secret, ...base64Of(secret)].map(text => {
+    const [probe = ''] = (text.match(/[A-Za-z0-9]+/g) ?? []).sort((a, b) => b.length - a.length)
+    let made: RegExp | undefined
+    const pattern = () => {
+      made ??= new RegExp(`(?<!\\\\)${spelled(text)}`, 'g')
+      return made
+    }
+    return { chars: text.length, probe, pattern }
+  })
+}
+
+/** A text with its letters and digits as they are: without percent-encoding, without JSON's escapes, however often both were done. */
+export function decoded(text: string): string {
+  const unescaped = text.replaceAll('\\', '')
+  if (!/%|u00/.test(unescaped)) return unescaped
+  return unescaped.replace(/(?:%(?:25)*|u00)([2-7][0-9a-f])/gi, (_, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  )
+}
+
+/** Fewer characters of base64 may stand in any text by chance. */
+const base64CharsMin = 7
+
+/**
+ * The characters that the secret alone decides, for each place it can have in the groups of three bytes that base64
+ * encodes; those of the alphabet for URLs, too.
+ */
+function base64Of(secret: string): string[] {
+  const bits = Buffer.byteLength(secret) * 8
+  const cores = [0, 1, 2].map(offset => {
+    const encoded = Buffer.from(`${' '.repeat(offset)}${secret}`).toString('base64')
+    return encoded.slice(Math.ceil((offset * 8) / 6), Math.floor((offset * 8 + bits) / 6))
+  })
+  const all = cores.flatMap(core => [core, core.replaceAll('+', '-').replaceAll('/', '_')])
+  return [...new Set(all)].filter(core => core.length >= base64CharsMin)
+}
+
+/**
+ * Each character as it is with the backslashes that JSON puts before it, as `\u…`, or percent-encoded, also when that was
+ * done more than once.
+ */
+function spelled(text: string): string {
+  return Array.from(text, character => {
+    const code = (character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')
+    const bytes = [...Buffer.from(character)].map(byte => `%(?:25)*${inAnyCase(byte.toString(16).padStart(2, '0'))}`)
+    return `(?:\\\\*(?:${literally(character)}|u${inAnyCase(code)})|${bytes.join('')})`
+  }).join('')
+}
+
+function literally(character: string): string {
+  return /^\w$/.test(character) ? character : `\\${character}`
+}
+
+function inAnyCase(hex: string): string {
+  return hex.replace(/[a-f]/g, letter => `[${letter}${letter.toUpperCase()}]`)
+}
