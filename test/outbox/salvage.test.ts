@@ -75,6 +75,23 @@ function mended(file: string, damage?: string): Opened['salvaged'] {
   return salvaged
 }
 
+/** How far the hours of each collector are planned, as it is remembered and as the rows have it. */
+function plannedOf(file: string) {
+  const database = openDatabase(file, migrations)
+  const kept = database.prepare('SELECT collector, hour FROM planned ORDER BY collector').raw().all()
+  const starts = database
+    .prepare<[], { id: number; since: number }>('SELECT id, since FROM collector ORDER BY id')
+    .all()
+  const row = database.prepare<[number, number]>('SELECT 1 FROM collection WHERE hour = ? AND collector = ?')
+  const found = starts.map(({ id, since }) => {
+    let next = since
+    while (row.get(next, id)) next += 1
+    return [id, next - 1, since] as const
+  })
+  database.close()
+  return { kept, found: found.filter(([, last, since]) => last >= since).map(([id, last]) => [id, last]) }
+}
+
 const asideOf = (file: string) => readdirSync(dirname(file)).filter(name => /\.corrupt-[^-]*$/.test(name))
 
 function overwrite(file: string, from = 0, to?: number, byte = 0xa5): void {
@@ -103,6 +120,16 @@ function leafOf(file: string, name: string, place: number): number {
   database.close()
   return page ?? 0
 }
+
+it('how far hours are planned is known after a salvage, so that nobody has to look through them', () => {
+  const { file } = sound()
+  const page = leafOf(file, 'collection', 1)
+  overwrite(file, (page - 1) * pageBytes, page * pageBytes)
+  expect(mended(file)).toBeDefined()
+  const { kept, found } = plannedOf(file)
+  expect(kept.length).toBeGreaterThan(0)
+  expect(kept).toEqual(found)
+})
 
 const isMany = (hours: unknown) => Number(hours) > 10
 

@@ -8,7 +8,7 @@ const reachedOnly: ReadonlySet<string> = new Set(['tally', 'correction', 'planne
 /**
  * Tables that are left out. A final block only spares a search, and one that has changed would be another block for ever.
  * A correction is of a push that was under way when the file broke: its answer is written into the file that lies aside.
- * How far hours are planned is looked for anew: rows of hours may be lost.
+ * How far hours are planned is found anew (`mend.ts`): rows of hours may be lost.
  */
 const leftOut: ReadonlySet<string> = new Set(['final_block', 'correction', 'planned'])
 

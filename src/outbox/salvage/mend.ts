@@ -64,6 +64,16 @@ const counted = `
   INSERT INTO tally (protocol, state, metrics) SELECT protocol, state, count(*) FROM outbox GROUP BY protocol, state;
 `
 
+/** How far hours are planned, from the rows: to look for it later collector by collector would take a second for each ten. */
+const planned = `
+  DELETE FROM planned;
+  INSERT INTO planned (collector, hour)
+    SELECT collector, max(hour) FROM (
+      SELECT collector, hour, since, row_number() OVER (PARTITION BY collector ORDER BY hour) AS place
+      FROM collection JOIN collector ON collector.id = collection.collector WHERE hour >= since)
+    WHERE hour - since = place - 1 GROUP BY collector;
+`
+
 /** What mending has to know. */
 export interface MendContext {
   /** The current one, in hours since 1970. */
@@ -81,9 +91,10 @@ export function mend(database: Sqlite, context: MendContext): void {
   runAll(database, mended, context)
 }
 
-/** Counts the rows anew. */
+/** Counts the rows anew, and how far they go without a hole. */
 export function recount(database: Sqlite): void {
   database.exec(counted)
+  database.exec(planned)
 }
 
 /**
