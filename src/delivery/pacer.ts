@@ -10,7 +10,6 @@ export class Pacer {
   readonly #configuredMs: number
   #intervalMs: number
   #lastMs = Number.NEGATIVE_INFINITY
-  #lastAskedMs = 0
 
   constructor(time: Time, perSecond: number) {
     this.#time = time
@@ -25,10 +24,7 @@ export class Pacer {
 
   /** Resolves when the next request may start. Rejects with the signal's reason. */
   async turn(signal: AbortSignal): Promise<void> {
-    const nowMs = this.#time.nowMs()
-    // After the clock was set back the turns that were given lie no further ahead than they did when last asked.
-    if (nowMs < this.#lastAskedMs) this.#lastMs = nowMs + (this.#lastMs - this.#lastAskedMs)
-    this.#lastAskedMs = nowMs
+    const nowMs = this.#time.steadyMs()
     const startMs = Math.max(nowMs, this.#lastMs + this.#intervalMs)
     this.#lastMs = startMs
     if (startMs > nowMs) await this.#time.sleep(Math.ceil(startMs - nowMs), signal)

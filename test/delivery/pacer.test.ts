@@ -106,6 +106,16 @@ describe('the pacer', () => {
     expect(gaps(all)).toEqual([200, 200])
   })
 
+  it('keeps its pace when the clock is set ahead', async () => {
+    const time = new VirtualTime(startMs)
+    const pacer = new Pacer(time, 5)
+    const realMs = time.nowMs.bind(time)
+    await pacer.turn(goOn)
+    time.nowMs = () => realMs() + 24 * 3_600_000
+    await pacer.turn(goOn)
+    expect(realMs()).toBe(startMs + 200)
+  })
+
   it('does not let a request start beside those that wait already when the clock was set back', async () => {
     const time = new VirtualTime(startMs)
     const pacer = new Pacer(time, 5)
