@@ -60,10 +60,11 @@ async function readShare({ work, hours }: Share, parts: RoundParts, ears: RoundE
   })
   const outcomes = await Promise.all(running)
   const past = new WindowPast(outbox.metrics)
-  const storing = outcomes.map(({ hour, outcome }) => {
+  // Async, so that an outbox that cannot be read leaves no store without whoever waits for it.
+  const storing = outcomes.map(async ({ hour, outcome }) => {
     const read = readHour(work, hour, outcome, past.of, hourAt(time.nowMs()))
     past.add(read.accepted)
-    return store(work, hour, read, startedMs, parts, ears)
+    await store(work, hour, read, startedMs, parts, ears)
   })
   await Promise.all(storing)
 }
