@@ -193,7 +193,7 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
   const chains = openChains({ ...surroundings, time: new CautiousTime(clock, clock) }, stack, { outbox })
   const runner = runnerOn(chains, surroundings, stack)
 
-  const watch = new ClockWatch({ clock, chains, log })
+  const watch = new ClockWatch({ clock, chains, log, time })
   stack.defer(() => watch.stop())
   const deliveries = () => deliveriesTo(connection, outbox, surroundings)
   const delivering = startDelivering({ surroundings, outbox, daemonRole, deliveries, seeker }, role)

@@ -9,6 +9,7 @@ import { isDevelopment } from './model/settle.ts'
 import { outboxFile } from './outbox/open.ts'
 import type { Outbox } from './outbox/outbox.ts'
 import type { Log } from './telemetry/log.ts'
+import type { Time } from './time.ts'
 
 /** What this machine has written by its own clock: when the outbox and the configuration were changed last. */
 export interface WrittenAt {
@@ -57,8 +58,9 @@ function changedMs(file: string): number | undefined {
 export interface ClockWatchParts {
   readonly clock: WatchedClock
   /** By their name in the configuration. */
-  readonly chains: Readonly<Record<string, OpenChainReader>>
+  readonly chains: Readonly<Record<string, Pick<OpenChainReader, 'id' | 'askHead'>>>
   readonly log: Log
+  readonly time: Pick<Time, 'sleep'>
 }
 
 /** Asks chains for the time while the machine's clock is doubted, and tells once when it is, and when it is believed again. */
@@ -82,13 +84,13 @@ export class ClockWatch {
   }
 
   async #run(): Promise<void> {
-    const { clock } = this.#parts
+    const { clock, time } = this.#parts
     const { signal } = this.#stopping
     while (!signal.aborted) {
       if (clock.wantsHeads()) void this.#askHeads()
       const { verdict } = clock
       this.#tell(verdict)
-      await clock.sleep(verdict.kind === 'doubted' ? pollMs : recollectBaseMs, signal).catch(() => {})
+      await time.sleep(verdict.kind === 'doubted' ? pollMs : recollectBaseMs, signal).catch(() => {})
     }
   }
 

@@ -1,4 +1,6 @@
+import type { Head } from '../../src/chain/endpoint/sightings.ts'
 import type { LogList } from '../../src/chain/log-list.ts'
+import type { OpenChainReader } from '../../src/chain/reader.ts'
 import type { ChainReader, ReadAnswer, ReadAt, ReadRequest } from '../../src/chain/reads.ts'
 import type { AsOfBlock, FinalBlocks } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
@@ -8,7 +10,7 @@ import { chainId, type ScriptedChain } from './chain.ts'
 import type { Fortune } from './chance.ts'
 
 /** What one life of the process knows of the chain: as the real reader it keeps what it has found until that fails. */
-export class ScriptedReader implements ChainReader {
+export class ScriptedReader implements ChainReader, Pick<OpenChainReader, 'askHead'> {
   readonly id = chainId
   readonly settleMs: number
   readonly #chain: ScriptedChain
@@ -18,6 +20,7 @@ export class ScriptedReader implements ChainReader {
   readonly #found = new Map<Hour, { readonly block: AsOfBlock; readonly isFinal: boolean }>()
   #departure = Promise.withResolvers<void>()
 
+  /** @param time its steady clock is the world's */
   constructor(chain: ScriptedChain, time: Time, chance: Fortune, finalBlocks: FinalBlocks) {
     this.settleMs = chain.script.settleMs
     this.#chain = chain
@@ -47,7 +50,7 @@ export class ScriptedReader implements ChainReader {
     const at = await this.block(hour, signal)
     await this.#pass(signal)
     try {
-      this.#chain.requireReadable(at, this.#time.nowMs())
+      this.#chain.requireReadable(at, this.#time.steadyMs())
     } catch (error) {
       this.#found.delete(hour)
       if (error instanceof Fault && error.code === 'chain-unreachable') this.#finalBlocks.forget(hour)
@@ -66,6 +69,11 @@ export class ScriptedReader implements ChainReader {
     return this.block(hour, signal)
   }
 
+  async askHead(signal: AbortSignal): Promise<Head> {
+    await this.#pass(signal)
+    return this.#chain.head(this.#time.steadyMs())
+  }
+
   get nextLookUp(): Promise<void> {
     return this.#departure.promise
   }
@@ -76,7 +84,7 @@ export class ScriptedReader implements ChainReader {
     this.#departure.resolve()
     this.#departure = Promise.withResolvers<void>()
     await this.#pass(signal)
-    const block = this.#chain.asOf(hour, this.#time.nowMs())
+    const block = this.#chain.asOf(hour, this.#time.steadyMs())
     await this.#pass(signal)
     this.#found.set(hour, { block, isFinal })
     if (this.#isFinal(hour)) this.#finalBlocks.keep([{ hour, block }])

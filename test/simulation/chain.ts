@@ -1,3 +1,4 @@
+import type { Head } from '../../src/chain/endpoint/sightings.ts'
 import type { AsOfBlock } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
@@ -29,6 +30,13 @@ export class ScriptedChain {
     const block = lastAt(tip, hour)
     if (!block) throw new Fault('chain-before-first-block', 'the chain had no block yet')
     return plain(block)
+  }
+
+  /** The youngest block. @throws Fault */
+  head(nowMs: number): Head {
+    this.#requireUp(nowMs)
+    const { number, seconds } = this.#tip(nowMs)
+    return { number: BigInt(number), timestampSeconds: seconds }
   }
 
   /** Whether a block's state can be read. @throws Fault */

@@ -18,14 +18,17 @@ export class ScriptedClient implements ServiceClient {
   readonly #service: Service
   readonly #isAlive: () => boolean
   readonly #listener: Listener
+  readonly #believedMs: () => number
   /** Requests that are not answered yet. */
   underWay = 0
 
-  constructor(clock: Clock, service: Service, isAlive: () => boolean, listener: Listener) {
+  /** @param believedMs the time as the process knows it */
+  constructor(clock: Clock, service: Service, isAlive: () => boolean, listener: Listener, believedMs: () => number) {
     this.#clock = clock
     this.#service = service
     this.#isAlive = isAlive
     this.#listener = listener
+    this.#believedMs = believedMs
   }
 
   push(body: string, key: string, stop: AbortSignal): Promise<Answer> {
@@ -55,7 +58,7 @@ export class ScriptedClient implements ServiceClient {
       if (!this.#isAlive()) return
       this.#listener.asked(request)
       this.underWay += 1
-      const sentMs = this.#clock.nowMs()
+      const [sentMs, sentBelievedMs] = [this.#clock.nowMs(), this.#believedMs()]
       let isOpen = true
       const end = (answer: Answer) => {
         if (!isOpen || !this.#isAlive()) return
@@ -71,7 +74,7 @@ export class ScriptedClient implements ServiceClient {
         this.#clock.after(reply.afterMs, () => {
           if (!isOpen || !this.#isAlive()) return
           this.#listener.heard(request, reply, sentMs)
-          end(answerOf(reply, sentMs, this.#clock.nowMs()))
+          end(answerOf(reply, sentBelievedMs, this.#believedMs()))
         })
       })
     })

@@ -99,15 +99,18 @@ export class LifeTime implements Time {
   readonly #clock: Clock
   readonly #chance: () => number
   readonly #isAlive: () => boolean
+  readonly #aheadMs: () => number
 
-  constructor(clock: Clock, chance: () => number, isAlive: () => boolean) {
+  /** @param aheadMs how far the machine's clock is ahead */
+  constructor(clock: Clock, chance: () => number, isAlive: () => boolean, aheadMs: () => number = () => 0) {
     this.#clock = clock
     this.#chance = chance
     this.#isAlive = isAlive
+    this.#aheadMs = aheadMs
   }
 
   nowMs(): number {
-    return this.#clock.nowMs()
+    return this.#clock.nowMs() + this.#aheadMs()
   }
 
   steadyMs(): number {
@@ -169,27 +172,50 @@ export interface Idleness {
  * each time, up to the next instant at which something changes. A machine may be that slow, and a day of looks
  * each second would take too long to simulate.
  */
-export class LazyTime extends LifeTime {
+export class LazyTime implements Time {
+  readonly #time: Time
+  readonly #clock: Clock
   readonly #idleness: Idleness
   readonly #fromMs: number
   #activity = -1
   #factor = 1
 
   /** @param fromMs shorter sleeps are as long as asked for */
-  constructor(clock: Clock, chance: () => number, isAlive: () => boolean, idleness: Idleness, fromMs: number) {
-    super(clock, chance, isAlive)
+  constructor(time: Time, clock: Clock, idleness: Idleness, fromMs: number) {
+    this.#time = time
+    this.#clock = clock
     this.#idleness = idleness
     this.#fromMs = fromMs
   }
 
-  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    if (ms < this.#fromMs) return super.sleep(ms, signal)
+  nowMs(): number {
+    return this.#time.nowMs()
+  }
+
+  steadyMs(): number {
+    return this.#time.steadyMs()
+  }
+
+  chance(): number {
+    return this.#time.chance()
+  }
+
+  timeout(ms: number): AbortSignal {
+    return this.#time.timeout(ms)
+  }
+
+  everyHour(tick: () => void): { stop(): void } {
+    return this.#time.everyHour(tick)
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (ms < this.#fromMs) return this.#time.sleep(ms, signal)
     const { restMsMax } = this.#idleness
     const activity = this.#idleness.activity()
     this.#factor = activity === this.#activity ? this.#factor * 8 : 1
     this.#activity = activity
-    const nowMs = this.nowMs()
+    const nowMs = this.#clock.nowMs()
     const restMs = Math.max(ms, Math.min(ms * this.#factor, restMsMax))
-    return super.sleep(Math.max(1, Math.min(nowMs + restMs, this.#idleness.changesAtMs(nowMs)) - nowMs), signal)
+    return this.#time.sleep(Math.max(1, Math.min(nowMs + restMs, this.#idleness.changesAtMs(nowMs)) - nowMs), signal)
   }
 }

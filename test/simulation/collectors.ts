@@ -7,6 +7,7 @@ import { Pins } from '../../src/runner/pins.ts'
 import type { Description, Outcome, Runner } from '../../src/runner/runner.ts'
 import { chanceOf, Fortune } from './chance.ts'
 import type { Clock } from './clock.ts'
+import type { Facts } from './facts.ts'
 import type { CollectorScript, Script } from './script.ts'
 
 /** What a second life's unit is where it changes. */
@@ -43,10 +44,18 @@ interface ReadBlocks {
   readonly pins: readonly Pin[]
 }
 
+/** What the runs of a world depend on. */
+interface RunnerWorld {
+  readonly script: Script
+  readonly clock: Clock
+  readonly facts: Facts
+}
+
 /** Collectors by a script, as one life of the process runs them. */
 export class ScriptedRunner implements Runner {
   readonly #script: Script
   readonly #clock: Clock
+  readonly #facts: Facts
   readonly #isAlive: () => boolean
   readonly #chance: Fortune
   readonly #life: number
@@ -55,9 +64,10 @@ export class ScriptedRunner implements Runner {
   /** Give up what is under way. */
   readonly #ends = new Set<() => void>()
 
-  constructor(script: Script, clock: Clock, isAlive: () => boolean, life: number, chain?: ChainReader) {
+  constructor({ script, clock, facts }: RunnerWorld, isAlive: () => boolean, life: number, chain?: ChainReader) {
     this.#script = script
     this.#clock = clock
+    this.#facts = facts
     this.#isAlive = isAlive
     this.#life = life
     this.#chain = chain
@@ -91,6 +101,7 @@ export class ScriptedRunner implements Runner {
       if (block) return valueAtBlock(seed, script, label, hour, block.hash)
       return valueAt(seed, script, label, hour, this.#clock.nowMs())
     }
+    if (!script.history) this.#facts.readAtMs.set(`${id} ${hour}`, this.#clock.nowMs())
     const read = labels.filter((_, index) => index !== failed)
     const fault = faultRecord(new Fault('http-unreachable', 'no answer'))
     return {

@@ -5,10 +5,14 @@ export class Facts {
   /** By owner: goes up with whatever happens that concerns it. */
   readonly activity = new Map<string, number>()
   violation: string | undefined
+  /** When the last life had stopped. */
+  lastMs = 0
   /** Called whenever the service asks to be left alone. */
   wished: () => void = () => {}
   /** Hours of collectors, as `collector hour`, of which nobody will look again whether their block was replaced. */
   readonly givenUp = new Set<string>()
+  /** When collectors were read last, as `collector hour`, by the world's clock. */
+  readonly readAtMs = new Map<string, number>()
   /** By metric and hour. */
   readonly timesSent = new Map<string, number>()
   readonly #lastSent = new Map<string, number>()

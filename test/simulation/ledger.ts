@@ -1,4 +1,4 @@
-import { type Hour, hourAt, hoursFrom, hourText } from '../../src/model/hour.ts'
+import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../src/model/hour.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import type { CollectionOutcome } from '../../src/outbox/outbox.ts'
 import type { MetricState } from '../../src/outbox/states.ts'
@@ -185,11 +185,23 @@ export function checkEnd({ script, facts, service }: Ending, rows: readonly Row[
     facts.broken(`still due: ${key}`)
   }
   checkExpected(script, facts, look, lastHour)
+  checkPlanned(script, facts, look)
   for (const { collector, hour, state } of look.collections()) {
     const { history = false, reads } = script.collectors.find(({ id }) => id === collector) ?? {}
     const isTooOld = state === 2 && hour < lastHour - script.catchUpMs
     if (history && !reads && hour <= lastHour && state !== 1 && !isTooOld)
       facts.broken(`${collector} has no values of ${hourText(hour)}`)
+  }
+}
+
+/** No clock that was wrong has left hours that are not expected. */
+function checkPlanned(script: Script, facts: Facts, look: Look): void {
+  const since = script.collectors.map(own => own.since ?? hourAt(script.startMs))
+  const filled = script.backfills.map(({ atMs, hours }) => hourAfter(hourAt(atMs), -hours))
+  const first = Math.min(...since, ...filled)
+  const last = hourAt(facts.lastMs)
+  for (const { collector, hour } of look.collections()) {
+    if (hour < first || hour > last) facts.broken(`${collector} has a row of ${hourText(hour)}, which is not expected`)
   }
 }
 

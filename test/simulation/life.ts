@@ -1,18 +1,22 @@
+import { ClockWatch } from '../../src/clock-watch.ts'
 import type { Config, ProtocolConfig } from '../../src/config/config.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
 import { destinationsOf } from '../../src/delivery/destination.ts'
 import { DeliveryLoop } from '../../src/delivery/loop.ts'
 import { Pacer } from '../../src/delivery/pacer.ts'
 import { ServiceClock } from '../../src/delivery/service-clock.ts'
+import { CautiousTime } from '../../src/intake/cautious-time.ts'
 import { Intake } from '../../src/intake/intake.ts'
+import { WatchedClock } from '../../src/intake/watched-clock.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAt } from '../../src/model/hour.ts'
-import { pollMs, recollectBaseMs, roomLookMs } from '../../src/model/limits.ts'
+import { pollMs, roomLookMs } from '../../src/model/limits.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { Upkeep, type UpkeepNews } from '../../src/outbox/upkeep.ts'
 import { tellUpkeep } from '../../src/outbox-news.ts'
 import type { Log } from '../../src/telemetry/log.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
+import type { Time } from '../../src/time.ts'
 import type { BackfillScript } from './backfill-script.ts'
 import { fillIn } from './backfills.ts'
 import { chainId } from './chain.ts'
@@ -78,6 +82,7 @@ export class Life {
   readonly #loops: readonly DeliveryLoop[]
   readonly #intake: Intake
   readonly #upkeep: Upkeep
+  readonly #clockWatch: ClockWatch
   readonly #watch: Watch
   /** Backfills under way. */
   readonly #fillings = new Set<{ readonly outbox: Outbox; readonly stop: () => Promise<void> }>()
@@ -89,18 +94,23 @@ export class Life {
     const isAlive = () => this.isAlive
     const watch = new Watch(world, (owner, skewMs) => world.newestDue(owner, skewMs))
     this.#watch = watch
-    this.#client = new ScriptedClient(clock, service, isAlive, watch)
-    this.outbox = this.#watched(new Outbox(world.disk.file), watch)
     const chance = new Fortune(script.seed + 1_000 * number + 3).roll
-    const time = new LifeTime(clock, chance, isAlive)
+    const time = new WatchedClock(this.#lifeTime(chance))
+    this.#client = new ScriptedClient(clock, service, isAlive, watch, () => time.nowMs())
+    this.outbox = this.#watched(new Outbox(world.disk.file), watch)
+    const storedMs = this.outbox.repair.newestCollected()
+    time.meet({ service: true, chains: world.chain !== undefined, ...(storedMs !== undefined && { storedMs }) })
+    const isDoubted = () => time.verdict.kind === 'doubted'
     const lazy = (fromMs: number, activity: () => number) =>
-      new LazyTime(clock, chance, isAlive, world.idleness(activity), fromMs)
+      new LazyTime(time, clock, world.idleness(activity, isDoubted), fromMs)
     this.#loops = this.#deliveries(time, log, watch).map(([owner, delivery]) => {
       const rest = lazy(pollMs, () => world.facts.activity.get(owner) ?? 0)
       return new DeliveryLoop([delivery], rest, log, this.outbox.disk)
     })
-    const chains = this.#chains(time, number, this.outbox)
-    const runner = new ScriptedRunner(script, clock, isAlive, number, chains[0])
+    const chains = this.#chains(new CautiousTime(time, time), number, this.outbox)
+    const runner = new ScriptedRunner(world, isAlive, number, chains[0])
+    const asked = Object.fromEntries(chains.map(chain => ['scripted', chain]))
+    this.#clockWatch = new ClockWatch({ clock: time, chains: asked, log, time: lazy(pollMs, () => 0) })
     const collectors = world.config.protocols.flatMap(protocol => protocol.collectors)
     const hourly = () => hourAt(clock.nowMs())
     this.#intake = new Intake({
@@ -109,17 +119,36 @@ export class Life {
       collectors,
       chains,
       catchUpMs: world.config.collect.catchUpMs,
-      time: lazy(recollectBaseMs, hourly),
+      time: lazy(pollMs, hourly),
+      clock: time,
       log,
     })
     const role = { release() {}, renew: () => 'held' as const, isInPlace: true }
     const told = (news: UpkeepNews) => tellUpkeep(log, news)
     const daily = lazy(roomLookMs, () => 0)
-    this.#upkeep = new Upkeep({ outbox: this.outbox, role, keepMs: script.keepMs, time: daily, told })
+    this.#upkeep = new Upkeep({
+      outbox: this.outbox,
+      role,
+      keepMs: script.keepMs,
+      time: daily,
+      told,
+      mayPrune: () => time.mayPrune,
+    })
+  }
+
+  /** What this machine's clocks say. */
+  #lifeTime(chance: () => number): LifeTime {
+    const world = this.#world
+    return new LifeTime(
+      world.clock,
+      chance,
+      () => this.isAlive,
+      () => world.machineAheadMs,
+    )
   }
 
   /** As in each process that reads the chain. */
-  #chains(time: LifeTime, number: number, outbox: Outbox): ScriptedReader[] {
+  #chains(time: Time, number: number, outbox: Outbox): ScriptedReader[] {
     const { chain, script } = this.#world
     const chance = new Fortune(script.seed + 1_000 * number + 7)
     return chain ? [new ScriptedReader(chain, time, chance, outbox.finalBlocks(chainId))] : []
@@ -127,12 +156,16 @@ export class Life {
 
   /** Somebody fills past hours in, in a process of its own. */
   fillIn(script: BackfillScript, number: number): void {
-    const { clock, config } = this.#world
+    const { config } = this.#world
     const isAlive = () => this.isAlive
     const outbox = this.#watched(new Outbox(this.#world.disk.file), this.#watch)
-    const time = new LifeTime(clock, new Fortune(this.#world.script.seed + 1_000 * number + 8).roll, isAlive)
+    // A command does not begin while the clock is wrong.
+    const { machineAheadMs } = this.#world
+    if (machineAheadMs !== 0) return
+    const time = new WatchedClock(this.#lifeTime(new Fortune(this.#world.script.seed + 1_000 * number + 8).roll))
+    time.sawService(0)
     const [chain] = this.#chains(time, number, outbox)
-    const runner = new ScriptedRunner(this.#world.script, clock, isAlive, number, chain)
+    const runner = new ScriptedRunner(this.#world, isAlive, number, chain)
     const stopping = new AbortController()
     const run = fillIn({ script, outbox, runner, time, config, chain, signal: stopping.signal })
     const filling = {
@@ -168,15 +201,16 @@ export class Life {
 
   /** In good order. */
   async stop(): Promise<void> {
-    await Promise.all([...this.#loops.map(loop => loop.stop()), this.#upkeep.stop()])
+    await Promise.all([...this.#loops.map(loop => loop.stop()), this.#upkeep.stop(), this.#clockWatch.stop()])
     if (this.#client.underWay > 0) this.#world.facts.broken('stopped, and requests are under way')
     this.end()
   }
 
-  #deliveries(time: LifeTime, log: Log, watch: Watch): [owner: string, Delivery][] {
+  #deliveries(time: WatchedClock, log: Log, watch: Watch): [owner: string, Delivery][] {
     const { script, config, keys } = this.#world
     const pacer = new Pacer(time, script.pacePerSecond)
-    const clock = new ServiceClock()
+    const clock = new ServiceClock(time)
+    time.onBelieved(byMs => clock.machineWasSet(byMs))
     const { inFlight } = script
     const { outbox } = this
     const destinations = destinationsOf(config, () => keys.read('service'), keys.readSecret)
@@ -205,6 +239,7 @@ export class Life {
     const [record, settle] = [outbox.recordCollection.bind(outbox), outbox.settle.bind(outbox)]
     outbox.recordCollection = async (outcome, nowMs) => {
       ledger.offered(outcome)
+      this.#world.checkHour(outcome)
       const recorded = await record(outcome, nowMs)
       for (const { metric } of outcome.accepted.slice(0, 1)) facts.happened(this.#world.ownerOf(metric.protocolId))
       ledger.accepted(outcome)

@@ -5,6 +5,7 @@ import type { MetricSpec } from '../../src/model/metric.ts'
 import { type BackfillScript, backfills } from './backfill-script.ts'
 import { type ChainReading, type ChainScript, chainScript, readsOf } from './chain-script.ts'
 import { chanceOf, Fortune } from './chance.ts'
+import { answering, type WrongClock, wrongClocks } from './clock-script.ts'
 import { type Dialect, dialect, type Trouble, troubles } from './troubles.ts'
 
 /** What will happen in one world: drawn from its seed before it begins, and the same in every run. */
@@ -19,6 +20,8 @@ export interface Script {
   readonly pacePerSecond: number
   readonly inFlight: number
   readonly service: ServiceScript
+  /** When the machine's clock is wrong. */
+  readonly wrongClocks: readonly WrongClock[]
   /** How the lives of the process end, one after the other; the one after the last is stopped in good order. */
   readonly ends: readonly EndScript[]
   readonly fullDisks: readonly { readonly fromMs: number; readonly toMs: number; readonly kind: 'pages' | 'commits' }[]
@@ -116,6 +119,7 @@ export function scriptOf(seed: number): Script {
   const owners = chance.times(1, scale.isLong ? 1 : chance.pick([1, 2, 2, 3]), index => owner(chance, index, span))
   const protocols = protocolsOf(chance, owners, span, scale.isLong)
   const chain = chainScript(seed, span, scale.isLong)
+  const wrong = wrongClocks(seed, span, scale.isLong)
   return {
     seed,
     ...span,
@@ -132,7 +136,8 @@ export function scriptOf(seed: number): Script {
     backfills: backfills(seed, span, scale.isLong),
     pacePerSecond: chance.pick([1, 5, 5, 20]),
     inFlight: chance.pick([1, 4, 4, 8]),
-    service: service(chance, protocols, span, scale),
+    service: serviceOf(service(chance, protocols, span, scale), wrong),
+    wrongClocks: wrong.wrongClocks,
     ends: chance.times(0, 5, () => end(chance, scale.isLong)),
     fullDisks: chance.is(0.15) ? [fullDisk(chance, span)] : [],
     person: chance.is(0.3) ? chance.times(1, 3, () => visit(chance, span)) : [],
@@ -235,6 +240,10 @@ function service(chance: Fortune, protocols: readonly ProtocolScript[], span: Sp
     isPoisonMended: chance.is(0.5),
     foreign: small(),
   }
+}
+
+function serviceOf(script: ServiceScript, wrong: ReturnType<typeof wrongClocks>): ServiceScript {
+  return wrong.wrongClocks.length === 0 ? script : answering(script, wrong.isServiceCalm)
 }
 
 function end(chance: Fortune, isLong: boolean): EndScript {

@@ -180,7 +180,9 @@ export class Watch implements Listener {
     if (refused === undefined) return
     if (refused.key === key) {
       const nowMs = this.#clock.nowMs()
-      const isItsHour = kind === 'validate-key' && nowMs - refused.atMs >= promised.keyAskMs
+      // The hour begins anew where the clock was set.
+      const isOver = nowMs - refused.atMs >= promised.keyAskMs || this.#script.wrongClocks.length > 0
+      const isItsHour = kind === 'validate-key' && isOver
       if (!isItsHour) this.#facts.broken(`${kind} with a key that was refused and has not changed`)
       this.#refusedKeys.set(owner, { key, atMs: nowMs })
     } else if (kind !== 'validate-key') this.#facts.broken(`${kind} with a changed key that was not asked about`)

@@ -1,7 +1,8 @@
 import type { Config } from '../../src/config/config.ts'
 import type { Fault } from '../../src/model/fault.ts'
-import { type Hour, hourAt } from '../../src/model/hour.ts'
+import { type Hour, hourAt, hourText } from '../../src/model/hour.ts'
 import { futureMsMax, hourMs } from '../../src/model/limits.ts'
+import type { CollectionOutcome } from '../../src/outbox/outbox.ts'
 import type { Log } from '../../src/telemetry/log.ts'
 import { ScriptedChain } from './chain.ts'
 import { checkChain, givesUp, mayBeGap } from './chain-check.ts'
@@ -21,6 +22,12 @@ export class BrokenPromise extends Error {}
 
 /** Longest a person, or anything else, may have to wait for the rest once everything is well. */
 const restMs = wishMsMax + 2 * hourMs
+
+/** A service's clock counts whole seconds, and is seen from afar. */
+const dateBlurMs = 2_000
+
+/** How long a loop may sleep while the clock is doubted. */
+const doubtRestMsMax = 5_000
 
 /** After the last hour's look-up, in which the hour before is seen to be final. */
 const chainRestMs = 30 * 60_000
@@ -62,6 +69,12 @@ export class World {
     })
   }
 
+  /** How far the machine's clock is ahead. */
+  get machineAheadMs(): number {
+    const nowMs = this.clock.nowMs()
+    return this.script.wrongClocks.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs)?.aheadMs ?? 0
+  }
+
   /** What was read for an hour stays as it is. */
   givesUp(collector: string, hour: Hour): void {
     givesUp(this, collector, hour)
@@ -72,11 +85,24 @@ export class World {
     if (!mayBeGap(this, hour, fault.code)) this.facts.broken(`${collector} of ${hour} becomes a gap: ${fault.message}`)
   }
 
-  /** How long a loop may sleep that has to do with so much. */
-  idleness(activity: () => number): Idleness {
+  /** What reads "now" is stored under the hour it was read in. */
+  checkHour({ collector, hour, accepted }: CollectionOutcome): void {
+    const readAtMs = this.facts.readAtMs.get(`${collector} ${hour}`)
+    if (accepted.length === 0 || readAtMs === undefined) return
+    const isInHour = hourAt(readAtMs) === hour || hourAt(readAtMs - dateBlurMs) === hour
+    if (!isInHour)
+      this.facts.broken(`${collector} of ${hourText(hour)} was read at ${new Date(readAtMs).toISOString()}`)
+  }
+
+  /**
+   * How long a loop may sleep that has to do with so much.
+   *
+   * @param isDoubted whether the process does not know how late it is
+   */
+  idleness(activity: () => number, isDoubted: () => boolean): Idleness {
     const { script, clock } = this
     const isWell = () => clock.nowMs() >= script.healthyMs
-    const restMsMax = () => (isWell() ? 300_000 : script.restMsMax)
+    const restMsMax = () => (isDoubted() ? doubtRestMsMax : isWell() ? 300_000 : script.restMsMax)
     return {
       activity: () => (script.isLong && !isWell() ? 0 : activity()),
       changesAtMs: afterMs => this.#changesAtMs(afterMs),
@@ -167,6 +193,8 @@ export class World {
     }
     this.#lives += 1
     const life = this.#life
+    // Killed while it started: nobody knew it then.
+    if (this.#steps.isOver) life?.end()
     const endAfter = (ms: number) => this.clock.after(ms, () => life?.end())
     const { at } = end ?? {}
     if (at?.kind === 'instant') endAfter(at.afterMs)
@@ -209,6 +237,7 @@ export class World {
 
   #lookAfterwards(): void {
     const rows = this.ledger.check(this.#eyes(), this.clock.nowMs())
+    this.facts.lastMs = this.clock.nowMs()
     const lastHour = hourAt(this.script.healthyMs)
     checkEnd(this, rows, this.#eyes(), lastHour)
     checkChain(this, rows, this.#eyes(), lastHour)
@@ -230,9 +259,10 @@ export class World {
 }
 
 /** When something changes that an idle loop must not sleep through. */
-function changesOf({ service, healthyMs, owners, protocols }: Script): number[] {
+function changesOf({ service, healthyMs, owners, protocols, wrongClocks }: Script): number[] {
   const changes = [
     healthyMs,
+    ...wrongClocks.flatMap(({ fromMs, toMs }) => [fromMs, toMs]),
     ...service.troubles.flatMap(({ fromMs, toMs }) => [fromMs, toMs]),
     ...service.skews.map(({ fromMs }) => fromMs),
     ...owners.flatMap(({ rotations }) => rotations.flatMap(({ atServiceMs, inFileMs }) => [atServiceMs, inFileMs])),

@@ -107,7 +107,7 @@ export class Machine {
       },
     })
     const loop = new DeliveryLoop([this.#delivery(clock)], new SlowTime(clock), log, outbox.disk)
-    const watch = new ClockWatch({ clock, chains: {}, log })
+    const watch = new ClockWatch({ clock, chains: {}, log, time: clock })
     const intake = new Intake({ outbox, runner, collectors, chains: [], catchUpMs: 7 * dayMs, time: clock, log, clock })
     const role = { release() {}, renew: () => 'held' as const, isInPlace: true }
     const mayPrune = () => clock.mayPrune
