@@ -33,6 +33,17 @@ describe('what is started', () => {
   })
   const unique = (hours: DueHour[]) => [...new Map(hours.map(due => [`${due.hour} ${due.collector}`, due])).values()]
 
+  it('is four past hours of a collector at a time, those under way among them', () => {
+    const due = Array.from({ length: 9 }, (_, back) => ({
+      collector: 'a',
+      hour: hourAfter(anHour, -1 - back),
+      attempts: 0,
+    }))
+    expect(startable(due, [], anHour)).toEqual(due.slice(0, 4))
+    expect(startable(due, due.slice(0, 3), anHour)).toEqual(due.slice(3, 4))
+    expect(startable(due, due.slice(0, 4), anHour)).toEqual([])
+  })
+
   it('is never under way already, keeps each collector’s share of the past, and always has the current hour', () => {
     fc.assert(
       fc.property(fc.array(dueHour), fc.array(dueHour), (dueHours, running) => {

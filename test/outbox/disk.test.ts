@@ -114,6 +114,13 @@ describe.skipIf(!mayMount)('a full disk (needs the right to mount one)', () => {
     expect(outbox.tally.balance()).toMatchObject({ due: 100, delivered: 100 })
   })
 
+  it('has no ballast unless as much again is left to work with', async () => {
+    const [small, large] = [smallDisk(24), smallDisk(40)].map(({ folder }) => new Ballast(folder))
+    expect(await small?.make()).toBe(false)
+    expect(small && existsSync(small.file)).toBe(false)
+    expect(await large?.make()).toBe(true)
+  })
+
   it('that is full before there was a ballast is said to be full, and nothing of the file is lost', async () => {
     const disk = smallDisk(diskMebibytes)
     const outbox = opened(disk.folder)

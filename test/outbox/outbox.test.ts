@@ -41,6 +41,17 @@ describe('the outbox', () => {
     expect(dueOf(openOutbox(file), ['vault'], 10)).toEqual(metrics(3))
   })
 
+  it('gives nothing of an hour after the latest that is wanted, of the backlog either', async () => {
+    const outbox = openOutbox()
+    for (const after of [0, 1, 2, 3])
+      await store(outbox, metrics(1, hourAfter(anHour, after)), hourAfter(anHour, after))
+    const latest = hourAfter(anHour, 1)
+    for (const fresh of [anHour, latest, hourAfter(anHour, 9)]) {
+      const due = outbox.due.read({ protocolIds: ['vault'], fresh, latest }, 10)
+      expect(due.map(({ hour }) => hour).sort()).toEqual([anHour, latest])
+    }
+  })
+
   it('lets the first value of a metric and hour stand', async () => {
     const outbox = openOutbox()
     await store(outbox, metrics(1))

@@ -134,6 +134,30 @@ describe('a log that something keeps from being cut off', () => {
 })
 
 describe.skipIf(!mayMount)('upkeep on a full disk (needs the right to mount one)', () => {
+  it('deletes nothing meanwhile, as a deletion needs room, too', async () => {
+    const disk = smallDisk(60)
+    const { outbox, news, until } = kept(disk.folder)
+    await until(() => existsSync(join(disk.folder, 'ballast')))
+    disk.fill()
+    outbox.disk.saw(Object.assign(new Error('full'), { code: 'SQLITE_FULL' }))
+    await until(() => news.length > 0)
+    let pruned = 0
+    outbox.pruneSome = () => {
+      pruned += 1
+      return false
+    }
+    let looks = 0
+    const keepBallast = outbox.disk.keepBallast.bind(outbox.disk)
+    outbox.disk.keepBallast = () => {
+      looks += 1
+      return keepBallast()
+    }
+    await until(() => looks > 5)
+    expect(pruned).toBe(0)
+    disk.empty()
+    await until(() => pruned > 0)
+  })
+
   it('says once that the disk is full, and once that there is room again', async () => {
     const disk = smallDisk(60)
     const { outbox, news, until } = kept(disk.folder)
