@@ -1,9 +1,10 @@
 import type { Snapshot } from '../snapshot.ts'
+import { bounded } from './bounded.ts'
 import { shapeDefinitions } from './cell.ts'
 import { delivery } from './delivery.ts'
 import { endpoints } from './endpoints.ts'
 import { hours } from './hours.ts'
-import { Html, html } from './html.ts'
+import { Html, html, nothing } from './html.ts'
 import { favicon, masthead } from './masthead.ts'
 import { protocols } from './protocols.ts'
 import { style } from './style/style.ts'
@@ -19,6 +20,7 @@ const refreshSeconds = 30
  */
 export function page(snapshot: Snapshot): string {
   const { nowMs } = snapshot
+  const shown = bounded(snapshot)
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -34,8 +36,8 @@ export function page(snapshot: Snapshot): string {
 ${shapeDefinitions()}
 ${masthead(snapshot)}
 <main>
-${protocols(snapshot.protocols, nowMs)}
-${hours(snapshot.hours)}
+${protocols(shown.protocols, nowMs)}${more(shown.moreProtocols, 'protocols')}
+${hours(shown.hours)}${more(shown.moreCollectors, 'collectors')}
 ${delivery(snapshot.balance, snapshot.service, nowMs)}
 ${endpoints(snapshot.endpoints, nowMs)}
 ${warnings(
@@ -47,6 +49,11 @@ ${footer(snapshot)}
 </body>
 </html>
 `.toString()
+}
+
+function more(count: number, what: string): Html {
+  if (count === 0) return nothing
+  return html`<p class="quiet note">and ${count} more ${what}: <a href="/status.json">status.json</a> has all of them</p>`
 }
 
 function titleOf({ ready }: Snapshot): string {

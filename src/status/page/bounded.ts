@@ -1,0 +1,33 @@
+import type { Cell, HourGrid, Snapshot } from '../snapshot.ts'
+
+/** Collectors, and protocols, that the page shows: a browser loads it again and again. The others are counted. */
+export const shownMax = 100
+
+/** What of a snapshot the page shows, and how much more there is. */
+export interface Bounded {
+  readonly hours: HourGrid
+  readonly moreCollectors: number
+  readonly protocols: Snapshot['protocols']
+  readonly moreProtocols: number
+}
+
+/** The first collectors and protocols of a snapshot; where there are too many, those that need a person come first. */
+export function bounded({ hours, protocols }: Pick<Snapshot, 'hours' | 'protocols'>): Bounded {
+  const rows = hours.rows.length > shownMax ? firstOf(hours.rows, ({ cells }) => cells.some(isTrouble)) : hours.rows
+  const troubled = new Set(rows.map(({ protocolId }) => protocolId))
+  const shown = protocols.length > shownMax ? firstOf(protocols, ({ id }) => troubled.has(id)) : protocols
+  return {
+    hours: { ...hours, rows },
+    moreCollectors: hours.rows.length - rows.length,
+    protocols: shown,
+    moreProtocols: protocols.length - shown.length,
+  }
+}
+
+function firstOf<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly T[] {
+  return [...all.filter(isFirst), ...all.filter(one => !isFirst(one))].slice(0, shownMax)
+}
+
+function isTrouble({ state, fault }: Cell): boolean {
+  return fault !== undefined || state === 'dead' || state === 'held' || state === 'gap'
+}
