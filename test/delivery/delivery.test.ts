@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { Breaker } from '../../src/delivery/breaker.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { breakerBaseMs, breakerCapMs, hourMs, quarantineCapMs, retryAfterMsMax } from '../../src/model/limits.ts'
 import type { Answer } from '../../src/model/verdict.ts'
@@ -106,6 +107,17 @@ describe('a delivery to a service that is down', () => {
     await bench.time.sleep(1)
     expect(await bench.pushes('due')).toBe(1)
     expect(bench.state()).toMatchObject({ notBeforeMs: 0, failures: 0 })
+  })
+
+  it('keeps to Retry-After across a restart, also where another push failed after it', () => {
+    const bench = new MemoryBench()
+    const untilMs = startMs + hourMs
+    const breaker = () => new Breaker({ outbox: bench.outbox, name: 'service', time: bench.time })
+    breaker().wished(untilMs)
+    breaker().flushed({ stop: { kind: 'transient', reason: '503' }, left: [] })
+    bench.restart()
+    expect(bench.state()).toMatchObject({ notBeforeMs: untilMs, failures: 1 })
+    expect(breaker().isOpen('asked')).toBe(true)
   })
 
   it.each([
