@@ -1,9 +1,9 @@
 import pointer from 'jsonpointer'
-import { defineCollector, type Hour, hourText, z } from 'tidegauge'
+import { defineCollector, type Hour, headers, hourText, z } from 'tidegauge'
 
 const jsonPointer = z.string().regex(/^(\/([^~/]|~[01])*)*$/, { error: 'must be a JSON pointer like /prices/0/usd' })
 
-/** What stands for the hour in an address: as text, in seconds and in milliseconds since 1970. */
+/** What stands for the hour in an address or a body: as text, in seconds and in milliseconds since 1970. */
 const places: Readonly<Record<string, (hour: Hour) => string>> = {
   '{hour}': hourText,
   '{hourSeconds}': hour => String(hour / 1000),
@@ -19,6 +19,13 @@ const options = z.strictObject({
     })
     .refine(url => !/^https?:\/\/[^/?#]*\{/i.test(url), { error: 'the hour cannot be a part of the host' })
     .describe('an address with {hour}, {hourSeconds} or {hourMs} in it is asked for past hours, too'),
+  headers: headers.optional().describe('what is secret is { env: NAME } or { file: PATH }'),
+  body: z
+    .union([z.string().min(1), z.record(z.string(), z.unknown()), z.array(z.unknown())])
+    .optional()
+    .describe(
+      'makes it a POST: JSON, or text as it is; {hour}, {hourSeconds} and {hourMs} stand for the hour in it, too',
+    ),
   pointer: jsonPointer,
   label: z.string().max(16).default('Value'),
   unit: z.string().optional(),
@@ -30,26 +37,55 @@ const options = z.strictObject({
 
 /**
  * One number out of any JSON answer, at a JSON pointer (RFC 6901: `/prices/0/usd`; an empty one is the whole answer).
- * A text that is a decimal number, as many price services answer, counts as that number. An address that holds the hour
- * reads the past; any other tells only what is true now.
+ * A text that is a decimal number, as many price services answer, counts as that number. An address or a body
+ * that holds the hour reads the past; any other tells only what is true now.
  */
 export default defineCollector({
   options,
   metrics: ({ label, unit, min, max }) => ({ [label]: { unit, min, max } }),
-  history: ({ url }) => holdsHour(url),
+  history: holdsHour,
   async collect({ options, hour, http }) {
-    const { url, label, time } = options
-    const address = url.replace(placePattern, place => places[place]?.(hour) ?? place)
-    const answer = z
-      .unknown()
+    const { url, headers, body, label, time } = options
+    const answer = withoutErrors(body)
       .transform(json => ({ value: valueAt(json, options.pointer), time: valueAt(json, time ?? '') }))
       .pipe(z.object({ value: numberAt(options.pointer), time: timeAt(options, hour) }))
-    return { [label]: (await http.json(address, answer)).value }
+    const request = { headers, body: atHour(body, hour), isRead: true }
+    return { [label]: (await http.json(inPlaces(url, hour), answer, request)).value }
   },
 })
 
-function holdsHour(url: string): boolean {
-  return url.search(placePattern) >= 0
+function holdsHour({ url, body }: Pick<z.output<typeof options>, 'url' | 'body'>): boolean {
+  const written = url + (body === undefined ? '' : JSON.stringify(body))
+  return Object.keys(places).some(place => written.includes(place))
+}
+
+function inPlaces(text: string, hour: Hour): string {
+  return text.replace(placePattern, place => places[place]?.(hour) ?? place)
+}
+
+/** The same in every text of a body; names stay as they are. */
+function atHour(body: unknown, hour: Hour): unknown {
+  if (typeof body === 'string') return inPlaces(body, hour)
+  if (Array.isArray(body)) return body.map(part => atHour(part, hour))
+  if (typeof body !== 'object' || body === null) return body
+  return Object.fromEntries(Object.entries(body).map(([name, part]) => [name, atHour(part, hour)]))
+}
+
+/** GraphQL answers 200 with `errors` where it could not, or only in part. */
+function withoutErrors(body: unknown) {
+  const isQuery = typeof body === 'object' && body !== null && 'query' in body
+  return z.unknown().superRefine((json, context) => {
+    const errors: unknown =
+      isQuery && typeof json === 'object' && json !== null ? Reflect.get(json, 'errors') : undefined
+    if (!Array.isArray(errors) || errors.length === 0) return
+    const said = z.object({ message: z.string() }).safeParse(errors[0]).data?.message ?? 'without words'
+    context.addIssue({
+      code: 'custom',
+      path: ['errors'],
+      input: errors,
+      message: `must be absent, but it says: ${said.slice(0, 200)}`,
+    })
+  })
 }
 
 function valueAt(json: unknown, path: string): unknown {
@@ -63,9 +99,9 @@ function numberAt(path: string) {
 }
 
 /** A value that is asked for as of the hour is not of a later instant; one of "now" may be. */
-function timeAt({ url, time, maxAge }: z.output<typeof options>, hour: Hour) {
+function timeAt({ time, maxAge, ...asked }: z.output<typeof options>, hour: Hour) {
   if (time === undefined) return z.unknown()
-  const latestMs = holdsHour(url) ? hour : Number.POSITIVE_INFINITY
+  const latestMs = holdsHour(asked) ? hour : Number.POSITIVE_INFINITY
   const error = `the time at ${time} must be ${hourText(hour)} or up to ${maxAge} s before`
   return z.unknown().refine(
     stated => {

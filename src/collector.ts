@@ -20,10 +20,10 @@ import type { AsOfBlock } from './model/block.ts'
 import { type Hour, hourText } from './model/hour.ts'
 import type { MetricSpec } from './model/metric.ts'
 import { optionsEdge } from './options-edge.ts'
-import { secret } from './secret-option.ts'
+import { headers, secret } from './secret-option.ts'
 
 export type { AsOfBlock, Hour, MetricSpec }
-export { hourText, secret, z }
+export { headers, hourText, secret, z }
 
 /** Options schema for an address: `0x` and 40 hexadecimal digits. */
 export const address = z
@@ -113,24 +113,40 @@ export interface ChainAsOf {
   }): Promise<readonly Pick<Log<bigint, number, false, E, true>, 'args' | 'address' | 'blockNumber' | 'logIndex'>[]>
 }
 
+/** What may be said of an off-chain request beside its address. */
+export interface HttpRequest {
+  /** A value may be a secret of the options. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /**
+   * Makes it a POST: a text is sent as it is, anything else as JSON. At most 1 MiB.
+   */
+  readonly body?: unknown
+  /** Default: POST with a body, else GET. */
+  readonly method?: 'GET' | 'POST' | undefined
+  /**
+   * Whether a POST changes nothing at the source, so that it may be sent again after a failure. Default: true for a body
+   * with a GraphQL `query` that is no mutation, else false. A GET always is.
+   */
+  readonly isRead?: boolean | undefined
+}
+
 /**
  * Off-chain reads: within the run's deadline and 8 MiB, with a retry of what may pass, never before the instant a source
- * asks to wait for. A redirect leads into no private network; headers stay with the origin of `url`.
+ * asks to wait for. A redirect leads into no private network; headers and a body stay with the origin of `url`.
  */
 export interface Http {
   /**
-   * A GET. For a past hour put `hour` into the URL, and check in the schema that the answer is of that hour.
+   * A GET, or a POST where there is a body. For a past hour put `hour` into the URL or the body, and check in the schema
+   * that the answer is of that hour.
    *
    * @param url http or https; of it nothing but the host is ever told
    * @param schema of the answer; what does not fit is a fault that names the place in the answer and what is there
    * @returns the parsed answer. It is the source's own for this request: one that is held is used only when the source,
    *   asked by its ETag, says that it is still the same
    */
-  json<S extends z.ZodType>(
-    url: string,
-    schema: S,
-    request?: { readonly headers?: Readonly<Record<string, string>> },
-  ): Promise<z.output<S>>
+  json<S extends z.ZodType>(url: string, schema: S, request?: HttpRequest): Promise<z.output<S>>
+  /** The same for what is no JSON, such as CSV: the answer as text. Nothing but the status says whether it is one. */
+  text(url: string, request?: HttpRequest): Promise<string>
 }
 
 /** Lines of a collector in the daemon's log, under the collector's name. Secrets of the configuration are redacted. */

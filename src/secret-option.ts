@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isHeaderName, isSecretHeader } from './model/header-name.ts'
 import { optionsEdge } from './options-edge.ts'
 
 const wrong = 'must be { env: NAME } or { file: PATH }: a secret is kept elsewhere, and never written here'
@@ -32,3 +33,23 @@ export const secret = z
     context.addIssue({ code: 'custom', message: wrong })
     return z.NEVER
   })
+
+const notHeader = 'must have the name of a header, like x-api-key'
+const header = z.string({ error: 'must be text' }).regex(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/, {
+  error: 'must be visible ASCII characters, and blanks between them',
+})
+
+/**
+ * Options schema for headers of requests: each a text or a `secret`. `authorization`, `cookie` and names with key, token,
+ * secret or password in them hold secrets: these are never written in the configuration.
+ */
+export const headers = z
+  .record(z.string(), z.unknown())
+  .superRefine((all, context) => {
+    for (const [name, value] of Object.entries(all)) {
+      const isOpen = typeof value === 'string' && isSecretHeader(name)
+      if (isOpen) context.addIssue({ code: 'custom', path: [name], message: wrong })
+      if (!isHeaderName(name)) context.addIssue({ code: 'custom', path: [name], message: notHeader })
+    }
+  })
+  .pipe(z.record(z.string(), z.union([header, secret])))

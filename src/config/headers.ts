@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isHeaderName, isSecretHeader } from '../model/header-name.ts'
 import { formed, refused } from './forms.ts'
 import { secretRef, written } from './written.ts'
 
@@ -16,11 +17,6 @@ const ownNames = new Set([
   'transfer-encoding',
   'upgrade',
 ])
-
-/** Whether what a header of this name holds is a secret, so that it may not be written in the file. */
-export function isSecretHeader(name: string): boolean {
-  return /^(proxy-)?authorization$|cookie|key|token|secret|password/i.test(name)
-}
 
 const text = written(
   value =>
@@ -46,8 +42,7 @@ export const headers = z
   })
 
 function mistakeIn(name: string, isText: boolean): readonly [message: string, fix: string] | undefined {
-  if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/.test(name))
-    return ['this is not the name of a header', 'write it like authorization']
+  if (!isHeaderName(name)) return ['this is not the name of a header', 'write it like authorization']
   if (ownNames.has(name.toLowerCase())) return ['this header is set by tidegauge itself', 'remove it']
   if (!isText || !isSecretHeader(name)) return undefined
   return [

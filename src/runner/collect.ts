@@ -11,7 +11,7 @@ import { type Prepared, prepare } from './prepare.ts'
 import type { Outcome } from './runner.ts'
 import type { Scope } from './scope.ts'
 import { settledOrLate } from './settle.ts'
-import { cut, faultOf } from './thrown.ts'
+import { faultOf } from './thrown.ts'
 
 /** What a run needs of its process. */
 export interface RunEdge {
@@ -75,21 +75,19 @@ function contextOf(
   { scope, signal, deadlineMs, chain }: RunEdge,
 ): CollectContext<unknown> {
   const deadlineAtMs = systemTime.nowMs() + deadlineMs
+  const edge = { signal, deadlineAtMs, time: systemTime, waitsFor: scope.waitsFor }
   const http: Http = {
+    // Loaded when first used: undici costs more than most collectors.
     async json(url, schema, request = {}) {
-      const unknown = Object.keys(request).filter(name => name !== 'headers')
-      if (unknown.length > 0) throw unknownRequest(unknown)
-      // Loaded when first used: undici costs more than most collectors.
       const { fetchJson } = await import('./http/json.ts')
-      return fetchJson(url, schema, { ...request, signal, deadlineAtMs, time: systemTime, waitsFor: scope.waitsFor })
+      return fetchJson(url, schema, { ...edge, request })
+    },
+    async text(url, request = {}) {
+      const { fetchText } = await import('./http/json.ts')
+      return fetchText(url, { ...edge, request })
     },
   }
   return { options, hour, http, signal, log: scope.log, chain: name => chain(name, hour, signal) }
-}
-
-function unknownRequest(names: readonly string[]): Fault {
-  const fix = 'it is a GET: write { headers } alone'
-  return new Fault('http-refused', `http.json knows no ${names.map(cut).join(', ')}`, { fix })
 }
 
 /** What a run that was aborted comes to. */

@@ -72,6 +72,9 @@ export const undeclaredLabelsMax = 5
 /** Bytes read of an off-chain answer. */
 export const httpAnswerBytesMax = 8 * 1_048_576
 
+/** Bytes of the body of an off-chain request. */
+export const httpRequestBytesMax = 1_048_576
+
 /** Tries of one off-chain request. */
 export const httpAttemptsMax = 3
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
 import { createRunner } from '../../src/runner/create.ts'
 import type { Runner } from '../../src/runner/runner.ts'
@@ -16,6 +16,8 @@ beforeAll(async () => {
     '/price': { body: '{"prices":[{"usd":1.5,"text":"2.5e3","a/b":{"m~n":7},"none":null,"word":"x"}]}' },
     '/number': { body: '42' },
     '/null': { body: 'null' },
+    '/tvl': { body: '{"tvl":5}' },
+    '/errors': { body: '{"data":5,"errors":[{"message":"indexing failed"}]}' },
     '/page': { body: '<html>' },
     '/gone': { status: 404 },
     '/silent': 'silent',
@@ -94,6 +96,51 @@ describe('http-json', () => {
     expect(fault.message).toContain('there is no number at /prices/0/word')
     expect(JSON.stringify(fault)).not.toContain('hidden')
   })
+})
+
+describe('http-json with headers and a body', () => {
+  const variable = 'TIDEGAUGE_TEST_SOURCE_KEY'
+  const query = '{ pool(id: 1) { tvl at({hourSeconds}) } }'
+  const body = { query, variables: { since: '{hour}', list: [1, 'from {hourMs}'] } }
+
+  it('posts them, with the hour in all texts of the body and the secret in its header', async () => {
+    process.env[variable] = 'Bearer of-the-source'
+    onTestFinished(() => void delete process.env[variable])
+    const headers = { 'x-own': 'yes', Authorization: { env: variable } }
+    const { runner } = testRunner()
+    const own = configured('http-json', { options: reading('/number', '', { headers, body }) })
+    expect(await runner.describe(own)).toMatchObject({ kind: 'usable', history: true })
+    expect((await runner.collect(own, hour)).readings).toEqual({ Value: 42 })
+    const asked = source.asked.at(-1)
+    expect(asked).toMatchObject({ method: 'POST', headers: { 'x-own': 'yes', authorization: 'Bearer of-the-source' } })
+    expect(JSON.parse(asked?.body ?? '')).toEqual({
+      query: `{ pool(id: 1) { tvl at(${hour / 1000}) } }`,
+      variables: { since: hourText(hour), list: [1, `from ${hour}`] },
+    })
+    delete process.env[variable]
+    expect((await faultOf(runner.collect(own, hour))).message).toMatch(/^options\.headers\.Authorization: /)
+  })
+
+  it('fails where the answer to a query has errors, and says the first', async () => {
+    const { runner } = testRunner()
+    const collect = (more: object) =>
+      runner.collect(configured('http-json', { options: reading('/errors', '/data', more) }), hour)
+    const fault = await faultOf(collect({ body: { query: '{ tvl }' } }))
+    expect(fault.message).toContain('errors: must be absent, but it says: indexing failed')
+    expect((await collect({ body: { method: 'eth_call' } })).readings).toEqual({ Value: 5 })
+    expect((await collect({ body: 'text' })).readings).toEqual({ Value: 5 })
+  })
+
+  it.for(['Authorization', 'x-api-key', 'Cookie', 'X-Auth-Token', 'my-secret'])(
+    'takes no literal as %s',
+    async name => {
+      const { runner } = testRunner()
+      const headers = { [name]: 'in-the-clear' }
+      const described = await runner.describe(configured('http-json', { options: reading('/number', '', { headers }) }))
+      const message = 'must be { env: NAME } or { file: PATH }: a secret is kept elsewhere, and never written here'
+      expect(described).toEqual({ kind: 'mistaken', mistakes: [{ path: ['headers', name], message }] })
+    },
+  )
 })
 
 const earlier = hourAfter(hour, -1000)
@@ -197,8 +244,18 @@ describe('http-json with the hour in its address', () => {
     const folder = mkdtempSync(join(tmpdir(), 'tidegauge-test-'))
     const configFile = join(folder, 'tidegauge.yaml')
     const readme = readFileSync(new URL('../../collectors/README.md', import.meta.url), 'utf8')
-    const [, code = ''] = /```ts\n(import[\s\S]*?)```/.exec(readme) ?? []
-    writeFileSync(join(folder, 'own.ts'), code)
+    const examples = [...readme.matchAll(/```ts\n(import[\s\S]*?)```/g)].map(([, code = '']) => code)
+    const exampleWith = (words: string) => examples.find(code => code.includes(words)) ?? ''
+    writeFileSync(join(folder, 'own.ts'), exampleWith('/history?'))
+    writeFileSync(join(folder, 'keyed.ts'), exampleWith('secret'))
+
+    it('with a secret sends it to its source', async () => {
+      writeFileSync(join(folder, 'key'), 'key-of-the-source\n')
+      const own = { api: `${source.url}/tvl`, apiKey: { file: 'key' } }
+      const used = configured('./keyed.ts', { file: configFile, options: own })
+      expect((await runner.collect(used, hour)).readings).toEqual({ TVL: 5 })
+      expect(source.asked.at(-1)?.headers).toMatchObject({ 'x-api-key': 'key-of-the-source' })
+    })
     afterAll(() => rmSync(folder, { recursive: true }))
 
     collectorContract('of one’s own', {

@@ -150,14 +150,14 @@ describe('a collector that cannot be used says why:', () => {
   })
 })
 
-it('a request that asks for more than a GET is refused, not sent as one', async () => {
+it('a request with what is not known is refused, not sent without it', async () => {
   const text = collectorText('1').replace(
     'collect: () => ({ Level: 1 })',
-    `collect: async ({ http }) => ({ Level: await http.json('http://127.0.0.1:9', z.number(), { method: 'POST', body: '{}' }) })`,
+    `collect: async ({ http }) => ({ Level: await http.json('http://127.0.0.1:9', z.number(), { retries: 5 }) })`,
   )
   const { file } = outside({ 'own.ts': text })
   const fault = await faultOf(testRunner().runner.collect(configured('./own.ts', { file }), hour))
-  expect(fault).toMatchObject({ code: 'http-refused', message: 'http.json knows no method, body' })
+  expect(fault).toMatchObject({ code: 'http-refused', message: 'http knows no retries' })
 })
 
 describe('options are parsed by the collector’s own schema:', () => {

@@ -1,5 +1,11 @@
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { Certificate } from '../support/certificate.ts'
 
@@ -19,12 +25,21 @@ export type Answer =
 
 export type Answers = Readonly<Record<string, Answer | readonly Answer[]>>
 
+/** A request; its body is whole once it has been answered. */
+export interface Asked {
+  readonly path: string
+  readonly target: string
+  readonly method: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
 export interface Source {
   /** `http://127.0.0.1:port` */
   readonly url: string
   readonly port: number
   /** Path and headers of every request, in order; `path` has no query, `target` has. */
-  readonly asked: readonly { readonly path: string; readonly target: string; readonly headers: IncomingHttpHeaders }[]
+  readonly asked: readonly Asked[]
   stop(): Promise<void>
 }
 
@@ -40,7 +55,7 @@ export async function startSource(
   answers: Answers | ((target: string) => Answer),
   { address = '127.0.0.1', certificate }: SourceParts = {},
 ): Promise<Source> {
-  const asked: { path: string; target: string; headers: IncomingHttpHeaders }[] = []
+  const asked: { -readonly [P in keyof Asked]: Asked[P] }[] = []
   const answerTo = (path: string, target: string): Answer => {
     if (typeof answers === 'function') return answers(target)
     const turn = asked.filter(each => each.path === path).length - 1
@@ -50,11 +65,20 @@ export async function startSource(
   const listener: RequestListener = (request, response) => {
     const target = request.url ?? ''
     const path = target.replace(/\?.*$/, '')
-    asked.push({ path, target, headers: request.headers })
+    const { method = '', headers } = request
+    const one = { path, target, method, headers, body: '' }
+    asked.push(one)
+    request.setEncoding('utf8').on('data', (piece: string) => {
+      one.body += piece
+    })
+    if (method === 'GET') return reply(path, target, request, response)
+    request.on('end', () => reply(path, target, request, response))
+  }
+  const reply = (path: string, target: string, request: IncomingMessage, response: ServerResponse): void => {
     const answer = answerTo(path, target)
     if (answer === 'silent') return
     if (answer === 'cut') return void request.socket.destroy()
-    if (answer === 'endless') return pour(() => response.write(' '.repeat(65_536)), response)
+    if (answer === 'endless') return void pour(() => response.write(' '.repeat(65_536)), response)
     response.writeHead(answer.status ?? 200, { 'content-type': 'application/json', ...answer.headers }).end(answer.body)
   }
   const server = certificate ? createSecureServer(certificate, listener) : createServer(listener)

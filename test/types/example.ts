@@ -1,4 +1,4 @@
-import { address, defineCollector, secret, units, z } from 'tidegauge'
+import { address, defineCollector, headers, secret, units, z } from 'tidegauge'
 import { erc20Abi, erc4626Abi } from 'viem'
 
 export const good = defineCollector({
@@ -130,5 +130,23 @@ export const keyed = defineCollector({
     // @ts-expect-error it is text, not where it is kept
     options.apiKey.env
     return { Chars: key.length + (options.more?.length ?? 0) }
+  },
+})
+
+export const posting = defineCollector({
+  options: z.strictObject({ headers: headers.optional() }),
+  metrics: { TVL: {}, Rows: {} },
+  history: false,
+  async collect({ http, options }) {
+    const { headers } = options
+    const answer = z.object({ tvl: z.number() })
+    const request = { headers, body: { query: '{ tvl }' }, isRead: true }
+    // @ts-expect-error there is no such part of a request
+    await http.text('https://example.com', { retries: 3 })
+    // @ts-expect-error a collector reads
+    await http.text('https://example.com', { method: 'DELETE' })
+    const rows = await http.text('https://example.com/csv', { headers })
+    const { tvl } = await http.json('https://example.com', answer, request)
+    return { TVL: tvl, Rows: rows.split('\n').length }
   },
 })

@@ -5,7 +5,7 @@ import { clockSkewMs, type RoundTrip } from '../../model/skew.ts'
 import type { Time } from '../../time.ts'
 import { bodyText } from './body.ts'
 import { type AnswerCache, cacheKey, forbidsStoring, sameTag, type TaggedAnswer } from './cache.ts'
-import type { Hop } from './hops.ts'
+import type { Hop, Redirect } from './hops.ts'
 import type { HttpNetwork } from './network.ts'
 import { unansweredOf } from './unanswered.ts'
 
@@ -20,7 +20,7 @@ export interface GetEdge {
 
 export type Got =
   | { readonly kind: 'answered'; readonly text: string }
-  | { readonly kind: 'redirects'; readonly location: string }
+  | ({ readonly kind: 'redirects' } & Redirect)
   /** It may pass; the source may have said when. */
   | { readonly kind: 'transient'; readonly fault: Fault; readonly notBeforeMs?: number | undefined }
 
@@ -33,8 +33,9 @@ const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
  */
 export async function getOnce(hop: Hop, edge: GetEdge): Promise<Got> {
   const { host } = hop.address
-  // Headers of the caller that make the request conditional are left to the caller, with their answer.
-  const isCallers = 'if-none-match' in hop.headers || forbidsStoring(hop.headers['cache-control'])
+  // A POST is never held; headers of the caller that make the request conditional are left to it, with their answer.
+  const isCallers =
+    hop.method !== 'GET' || 'if-none-match' in hop.headers || forbidsStoring(hop.headers['cache-control'])
   const key = cacheKey(hop.address, hop.headers)
   try {
     const held = isCallers ? undefined : edge.cache.get(key)
@@ -59,9 +60,11 @@ interface Asked {
 
 async function ask(hop: Hop, held: TaggedAnswer | undefined, { network, time, signal }: GetEdge): Promise<Asked> {
   const conditional = held ? { 'if-none-match': held.etag } : {}
-  const headers = { accept: 'application/json', ...hop.headers, ...conditional, 'accept-encoding': 'identity' }
+  const headers = { ...hop.headers, ...conditional, 'accept-encoding': 'identity' }
   const sentMs = time.nowMs()
-  const answer = await send(hop.address, { dispatcher: network.dispatcher(hop.reach), headers, signal })
+  const { method, body } = hop
+  const dispatcher = network.dispatcher(hop.reach)
+  const answer = await send(hop.address, { dispatcher, method, headers, signal, ...(body !== undefined && { body }) })
   const all = (name: string) => [answer.headers[name] ?? []].flat()
   return {
     status: answer.statusCode,
@@ -95,7 +98,7 @@ async function taken(answer: Asked, key: string | undefined, host: string, { cac
   }
   drop(answer)
   const [location] = headers('location')
-  if (redirectStatuses.has(status) && location !== undefined) return { kind: 'redirects', location }
+  if (redirectStatuses.has(status) && location !== undefined) return { kind: 'redirects', status, location }
   const facts = { host, status }
   if (!mayPass(status)) throw new Fault('http-refused', `${host} refuses the request`, { facts })
   const fault = new Fault('http-unreachable', `${host} answers an error`, { facts })

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { HttpRequest } from '../../collector.ts'
 import { backoffMs } from '../../model/backoff.ts'
 import { Fault } from '../../model/fault.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
@@ -9,10 +10,12 @@ import { type AnswerCache, createAnswerCache } from './cache.ts'
 import { type Got, getOnce } from './get.ts'
 import { firstHop, type Hop, nextHop } from './hops.ts'
 import { createNetwork, type HttpNetwork } from './network.ts'
+import { sentRequest } from './request.ts'
 
 /** What a fetch needs of the run it belongs to. */
 export interface HttpEdge {
-  readonly headers?: Readonly<Record<string, string>>
+  /** What is asked, beside the address; default: a GET without headers. */
+  readonly request?: HttpRequest
   /** Aborted at the run's deadline. */
   readonly signal: AbortSignal
   /** The run's deadline: a wait that would pass it is not begun. */
@@ -37,25 +40,41 @@ const sharedCache = createAnswerCache()
  *   sits in a path or a query. The signal's reason when it is aborted.
  */
 export async function fetchJson<S extends z.ZodType>(url: string, schema: S, edge: HttpEdge): Promise<z.output<S>> {
-  const hop = firstHop(url, edge.headers ?? {})
-  const text = await edge.waitsFor(hop.address.host, fetchText(hop, edge))
+  const sent = sentRequest(edge.request, 'application/json')
+  const hop = firstHop(url, sent)
+  const text = await edge.waitsFor(hop.address.host, answerTo(hop, sent.isRead, edge))
   return parsedAnswer(text, schema, { host: hop.address.host, secrets: [url, ...Object.values(hop.headers)] })
+}
+
+/** The same for what is no JSON. @throws Fault `http-unreachable`, `http-refused` or `http-unexpected` */
+export async function fetchText(url: string, edge: HttpEdge): Promise<string> {
+  const sent = sentRequest(edge.request, '*/*')
+  const hop = firstHop(url, sent)
+  return edge.waitsFor(hop.address.host, answerTo(hop, sent.isRead, edge))
 }
 
 type Tried = Exclude<Got, { readonly kind: 'redirects' }>
 
-async function fetchText(hop: Hop, edge: HttpEdge): Promise<string> {
+async function answerTo(hop: Hop, isRead: boolean, edge: HttpEdge): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
     const tried = await tryOnce(hop, edge)
     if (tried.kind === 'answered') return tried.text
     const nowMs = edge.time.nowMs()
     const { fault, notBeforeMs = 0 } = tried
+    if (!isRead) throw onceOnly(fault)
     if (attempt >= httpAttemptsMax) throw withAttempts(fault, attempt)
     if (notBeforeMs >= edge.deadlineAtMs) throw tooLongToWait(fault, attempt, notBeforeMs, nowMs)
     const nextAtMs = Math.max(nowMs + backoffMs(httpBackoff, attempt, edge.time.chance()), notBeforeMs)
     if (nextAtMs >= edge.deadlineAtMs) throw withAttempts(fault, attempt)
     await edge.time.sleep(nextAtMs - nowMs, edge.signal)
   }
+}
+
+function onceOnly({ code, message, facts }: Fault): Fault {
+  return new Fault(code, message, {
+    facts,
+    fix: 'it is not sent again: say isRead: true where the request changes nothing',
+  })
 }
 
 function withAttempts({ code, message, facts }: Fault, attempts: number): Fault {
@@ -89,7 +108,7 @@ async function follow(first: Hop, { network = sharedNetwork, cache = sharedCache
   for (let redirects = 0; redirects <= httpRedirectsMax; redirects += 1) {
     const got = await getOnce(hop, getEdge)
     if (got.kind !== 'redirects') return got
-    hop = nextHop(hop, got.location, hop.reach === 'any' ? network.cameFrom(hop.address.origin) : 'public')
+    hop = nextHop(hop, got, hop.reach === 'any' ? network.cameFrom(hop.address.origin) : 'public')
   }
   const { host } = first.address
   throw new Fault('http-refused', `${host} redirects more than ${httpRedirectsMax} times`, { facts: { host } })

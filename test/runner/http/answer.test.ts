@@ -66,7 +66,7 @@ describe('an answer that is not what was expected', () => {
       '/h': { body: '{"value":"not token9"}' },
     })
     const schema = z.object({ value: z.number() })
-    const edge = edgeOf({ headers: { authorization: 'Bearer token9' } })
+    const edge = edgeOf({ request: { headers: { authorization: 'Bearer token9' } } })
     for (const path of ['/?key=hid%2Fden', '/h']) {
       const { message } = await faultOf(fetchJson(`${api.url}${path}`, schema, edge))
       expect(message).toContain('value: expected number, found a text')

@@ -44,8 +44,8 @@ describe('a source that tags its answers', () => {
     const { source, get } = await trial({ '/': tagged('"a"'), '/x': tagged('"a"') })
     await get('/')
     await get('/x')
-    await get('/', { headers: { authorization: 'other' } })
-    await get('/', { headers: { Authorization: 'other' } })
+    await get('/', { request: { headers: { authorization: 'other' } } })
+    await get('/', { request: { headers: { Authorization: 'other' } } })
     expect(asks(source.asked)).toEqual([undefined, undefined, undefined, '"a"'])
   })
 
@@ -87,10 +87,10 @@ describe('a source that tags its answers', () => {
     const { source, get } = await trial({ '/': [tagged('"a"'), same, tagged('"c"')] })
     await get('/')
     const own = { 'If-None-Match': '"own"' }
-    expect(await faultOf(get('/', { headers: own }))).toMatchObject({ facts: { status: 304 } })
+    expect(await faultOf(get('/', { request: { headers: own } }))).toMatchObject({ facts: { status: 304 } })
     const headers = { 'cache-control': 'no-store' }
-    await get('/', { headers })
-    await get('/', { headers })
+    await get('/', { request: { headers } })
+    await get('/', { request: { headers } })
     expect(asks(source.asked)).toEqual([undefined, '"own"', undefined, undefined])
   })
 

@@ -9,7 +9,7 @@ import { faultOf } from '../setup.ts'
 describe('http.json', () => {
   it('gives what the schema makes of the answer, and sends the headers', async () => {
     const { source, get } = await trial({ '/': ok })
-    expect(await get('/', { headers: { 'x-own': 'yes' } })).toEqual({ value: 1 })
+    expect(await get('/', { request: { headers: { 'x-own': 'yes' } } })).toEqual({ value: 1 })
     expect(source.asked[0]?.headers).toMatchObject({ 'x-own': 'yes', accept: 'application/json' })
   })
 
@@ -123,7 +123,7 @@ describe('http.json', () => {
 
   it('takes a header that cannot be sent for a refusal, and does not repeat it', async () => {
     const { source, get } = await trial({ '/secret': ok })
-    const fault = await faultOf(get('/secret', { headers: { 'x-key': 'hidden\nkey' } }))
+    const fault = await faultOf(get('/secret', { request: { headers: { 'x-key': 'hidden\nkey' } } }))
     expect(fault.code).toBe('http-refused')
     expect(source.asked).toEqual([])
     holdsNoSecret(fault)

@@ -67,7 +67,7 @@ describe('headers of the caller', () => {
     })
     const start = await source({ '/': to('/own'), '/own': to(`${other.url}/`), '/back': ok })
     back.url = start.url
-    expect(await fetchJson(`${start.url}/`, schema, edgeOf({ headers }))).toEqual({ value: 1 })
+    expect(await fetchJson(`${start.url}/`, schema, edgeOf({ request: { headers } }))).toEqual({ value: 1 })
     expect(other.asked[0]?.headers).not.toHaveProperty('authorization')
     expect(other.asked[0]?.headers).not.toHaveProperty('x-api-key')
     const sent = start.asked.map(each => [each.path, each.headers.authorization])
