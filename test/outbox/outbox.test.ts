@@ -62,6 +62,17 @@ describe('the outbox', () => {
     expect(dueOf(outbox, ['vault'], 10).map(({ value }) => value)).toEqual([0])
   })
 
+  it('gives nothing that lies beyond the latest hour that is wanted, fresh or not', async () => {
+    const outbox = openOutbox()
+    for (const offset of [-2, -1, 0, 1])
+      await store(outbox, metrics(1, hourAfter(anHour, offset)), hourAfter(anHour, offset))
+    const wanted = { protocolIds: ['vault'], latest: hourAfter(anHour, -1) }
+    for (const offset of [-2, 0, 1, 9]) {
+      const due = outbox.due.read({ ...wanted, fresh: hourAfter(anHour, offset) }, 10)
+      expect(due.map(({ hour }) => (hour - anHour) / 3_600_000).sort()).toEqual([-1, -2])
+    }
+  })
+
   it('gives the current hour first, then the past, oldest first', async () => {
     const outbox = openOutbox()
     for (const offset of [-1, -3, 0, -2])

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import { Breaker, type Flushed } from '../../src/delivery/breaker.ts'
+import { hourMs } from '../../src/model/limits.ts'
+import { metrics } from '../support/metrics.ts'
+import { accepted, answered } from './support/answers.ts'
+import { MemoryBench } from './support/memory-bench.ts'
+import { protocol } from './support/protocol.ts'
+
+const ends: Readonly<Record<string, Flushed>> = {
+  'a failure that asks for nothing': { stop: { kind: 'transient', reason: '503' }, left: [] },
+  'a refused key': { stop: { kind: 'key-refused', reason: '401' }, left: [] },
+  'an answer of something else': { stop: { kind: 'misdirected', reason: '404' }, left: [] },
+  'a delivery that went well': { left: [] },
+}
+
+describe('a wish to be left alone', () => {
+  it.each(Object.entries(ends))('outlives %s and a restart, until it is over', async (_, end) => {
+    const { outbox, time } = new MemoryBench()
+    const options = { outbox, time, name: 'service' }
+    const breaker = new Breaker(options)
+    breaker.wished(time.nowMs() + hourMs)
+    breaker.flushed(end)
+    const next = new Breaker(options)
+    expect(next.isOpen('asked')).toBe(true)
+    await time.sleep(hourMs - 1)
+    expect(next.isOpen('asked')).toBe(true)
+    await time.sleep(1)
+    expect(next.isOpen('asked')).toBe(false)
+  })
+
+  it('that answers one push is kept to, though another fails after it without one', async () => {
+    const bench = new MemoryBench({ inFlight: 2 })
+    await bench.store(metrics(300))
+    const untilMs = bench.time.nowMs() + 2 * hourMs
+    bench.service.rule = async ({ metrics: sent }) => {
+      const push = bench.service.pushes.length
+      if (push === 1) return accepted(sent.length)
+      if (push === 2) return answered(429, untilMs)
+      await bench.time.sleep(1_000)
+      return answered(503)
+    }
+    await bench.flush()
+    expect(bench.state().notBeforeMs).toBe(untilMs)
+    bench.restart()
+    bench.service.rule = () => undefined
+    expect(await bench.pushes('asked')).toBe(0)
+    await bench.time.sleep(untilMs - bench.time.nowMs())
+    await bench.flush()
+    expect(bench.balance.due).toBe(0)
+  })
+})
+
+it('what waits is told in three sentences and a count, however much it is', async () => {
+  const bench = new MemoryBench({
+    destinations: [
+      {
+        name: 'service',
+        readKey: () => 'a-key',
+        protocols: Array.from({ length: 12 }, (_, index) => protocol(`p${index}`)),
+      },
+    ],
+  })
+  await bench.store(Array.from({ length: 12 }, (_, index) => metrics(2, undefined, `p${index}`)).flat())
+  bench.service.rule = ({ protocolIds }) => (protocolIds.every(id => id === 'p0') ? undefined : answered(404))
+  await bench.flush()
+  expect(bench.balance).toMatchObject({ due: 22, delivered: 2 })
+  const sentences = bench.state().waiting?.split('; ') ?? []
+  expect(sentences.map(sentence => sentence.replace(/p\d+/g, 'p'))).toEqual([
+    ...Array.from({ length: 3 }, () => 'protocol p is refused (404): register it: tidegauge register p'),
+    'and 8 more like it',
+  ])
+})
