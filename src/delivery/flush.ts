@@ -94,6 +94,7 @@ export class Flush {
       await this.#drain()
     }
     if (!this.#stop) await this.#suspects.conclude()
+    await this.#caught(() => this.#suspects.end(!this.#stop))
     if (this.#failure) throw this.#failure.error
     return this.#stop
   }

@@ -17,6 +17,15 @@ const probesMax = 3
 /** Pushes refused in a row, in whatever size, after which it is asked the same: more than one bad metric costs. */
 const refusalsMax = 16
 
+/** Metrics that wait for the end of the flush to be dead; more of them do not. */
+const condemnedMax = 50
+
+/** Pushes that one bad metric has refused on the way from a full batch to itself alone. */
+const searchRefusalsMax = 6
+
+/** Refusals in a row that make the first metric of a flush dead, where it is not the only one. */
+const firstTimes = 6
+
 /** Refusals in a row that make a metric dead at a service that refuses and accepts the same. */
 const erraticTimes = 12
 
@@ -41,9 +50,16 @@ interface Suspect {
   readonly moment: number
 }
 
+/** One that was refused again when it was sent once more. */
+interface Condemned {
+  readonly letter: DeadLetter
+  readonly refusals: number
+}
+
 /**
- * Metrics that were refused alone. Each is dead once something is accepted that was sent after it was refused; when
- * everything is refused, it is not the metrics, and all are kept. Something that was sent before may have been accepted
+ * Metrics that were refused alone. Each is dead once something is accepted that was sent after it was refused, and it is
+ * refused again; when everything is refused, it is not the metrics, and all are kept. None is dead before the end of the
+ * flush, or before there are many: until then it may show that the service refuses and accepts the same. Something that was sent before may have been accepted
  * before, too, and proves nothing.
  */
 export class Suspects {
@@ -51,12 +67,16 @@ export class Suspects {
   #suspects: readonly Suspect[] = []
   /** Of each of these the other half of a refused pair was accepted: if it is refused as well, it is the bad one. */
   readonly #convicted = new MetricSet()
+  #condemned: readonly Condemned[] = []
+  #isFirstDeath = true
   /** The service refuses and accepts the same: a part of its instances may refuse everything. */
   #isErratic = false
   #acceptedSizeMax = 0
   /** Metrics from elsewhere that were put first, to find out whether anything is accepted. */
   #probes = 0
   #refusals = 0
+  /** Pushes refused in this flush. */
+  #refusedCount = 0
   #hearing: Promise<void> | undefined
   #moment = 0
 
@@ -92,6 +112,7 @@ export class Suspects {
   /** Nothing of a push was accepted. */
   async refused(): Promise<void> {
     this.#refusals += 1
+    this.#refusedCount += 1
     if (this.#refusals >= refusalsMax && this.#court.witness.isKnown) await this.#hearWitness()
   }
 
@@ -145,29 +166,58 @@ export class Suspects {
     const judged = this.#suspects.filter(isJudged).map(({ letter }) => letter)
     if (judged.length === 0) return
     this.#suspects = this.#suspects.filter(suspect => !isJudged(suspect))
-    const dead: DeadLetter[] = []
     for (const letter of judged) {
       if (this.#court.stillDue([letter.metric]).length === 0) continue
-      const confirmed = await this.#confirmed(letter)
-      if (confirmed) dead.push(confirmed)
+      const condemned = await this.#confirmed({ letter, refusals: 0 }, this.#isErratic ? erraticTimes : 1)
+      if (condemned) this.#condemned = [...this.#condemned, condemned]
+    }
+    if (this.#condemned.length > condemnedMax) await this.end()
+  }
+
+  /**
+   * Nothing else is sent in this flush: those that were refused again are dead.
+   *
+   * @param mayAsk whether the service may still be asked
+   */
+  async end(mayAsk = true): Promise<void> {
+    const condemned = this.#condemned
+    this.#condemned = []
+    const dead: DeadLetter[] = []
+    for (const one of condemned) {
+      const times = this.#isErratic ? erraticTimes : mayAsk && this.#isFirstDeath ? this.#timesForFirst(one) : 1
+      const confirmed = mayAsk || one.refusals >= times ? await this.#confirmed(one, times) : undefined
+      if (!confirmed) continue
+      this.#isFirstDeath = false
+      dead.push(confirmed.letter)
     }
     if (dead.length > 0) await this.#court.bury(dead)
     this.#court.worklist.settled(dead.map(({ metric }) => metric))
   }
 
+  /**
+   * The first one shows whether the service is consistent. It is asked about often where there were more refusals than one
+   * bad metric explains, else as often as its search was cheap.
+   */
+  #timesForFirst({ letter: { attempts }, refusals }: Condemned): number {
+    if (this.#refusedCount > searchRefusalsMax) return firstTimes
+    return Math.max(1, 2 * (searchRefusalsMax + refusals - attempts))
+  }
+
   /** A refusal may have been another instance's, or have ended meanwhile: it is dead only if it is refused once more. */
-  async #confirmed(letter: DeadLetter): Promise<DeadLetter | undefined> {
-    let { attempts } = letter
-    for (let times = 0; times < (this.#isErratic ? erraticTimes : 1); times += 1) {
+  async #confirmed({ letter, refusals }: Condemned, times: number): Promise<Condemned | undefined> {
+    let [count, { attempts }] = [refusals, letter]
+    for (; count < times; count += 1) {
       const pushed = await this.#court.confirm(letter.metric)
       attempts += pushed.attempts
       if (isAccepted(pushed.verdict)) this.#isErratic = true
       if (pushed.verdict.kind !== 'refused') return undefined
     }
-    return { ...letter, attempts }
+    return { letter: { ...letter, attempts }, refusals: count }
   }
 
   #stopSystemic(verdict?: Verdict): void {
+    // What was accepted before is refused now: what was refused is not bad for that.
+    this.#isErratic = true
     const said = verdict?.kind === 'refused' ? verdict.reason : ''
     const reason = `every metric is refused, so it is not the metrics: ${this.#suspects[0]?.letter.reason ?? said}`
     this.#court.stop({ kind: 'systemic', reason })
