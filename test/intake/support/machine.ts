@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { copyFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { ClockWatch } from '../../../src/clock-watch.ts'
@@ -9,7 +9,7 @@ import { Pacer } from '../../../src/delivery/pacer.ts'
 import { ServiceClock } from '../../../src/delivery/service-clock.ts'
 import { Intake } from '../../../src/intake/intake.ts'
 import { WatchedClock } from '../../../src/intake/watched-clock.ts'
-import { type Hour, hourAfter, hourAt } from '../../../src/model/hour.ts'
+import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
@@ -29,10 +29,10 @@ const dayMs = 24 * hourMs
 /** What a machine is set up with. */
 export interface MachineParts {
   readonly history: boolean
-  /** Whether the service answers. */
-  readonly isReachable: boolean
-  /** Whether hours were collected before, up to the one before the start. */
-  readonly isOld: boolean
+  /** Who answers and says how late it is. */
+  readonly witness: 'service' | 'chain' | 'nobody'
+  /** The outbox of a machine that has collected before; absent where there is none. */
+  readonly aged?: string
 }
 
 /** Hours in an old outbox, and how long they are kept. */
@@ -41,6 +41,19 @@ const keepMs = 48 * hourMs
 
 /** How long a run of the collector takes. */
 const runMs = 700
+
+/** Makes an outbox with hours that were delivered, up to one. */
+export async function makeAged(file: string, last: Hour): Promise<void> {
+  const outbox = new Outbox(file)
+  const first = hourAfter(last, -oldHours + 1)
+  outbox.collections.addCollector('vault/a', first)
+  for (let hour = first; hour <= last; hour = hourAfter(hour, 1)) {
+    const accepted = metrics(1, hour).map(metric => ({ metric }))
+    await outbox.recordCollection({ collector: 'vault/a', hour, accepted }, hour)
+    outbox.settle({ delivered: accepted.map(({ metric }) => metric), dead: [], warnings: [] }, hour)
+  }
+  outbox.close()
+}
 
 /** A loop that looks seldom, so that a test is quick. */
 class SlowTime extends WrongTime {
@@ -53,13 +66,15 @@ class SlowTime extends WrongTime {
 export class Machine {
   readonly time: VirtualTime
   readonly clock: WrongTime
-  readonly file = join(temporaryFolder(), 'outbox.db')
+  readonly file: string
   readonly outbox: Outbox
   readonly lines: string[] = []
   /** When the collector was asked for an hour and answered, by the true time; the value is that instant. */
   readonly reads: { readonly hour: Hour; readonly atMs: number }[] = []
   readonly service = new MemoryService()
   watched: WatchedClock | undefined
+  /** Whether the clock was believed soon after it was right again. */
+  isSoonBelieved = false
   readonly #parts: MachineParts
   #stop: () => Promise<void> = async () => {}
 
@@ -67,24 +82,13 @@ export class Machine {
     this.#parts = parts
     this.time = time
     this.clock = new WrongTime(this.time)
+    this.file = join(temporaryFolder(), 'outbox.db')
+    if (parts.aged !== undefined) copyFileSync(parts.aged, this.file)
     this.outbox = new Outbox(this.file)
     onTestFinished(async () => {
       await this.#stop()
       this.outbox.close()
     })
-  }
-
-  /** Hours that were delivered, up to the one before the start. */
-  async age(): Promise<void> {
-    const { collections } = this.outbox
-    const last = hourAfter(hourAt(this.time.nowMs()), -1)
-    const first = hourAfter(last, -oldHours + 1)
-    collections.addCollector('vault/a', first)
-    for (let hour = first; hour <= last; hour = hourAfter(hour, 1)) {
-      const accepted = metrics(1, hour).map(metric => ({ metric }))
-      await this.outbox.recordCollection({ collector: 'vault/a', hour, accepted }, hour)
-      this.outbox.settle({ delivered: accepted.map(({ metric }) => metric), dead: [], warnings: [] }, hour)
-    }
   }
 
   /** The process starts. */
@@ -93,7 +97,8 @@ export class Machine {
     const clock = new WatchedClock(this.clock)
     this.watched = clock
     const stored = outbox.repair.newestCollected()
-    clock.meet({ service: true, chains: false, ...(stored !== undefined && { storedMs: stored }) })
+    const isChain = this.#parts.witness === 'chain'
+    clock.meet({ service: true, chains: isChain, ...(stored !== undefined && { storedMs: stored }) })
     const log = linesOf(lines)
     const collectors: CollectorConfig[] = [{ ...collectorConfig }]
     const runner = new ScriptedRunner({
@@ -107,7 +112,7 @@ export class Machine {
       },
     })
     const loop = new DeliveryLoop([this.#delivery(clock)], new SlowTime(clock), log, outbox.disk)
-    const watch = new ClockWatch({ clock, chains: {}, log, time: clock })
+    const watch = new ClockWatch({ clock, chains: isChain ? { chain: this.#chain } : {}, log, time: clock })
     const intake = new Intake({ outbox, runner, collectors, chains: [], catchUpMs: 7 * dayMs, time: clock, log, clock })
     const role = { release() {}, renew: () => 'held' as const, isInPlace: true }
     const mayPrune = () => clock.mayPrune
@@ -122,10 +127,16 @@ export class Machine {
     this.#stop = async () => {}
   }
 
+  /** Its last block is as old as blocks are. */
+  readonly #chain = {
+    id: 1,
+    askHead: async () => ({ number: 1n, timestampSeconds: Math.floor(this.time.nowMs() / 1_000) - 7 }),
+  }
+
   #delivery(clock: WatchedClock): Delivery {
     const { outbox, service } = this
     const seen = (answer: Answer): Answer => {
-      if (!this.#parts.isReachable) return { kind: 'unanswered', reason: 'no answer (ECONNREFUSED)' }
+      if (this.#parts.witness !== 'service') return { kind: 'unanswered', reason: 'no answer (ECONNREFUSED)' }
       return answer.kind === 'answered' ? { ...answer, skewMs: this.time.nowMs() - clock.nowMs() } : answer
     }
     const client = {
