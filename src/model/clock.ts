@@ -88,7 +88,7 @@ function judgeAlone(evidence: ClockEvidence): ClockVerdict {
   if (evenMs >= clockPatienceMs) return trusted(evidence, false)
   if (witness === 'awaited') return doubted('unconfirmed', `this machine's clock is being compared: ${believedSoon}`)
   const isConfigured = configuredMs !== undefined && wallMs - configuredMs < configuredLatelyMs
-  const isContinued = witness === 'nobody' && wallMs - (storedMs ?? wallMs) < 2 * hourMs
+  const isContinued = witness === 'nobody' && wallMs - last < hourMs
   if (isConfigured || isContinued) return trusted(evidence, false)
   return doubted(
     'unconfirmed',

@@ -48,8 +48,11 @@ describe('a clock that is right', () => {
   })
 
   it.each<[string, Parts]>([
-    ['it is a first start with the service in this process and no chain', { witness: 'nobody' }],
-    ['so it is at a start soon after', { witness: 'nobody', storedMs: trueMs - hourMs }],
+    [
+      'the service is in this process, and the configuration was written within the hour',
+      { witness: 'nobody', configuredMs: trueMs - 50 * minuteMs },
+    ],
+    ['so it is at a start soon after', { witness: 'nobody', storedMs: trueMs - 50 * minuteMs }],
     ['the configuration was written just now', { configuredMs: trueMs - minuteMs }],
     ['it has gone evenly for long enough', { evenMs: clockPatienceMs, storedMs: trueMs - 30 * dayMs }],
     ['it is what it should be', { expected: expected(0, false) }],
@@ -64,6 +67,8 @@ describe('a clock that is right', () => {
   it.each<[string, Parts]>([
     ['nobody has answered yet', { witness: 'awaited', configuredMs: trueMs - minuteMs }],
     ['nobody answers', {}],
+    ['it is the first start of an old configuration', { witness: 'nobody', configuredMs: trueMs - hourMs }],
+    ['nothing was written within the hour', { witness: 'nobody', storedMs: trueMs - hourMs }],
     ['the last hour is long ago', { witness: 'nobody', storedMs: trueMs - 3 * hourMs }],
     ['the last block is old', { head: head(3 * hourMs) }],
   ])('is not believed at once where %s', (_, parts) => {
