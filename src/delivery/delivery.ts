@@ -175,6 +175,7 @@ export class Delivery {
       ...(fewest && { fewest }),
       due,
       earlier: () => this.#earlier(protocols),
+      present: metric => outbox.metrics.present(metric),
       hasDelivered: () => outbox.tally.hasDelivered(protocolIds),
       push: (batch, attempts) => this.#push(batch, attempts, key, signal),
       settle: (settlement, sending) => settling.settle(settlement, sending),

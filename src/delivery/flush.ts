@@ -51,7 +51,7 @@ export class Flush {
       tries: this.#tries,
       send: part => this.#send(part),
     })
-    this.#witness = new Witness(batch => this.#ask(batch), ports.earlier)
+    this.#witness = new Witness(batch => this.#ask(batch), ports)
     this.#suspects = new Suspects({
       witness: this.#witness,
       worklist: this.#worklist,

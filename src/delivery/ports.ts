@@ -33,6 +33,8 @@ export interface FlushPorts {
   readonly probe?: Batch
   /** A metric that was delivered lately; `undefined` when there is none to go by. */
   earlier(): Metric | undefined
+  /** A metric with the value it has now; `undefined` when it is not to be sent any more. */
+  present(metric: Metric): Metric | undefined
   /** Whether the service has ever accepted anything of these protocols: its address is right, then. */
   hasDelivered(): boolean
   /** Sends a batch. */

@@ -1,6 +1,7 @@
 import type { Batch } from '../model/batch.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Verdict } from '../model/verdict.ts'
+import type { FlushPorts } from './ports.ts'
 
 /**
  * A metric that was delivered in this flush. It is sent once more where it is in doubt whether the service still accepts
@@ -8,14 +9,13 @@ import type { Verdict } from '../model/verdict.ts'
  */
 export class Witness {
   readonly #push: (batch: Batch) => Promise<Verdict>
-  readonly #earlier: () => Metric | undefined
+  readonly #ports: Pick<FlushPorts, 'earlier' | 'present'>
   #metric: Metric | undefined
   #hearing: Promise<Verdict> | undefined
 
-  /** @param earlier one that was delivered before this flush */
-  constructor(push: (batch: Batch) => Promise<Verdict>, earlier: () => Metric | undefined) {
+  constructor(push: (batch: Batch) => Promise<Verdict>, ports: Pick<FlushPorts, 'earlier' | 'present'>) {
     this.#push = push
-    this.#earlier = earlier
+    this.#ports = ports
   }
 
   /** Whether anything was accepted yet. */
@@ -38,12 +38,18 @@ export class Witness {
 
   /** The same of one that was delivered before this flush. */
   async hearEarlier(): Promise<Verdict | undefined> {
-    const metric = this.#earlier()
+    const metric = this.#ports.earlier()
     return metric && this.#hear(metric)
   }
 
-  async #hear(metric: Metric): Promise<Verdict> {
-    this.#hearing ??= this.#push([metric]).finally(() => {
+  /** With the value that it has now: an old one would win at the service over a correction. */
+  async #hear(metric: Metric): Promise<Verdict | undefined> {
+    const present = this.#ports.present(metric)
+    if (!present) {
+      this.#metric = undefined
+      return undefined
+    }
+    this.#hearing ??= this.#push([present]).finally(() => {
       this.#hearing = undefined
     })
     const verdict = await this.#hearing

@@ -143,6 +143,15 @@ export class Metrics {
     return undefined
   }
 
+  /** A metric of an hour as it is sent now; `undefined` when it is neither due nor delivered. */
+  present({ id, hour }: Pick<Metric, 'id' | 'hour'>): Metric | undefined {
+    return this.#names.reading(() => {
+      const known = this.#names.metric(id)
+      const value = known && this.#statements.accepted.get(hourNumber(hour), known.number)
+      return known && value !== undefined ? metricAt(known, hourNumber(hour), value) : undefined
+    })
+  }
+
   /** A metric of some protocols that was delivered for an hour or one of the day before, the newest. */
   lastDelivered(protocolIds: readonly string[], hour: Hour): Metric | undefined {
     return this.#names.reading(() => this.#lastDelivered(protocolIds, hour))

@@ -15,6 +15,30 @@ async function correct(file: string): Promise<void> {
   outbox.close()
 }
 
+it('a known-good metric is sent again with its present value, so that an old one never wins', async () => {
+  const bench = new MemoryBench({ inFlight: 1 })
+  await bench.store(metrics(104))
+  let from = 0
+  let isRefusing = true
+  bench.service.rule = async ({ metrics: sent }) => {
+    if (from === 0 && bench.service.pushes.length === 2) {
+      await correct(bench.file)
+      from = bench.service.pushes.length
+    }
+    const isBad = sent.some(({ id }) => Number(id.slice(9)) >= 100)
+    return isBad && isRefusing ? answered(400) : accepted(sent.length)
+  }
+  await bench.flush()
+  isRefusing = false
+  await bench.flush('asked')
+  const later = bench.service.pushes
+    .slice(from)
+    .filter(({ metrics: sent }) => sent.some(({ id }) => id === 'vault___M0'))
+  expect(later.length).toBeGreaterThan(1)
+  const values = later.flatMap(({ metrics: sent }) => sent.filter(({ id }) => id === 'vault___M0'))
+  expect(values.map(({ value }) => value)).toEqual(later.map(() => 99))
+})
+
 describe('a value that is corrected while it is pushed', () => {
   it.each([
     ['taken', undefined],

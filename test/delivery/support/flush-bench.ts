@@ -81,6 +81,7 @@ export class FlushBench {
       protocols,
       inFlight,
       earlier: () => this.earlier,
+      present: metric => metric,
       hasDelivered: () => this.hasDelivered,
       isInQuarantine: id => this.isolated.includes(id) || this.failed.includes(id),
       stillDue: metrics => metrics.filter(metric => this.#own([metric]).some(own => this.due.has(own))),
