@@ -40,12 +40,13 @@ it('a stop waits for the answers under way, and sends nothing more', async () =>
   await bench.store(metrics(500))
   const asked = Promise.withResolvers<void>()
   const answers: (() => void)[] = []
-  bench.service.rule = async ({ metrics: sent }) => {
+  bench.service.rule = async ({ metrics: sent, stop }) => {
     if (bench.service.pushes.length > 1) {
       const answer = Promise.withResolvers<void>()
       answers.push(answer.resolve)
       if (answers.length === 2) asked.resolve()
       await answer.promise
+      if (stop.aborted) return { kind: 'unanswered', reason: 'broken off' }
     }
     return accepted(sent.length)
   }

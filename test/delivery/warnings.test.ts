@@ -84,6 +84,38 @@ describe('that a metric already exists', () => {
     expect(bench.warnings).toEqual([])
   })
 
+  it('is none where a delivery of the same process lost the answer, or was broken off before it came', async () => {
+    for (const how of ['lost', 'broken off']) {
+      const bench = new MemoryBench()
+      const remembering = new Remembering()
+      const stopping = new AbortController()
+      bench.service.rule = pushed => {
+        remembering.lost = 1
+        if (how === 'broken off') stopping.abort(new Error('stopped'))
+        return remembering.rule(pushed)
+      }
+      await bench.store(metrics(3))
+      await bench.flush('due', stopping.signal)
+      expect(bench.balance.due).toBe(3)
+      bench.renew()
+      bench.service.rule = remembering.rule
+      await bench.time.sleep(breakerCapMs)
+      await bench.flush()
+      expect(bench.balance.due).toBe(0)
+      expect(bench.warnings).toEqual([])
+    }
+  })
+
+  it('is none of what is collected once more after it was pruned', async () => {
+    const bench = new MemoryBench()
+    const outcome = { collector: 'vault/c', hour: anHour, accepted: metrics(1).map(metric => ({ metric })) }
+    await bench.outbox.recordCollection({ ...outcome, mode: 'correct' }, 1)
+    bench.service.rule = ({ metrics: sent }) =>
+      accepted(sent.length, [`${metrics(1)[0]?.id} of ${sent[0]?.timestamp} already exists`])
+    await bench.flush()
+    expect(bench.warnings).toEqual([])
+  })
+
   it.each([
     ['the key was refused', answered(401)],
     ['its protocol was refused', answered(404)],

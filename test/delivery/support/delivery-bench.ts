@@ -88,6 +88,11 @@ export class DeliveryBench {
     this.#deliveries = this.#newDeliveries()
   }
 
+  /** New deliveries of the same process, on the same outbox. */
+  renew(): void {
+    this.#deliveries = this.#newDeliveries()
+  }
+
   async store(stored: readonly Metric[]): Promise<void> {
     const groups = Map.groupBy(stored, ({ protocolId, hour }) => `${protocolId} ${hour}`).values()
     const record = async (metrics: readonly Metric[]) => {

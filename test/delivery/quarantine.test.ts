@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest'
+import { Quarantine } from '../../src/delivery/quarantine.ts'
+import { QuarantineProbes } from '../../src/delivery/quarantine-probes.ts'
+import { quarantineCapMs } from '../../src/model/limits.ts'
+import { anHour, metrics } from '../support/metrics.ts'
+import { VirtualTime } from '../support/virtual-time.ts'
+
+const startMs = anHour
+
+it('a protocol is in quarantine as a whole after three of its metrics, whatever became of others', () => {
+  const quarantine = new Quarantine()
+  const [a, b, c, ...rest] = metrics(5)
+  const [other] = metrics(1, anHour, 'other')
+  if (!a || !b || !c || !other) throw new Error('metrics')
+  const add = (metric: typeof a) => quarantine.addMetric(metric, '500', startMs, 0.5)
+  expect([add(a), add(a), add(other), add(b)]).toEqual([false, false, false, false])
+  expect(add(c)).toBe(true)
+  quarantine.delivered([a])
+  expect(rest.map(add)).toEqual([false, false])
+})
+
+it('what is in quarantine is tried with a tenth of the pace, one a flush, however much of it is ready', async () => {
+  const time = new VirtualTime(startMs)
+  const quarantine = new Quarantine()
+  const due = Array.from({ length: 40 }, (_, index) => metrics(1, anHour, `p${index}`)).flat()
+  for (const { protocolId } of due) quarantine.addProtocol(protocolId, 'bad', startMs - quarantineCapMs, 0)
+  const protocolIds = due.map(({ protocolId }) => protocolId)
+  const probes = new QuarantineProbes({ quarantine, time, intervalMs: 200 })
+  const flush = () =>
+    probes.of({ isAsked: false, protocolIds, due: ids => due.filter(one => ids.includes(one.protocolId)) })
+  let tried = 0
+  for (let looks = 0; looks < 600; looks += 1) {
+    const next = flush()
+    while (next()) tried += 1
+    await time.sleep(100)
+  }
+  // A minute at five pushes a second is three hundred.
+  expect(tried).toBe(30)
+})
