@@ -17,7 +17,10 @@ interface Seen {
  */
 export function clockSentences({ clock, outbox, destinations, nowMs, startedAtMs }: Seen): string[] {
   if (clock?.kind === 'doubted') {
-    return clock.why === 'unconfirmed' && nowMs - startedAtMs < witnessWaitMs ? [] : [clock.reason]
+    const upMs = nowMs - startedAtMs
+    // The start lies in the future where the clock was set back since.
+    const isStarting = upMs >= 0 && upMs < witnessWaitMs
+    return clock.why === 'unconfirmed' && isStarting ? [] : [clock.reason]
   }
   if (clock) return clock.remark === undefined ? [] : [clock.remark]
   const skewsMs = destinations.flatMap(name => outbox.destinations.get(name).skewMs ?? [])
