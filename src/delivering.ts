@@ -50,7 +50,12 @@ export class Delivering {
     }
     if (!role) return
     try {
-      const end = this.#begin(deps, role)
+      let end = this.#begin(deps, role)
+      // Another process may hold the file's write lock just now.
+      while (!end && !signal.aborted) {
+        await deps.time.sleep(roleLookMs, signal).catch(() => {})
+        if (!signal.aborted) end = this.#begin(deps, role)
+      }
       if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
       await end?.()
     } finally {
@@ -113,9 +118,11 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
     // The command may have sent what was collected meanwhile.
     if (!role) outbox.newcomers.mayBeSent('all')
     if (!role) log.info('the command has given the delivery role up: delivering')
-    const loop = new DeliveryLoop(deliveries(), time, log, outbox.disk)
+    // What may fail, and be tried again, comes before what runs from then on.
+    const ready = deliveries()
     const both = bothRoles(daemonRole, own)
     const upkeep = new Upkeep({ outbox, role: both, keepMs: config.outbox.keepMs, time, mayPrune, told })
+    const loop = new DeliveryLoop(ready, time, log, outbox.disk)
     return async () => {
       await upkeep.stop()
       await loop.stop()
@@ -123,10 +130,13 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
   }
   if (!role)
     log.info({ ...deliveryHolder(config.data) }, 'a command delivers from this outbox: it is asked to give way')
+  let why = ''
   const failed = (error: unknown) => {
     // What breaks the outbox makes the daemon start again.
     outbox.disk.saw(error)
-    log.error({ fault: faultLine(outbox.disk.explain(error)) }, 'delivery cannot begin')
+    const fault = faultLine(outbox.disk.explain(error))
+    if (fault !== why) log.error({ fault }, 'delivery cannot begin yet: it is tried again')
+    why = fault
   }
   const delivering = new Delivering({ take: () => takeDeliveryRoleAsDaemon(seeker()), begin, failed, time }, role)
   return { roleLost, stop: () => delivering.stop() }

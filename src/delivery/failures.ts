@@ -28,6 +28,8 @@ export interface FailuresDeps {
 export class Failures {
   readonly #deps: FailuresDeps
   readonly #acceptedProtocols = new Set<string>()
+  /** Put in quarantine by this flush: what is left of them has had its attempts. */
+  readonly #quarantined = new Set<string>()
   readonly #sampling = new Map<string, Promise<void>>()
   /** Parts that failed while it was not known whether the service takes anything. */
   readonly #undecided: FailedPart[] = []
@@ -40,6 +42,11 @@ export class Failures {
   /** They were accepted: the service does not fail on the whole of their protocols. */
   accepted(metrics: readonly Metric[]): void {
     for (const { protocolId } of metrics) this.#acceptedProtocols.add(protocolId)
+  }
+
+  /** Whether a protocol is left to a later flush, also where something of it was accepted since. */
+  isLeftOut(protocolId: string): boolean {
+    return this.#quarantined.has(protocolId) || this.#deps.ports.isInQuarantine(protocolId)
   }
 
   /** A part that failed while nothing was known of the service, to be isolated when it takes others. */
@@ -81,10 +88,10 @@ export class Failures {
         return
       case 'protocol':
         ports.failed(protocolId, reason)
-        return this.#leaveOutQuarantined()
+        return this.#leaveOutQuarantined(protocolId)
       case 'metric':
         ports.setAside(action.metric, reason)
-        return this.#leaveOutQuarantined()
+        return this.#leaveOutQuarantined(protocolId)
     }
   }
 
@@ -101,7 +108,8 @@ export class Failures {
     return sampling
   }
 
-  #leaveOutQuarantined(): void {
+  #leaveOutQuarantined(failed: string): void {
+    if (this.#deps.ports.isInQuarantine(failed)) this.#quarantined.add(failed)
     this.#deps.worklist.leaveOut(({ protocolId }) => this.#deps.ports.isInQuarantine(protocolId))
   }
 }

@@ -133,7 +133,7 @@ export class Flush {
   }
 
   get #protocolIds(): readonly string[] {
-    return this.#ports.protocols.map(({ id }) => id).filter(id => !this.#ports.isInQuarantine(id))
+    return this.#ports.protocols.map(({ id }) => id).filter(id => !this.#failures.isLeftOut(id))
   }
 
   #next(): Part | undefined {

@@ -16,6 +16,9 @@ export interface ProbesDeps {
   readonly intervalMs: number
 }
 
+/** Metrics among which a probe is chosen by chance. */
+const rowsToChooseMax = 50
+
 /** Of one flush. */
 export interface ProbesOf {
   /** A person wants all of it tried, at once. */
@@ -75,8 +78,7 @@ export class QuarantineProbes {
       if (tried.has(id) || !protocolIds.includes(id)) continue
       const due = read([id], duePageMax)
       const free = due.filter(metric => quarantine.standing(metric, nowMs, isAsked) === 'free')
-      const from = free.length > 0 ? free : due
-      const metric = from[Math.floor(time.chance() * from.length)]
+      const metric = this.#oneOf(free.length > 0 ? free : due)
       if (metric) return metric
     }
     return undefined
@@ -88,6 +90,15 @@ export class QuarantineProbes {
     const nowMs = time.nowMs()
     const ids = protocolIds.filter(id => !quarantine.hasProtocol(id))
     const isWanted = (metric: Metric) => !tried.has(metric) && quarantine.standing(metric, nowMs, isAsked) === 'alone'
-    return dueWanted(limit => read(ids, limit), isWanted, 1, duePageMax)[0]
+    // Each time another one: of a metric id that fails only for some hours the others must not wait behind them.
+    return this.#oneOf(dueWanted(limit => read(ids, limit), isWanted, rowsToChooseMax, duePageMax))
+  }
+
+  /** Those that have not failed themselves before those that have. */
+  #oneOf(metrics: readonly Metric[]): Metric | undefined {
+    const { quarantine, time } = this.#deps
+    const untried = metrics.filter(metric => !quarantine.hasMetric(metric))
+    const from = untried.length > 0 ? untried : metrics
+    return from[Math.floor(time.chance() * from.length)]
   }
 }

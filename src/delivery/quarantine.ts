@@ -10,7 +10,7 @@ import { quarantineMetricsMax } from './limits.ts'
  */
 export type Standing = 'free' | 'alone' | 'waits'
 
-/** Rows of one metric id that failed alone, after which the id waits as a whole. */
+/** Rows of one metric id that failed alone, after which its other rows wait, too, until one of them is accepted. */
 const seriesRowsMax = 2
 
 /**
@@ -23,6 +23,10 @@ export class Quarantine {
   readonly #rows = new Isolation<Metric>(({ id, hour }) => `${id} ${hour}`)
   /** Rows in quarantine by metric id. */
   readonly #rowsOf = new Map<string, number>()
+  /** Metric ids of which so many rows failed that the others wait. */
+  readonly #series = new Isolation<string>(id => id)
+  /** Metric ids of which a row was accepted since one failed: the service takes the others. */
+  readonly #accepted = new Set<string>()
   /** Metrics of a protocol that failed alone, since a probe of it was last accepted. */
   readonly #failedOf = new Map<string, number>()
   /** Protocols on which the service failed when nothing was known of the service itself. */
@@ -42,6 +46,11 @@ export class Quarantine {
   addMetric(metric: Metric, reason: string, nowMs: number, chance: number): boolean {
     const isNew = !this.#rows.has(metric)
     const sentence = `the service fails on ${metric.id} of ${hourText(metric.hour)} alone (${reason})`
+    this.#accepted.delete(metric.id)
+    if (isNew && (this.#rowsOf.get(metric.id) ?? 0) >= seriesRowsMax) {
+      this.#series.add(metric.id, sentence, nowMs, chance)
+      return false
+    }
     this.#rows.add(metric, sentence, nowMs, chance)
     if (isNew) this.#rowsOf.set(metric.id, (this.#rowsOf.get(metric.id) ?? 0) + 1)
     const failed = (this.#failedOf.get(metric.protocolId) ?? 0) + (isNew ? 1 : 0)
@@ -62,6 +71,8 @@ export class Quarantine {
   /** They were accepted: what was held against their protocols is over. */
   delivered(metrics: readonly Metric[]): void {
     for (const metric of metrics) {
+      if (this.#rowsOf.has(metric.id)) this.#accepted.add(metric.id)
+      this.#series.remove(metric.id)
       this.#release(metric)
       this.#protocols.remove(metric.protocolId)
       this.#doubtful.delete(metric.protocolId)
@@ -97,13 +108,19 @@ export class Quarantine {
     return this.#rowsOf.size === 0
   }
 
+  /** Whether this metric of this hour failed alone. */
+  hasMetric(metric: Metric): boolean {
+    return this.#rows.has(metric)
+  }
+
   /** How a metric of a protocol that is not in quarantine may be sent at an instant. */
   standing(metric: Metric, nowMs: number, isAsked: boolean): Standing {
     const rows = this.#rowsOf.get(metric.id) ?? 0
     if (rows === 0) return 'free'
     if (isAsked) return 'alone'
     if (this.#rows.has(metric)) return this.#rows.isAside(metric, nowMs) ? 'waits' : 'alone'
-    return rows < seriesRowsMax ? 'alone' : 'waits'
+    if (this.#accepted.has(metric.id)) return 'free'
+    return rows < seriesRowsMax || !this.#series.isAside(metric.id, nowMs) ? 'alone' : 'waits'
   }
 
   /** Why something waits, a sentence each. */
@@ -115,8 +132,11 @@ export class Quarantine {
     if (this.#rowsOf.size === 0 || !this.#rows.has(metric)) return
     this.#rows.remove(metric)
     const left = (this.#rowsOf.get(metric.id) ?? 1) - 1
-    if (left === 0) this.#rowsOf.delete(metric.id)
-    else this.#rowsOf.set(metric.id, left)
+    if (left === 0) {
+      this.#rowsOf.delete(metric.id)
+      this.#accepted.delete(metric.id)
+      this.#series.remove(metric.id)
+    } else this.#rowsOf.set(metric.id, left)
     this.#failedOf.delete(metric.protocolId)
   }
 }

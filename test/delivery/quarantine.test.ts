@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { Quarantine } from '../../src/delivery/quarantine.ts'
 import { QuarantineProbes } from '../../src/delivery/quarantine-probes.ts'
+import { hourAfter } from '../../src/model/hour.ts'
 import { quarantineCapMs } from '../../src/model/limits.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
@@ -36,4 +37,20 @@ it('what is in quarantine is tried with a tenth of the pace, one a flush, howeve
   }
   // A minute at five pushes a second is three hundred.
   expect(tried).toBe(30)
+})
+
+it('a metric id that fails for some hours is tried with another one, and its other hours are free then', () => {
+  const quarantine = new Quarantine()
+  const [a, b, c, d] = [0, 1, 2, 3].flatMap(hours => metrics(1, hourAfter(anHour, hours)))
+  if (!a || !b || !c || !d) throw new Error('metrics')
+  quarantine.addMetric(a, '500', startMs, 1)
+  quarantine.addMetric(b, '500', startMs, 1)
+  expect(quarantine.standing(c, startMs + 1, false)).toBe('alone')
+  quarantine.addMetric(c, '500', startMs, 1)
+  expect(quarantine.hasMetric(c)).toBe(false)
+  expect(quarantine.standing(d, startMs + 1, false)).toBe('waits')
+  expect(quarantine.standing(d, startMs + quarantineCapMs, false)).toBe('alone')
+  quarantine.delivered([d])
+  expect(quarantine.standing(c, startMs + 1, false)).toBe('free')
+  expect(quarantine.standing(a, startMs + 1, false)).toBe('waits')
 })
