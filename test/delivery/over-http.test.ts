@@ -113,14 +113,14 @@ describe('over HTTP, an answer', () => {
       ({ metrics: sent }) => (sent.some(isBad) ? { status: 400, body: { error: 'odd' } } : undefined),
       allButBad,
       'delivered',
-      12,
+      13,
     ],
     [
       '422 to the bad one alone',
       ({ metrics: sent }) => (sent.some(isBad) ? { status: 422, body: { error: 'odd' } } : undefined),
       allButBad,
       'delivered',
-      12,
+      13,
     ],
     ['400 to all', () => ({ status: 400, body: { error: 'no' } }), none, 'systemic', 10],
     [
@@ -154,7 +154,7 @@ describe('over HTTP, an answer', () => {
     const said = await outcome(({ metrics: sent }) =>
       sent.some(isBad) ? { status: 400, body: { error: 'value is odd' } } : undefined,
     )
-    expect(said.letter).toMatchObject({ id: 'vault___M7', reason: '400: value is odd', status: 400, attempts: 6 })
+    expect(said.letter).toMatchObject({ id: 'vault___M7', reason: '400: value is odd', status: 400, attempts: 7 })
     const named = await outcome(() => pushResult({ processed: 19, errors: [{ id: 'vault___M7', error: 'is odd' }] }))
     expect(named.letter).toMatchObject({ id: 'vault___M7', reason: 'is odd', status: 200, attempts: 1 })
     let failures = 0
