@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Batch } from '../../src/model/batch.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
-import { breakerCapMs, hourMs } from '../../src/model/limits.ts'
+import { breakerCapMs, hourMs, quarantineCapMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import { dice } from '../support/dice.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -126,7 +126,7 @@ describe('a delivery with a metric the service always fails on', () => {
     // It is tried again every few minutes.
     expect(bench.service.pushes.length).toBeLessThan(12 * 50)
     bench.service.rule = () => undefined
-    await bench.time.sleep(breakerCapMs)
+    await bench.time.sleep(quarantineCapMs)
     await bench.flush()
     expect(bench.balance).toMatchObject({ due: 0, delivered: 144 })
     expect(bench.state().waiting).toBeUndefined()
