@@ -53,9 +53,12 @@ interface Shell {
   readonly ended: Promise<{ readonly code: number | null; readonly text: string }>
 }
 
+/** As in a terminal: what npm tells the tests about their own run is not for the commands. */
+const ownEnv = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|INIT_CWD$)/i.test(name)))
+
 /** Types a command; whatever it has started ends with the test. */
 function type(command: string, cwd: string): Shell {
-  const child = spawn('sh', ['-c', command], { cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn('sh', ['-c', command], { cwd, env: ownEnv, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   let text = ''
   const looks = new Set<() => void>()
   const heard = (chunk: Buffer) => {
