@@ -117,12 +117,12 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
   const begin = (own: Role) => {
     // The command may have sent what was collected meanwhile.
     if (!role) outbox.newcomers.mayBeSent('all')
-    if (!role) log.info('the command has given the delivery role up: delivering')
     // What may fail, and be tried again, comes before what runs from then on.
     const ready = deliveries()
     const both = bothRoles(daemonRole, own)
     const upkeep = new Upkeep({ outbox, role: both, keepMs: config.outbox.keepMs, time, mayPrune, told })
     const loop = new DeliveryLoop(ready, time, log, outbox.disk)
+    if (!role) log.info('the command has given the delivery role up: delivering')
     return async () => {
       await upkeep.stop()
       await loop.stop()

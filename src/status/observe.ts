@@ -21,24 +21,32 @@ export function observe(observed: Observed): Snapshot {
   const byProtocol = Map.groupBy(metrics, ({ protocolId }) => protocolId)
   const rows = outbox.collections.between(hourAfter(current, 1 - shownHours), current)
   return {
+    ...overview(observed),
+    protocols: config.protocols.map(protocol =>
+      protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id)),
+    ),
+    hours: grid(config, hours, rows, metrics),
+  }
+}
+
+/** What is told of a daemon without a look at any hour: the same for the page and for a scrape. */
+export function overview(observed: Observed): Omit<Snapshot, 'protocols' | 'hours'> {
+  const { outbox } = observed
+  return {
     version: observed.version,
-    nowMs,
+    nowMs: observed.nowMs,
     startedAtMs: observed.processStartedAtMs,
     ready: readiness(observed),
     configuration: observed.configuration,
     service: serviceState(observed),
     endpoints: observed.endpoints,
     balance: outbox.tally.balance(),
-    protocols: config.protocols.map(protocol =>
-      protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id)),
-    ),
-    hours: grid(config, hours, rows, metrics),
     warnings: outbox.warnings.all(),
   }
 }
 
 /** How delivery to the service stands. */
-export function serviceState({
+function serviceState({
   config,
   outbox,
   host,

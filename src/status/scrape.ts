@@ -1,9 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import type { HourOfAll } from '../outbox/hour-states.ts'
-import { serviceState, shownHours } from './observe.ts'
+import { overview, shownHours } from './observe.ts'
 import type { Observed } from './observed.ts'
-import { readiness } from './readiness.ts'
 import type { Cell, CellState, HourGrid, Snapshot } from './snapshot.ts'
 
 /** What a scrape of `/metrics` is made from: a snapshot without widgets. */
@@ -24,22 +23,13 @@ const hoursATurn = 12
 
 /** What is true now, without any value: no row of a metric is read that is delivered. */
 export async function scrape(observed: Observed): Promise<Scrape> {
-  const { outbox, nowMs } = observed
   const hours = await states(observed)
   const ages = { oldest: oldestOf(observed), newestDelivered: await newestDelivered(observed, hours) }
   await setImmediate()
   return {
-    version: observed.version,
-    nowMs,
-    startedAtMs: observed.processStartedAtMs,
-    ready: readiness(observed),
-    configuration: observed.configuration,
-    service: serviceState(observed),
-    endpoints: observed.endpoints,
-    balance: outbox.tally.balance(),
+    ...overview(observed),
     hours,
     ages,
-    warnings: outbox.warnings.all(),
   }
 }
 

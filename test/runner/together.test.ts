@@ -9,7 +9,8 @@ import { configured, hour, testRunner } from './setup.ts'
 
 const word = `0x${'00'.repeat(31)}07` as const
 
-it('the reads of many hours and collectors that start together are asked for in one turn', async () => {
+/** A chain that counts the reads of each turn of the event loop. @param before what an answer waits for */
+function countingChain(before: () => Promise<void>) {
   const byTurn: number[] = []
   let reads = 0
   const chain = chainOf({
@@ -23,10 +24,15 @@ it('the reads of many hours and collectors that start together are asked for in 
         })
       }
       reads += 1
-      await new Promise(resolve => setImmediate(resolve))
+      await before()
       return requests.map(() => ({ kind: 'returned' as const, output: word }))
     },
   })
+  return { chain, byTurn }
+}
+
+it('the reads of many hours and collectors that start together are asked for in one turn', async () => {
+  const { chain, byTurn } = countingChain(() => new Promise(resolve => setImmediate(resolve)))
   const { runner } = testRunner({ chains: { main: chain } })
   const collectors = Array.from({ length: 10 }, (_, index) =>
     configured('./two-stages.ts', { id: `two/${index}`, options: { factor: index } }),
@@ -41,22 +47,7 @@ it('the reads of many hours and collectors that start together are asked for in 
 })
 
 it('the first reads of collectors in processes of their own are asked for in one turn', async () => {
-  const byTurn: number[] = []
-  let reads = 0
-  const chain = chainOf({
-    block: () => Promise.reject(new Error('is not asked for')),
-    logs: () => Promise.reject(new Error('are not asked for')),
-    async read(_hour: Hour, requests) {
-      if (reads === 0) {
-        setImmediate(() => {
-          byTurn.push(reads)
-          reads = 0
-        })
-      }
-      reads += 1
-      return requests.map(() => ({ kind: 'returned' as const, output: word }))
-    },
-  })
+  const { chain, byTurn } = countingChain(async () => {})
   const { runner } = testRunner({ chains: { main: chain } })
   const folder = temporaryFolder()
   const uses = ['a', 'b', 'c'].map(name => join(folder, `${name}.ts`))

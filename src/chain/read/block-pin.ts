@@ -40,7 +40,7 @@ function isServed(outcome: RpcOutcome | undefined): boolean {
  *
  * @throws EndpointFailure when it has another block of that number
  */
-export async function pinOf(endpoint: Endpoint, block: NamedBlock, signal: AbortSignal): Promise<Pin> {
+async function pinOf(endpoint: Endpoint, block: NamedBlock, signal: AbortSignal): Promise<Pin> {
   if (endpoint.pinnedBy) return endpoint.pinnedBy
   const calls = [harmlessCall(block, 'number'), harmlessCall(block, 'hash'), harmlessCall(noBlock, 'hash')]
   const [header, ...outcomes] = await endpoint.tryCall([headerCall(block.number), ...calls], signal)
