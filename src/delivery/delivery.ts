@@ -168,6 +168,7 @@ export class Delivery {
       protocols,
       isInQuarantine: id => quarantine.hasProtocol(id),
       stillDue: metrics => outbox.due.still(metrics),
+      dueVersion: () => outbox.due.version,
       isFree: metric => quarantine.standing(metric, time.nowMs(), false) === 'free',
       toProbe: this.#probes.of({ isAsked: occasion === 'asked', protocolIds, due }),
       ...(probe && { probe }),
@@ -204,8 +205,8 @@ export class Delivery {
     const [quiet, isKeyRefused] = [this.#quiet, () => this.#keyWatch.isRefused(key)]
     this.#pushes += 1
     const [ownPacer, breakOff] = [this.#ownPacer, this.#breakOff ?? signal]
-    const dueIn = (some: Batch) => outbox.due.still(some).length
-    const context = { client, key, isKeyRefused, dueIn, pacer, ownPacer, quiet, clock, time, signal, breakOff }
+    const hasWithdrawn = (some: Batch) => outbox.due.hasWithdrawn(some)
+    const context = { client, key, isKeyRefused, hasWithdrawn, pacer, ownPacer, quiet, clock, time, signal, breakOff }
     const pushed = await pushBatch(batch, wanted, context).catch(error => {
       this.#doubt.add(batch)
       throw error

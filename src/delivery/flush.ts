@@ -42,7 +42,7 @@ export class Flush {
   constructor(ports: FlushPorts) {
     this.#ports = ports
     const due = (limit: number) => ports.due(this.#protocolIds, limit)
-    this.#worklist = new Worklist(due, metric => ports.isFree(metric), ports.fewest, ports.stillDue)
+    this.#worklist = new Worklist({ ...ports, due })
     this.#tries = new Tries(ports.probe ? 1 : attemptsMax)
     this.#refusals = new ProtocolRefusals(ports, this.#worklist)
     this.#failures = new Failures({

@@ -25,6 +25,8 @@ export interface FlushPorts {
   due(protocolIds: readonly string[], limit: number): readonly Metric[]
   /** Those of some metrics that nobody has dropped since they were read. */
   stillDue(metrics: readonly Metric[]): readonly Metric[]
+  /** As long as it is the same, nobody has dropped any. */
+  dueVersion(): string
   /** Whether a due metric may be sent with others: its id is not in quarantine. */
   isFree(metric: Metric): boolean
   /** The next metric out of quarantine to be tried alone, after everything else; `undefined` when none is to be. */

@@ -20,8 +20,8 @@ export interface PushContext {
   /** The destination's own: slower for a while after a 429, which is about its key. */
   readonly ownPacer: Pacer
   readonly quiet: Quiet
-  /** How many of a batch are due. */
-  readonly dueIn: (batch: Batch) => number
+  /** Whether one of a batch was taken back, so that the batch is not to be sent as it is. */
+  readonly hasWithdrawn: (batch: Batch) => boolean
   readonly clock: ServiceClock
   readonly time: Time
   /** Ends what is waited for. */
@@ -59,8 +59,8 @@ export async function pushBatch(
   { attemptsMax, failedBefore = 0 }: Attempts,
   context: PushContext,
 ): Promise<Pushed> {
-  const { client, key, ownPacer, quiet, dueIn, clock, time, signal, breakOff } = context
-  const [body, due] = [pushBody(batch), dueIn(batch)]
+  const { client, key, ownPacer, quiet, hasWithdrawn, clock, time, signal, breakOff } = context
+  const body = pushBody(batch)
   if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
   for (let attempts = 1; ; attempts += 1) {
     const wish = await untilItMayStart(context)
@@ -79,7 +79,7 @@ export async function pushBatch(
     if (isSlow) return { verdict: found, attempts, isSlow }
     if (attempts === attemptsMax || !isShort(quiet, time)) return { verdict: found, attempts }
     await time.sleep(jitterMs(failedBefore + attempts, time), signal)
-    if (dueIn(batch) < due) return { verdict: found, attempts }
+    if (hasWithdrawn(batch)) return { verdict: found, attempts }
   }
 }
 

@@ -2,6 +2,7 @@ import { type Batch, batchesOf, halves, isBatch } from '../model/batch.ts'
 import { attemptsMax, batchMetricsMax, duePageMax, troubledAttemptsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import { MetricSet } from './metric-set.ts'
+import type { FlushPorts } from './ports.ts'
 
 /** Metrics that are pushed together, and what they have behind them in this flush. */
 export interface Part {
@@ -57,38 +58,29 @@ export function partsOf({ sent }: Part, metrics: readonly Metric[], ways: number
   return parts.filter(isBatch).map(batch => ({ batch, sent, attemptsMax: troubledAttemptsMax }))
 }
 
+/** What a worklist is made from. */
+export interface WorklistPorts extends Pick<FlushPorts, 'isFree' | 'fewest' | 'stillDue' | 'dueVersion'> {
+  /** Reads due metrics in the order of delivery. */
+  due(limit: number): readonly Metric[]
+}
+
 /**
  * What a flush has still to send: parts of batches that were split, then what is due in the outbox. Each metric is
  * handed out once; what comes back does so as a part.
  */
 export class Worklist {
-  readonly #due: (limit: number) => readonly Metric[]
+  readonly #ports: WorklistPorts
   readonly #parts: Part[] = []
   /** Parts that go after everything else. */
   readonly #last: Part[] = []
-  readonly #isFree: (metric: Metric) => boolean
   #page: readonly Metric[] = []
-  readonly #fewest: () => number
-  readonly #stillDue: (metrics: readonly Metric[]) => readonly Metric[]
+  /** As of which all that is here was due; `undefined` when that is not known. */
+  #version: string | undefined
   /** Handed out and not settled, so still due in the outbox: not to be read again. */
   readonly #taken = new MetricSet()
 
-  /**
-   * @param due reads due metrics in the order of delivery
-   * @param isFree whether a due metric may be sent with others
-   * @param fewest metrics that are worth a push: fewer stay due, more may come
-   * @param stillDue those of some metrics that nobody has dropped since they were read
-   */
-  constructor(
-    due: (limit: number) => readonly Metric[],
-    isFree: (metric: Metric) => boolean = () => true,
-    fewest: () => number = () => 1,
-    stillDue: (metrics: readonly Metric[]) => readonly Metric[] = metrics => metrics,
-  ) {
-    this.#due = due
-    this.#isFree = isFree
-    this.#fewest = fewest
-    this.#stillDue = stillDue
+  constructor(ports: WorklistPorts) {
+    this.#ports = ports
   }
 
   /**
@@ -97,14 +89,7 @@ export class Worklist {
    * @param mayBeLast whether it may be one that goes after everything else
    */
   next(mayBeLast = true): Part | undefined {
-    for (let part = this.#first(mayBeLast); part; part = this.#first(mayBeLast)) {
-      const batch = this.#stillDue(part.batch)
-      if (isBatch(batch)) return batch.length === part.batch.length ? part : { ...part, batch }
-    }
-    return undefined
-  }
-
-  #first(mayBeLast: boolean): Part | undefined {
+    this.#leaveOutWithdrawn()
     const part = this.#parts.shift()
     if (part) return part
     if (!this.#isPageWorthIt()) return mayBeLast ? this.#last.shift() : undefined
@@ -120,7 +105,7 @@ export class Worklist {
   }
 
   #isPageWorthIt(): boolean {
-    const fewest = this.#fewest()
+    const fewest = this.#ports.fewest?.() ?? 1
     this.#fill(fewest)
     return this.#page.length >= fewest
   }
@@ -138,7 +123,10 @@ export class Worklist {
   }
 
   #take(parts: readonly Part[]): void {
+    if (parts.length === 0) return
     for (const { batch } of parts) for (const metric of batch) this.#taken.add(metric)
+    // They were not here when the others were looked up.
+    this.#version = undefined
     this.#page = this.#page.filter(metric => !this.#taken.has(metric))
   }
 
@@ -188,10 +176,21 @@ export class Worklist {
     this.#page = this.#page.filter(metric => !isLeftOut(metric))
   }
 
+  /** A person may have dropped something, or a corrected value may be held, since it was read. */
+  #leaveOutWithdrawn(): void {
+    const version = this.#ports.dueVersion()
+    if (version === this.#version) return
+    this.#version = version
+    const here = [...[...this.#parts, ...this.#last].flatMap(({ batch }) => batch), ...this.#page]
+    const still = new Set(here.length === 0 ? [] : this.#ports.stillDue(here))
+    if (still.size < here.length) this.leaveOut(metric => !still.has(metric))
+  }
+
   #fill(count: number): void {
     if (this.#page.length >= count) return
-    const isWanted = (metric: Metric) => !this.#taken.has(metric) && this.#isFree(metric)
-    this.#page = dueWanted(this.#due, isWanted, count, duePageMax + this.#taken.size)
+    const isWanted = (metric: Metric) => !this.#taken.has(metric) && this.#ports.isFree(metric)
+    const { due } = this.#ports
+    this.#page = dueWanted(due, isWanted, count, duePageMax + this.#taken.size)
   }
 }
 

@@ -3,6 +3,7 @@ import type { Metric } from '../model/metric.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 import { metricAt } from './metric-at.ts'
 import type { Names } from './names.ts'
+import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
 /** Which due metrics are wanted, and in which order. */
@@ -13,6 +14,8 @@ export interface Wanted {
   /** Hours after it are left out: the service would take them for the future. */
   readonly latest: Hour
 }
+
+type Key = Pick<Metric, 'id' | 'hour'>
 
 /** Where reading one protocol's due metrics has come to; the hour counts hours since 1970. */
 interface Head {
@@ -54,6 +57,11 @@ export class Due {
           'SELECT metric FROM outbox WHERE hour = ? AND metric IN (SELECT value FROM json_each(?)) AND state = 0',
         )
         .pluck(),
+      withdrawn: database
+        .prepare<[number, string, number, number], number>(
+          `SELECT 1 FROM outbox WHERE hour = ? AND metric IN (SELECT value FROM json_each(?)) AND state IN (?, ?) LIMIT 1`,
+        )
+        .pluck(),
       after: database.prepare<[number, number], number>(`SELECT count(*) ${due} > ?`).pluck(),
     }
   }
@@ -72,14 +80,37 @@ export class Due {
   }
 
   /** Those of some metrics that are due still: a person may have dropped one since it was read. */
-  still<T extends Pick<Metric, 'id' | 'hour'>>(metrics: readonly T[]): T[] {
+  still<T extends Key>(metrics: readonly T[]): T[] {
     return this.#names.reading(() =>
       [...Map.groupBy(metrics, ({ hour }) => hour)].flatMap(([hour, own]) => {
-        const numbers = own.map(({ id }) => this.#names.metric(id)?.number)
+        const numbers = this.#numbersOf(own)
         const due = new Set(this.#statements.still.all(hourNumber(hour), JSON.stringify(numbers)))
         return own.filter((_, index) => due.has(numbers[index] ?? -1))
       }),
     )
+  }
+
+  /** Whether one of some metrics was held or dropped. */
+  hasWithdrawn(metrics: readonly Key[]): boolean {
+    const states = [stateNumber('held'), stateNumber('dropped')] as const
+    return this.#names.reading(() =>
+      [...Map.groupBy(metrics, ({ hour }) => hour)].some(([hour, own]) => {
+        const numbers = JSON.stringify(this.#numbersOf(own))
+        return this.#statements.withdrawn.get(hourNumber(hour), numbers, ...states) !== undefined
+      }),
+    )
+  }
+
+  /**
+   * As long as it is the same, what was due is due still or was settled by this process. It costs next to nothing, and
+   * saves looking up each metric before it is sent.
+   */
+  get version(): string {
+    return `${this.#names.version} ${this.#tally.withdrawals}`
+  }
+
+  #numbersOf(metrics: readonly Key[]): (number | undefined)[] {
+    return metrics.map(({ id }) => this.#names.metric(id)?.number)
   }
 
   /** The oldest or newest due hour of some protocols, up to a latest; `undefined` when none is due. */

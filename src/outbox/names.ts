@@ -76,9 +76,14 @@ export class Names {
 
   /** Forgets all when another process, or another opening, has written. To be called first thing in a transaction. */
   refresh(): void {
-    const version = this.#statements.version.get()
+    const { version } = this
     if (version !== this.#version) this.forget()
     this.#version = version
+  }
+
+  /** Changes when another process, or another opening, has written. */
+  get version(): number | undefined {
+    return this.#statements.version.get()
   }
 
   /**

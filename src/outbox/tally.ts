@@ -13,6 +13,7 @@ export type Balance = Readonly<Record<MetricState | 'queued', number>>
  */
 export class Tally {
   readonly #statements
+  #withdrawals = 0
 
   constructor(database: Sqlite) {
     this.#statements = {
@@ -45,8 +46,14 @@ export class Tally {
     if (metrics !== 0) this.#statements.add.run({ protocol, state: stateNumber(state), metrics })
   }
 
+  /** Grows whenever this process takes due metrics back: holds or drops them, without a verdict of the service. */
+  get withdrawals(): number {
+    return this.#withdrawals
+  }
+
   /** Metrics that went from one state to another. Within a transaction. */
   move(protocol: number, from: MetricState, to: MetricState, metrics: number): void {
+    if (from === 'due' && (to === 'held' || to === 'dropped')) this.#withdrawals += metrics
     this.enter(protocol, from, -metrics)
     this.enter(protocol, to, metrics)
   }

@@ -35,7 +35,7 @@ async function push(answers: readonly Answer[], chance = 0.5) {
       ownPacer: new Pacer(time, 1_000),
       quiet: new Quiet(),
       isKeyRefused: () => false,
-      dueIn: ({ length }) => length,
+      hasWithdrawn: () => false,
       breakOff: signal,
       clock: new ServiceClock(),
       time,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fresh, halvesOf, type Part, Worklist } from '../../src/delivery/worklist.ts'
+import { fresh, halvesOf, type Part, Worklist, type WorklistPorts } from '../../src/delivery/worklist.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import { asBatch } from '../model/batches.ts'
@@ -10,11 +10,22 @@ import { anHour, metrics } from '../support/metrics.ts'
 const nameOf = ({ id, hour }: Metric) => `${id} ${hour}`
 
 /** An outbox that gives other objects each time. */
-function outboxOf(due: readonly Metric[]) {
+function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true) {
   const left = new Map(due.map(metric => [nameOf(metric), metric]))
+  let version = 0
+  const ports: WorklistPorts = {
+    due: limit => [...left.values()].slice(0, limit).map(metric => ({ ...metric })),
+    isFree,
+    stillDue: some => some.filter(metric => left.has(nameOf(metric))),
+    dueVersion: () => `${version}`,
+  }
   return {
     left,
-    read: (limit: number) => [...left.values()].slice(0, limit).map(metric => ({ ...metric })),
+    ports,
+    drop: (dropped: readonly Metric[]) => {
+      for (const metric of dropped) left.delete(nameOf(metric))
+      version += 1
+    },
     settle: (settled: readonly Metric[]) => {
       for (const metric of settled) left.delete(nameOf(metric))
     },
@@ -30,7 +41,7 @@ function all(worklist: Worklist): Part[] {
 describe('a worklist', () => {
   it('hands out what is due in batches of 100, in order, each metric once', () => {
     const due = metrics(1_250)
-    const worklist = new Worklist(outboxOf(due).read)
+    const worklist = new Worklist(outboxOf(due).ports)
     const parts = all(worklist)
     expect(parts.map(({ batch }) => batch.length)).toEqual([...Array(12).fill(100), 50])
     expect(parts.flatMap(({ batch }) => batch)).toEqual(due)
@@ -40,7 +51,7 @@ describe('a worklist', () => {
 
   it('hands out what has become due meanwhile', () => {
     const outbox = outboxOf(metrics(100))
-    const worklist = new Worklist(outbox.read)
+    const worklist = new Worklist(outbox.ports)
     const [first] = all(worklist)
     outbox.settle(first?.batch ?? [])
     worklist.settled(first?.batch ?? [])
@@ -51,13 +62,27 @@ describe('a worklist', () => {
 
   it('does not hand out what is set aside', () => {
     const due = metrics(120)
-    const worklist = new Worklist(outboxOf(due).read, ({ value }) => value >= 110)
+    const worklist = new Worklist(outboxOf(due, ({ value }) => value >= 110).ports)
     expect(all(worklist).flatMap(({ batch }) => batch)).toEqual(due.slice(110))
+  })
+
+  it('hands out nothing that was dropped, be it read before or on its way meanwhile', () => {
+    const due = metrics(350)
+    const outbox = outboxOf(due)
+    const worklist = new Worklist(outbox.ports)
+    const [first, second] = [worklist.next(), worklist.next()]
+    if (!first || !second) throw new Error('nothing was handed out')
+    outbox.drop([...first.batch.slice(0, 99), ...due.slice(200, 290)])
+    const others = worklist.next()
+    expect(others?.batch).toEqual(due.slice(290))
+    worklist.putFirst([first])
+    worklist.putLast([second])
+    expect(all(worklist).flatMap(({ batch }) => batch)).toEqual(due.slice(99, 200))
   })
 
   it('hands out again what was settled and is due still: it was not settled after all', () => {
     const due = metrics(2)
-    const worklist = new Worklist(outboxOf(due).read)
+    const worklist = new Worklist(outboxOf(due).ports)
     worklist.next()
     expect(worklist.next()).toBeUndefined()
     worklist.settled(due.slice(1))
@@ -67,7 +92,7 @@ describe('a worklist', () => {
   it('brings metrics forward, each alone, with what they have behind them', () => {
     const due = metrics(300)
     const outbox = outboxOf(due)
-    const worklist = new Worklist(outbox.read)
+    const worklist = new Worklist(outbox.ports)
     const part = worklist.next()
     if (!part) throw new Error('nothing is due')
     worklist.putFirst(halvesOf({ ...part, sent: 3, attemptsMax: 2 }, part.batch))
@@ -89,7 +114,7 @@ describe('a worklist', () => {
 
   it('names each upcoming metric once, also when it is among the others', () => {
     const due = [...metrics(5), ...metrics(5, anHour, 'other')]
-    const worklist = new Worklist(outboxOf(due).read)
+    const worklist = new Worklist(outboxOf(due).ports)
     const others = due.slice(5).map(metric => ({ ...metric }))
     expect(worklist.upcoming(3, others)).toEqual(due)
   })
@@ -107,10 +132,10 @@ describe('a worklist', () => {
           ...metric,
           protocolId: place % 7 === 0 ? 'lost' : 'vault',
         }))
-        const outbox = outboxOf(due)
         const left = due.filter(() => roll() < aside / Math.max(1, count))
         const leftNames = new Set(left.map(nameOf))
-        const worklist = new Worklist(outbox.read, metric => !leftNames.has(nameOf(metric)))
+        const outbox = outboxOf(due, metric => !leftNames.has(nameOf(metric)))
+        const worklist = new Worklist(outbox.ports)
         const out = new Set<string>()
         const under: Part[] = []
         const done = new Set<string>()
@@ -158,7 +183,7 @@ describe('a worklist', () => {
       fc.property(fc.integer({ min: 0, max: 1_500 }), fc.integer(), (count, seed) => {
         const { roll } = dice(seed)
         const outbox = outboxOf(metrics(count))
-        const worklist = new Worklist(outbox.read)
+        const worklist = new Worklist(outbox.ports)
         while (worklist.hasMore()) {
           const part = worklist.next()
           if (!part) throw new Error('there is more, and nothing is handed out')

@@ -85,6 +85,7 @@ export class FlushBench {
       hasDelivered: () => this.hasDelivered,
       isInQuarantine: id => this.isolated.includes(id) || this.failed.includes(id),
       stillDue: metrics => metrics.filter(metric => this.#own([metric]).some(own => this.due.has(own))),
+      dueVersion: () => `${this.due.size}`,
       isFree: metric => !keptApart.has(metric),
       toProbe: () => toProbe.shift(),
       ...(probe && { probe }),
