@@ -141,8 +141,7 @@ export interface Http {
    *
    * @param url http or https; of it nothing but the host is ever told
    * @param schema of the answer; what does not fit is a fault that names the place in the answer and what is there
-   * @returns the parsed answer. It is the source's own for this request: one that is held is used only when the source,
-   *   asked by its ETag, says that it is still the same
+   * @returns the parsed answer. Every call asks the source: no answer is kept
    */
   json<S extends z.ZodType>(url: string, schema: S, request?: HttpRequest): Promise<z.output<S>>
   /** The same for what is no JSON, such as CSV: the answer as text. Nothing but the status says whether it is one. */

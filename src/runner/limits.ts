@@ -93,12 +93,6 @@ export const httpConnectMsMax = 10_000
 /** Origins of which the kind of address is remembered. */
 export const httpOriginsMax = 1_000
 
-/** Off-chain answers held to ask about again by their tag. */
-export const httpCacheEntriesMax = 64
-
-/** Bytes of them in all. */
-export const httpCacheBytesMax = 8 * 1_048_576
-
 /** Mistakes of one off-chain answer that are told; what is beyond is counted. */
 export const httpMistakesMax = 3
 

@@ -2,7 +2,6 @@ import type { LookupFunction } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import type { Fault } from '../../src/model/fault.ts'
-import { createAnswerCache } from '../../src/runner/http/cache.ts'
 import { fetchJson, type HttpEdge } from '../../src/runner/http/json.ts'
 import { createNetwork, type HttpNetworkOptions } from '../../src/runner/http/network.ts'
 import { systemTime, type Time } from '../../src/time.ts'
@@ -30,7 +29,7 @@ export function stillTime(slept: number[] = []): Time {
   return { ...systemTime, nowMs: () => nowMs, chance: () => 0.5, sleep: async ms => void slept.push(ms) }
 }
 
-/** An edge with a cache and connections of its own. */
+/** An edge with connections of its own. */
 export function edgeOf(parts: Partial<HttpEdge> = {}): HttpEdge {
   return {
     time: stillTime(),
@@ -38,7 +37,6 @@ export function edgeOf(parts: Partial<HttpEdge> = {}): HttpEdge {
     signal: new AbortController().signal,
     waitsFor: (_name, promise) => promise,
     network: createNetwork(),
-    cache: createAnswerCache(),
     ...parts,
   }
 }

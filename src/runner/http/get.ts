@@ -4,7 +4,6 @@ import { Fault } from '../../model/fault.ts'
 import { clockSkewMs, type RoundTrip } from '../../model/skew.ts'
 import type { Time } from '../../time.ts'
 import { bodyText } from './body.ts'
-import { type AnswerCache, cacheKey, forbidsStoring, sameTag, type TaggedAnswer } from './cache.ts'
 import type { Hop, Redirect } from './hops.ts'
 import type { HttpNetwork } from './network.ts'
 import { unansweredOf } from './unanswered.ts'
@@ -12,7 +11,6 @@ import { unansweredOf } from './unanswered.ts'
 /** What one request needs beside its address. */
 export interface GetEdge {
   readonly network: HttpNetwork
-  readonly cache: AnswerCache
   readonly time: Time
   /** Aborted at the deadline of this try. */
   readonly signal: AbortSignal
@@ -26,22 +24,10 @@ export type Got =
 
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/**
- * Asks once, with the tag of the answer that is held for the same request, if there is one.
- *
- * @throws Fault that would be the same again
- */
+/** Asks once. @throws Fault that would be the same again */
 export async function getOnce(hop: Hop, edge: GetEdge): Promise<Got> {
-  const { host } = hop.address
-  // A POST is never held; headers of the caller that make the request conditional are left to it, with their answer.
-  const isCallers =
-    hop.method !== 'GET' || 'if-none-match' in hop.headers || forbidsStoring(hop.headers['cache-control'])
-  const key = cacheKey(hop.address, hop.headers)
   try {
-    const held = isCallers ? undefined : edge.cache.get(key)
-    const answer = await ask(hop, held, edge)
-    if (answer.status === 304 && held) return await unchanged(answer, held, key, hop, edge)
-    return await taken(answer, isCallers ? undefined : key, host, edge)
+    return await judged(await ask(hop, edge), hop.address.host, edge.time)
   } catch (error) {
     if (error instanceof Fault) throw error
     return { kind: 'transient', fault: unansweredOf(error, hop) }
@@ -58,9 +44,8 @@ interface Asked {
   readonly trip: RoundTrip
 }
 
-async function ask(hop: Hop, held: TaggedAnswer | undefined, { network, time, signal }: GetEdge): Promise<Asked> {
-  const conditional = held ? { 'if-none-match': held.etag } : {}
-  const headers = { ...hop.headers, ...conditional, 'accept-encoding': 'identity' }
+async function ask(hop: Hop, { network, time, signal }: GetEdge): Promise<Asked> {
+  const headers = { ...hop.headers, 'accept-encoding': 'identity' }
   const sentMs = time.nowMs()
   const { method, body } = hop
   const dispatcher = network.dispatcher(hop.reach)
@@ -75,26 +60,11 @@ async function ask(hop: Hop, held: TaggedAnswer | undefined, { network, time, si
   }
 }
 
-/** The source says that its answer is still the one held. One that names another tag is asked again, without a tag. */
-async function unchanged(answer: Asked, held: TaggedAnswer, key: string, hop: Hop, edge: GetEdge): Promise<Got> {
-  drop(answer)
-  const etag = answer.header('etag') ?? held.etag
-  if (!sameTag(etag, held.etag)) {
-    edge.cache.forget(key)
-    return taken(await ask(hop, undefined, edge), key, hop.address.host, edge)
-  }
-  if (forbidsStoring(answer.header('cache-control'))) edge.cache.forget(key)
-  return { kind: 'answered', text: held.text }
-}
-
-async function taken(answer: Asked, key: string | undefined, host: string, { cache, time }: GetEdge): Promise<Got> {
+async function judged(answer: Asked, host: string, time: Time): Promise<Got> {
   const { status, header, headers } = answer
   if (status >= 200 && status < 300) {
     const kind = { contentEncoding: header('content-encoding'), contentType: header('content-type') }
-    const text = await bodyText(answer.body, kind, host)
-    const keeping = { etag: header('etag'), cacheControl: header('cache-control') }
-    if (status === 200 && key !== undefined) cache.put(key, text, keeping)
-    return { kind: 'answered', text }
+    return { kind: 'answered', text: await bodyText(answer.body, kind, host) }
   }
   drop(answer)
   const [location] = headers('location')

@@ -6,7 +6,6 @@ import { retryAfterMsMax } from '../../model/limits.ts'
 import type { Time } from '../../time.ts'
 import { httpAttemptsMax, httpBackoff, httpRedirectsMax, httpTryMsMax } from '../limits.ts'
 import { parsedAnswer } from './answer.ts'
-import { type AnswerCache, createAnswerCache } from './cache.ts'
 import { type Got, getOnce } from './get.ts'
 import { firstHop, type Hop, nextHop } from './hops.ts'
 import { createNetwork, type HttpNetwork } from './network.ts'
@@ -25,16 +24,13 @@ export interface HttpEdge {
   waitsFor<T>(name: string, promise: Promise<T>): Promise<T>
   /** Default: the one of this process. */
   readonly network?: HttpNetwork
-  /** Default: the one of this process. */
-  readonly cache?: AnswerCache
 }
 
 const sharedNetwork = createNetwork()
-const sharedCache = createAnswerCache()
 
 /**
  * Fetches a JSON answer and parses it with the schema. What may pass is tried again, with backoff and as `Retry-After`
- * asks, within the run's deadline. A source that tags its answers is asked whether the one held is still its answer.
+ * asks, within the run's deadline. Every call asks the source: no answer is kept.
  *
  * @throws Fault `http-unreachable`, `http-refused` or `http-unexpected`; it names the host alone, because a key often
  *   sits in a path or a query. The signal's reason when it is aborted.
@@ -101,9 +97,9 @@ async function tryOnce(first: Hop, edge: HttpEdge): Promise<Tried> {
 }
 
 /** Follows redirects by itself: what each may lead to is decided here, not by a library. */
-async function follow(first: Hop, { network = sharedNetwork, cache = sharedCache, ...edge }: HttpEdge): Promise<Tried> {
+async function follow(first: Hop, { network = sharedNetwork, ...edge }: HttpEdge): Promise<Tried> {
   const signal = AbortSignal.any([edge.signal, edge.time.timeout(httpTryMsMax)])
-  const getEdge = { network, cache, time: edge.time, signal }
+  const getEdge = { network, time: edge.time, signal }
   let hop = first
   for (let redirects = 0; redirects <= httpRedirectsMax; redirects += 1) {
     const got = await getOnce(hop, getEdge)

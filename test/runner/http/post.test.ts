@@ -50,13 +50,6 @@ describe('a request with a body', () => {
     expect(await faultOf(get('/', { request }))).toMatchObject({ code: 'http-refused', message })
     expect(source.asked).toEqual([])
   })
-
-  it('is never answered out of what is held', async () => {
-    const { source, get } = await trial({ '/': { body: '{"value":1}', headers: { etag: '"a"' } } })
-    await get('/', { request: post })
-    await get('/', { request: post })
-    expect(source.asked.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
-  })
 })
 
 describe('a redirect of a POST', () => {
