@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { connect, observed, openOutbox } from '../app.ts'
+import { ConfigError } from '../config/mistakes.ts'
 import { hourText } from '../model/hour.ts'
 import { numberText } from '../model/number-text.ts'
 import { type StatusJson, statusJson } from '../status/json.ts'
@@ -11,7 +12,7 @@ import { holderWords } from './daemon.ts'
 import { daemonAnswer } from './daemon-answer.ts'
 import { exitCodes } from './exit.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, setUp, typed } from './setting.ts'
-import { counted, cut, print, printJson, printTable } from './terminal.ts'
+import { counted, cut, note, print, printJson, printTable } from './terminal.ts'
 
 /** `status`: what is true now, from the outbox, whether the daemon runs or not. Ends with 1 when something is late. */
 export function statusCommand(ended: (code: number) => void): Command {
@@ -19,7 +20,7 @@ export function statusCommand(ended: (code: number) => void): Command {
     .description('what is true now: hours, backlog, last verdicts')
     .option('--json', 'print JSON, as /status.json')
     .action(async ({ config, json }: ConfigOption & JsonOption) => {
-      const surroundings = setUp(config)
+      const surroundings = readable(config)
       await using stack = new AsyncDisposableStack()
       const outbox = openOutbox(surroundings, stack)
       const connection = await connect(surroundings, stack)
@@ -31,6 +32,16 @@ export function statusCommand(ended: (code: number) => void): Command {
       else printStatus(snapshot, daemon, { config })
       if (!snapshot.ready.ok) ended(exitCodes.incomplete)
     })
+}
+
+/** A daemon reads the file again by itself: that it keeps the configuration before is not to be seen in the mistakes. */
+function readable(file: string): Surroundings {
+  try {
+    return setUp(file)
+  } catch (error) {
+    if (error instanceof ConfigError) note('A daemon that runs already goes on with the configuration it has.')
+    throw error
+  }
 }
 
 /** What the running daemon says of its configuration; a daemon of before, or another program, says nothing. */

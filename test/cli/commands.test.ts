@@ -139,6 +139,14 @@ export default defineCollector({
     expect(stdout).toMatch(/this-machine___Given +99 +collected before: 42 stands/)
   })
 
+  it('says beside the mistakes of the file that a daemon keeps the configuration it has', async () => {
+    const { config } = configured(hostYaml.replace('use: host', 'uses: host'))
+    const { code, stdout, stderr } = await tidegauge(['status', '--config', config])
+    expect({ code, stdout }).toEqual({ code: 78, stdout: '' })
+    expect(stderr).toMatch(/^A daemon that runs already goes on with the configuration it has\.$/m)
+    expect(stderr).toMatch(/tidegauge\.yaml:\d+:\d+: /)
+  })
+
   it('never takes what was tried with the embedded service for delivered to a real one', async () => {
     const { config } = configured(hostYaml)
     expect(await tidegauge(['collect', '--config', config])).toMatchObject({ code: 0 })

@@ -48,6 +48,7 @@ class Bench {
   nowMs = anHour + overdueMs
   widgets: ReadonlyMap<string, WidgetRead> = new Map()
   readonly reloads = new Reloads('tidegauge.yaml', this.startedAtMs)
+  clock: Observed['clock']
 
   #done: Promise<unknown> = Promise.resolve()
 
@@ -95,7 +96,7 @@ class Bench {
   }
 
   get observed(): Observed {
-    const { config, outbox, startedAtMs, nowMs, widgets, reloads } = this
+    const { config, outbox, startedAtMs, nowMs, widgets, reloads, clock } = this
     return {
       config,
       outbox,
@@ -108,6 +109,7 @@ class Bench {
       nowMs,
       widgets,
       endpoints: [],
+      ...(clock && { clock }),
     }
   }
 
@@ -190,6 +192,12 @@ describe('readiness', () => {
     expect(await bench.reasons()).toEqual([expect.stringMatching(/^vault\/c: the hour .* was not even planned/)])
     bench.nowMs = anHour + overdueMs - 1
     expect(await bench.reasons()).toEqual([])
+  })
+
+  it('tells only of a clock that is doubted, not that nothing is planned by it', async () => {
+    const bench = new Bench().collect([], hourAfter(anHour, -1))
+    bench.clock = { kind: 'doubted', why: 'contradicted', reason: 'the clock is an hour ahead of the service’s' }
+    expect(await bench.reasons()).toEqual(['the clock is an hour ahead of the service’s'])
   })
 
   it('expects nothing of a collector that starts later', async () => {
