@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
-import { originOf } from '../runner/find.ts'
+import { originOf } from '../runner/origin.ts'
 
 /** What files hold; one that cannot be read is told about when it is loaded. */
 export function textsOf(files: readonly string[]): string {

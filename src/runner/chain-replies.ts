@@ -1,6 +1,7 @@
 import type { Chains } from '../chain/reads.ts'
 import { Fault, faultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
+import { unknownChain } from './line/question.ts'
 import type { ChainQuestion, ChainReply } from './messages.ts'
 
 /** Answers a child's question from the daemon's chains. Never rejects: what goes wrong is a reply too. */
@@ -27,13 +28,6 @@ export async function replyFromChain(
   } catch (error) {
     return { kind: 'faulted', fault: faultRecord(chainFault(error, name)) }
   }
-}
-
-/** A collector asked for a chain that is not configured. */
-export function unknownChain(name: string, known: readonly string[]): Fault {
-  return new Fault('chain-unknown', `there is no chain "${name}" in the configuration`, {
-    fix: known.length > 0 ? `configured are: ${known.join(', ')}` : 'add it under chains:',
-  })
 }
 
 /** What is no Fault is named by its kind alone: an RPC library's message may hold the endpoint's URL. */

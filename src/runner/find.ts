@@ -1,45 +1,16 @@
-import { readdirSync, statSync } from 'node:fs'
-import { dirname, isAbsolute, resolve } from 'node:path'
+import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { meant, quoted } from '../config/words.ts'
 import { Fault } from '../model/fault.ts'
 import { packageSpecifier } from './hooks.ts'
 import type { CollectorRef } from './messages.ts'
-
-const shippedUrl = new URL('../../collectors/', import.meta.url)
+import { originOf, shippedCollectors, shippedUrl } from './origin.ts'
 
 /** What `import()` is given for a collector, and how its file is called in messages; a package has no known file yet. */
 export interface Found {
   readonly specifier: string
   readonly file?: string
-}
-
-const shipped: string[] = []
-
-/** Names of the collectors that come with the daemon; they do not change while it runs. */
-export function shippedCollectors(): readonly string[] {
-  if (shipped.length === 0) {
-    const names = readdirSync(shippedUrl).filter(name => name.endsWith('.ts'))
-    shipped.push(...names.map(name => name.slice(0, -'.ts'.length)).sort())
-  }
-  return shipped
-}
-
-/** Whose code a collector is: what comes with the daemon, a file of one's own, or a package. */
-export type Origin =
-  | { readonly kind: 'shipped' }
-  | { readonly kind: 'file'; readonly file: string }
-  | { readonly kind: 'package'; readonly name: string }
-
-/** Where `use` leads, without a look at whether it is there. */
-export function originOf({ use, configFile }: Pick<CollectorRef, 'use' | 'configFile'>): Origin {
-  if (isAbsolute(use) || /^\.\.?(\/|$)/.test(use)) return { kind: 'file', file: resolve(dirname(configFile), use) }
-  if (shippedCollectors().includes(use)) return { kind: 'shipped' }
-  const name = use
-    .split('/')
-    .slice(0, use.startsWith('@') ? 2 : 1)
-    .join('/')
-  return { kind: 'package', name }
 }
 
 /**

@@ -1,10 +1,7 @@
 import { Socket } from 'node:net'
 import { childMessageCharsAimed, childMessageCharsMax } from '../limits.ts'
 import type { FromChild, ToChild } from '../messages.ts'
-import { frameReader } from './frames.ts'
-
-/** Descriptor of the line in a child. */
-export const lineDescriptor = 3
+import { frameReader, lineDescriptor } from './frames.ts'
 
 /** A child's end of the line to the daemon. Its process ends when the daemon closes the line. */
 export class ChildEnd {

@@ -1,5 +1,8 @@
 import { deserialize, serialize } from 'node:v8'
 
+/** Descriptor of the line in a child. */
+export const lineDescriptor = 3
+
 /**
  * What the daemon says to a child: its length in four bytes, then the value as V8 writes it, which knows big integers and
  * what is said twice. Only a child reads it: it believes the daemon.

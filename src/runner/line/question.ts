@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Hex } from '../../model/block.ts'
+import { Fault } from '../../model/fault.ts'
 import { readsMax } from '../limits.ts'
 import type { ChainQuestion } from '../messages.ts'
 
@@ -36,4 +37,11 @@ export const question = z.discriminatedUnion('kind', [
 export function questionMistake(asked: ChainQuestion): string | undefined {
   const issue = question.safeParse(asked).error?.issues[0]
   return issue && `${String(issue.path.at(-1) ?? 'what is asked')} ${issue.message}`
+}
+
+/** A collector asked for a chain that is not configured. */
+export function unknownChain(name: string, known: readonly string[]): Fault {
+  return new Fault('chain-unknown', `there is no chain "${name}" in the configuration`, {
+    fix: known.length > 0 ? `configured are: ${known.join(', ')}` : 'add it under chains:',
+  })
 }
