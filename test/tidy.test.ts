@@ -76,8 +76,13 @@ const typesOnly: Readonly<Record<string, readonly string[]>> = {
 const homes: Readonly<Record<string, readonly string[]>> = {
   '@noble/hashes': ['src/chain/'],
   'better-sqlite3': ['src/sqlite/'],
-  viem: ['src/chain/', 'src/collector.ts', 'collectors/'],
-  undici: ['src/service/', 'src/runner/', 'src/chain/endpoint/http-wire.ts', 'src/chain/endpoint/sockets.ts'],
+  viem: ['src/runner/child/typed/', 'src/collector.ts', 'collectors/'],
+  undici: [
+    'src/service/',
+    'src/runner/child/http/',
+    'src/chain/endpoint/http-wire.ts',
+    'src/chain/endpoint/sockets.ts',
+  ],
   pino: ['src/telemetry/'],
   'prom-client': ['src/telemetry/'],
   croner: ['src/time.ts'],

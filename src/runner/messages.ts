@@ -6,7 +6,7 @@ import type { Description, Outcome } from './runner.ts'
 
 /**
  * What travels between the daemon and a child of it that runs collectors: plain values only. The child
- * believes the daemon; what a child says is checked first (`line/from-child.ts`).
+ * believes the daemon; what a child says is checked first (`daemon/from-child.ts`).
  */
 
 /** A configured collector, as far as a child needs it. */

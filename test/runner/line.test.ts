@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { frameOf, frameReader } from '../../src/runner/line/frames.ts'
-import { heard } from '../../src/runner/line/from-child.ts'
-import { boundedLines } from '../../src/runner/line/lines.ts'
+import { heard } from '../../src/runner/daemon/from-child.ts'
+import { boundedLines } from '../../src/runner/daemon/lines.ts'
+import { frameOf, frameReader } from '../../src/runner/frames.ts'
 import { configured, faultOf, hour, testRunner } from './setup.ts'
 
 const fine = { readings: { Level: 1 }, failures: {}, pins: [] }

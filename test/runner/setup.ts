@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest'
 import type { CollectorConfig } from '../../src/config/config.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAt } from '../../src/model/hour.ts'
-import { createRunner, type RunnerEdge } from '../../src/runner/create.ts'
+import { createRunner, type RunnerEdge } from '../../src/runner/daemon/create.ts'
 import type { Runner } from '../../src/runner/runner.ts'
 import { systemTime } from '../../src/time.ts'
 

@@ -1,0 +1,100 @@
+import type { ChainAsOf, CollectContext, Http } from '../../collector.ts'
+import { Fault } from '../../model/fault.ts'
+import type { Hour } from '../../model/hour.ts'
+import { systemTime } from '../../time.ts'
+import type { CollectorRef, Described } from '../messages.ts'
+import type { Outcome } from '../runner.ts'
+import { declaredMetrics, readsPast } from './definition.ts'
+import { loadCollector } from './load.ts'
+import { parseOptions } from './options.ts'
+import { labelEnd, outputFault, undeclaredEnds, valueUnder } from './output.ts'
+import { type Prepared, prepare } from './prepare.ts'
+import type { Scope } from './scope.ts'
+import { settledOrLate } from './settle.ts'
+import { faultOf } from './thrown.ts'
+
+/** What a run needs of its process. */
+export interface RunEdge {
+  readonly scope: Scope
+  readonly signal: AbortSignal
+  readonly deadlineMs: number
+  /** @throws Fault `chain-unknown` */
+  chain(name: string, hour: Hour, signal: AbortSignal): ChainAsOf
+}
+
+/** Loads a collector, parses its options and checks what it declares. Rejects with Fault `collector-unusable`. */
+export async function describeCollector(ref: CollectorRef): Promise<Described> {
+  const loaded = await loadCollector(ref)
+  const parsed = await parseOptions(loaded, ref)
+  if (!parsed.ok) return { kind: 'mistaken', mistakes: parsed.mistakes }
+  const metrics = declaredMetrics(loaded.definition, parsed.options, ref.use)
+  const history = readsPast(loaded.definition, parsed.options, ref.use)
+  const { declared, secrets } = parsed
+  return { kind: 'usable', metrics, history, declared, secrets }
+}
+
+/**
+ * One run of a collector for one hour. Ends when its signal is aborted, with the labels that are there by then.
+ *
+ * @throws Fault when the run as a whole failed
+ */
+export async function collectHour(ref: CollectorRef, hour: Hour, edge: RunEdge): Promise<Outcome> {
+  const prepared = await prepare(ref)
+  const output = await outputOf(prepared, contextOf(prepared.options, hour, edge), edge)
+  return outcomeOf(output, prepared, edge)
+}
+
+async function outputOf({ definition, file }: Prepared, context: CollectContext<unknown>, edge: RunEdge) {
+  // In a promise's executor, so that a collect that throws at once is one that rejects.
+  const returned = new Promise<unknown>(resolve => resolve(definition.collect(context)))
+  const settled = await settledOrLate(returned, edge.signal, edge.scope.opened())
+  if (settled.kind === 'late') throw lateFault(edge.scope, edge.deadlineMs)
+  if (settled.kind === 'threw') throw faultOf(settled.error, 'collector-threw', file)
+  const fault = outputFault(settled.value)
+  if (fault) throw fault
+  return settled.value
+}
+
+async function outcomeOf(output: unknown, { labels, file }: Prepared, edge: RunEdge): Promise<Outcome> {
+  const waiting = labels.map(async label => {
+    const settled = await settledOrLate(valueUnder(output, label), edge.signal, edge.scope.opened())
+    return labelEnd(label, settled, lateFault(edge.scope, edge.deadlineMs), file)
+  })
+  const ends = [...(await Promise.all(waiting)), ...undeclaredEnds(output, labels)]
+  return {
+    readings: Object.fromEntries(ends.flatMap(end => (end.kind === 'reading' ? [[end.label, end.value]] : []))),
+    failures: Object.fromEntries(ends.flatMap(end => (end.kind === 'failure' ? [[end.label, end.fault]] : []))),
+    // What was read is known where the chains are read.
+    pins: [],
+  }
+}
+
+function contextOf(
+  options: unknown,
+  hour: Hour,
+  { scope, signal, deadlineMs, chain }: RunEdge,
+): CollectContext<unknown> {
+  const deadlineAtMs = systemTime.nowMs() + deadlineMs
+  const edge = { signal, deadlineAtMs, time: systemTime, waitsFor: scope.waitsFor }
+  const http: Http = {
+    // Loaded when first used: undici costs more than most collectors.
+    async json(url, schema, request = {}) {
+      const { fetchJson } = await import('./http/json.ts')
+      return fetchJson(url, schema, { ...edge, request })
+    },
+    async text(url, request = {}) {
+      const { fetchText } = await import('./http/json.ts')
+      return fetchText(url, { ...edge, request })
+    },
+  }
+  return { options, hour, http, signal, log: scope.log, chain: name => chain(name, hour, signal) }
+}
+
+/** What a run that was aborted comes to. */
+export function lateFault(scope: Scope, deadlineMs: number): Fault {
+  const waitedFor = scope.waitedFor()
+  return new Fault('collector-hung', `no answer within ${deadlineMs / 1000} s`, {
+    facts: waitedFor === '' ? {} : { waitedFor },
+    fix: waitedFor === '' ? 'look for a promise that never settles' : `see why ${waitedFor} is slow`,
+  })
+}

@@ -1,0 +1,61 @@
+import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { meant, quoted } from '../../config/words.ts'
+import { Fault } from '../../model/fault.ts'
+import type { CollectorRef } from '../messages.ts'
+import { originOf, shippedCollectors, shippedUrl } from '../origin.ts'
+import { packageSpecifier } from './hooks.ts'
+
+/** What `import()` is given for a collector, and how its file is called in messages; a package has no known file yet. */
+export interface Found {
+  readonly specifier: string
+  readonly file?: string
+}
+
+/**
+ * Finds what `use` names: a path from the configuration file's folder when it starts with `.` or `/`, else a collector
+ * that comes with the daemon, else an npm package as seen from that folder.
+ *
+ * @throws Fault `collector-unusable` when a path leads to no file
+ */
+export function findCollector(ref: Pick<CollectorRef, 'use' | 'configFile'>): Found {
+  const { use, configFile } = ref
+  const origin = originOf(ref)
+  if (origin.kind === 'file') return findFile(origin.file, use)
+  if (origin.kind === 'package') return { specifier: packageSpecifier(use, configFile) }
+  const url = new URL(`${use}.ts`, shippedUrl)
+  return { specifier: url.href, file: fileURLToPath(url) }
+}
+
+/** The time of the last change is part of the address, so that an edited file is read again when it is next used. */
+function findFile(file: string, use: string): Found {
+  const found = lookedAt(file)
+  if (!found?.isFile()) {
+    const near = ['.ts', '.js', '.mjs', '/index.ts', '/index.js'].find(end => lookedAt(file + end))
+    const fix = near === undefined ? 'a path is relative to the configuration file' : `did you mean ${use}${near}?`
+    throw new Fault('collector-unusable', `there is no file ${file}`, { fix })
+  }
+  return { specifier: `${pathToFileURL(file).href}?changed=${found.mtimeMs}`, file }
+}
+
+/** What cannot be looked at is not there for a collector. */
+function lookedAt(file: string) {
+  try {
+    return statSync(file, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
+
+/** What to say when `use` is neither the name of a shipped collector nor a package that is installed. */
+export function nothingCalled({ use, configFile }: Pick<CollectorRef, 'use' | 'configFile'>): Fault {
+  const near = meant(use, shippedCollectors())
+  const looked = `collectors/ of tidegauge, and npm packages from ${dirname(configFile)}`
+  return new Fault('collector-unusable', `there is no collector ${quoted(use)}`, {
+    facts: { lookedIn: looked },
+    fix: near
+      ? `did you mean ${near}?`
+      : `write one of ${shippedCollectors().join(', ')}, or a path that starts with ./, or install the package`,
+  })
+}

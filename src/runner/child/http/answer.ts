@@ -1,0 +1,118 @@
+import type { z } from 'zod'
+import { Fault } from '../../../model/fault.ts'
+import { httpMistakesMax, httpValueCharsMax } from '../../limits.ts'
+import { plainWords } from '../plain-words.ts'
+
+/** What is said of an answer, and what must not be. */
+export interface AnswerOrigin {
+  readonly host: string
+  /** The address that was asked and the values of headers: a source may repeat a part of them in its answer. */
+  readonly secrets: readonly string[]
+}
+
+/**
+ * The answer as the schema makes it.
+ *
+ * @throws Fault `http-unexpected` that names up to three places in the answer, what was expected and what is there
+ */
+export async function parsedAnswer<S extends z.ZodType>(
+  text: string,
+  schema: S,
+  { host, secrets }: AnswerOrigin,
+): Promise<z.output<S>> {
+  const result = await schema.safeParseAsync(jsonOf(text, host), { reportInput: true })
+  if (result.success) return result.data
+  const mistakes = result.error.issues.flatMap(issue => mistakesOf(issue, []))
+  const told = mistakes.slice(0, httpMistakesMax).map(mistake => worded(mistake, partsOf(secrets)))
+  const more = mistakes.length > told.length ? `; and ${mistakes.length - told.length} more` : ''
+  throw new Fault('http-unexpected', `${host} answers something else than expected: ${told.join('; ')}${more}`, {
+    facts: { host },
+    fix: 'compare what the source answers with the schema',
+  })
+}
+
+function jsonOf(text: string, host: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Fault('http-unexpected', `${host} answers ${notJson(text, error)}`, {
+      facts: { host },
+      fix: 'look at what the address answers in a browser: a page to log in, or a notice, may stand there',
+    })
+  }
+}
+
+function notJson(text: string, error: unknown): string {
+  const start = text.trimStart().slice(0, 20)
+  if (start === '') return 'nothing: the body is empty, and JSON was expected'
+  if (/^<(!doctype html|html|head|body|!--)/i.test(start)) return 'what looks like a web page, not JSON'
+  if (start.startsWith('<')) return 'what looks like XML, not JSON'
+  const isCut = error instanceof Error && /^(Unexpected end|Unterminated)/.test(error.message)
+  return isCut ? 'JSON that ends too early' : 'something that is not JSON'
+}
+
+type Issue = z.core.$ZodIssue
+
+interface Mistake {
+  readonly issue: Issue
+  readonly path: readonly PropertyKey[]
+}
+
+/** Of a union without words of its own the branch that comes nearest; else the issue as it is. */
+function mistakesOf(issue: Issue, before: readonly PropertyKey[]): Mistake[] {
+  const path = [...before, ...issue.path]
+  if (issue.code !== 'invalid_union' || issue.message !== 'Invalid input') return [{ issue, path }]
+  const nearest = [...issue.errors].sort((a, b) => depth(b) - depth(a) || a.length - b.length)[0] ?? []
+  return nearest.length === 0 ? [{ issue, path }] : nearest.flatMap(part => mistakesOf(part, path))
+}
+
+function depth(issues: readonly Issue[]): number {
+  return Math.max(0, ...issues.map(({ path }) => path.length))
+}
+
+/** `prices[0].usd: expected number, found the text "n/a"` */
+function worded({ issue, path }: Mistake, secrets: readonly string[]): string {
+  const { message } = issue
+  const isOfZod = /^(Too (small|big): |Invalid )/.test(message) && !message.startsWith('Invalid input: ')
+  const expected = isOfZod
+    ? plainWords(issue)
+    : message
+        .replace(/^Invalid input: /, '')
+        .replace(/, received .*$/, '')
+        .replace(/^Unrecognized keys?/, 'unexpected')
+  return `${pathText(path)}: ${expected}, found ${found(issue.input, secrets)}`
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  const text = path.map(part => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('')
+  return text === '' ? 'the answer' : cut(text.replace(/^\./, ''), 4 * httpValueCharsMax)
+}
+
+function found(value: unknown, secrets: readonly string[]): string {
+  if (value === undefined) return 'nothing'
+  if (Array.isArray(value)) return `a list of ${value.length}`
+  if (typeof value === 'object' && value !== null) return 'an object'
+  if (typeof value !== 'string') return String(value)
+  const repeats = secrets.some(secret => value.includes(secret))
+  return repeats ? 'a text' : `the text ${JSON.stringify(cut(value, httpValueCharsMax))}`
+}
+
+function cut(text: string, charsMax: number): string {
+  return text.length > charsMax ? `${text.slice(0, charsMax)}…` : text
+}
+
+/** Shorter parts are no keys, and stand in many a text. */
+const secretCharsMin = 5
+
+function partsOf(secrets: readonly string[]): string[] {
+  const parts = secrets.flatMap(secret => [secret, ...secret.split(/[\s/?#&=:;,@]+/)])
+  return parts.flatMap(part => [part, decoded(part)]).filter(part => part.length >= secretCharsMin)
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}

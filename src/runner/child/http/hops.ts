@@ -1,0 +1,99 @@
+import { Fault } from '../../../model/fault.ts'
+
+/** Which addresses a request may connect to. */
+export type Reach = 'any' | 'public'
+
+/** An answer that leads elsewhere. */
+export interface Redirect {
+  readonly status: number
+  readonly location: string
+}
+
+/** One request of a chain of redirects. */
+export interface Hop {
+  /** http or https, without a name or a password. */
+  readonly address: URL
+  readonly method: 'GET' | 'POST'
+  /** The caller's headers, names in lower case; `accept` alone once the origin they are meant for was left. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly reach: Reach
+  /** Host whose redirect led here; absent for the request as it was written. */
+  readonly sentBy?: string
+}
+
+/**
+ * The request as it was written. It may go to a private address: one's own node is there. A name and a password in the
+ * address travel as a header.
+ *
+ * @throws Fault `http-refused` when it is no http or https address
+ */
+export function firstHop(url: string, { method, headers, body }: Pick<Hop, 'method' | 'headers' | 'body'>): Hop {
+  const address = URL.canParse(url) ? new URL(url) : undefined
+  if (!address || !isHttp(address)) throw new Fault('http-refused', 'what is to be fetched is no http or https address')
+  const signedIn = { ...basicOf(address), ...headers }
+  address.username = ''
+  address.password = ''
+  return { address, method, headers: signedIn, reach: 'any', ...(body !== undefined && { body }) }
+}
+
+function basicOf({ username, password }: URL): Record<string, string> {
+  if (username === '' && password === '') return {}
+  const plain = `${decoded(username)}:${decoded(password)}`
+  return { authorization: `Basic ${Buffer.from(plain).toString('base64')}` }
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+/**
+ * Where a redirect leads. A source must not choose what is asked inside the operator's network: after an answer from a
+ * public address only public ones may follow, after one from a private address only the same host or public ones. A POST
+ * stays a POST with 307 and 308, and inside its origin; 303 makes a GET of it.
+ *
+ * @param from the kind of address that answered
+ * @throws Fault `http-refused` for another protocol, a way from https to http, a name or password, and a POST that would
+ *   leave its origin or become something else
+ */
+export function nextHop(hop: Hop, { status, location }: Redirect, from: 'private' | 'public'): Hop {
+  const { host, origin, hostname, protocol, href } = hop.address
+  const address = URL.canParse(location, href) ? new URL(location, href) : undefined
+  if (!address || !isHttp(address)) throw refused(host, 'to what is no http or https address')
+  if (protocol === 'https:' && address.protocol === 'http:') throw refused(host, 'from https to http')
+  if (address.username !== '' || address.password !== '') {
+    throw refused(host, 'to an address with a name or password in it')
+  }
+  const isSame = address.origin === origin
+  const staysPost = hop.method === 'POST' && status !== 303
+  if (staysPost && (!isSame || status < 307)) {
+    throw refused(host, `a POST (${status})`, 'write the address that it leads to')
+  }
+  const staysInside = hop.reach === 'any' && from === 'private' && address.hostname === hostname
+  return {
+    address,
+    method: staysPost ? 'POST' : 'GET',
+    headers: headersOf(hop.headers, isSame, staysPost),
+    ...(staysPost && hop.body !== undefined && { body: hop.body }),
+    reach: staysInside ? 'any' : 'public',
+    sentBy: host,
+  }
+}
+
+function headersOf(all: Hop['headers'], isSame: boolean, withBody: boolean): Hop['headers'] {
+  const { accept, 'content-type': _type, ...others } = all
+  if (isSame && withBody) return all
+  return { ...(isSame && others), ...(accept !== undefined && { accept }) }
+}
+
+function isHttp({ protocol }: URL): boolean {
+  return protocol === 'http:' || protocol === 'https:'
+}
+
+function refused(host: string, where: string, fix?: string): Fault {
+  return new Fault('http-refused', `${host} redirects ${where}`, { facts: { host }, ...(fix !== undefined && { fix }) })
+}

@@ -1,0 +1,111 @@
+import type { z } from 'zod'
+import type { HttpRequest } from '../../../collector.ts'
+import { backoffMs } from '../../../model/backoff.ts'
+import { Fault } from '../../../model/fault.ts'
+import { retryAfterMsMax } from '../../../model/limits.ts'
+import type { Time } from '../../../time.ts'
+import { httpAttemptsMax, httpBackoff, httpRedirectsMax, httpTryMsMax } from '../../limits.ts'
+import { parsedAnswer } from './answer.ts'
+import { type Got, getOnce } from './get.ts'
+import { firstHop, type Hop, nextHop } from './hops.ts'
+import { createNetwork, type HttpNetwork } from './network.ts'
+import { sentRequest } from './request.ts'
+
+/** What a fetch needs of the run it belongs to. */
+export interface HttpEdge {
+  /** What is asked, beside the address; default: a GET without headers. */
+  readonly request?: HttpRequest
+  /** Aborted at the run's deadline. */
+  readonly signal: AbortSignal
+  /** The run's deadline: a wait that would pass it is not begun. */
+  readonly deadlineAtMs: number
+  readonly time: Time
+  /** Names what is waited for until the promise settles. */
+  waitsFor<T>(name: string, promise: Promise<T>): Promise<T>
+  /** Default: the one of this process. */
+  readonly network?: HttpNetwork
+}
+
+const sharedNetwork = createNetwork()
+
+/**
+ * Fetches a JSON answer and parses it with the schema. What may pass is tried again, with backoff and as `Retry-After`
+ * asks, within the run's deadline. Every call asks the source: no answer is kept.
+ *
+ * @throws Fault `http-unreachable`, `http-refused` or `http-unexpected`; it names the host alone, because a key often
+ *   sits in a path or a query. The signal's reason when it is aborted.
+ */
+export async function fetchJson<S extends z.ZodType>(url: string, schema: S, edge: HttpEdge): Promise<z.output<S>> {
+  const sent = sentRequest(edge.request, 'application/json')
+  const hop = firstHop(url, sent)
+  const text = await edge.waitsFor(hop.address.host, answerTo(hop, sent.isRead, edge))
+  return parsedAnswer(text, schema, { host: hop.address.host, secrets: [url, ...Object.values(hop.headers)] })
+}
+
+/** The same for what is no JSON. @throws Fault `http-unreachable`, `http-refused` or `http-unexpected` */
+export async function fetchText(url: string, edge: HttpEdge): Promise<string> {
+  const sent = sentRequest(edge.request, '*/*')
+  const hop = firstHop(url, sent)
+  return edge.waitsFor(hop.address.host, answerTo(hop, sent.isRead, edge))
+}
+
+type Tried = Exclude<Got, { readonly kind: 'redirects' }>
+
+async function answerTo(hop: Hop, isRead: boolean, edge: HttpEdge): Promise<string> {
+  for (let attempt = 1; ; attempt += 1) {
+    const tried = await tryOnce(hop, edge)
+    if (tried.kind === 'answered') return tried.text
+    const nowMs = edge.time.nowMs()
+    const { fault, notBeforeMs = 0 } = tried
+    if (!isRead) throw onceOnly(fault)
+    if (attempt >= httpAttemptsMax) throw withAttempts(fault, attempt)
+    if (notBeforeMs >= edge.deadlineAtMs) throw tooLongToWait(fault, attempt, notBeforeMs, nowMs)
+    const nextAtMs = Math.max(nowMs + backoffMs(httpBackoff, attempt, edge.time.chance()), notBeforeMs)
+    if (nextAtMs >= edge.deadlineAtMs) throw withAttempts(fault, attempt)
+    await edge.time.sleep(nextAtMs - nowMs, edge.signal)
+  }
+}
+
+function onceOnly({ code, message, facts }: Fault): Fault {
+  return new Fault(code, message, {
+    facts,
+    fix: 'it is not sent again: say isRead: true where the request changes nothing',
+  })
+}
+
+function withAttempts({ code, message, facts }: Fault, attempts: number): Fault {
+  return new Fault(code, message, { facts: { ...facts, attempts } })
+}
+
+function tooLongToWait({ code, facts }: Fault, attempts: number, notBeforeMs: number, nowMs: number): Fault {
+  const until = `${new Date(Math.ceil(notBeforeMs / 1000) * 1000).toISOString().slice(0, 19)}Z`
+  const more = notBeforeMs - nowMs >= retryAfterMsMax ? ' or longer' : ''
+  return new Fault(code, `${facts['host']} asks to wait until ${until}${more}, past the deadline of this run`, {
+    facts: { ...facts, attempts },
+    fix: 'ask it less often, or with a key that allows more',
+  })
+}
+
+/** @throws Fault that would be the same again; the signal's reason */
+async function tryOnce(first: Hop, edge: HttpEdge): Promise<Tried> {
+  try {
+    return await follow(first, edge)
+  } finally {
+    // Whatever came of it: a run that is over ends by its own reason.
+    edge.signal.throwIfAborted()
+  }
+}
+
+/** Follows redirects by itself: what each may lead to is decided here, not by a library. */
+async function follow(first: Hop, { network = sharedNetwork, ...edge }: HttpEdge): Promise<Tried> {
+  const signal = AbortSignal.any([edge.signal, edge.time.timeout(httpTryMsMax)])
+  const getEdge = { network, time: edge.time, signal }
+  let hop = first
+  for (let redirects = 0; redirects <= httpRedirectsMax; redirects += 1) {
+    const got = await getOnce(hop, getEdge)
+    if (got.kind !== 'redirects') return got
+    hop = nextHop(hop, got, hop.reach === 'any' ? network.cameFrom(hop.address.origin) : 'public')
+  }
+  const { host } = first.address
+  throw new Fault('http-refused', `${host} redirects more than ${httpRedirectsMax} times`, { facts: { host } })
+}

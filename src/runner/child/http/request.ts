@@ -1,0 +1,72 @@
+import type { HttpRequest } from '../../../collector.ts'
+import { Fault } from '../../../model/fault.ts'
+import { httpRequestBytesMax } from '../../limits.ts'
+import { cut } from '../thrown.ts'
+
+/** A request as it is sent. */
+export interface Sent {
+  readonly method: 'GET' | 'POST'
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Whether it may be sent again after a failure. */
+  readonly isRead: boolean
+}
+
+const known: ReadonlySet<string> = new Set(['headers', 'body', 'method', 'isRead'] satisfies (keyof HttpRequest)[])
+
+/**
+ * What a collector asks for as it is sent.
+ *
+ * @param accept unless the collector says another
+ * @throws Fault `http-refused` for what is unknown or does not fit
+ */
+export function sentRequest(request: HttpRequest = {}, accept: string): Sent {
+  const unknown = Object.keys(request).filter(name => !known.has(name))
+  if (unknown.length > 0) {
+    throw refused(`knows no ${unknown.map(cut).join(', ')}`, `write of ${[...known].join(', ')}`)
+  }
+  const body = bodyOf(request.body)
+  const { method = body === undefined ? 'GET' : 'POST', isRead } = request
+  if (method !== 'GET' && method !== 'POST') throw refused('sends GET and POST alone', 'leave method out')
+  if (method === 'GET' && body !== undefined) throw refused('sends no body with a GET', 'leave method out')
+  const type = typeof request.body === 'string' ? 'text/plain; charset=utf-8' : 'application/json'
+  return {
+    method,
+    headers: { accept, ...(body !== undefined && { 'content-type': type }), ...lowerCase(request.headers ?? {}) },
+    ...(body !== undefined && { body }),
+    isRead: method === 'GET' || (isRead ?? isGraphqlRead(request.body)),
+  }
+}
+
+function lowerCase(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+}
+
+function bodyOf(body: unknown): string | undefined {
+  if (body === undefined) return undefined
+  const text = typeof body === 'string' ? body : jsonOf(body)
+  if (text === undefined) throw refused('cannot write this body as JSON', 'turn big integers and dates into text first')
+  if (Buffer.byteLength(text) > httpRequestBytesMax) {
+    throw refused(`sends no body of more than ${httpRequestBytesMax / 1_048_576} MiB`, 'ask for less at a time')
+  }
+  return text
+}
+
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a body is a GraphQL request that changes nothing. In doubt it is none. */
+function isGraphqlRead(body: unknown): boolean {
+  const query: unknown = typeof body === 'object' && body !== null && 'query' in body ? body.query : undefined
+  return typeof query === 'string' && !/\bmutation\b/.test(query)
+}
+
+function refused(what: string, fix: string): Fault {
+  return new Fault('http-refused', `http ${what}`, { fix })
+}

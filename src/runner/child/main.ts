@@ -1,0 +1,108 @@
+/**
+ * Entry of a child that runs collectors: takes runs from the daemon, gives back how they ended. The names of the
+ * configured chains are its arguments.
+ */
+import { Worker } from 'node:worker_threads'
+import type { ChainAsOf } from '../../collector.ts'
+import { Fault, faultRecord } from '../../model/fault.ts'
+import type { Hour } from '../../model/hour.ts'
+import { gathering } from '../gather.ts'
+import type { Ask, EndedRun, LogLine, StartedRun, Task, TaskEnd, ToChild } from '../messages.ts'
+import { unknownChain } from '../question.ts'
+import { createChainAsks } from './chain-asks.ts'
+import { ChildEnd } from './child-end.ts'
+import { collectHour, describeCollector, lateFault, type RunEdge } from './collect.ts'
+import { registerCollectorHooks } from './hooks.ts'
+import { lockDown } from './lockdown.ts'
+import { registerOptionsEdge } from './options.ts'
+import { catchStrays, createScope, inScope } from './scope.ts'
+import { type Settled, settledOrLate } from './settle.ts'
+import { faultOf, thrownText } from './thrown.ts'
+
+// A terminal's Ctrl-C and a service manager's stop reach the whole group: the daemon alone decides when this ends.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+// Asleep but for a look each second: ends this process when the daemon was killed while a collector spins.
+new Worker(new URL('./orphan-watch.ts', import.meta.url), { workerData: process.ppid, env: {}, execArgv: [] }).unref()
+
+const chainNames = process.argv.slice(2)
+const line = new ChildEnd(receive)
+const asks = createChainAsks(postAsks)
+const postLine = (said: LogLine) => line.post({ kind: 'log', ...said })
+const postEnd = gathering(postEnds)
+const controllers = new Map<string, AbortController>()
+
+catchStrays(
+  createScope({
+    collectorId: '',
+    signal: new AbortController().signal,
+    post: postLine,
+    fail: error => postLine({ collectorId: '', level: 'warn', message: thrownText(error).message, facts: {} }),
+  }),
+)
+registerCollectorHooks()
+registerOptionsEdge()
+lockDown(line.socket)
+// Only where there is a chain to read: viem takes a good part of a child's start and memory.
+const typedReads = chainNames.length > 0 ? await import('./typed/typed-reads.ts') : undefined
+
+/** Turns a run has after its abort, more than what it waits for has: so that what is there by then is its outcome. */
+const turnsAfterAbort = 50
+
+async function perform(task: Task, edge: RunEdge): Promise<TaskEnd> {
+  if (task.kind === 'describe') return { kind: 'described', description: await describeCollector(task.collector) }
+  return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, edge) }
+}
+
+async function start({ run, task, deadlineMs }: StartedRun): Promise<void> {
+  const { signal } = controllerOf(run)
+  const stray = Promise.withResolvers<never>()
+  const fail = (error: unknown) => {
+    scope.line('warn', `thrown where nothing could catch it: ${thrownText(error).message}`)
+    stray.reject(error)
+  }
+  const scope = createScope({ collectorId: task.collector.id, signal, post: postLine, fail })
+  const chain = (name: string, hour: Hour): ChainAsOf => {
+    if (!typedReads || !chainNames.includes(name)) throw unknownChain(name, chainNames)
+    return typedReads.chainAsOf(asks.reader(run, name, scope), hour, signal, name)
+  }
+  const work = inScope(scope, () => perform(task, { scope, signal, deadlineMs, chain }))
+  const first = Promise.race([work, stray.promise])
+  const settled = await settledOrLate(first, signal, scope.opened(), turnsAfterAbort)
+  controllers.delete(run)
+  postEnd({ run, end: endOf(settled, lateFault(scope, deadlineMs)), leaks: scope.leaks() })
+}
+
+function controllerOf(run: string): AbortController {
+  const controller = new AbortController()
+  controllers.set(run, controller)
+  return controller
+}
+
+function endOf(settled: Settled<TaskEnd>, late: Fault): TaskEnd {
+  if (settled.kind === 'value') return settled.value
+  const fault = settled.kind === 'late' ? late : faultOf(settled.error, 'collector-threw', undefined)
+  return { kind: 'faulted', fault: faultRecord(fault) }
+}
+
+/** One that cannot leave keeps none of the others here. */
+function postEnds(runs: readonly EndedRun[]): void {
+  line.postAll('ended', 'runs', runs, (run, why) => {
+    const fault = new Fault('collector-output', `its answer cannot leave its process: ${why}`)
+    line.post({ kind: 'ended', runs: [{ ...run, end: { kind: 'faulted', fault: faultRecord(fault) } }] })
+  })
+}
+
+function postAsks(all: readonly Ask[]): void {
+  line.postAll('asks', 'asks', all, ({ ask }, why) => {
+    const fault = new Fault('collector-output', `what it asks of a chain cannot leave its process: ${why}`)
+    asks.replied(ask, { kind: 'faulted', fault: faultRecord(fault) })
+  })
+}
+
+function receive(message: ToChild): void {
+  if (message.kind === 'run') for (const run of message.runs) void start(run)
+  if (message.kind === 'abort') controllers.get(message.run)?.abort(new Fault('stopped', 'the deadline has passed'))
+  if (message.kind === 'ping') line.post({ kind: 'pong', ping: message.ping })
+  if (message.kind === 'replies') for (const { ask, reply } of message.replies) asks.replied(ask, reply)
+}
+line.post({ kind: 'ready' })

@@ -1,0 +1,110 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { dirname, resolve } from 'node:path'
+import type { z } from 'zod'
+import type { OptionMistake } from '../../config/config.ts'
+import { secretId, secretsWritten } from '../../config/option-secrets.ts'
+import { Fault } from '../../model/fault.ts'
+import { optionsEdge, unreadSecret } from '../../options-edge.ts'
+import type { CollectorRef } from '../messages.ts'
+import type { Loaded } from './load.ts'
+import { plainWords } from './plain-words.ts'
+import { cut, thrownText } from './thrown.ts'
+
+export type ParsedOptions =
+  /** `declared` are the paths in them, absolute; `secrets` what is secret in them, by `secretId`. */
+  | {
+      readonly ok: true
+      readonly options: unknown
+      readonly declared: readonly string[]
+      readonly secrets: readonly string[]
+    }
+  | { readonly ok: false; readonly mistakes: readonly OptionMistake[] }
+
+/** Whose options are parsed: those of several collectors may be at the same time. */
+const parsing = new AsyncLocalStorage<{
+  readonly ref: CollectorRef
+  readonly declared: string[]
+  readonly secrets: string[]
+}>()
+
+/** Lets the schemas of `tidegauge` know where options are parsed. */
+export function registerOptionsEdge(): void {
+  optionsEdge.path = written => {
+    const place = parsing.getStore()
+    if (!place) return written
+    const path = resolve(dirname(place.ref.configFile), written)
+    place.declared.push(path)
+    return path
+  }
+  optionsEdge.secret = written => {
+    const place = parsing.getStore()
+    const [asked] = place ? secretsWritten(written, place.ref.configFile) : []
+    if (!place || !asked) return unreadSecret
+    const id = secretId(asked.ref)
+    place.secrets.push(id)
+    return place.ref.secrets?.[id] ?? unreadSecret
+  }
+}
+
+/**
+ * The options of the configuration through the collector's own schema. Absent options are empty ones. Words of the
+ * collector's author stand; all others are plain ones.
+ *
+ * @throws Fault `collector-unusable` when the schema itself throws
+ */
+export async function parseOptions({ definition }: Loaded, ref: CollectorRef): Promise<ParsedOptions> {
+  const known: KnownKeys = new WeakMap()
+  const declared: string[] = []
+  const secrets: string[] = []
+  const error = (issue: z.core.$ZodRawIssue) => {
+    if (issue.code === 'unrecognized_keys') known.set(issue.keys, keysOf(issue.inst))
+    return plainWords(issue)
+  }
+  try {
+    const parsed = await parsing.run({ ref, declared, secrets }, () =>
+      definition.options.safeParseAsync(ref.options ?? {}, { error }),
+    )
+    if (parsed.success) return { ok: true, options: parsed.data, declared, secrets }
+    return { ok: false, mistakes: parsed.error.issues.flatMap(issue => mistakesOf(issue, [], known)) }
+  } catch (error) {
+    throw new Fault('collector-unusable', `the options schema of ${ref.use} threw: ${thrownText(error).message}`)
+  }
+}
+
+type Issue = z.core.$ZodIssue
+
+/** The options that there are, by the list of those that there are not. */
+type KnownKeys = WeakMap<readonly string[], readonly string[]>
+
+/** Of the map that refuses a key. */
+function keysOf(schema: unknown): string[] {
+  const shape: unknown =
+    typeof schema === 'object' && schema !== null && 'shape' in schema ? Reflect.get(schema, 'shape') : undefined
+  return typeof shape === 'object' && shape !== null ? Object.keys(shape) : []
+}
+
+/** One mistake for each unknown key; of a union the branch that is of the value's kind and comes nearest. */
+function mistakesOf(issue: Issue, before: readonly PropertyKey[], known: KnownKeys): OptionMistake[] {
+  const path = [...before, ...issue.path]
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map(key => ({
+      path: plain([...path, key]),
+      message: `unknown option "${key}"`,
+      known: [...(known.get(issue.keys) ?? [])],
+    }))
+  }
+  if (issue.code === 'invalid_union') {
+    const [nearest] = issue.errors.filter(errors => !errors.some(isOfAnotherKind)).sort((a, b) => a.length - b.length)
+    if (nearest && nearest.length > 0) return nearest.flatMap(part => mistakesOf(part, path, known))
+  }
+  return [{ path: plain(path), message: cut(issue.message) }]
+}
+
+/** Whether a branch of a union fails for the value as a whole: then another one was meant. */
+function isOfAnotherKind({ path, code }: Issue): boolean {
+  return path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')
+}
+
+function plain(path: readonly PropertyKey[]): (string | number)[] {
+  return path.map(part => (typeof part === 'symbol' ? String(part) : part))
+}

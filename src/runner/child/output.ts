@@ -1,0 +1,70 @@
+import { Fault, type FaultRecord, faultRecord } from '../../model/fault.ts'
+import { undeclaredLabelsMax } from '../limits.ts'
+import type { Settled } from './settle.ts'
+import { cut, faultOf, shown } from './thrown.ts'
+
+/** What one label of an output came to. */
+export type LabelEnd = { readonly label: string } & (
+  | { readonly kind: 'reading'; readonly value: number }
+  | { readonly kind: 'failure'; readonly fault: FaultRecord }
+)
+
+/** The value under a label, still to be waited for. A getter that throws is a value that rejects. */
+export function valueUnder(output: unknown, label: string): Promise<unknown> {
+  return new Promise(resolve => {
+    if (typeof output !== 'object' || output === null) throw wrong(`collect returned ${shown(output)}, not an object`)
+    if (!Reflect.has(output, label)) throw wrong(`"${label}" is declared, but missing in what collect returned`)
+    resolve(Reflect.get(output, label))
+  })
+}
+
+/** A label's value is a finite number, or there is no value. */
+export function labelEnd(label: string, settled: Settled, late: Fault, file: string | undefined): LabelEnd {
+  if (settled.kind === 'late') return failed(label, late)
+  if (settled.kind === 'threw') return failed(label, faultOf(settled.error, 'collector-threw', file))
+  const { value } = settled
+  if (typeof value === 'number' && Number.isFinite(value)) return { label, kind: 'reading', value }
+  return failed(label, wrong(`"${label}" is ${shown(value)}, not a finite number`, fixFor(value)))
+}
+
+/** A failure for each label that is returned but not declared; many are counted, not named. */
+export function undeclaredEnds(output: unknown, declared: readonly string[]): LabelEnd[] {
+  const undeclared = ownLabels(output).filter(label => !declared.includes(label))
+  const more = undeclared.length - undeclaredLabelsMax
+  return undeclared.slice(0, undeclaredLabelsMax).map((label, index) => {
+    const others = index === undeclaredLabelsMax - 1 && more > 0 ? `, and ${more} more` : ''
+    const name = cut(label)
+    return failed(
+      name,
+      wrong(`"${name}"${others}: returned but not declared`, 'add it to metrics, or return it no more'),
+    )
+  })
+}
+
+/** Why a whole output is no output: nothing of it can be looked at by label. */
+export function outputFault(output: unknown): Fault | undefined {
+  if (typeof output === 'object' && output !== null && !Array.isArray(output)) return undefined
+  return wrong(`collect returned ${shown(output)}, not an object of readings by label`)
+}
+
+function ownLabels(output: unknown): string[] {
+  try {
+    return typeof output === 'object' && output !== null ? Object.keys(output) : []
+  } catch {
+    return []
+  }
+}
+
+function fixFor(value: unknown): string {
+  if (typeof value === 'bigint') return 'turn it into a number with units(amount, decimals)'
+  if (value === null || value === undefined) return 'throw, or reject, when a value is not known'
+  return 'return a number, or reject when there is none; is an await missing?'
+}
+
+function failed(label: string, fault: Fault): LabelEnd {
+  return { label, kind: 'failure', fault: faultRecord(fault) }
+}
+
+function wrong(message: string, fix?: string): Fault {
+  return new Fault('collector-output', message, fix === undefined ? {} : { fix })
+}

@@ -1,0 +1,121 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { Console } from 'node:console'
+import { Writable } from 'node:stream'
+import type { CollectorLog } from '../../collector.ts'
+import { Fault } from '../../model/fault.ts'
+import { runLogLinesMax } from '../limits.ts'
+import type { LogLevel, LogLine } from '../messages.ts'
+import { cut, shown, thrownText } from './thrown.ts'
+
+/** What belongs to one run of a collector, wherever in the process its code is called from. */
+export interface Scope {
+  readonly log: CollectorLog
+  line(level: LogLevel, message: string, facts?: Readonly<Record<string, unknown>>): void
+  /** Counts something that is to settle; the result is called when it has. */
+  opened(): () => void
+  /** Whether something has not settled yet. */
+  leaks(): boolean
+  /** Names what is waited for until the promise settles. */
+  waitsFor<T>(name: string, promise: Promise<T>): Promise<T>
+  /** What was waited for when the signal was aborted (now, when it is not). */
+  waitedFor(): string
+  /** Ends the run: code of it threw where nothing could catch it. */
+  fail(error: unknown): void
+}
+
+const current = new AsyncLocalStorage<Scope>()
+
+/** What a scope needs of its run. */
+export interface ScopeEdge {
+  readonly collectorId: string
+  readonly signal: AbortSignal
+  readonly post: (line: LogLine) => void
+  readonly fail: (error: unknown) => void
+}
+
+/** Makes the scope of one run. */
+export function createScope({ collectorId, signal, post, fail }: ScopeEdge): Scope {
+  let linesLeft = runLogLinesMax
+  let open = 0
+  let atAbort: string | undefined
+  const waits: string[] = []
+  const named = () => [...new Set(waits)].join(', ')
+  signal.addEventListener('abort', () => {
+    atAbort = named()
+  })
+
+  const line: Scope['line'] = (level, message, facts = {}) => {
+    linesLeft -= 1
+    if (linesLeft < -1) return
+    if (linesLeft === -1)
+      return post({ collectorId, level: 'warn', message: 'further log lines are left out', facts: {} })
+    post({ collectorId, level, message: cut(String(message)), facts: plainFacts(facts) })
+  }
+
+  return {
+    line,
+    fail,
+    log: {
+      debug: (message, facts) => line('debug', message, facts),
+      info: (message, facts) => line('info', message, facts),
+      warn: (message, facts) => line('warn', message, facts),
+    },
+    opened() {
+      open += 1
+      return () => {
+        open -= 1
+      }
+    },
+    leaks: () => open > 0,
+    async waitsFor(name, promise) {
+      waits.push(name)
+      try {
+        return await promise
+      } finally {
+        waits.splice(waits.indexOf(name), 1)
+      }
+    },
+    waitedFor: () => atAbort ?? named(),
+  }
+}
+
+/** Runs `work` so that whatever it starts, however late, belongs to the scope. */
+export function inScope<T>(scope: Scope, work: () => T): T {
+  return current.run(scope, work)
+}
+
+/**
+ * Gives what a collector prints, and what it throws where nothing can catch it, to its own run; what belongs to no run
+ * goes to `nobody`.
+ */
+export function catchStrays(nobody: Scope): void {
+  const owner = () => current.getStore() ?? nobody
+  process.on('uncaughtException', error => owner().fail(error))
+  process.on('unhandledRejection', reason => {
+    // A read that failed while nobody waited for it any more has been reported by the one that was waited for.
+    const level = reason instanceof Fault ? 'debug' : 'warn'
+    owner().line(level, `a promise was rejected and nobody waited for it: ${thrownText(reason).message}`)
+  })
+  const printed = (level: LogLevel) =>
+    new Writable({
+      decodeStrings: false,
+      write(chunk, _encoding, done) {
+        for (const text of String(chunk).trimEnd().split('\n')) owner().line(level, text)
+        done()
+      },
+    })
+  globalThis.console = new Console({ stdout: printed('info'), stderr: printed('warn') })
+}
+
+function plainFacts(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  try {
+    return Object.fromEntries(Object.entries(facts).map(([name, value]) => [cut(name), plain(value)]))
+  } catch {
+    return {}
+  }
+}
+
+function plain(value: unknown): unknown {
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return value
+  return typeof value === 'string' ? cut(value) : shown(value)
+}

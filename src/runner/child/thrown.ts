@@ -1,0 +1,89 @@
+import { basename } from 'node:path'
+import { inspect } from 'node:util'
+import type { z } from 'zod'
+import { Fault, type FaultCode } from '../../model/fault.ts'
+import { collectorTextCharsMax } from '../limits.ts'
+import { plainWords } from './plain-words.ts'
+
+/** A text of a collector's making, cut to a length that is safe to log and store. */
+export function cut(text: string): string {
+  return text.length > collectorTextCharsMax ? `${text.slice(0, collectorTextCharsMax)}…` : text
+}
+
+/** An odd value in words. Never throws, whatever the value does when it is looked at. */
+export function shown(value: unknown): string {
+  if (typeof value === 'bigint') return `${cut(String(value))}n`
+  try {
+    return cut(
+      inspect(value, { depth: 1, maxArrayLength: 3, maxStringLength: 60, breakLength: Infinity, getters: false }),
+    )
+  } catch {
+    return `a ${typeof value} that cannot be shown`
+  }
+}
+
+/** Message and stack of anything thrown. Never throws. */
+export function thrownText(error: unknown): { readonly message: string; readonly stack: string } {
+  try {
+    if (!(error instanceof Error)) return { message: shown(error), stack: '' }
+    const { stack, name } = error
+    const message = parseError(error) ?? error.message
+    return { message: cut(inOneLine(String(message) || String(name))), stack: String(stack) }
+  } catch {
+    return { message: 'an error that cannot be shown', stack: '' }
+  }
+}
+
+/** Many a library's message goes over lines, the first of which says what is wrong; a log and a page have one. */
+function inOneLine(message: string): string {
+  return message.trim().replace(/\s*\n\s*/g, ' ')
+}
+
+/** Mistakes told of a value that a collector's own schema refuses. */
+const parseIssuesMax = 3
+
+/** One line for what zod throws, whose own message is a JSON text of many lines. */
+function parseError(error: Error): string | undefined {
+  if (!/^\$?ZodError$/.test(error.name) || !('issues' in error) || !Array.isArray(error.issues)) return undefined
+  const issues: readonly z.core.$ZodIssue[] = error.issues
+  const told = issues.slice(0, parseIssuesMax).map(issue => {
+    const isOurs = /^(Invalid|Too (small|big)|Unrecognized|must )/.test(issue.message)
+    const where = issue.path.map(String).join('.')
+    return `${where === '' ? '' : `${where}: `}${isOurs ? plainWords(issue) : issue.message}`
+  })
+  const more = issues.length - told.length
+  return `a value does not fit its schema: ${told.join('; ')}${more > 0 ? `; and ${more} more` : ''}`
+}
+
+/** The same fault when it is one already; else one of `code` that says what was thrown, and where in the collector. */
+export function faultOf(error: unknown, code: FaultCode, file: string | undefined): Fault {
+  if (error instanceof Fault) return error
+  const { message, stack } = thrownText(error)
+  const denied = deniedRead(error)
+  const at = file === undefined ? undefined : lineIn(stack, file)
+  const facts = at === undefined ? {} : { at }
+  return denied === undefined ? new Fault(code, message, { facts }) : new Fault(code, denied, { facts, fix: readFix })
+}
+
+/** What to do where a collector reads what its process may not. */
+export const readFix =
+  'a collector reads its own folder, packages, and what its options declare with `path` and the configuration names'
+
+/** In words, what Node says when a file is not among those that a process may read; of nothing else. */
+export function deniedRead(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_ACCESS_DENIED') return undefined
+  const resource = 'resource' in error ? String(error.resource) : ''
+  const isRead = 'permission' in error && error.permission === 'FileSystemRead'
+  return isRead ? `${cut(resource)} may not be read by a collector` : undefined
+}
+
+/** `name.ts:12`: the first line of a stack that lies in `file`. */
+export function lineIn(stack: string, file: string): string | undefined {
+  for (const line of stack.split('\n')) {
+    const path = line.replace(/\?changed=[\d.]+/, '')
+    const start = path.indexOf(encodeURI(file)) + encodeURI(file).length
+    const number = path.includes(encodeURI(file)) ? /^:(\d+)/.exec(path.slice(start))?.[1] : undefined
+    if (number !== undefined) return `${basename(file)}:${number}`
+  }
+  return undefined
+}

@@ -1,0 +1,80 @@
+import type { Abi, AbiFunction } from 'viem'
+import { decodeFunctionResult, encodeFunctionData, formatAbiItem, toFunctionSelector } from 'viem/utils'
+import { inputCharsRememberedMax, inputsRememberedMax } from '../../../chain/limits.ts'
+import type { Hex } from '../../../model/block.ts'
+import { staticDecoder } from './static-outputs.ts'
+
+/** A call of a contract's function, whatever its ABI. */
+export interface TypedCall {
+  readonly address: Hex
+  readonly abi: Abi
+  readonly functionName: string
+  readonly args?: readonly unknown[]
+}
+
+/** A function of an ABI, looked up once. */
+interface Known {
+  readonly selector: Hex
+  readonly abi: readonly [AbiFunction]
+  /** Call data by the arguments they were written from: by a single one as it is, by several as one text. */
+  readonly inputs: Map<unknown, Hex>
+  readonly decode: ((output: Hex) => unknown) | undefined
+}
+
+/** Call data, as viem's `encodeFunctionData` writes them. @throws whatever viem throws */
+export function encodedInput({ abi, functionName, args }: TypedCall): Hex {
+  const known = knownOf(abi, functionName)
+  if (!known) return encodeFunctionData({ abi, functionName, ...(args && { args }) })
+  const key = keyOf(known.abi[0].inputs.length, args)
+  const remembered = key === undefined ? undefined : known.inputs.get(key)
+  if (remembered) return remembered
+  const input = encodeFunctionData<Abi, Hex>({ abi: known.abi, functionName: known.selector, ...(args && { args }) })
+  if (key !== undefined) remember(known.inputs, key, input)
+  return input
+}
+
+/** The value, as viem's `decodeFunctionResult` reads it. @throws whatever viem throws */
+export function decodedValue({ abi, functionName, args }: TypedCall, output: Hex): unknown {
+  const known = knownOf(abi, functionName)
+  if (!known) return decodeFunctionResult({ abi, functionName, data: output, ...(args && { args }) })
+  return known.decode?.(output) ?? decodeFunctionResult<Abi>({ abi: known.abi, functionName, data: output })
+}
+
+/** By the ABI as an object, and by the name: collectors declare an ABI once and use it each hour. */
+const knownByAbi = new WeakMap<Abi, Map<string, Known | undefined>>()
+
+function knownOf(abi: Abi, name: string): Known | undefined {
+  const ofAbi = knownByAbi.get(abi) ?? new Map<string, Known | undefined>()
+  knownByAbi.set(abi, ofAbi)
+  if (!ofAbi.has(name)) ofAbi.set(name, lookedUp(abi, name))
+  return ofAbi.get(name)
+}
+
+/** Undefined for what is not there, for overloads, which depend on the arguments, and for selectors as names. */
+function lookedUp(abi: Abi, name: string): Known | undefined {
+  const [item, ...others] = abi.filter(item => 'name' in item && item.name === name)
+  if (item?.type !== 'function' || others.length > 0 || name.startsWith('0x')) return undefined
+  return {
+    selector: toFunctionSelector(formatAbiItem(item)),
+    abi: [item],
+    inputs: new Map(),
+    decode: staticDecoder(item.outputs),
+  }
+}
+
+/** Undefined for arguments that are not plain, or long, or not as many as there should be. */
+function keyOf(count: number, args: readonly unknown[] = []): unknown {
+  if (args.length !== count || !args.every(isPlain)) return undefined
+  if (count === 1) return args[0]
+  return args.map(arg => `${typeof arg}${String(arg).length}:${arg}`).join('')
+}
+
+function isPlain(arg: unknown): boolean {
+  if (typeof arg === 'string') return arg.length <= inputCharsRememberedMax
+  return typeof arg === 'bigint' || typeof arg === 'number' || typeof arg === 'boolean'
+}
+
+function remember(inputs: Map<unknown, Hex>, key: unknown, input: Hex): void {
+  if (inputs.size >= inputsRememberedMax) inputs.clear()
+  inputs.set(key, input)
+}

@@ -1,0 +1,79 @@
+import type { Task, TaskEnd } from '../messages.ts'
+import type { CollectorChild } from './child.ts'
+import type { Lost } from './child-edge.ts'
+import type { Group } from './processes.ts'
+
+/** Runs tasks each in a process of its own, a few at a time. */
+export interface Alone {
+  /**
+   * Never rejects.
+   *
+   * @param known whether the collector is known to be a culprit: it waits behind those that are probably innocent
+   */
+  run(task: Task, group: Group, known: boolean): Promise<TaskEnd | Lost>
+  /** Complete when it returns. */
+  stop(): Promise<void>
+}
+
+interface Waiting {
+  readonly id: string
+  readonly known: boolean
+  start(): void
+}
+
+/**
+ * A collector holds one place at a time, however many hours of it wait, so that one culprit never keeps all places.
+ *
+ * @param places tasks run at the same time
+ */
+export function createAlone(
+  start: (group: Group) => Promise<CollectorChild>,
+  places: number,
+  stopping: AbortSignal,
+): Alone {
+  const children = new Set<CollectorChild>()
+  const waiting: Waiting[] = []
+  const busy = new Set<string>()
+
+  function startNext(): void {
+    const next = busy.size < places ? nextOf(waiting, busy) : undefined
+    if (!next) return
+    waiting.splice(waiting.indexOf(next), 1)
+    busy.add(next.id)
+    next.start()
+    startNext()
+  }
+
+  async function runInOwn(task: Task, group: Group): Promise<TaskEnd | Lost> {
+    if (stopping.aborted) return { kind: 'lost', how: 'was stopped' }
+    const child = await start(group)
+    children.add(child)
+    if (stopping.aborted) await child.end()
+    const end = await child.run(task)
+    await child.end()
+    children.delete(child)
+    return end
+  }
+
+  return {
+    async run(task, group, known) {
+      const { id } = task.collector
+      await new Promise<void>(begin => {
+        waiting.push({ id, known, start: begin })
+        startNext()
+      })
+      const end = await runInOwn(task, group)
+      busy.delete(id)
+      startNext()
+      return end
+    },
+    async stop() {
+      await Promise.all([...children].map(child => child.end()))
+    },
+  }
+}
+
+function nextOf(waiting: readonly Waiting[], busy: ReadonlySet<string>): Waiting | undefined {
+  const free = waiting.filter(({ id }) => !busy.has(id))
+  return free.find(({ known }) => !known) ?? free[0]
+}

@@ -1,0 +1,31 @@
+import type { Chains } from '../../chain/reads.ts'
+import type { Time } from '../../time.ts'
+import type { RunnerLimits } from '../limits.ts'
+import type { LogLine } from '../messages.ts'
+import type { Meeting } from './meeting.ts'
+
+/** The process ended, or was ended because it did not answer, before the run was done. */
+export interface Lost {
+  readonly kind: 'lost'
+  /** What happened to the process, to follow "its process ". */
+  readonly how: string
+  /** What to look for in the collector, when it is known. */
+  readonly fix?: string
+}
+
+/** What a process needs of the daemon. */
+export interface ChildEdge {
+  readonly chains: Chains
+  readonly deadlineMs: number
+  readonly limits: RunnerLimits
+  readonly time: Time
+  readonly log: (line: LogLine) => void
+  /** Where questions of all processes meet. */
+  readonly meeting: Meeting
+  /** Files and folders it may read. */
+  readonly reads: readonly string[]
+  /** Where relative paths count from. */
+  readonly folder: string
+  /** Whether it is ended as soon as it stops answering; else only a run's deadline ends it. */
+  readonly pinged: boolean
+}

@@ -1,0 +1,180 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, writeFileSync } from 'node:fs'
+import { Duplex, type Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { frameOf, lineDescriptor } from '../frames.ts'
+import { childBacklogBytesMax, childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from '../limits.ts'
+import type { LogLevel, LogLine, ToChild } from '../messages.ts'
+import { boundedLines } from './lines.ts'
+
+/** A started process, as seen by the daemon. */
+export interface Spawned {
+  /** False when the process has left so much unread that nothing more is said to it. */
+  post(message: ToChild): boolean
+  /** At once, whatever the process is doing. */
+  kill(): void
+  /** Resolves when the process is gone, with what happened to it, to follow "its process ". */
+  readonly exited: Promise<string>
+}
+
+/** What a new process gets, and where what it says goes. */
+export interface SpawnEdge {
+  /** Files and folders it may read; it may write none. */
+  readonly reads: readonly string[]
+  /** Where relative paths count from, when it exists. */
+  readonly folder: string
+  readonly chainNames: readonly string[]
+  readonly heapMbMax: number
+  readonly log: (line: LogLine) => void
+  /** A line it has said; what is in it is not known yet. */
+  readonly hear: (line: string) => void
+  /** It says something that has no end. */
+  readonly tooLong: () => void
+}
+
+const entry = fileURLToPath(new URL('../child/main.ts', import.meta.url))
+
+/** Variables that a collector's libraries may need; the rest of the daemon's environment may hold secrets. */
+const environmentNames = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_EXTRA_CA_CERTS']
+
+/**
+ * Starts a process that runs collectors, with nothing of the environment that it does not need, under Node's permissions:
+ * it reads what it is told to, writes nothing, starts nothing and loads no native code. Does not throw.
+ */
+export function spawnChild(edge: SpawnEdge): Spawned {
+  const { chainNames, heapMbMax, log, folder } = edge
+  const child = spawn(process.execPath, [...flagsOf(edge), entry, ...chainNames], {
+    env: environment(),
+    ...(existsSync(folder) && { cwd: folder }),
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  })
+  dieFirst(child)
+  const line = child.stdio[lineDescriptor]
+  const isCut = line instanceof Duplex ? listen(child, line, edge) : () => false
+  const crashed = logLines(child, log)
+  return {
+    post: message => !(line instanceof Duplex) || say(line, message),
+    kill: () => void child.kill('SIGKILL'),
+    exited: exitOf(child, signal => {
+      if (crashed()) return `needed more than ${heapMbMax} MB of memory`
+      return signal === 'SIGKILL' && isCut() ? 'ended with SIGKILL, or cut its line to the daemon' : undefined
+    }),
+  }
+}
+
+function flagsOf({ heapMbMax, reads }: SpawnEdge): string[] {
+  return [
+    `--max-old-space-size=${heapMbMax}`,
+    '--permission',
+    // For the thread that watches the daemon; taken back before a collector is loaded, hence no warning.
+    '--allow-worker',
+    // It opens any file, whatever may be read.
+    '--no-experimental-sqlite',
+    '--disable-warning=SecurityWarning',
+    '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
+    ...reads.map(path => `--allow-fs-read=${path}`),
+  ]
+}
+
+/** @returns whether the line was closed while the process lived */
+function listen(child: ChildProcess, line: Duplex, { hear, tooLong }: SpawnEdge): () => boolean {
+  let cut = false
+  const completed = boundedLines(childMessageCharsMax)
+  line.setEncoding('utf8').on('data', (piece: string) => {
+    const result = completed(piece)
+    if (result.kind === 'too-long') return tooLong()
+    for (const each of result.lines) hear(each)
+  })
+  line
+    .on('error', () => {})
+    .on('close', () => {
+      cut = child.exitCode === null && child.signalCode === null
+      // One that has closed its line has nothing to say any more.
+      child.kill('SIGKILL')
+    })
+  return () => cut
+}
+
+function say(line: Duplex, message: ToChild): boolean {
+  if (line.destroyed) return true
+  if (line.writableLength > childBacklogBytesMax) return false
+  // That it is written is not waited for: a line that is closed is told by the exit.
+  line.write(frameOf(message))
+  return true
+}
+
+function environment(): Record<string, string> {
+  return Object.fromEntries(
+    environmentNames.flatMap(name => {
+      const value = process.env[name]
+      return value === undefined ? [] : [[name, value] as const]
+    }),
+  )
+}
+
+/** When memory runs out, the system is to end this process and not the daemon. Where it cannot be asked, it decides. */
+function dieFirst({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) writeFileSync(`/proc/${pid}/oom_score_adj`, '1000')
+  } catch {}
+}
+
+/** Turns of the event loop given to what the process has printed last; a process of its own may hold the pipe open. */
+const turnsToRead = 50
+
+async function exitOf(
+  child: ChildProcess,
+  why: (signal: NodeJS.Signals | null) => string | undefined,
+): Promise<string> {
+  const unstarted = new Promise<string>(resolve => {
+    child.on('error', error => {
+      if (child.pid === undefined) resolve(`could not be started: ${error.message}`)
+    })
+  })
+  const closed = new Promise<void>(resolve => child.once('close', () => resolve()))
+  const exited = new Promise<NodeJS.Signals | null>(resolve => {
+    child.once('exit', (_, signal) => resolve(signal))
+  }).then(async signal => {
+    await Promise.race([closed, turned(turnsToRead)])
+    return why(signal) ?? `ended with ${signal ?? `exit code ${child.exitCode}`}`
+  })
+  return Promise.race([unstarted, exited])
+}
+
+async function turned(turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn += 1) await setImmediate()
+}
+
+/**
+ * What is printed past the console goes to the log, a bounded part of it, but for V8's report of a full heap, which is
+ * one fact.
+ *
+ * @returns whether that report was seen
+ */
+function logLines(child: ChildProcess, log: (line: LogLine) => void): () => boolean {
+  let crashed = false
+  const each = (stream: Readable | null, level: LogLevel) => {
+    if (!stream) return
+    eachLine(stream, message => {
+      crashed ||= message.startsWith('<--- Last few GCs') || message.startsWith('FATAL ERROR')
+      if (!crashed) log({ collectorId: '', level, message, facts: {} })
+    })
+  }
+  each(child.stdout, 'info')
+  each(child.stderr, 'warn')
+  return () => crashed
+}
+
+/** Lines up to a number and a length; the rest is read and dropped, so that whoever prints without end fills no memory. */
+function eachLine(stream: Readable, take: (line: string) => void): void {
+  let [rest, left] = ['', runLogLinesMax]
+  stream.setEncoding('utf8').on('data', (chunk: string) => {
+    if (left <= 0) return
+    const lines = `${rest}${chunk}`.split('\n')
+    rest = (lines.pop() ?? '').slice(0, collectorTextCharsMax)
+    const whole = lines.filter(line => line.trim() !== '').slice(0, left)
+    left -= whole.length
+    for (const line of whole) take(line.slice(0, collectorTextCharsMax))
+  })
+}

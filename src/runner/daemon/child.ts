@@ -1,0 +1,236 @@
+import { randomBytes } from 'node:crypto'
+import { Fault } from '../../model/fault.ts'
+import { gathering } from '../gather.ts'
+import type { Ask, EndedRun, FromChild, Reply, Task, TaskEnd, ToChild } from '../messages.ts'
+import { Allowance } from './allowance.ts'
+import { replyFromChain } from './chain-replies.ts'
+import type { ChildEdge, Lost } from './child-edge.ts'
+import { type Spawned, spawnChild } from './child-spawn.ts'
+import { heard } from './from-child.ts'
+import { Pins } from './pins.ts'
+
+interface Run {
+  readonly task: Task
+  /** Aborted when the run is over, however it ended: for its timer, and for what was asked of chains. */
+  readonly over: AbortController
+  readonly pins: Pins
+  settle(end: TaskEnd | Lost): void
+}
+
+const busy = 'does not answer: something keeps it busy'
+const meddled =
+  'a collector does not write to the line to the daemon: look for what it does with descriptors and sockets'
+
+const endOf = { describe: 'described', collect: 'collected' } as const
+
+function withPins(end: TaskEnd, pins: Pins): TaskEnd {
+  if (end.kind !== 'collected') return end
+  return { ...end, outcome: { ...end.outcome, pins: pins.all } }
+}
+
+/** The daemon's side of one process that runs collectors. */
+export class CollectorChild {
+  readonly #edge: ChildEdge
+  readonly #spawned: Spawned
+  readonly #runs = new Map<string, Run>()
+  /** Runs started in one turn go in one message, and so do the replies known in one. */
+  readonly #start = gathering<string>(runs => this.#post(runs))
+  readonly #tell = gathering<Reply>(replies => this.#say({ kind: 'replies', replies }))
+  readonly #ready = Promise.withResolvers<void>()
+  readonly #gone = new AbortController()
+  readonly #allowance = new Allowance()
+  /** Collectors it was given: it writes log lines for no others. */
+  readonly #collectors = new Set([''])
+  #lost: Lost = { kind: 'lost', how: 'ended' }
+  #leaks = false
+  #watched = false
+  #lastPing = 0
+  #lastPong = 0
+
+  constructor(edge: ChildEdge) {
+    this.#edge = edge
+    const { chains, limits, log, reads, folder } = edge
+    this.#spawned = spawnChild({
+      reads,
+      folder,
+      chainNames: Object.keys(chains),
+      heapMbMax: limits.heapMbMax,
+      log,
+      hear: line => this.#hear(line),
+      tooLong: () => this.#lose("said what no collector's process has to say: a line without an end", meddled),
+    })
+    void this.#spawned.exited.then(how => this.#lose(how))
+    void this.#watchStart()
+  }
+
+  /** Never rejects. Ends at the deadline and a grace, with `lost` when the process does not answer by then. */
+  async run(task: Task): Promise<TaskEnd | Lost> {
+    await this.#ready.promise
+    if (this.#gone.signal.aborted) return this.#lost
+    const { promise, resolve } = Promise.withResolvers<TaskEnd | Lost>()
+    const run: Run = { task, over: new AbortController(), pins: new Pins(this.#edge.chains), settle: resolve }
+    const token = randomBytes(16).toString('hex')
+    this.#runs.set(token, run)
+    this.#allowance.grant()
+    this.#collectors.add(task.collector.id)
+    if (task.kind === 'collect') this.#edge.meeting.join(task.hour, token)
+    this.#start(token)
+    return promise
+  }
+
+  /** A run's deadline starts when the run does. */
+  #post(tokens: readonly string[]): void {
+    const { deadlineMs } = this.#edge
+    const runs = tokens.flatMap(token => {
+      const run = this.#runs.get(token)
+      if (!run) return []
+      void this.#watchDeadline(token, run)
+      return [{ run: token, task: run.task, deadlineMs }]
+    })
+    if (runs.length === 0) return
+    this.#say({ kind: 'run', runs })
+    void this.#watchPings()
+  }
+
+  /** Whether new work may be given to it: it lives, and nothing that never settles has stayed behind in it. */
+  sound(): boolean {
+    return !this.#gone.signal.aborted && !this.#leaks
+  }
+
+  idle(): boolean {
+    return this.#runs.size === 0
+  }
+
+  /** Complete when it returns. */
+  async end(): Promise<void> {
+    this.#lose('was stopped')
+    await this.gone
+  }
+
+  /** Resolves when the process is no more. */
+  get gone(): Promise<unknown> {
+    return this.#spawned.exited
+  }
+
+  #say(message: ToChild): void {
+    if (!this.#spawned.post(message)) this.#lose('reads nothing of what it is answered', meddled)
+  }
+
+  #lose(how: string, fix?: string): void {
+    if (this.#gone.signal.aborted) return
+    this.#lost = { kind: 'lost', how, ...(fix !== undefined && { fix }) }
+    this.#gone.abort(new Fault('stopped', 'the process has ended'))
+    this.#spawned.kill()
+    this.#ready.resolve()
+    for (const token of this.#runs.keys()) this.#settle(token, this.#lost)
+  }
+
+  #settle(token: string, end: TaskEnd | Lost): void {
+    const run = this.#runs.get(token)
+    this.#runs.delete(token)
+    if (run?.task.kind === 'collect') this.#edge.meeting.leave(run.task.hour, token)
+    run?.over.abort(new Fault('stopped', 'the run is over'))
+    run?.settle(end)
+  }
+
+  /** A line that is not what a child has to say ends it: nothing that it says is believed any more. */
+  #hear(line: string): void {
+    if (this.#gone.signal.aborted) return
+    const wrong = this.#mistakeIn(line)
+    if (wrong !== undefined) this.#lose(`said what no collector's process has to say: ${wrong}`, meddled)
+  }
+
+  #mistakeIn(line: string): string | undefined {
+    if (!this.#allowance.take(line.length)) return 'more than any run needs'
+    const said = heard(line)
+    return said.ok ? this.#receive(said.message) : said.wrong
+  }
+
+  /** @returns what is wrong with it, when it is not to be believed */
+  #receive(message: FromChild): string | undefined {
+    switch (message.kind) {
+      case 'ready':
+        this.#ready.resolve()
+        return undefined
+      case 'pong':
+        if (message.ping > this.#lastPing) return 'an answer to what was not asked'
+        this.#lastPong = message.ping
+        return undefined
+      case 'log':
+        if (!this.#collectors.has(message.collectorId)) return 'a log line of another collector'
+        this.#edge.log(message)
+        return undefined
+      case 'asks':
+        // Of a run that is over, too: what it asked in its last turn may come after its end.
+        for (const ask of message.asks) void this.#reply(ask)
+        return undefined
+      case 'ended':
+        for (const ended of message.runs) {
+          const wrong = this.#end(ended)
+          if (wrong !== undefined) return wrong
+        }
+        return undefined
+    }
+  }
+
+  #end({ run: token, end, leaks }: EndedRun): string | undefined {
+    const run = this.#runs.get(token)
+    if (!run) return 'the end of a run that it does not have'
+    if (end.kind !== 'faulted' && end.kind !== endOf[run.task.kind]) return 'the end of another kind of run'
+    this.#leaks ||= leaks
+    this.#settle(token, withPins(end, run.pins))
+    return undefined
+  }
+
+  async #reply({ ask, run: token, chain, question }: Ask): Promise<void> {
+    const run = this.#runs.get(token)
+    if (run?.task.kind !== 'collect') return
+    const { chains, meeting } = this.#edge
+    await meeting.ask(run.task.hour, token)
+    const reply = run.pins.checked(
+      chain,
+      question,
+      await replyFromChain(chains, chain, run.task.hour, question, run.over.signal),
+    )
+    if (this.#runs.has(token)) this.#tell({ ask, reply })
+  }
+
+  async #watchStart(): Promise<void> {
+    const { startMsMax } = this.#edge.limits
+    const started = new AbortController()
+    void this.#ready.promise.then(() => started.abort())
+    if (await this.#waited(startMsMax, started.signal)) this.#lose(`was not ready within ${startMsMax / 1000} s`)
+  }
+
+  async #watchDeadline(token: string, { over }: Run): Promise<void> {
+    const { deadlineMs, limits } = this.#edge
+    if (!(await this.#waited(deadlineMs, over.signal))) return
+    this.#say({ kind: 'abort', run: token })
+    if (await this.#waited(limits.graceMs, over.signal)) this.#lose(busy)
+  }
+
+  async #watchPings(): Promise<void> {
+    if (this.#watched || !this.#edge.pinged) return
+    this.#watched = true
+    const { pingEveryMs, pingsUnansweredMax } = this.#edge.limits
+    let unanswered = 0
+    while (this.#runs.size > 0 && unanswered < pingsUnansweredMax) {
+      this.#lastPing += 1
+      this.#say({ kind: 'ping', ping: this.#lastPing })
+      if (!(await this.#waited(pingEveryMs, this.#gone.signal))) return
+      unanswered = this.#lastPong === this.#lastPing ? 0 : unanswered + 1
+    }
+    this.#watched = false
+    if (unanswered >= pingsUnansweredMax) this.#lose(busy)
+  }
+
+  /** False when the wait was cut short by the signal. */
+  async #waited(ms: number, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#edge.time.sleep(ms, signal)
+      return true
+    } catch {
+      return false
+    }
+  }
+}

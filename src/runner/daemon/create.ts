@@ -1,0 +1,174 @@
+import { dirname } from 'node:path'
+import type { Chains } from '../../chain/reads.ts'
+import type { CollectorConfig } from '../../config/config.ts'
+import type { OptionSecret } from '../../config/option-secrets.ts'
+import { Fault, faultFromRecord } from '../../model/fault.ts'
+import type { Time } from '../../time.ts'
+import { type RunnerLimits, runnerLimits } from '../limits.ts'
+import type { CollectorRef, Described, LogLevel, LogLine, Task, TaskEnd } from '../messages.ts'
+import { originOf } from '../origin.ts'
+import type { Description, Runner } from '../runner.ts'
+import { createAlone } from './alone.ts'
+import { CollectorChild } from './child.ts'
+import type { Lost } from './child-edge.ts'
+import { declaredPaths } from './declared.ts'
+import { Meeting } from './meeting.ts'
+import { type Group, groupOf, Processes } from './processes.ts'
+import { readablePaths } from './readable.ts'
+import { knowsNone, type Redacting, redactedEnd, redactedLine } from './redacting.ts'
+import { declaredSecrets, RunSecrets } from './secrets.ts'
+
+/** What a runner needs of the daemon. */
+export interface RunnerEdge {
+  readonly chains: Chains
+  /** For one collector and hour, or for loading one collector. */
+  readonly deadlineMs: number
+  readonly time: Time
+  /** Files and folders that no collector may read, with what is below them. Default: none. */
+  readonly hidden?: readonly string[]
+  /** A line of a collector, or of a process as a whole (collectorId is then empty). `facts` are plain values. */
+  readonly log: (
+    collectorId: string,
+    level: LogLevel,
+    message: string,
+    facts: Readonly<Record<string, unknown>>,
+  ) => void
+  readonly limits?: Partial<RunnerLimits>
+  /** Takes secrets out of all that collectors say. Default: none is known. */
+  readonly redactor?: Redacting
+}
+
+/** What a collector's options declare and its process is given. */
+interface Given {
+  readonly paths: readonly string[]
+  readonly secrets: readonly OptionSecret[]
+}
+
+const nothing: Given = { paths: [], secrets: [] }
+
+type Done = Exclude<TaskEnd, { kind: 'faulted' }>
+
+/**
+ * Runs collectors in processes: one that all share that came with the daemon, and one for each file or package of one's
+ * own. When a process ends or stops answering, what was under way is run again, each collector alone in a process of its
+ * own, so that only the culprit fails; a culprit runs alone until it succeeds.
+ */
+export function createRunner(edge: RunnerEdge): Runner {
+  const { chains, deadlineMs, time, log, hidden = [], limits: own, redactor = knowsNone } = edge
+  const limits = { ...runnerLimits, ...own }
+  const culprits = new Set<string>()
+  const refs = new WeakMap<CollectorConfig, CollectorRef>()
+  const stopping = new AbortController()
+  const meeting = new Meeting(time)
+  const runSecrets = new RunSecrets(redactor)
+
+  async function start(group: Group, pinged: boolean): Promise<CollectorChild> {
+    const write = (line: LogLine) => {
+      const { collectorId, level, message, facts } = redactedLine(line, redactor)
+      log(collectorId, level, message, facts)
+    }
+    const reads = await readablePaths({ ...group, hidden })
+    const folder = dirname(group.configFile)
+    return new CollectorChild({ chains, deadlineMs, limits, time, log: write, meeting, reads, folder, pinged })
+  }
+
+  const processes = new Processes({
+    start: group => start(group, true),
+    idleMsMax: limits.idleMsMax,
+    processesMax: limits.sharedMax,
+    time,
+    stopping: stopping.signal,
+  })
+  const alone = createAlone(group => start(group, false), limits.aloneMax, stopping.signal)
+  /** What is given to a collector, once it has been described. */
+  const known = new WeakMap<CollectorRef, Promise<Given>>()
+
+  async function runAlone(task: Task, group: Group): Promise<TaskEnd> {
+    const { id, use } = task.collector
+    const end = await alone.run(task, group, culprits.has(id))
+    if (end.kind !== 'lost') {
+      // That it can be described says nothing of how it collects.
+      if (task.kind === 'collect') culprits.delete(id)
+      return end
+    }
+    stopping.signal.throwIfAborted()
+    culprits.add(id)
+    throw endedFault(use, end)
+  }
+
+  async function perform(task: Task, given: readonly string[]): Promise<Done> {
+    stopping.signal.throwIfAborted()
+    const group = groupOf(task.collector, given)
+    const isCulprit = culprits.has(task.collector.id)
+    const first: TaskEnd | Lost | undefined = isCulprit ? undefined : await processes.run(task, group)
+    if (first?.kind === 'lost') stopping.signal.throwIfAborted()
+    const said = first === undefined || first.kind === 'lost' ? await runAlone(task, group) : first
+    const end = redactedEnd(said, redactor)
+    if (end.kind === 'faulted') throw faultFromRecord(end.fault)
+    return end
+  }
+
+  /** The same for the same collector: what is said twice in one message travels, and is prepared, once. */
+  function refOf(collector: CollectorConfig): CollectorRef {
+    const { id, use, options, place } = collector
+    const ref = refs.get(collector) ?? { id, use, options, configFile: place.file }
+    refs.set(collector, ref)
+    return ref
+  }
+
+  async function describe(ref: CollectorRef): Promise<Description> {
+    const end = await perform({ kind: 'describe', collector: ref }, [])
+    if (end.kind !== 'described') throw mismatch(end.kind)
+    const { given, mistakes } = await givenTo(ref, end.description)
+    known.set(ref, Promise.resolve(given))
+    if (mistakes.length > 0) return { kind: 'mistaken', mistakes }
+    if (end.description.kind === 'mistaken') return end.description
+    const { metrics, history } = end.description
+    return { kind: 'usable', metrics, history, ...(given.secrets.length > 0 && { secrets: given.secrets }) }
+  }
+
+  async function givenTo(ref: CollectorRef, description: Described) {
+    if (description.kind === 'mistaken') return { given: nothing, mistakes: [] }
+    const { declared: said } = description
+    const secrets = declaredSecrets(ref, description.secrets)
+    if (originOf(ref).kind === 'shipped') return { given: { paths: said, secrets }, mistakes: [] }
+    const { given: paths, mistakes } = await declaredPaths(ref, said, hidden)
+    return { given: { paths, secrets }, mistakes }
+  }
+
+  /** Of one that has not been described: it is now. Many hours of it wait for the same. */
+  function givenOf(ref: CollectorRef): Promise<Given> {
+    const given = known.get(ref)
+    if (given) return given
+    const described = describe(ref).then(() => known.get(ref) ?? nothing)
+    known.set(ref, described)
+    described.catch(() => known.delete(ref))
+    return described
+  }
+
+  return {
+    describe: collector => describe(refOf(collector)),
+    async collect(collector, hour) {
+      const ref = refOf(collector)
+      const { paths, secrets } = await givenOf(ref)
+      const own = runSecrets.refWith(ref, secrets, collector)
+      const end = await perform({ kind: 'collect', collector: own, hour }, paths)
+      if (end.kind !== 'collected') throw mismatch(end.kind)
+      return end.outcome
+    },
+    async stop() {
+      stopping.abort(new Fault('stopped', 'the collectors have been stopped'))
+      await Promise.all([processes.stop(), alone.stop()])
+    },
+  }
+}
+
+function endedFault(use: string, { how, fix }: Lost): Fault {
+  return new Fault('collector-hung', `collector ${use} gave no answer: its process ${how}`, {
+    fix: fix ?? 'look for an endless loop, process.exit, or memory that only grows',
+  })
+}
+
+function mismatch(kind: string): Fault {
+  return new Fault('collector-unusable', `a process answered "${kind}" to something else`)
+}

@@ -1,0 +1,41 @@
+import { dirname, resolve } from 'node:path'
+import type { OptionMistake } from '../../config/config.ts'
+import type { CollectorRef } from '../messages.ts'
+import { isHidden } from './readable.ts'
+
+/** Paths that the options of one's own collector declare: those that are given to its process, and what is wrong with others. */
+export interface Declared {
+  readonly given: readonly string[]
+  readonly mistakes: readonly OptionMistake[]
+}
+
+/**
+ * What a collector says its options declare, held against the configuration: code asks for what it likes, so that only
+ * what a person has written there is given, and nothing that is hidden.
+ */
+export async function declaredPaths(
+  { options, configFile }: Pick<CollectorRef, 'options' | 'configFile'>,
+  said: readonly string[],
+  hidden: readonly string[],
+): Promise<Declared> {
+  const written = new Map(textsIn(options, []).map(({ text, path }) => [resolve(dirname(configFile), text), path]))
+  const meant = said.filter(path => written.has(path))
+  const refused = await Promise.all(meant.map(path => isHidden(path, hidden)))
+  const message = 'leads to what no collector may read: the configuration, a file of a secret, or the data'
+  return {
+    given: meant.filter((_, index) => !refused[index]),
+    mistakes: meant.flatMap((path, index) => (refused[index] ? [{ path: written.get(path) ?? [], message }] : [])),
+  }
+}
+
+interface WrittenText {
+  readonly text: string
+  readonly path: OptionMistake['path']
+}
+
+function textsIn(value: unknown, path: OptionMistake['path']): WrittenText[] {
+  if (typeof value === 'string') return [{ text: value, path }]
+  if (Array.isArray(value)) return value.flatMap((part, index) => textsIn(part, [...path, index]))
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, part]) => textsIn(part, [...path, name]))
+}

@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import { type FaultCode, type FaultRecord, faultCodes } from '../../model/fault.ts'
+import { childTextCharsMax, declaredMax, labelsMax } from '../limits.ts'
+import type { FromChild, TaskEnd } from '../messages.ts'
+import { question } from '../question.ts'
+
+/**
+ * What a child may say. It runs code that is not the daemon's, so every part is looked at: kinds, numbers, lengths. What
+ * is not named here is left out, and what does not fit is no message.
+ */
+
+const text = z.string().max(childTextCharsMax)
+const token = z.string().length(32)
+const count = z.int().nonnegative()
+
+/** What can go wrong in a collector; a fault of the daemon's own parts is never a child's to tell. */
+const tellable: readonly FaultCode[] = faultCodes.filter(code => /^(collector|chain|http)-|^stopped$/.test(code))
+
+const fault = z
+  .object({
+    code: z.enum(tellable),
+    message: text,
+    facts: z.record(text, z.union([text, z.number()])),
+    fix: text.optional(),
+  })
+  .transform(({ code, message, facts, fix }): FaultRecord => {
+    return fix === undefined ? { code, message, facts } : { code, message, facts, fix }
+  })
+
+const labels = <V extends z.ZodType>(value: V) =>
+  z.record(text, value).refine(all => Object.keys(all).length <= labelsMax, { error: 'too many labels' })
+
+const spec = z
+  .strictObject({
+    unit: text.optional(),
+    module: text.optional(),
+    min: z.number().optional(),
+    max: z.number().optional(),
+    maxJump: z.union([z.number(), z.templateLiteral([z.number(), '%'])]).optional(),
+  })
+  .transform(({ unit, module, min, max, maxJump }) => ({
+    ...(unit !== undefined && { unit }),
+    ...(module !== undefined && { module }),
+    ...(min !== undefined && { min }),
+    ...(max !== undefined && { max }),
+    ...(maxJump !== undefined && { maxJump }),
+  }))
+
+const mistake = z
+  .object({
+    path: z.array(z.union([text, z.number()])).max(100),
+    message: text,
+    known: z.array(text).max(labelsMax).optional(),
+  })
+  .transform(({ known, ...same }) => ({ ...same, ...(known && { known }) }))
+
+const description = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('usable'),
+    metrics: labels(spec),
+    history: z.boolean(),
+    declared: z.array(text).max(declaredMax),
+    secrets: z.array(text).max(declaredMax),
+  }),
+  z.object({ kind: z.literal('mistaken'), mistakes: z.array(mistake).min(1).max(labelsMax) }),
+])
+
+/** Its pins are known where the chains are read: what a child says of them is not looked at. */
+const outcome = z
+  .object({ readings: labels(z.number()), failures: labels(fault) })
+  .transform(({ readings, failures }) => ({ readings, failures, pins: [] }))
+
+const end = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('described'), description }),
+  z.object({ kind: z.literal('collected'), outcome }),
+  z.object({ kind: z.literal('faulted'), fault }),
+]) satisfies z.ZodType<TaskEnd>
+
+const fact = z.union([text, z.number(), z.boolean(), z.null()])
+
+const message = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('ready') }),
+  z.object({ kind: z.literal('pong'), ping: count }),
+  z.object({ kind: z.literal('ended'), runs: z.array(z.object({ run: token, end, leaks: z.boolean() })) }),
+  z.object({ kind: z.literal('asks'), asks: z.array(z.object({ ask: count, run: token, chain: text, question })) }),
+  z.object({
+    kind: z.literal('log'),
+    collectorId: text,
+    level: z.enum(['debug', 'info', 'warn']),
+    message: text,
+    facts: z.record(text, fact),
+  }),
+]) satisfies z.ZodType<FromChild>
+
+/** A line of a child as what it means, or what is wrong with it. Repeats nothing of the line: it may be of any kind. */
+export type Heard = { readonly ok: true; readonly message: FromChild } | { readonly ok: false; readonly wrong: string }
+
+/** Understands a line of a child. Never throws. */
+export function heard(line: string): Heard {
+  const json = parsed(line)
+  if (json === undefined) return { ok: false, wrong: 'not JSON' }
+  const result = message.safeParse(json)
+  if (result.success) return { ok: true, message: result.data }
+  const [issue] = result.error.issues
+  // Names of labels are the collector's: of a path only what is named here is repeated.
+  const path = (issue?.path ?? []).filter(part => typeof part === 'string' && ownNames.has(part))
+  return {
+    ok: false,
+    wrong: path.length > 0 ? `its ${path.join('.')} has not the form it must have` : 'of no known kind',
+  }
+}
+
+const ownNames = new Set(
+  'kind ping runs run end leaks asks ask chain question level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics'.split(
+    ' ',
+  ),
+)
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}

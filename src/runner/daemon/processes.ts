@@ -1,0 +1,98 @@
+import { dirname } from 'node:path'
+import type { Time } from '../../time.ts'
+import type { CollectorRef, Task, TaskEnd } from '../messages.ts'
+import { originOf } from '../origin.ts'
+import type { CollectorChild } from './child.ts'
+import type { Lost } from './child-edge.ts'
+import type { Readable } from './readable.ts'
+import { SharedProcess } from './shared.ts'
+
+/** Collectors that share a process: code of one origin, which may read the same files. */
+export interface Group extends Omit<Readable, 'hidden'> {
+  /** The same for the same group. */
+  readonly key: string
+}
+
+/** The group of a collector whose options declare these paths. */
+export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, declared: readonly string[]): Group {
+  const origin = originOf(ref)
+  const { configFile } = ref
+  const folder = origin.kind === 'file' ? dirname(origin.file) : undefined
+  const key = JSON.stringify([origin, configFile, [...declared].sort()])
+  return { key, folder, configFile, declared, isShipped: origin.kind === 'shipped' }
+}
+
+/** What processes are kept with. */
+export interface ProcessesEdge {
+  readonly start: (group: Group) => Promise<CollectorChild>
+  readonly idleMsMax: number
+  /** At the same time. */
+  readonly processesMax: number
+  readonly time: Time
+  readonly stopping: AbortSignal
+}
+
+/**
+ * One process for each group, and no more than a number of them at a time: one that has nothing to do makes place for one
+ * that is needed; where all have work, it waits.
+ */
+export class Processes {
+  readonly #edge: ProcessesEdge
+  readonly #byKey = new Map<string, SharedProcess>()
+  #taken = 0
+  #rested = Promise.withResolvers<void>()
+
+  constructor(edge: ProcessesEdge) {
+    this.#edge = edge
+  }
+
+  /** Never rejects. */
+  async run(task: Task, group: Group): Promise<TaskEnd | Lost> {
+    const shared = this.#byKey.get(group.key) ?? this.#sharedOf(group)
+    this.#byKey.set(group.key, shared)
+    return shared.run(task)
+  }
+
+  /** Complete when it returns. */
+  async stop(): Promise<void> {
+    this.#tellRested()
+    await Promise.all([...this.#byKey.values()].map(shared => shared.stop()))
+  }
+
+  #sharedOf(group: Group): SharedProcess {
+    const { idleMsMax, time, stopping } = this.#edge
+    const rested = () => this.#tellRested()
+    return new SharedProcess({ start: () => this.#start(group), rested, idleMsMax, time, stopping })
+  }
+
+  async #start(group: Group): Promise<CollectorChild> {
+    await this.#place()
+    this.#taken += 1
+    try {
+      const child = await this.#edge.start(group)
+      void child.gone.then(() => this.#leave())
+      return child
+    } catch (error) {
+      this.#leave()
+      throw error
+    }
+  }
+
+  #leave(): void {
+    this.#taken -= 1
+    this.#tellRested()
+  }
+
+  async #place(): Promise<void> {
+    while (this.#taken >= this.#edge.processesMax && !this.#edge.stopping.aborted) {
+      const idle = [...this.#byKey.values()].find(shared => shared.isIdle)
+      if (idle) await idle.stop()
+      else await this.#rested.promise
+    }
+  }
+
+  #tellRested(): void {
+    this.#rested.resolve()
+    this.#rested = Promise.withResolvers<void>()
+  }
+}

@@ -1,0 +1,71 @@
+import type { OptionMistake } from '../../config/config.ts'
+import { Fault, type FaultRecord } from '../../model/fault.ts'
+import type { MetricSpec } from '../../model/metric.ts'
+import type { Described, LogLine, TaskEnd } from '../messages.ts'
+import type { Outcome } from '../runner.ts'
+
+/** What knows secrets, and takes them out of texts. */
+export interface Redacting {
+  add(secrets: readonly string[]): void
+  redact(text: string): string
+}
+
+/** Of a runner that is given none: no secret is known. */
+export const knowsNone: Redacting = { add: () => {}, redact: text => text }
+
+/** How a run ended, without the secrets that a collector may have put into any text of it. */
+export function redactedEnd(end: TaskEnd, by: Redacting): TaskEnd {
+  if (end.kind === 'faulted') return { ...end, fault: redactedFault(end.fault, by) }
+  if (end.kind === 'collected') return { ...end, outcome: redactedOutcome(end.outcome, by) }
+  return { ...end, description: redactedDescription(end.description, by) }
+}
+
+/** A log line of a collector without secrets. */
+export function redactedLine(line: LogLine, by: Redacting): LogLine {
+  return { ...line, message: by.redact(line.message), facts: redactedFacts(line.facts, by) }
+}
+
+function redactedFault({ code, message, facts, fix }: FaultRecord, by: Redacting): FaultRecord {
+  const said = { code, message: by.redact(message), facts: redactedFacts(facts, by) }
+  return fix === undefined ? said : { ...said, fix: by.redact(fix) }
+}
+
+function redactedFacts<V>(facts: Readonly<Record<string, V>>, by: Redacting): Record<string, V | string> {
+  return Object.fromEntries(
+    Object.entries(facts).map(([name, value]) => [
+      by.redact(name),
+      typeof value === 'string' ? by.redact(value) : value,
+    ]),
+  )
+}
+
+/** A label is a text, too: one that was never declared may be anything. */
+function redactedOutcome({ readings, failures, pins }: Outcome, by: Redacting): Outcome {
+  const named = <V>(all: Readonly<Record<string, V>>) =>
+    Object.entries(all).map(([name, v]) => [by.redact(name), v] as const)
+  return {
+    readings: Object.fromEntries(named(readings)),
+    failures: Object.fromEntries(named(failures).map(([label, fault]) => [label, redactedFault(fault, by)])),
+    pins,
+  }
+}
+
+function redactedDescription(description: Described, by: Redacting): Described {
+  if (description.kind === 'mistaken') {
+    return { kind: 'mistaken', mistakes: description.mistakes.map(mistake => redactedMistake(mistake, by)) }
+  }
+  for (const [label, spec] of Object.entries(description.metrics)) refuseSecret(label, spec, by)
+  return description
+}
+
+/** What is declared goes to the service as it is: with a secret in it, it does not go. */
+function refuseSecret(label: string, { unit = '', module = '' }: MetricSpec, by: Redacting): void {
+  if ([label, unit, module].every(text => by.redact(text) === text)) return
+  throw new Fault('collector-unusable', `a secret stands in what it declares of its metric ${by.redact(label)}`, {
+    fix: 'make labels, units and modules of what is no secret',
+  })
+}
+
+function redactedMistake({ message, ...same }: OptionMistake, by: Redacting): OptionMistake {
+  return { ...same, message: by.redact(message) }
+}

@@ -1,0 +1,43 @@
+import type { CollectorConfig } from '../../config/config.ts'
+import { type OptionSecret, secretId, secretsWritten } from '../../config/option-secrets.ts'
+import { partsOfSecret, readOption } from '../../config/secret.ts'
+import type { CollectorRef } from '../messages.ts'
+import type { Redacting } from './redacting.ts'
+
+/** Secrets that a collector says its options declare, as far as a person has written them there. */
+export function declaredSecrets(
+  { options, configFile }: Pick<CollectorRef, 'options' | 'configFile'>,
+  said: readonly string[],
+): readonly OptionSecret[] {
+  return secretsWritten(options, configFile).filter(({ ref }) => said.includes(secretId(ref)))
+}
+
+/** Reads what a collector is given in secret, at each of its runs. */
+export class RunSecrets {
+  readonly #redactor: Redacting
+  readonly #before = new WeakMap<CollectorRef, CollectorRef>()
+
+  constructor(redactor: Redacting) {
+    this.#redactor = redactor
+  }
+
+  /**
+   * The collector with its secrets as they are now, known to the redactor before anything is done with them. While they
+   * stay the same it is the same value, so that many hours of it are prepared once.
+   *
+   * @throws Fault `secret-missing`
+   */
+  refWith(ref: CollectorRef, secrets: readonly OptionSecret[], collector: CollectorConfig): CollectorRef {
+    if (secrets.length === 0) return ref
+    const values = secrets.map(
+      secret => [secretId(secret.ref), readOption(secret, collector.placeOf(secret.path))] as const,
+    )
+    const read = Object.fromEntries(values)
+    this.#redactor.add(Object.values(read).flatMap(partsOfSecret))
+    const before = this.#before.get(ref)
+    if (before && Object.entries(read).every(([id, value]) => before.secrets?.[id] === value)) return before
+    const now = { ...ref, secrets: read }
+    this.#before.set(ref, now)
+    return now
+  }
+}

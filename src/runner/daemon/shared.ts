@@ -1,0 +1,93 @@
+import type { Time } from '../../time.ts'
+import type { Task, TaskEnd } from '../messages.ts'
+import type { CollectorChild } from './child.ts'
+import type { Lost } from './child-edge.ts'
+
+/** What a shared process needs of whoever keeps several. */
+export interface SharedEdge {
+  /** Starts one, once there is a place for it. */
+  start(): Promise<CollectorChild>
+  /** Whenever its work is done, or it has ended. */
+  rested(): void
+  /** Without work it is ended after this long; an edited collector's imports are then read again, too. */
+  readonly idleMsMax: number
+  readonly time: Time
+  readonly stopping: AbortSignal
+}
+
+/**
+ * A process that several collectors share. Starts it when there is work, and replaces it when it is gone, or when a run
+ * has left something behind in it that never settles: then as soon as the others in it have finished, so that leaks cannot
+ * pile up.
+ */
+export class SharedProcess {
+  readonly #edge: SharedEdge
+  readonly #children = new Set<CollectorChild>()
+  #current: CollectorChild | undefined
+  #starting: Promise<CollectorChild> | undefined
+  #uses = 0
+  /** Aborted when a later rest begins: of many runs that end, one waits. */
+  #resting = new AbortController()
+
+  constructor(edge: SharedEdge) {
+    this.#edge = edge
+  }
+
+  /** Never rejects. */
+  async run(task: Task): Promise<TaskEnd | Lost> {
+    this.#uses += 1
+    const child = await this.#sound()
+    if (this.#edge.stopping.aborted) return { kind: 'lost', how: 'was stopped' }
+    const taskEnd = await child.run(task)
+    if (child.idle()) {
+      void (child.sound() ? this.#endWhenIdle(child, this.#uses) : this.#end(child))
+      this.#edge.rested()
+    }
+    return taskEnd
+  }
+
+  /** Whether a process is there that has nothing to do. */
+  get isIdle(): boolean {
+    return this.#children.size > 0 && !this.#starting && [...this.#children].every(child => child.idle())
+  }
+
+  /** Complete when it returns. */
+  async stop(): Promise<void> {
+    await this.#starting?.catch(() => {})
+    await Promise.all([...this.#children].map(child => this.#end(child)))
+  }
+
+  async #sound(): Promise<CollectorChild> {
+    if (this.#current?.sound()) return this.#current
+    this.#starting ??= this.#start().finally(() => {
+      this.#starting = undefined
+    })
+    return this.#starting
+  }
+
+  async #start(): Promise<CollectorChild> {
+    const child = await this.#edge.start()
+    this.#current = child
+    this.#children.add(child)
+    return child
+  }
+
+  async #end(child: CollectorChild): Promise<void> {
+    if (child === this.#current) this.#current = undefined
+    await child.end()
+    this.#children.delete(child)
+    this.#edge.rested()
+  }
+
+  async #endWhenIdle(child: CollectorChild, use: number): Promise<void> {
+    const { time, idleMsMax, stopping } = this.#edge
+    this.#resting.abort()
+    this.#resting = new AbortController()
+    try {
+      await time.sleep(idleMsMax, AbortSignal.any([stopping, this.#resting.signal]))
+    } catch {
+      return
+    }
+    if (use === this.#uses && child.idle()) await this.#end(child)
+  }
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import type { Hex } from '../model/block.ts'
+import { Fault } from '../model/fault.ts'
+import { readsMax } from './limits.ts'
+import type { ChainQuestion } from './messages.ts'
+
+const hex = (digits: string, name: string) =>
+  z.custom<Hex>(value => typeof value === 'string' && new RegExp(`^0x${digits}$`).test(value), {
+    error: `is no ${name}`,
+  })
+
+const address = hex('[0-9a-fA-F]{40}', 'address: 0x and 40 hexadecimal digits')
+const topic = hex('[0-9a-fA-F]{64}', 'topic: 0x and 64 hexadecimal digits')
+const input = hex('([0-9a-fA-F]{2})*', 'call data: 0x and an even number of hexadecimal digits')
+
+const request = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('call'), to: address, input }),
+  z.object({ kind: z.literal('balance'), address }),
+])
+
+const filter = z.object({
+  address: z.union([address, z.array(address).min(1).max(readsMax)], { error: 'is no address and no list of some' }),
+  topics: z.array(z.union([topic, z.array(topic).max(readsMax), z.null()], { error: 'is no topic' })).max(4),
+})
+
+/**
+ * A question about a chain as it must be: it travels in one request with those of others, so that one that is malformed
+ * must be found before. A child looks for itself, and the daemon looks again.
+ */
+export const question = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('block') }),
+  z.object({ kind: z.literal('read'), requests: z.array(request).max(readsMax) }),
+  z.object({ kind: z.literal('logs'), filter }),
+]) satisfies z.ZodType<ChainQuestion>
+
+/** What is wrong with a question of a collector, to follow its chain's name; `undefined` when nothing is. */
+export function questionMistake(asked: ChainQuestion): string | undefined {
+  const issue = question.safeParse(asked).error?.issues[0]
+  return issue && `${String(issue.path.at(-1) ?? 'what is asked')} ${issue.message}`
+}
+
+/** A collector asked for a chain that is not configured. */
+export function unknownChain(name: string, known: readonly string[]): Fault {
+  return new Fault('chain-unknown', `there is no chain "${name}" in the configuration`, {
+    fix: known.length > 0 ? `configured are: ${known.join(', ')}` : 'add it under chains:',
+  })
+}

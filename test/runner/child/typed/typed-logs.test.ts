@@ -1,0 +1,75 @@
+import { encodeAbiParameters, encodeEventTopics, pad, parseAbiItem } from 'viem/utils'
+import { describe, expect, it } from 'vitest'
+import type { RawLog } from '../../../../src/chain/reads.ts'
+import type { Hex } from '../../../../src/model/block.ts'
+import { chainAsOf } from '../../../../src/runner/child/typed/typed-reads.ts'
+import { faultOf, firstHour, patient } from '../../../chain/support/readers.ts'
+
+const erc20 = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 value)')
+const noIndexed = parseAbiItem('event Transfer(address from, address to, uint256 value)')
+const oneIndexed = parseAbiItem('event Transfer(address indexed from, address to, uint256 value)')
+const erc721 = parseAbiItem('event Transfer(address indexed from, address indexed to, uint256 indexed value)')
+const [token, nft] = [`0x${'20'.repeat(20)}`, `0x${'72'.repeat(20)}`] as const
+const [signature] = encodeEventTopics({ abi: [erc20] }) as [Hex]
+const who = pad('0xaa', { size: 32 })
+const word = (value: bigint) => encodeAbiParameters([{ type: 'uint256' }], [value])
+
+/** As an ERC-20 token emits it: two indexed arguments, and the amount in the data. */
+function transfer(amount: bigint, parts: Partial<RawLog> = {}): RawLog {
+  const log = { address: token, topics: [signature, who, who], data: word(amount), blockNumber: 7n, logIndex: 0 }
+  return { ...log, ...parts }
+}
+
+/** As an ERC-721 token emits it: all three are indexed. */
+const ofNft = (id: bigint) => transfer(id, { address: nft, topics: [signature, who, who, word(id)], data: '0x' })
+
+function chain(...logs: RawLog[]) {
+  const never = () => Promise.reject(new Error('not asked for here'))
+  return chainAsOf({ block: never, read: never, logs: async () => logs }, firstHour, patient, 'ethereum')
+}
+
+describe('logs of an event', () => {
+  it('are decoded', async () => {
+    const logs = await chain(transfer(5n), transfer(6n)).logs({ address: token, event: erc20 })
+    expect(logs.map(({ args }) => args.value)).toEqual([5n, 6n])
+  })
+
+  it.each([
+    ['none', noIndexed],
+    ['one', oneIndexed],
+    ['three', erc721],
+  ])('whose ABI says that %s of two arguments are indexed are a fault, and never none', async (_, event) => {
+    const fault = await faultOf(chain(transfer(5n), transfer(6n)).logs({ address: token, event }))
+    expect(fault).toMatchObject({
+      code: 'chain-call-undecodable',
+      facts: { chain: 'ethereum', contract: token, event: 'Transfer', block: 7 },
+      fix: 'check which arguments of Transfer are indexed, and that address and event belong together',
+    })
+    expect(fault.message).toMatch(/^a log of Transfer has 3 topics and 32 bytes where the ABI describes \d topics?$/)
+  })
+
+  it.each([
+    ['no', '0x'],
+    ['half of its', `0x${'00'.repeat(16)}`],
+  ] as const)('with %s data are a fault also beside others', async (_, data) => {
+    const fault = await faultOf(chain(transfer(5n), transfer(6n, { data })).logs({ address: token, event: erc20 }))
+    expect(fault.code).toBe('chain-call-undecodable')
+    expect(fault.message).toContain('where the ABI describes other data')
+  })
+
+  it('leave out those of the same signature with another number of topics, as of an NFT among tokens', async () => {
+    const filter = { address: [token, nft], event: erc20 }
+    const logs = await chain(ofNft(1n), transfer(5n), ofNft(2n)).logs(filter)
+    expect(logs.map(({ args, address }) => [args.value, address])).toEqual([[5n, token]])
+  })
+
+  it('of an NFT alone are not those of a token', async () => {
+    const fault = await faultOf(chain(ofNft(1n)).logs({ address: nft, event: erc20 }))
+    expect(fault.message).toBe('a log of Transfer has 4 topics and 0 bytes where the ABI describes 3 topics')
+    expect(await chain(ofNft(1n)).logs({ address: nft, event: erc721 })).toHaveLength(1)
+  })
+
+  it('are none where there are none', async () => {
+    expect(await chain().logs({ address: token, event: noIndexed })).toEqual([])
+  })
+})

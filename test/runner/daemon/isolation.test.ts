@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest'
+import { runLogLinesMax } from '../../../src/runner/limits.ts'
+import { systemTime } from '../../../src/time.ts'
+import { configured, faultOf, hour, testRunner } from '../setup.ts'
+
+/** Deadline of tests in which something never answers: they last as long. */
+const deadlineMs = 4_000
+const good = (count: number) =>
+  Array.from({ length: count }, (_, index) => configured('./good.ts', { id: `good/${index}` }))
+const fine = { readings: { Level: 1 }, failures: {}, pins: [] }
+
+/** Counts turns of this process's event loop, as delivery would need them, until it is stopped. */
+function ticking(): () => number {
+  const stop = new AbortController()
+  let ticks = 0
+  const tick = async () => {
+    while (!stop.signal.aborted) {
+      await systemTime.sleep(1)
+      ticks += 1
+    }
+  }
+  void tick()
+  return () => {
+    stop.abort()
+    return ticks
+  }
+}
+
+describe('a bad collector stops nothing else:', () => {
+  it.for([
+    ['throws', 'collector-threw', 'the well is dry'],
+    ['throws-in-callback', 'collector-threw', 'thrown in a callback'],
+    ['hangs', 'collector-hung', 'no answer within 4 s'],
+    ['obeys', 'collector-hung', 'no answer within 4 s'],
+    ['spins', 'collector-hung', 'its process does not answer'],
+    ['starves', 'collector-hung', 'its process does not answer'],
+    ['exits', 'collector-hung', 'its process ended with exit code 7'],
+    ['disconnects', 'collector-hung', 'its process ended'],
+  ] as const)('one that %s', async ([name, code, message]) => {
+    const { runner } = testRunner({ deadlineMs })
+    const others = good(3)
+    const ticks = ticking()
+    const bad = faultOf(runner.collect(configured(`./${name}.ts`), hour))
+    const outcomes = await Promise.all(others.map(other => runner.collect(other, hour)))
+    expect(outcomes).toEqual([fine, fine, fine])
+    const fault = await bad
+    expect(fault.code).toBe(code)
+    expect(fault.message).toContain(message)
+    expect(ticks()).toBeGreaterThan(10)
+    expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
+  })
+
+  it.for(['strings', 'numbers', 'objects', 'map', 'awaiting'])('one that needs ever more memory (%s)', async way => {
+    const { runner } = testRunner({ limits: { heapMbMax: 64 } })
+    const bad = faultOf(runner.collect(configured('./grows.ts', { options: { way } }), hour))
+    expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
+    expect((await bad).message).toContain('needed more than 64 MB')
+  })
+
+  it('one that spins is found out long before its deadline', async () => {
+    const { runner } = testRunner({ deadlineMs: 3_600_000 })
+    const spun = faultOf(runner.collect(configured('./spins.ts'), hour))
+    const outcomes = await Promise.all(good(3).map(other => runner.collect(other, hour)))
+    expect(outcomes).toEqual([fine, fine, fine])
+    await runner.stop()
+    expect((await spun).code).toBe('stopped')
+  })
+
+  it.for(['floods', 'floods-in-one-line'])('one that prints without end (%s)', async name => {
+    const { runner, lines } = testRunner({ deadlineMs })
+    const ticks = ticking()
+    const bad = faultOf(runner.collect(configured(`./${name}.ts`), hour))
+    expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
+    expect((await bad).code).toBe('collector-hung')
+    expect(ticks()).toBeGreaterThan(10)
+    // Two processes: the shared one, and its own.
+    expect(lines.length).toBeLessThanOrEqual(2 * runLogLinesMax)
+  })
+
+  it('all of them at once, while the others wait for something', async () => {
+    const { runner } = testRunner({ deadlineMs })
+    const ticks = ticking()
+    const names = ['throws', 'throws-in-callback', 'hangs', 'spins', 'exits', 'rubbish', 'prints', 'throws-late']
+    const bad = names.map(name => runner.collect(configured(`./${name}.ts`), hour).catch(() => undefined))
+    const waiting = Array.from({ length: 3 }, (_, index) => configured('./patient.ts', { id: `patient/${index}` }))
+    const outcomes = await Promise.all([...good(3), ...waiting].map(other => runner.collect(other, hour)))
+    expect(outcomes).toEqual(outcomes.map(() => fine))
+    await Promise.all(bad)
+    expect(ticks()).toBeGreaterThan(10)
+  })
+})
+
+describe('after its answer a collector is of no account:', () => {
+  it.for(['throws-late', 'exits-late'])('one that %s keeps its value', async name => {
+    const { runner } = testRunner()
+    const outcomes = await Promise.all([configured(`./${name}.ts`), ...good(2)].map(each => runner.collect(each, hour)))
+    expect(outcomes).toEqual([fine, fine, fine])
+    expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
+  })
+
+  it('what it throws later is in the log, under its name', async () => {
+    const { runner, lines } = testRunner()
+    await runner.collect(configured('./throws-late.ts'), hour)
+    await expect.poll(() => lines.map(({ message }) => message).join('\n')).toContain('rejected after the answer')
+    await expect.poll(() => lines.map(({ message }) => message).join('\n')).toContain('thrown after the answer')
+    expect(lines.every(({ collector }) => collector === 'tests/./throws-late.ts')).toBe(true)
+  })
+})
+
+describe('processes:', () => {
+  const where = async (runner: ReturnType<typeof testRunner>['runner'], id: string) =>
+    (await runner.collect(configured('./tells-process.ts', { id }), hour)).readings['Process']
+
+  it('all of one file share one, which is not the daemon', async () => {
+    const { runner } = testRunner()
+    const seen = await Promise.all(['a', 'b', 'c'].map(id => where(runner, id)))
+    expect(new Set(seen).size).toBe(1)
+    expect(seen).not.toContain(process.pid)
+  })
+
+  const fickle = (way: string) => configured('./fickle.ts', { id: `fickle/${way}`, options: { way } })
+  const whereFickle = async (runner: ReturnType<typeof testRunner>['runner']) =>
+    (await runner.collect(fickle('answer'), hour)).readings['Process']
+
+  it('one in which a run never settles is replaced', async () => {
+    const { runner } = testRunner({ deadlineMs: 2_000 })
+    const before = await whereFickle(runner)
+    await faultOf(runner.collect(fickle('hang'), hour))
+    expect(await whereFickle(runner)).not.toBe(before)
+  })
+
+  it('one in which a run ended by its signal is kept', async () => {
+    const { runner } = testRunner({ deadlineMs: 2_000 })
+    const before = await whereFickle(runner)
+    await faultOf(runner.collect(fickle('obey'), hour))
+    expect(await whereFickle(runner)).toBe(before)
+  })
+
+  it('a culprit runs alone from then on, until it succeeds', async () => {
+    const { runner } = testRunner()
+    const culprit = (way: string) => configured('./fickle.ts', { id: 'culprit', options: { way } })
+    const shared = await whereFickle(runner)
+    await faultOf(runner.collect(culprit('exit'), hour))
+    const replaced = await whereFickle(runner)
+    expect(replaced).not.toBe(shared)
+    await faultOf(runner.collect(culprit('exit'), hour))
+    expect(await whereFickle(runner)).toBe(replaced)
+    expect((await runner.collect(culprit('answer'), hour)).readings['Process']).not.toBe(replaced)
+    expect((await runner.collect(culprit('answer'), hour)).readings['Process']).toBe(replaced)
+  })
+
+  it('one without work is ended, and work starts another', async () => {
+    const { runner } = testRunner({ limits: { idleMsMax: 1 } })
+    const first = await where(runner, 'a')
+    await expect.poll(() => isAlive(first), { timeout: 30_000 }).toBe(false)
+    expect(await where(runner, 'a')).not.toBe(first)
+  })
+
+  it('see nothing of the daemon’s environment', async () => {
+    process.env['TEST_SECRET'] = 'hidden'
+    const { runner } = testRunner()
+    expect((await runner.collect(configured('./tells-process.ts'), hour)).readings['Secrets']).toBe(0)
+  })
+
+  it('are gone when the runner has stopped, and what was under way is told', async () => {
+    const { runner } = testRunner()
+    const process = await where(runner, 'a')
+    const [hung, spun] = ['./hangs.ts', './spins.ts'].map(use => faultOf(runner.collect(configured(use), hour)))
+    await runner.stop()
+    expect((await hung)?.code).toBe('stopped')
+    expect((await spun)?.code).toBe('stopped')
+    expect(isAlive(process)).toBe(false)
+    expect((await faultOf(runner.collect(configured('./good.ts'), hour))).code).toBe('stopped')
+  })
+})
+
+function isAlive(pid: number | undefined): boolean {
+  try {
+    return process.kill(pid ?? Number.NaN, 0)
+  } catch {
+    return false
+  }
+}
