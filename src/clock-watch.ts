@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import type { OpenChainReader } from './chain/reader.ts'
 import type { Config } from './config/config.ts'
+import type { Time } from './edge/time.ts'
 import type { ClockWitnesses, WatchedClock } from './intake/watched-clock.ts'
 import { type ClockVerdict, isPossible } from './model/clock.ts'
 import { witnessWaitMs } from './model/clock-limits.ts'
@@ -9,7 +10,6 @@ import { isDevelopment } from './model/settle.ts'
 import { outboxFile } from './outbox/open.ts'
 import type { Outbox } from './outbox/outbox.ts'
 import type { Log } from './telemetry/log.ts'
-import type { Time } from './time.ts'
 
 /** What this machine has written by its own clock: when the outbox and the configuration were changed last. */
 export interface WrittenAt {

@@ -16,11 +16,11 @@ import type {
   Narrow,
 } from 'viem'
 import { z } from 'zod'
+import { headers, secret } from './config/secret-option.ts'
+import { optionsEdge } from './edge/options-edge.ts'
 import type { AsOfBlock } from './model/block.ts'
 import { type Hour, hourText } from './model/hour.ts'
 import type { MetricSpec } from './model/metric.ts'
-import { optionsEdge } from './options-edge.ts'
-import { headers, secret } from './secret-option.ts'
 
 export type { AsOfBlock, Hour, MetricSpec }
 export { headers, hourText, secret, z }

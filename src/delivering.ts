@@ -1,12 +1,12 @@
 import type { Delivery } from './delivery/delivery.ts'
 import { DeliveryLoop } from './delivery/loop.ts'
+import type { Time } from './edge/time.ts'
 import { faultLine } from './model/fault.ts'
 import { bothRoles, deliveryHolder, type Role, type RoleSeeker, takeDeliveryRoleAsDaemon } from './outbox/lock.ts'
 import type { Outbox } from './outbox/outbox.ts'
 import { Upkeep, type UpkeepNews } from './outbox/upkeep.ts'
 import { tellUpkeep } from './outbox-news.ts'
 import type { Surroundings } from './surroundings.ts'
-import type { Time } from './time.ts'
 
 /** How often a daemon looks whether the command that delivers in its place has ended. */
 const roleLookMs = 500

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
+import { systemTime } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
-import { systemTime } from '../time.ts'
 
 const answerMsMax = 5_000
 

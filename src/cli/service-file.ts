@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
+import { systemTime } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
 import { openStore, type Store } from '../reference/store/store.ts'
-import { systemTime } from '../time.ts'
 
 /** The file of the reference service, as commands name it. */
 export interface FileOption {

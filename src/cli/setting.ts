@@ -3,10 +3,10 @@ import { Command } from 'commander'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { secretsOf } from '../config/secret.ts'
+import { systemTime } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
 import type { Surroundings } from '../surroundings.ts'
 import { createLog, type LogLevel } from '../telemetry/log.ts'
-import { systemTime } from '../time.ts'
 import { redactor } from './terminal.ts'
 
 /** Used when neither `--config` nor `TIDEGAUGE_CONFIG` names a file: everything can be tried with no account. */

@@ -1,7 +1,7 @@
+import type { Time } from '../edge/time.ts'
 import { isYetToCome } from '../model/backoff.ts'
 import { duePageMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
-import type { Time } from '../time.ts'
 import { quarantinePacePart } from './limits.ts'
 import { MetricSet } from './metric-set.ts'
 import type { FlushPorts } from './ports.ts'

@@ -1,6 +1,6 @@
+import type { Time } from '../edge/time.ts'
 import { isYetToCome } from '../model/backoff.ts'
 import { retryAfterMsMax } from '../model/limits.ts'
-import type { Time } from '../time.ts'
 
 /** The service's wish to be left alone for a while, which binds all pushes of a destination, not only the one it answered. */
 export class Quiet {

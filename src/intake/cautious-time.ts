@@ -1,4 +1,4 @@
-import type { Time } from '../time.ts'
+import type { Time } from '../edge/time.ts'
 
 /** Who knows how late it is at least. */
 export interface EarliestNow {

@@ -1,4 +1,5 @@
 import type { ChainReader } from '../chain/reads.ts'
+import type { Time } from '../edge/time.ts'
 import type { AsOfBlock } from '../model/block.ts'
 import { faultLine } from '../model/fault.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
@@ -6,7 +7,6 @@ import { recheckedHoursMax, recheckRestMs, settlesPatientMax } from '../model/li
 import type { Outbox } from '../outbox/outbox.ts'
 import type { PinnedHour } from '../outbox/pins.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Time } from '../time.ts'
 
 /** What is another one at finality than it was when an hour was read. */
 export type Changed = 'block' | 'logs'

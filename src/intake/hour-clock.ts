@@ -1,7 +1,7 @@
+import type { Time } from '../edge/time.ts'
 import { isPossible } from '../model/clock.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
-import type { Time } from '../time.ts'
 import type { EarliestNow } from './cautious-time.ts'
 import { passed } from './plan-hours.ts'
 

@@ -1,7 +1,7 @@
+import type { Time } from '../edge/time.ts'
 import { agreedHour, type ClockEvidence, type ClockVerdict, judgeClock } from '../model/clock.ts'
 import { clockPatienceLongMs, clockStepMs, witnessAskMs, witnessWaitMs } from '../model/clock-limits.ts'
 import type { Hour } from '../model/hour.ts'
-import type { Time } from '../time.ts'
 
 /** Who can say how late it is, beside this machine's clock. */
 export interface ClockWitnesses {

@@ -1,7 +1,7 @@
+import type { Time } from '../edge/time.ts'
 import { hourAt } from '../model/hour.ts'
 import { pruneRestMs, roomLookMs, upkeepMs } from '../model/limits.ts'
 import { isBusy } from '../sqlite/damage.ts'
-import type { Time } from '../time.ts'
 import { logToldBytes, logTrimBytes } from './limits.ts'
 import type { Role } from './lock.ts'
 import type { Outbox } from './outbox.ts'

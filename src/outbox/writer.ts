@@ -1,8 +1,8 @@
+import type { Time } from '../edge/time.ts'
 import { commitRowsMax, lockedRestMs, lockedStopMs, lockedToldMs } from '../model/limits.ts'
 import { isBusy } from '../sqlite/damage.ts'
 import { lockMsMax, type Sqlite } from '../sqlite/database.ts'
 import { type Commit, groupCommit } from '../sqlite/group-commit.ts'
-import type { Time } from '../time.ts'
 import type { Disk } from './disk.ts'
 import type { Names } from './names.ts'
 

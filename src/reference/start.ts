@@ -1,4 +1,4 @@
-import type { Time } from '../time.ts'
+import type { Time } from '../edge/time.ts'
 import { listen } from '../web/server.ts'
 import type { Report } from './refusals.ts'
 import { referenceServer } from './server.ts'

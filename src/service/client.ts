@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, type Dispatcher, request } from 'undici'
 import { z } from 'zod'
-import { readBounded } from '../bounded-body.ts'
+import { readBounded } from '../edge/bounded-body.ts'
+import type { Time } from '../edge/time.ts'
 import { retryAfterInstantMs } from '../model/backoff.ts'
 import { Fault } from '../model/fault.ts'
 import { answerBytesMax } from '../model/limits.ts'
 import { clockSkewMs, type RoundTrip } from '../model/skew.ts'
 import type { Answer } from '../model/verdict.ts'
 import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts'
-import type { Time } from '../time.ts'
 
 /** Where the service is, and how patiently it is asked. */
 export interface ServiceClientOptions {

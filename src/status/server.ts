@@ -1,4 +1,4 @@
-import type { Time } from '../time.ts'
+import type { Time } from '../edge/time.ts'
 import { type Listening, listen, type WebReply, type WebRequest, type WebServer, webServer } from '../web/server.ts'
 import { type Bound, isHostAllowed, securityHeaders } from './guard.ts'
 import { statusJson } from './json.ts'

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemTime } from '../../src/edge/time.ts'
 import { openStore } from '../../src/reference/store/store.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
-import { systemTime } from '../../src/time.ts'
 import { configured, hostYaml, tidegauge } from '../support/tidegauge.ts'
 
 describe('the command line', () => {

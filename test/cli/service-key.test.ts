@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemTime } from '../../src/edge/time.ts'
 import { openStore } from '../../src/reference/store/store.ts'
-import { systemTime } from '../../src/time.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { tidegauge } from '../support/tidegauge.ts'
 

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
-import { systemTime } from '../../src/time.ts'
 import { configured, tidegauge } from '../support/tidegauge.ts'
 
 /** A metric as a service is sent it. */

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ChainReader, Chains } from '../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
+import { systemTime } from '../../src/edge/time.ts'
 import { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { labelCharsAdvised } from '../../src/model/limits.ts'
 import { createRunner } from '../../src/runner/daemon/create.ts'
 import type { Outcome, Runner } from '../../src/runner/runner.ts'
-import { systemTime } from '../../src/time.ts'
 import { chainOf } from '../support/reads.ts'
 
 /** What the contract needs to know of a collector. Functions are called when a test runs, so they may use what `beforeAll` made. */

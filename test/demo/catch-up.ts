@@ -1,5 +1,5 @@
+import type { Time } from '../../src/edge/time.ts'
 import type { StatusJson } from '../../src/status/json.ts'
-import type { Time } from '../../src/time.ts'
 import type { DemoProtocol } from './protocols.ts'
 
 type Row = StatusJson['hours']['rows'][number]

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import type { Time } from '../../src/edge/time.ts'
 import type { StatusJson } from '../../src/status/json.ts'
-import type { Time } from '../../src/time.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const stopMsMax = 20_000

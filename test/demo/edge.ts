@@ -1,4 +1,4 @@
-import { systemTime } from '../../src/time.ts'
+import { systemTime } from '../../src/edge/time.ts'
 import { DemoError, Ending } from './ending.ts'
 import type { Surroundings } from './start.ts'
 import { terminal } from './terminal.ts'

@@ -1,4 +1,4 @@
-import type { Time } from '../../src/time.ts'
+import type { Time } from '../../src/edge/time.ts'
 
 /** What the demo cannot go on after, in words for a person; its details may be a log's last lines. */
 export class DemoError extends Error {

@@ -1,5 +1,5 @@
+import type { Time } from '../../src/edge/time.ts'
 import { hourMs } from '../../src/model/limits.ts'
-import type { Time } from '../../src/time.ts'
 import type { Scene } from '../support/scene.ts'
 import { DemoError, type Ending } from './ending.ts'
 

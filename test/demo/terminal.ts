@@ -1,4 +1,4 @@
-import type { Time } from '../../src/time.ts'
+import type { Time } from '../../src/edge/time.ts'
 
 /** Where the demo speaks. */
 export interface Terminal {

@@ -1,10 +1,10 @@
 import type { LookupFunction } from 'node:net'
 import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { systemTime, type Time } from '../../src/edge/time.ts'
 import type { Fault } from '../../src/model/fault.ts'
 import { fetchJson, type HttpEdge } from '../../src/runner/child/http/json.ts'
 import { createNetwork, type HttpNetworkOptions } from '../../src/runner/child/http/network.ts'
-import { systemTime, type Time } from '../../src/time.ts'
 import { type Answer, type Answers, type Source, type SourceParts, startSource } from './source.ts'
 
 /** The instant at which the clock of a trial stands. */

@@ -1,11 +1,11 @@
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import type { CollectorConfig } from '../../src/config/config.ts'
+import { systemTime } from '../../src/edge/time.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAt } from '../../src/model/hour.ts'
 import { createRunner, type RunnerEdge } from '../../src/runner/daemon/create.ts'
 import type { Runner } from '../../src/runner/runner.ts'
-import { systemTime } from '../../src/time.ts'
 
 export const hour = hourAt(Date.UTC(2026, 10, 20, 13))
 

@@ -1,12 +1,12 @@
 import type { ChainReader } from '../../src/chain/reads.ts'
 import type { Config } from '../../src/config/config.ts'
+import type { Time } from '../../src/edge/time.ts'
 import { Backfill } from '../../src/intake/backfill/backfill.ts'
 import { type Asked, workOf } from '../../src/intake/backfill/work.ts'
 import { usable } from '../../src/intake/collect.ts'
 import { hourAfter, hourAt } from '../../src/model/hour.ts'
 import type { Outbox } from '../../src/outbox/outbox.ts'
 import type { Runner } from '../../src/runner/runner.ts'
-import type { Time } from '../../src/time.ts'
 import type { BackfillScript } from './backfill-script.ts'
 
 interface FillParts {

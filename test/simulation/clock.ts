@@ -1,5 +1,5 @@
+import type { Time } from '../../src/edge/time.ts'
 import { hourMs } from '../../src/model/limits.ts'
-import type { Time } from '../../src/time.ts'
 
 const nextTurn = globalThis.setImmediate
 

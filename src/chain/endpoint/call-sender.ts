@@ -1,4 +1,4 @@
-import type { Time } from '../../time.ts'
+import type { Time } from '../../edge/time.ts'
 import { answerMsMax, patienceMsMax, probeMsMax, rateTriesMax } from '../limits.ts'
 import type { BatchLimit } from './batch-limit.ts'
 import type { CallMeter } from './call-meter.ts'

@@ -1,4 +1,4 @@
-import type { Time } from '../../time.ts'
+import type { Time } from '../../edge/time.ts'
 import { endpointRestMs, endpointRestMsMax } from '../limits.ts'
 import type { EndpointFailure } from './endpoint-failure.ts'
 import type { Head } from './sightings.ts'

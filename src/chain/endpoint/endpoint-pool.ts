@@ -1,4 +1,4 @@
-import type { Time } from '../../time.ts'
+import type { Time } from '../../edge/time.ts'
 import { allFailed } from '../chain-faults.ts'
 import { stateBlocksMin } from '../limits.ts'
 import type { CallMeter } from './call-meter.ts'

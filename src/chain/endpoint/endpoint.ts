@@ -1,5 +1,5 @@
+import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
-import type { Time } from '../../time.ts'
 import { batchCallsMax, requestsAtOnceMax, socketCallsMax, socketRequestsMax } from '../limits.ts'
 import { BatchLimit } from './batch-limit.ts'
 import type { CallMeter } from './call-meter.ts'

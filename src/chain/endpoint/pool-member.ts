@@ -1,5 +1,5 @@
+import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
-import type { Time } from '../../time.ts'
 import { addressLookMs } from '../limits.ts'
 import type { EndpointParts, OpenEndpoint } from './endpoint.ts'
 import { EndpointFailure } from './endpoint-failure.ts'

@@ -1,5 +1,5 @@
+import type { Time } from '../../edge/time.ts'
 import { backoffMs } from '../../model/backoff.ts'
-import type { Time } from '../../time.ts'
 import { endpointRestMsMax, rateBackoffBaseMs, rateBackoffCapMs, rateLookMs } from '../limits.ts'
 import { type FoundRate, lowered, type RisenRate, risen } from './found-rate.ts'
 import { SentCalls, type Turn } from './sent-calls.ts'

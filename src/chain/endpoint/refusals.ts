@@ -1,4 +1,4 @@
-import type { Time } from '../../time.ts'
+import type { Time } from '../../edge/time.ts'
 import { BatchRefused, type EndpointFailure } from './endpoint-failure.ts'
 import { chainIdCall } from './heavy-calls.ts'
 import { rateFailure } from './http-answer.ts'

@@ -1,4 +1,4 @@
-import type { Time } from '../../time.ts'
+import type { Time } from '../../edge/time.ts'
 import { stateMissedMs } from '../limits.ts'
 
 interface Missed {

@@ -1,8 +1,8 @@
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
+import type { Time } from '../../edge/time.ts'
 import type { BackfillNews, Progress } from '../../intake/backfill/backfill.ts'
 import { callsIn } from '../../intake/backfill/cost.ts'
 import type { Stuck, Wait } from '../../intake/backfill/room.ts'
-import type { Time } from '../../time.ts'
 import { counted, cut, grouped, isWatched, note, redraw } from '../terminal.ts'
 
 /** Percent between two lines where no terminal is. */

@@ -1,6 +1,6 @@
+import type { Time } from '../../edge/time.ts'
 import { Fault, type FaultCode } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { Time } from '../../time.ts'
 import type { RunEnd } from './round.ts'
 
 /** A wait for a chain: the first, and the longest. */

@@ -1,4 +1,4 @@
-import type { Time } from '../../time.ts'
+import type { Time } from '../../edge/time.ts'
 import type { BackfillOutbox } from './store.ts'
 
 /** Due metrics above which a backfill waits for delivery: what waits takes room, and a full disk stops the live hours. */

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
+import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
-import type { Time } from '../../time.ts'
 
 /** An owner, whatever its present secret is. */
 export interface Key {

@@ -1,6 +1,6 @@
+import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
-import type { Time } from '../../time.ts'
 import type { Key } from './keys.ts'
 
 export type Visibility = 'private' | 'public'

@@ -1,6 +1,6 @@
+import type { Time } from '../../edge/time.ts'
 import { openDatabase } from '../../sqlite/database.ts'
 import { withFileFaults } from '../../sqlite/file-fault.ts'
-import type { Time } from '../../time.ts'
 import { type Keys, keysIn } from './keys.ts'
 import { type Protocols, protocolsIn } from './protocols.ts'
 import { migrations } from './schema.ts'

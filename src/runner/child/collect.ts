@@ -1,7 +1,7 @@
 import type { ChainAsOf, CollectContext, Http } from '../../collector.ts'
+import { systemTime } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import { systemTime } from '../../time.ts'
 import type { CollectorRef, Described } from '../messages.ts'
 import type { Outcome } from '../runner.ts'
 import { declaredMetrics, readsPast } from './definition.ts'

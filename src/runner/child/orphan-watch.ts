@@ -3,7 +3,7 @@
  * never learns of it; this thread does. Its seed is the daemon's process id.
  */
 import { workerData } from 'node:worker_threads'
-import { systemTime } from '../../time.ts'
+import { systemTime } from '../../edge/time.ts'
 
 while (process.ppid === workerData) await systemTime.sleep(1_000)
 process.kill(process.pid, 'SIGKILL')

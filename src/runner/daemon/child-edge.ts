@@ -1,5 +1,5 @@
 import type { Chains } from '../../chain/reads.ts'
-import type { Time } from '../../time.ts'
+import type { Time } from '../../edge/time.ts'
 import type { RunnerLimits } from '../limits.ts'
 import type { LogLine } from '../messages.ts'
 import type { Meeting } from './meeting.ts'

@@ -1,5 +1,5 @@
+import type { Time } from '../../edge/time.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { Time } from '../../time.ts'
 import { meetMsMax } from '../limits.ts'
 
 interface Round {

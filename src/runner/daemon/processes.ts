@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import type { Time } from '../../time.ts'
+import type { Time } from '../../edge/time.ts'
 import type { CollectorRef, Task, TaskEnd } from '../messages.ts'
 import { originOf } from '../origin.ts'
 import type { CollectorChild } from './child.ts'

@@ -1,4 +1,4 @@
-import type { Time } from '../../time.ts'
+import type { Time } from '../../edge/time.ts'
 import type { Task, TaskEnd } from '../messages.ts'
 import type { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'

@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { setImmediate as turn } from 'node:timers/promises'
+import type { Time } from '../../../src/edge/time.ts'
 import { hourMs } from '../../../src/model/limits.ts'
-import type { Time } from '../../../src/time.ts'
 
 interface Sleeper {
   readonly atMs: number

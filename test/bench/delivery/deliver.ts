@@ -1,11 +1,11 @@
 import { Delivery } from '../../../src/delivery/delivery.ts'
 import { Pacer } from '../../../src/delivery/pacer.ts'
 import { ServiceClock } from '../../../src/delivery/service-clock.ts'
+import { systemTime } from '../../../src/edge/time.ts'
 import type { Outbox } from '../../../src/outbox/outbox.ts'
 import { type ServiceClient, serviceClient } from '../../../src/service/client.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
-import { systemTime } from '../../../src/time.ts'
 import { bench, inFlight, type Source } from './metrics.ts'
 
 export const timeoutMs = 30_000

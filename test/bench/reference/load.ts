@@ -5,7 +5,7 @@
  */
 import { createInterface } from 'node:readline'
 import { Pool } from 'undici'
-import { systemTime } from '../../../src/time.ts'
+import { systemTime } from '../../../src/edge/time.ts'
 import type { Load, Loaded } from './roles.ts'
 import { connections, metricsPerPush, protocolIdOf } from './roles.ts'
 

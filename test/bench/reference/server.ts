@@ -4,9 +4,9 @@
  * keys, access checks and validation, whose values go nowhere.
  */
 import { once } from 'node:events'
+import { systemTime } from '../../../src/edge/time.ts'
 import { referenceServer } from '../../../src/reference/server.ts'
 import { openStore, type Store } from '../../../src/reference/store/store.ts'
-import { systemTime } from '../../../src/time.ts'
 import { listen } from '../../../src/web/server.ts'
 
 const [file = ':memory:', storing, ...protocolIds] = process.argv.slice(2)

@@ -132,7 +132,7 @@ function asking(url: string): ChildProcess {
   const source = new URL('../../../src/', import.meta.url).href
   const code = `
     const { openEndpoint } = await import(${JSON.stringify(`${source}chain/endpoint/endpoint.ts`)})
-    const { systemTime } = await import(${JSON.stringify(`${source}time.ts`)})
+    const { systemTime } = await import(${JSON.stringify(`${source}edge/time.ts`)})
     const endpoint = openEndpoint({ url: ${JSON.stringify(url)} }, { chainId: 1, isOnlyOne: true, time: systemTime })
     endpoint.call([{ method: 'eth_blockNumber', params: [] }], new AbortController().signal).catch(() => {})
     process.stdin.once('data', () => { process.stdin.destroy(); endpoint.close() })

@@ -1,8 +1,8 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import type { EndpointPool, Served } from '../../../src/chain/endpoint/endpoint-pool.ts'
+import { systemTime } from '../../../src/edge/time.ts'
 import { Fault } from '../../../src/model/fault.ts'
-import { systemTime } from '../../../src/time.ts'
 import { echo, echoes, echoHead, echoing, faulty, never, openPool } from '../support/endpoints.ts'
 import { answering, NodeError } from '../support/node.ts'
 

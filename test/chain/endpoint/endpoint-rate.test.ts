@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { CallMeter } from '../../../src/chain/endpoint/call-meter.ts'
-import { systemTime } from '../../../src/time.ts'
+import { systemTime } from '../../../src/edge/time.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 import { echoes, echoing, failureOf, faulty, never, open, openPool, results } from '../support/endpoints.ts'
 import { json } from '../support/node.ts'

@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { systemTime } from '../../../src/time.ts'
+import { systemTime } from '../../../src/edge/time.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { faultOf, firstHour, openReader, patient } from '../support/readers.ts'
 

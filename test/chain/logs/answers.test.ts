@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { systemTime, type Time } from '../../../src/edge/time.ts'
 import type { LogFilter } from '../../../src/model/block.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
-import { systemTime, type Time } from '../../../src/time.ts'
 import { archive, archiveAnswers } from '../support/archive.ts'
 import { answering, NodeError } from '../support/node.ts'
 import { faultOf, firstHour, genesisSeconds, node, openChain, openReader, patient } from '../support/readers.ts'

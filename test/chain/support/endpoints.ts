@@ -9,7 +9,7 @@ import {
   type PoolParts,
 } from '../../../src/chain/endpoint/endpoint-pool.ts'
 import type { RpcAnswer, RpcCall } from '../../../src/chain/endpoint/wire.ts'
-import { systemTime } from '../../../src/time.ts'
+import { systemTime } from '../../../src/edge/time.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/faulty-rpc.ts'
 import { answering, type Behaviour, NodeError, startNode } from './node.ts'
 

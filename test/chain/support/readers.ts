@@ -2,9 +2,9 @@ import { inspect } from 'node:util'
 import { onTestFinished } from 'vitest'
 import { type ChainReaderParts, createChainReader, type OpenChainReader } from '../../../src/chain/reader.ts'
 import type { ChainReader, RawLog, RawReads } from '../../../src/chain/reads.ts'
+import { systemTime } from '../../../src/edge/time.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAt } from '../../../src/model/hour.ts'
-import { systemTime } from '../../../src/time.ts'
 import { type Behaviour, type FakeNode, startNode } from './node.ts'
 
 /** 2023-11-14T23:00:00Z: the first full hour after block 0 of the chains of these tests. */

@@ -1,4 +1,4 @@
-import type { Time } from '../../../src/time.ts'
+import type { Time } from '../../../src/edge/time.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 
 /** Virtual time in which a deadline passes only when the test says so. */

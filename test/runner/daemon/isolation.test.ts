@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { systemTime } from '../../../src/edge/time.ts'
 import { runLogLinesMax } from '../../../src/runner/limits.ts'
-import { systemTime } from '../../../src/time.ts'
 import { configured, faultOf, hour, testRunner } from '../setup.ts'
 
 /** Deadline of tests in which something never answers: they last as long. */

@@ -1,5 +1,5 @@
+import { unpackedBody } from '../../../edge/unpacked-body.ts'
 import { Fault } from '../../../model/fault.ts'
-import { unpackedBody } from '../../../unpacked-body.ts'
 import { httpAnswerBytesMax } from '../../limits.ts'
 
 /** What an answer says of its own bytes. */

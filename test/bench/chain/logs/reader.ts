@@ -4,8 +4,8 @@
  */
 import { createInterface } from 'node:readline'
 import { createChainReader } from '../../../../src/chain/reader.ts'
+import { systemTime } from '../../../../src/edge/time.ts'
 import { hourAfter, hourAt } from '../../../../src/model/hour.ts'
-import { systemTime } from '../../../../src/time.ts'
 
 /** What reading came to. */
 export interface LogsRead {

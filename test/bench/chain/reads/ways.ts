@@ -3,9 +3,9 @@ import { createPublicClient, erc20Abi, http } from 'viem'
 import { aggregateInput, multicall3Address } from '../../../../src/chain/read/multicall.ts'
 import { createChainReader } from '../../../../src/chain/reader.ts'
 import type { RawReads, ReadRequest } from '../../../../src/chain/reads.ts'
+import { systemTime } from '../../../../src/edge/time.ts'
 import { encodedInput } from '../../../../src/runner/child/typed/typed-calls.ts'
 import { chainAsOf } from '../../../../src/runner/child/typed/typed-reads.ts'
-import { systemTime } from '../../../../src/time.ts'
 import { blockAt, hashOf, hourOf } from './chain.ts'
 
 /** Reads the same list in each of some hours, asked for at once: the values, hour by hour. */
