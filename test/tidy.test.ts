@@ -48,7 +48,7 @@ const collectors = filesBelow('collectors').map(read)
 const tests = filesBelow('test').map(read)
 const all = [...sources, ...collectors, ...tests]
 
-/** Folders of src each may import from, itself not named. `.` stands for files directly in src that wire. */
+/** Folders of src each may import from, itself not named. cli may import from all. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   edge: [],
   model: [],
@@ -64,6 +64,20 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   delivery: ['model', 'edge', 'config', 'outbox', 'service', 'telemetry'],
   status: ['model', 'edge', 'config', 'outbox', 'service', 'web'],
   reference: ['model', 'edge', 'sqlite', 'web'],
+  app: [
+    'model',
+    'edge',
+    'config',
+    'telemetry',
+    'chain',
+    'service',
+    'outbox',
+    'runner',
+    'intake',
+    'delivery',
+    'status',
+    'reference',
+  ],
 }
 
 /** Folders among the above that are imported for their types alone. */

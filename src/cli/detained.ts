@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { openExistingOutbox } from '../app.ts'
+import { openExistingOutbox } from '../app/app.ts'
 import type { DetainedMetric, Selection } from '../outbox/detained.ts'
 import { deliveryWords } from './daemon.ts'
 import { detainedJson, printDetained, printInFull } from './detained-text.ts'

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { openExistingOutbox } from '../app.ts'
+import { openExistingOutbox } from '../app/app.ts'
 import { hourText } from '../model/hour.ts'
 import { type Drift, readAgain, type Unread } from './drift-sample.ts'
 import { exitCodes } from './exit.ts'

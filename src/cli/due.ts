@@ -1,12 +1,12 @@
 import { Command } from 'commander'
-import { openExistingOutbox } from '../app.ts'
+import { openExistingOutbox } from '../app/app.ts'
+import type { Surroundings } from '../app/surroundings.ts'
 import { pushedMetric } from '../model/batch.ts'
 import { hourText } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
 import { numberText } from '../model/number-text.ts'
 import { rangesOf } from '../outbox/due-metrics.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import type { Surroundings } from '../surroundings.ts'
 import { exitCodes } from './exit.ts'
 import {
   changingCommand,

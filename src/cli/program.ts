@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander'
+import { version } from '../app/version.ts'
 import { ConfigError, formatMistakes } from '../config/mistakes.ts'
 import { Fault } from '../model/fault.ts'
-import { version } from '../version.ts'
 import { exitCodeOf, exitCodes } from './exit.ts'
 import { demandCommand } from './stray-word.ts'
 import { note, print } from './terminal.ts'

@@ -1,12 +1,12 @@
-import { connect, openExistingOutbox } from '../app.ts'
-import { askHeads, type WrittenAt, witnessesOf, writtenAt } from '../clock-watch.ts'
+import { connect, openExistingOutbox } from '../app/app.ts'
+import { askHeads, type WrittenAt, witnessesOf, writtenAt } from '../app/clock-watch.ts'
+import { openChains } from '../app/open-runner.ts'
+import type { Surroundings } from '../app/surroundings.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
 import { agreedHour, type ClockVerdict } from '../model/clock.ts'
 import { witnessWaitMs } from '../model/clock-limits.ts'
 import { Fault } from '../model/fault.ts'
-import { openChains } from '../open-runner.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import type { Surroundings } from '../surroundings.ts'
 import { note } from './terminal.ts'
 
 /** What a command goes by that works once and ends. */

@@ -1,11 +1,11 @@
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
+import type { Surroundings } from '../app/surroundings.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { secretsOf } from '../config/secret.ts'
 import { systemTime } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
-import type { Surroundings } from '../surroundings.ts'
 import { createLog, type LogLevel } from '../telemetry/log.ts'
 import { redactor } from './terminal.ts'
 

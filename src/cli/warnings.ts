@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { openExistingOutbox } from '../app.ts'
+import { openExistingOutbox } from '../app/app.ts'
 import { Fault } from '../model/fault.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { Warning } from '../outbox/warnings.ts'

@@ -1,3 +1,5 @@
+import { openChains, runnerOn } from '../../app/open-runner.ts'
+import type { Surroundings } from '../../app/surroundings.ts'
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import type { ChainConfig } from '../../config/config.ts'
 import { destinationsOf } from '../../delivery/destination.ts'
@@ -25,9 +27,7 @@ import {
 } from '../../intake/backfill/sample.ts'
 import { type HourOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
-import { openChains, runnerOn } from '../../open-runner.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
-import type { Surroundings } from '../../surroundings.ts'
 import { lookUpCost } from './look-ups.ts'
 
 /** What a backfill would do and take. */

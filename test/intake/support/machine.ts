@@ -1,7 +1,7 @@
 import { copyFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { ClockWatch } from '../../../src/clock-watch.ts'
+import { ClockWatch } from '../../../src/app/clock-watch.ts'
 import type { CollectorConfig } from '../../../src/config/config.ts'
 import { Delivery } from '../../../src/delivery/delivery.ts'
 import { DeliveryLoop } from '../../../src/delivery/loop.ts'

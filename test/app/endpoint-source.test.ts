@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { expect, it } from 'vitest'
-import { endpointSource } from '../src/endpoint-source.ts'
-import { Fault } from '../src/model/fault.ts'
-import { Redactor } from '../src/telemetry/redactor.ts'
-import { temporaryFolder } from './support/folder.ts'
+import { endpointSource } from '../../src/app/endpoint-source.ts'
+import { Fault } from '../../src/model/fault.ts'
+import { Redactor } from '../../src/telemetry/redactor.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 it('a missing address is said once, with its place, and once more when it is there', () => {
   const path = join(temporaryFolder(), 'rpc_url')

@@ -1,11 +1,11 @@
 import { basename } from 'node:path'
-import type { EndpointParts } from './chain/endpoint/endpoint.ts'
-import { hostOf } from './chain/endpoint/endpoint-failure.ts'
-import type { EndpointSource } from './chain/endpoint/endpoint-pool.ts'
-import type { EndpointRef } from './config/config.ts'
-import { placeText } from './config/mistakes.ts'
-import { resolveAddress, resolveHeaders, secretsOfEndpoint } from './config/secret.ts'
-import { Fault } from './model/fault.ts'
+import type { EndpointParts } from '../chain/endpoint/endpoint.ts'
+import { hostOf } from '../chain/endpoint/endpoint-failure.ts'
+import type { EndpointSource } from '../chain/endpoint/endpoint-pool.ts'
+import type { EndpointRef } from '../config/config.ts'
+import { placeText } from '../config/mistakes.ts'
+import { resolveAddress, resolveHeaders, secretsOfEndpoint } from '../config/secret.ts'
+import { Fault } from '../model/fault.ts'
 import type { Surroundings } from './surroundings.ts'
 
 /**

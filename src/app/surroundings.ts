@@ -1,9 +1,9 @@
-import type { Config } from './config/config.ts'
-import type { Time } from './edge/time.ts'
-import type { WatchedClock } from './intake/watched-clock.ts'
-import type { Place } from './outbox/place.ts'
-import type { Log } from './telemetry/log.ts'
-import type { Redactor } from './telemetry/redactor.ts'
+import type { Config } from '../config/config.ts'
+import type { Time } from '../edge/time.ts'
+import type { WatchedClock } from '../intake/watched-clock.ts'
+import type { Place } from '../outbox/place.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Redactor } from '../telemetry/redactor.ts'
 
 /** What everything needs and the process edge decides. */
 export interface Surroundings {
