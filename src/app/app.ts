@@ -9,7 +9,7 @@ import { Intake } from '../intake/intake.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
 import type { Breakage } from '../outbox/disk.ts'
 import { takeDaemonRole, takeDeliveryRoleAsDaemon } from '../outbox/lock.ts'
-import { type OpenContext, type Opened, openForDaemon, openWithoutRole, outboxFile } from '../outbox/open.ts'
+import { type OpenDeps, type Opened, openForDaemon, openWithoutRole, outboxFile } from '../outbox/open.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { type ServiceClient, serviceClient } from '../service/client.ts'
 import { observe } from '../status/observe.ts'
@@ -87,7 +87,7 @@ export function openExistingOutbox(surroundings: Surroundings, stack: AsyncDispo
   return existsSync(outboxFile(surroundings.config.data)) ? openOutbox(surroundings, stack) : undefined
 }
 
-function openContext({ config, time }: Surroundings): OpenContext {
+function openContext({ config, time }: Surroundings): OpenDeps {
   const collectors = config.protocols.flatMap(protocol => protocol.collectors).map(({ id }) => id)
   const { data: folder, file, outbox } = config
   return { folder, config: file, keepMs: outbox.keepMs, collectors, nowMs: time.nowMs() }

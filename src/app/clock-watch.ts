@@ -55,7 +55,7 @@ function changedMs(file: string): number | undefined {
 }
 
 /** What the watch works with. */
-export interface ClockWatchParts {
+export interface ClockWatchDeps {
   readonly clock: WatchedClock
   /** By their name in the configuration. */
   readonly chains: Readonly<Record<string, Pick<OpenChainReader, 'id' | 'askHead'>>>
@@ -65,13 +65,13 @@ export interface ClockWatchParts {
 
 /** Asks chains for the time while the machine's clock is doubted, and tells once when it is, and when it is believed again. */
 export class ClockWatch {
-  readonly #parts: ClockWatchParts
+  readonly #parts: ClockWatchDeps
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
   readonly #startedMs: number
   #told = 'believed'
 
-  constructor(parts: ClockWatchParts) {
+  constructor(parts: ClockWatchDeps) {
     this.#parts = parts
     this.#startedMs = parts.clock.steadyMs()
     this.#running = this.#run()
@@ -122,7 +122,7 @@ export class ClockWatch {
 
 /** Asks chains for their last block. Never rejects. */
 export async function askHeads(
-  { clock, chains }: Pick<ClockWatchParts, 'clock' | 'chains'>,
+  { clock, chains }: Pick<ClockWatchDeps, 'clock' | 'chains'>,
   signal: AbortSignal,
 ): Promise<void> {
   const asked = Object.entries(chains).filter(([, { id }]) => !isDevelopment(id))

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import type { EndpointParts } from '../chain/endpoint/endpoint.ts'
+import type { EndpointDeps } from '../chain/endpoint/endpoint.ts'
 import { hostOf } from '../chain/endpoint/endpoint-failure.ts'
 import type { EndpointSource } from '../chain/endpoint/endpoint-pool.ts'
 import type { EndpointRef } from '../config/config.ts'
@@ -52,7 +52,7 @@ function nameOf(ref: EndpointRef): string {
   return ref.kind === 'env' ? ref.name : basename(ref.path)
 }
 
-function partsOf(url: string, { callsPerSecondMax, batchCallsMax, logBlocksMax }: EndpointRef): EndpointParts {
+function partsOf(url: string, { callsPerSecondMax, batchCallsMax, logBlocksMax }: EndpointRef): EndpointDeps {
   return {
     url,
     ...(callsPerSecondMax !== undefined && { callsPerSecondMax }),

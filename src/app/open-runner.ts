@@ -62,12 +62,12 @@ export function openRunner(surroundings: Surroundings, stack: AsyncDisposableSta
 }
 
 /** Opens the place collectors run in without a chain: they can be loaded and described, offline and without a secret. */
-export function openOfflineRunner(edge: RunnerEdge, deadlineMs: number, stack: AsyncDisposableStack): Runner {
+export function openOfflineRunner(edge: OpenRunnerDeps, deadlineMs: number, stack: AsyncDisposableStack): Runner {
   return runnerWithin(deadlineMs, {}, edge, stack)
 }
 
 /** Without a configuration, where that is mistaken, only what can be known without it is hidden from collectors. */
-type RunnerEdge = Pick<Surroundings, 'time' | 'log' | 'redactor'> & Partial<Pick<Surroundings, 'config'>>
+type OpenRunnerDeps = Pick<Surroundings, 'time' | 'log' | 'redactor'> & Partial<Pick<Surroundings, 'config'>>
 
 /** Opens the place collectors run in; it ends with the stack. */
 export function runnerOn(chains: Chains, surroundings: Surroundings, stack: AsyncDisposableStack): Runner {
@@ -77,7 +77,7 @@ export function runnerOn(chains: Chains, surroundings: Surroundings, stack: Asyn
 function runnerWithin(
   deadlineMs: number,
   chains: Chains,
-  { time, log, redactor, config }: RunnerEdge,
+  { time, log, redactor, config }: OpenRunnerDeps,
   stack: AsyncDisposableStack,
 ): Runner {
   const runner = createRunner({

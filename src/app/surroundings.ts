@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
 import type { WatchedClock } from '../intake/watched-clock.ts'
-import type { Place } from '../outbox/place.ts'
+import type { DataFolders } from '../outbox/place.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 
@@ -14,5 +14,5 @@ export interface Surroundings {
   /** The same as `time`, where the machine's clock is compared with others. */
   readonly clock?: WatchedClock
   /** Where the process starts its daemon again and again: the data folders that it had open. */
-  readonly place?: Place
+  readonly place?: DataFolders
 }

@@ -9,13 +9,13 @@ import type { EndpointReport } from './endpoint/endpoint-health.ts'
 import { type EndpointPool, type EndpointSource, endpointPool, type PassedOver } from './endpoint/endpoint-pool.ts'
 import { nextBlockWaitMsMax, nextBlockWaitsMax } from './limits.ts'
 import type { LogList } from './log-list.ts'
-import { type HourState, Hours } from './look-up/hours.ts'
+import { type HourLookUp, Hours } from './look-up/hours.ts'
 import { plain } from './look-up/known-headers.ts'
-import { LookUps, type Wanted } from './look-up/look-ups.ts'
+import { type HourToLookUp, LookUps } from './look-up/look-ups.ts'
 import { NoFinalBlocks } from './look-up/no-final-blocks.ts'
 import { Pace } from './look-up/pace.ts'
 import { readAt } from './read/aggregate-reads.ts'
-import { Gathering } from './read/gathering.ts'
+import { HourReads } from './read/gathering.ts'
 import { readLogsOnAny } from './read/log-reads.ts'
 import { ReadMemory } from './read/read-memory.ts'
 import { readOnAny } from './read/reads-on-any.ts'
@@ -25,7 +25,7 @@ import { isAskable } from './shapes.ts'
 import { SharedWork } from './shared-work.ts'
 
 /** Which chain is read, and where. */
-export interface ChainReaderParts {
+export interface ChainReaderDeps {
   /** The chain's name in the configuration. */
   readonly name: string
   /** What `eth_chainId` must answer. */
@@ -52,7 +52,7 @@ export interface OpenChainReader extends ChainReader, Pick<EndpointPool, 'askHea
 }
 
 /** Reads one chain as of hours. @throws Fault `config` for an endpoint that is neither URL nor path */
-export function createChainReader(parts: ChainReaderParts): OpenChainReader {
+export function createChainReader(parts: ChainReaderDeps): OpenChainReader {
   return new HourlyReader(parts)
 }
 
@@ -70,7 +70,7 @@ class HourlyReader implements OpenChainReader {
   readonly #hours = new Hours()
   readonly #pace = new Pace()
 
-  constructor(parts: ChainReaderParts) {
+  constructor(parts: ChainReaderDeps) {
     const { name, id, endpoints, time, meter, settleMs = settleMsOf(id), passedOver = () => {} } = parts
     this.id = id
     this.settleMs = settleMs
@@ -133,7 +133,7 @@ class HourlyReader implements OpenChainReader {
     this.#pool.close()
   }
 
-  async #asOf(state: HourState, signal: AbortSignal, hint?: bigint): Promise<AsOfBlock> {
+  async #asOf(state: HourLookUp, signal: AbortSignal, hint?: bigint): Promise<AsOfBlock> {
     if (!state.proven) {
       const block = this.#finalBlocks.of(state.hour)
       if (block) state.proven = { block, isFinal: true }
@@ -145,7 +145,7 @@ class HourlyReader implements OpenChainReader {
     }
     if (!state.search?.isUsable) {
       const likely = hint ?? state.proven?.block.number
-      const wanted: Wanted = { state, ...(likely !== undefined && { hint: likely }) }
+      const wanted: HourToLookUp = { state, ...(likely !== undefined && { hint: likely }) }
       state.search = new SharedWork(shared => this.#lookUp(wanted, shared))
     }
     return state.search.join(signal)
@@ -156,7 +156,7 @@ class HourlyReader implements OpenChainReader {
   }
 
   /** Waits for a block past the hour where the chain is known to make one any moment, rather than asking in vain. */
-  async #lookUp(wanted: Wanted, signal: AbortSignal): Promise<AsOfBlock> {
+  async #lookUp(wanted: HourToLookUp, signal: AbortSignal): Promise<AsOfBlock> {
     const { state } = wanted
     const waitMs = this.#pace.waitMs(state.hour, this.#time.nowMs())
     if (waitMs > 0 && waitMs <= this.#patienceMs) await this.#time.sleep(waitMs, signal)
@@ -179,7 +179,7 @@ class HourlyReader implements OpenChainReader {
   }
 
   async #read(
-    state: HourState,
+    state: HourLookUp,
     requests: readonly ReadRequest[],
     signal: AbortSignal,
   ): Promise<ReadAt<readonly ReadAnswer[]>> {
@@ -198,8 +198,8 @@ class HourlyReader implements OpenChainReader {
     throw outcome instanceof Fault ? outcome : allFailed(this.#name, outcome ? [outcome] : [])
   }
 
-  #gather(state: HourState): Gathering {
-    const gathering: Gathering = new Gathering({
+  #gather(state: HourLookUp): HourReads {
+    const gathering: HourReads = new HourReads({
       asOf: signal => this.#asOf(state, signal),
       read: (block, requests, signal) => {
         const [name, pool, memory] = [this.#name, this.#pool, this.#memory]
@@ -214,7 +214,7 @@ class HourlyReader implements OpenChainReader {
   }
 
   /** Perhaps a reorg took the block, or what was kept is not of this chain: the next try searches anew. */
-  #distrust({ hour, proven, head }: HourState, failure: unknown): void {
+  #distrust({ hour, proven, head }: HourLookUp, failure: unknown): void {
     if (!(failure instanceof Fault)) return
     if (proven && failure.code === 'chain-unreachable') this.#finalBlocks.forget(hour)
     this.#hours.forget(hour)
@@ -231,7 +231,7 @@ class HourlyReader implements OpenChainReader {
   }
 
   /** Every rejection is a Fault; an abort names the endpoint that was waited for. */
-  async #faulted<T>(hour: Hour, signal: AbortSignal, work: (state: HourState) => Promise<T>): Promise<T> {
+  async #faulted<T>(hour: Hour, signal: AbortSignal, work: (state: HourLookUp) => Promise<T>): Promise<T> {
     const state = this.#hours.of(hour)
     try {
       return await work(state)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Hex, LogFilter } from '../model/block.ts'
-import type { Header } from './look-up/known-headers.ts'
+import type { BlockHeader } from './look-up/known-headers.ts'
 import type { RawLog, ReadRequest } from './reads.ts'
 
 /** What a node answers, checked before it is believed: a field that is missing or odd is the node's fault. */
@@ -27,7 +27,7 @@ function isAddress(value: unknown): value is Hex {
 const headerShape = z.object({ number: quantity, hash, parentHash: hash, timestamp: quantity })
 
 /** A block’s header out of `eth_getBlockBy…`; `undefined` for anything else. */
-export function parseHeader(result: unknown): Header | undefined {
+export function parseHeader(result: unknown): BlockHeader | undefined {
   const parsed = headerShape.safeParse(result)
   if (!parsed.success) return undefined
   const { number, timestamp, ...hashes } = parsed.data

@@ -12,13 +12,13 @@ import type { Accepted } from '../outbox/metrics.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import { createLog } from '../telemetry/log.ts'
-import type { Part, Told } from './parts.ts'
+import type { CollectedPart, Told } from './parts.ts'
 
 /** `pinned`: a metric with another unit than so far is held. `changed`: a person says that it is meant. */
 export type Units = 'pinned' | 'changed'
 
 /** What collecting one hour by hand works with; without an outbox nothing was ever collected. */
-export interface Occasion {
+export interface CollectDeps {
   readonly surroundings: Surroundings
   readonly outbox: Outbox | undefined
   readonly hour: Hour
@@ -26,7 +26,7 @@ export interface Occasion {
 }
 
 /** Runs collectors for one hour, and says what the outbox and the service will make of it. Stores nothing. */
-export async function collectParts(occasion: Occasion, collectors: readonly CollectorConfig[]): Promise<Told> {
+export async function collectParts(occasion: CollectDeps, collectors: readonly CollectorConfig[]): Promise<Told> {
   const { surroundings, outbox, hour } = occasion
   await using stack = new AsyncDisposableStack()
   // What collectors log is for the person who runs this; what delivery logs is said in other words below.
@@ -35,7 +35,7 @@ export async function collectParts(occasion: Occasion, collectors: readonly Coll
   const isPast = hour < hourAt(surroundings.time.nowMs())
   const pastOf: PastOf = (id, at) => outbox?.metrics.past(id, at)
   const parts = await Promise.all(
-    collectors.map(async (collector): Promise<Part> => {
+    collectors.map(async (collector): Promise<CollectedPart> => {
       try {
         const description = usable(collector, await runner.describe(collector))
         if (isPast && !description.history)
@@ -62,7 +62,10 @@ function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Un
   return other ? { metric, hold: { kind: 'unit', reason: `${other.reason}; ${hold.reason}` } } : { metric }
 }
 
-function known(parts: readonly Part[], { outbox, hour, units }: Occasion): Pick<Told, 'stored' | 'warnings'> {
+function known(
+  parts: readonly CollectedPart[],
+  { outbox, hour, units }: CollectDeps,
+): Pick<Told, 'stored' | 'warnings'> {
   const metrics = parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric))
   const entries = metrics.map(({ id }) => [id, outbox?.metrics.entry(id, hour)] as const)
   const stored = new Map(entries.flatMap(([id, entry]) => (entry ? [[id, entry] as const] : [])))

@@ -13,7 +13,7 @@ import { checkCollectors } from './check.ts'
 import { collectParts, type Units } from './collect-parts.ts'
 import { exitCodes } from './exit.ts'
 import { deliverNow, standing } from './flush.ts'
-import { type Part, printParts, printPartsJson, type Told } from './parts.ts'
+import { type CollectedPart, printParts, printPartsJson, type Told } from './parts.ts'
 import { openedByClock } from './require-clock.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, selectCollectors, setUp, typed } from './setting.ts'
 import { counted, cut, note, print } from './terminal.ts'
@@ -145,7 +145,7 @@ async function changeUnits(outbox: Outbox, accepted: readonly Accepted[], hour: 
 
 async function store(
   outbox: Outbox,
-  { collector, accepted, pins, fault }: Part,
+  { collector, accepted, pins, fault }: CollectedPart,
   hour: Hour,
   nowMs: number,
   chance: number,

@@ -3,6 +3,7 @@ import { openExistingOutbox } from '../app/app.ts'
 import type { DetainedMetric, Selection } from '../outbox/detained.ts'
 import { deliveryWords } from './daemon.ts'
 import { detainedJson, printDetained, printInFull } from './detained-text.ts'
+import type { EndWith } from './exit.ts'
 import {
   changingCommand,
   demandSelection,
@@ -19,10 +20,8 @@ import { strayWord } from './stray-word.ts'
 import { counted, note, print, printJson } from './terminal.ts'
 
 type State = Selection['state']
-type End = (code: number) => void
-
 /** `ls`: what is dead or held, as a table. */
-export function listCommand(state: State, ended: End): Command {
+export function listCommand(state: State, ended: EndWith): Command {
   return selectingCommand('ls')
     .description(`list what is ${state} (also without ls)`)
     .option('--json', 'print JSON: all of them, in full')
@@ -43,7 +42,7 @@ function demandKnown(selected: Selected, group: Command): void {
 }
 
 /** `show ID…`: all that is known of each. */
-export function showDetainedCommand(state: State, ended: End): Command {
+export function showDetainedCommand(state: State, ended: EndWith): Command {
   return configuredCommand('show')
     .description('all that is known of each, and what to do next')
     .argument('<id...>', 'metric or protocol ids')
@@ -59,7 +58,7 @@ export function showDetainedCommand(state: State, ended: End): Command {
 }
 
 /** `drop`: gives them up. */
-export function dropCommand(state: State, ended: End): Command {
+export function dropCommand(state: State, ended: EndWith): Command {
   return changingCommand('drop')
     .description('give them up for ever: not sent, not collected again')
     .action((ids: readonly string[], options: SelectionOptions) =>
@@ -76,7 +75,7 @@ export async function change(
   state: State,
   ids: readonly string[],
   options: SelectionOptions,
-  ended: End,
+  ended: EndWith,
   act: (selected: Selected) => Promise<void>,
 ): Promise<void> {
   demandSelection(verb, selectionOf(state, ids, options), options)

@@ -7,7 +7,7 @@ import type { Metric } from '../model/metric.ts'
 import { numberText } from '../model/number-text.ts'
 import { rangesOf } from '../outbox/due-metrics.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import { exitCodes } from './exit.ts'
+import { type EndWith, exitCodes } from './exit.ts'
 import {
   changingCommand,
   demandSelection,
@@ -19,21 +19,19 @@ import {
 import { type JsonOption, setUp, typed } from './setting.ts'
 import { counted, cut, grouped, note, print, printJson, printTable } from './terminal.ts'
 
-type End = (code: number) => void
-
 /** Rows of a table: what a person looks through in a terminal. */
 const rowsMax = 50
 const wordCharsMax = 80
 
 /** `due ls|drop`: what waits for delivery and why, and giving up what nobody delivers any more. */
-export function dueCommand(ended: End): Command {
+export function dueCommand(ended: EndWith): Command {
   return new Command('due')
     .description('metrics that wait for delivery: list, give up')
     .addCommand(listCommand(ended), { isDefault: true })
     .addCommand(dropCommand(ended))
 }
 
-function listCommand(ended: End): Command {
+function listCommand(ended: EndWith): Command {
   return selectingCommand('ls')
     .description('list what is due, and why it waits (also without ls)')
     .option('--json', 'print JSON: all of them, in full')
@@ -45,7 +43,7 @@ function listCommand(ended: End): Command {
     )
 }
 
-function dropCommand(ended: End): Command {
+function dropCommand(ended: EndWith): Command {
   return changingCommand('drop')
     .description('give them up for ever: not sent, not collected again')
     .action(async (ids: readonly string[], options: SelectionOptions) => {
@@ -61,7 +59,7 @@ function dropCommand(ended: End): Command {
 }
 
 /** What a person meant, and what there is of it. */
-interface Found {
+interface SelectedDue {
   readonly outbox: Outbox | undefined
   readonly metrics: readonly Metric[]
   /** Those that wait for such a reason. */
@@ -73,8 +71,8 @@ interface Found {
 async function withFound(
   ids: readonly string[],
   options: SelectionOptions,
-  ended: End,
-  act: (found: Found) => Promise<void>,
+  ended: EndWith,
+  act: (found: SelectedDue) => Promise<void>,
 ): Promise<void> {
   const { reason, ...selection } = selectionOf('due', ids, options)
   const surroundings = setUp(options.config)
@@ -93,7 +91,7 @@ async function withFound(
 }
 
 /** Why what is due of a protocol is not delivered, as far as that is known. */
-function whyIn({ config }: Surroundings, outbox: Outbox | undefined): Found['whyOf'] {
+function whyIn({ config }: Surroundings, outbox: Outbox | undefined): SelectedDue['whyOf'] {
   const configured = new Set(config.protocols.map(({ id }) => id))
   const waiting = outbox?.destinations.waiting() ?? []
   const why = waiting.length > 0 ? waiting.join('; ') : 'its turn has not come'
@@ -113,7 +111,7 @@ function jsonOf(metric: Metric) {
 }
 
 /** How much of each protocol is due, and single metrics where some are asked for. */
-function printDue({ metrics, isNarrow, whyOf }: Found, options: SelectionOptions): void {
+function printDue({ metrics, isNarrow, whyOf }: SelectedDue, options: SelectionOptions): void {
   if (metrics.length === 0) {
     if (!isNarrow) print('nothing is due')
     return
@@ -151,7 +149,7 @@ function noteMisfits(
   metrics: readonly Metric[],
   isNarrow: boolean,
   options: SelectionOptions,
-  ended: End,
+  ended: EndWith,
 ): void {
   const strangers = ids.filter(name => !metrics.some(({ id, protocolId }) => name === id || name === protocolId))
   for (const name of strangers) note(`nothing of ${name} is due`)

@@ -14,3 +14,6 @@ const codeByFault: Partial<Record<FaultCode, number>> = {
 export function exitCodeOf(error: unknown): number {
   return (error instanceof Fault && codeByFault[error.code]) || exitCodes.incomplete
 }
+
+/** Sets the exit code that the command line ends with. */
+export type EndWith = (code: number) => void

@@ -1,5 +1,5 @@
 import { hourText } from '../model/hour.ts'
-import type { HourRange } from '../outbox/hour-ranges.ts'
+import type { CollectorHourRange } from '../outbox/hour-ranges.ts'
 import { type ConfigOption, quoted, typed } from './setting.ts'
 
 /**
@@ -10,7 +10,7 @@ export type Mendable = 'past' | 'now' | 'unusable' | 'unknown'
 
 /** What a person can do about a gap. Pure. */
 export function gapAdvice(
-  { collector, from, to, fault }: HourRange,
+  { collector, from, to, fault }: CollectorHourRange,
   mendable: Mendable,
   options: ConfigOption,
 ): string {

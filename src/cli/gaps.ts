@@ -6,7 +6,7 @@ import type { CollectorConfig } from '../config/config.ts'
 import { faultFromRecord, faultLine } from '../model/fault.ts'
 import { hourAt, hourText } from '../model/hour.ts'
 import { overdueMs, startLoadMsMax } from '../model/limits.ts'
-import type { HourRange } from '../outbox/hour-ranges.ts'
+import type { CollectorHourRange } from '../outbox/hour-ranges.ts'
 import { holderWords } from './daemon.ts'
 import { gapAdvice, type Mendable } from './gap-advice.ts'
 import { type LookedAt, type LookOptions, lookedAt, lookingCommand } from './hour-range.ts'
@@ -14,9 +14,9 @@ import { selectCollectors, setUp, typed } from './setting.ts'
 import { counted, cut, print, printJson, printTable } from './terminal.ts'
 
 /** Ranges that are not collected, and for gaps what to do. */
-interface Found {
-  readonly gaps: readonly (HourRange & { readonly advice: string })[]
-  readonly waiting: readonly HourRange[]
+interface ListedHours {
+  readonly gaps: readonly (CollectorHourRange & { readonly advice: string })[]
+  readonly waiting: readonly CollectorHourRange[]
 }
 
 /** Rows of a table, and characters of a reason in it. */
@@ -36,7 +36,7 @@ export function gapsCommand(): Command {
     })
 }
 
-async function find(surroundings: Surroundings, { from, to }: LookedAt, options: LookOptions): Promise<Found> {
+async function find(surroundings: Surroundings, { from, to }: LookedAt, options: LookOptions): Promise<ListedHours> {
   const { config, time } = surroundings
   const collectors = selectCollectors(config, options.only)
   await using stack = new AsyncDisposableStack()
@@ -68,7 +68,7 @@ async function mendableOf(
   return id => byId.get(id) ?? 'unknown'
 }
 
-function printFound({ gaps, waiting }: Found, surroundings: Surroundings, options: LookOptions): void {
+function printFound({ gaps, waiting }: ListedHours, surroundings: Surroundings, options: LookOptions): void {
   if (gaps.length === 0) print(waiting.length === 0 ? 'no gaps: every hour that was expected is there' : 'no gaps')
   else {
     printRanges(gaps, ['what to do'], ({ advice }) => [advice])
@@ -82,7 +82,7 @@ function printFound({ gaps, waiting }: Found, surroundings: Surroundings, option
   else print(`\nthe running daemon (${holder}) goes on trying`)
 }
 
-function printRanges<T extends HourRange>(
+function printRanges<T extends CollectorHourRange>(
   ranges: readonly T[],
   more: readonly string[],
   cells: (range: T) => string[],
@@ -98,11 +98,11 @@ function printRanges<T extends HourRange>(
     print(`and ${counted(rest.length, 'range')} more (${counted(sumOf(rest), 'hour')}): --json has all`)
 }
 
-function sumOf(ranges: readonly HourRange[]): number {
+function sumOf(ranges: readonly CollectorHourRange[]): number {
   return ranges.reduce((sum, { hours }) => sum + hours, 0)
 }
 
-function rangeJson({ collector, from, to, hours, fault, advice }: HourRange & { readonly advice?: string }) {
+function rangeJson({ collector, from, to, hours, fault, advice }: CollectorHourRange & { readonly advice?: string }) {
   return {
     collector,
     from: hourText(from),

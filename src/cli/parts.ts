@@ -12,14 +12,14 @@ import { noteForeseen } from './foreseen.ts'
 import { print, printJson, printTable } from './terminal.ts'
 
 /** One collector's part of a collected hour. */
-export interface Part extends Collected {
+export interface CollectedPart extends Collected {
   readonly collector: CollectorConfig
 }
 
 /** What a collected hour is told with. */
 export interface Told {
   readonly hour: Hour
-  readonly parts: readonly Part[]
+  readonly parts: readonly CollectedPart[]
   /** What the outbox had of the hour before, by metric id: the first value stands. */
   readonly stored: ReadonlyMap<MetricId, { readonly value: number; readonly state: MetricState }>
   readonly warnings: readonly Foreseen[]
@@ -58,6 +58,6 @@ function remark({ metric, hold }: Accepted, before: { value: number; state: Metr
   return remarks.join('; ')
 }
 
-function faultsOf(parts: readonly Part[]): { collector: string; fault: string }[] {
+function faultsOf(parts: readonly CollectedPart[]): { collector: string; fault: string }[] {
   return parts.flatMap(({ collector, fault }) => (fault ? [{ collector: collector.id, fault: faultLine(fault) }] : []))
 }

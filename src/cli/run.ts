@@ -9,7 +9,7 @@ import { isYetToCome } from '../model/backoff.ts'
 import { Fault, faultLine, isOfOutbox, isPermanent } from '../model/fault.ts'
 import { breakageRestMs, roomLookMs, startLoadMsMax } from '../model/limits.ts'
 import type { Breakage } from '../outbox/disk.ts'
-import { Place } from '../outbox/place.ts'
+import { DataFolders } from '../outbox/place.ts'
 import { Reloads } from '../status/reloads.ts'
 import { startWaiting } from '../status/waiting.ts'
 import { checkCollectors, mistakesOf } from './check.ts'
@@ -27,7 +27,7 @@ export function runCommand(ended: (code: number) => void): Command {
       keepHeapSmall()
       const signals = new Signals()
       // One clock for all reloads: what is known of the time outlives them. So does what is known of the data folder.
-      const [clock, place] = [new WatchedClock(systemTime), new Place()]
+      const [clock, place] = [new WatchedClock(systemTime), new DataFolders()]
       const surroundings = { ...setUp(config, ({ log }) => log.level), clock, place }
       await checkOptions(surroundings, signals)
       const { file } = surroundings.config

@@ -6,7 +6,7 @@ import { loadConfig } from '../config/load.ts'
 import { secretsOf } from '../config/secret.ts'
 import { systemTime } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
-import { createLog, type LogLevel } from '../telemetry/log.ts'
+import { createLog, type LogThreshold } from '../telemetry/log.ts'
 import { redactor } from './terminal.ts'
 
 /** Used when neither `--config` nor `TIDEGAUGE_CONFIG` names a file: everything can be tried with no account. */
@@ -55,7 +55,7 @@ function defaultFile(): string {
  * @param level of the log on stderr; one-shot commands keep quiet and say themselves what is to be said
  * @throws ConfigError
  */
-export function setUp(file: string, level: (config: Config) => LogLevel = () => 'silent'): Surroundings {
+export function setUp(file: string, level: (config: Config) => LogThreshold = () => 'silent'): Surroundings {
   const config = loadConfig(file)
   folderInUse = config.data
   redactor.add(secretsOf(config))

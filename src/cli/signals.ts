@@ -3,15 +3,15 @@ import { systemTime } from '../edge/time.ts'
 import { fileLookMs, parentLookMs } from '../model/limits.ts'
 
 /** What is asked of a process that stays up; `look` when a file it watches may have changed. */
-export type Asked = 'stop' | 'reload' | 'look'
+export type SignalRequest = 'stop' | 'reload' | 'look'
 
 /**
  * What is asked, one after the other: SIGTERM and SIGINT are `stop`, SIGHUP is `reload`, a changed file is `look`. From
  * the moment this is made no signal is lost and none ends the process by itself, also while it starts.
  */
 export class Signals {
-  readonly #asked: Asked[] = []
-  readonly #tell: (asked: Asked) => void
+  readonly #asked: SignalRequest[] = []
+  readonly #tell: (asked: SignalRequest) => void
   readonly #stopping = new AbortController()
   #told = Promise.withResolvers<void>()
   #watched = new Set<string>()
@@ -51,7 +51,7 @@ export class Signals {
   }
 
   /** Resolves with what was asked next. */
-  async next(): Promise<Asked> {
+  async next(): Promise<SignalRequest> {
     for (;;) {
       const asked = this.#asked.shift()
       if (asked) return asked

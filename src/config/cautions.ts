@@ -15,7 +15,7 @@ import { readHeader, readOption, readSecret, resolveAddress } from './secret.ts'
 import { meant } from './words.ts'
 
 /** A secret of the configuration, where it is asked for, and what it is. */
-interface Named {
+interface NamedSecret {
   readonly what: string
   readonly ref: SecretRef
   readonly place: Place
@@ -27,7 +27,7 @@ interface Named {
  * What is no mistake of the configuration, and hardly meant: secrets that cannot be read on this machine, files of secrets
  * that others can read, names that are nearly those of a chain. In the order of the file; a secret is never repeated.
  */
-export function cautionsOf(config: Config, collectors: readonly Described[] = []): ConfigMistake[] {
+export function cautionsOf(config: Config, collectors: readonly DescribedCollector[] = []): ConfigMistake[] {
   const secrets = [...secretsIn(config), ...collectors.flatMap(secretsOfOptions)]
   const chains = config.chains.map(({ name }) => name)
   return inOrder([
@@ -37,15 +37,15 @@ export function cautionsOf(config: Config, collectors: readonly Described[] = []
   ])
 }
 
-function secretsIn({ service, protocols, chains }: Config): Named[] {
-  const keyOf = (what: string, key: PlacedSecret | undefined): Named[] =>
+function secretsIn({ service, protocols, chains }: Config): NamedSecret[] {
+  const keyOf = (what: string, key: PlacedSecret | undefined): NamedSecret[] =>
     key ? [{ what, ref: key, place: key.place, read: () => readSecret(key) }] : []
   return [
     ...keyOf('the key of the service', service.kind === 'remote' ? service.key : undefined),
     ...protocols.flatMap(({ id, key }) => keyOf(`the key of ${id}`, key)),
     ...chains.flatMap(({ name, rpc }) =>
-      rpc.flatMap((ref): Named[] => {
-        const headers = Object.entries(ref.headers ?? {}).flatMap(([header, value]): Named[] => {
+      rpc.flatMap((ref): NamedSecret[] => {
+        const headers = Object.entries(ref.headers ?? {}).flatMap(([header, value]): NamedSecret[] => {
           if (value.kind === 'text') return []
           return [{ what: `a node of ${name}`, ref: value, place: ref.place, read: () => readHeader(header, value) }]
         })
@@ -58,12 +58,12 @@ function secretsIn({ service, protocols, chains }: Config): Named[] {
 }
 
 /** A collector, and what is known of it where that asks for secrets. */
-interface Described {
+interface DescribedCollector {
   readonly collector: CollectorConfig
   readonly description: { readonly secrets?: readonly OptionSecret[] }
 }
 
-function secretsOfOptions({ collector, description }: Described): Named[] {
+function secretsOfOptions({ collector, description }: DescribedCollector): NamedSecret[] {
   return (description.secrets ?? []).map(secret => ({
     what: `a secret of ${collector.id}`,
     ref: secret.ref,
@@ -72,7 +72,7 @@ function secretsOfOptions({ collector, description }: Described): Named[] {
   }))
 }
 
-function missing({ what, ref, place, read }: Named): ConfigMistake[] {
+function missing({ what, ref, place, read }: NamedSecret): ConfigMistake[] {
   try {
     read()
     return []
@@ -85,7 +85,7 @@ function missing({ what, ref, place, read }: Named): ConfigMistake[] {
 }
 
 /** Of one's own files alone: what an engine mounts under /run is the container's, and readable for whoever is in it. */
-function open({ what, ref, place }: Named): ConfigMistake[] {
+function open({ what, ref, place }: NamedSecret): ConfigMistake[] {
   if (ref.kind !== 'file' || /^(\/var)?\/run\//.test(ref.path)) return []
   const found = statSync(ref.path, { throwIfNoEntry: false })
   if (!found?.isFile() || found.uid !== process.getuid?.() || (found.mode & 0o077) === 0) return []

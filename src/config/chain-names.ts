@@ -1,13 +1,13 @@
 import type { Finding } from './finding.ts'
 import { meant, pathText, quoted } from './words.ts'
 
-type Path = readonly PropertyKey[]
+type OptionPath = readonly PropertyKey[]
 
 /**
  * Chains that a collector's options name and that are not configured. An option called `chain` is a chain's name, and one
  * called `chains` a list of them, at any depth: what has another shape is the collector's matter.
  */
-export function unknownChains(options: unknown, path: Path, known: readonly string[]): Finding[] {
+export function unknownChains(options: unknown, path: OptionPath, known: readonly string[]): Finding[] {
   return namedIn(options, path)
     .filter(({ name }) => !known.includes(name))
     .map(({ name, at }) => {
@@ -23,7 +23,7 @@ function fixOf(name: string, known: readonly string[]): string {
   return known.length === 0 ? add : `configured: ${known.join(', ')}; or ${add}`
 }
 
-function namedIn(value: unknown, path: Path): { readonly name: string; readonly at: Path }[] {
+function namedIn(value: unknown, path: OptionPath): { readonly name: string; readonly at: OptionPath }[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, part]) => {
     const at = [...path, Array.isArray(value) ? Number(key) : key]

@@ -3,19 +3,19 @@ import type { Finding } from './finding.ts'
 import { ownIdOf, sanitised, slug } from './forms.ts'
 import { pathText, quoted } from './words.ts'
 
-type Path = readonly PropertyKey[]
-type LineOf = (path: Path) => number
+type FilePath = readonly PropertyKey[]
+type LineOf = (path: FilePath) => number
 
 /** A map of the file, and its path. */
-interface Entry {
+interface MapAtPath {
   readonly map: Readonly<Record<string, unknown>>
-  readonly path: Path
+  readonly path: FilePath
 }
 
 /** An identifier, where it stands, and what to do when it is taken. */
-interface Named {
+interface NamedId {
   readonly id: string
-  readonly path: Path
+  readonly path: FilePath
   readonly fix: string
 }
 
@@ -40,14 +40,14 @@ export function check(written: unknown, lineOf: LineOf): Finding[] {
 const isMap = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function entriesOf({ map, path }: Entry, key: string): Entry[] {
+function entriesOf({ map, path }: MapAtPath, key: string): MapAtPath[] {
   const list = map[key]
   if (!Array.isArray(list)) return []
   return list.flatMap((item, index) => (isMap(item) ? [{ map: item, path: [...path, key, index] }] : []))
 }
 
-function twice(named: readonly Named[], what: string, lineOf: LineOf): Finding[] {
-  const firsts = new Map<string, Named>()
+function twice(named: readonly NamedId[], what: string, lineOf: LineOf): Finding[] {
+  const firsts = new Map<string, NamedId>()
   return named.flatMap(({ id, path, fix }) => {
     const first = firsts.get(id)
     if (!first) firsts.set(id, { id, path, fix })
@@ -57,8 +57,8 @@ function twice(named: readonly Named[], what: string, lineOf: LineOf): Finding[]
   })
 }
 
-function checkCollectors(protocol: Entry, lineOf: LineOf): Finding[] {
-  const named = entriesOf(protocol, 'collectors').flatMap(({ map, path }): Named[] => {
+function checkCollectors(protocol: MapAtPath, lineOf: LineOf): Finding[] {
+  const named = entriesOf(protocol, 'collectors').flatMap(({ map, path }): NamedId[] => {
     const { id, use } = map
     if (typeof id === 'string') return [{ id, path: [...path, 'id'], fix: `write another, for example id: ${id}-2` }]
     if ('id' in map || typeof use !== 'string' || use.trim() === '') return []
@@ -68,7 +68,7 @@ function checkCollectors(protocol: Entry, lineOf: LineOf): Finding[] {
   return [...twice(named, 'collector', lineOf), ...named.flatMap(unnameable)]
 }
 
-function checkChains(protocol: Entry, chains: unknown): Finding[] {
+function checkChains(protocol: MapAtPath, chains: unknown): Finding[] {
   // What is no map is told as that.
   if (chains !== undefined && !isMap(chains)) return []
   const known = Object.keys(chains ?? {})
@@ -78,14 +78,14 @@ function checkChains(protocol: Entry, chains: unknown): Finding[] {
 }
 
 /** A `use` whose last part cannot be an id. (An own id is checked by the schema.) */
-function unnameable({ id, path }: Named): Finding[] {
+function unnameable({ id, path }: NamedId): Finding[] {
   if (path.at(-1) !== 'use' || slug(id).ok) return []
   const message = `${pathText(path)}: the collector needs an id, as ${quoted(id)} cannot be one`
   return [{ path, at: 'value', message, fix: `add id: ${/[a-z0-9]/i.test(id) ? sanitised(id) : 'my-collector'}` }]
 }
 
 /** A remote service needs a key for every protocol; the embedded one has its own. */
-function checkKeys(service: unknown, protocols: readonly Entry[]): Finding[] {
+function checkKeys(service: unknown, protocols: readonly MapAtPath[]): Finding[] {
   if (service === 'embedded') {
     return protocols
       .filter(({ map }) => 'key' in map)

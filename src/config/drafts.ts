@@ -1,13 +1,13 @@
 import type { CollectorConfig, Place } from './config.ts'
 import { ownIdOf } from './forms.ts'
 
-type PlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
+type DraftPlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
 
 /**
  * The collectors of a file that has mistakes, as far as they are written well enough to look for mistakes in their options,
  * so that all of a file are told at once.
  */
-export function draftsIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
+export function draftsIn(written: unknown, placeOf: DraftPlaceOf): CollectorConfig[] {
   return listIn(written, 'protocols').flatMap((protocol, index) =>
     listIn(protocol, 'collectors').flatMap((collector, at): CollectorConfig[] => {
       const path = ['protocols', index, 'collectors', at]

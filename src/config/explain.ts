@@ -1,19 +1,19 @@
 import type { z } from 'zod'
 import type { Finding } from './finding.ts'
 import { jsonSchema } from './json-schema.ts'
-import { choicesOf, exampleOf, examplesOf, expectationOf, isRequired, keysOf, type Part, partAt } from './part.ts'
+import { choicesOf, exampleOf, examplesOf, expectationOf, isRequired, keysOf, partAt, type SchemaPart } from './part.ts'
 import { kindOf, meant, pathText, quoted } from './words.ts'
 
-type Issue = z.core.$ZodIssue
-type Path = readonly PropertyKey[]
+type ZodIssue = z.core.$ZodIssue
+type IssuePath = readonly PropertyKey[]
 
 /** Puts what zod found into words for an operator. Pure. */
-export function explain(issues: readonly Issue[], written: unknown): Finding[] {
+export function explain(issues: readonly ZodIssue[], written: unknown): Finding[] {
   const whole = jsonSchema()
   return issues.flatMap(issue => explainIssue(issue, issue.path, written, whole))
 }
 
-function explainIssue(issue: Issue, path: Path, written: unknown, whole: Part): Finding[] {
+function explainIssue(issue: ZodIssue, path: IssuePath, written: unknown, whole: SchemaPart): Finding[] {
   const value = valueAt(written, path)
   switch (issue.code) {
     case 'unrecognized_keys':
@@ -36,11 +36,11 @@ function explainIssue(issue: Issue, path: Path, written: unknown, whole: Part): 
 }
 
 /** Whether a branch of a union fails for the value as a whole: then the operator meant another branch. */
-function isOfAnotherKind(issue: Issue): boolean {
+function isOfAnotherKind(issue: ZodIssue): boolean {
   return issue.path.length === 0 && (issue.code === 'invalid_type' || issue.code === 'invalid_value')
 }
 
-function valueAt(value: unknown, path: Path): unknown {
+function valueAt(value: unknown, path: IssuePath): unknown {
   return path.reduce<unknown>(
     (part, step) => (typeof part === 'object' && part !== null ? Reflect.get(part, step) : undefined),
     value,
@@ -50,14 +50,14 @@ function valueAt(value: unknown, path: Path): unknown {
 const fixOf = (fix: unknown) => (typeof fix === 'string' ? { fix } : {})
 
 /** Whether a path leads to a secret, or to where one may sit by mistake: then nothing written there is repeated. */
-export function isSecret(path: Path): boolean {
+export function isSecret(path: IssuePath): boolean {
   const text = pathText(path)
   return /^service(\.(key|url)\b|$)/.test(text) || /^protocols\[\d+\]\.key\b/.test(text) || isEndpoint(path)
 }
 
-const isEndpoint = (path: Path) => path[0] === 'chains' && path[2] === 'rpc'
+const isEndpoint = (path: IssuePath) => path[0] === 'chains' && path[2] === 'rpc'
 
-function unknownKey(path: Path, key: string, whole: Part): Finding {
+function unknownKey(path: IssuePath, key: string, whole: SchemaPart): Finding {
   const known = keysOf(partAt(whole, path))
   const near = meant(key, known)
   const name = isSecret(path) && near === undefined && path.length > 1 ? 'unknown key' : `unknown key ${quoted(key)}`
@@ -70,14 +70,14 @@ function unknownKey(path: Path, key: string, whole: Part): Finding {
   }
 }
 
-function wrongName(path: Path): Finding {
+function wrongName(path: IssuePath): Finding {
   const message = `${pathText(path)}: the name of a chain begins with a letter or digit and goes on with these, ". _ -" and blanks`
   return { path, at: 'key', message, fix: 'write a name like ethereum' }
 }
 
 type RangeIssue = z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig
 
-function outOfRange(issue: RangeIssue, path: Path, value: unknown, part: Part): Finding {
+function outOfRange(issue: RangeIssue, path: IssuePath, value: unknown, part: SchemaPart): Finding {
   const bound = issue.code === 'too_small' ? issue.minimum : issue.maximum
   const exact = issue.inclusive !== false
   const side = issue.code === 'too_small' ? (exact ? 'at least' : 'more than') : exact ? 'at most' : 'less than'
@@ -87,7 +87,7 @@ function outOfRange(issue: RangeIssue, path: Path, value: unknown, part: Part): 
   return { path, at: 'value', message, fix: rewritten(value, part) }
 }
 
-function wrongValue(path: Path, value: unknown, whole: Part): Finding {
+function wrongValue(path: IssuePath, value: unknown, whole: SchemaPart): Finding {
   const part = partAt(whole, path) ?? {}
   const where = pathText(path) || 'the file'
   if (value === undefined) return missing(path, part)
@@ -105,20 +105,20 @@ const wholeKind = (value: unknown) => (typeof value === 'object' ? kindOf(value)
 
 const wholeFix = 'write it as key: value lines; service and protocols are required'
 
-const isKey = (path: Path) => path.at(-1) === 'key' && isSecret(path)
+const isKey = (path: IssuePath) => path.at(-1) === 'key' && isSecret(path)
 
-function literalKey(path: Path, part: Part): Finding {
+function literalKey(path: IssuePath, part: SchemaPart): Finding {
   const message = `${pathText(path)}: a key is not written in this file, only where it is kept`
   return { path, at: 'value', message, fix: `write ${examplesOf(part).join(' or ')}` }
 }
 
-function missing(path: Path, part: Part): Finding {
+function missing(path: IssuePath, part: SchemaPart): Finding {
   const example = exampleOf(part)
   const fix = example ? `add it, for example ${String(path.at(-1))}: ${example}` : `add it: ${part.description ?? ''}`
   return { path: path.slice(0, -1), at: 'key', message: `missing: ${pathText(path)}`, fix }
 }
 
-function writeOne(path: Path, part: Part, whole: Part): string {
+function writeOne(path: IssuePath, part: SchemaPart, whole: SchemaPart): string {
   const example = exampleOf(part)
   const write = example ? `write one, for example ${example}` : 'write one'
   if (typeof path.at(-1) === 'number') return `${write}, or remove the entry`
@@ -126,7 +126,7 @@ function writeOne(path: Path, part: Part, whole: Part): string {
 }
 
 /** How to write what was probably meant. */
-function rewritten(value: unknown, part: Part): string {
+function rewritten(value: unknown, part: SchemaPart): string {
   const near = typeof value === 'string' ? meant(value, choicesOf(part)) : undefined
   if (near) return `did you mean ${near}?`
   const isScalar = typeof value === 'number' || typeof value === 'boolean'

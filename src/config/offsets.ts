@@ -1,14 +1,14 @@
 import { type Document, isMap, isNode, isScalar, isSeq, type Node, type Pair, visit, type YAMLMap } from 'yaml'
 
 /** Where a part of a document stands, as an offset in its text: the key it has, and the value. */
-interface Found {
+interface DocumentPart {
   readonly key?: Node
   readonly value?: Node
 }
 
 /** Offset of the nearest existing part of a path: a scalar's own, for maps, lists and empty values that of their key. */
 export function offsetOf(document: Document.Parsed, path: readonly PropertyKey[], at: 'key' | 'value'): number {
-  let found: Found = isNode(document.contents) ? { value: document.contents } : {}
+  let found: DocumentPart = isNode(document.contents) ? { value: document.contents } : {}
   for (const [index, step] of path.entries()) {
     const next = childOf(found.value, step)
     if (!next) return startOf(found, 'value')
@@ -51,7 +51,7 @@ export function duplicateKeys(document: Document.Parsed): Duplicate[] {
   return found
 }
 
-function childOf(node: Node | undefined, step: PropertyKey): Found | undefined {
+function childOf(node: Node | undefined, step: PropertyKey): DocumentPart | undefined {
   if (isSeq(node) && typeof step === 'number') {
     const item = node.items[step]
     return isNode(item) ? { value: item } : undefined
@@ -74,7 +74,7 @@ function pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
   return pairs
 }
 
-function startOf({ key, value }: Found, at: 'key' | 'value'): number {
+function startOf({ key, value }: DocumentPart, at: 'key' | 'value'): number {
   const isShown = isScalar(value) && value.source !== '' && value.source !== undefined
   const node = at === 'value' && isShown ? value : (key ?? value)
   return node?.range?.[0] ?? 0

@@ -2,28 +2,28 @@ import type { JsonSchema } from './json-schema.ts'
 import { inline } from './words.ts'
 
 /** The schema of one part of the file, as JSON Schema: what its keys, values and examples are. */
-export type Part = JsonSchema
+export type SchemaPart = JsonSchema
 
-const isPart = (schema: unknown): schema is Part => typeof schema === 'object' && schema !== null
-const asPart = (schema: unknown): Part[] => (isPart(schema) ? [schema] : [])
-const alternatives = (part: Part): Part[] => (part.anyOf ? part.anyOf.flatMap(asPart) : [part])
+const isPart = (schema: unknown): schema is SchemaPart => typeof schema === 'object' && schema !== null
+const asPart = (schema: unknown): SchemaPart[] => (isPart(schema) ? [schema] : [])
+const alternatives = (part: SchemaPart): SchemaPart[] => (part.anyOf ? part.anyOf.flatMap(asPart) : [part])
 
 /** The part at a path; `undefined` where the file may hold anything, or nothing. */
-export function partAt(whole: Part, path: readonly PropertyKey[]): Part | undefined {
-  return path.reduce<Part[]>(
+export function partAt(whole: SchemaPart, path: readonly PropertyKey[]): SchemaPart | undefined {
+  return path.reduce<SchemaPart[]>(
     (parts, step) => parts.flatMap(alternatives).flatMap(part => child(part, step)),
     [whole],
   )[0]
 }
 
-function child(part: Part, step: PropertyKey): Part[] {
+function child(part: SchemaPart, step: PropertyKey): SchemaPart[] {
   if (typeof step === 'number') return asPart(part.items)
   const own = part.properties?.[String(step)]
   return asPart(own ?? part.additionalProperties)
 }
 
 /** Keys that a map at this part may have, when they are a closed list. */
-export function keysOf(part: Part | undefined): string[] {
+export function keysOf(part: SchemaPart | undefined): string[] {
   return part ? alternatives(part).flatMap(one => Object.keys(one.properties ?? {})) : []
 }
 
@@ -37,7 +37,7 @@ const typeWords: Readonly<Record<string, string>> = {
 }
 
 /** What a value at this part must be, in words: `text`, `embedded or a map`, `debug, info, warn or error`. */
-export function expectationOf(part: Part): string {
+export function expectationOf(part: SchemaPart): string {
   const words = alternatives(part).flatMap(one => {
     const fixed = choicesOf(one)
     return fixed.length > 0 ? fixed : [typeWords[String(one.type)] ?? 'something else']
@@ -46,22 +46,22 @@ export function expectationOf(part: Part): string {
 }
 
 /** The texts a value may be, when they are a closed list. */
-export function choicesOf(part: Part): string[] {
+export function choicesOf(part: SchemaPart): string[] {
   return alternatives(part).flatMap(one => (one.const === undefined ? (one.enum ?? []) : [one.const]).map(String))
 }
 
 /** How a value at this part may look, each on one line; none when nothing is known. */
-export function examplesOf(part: Part | undefined): string[] {
+export function examplesOf(part: SchemaPart | undefined): string[] {
   const values: readonly unknown[] = part?.examples ?? (part?.default === undefined ? [] : [part.default])
   return values.map(inline)
 }
 
 /** The first of them. */
-export function exampleOf(part: Part | undefined): string | undefined {
+export function exampleOf(part: SchemaPart | undefined): string | undefined {
   return examplesOf(part)[0]
 }
 
 /** Whether a map at this part must have a key. */
-export function isRequired(part: Part | undefined, key: PropertyKey | undefined): boolean {
+export function isRequired(part: SchemaPart | undefined, key: PropertyKey | undefined): boolean {
   return part !== undefined && alternatives(part).some(one => one.required?.includes(String(key)))
 }

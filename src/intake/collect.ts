@@ -1,9 +1,9 @@
 import type { CollectorConfig } from '../config/config.ts'
-import type { Pin } from '../model/block.ts'
+import type { PinnedBlock } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { Accepted } from '../outbox/metrics.ts'
-import type { CollectorDescription, Description, Outcome, Runner } from '../runner/runner.ts'
+import type { CollectorDescription, DescribeResult, Runner, RunOutcome } from '../runner/runner.ts'
 import { hourFault, type PastOf, validate } from './validate.ts'
 
 /** What one collector came to for one hour, validated, not yet stored. */
@@ -12,7 +12,7 @@ export interface Collected {
   /** Why it is not complete; absent when every declared label has a value. */
   readonly fault?: Fault
   /** The blocks it was read at. */
-  readonly pins: readonly Pin[]
+  readonly pins: readonly PinnedBlock[]
   /** By label; empty when the run failed as a whole. */
   readonly failures: Readonly<Record<string, Fault['message']>>
 }
@@ -42,7 +42,7 @@ export function checked(
   collector: CollectorConfig,
   description: CollectorDescription,
   hour: Hour,
-  outcome: Outcome,
+  outcome: RunOutcome,
   pastOf: PastOf,
 ): Collected {
   const { accepted, failures } = validate(collector, hour, description, outcome, pastOf)
@@ -57,7 +57,7 @@ export function nothing(fault: Fault): Collected {
 }
 
 /** @throws Fault when the collector cannot be loaded, or its options are mistaken */
-export function usable(collector: CollectorConfig, description: Description): CollectorDescription {
+export function usable(collector: CollectorConfig, description: DescribeResult): CollectorDescription {
   if (description.kind === 'usable') return description
   const [first] = description.mistakes
   const path = first?.path.join('.') ?? ''

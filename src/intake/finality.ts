@@ -17,7 +17,7 @@ const changes: Readonly<Record<Changed, string>> = {
 }
 
 /** What the re-check works with. */
-export interface FinalityParts {
+export interface FinalityDeps {
   readonly outbox: Outbox
   readonly chains: readonly ChainReader[]
   readonly time: Time
@@ -33,12 +33,12 @@ export interface FinalityParts {
  * that they are whole.
  */
 export class Finality {
-  readonly #parts: FinalityParts
+  readonly #parts: FinalityDeps
   /** What was said to be read again, and could not be so far. */
   readonly #told = new Set<string>()
   readonly #underWay = new Map<ChainReader, Promise<void>>()
 
-  constructor(parts: FinalityParts) {
+  constructor(parts: FinalityDeps) {
     this.#parts = parts
   }
 

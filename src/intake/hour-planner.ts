@@ -4,7 +4,7 @@ import type { Outbox } from '../outbox/outbox.ts'
 import { oldestWanted, type Planned, type PlannedIn, planHours } from './plan-hours.ts'
 
 /** Whoever waits for a collector's hours to be planned. */
-interface Waiting {
+interface PendingPlan {
   readonly planning: Planned
   readonly done: (gaps: Promise<number>) => void
 }
@@ -21,7 +21,7 @@ const alikeMax = 25
  */
 export class HourPlanner {
   readonly #outbox: PlannedIn & Pick<Outbox, 'nextHours'>
-  #waiting: Waiting[] = []
+  #waiting: PendingPlan[] = []
 
   constructor(outbox: PlannedIn & Pick<Outbox, 'nextHours'>) {
     this.#outbox = outbox
@@ -46,20 +46,20 @@ export class HourPlanner {
     }
   }
 
-  async #planTogether(some: readonly Waiting[], current: Hour): Promise<void> {
+  async #planTogether(some: readonly PendingPlan[], current: Hour): Promise<void> {
     // Of a few nothing is gained by one commit more.
     if (some.length <= alikeMax) return this.#planEach(some)
     const next = some.flatMap(({ planning }) => nextHourOf(planning) ?? [])
     const adding = this.#outbox.commit(() => this.#outbox.nextHours.add(next, current), next.length)
     const added = await adding.catch((error: unknown) => error)
-    const isAdded = ({ planning }: Waiting) => added instanceof Set && added.has(planning.collector.id)
+    const isAdded = ({ planning }: PendingPlan) => added instanceof Set && added.has(planning.collector.id)
     const rest = some.filter(one => !isAdded(one))
     for (const one of some) if (isAdded(one)) one.done(Promise.resolve(0))
     for (let at = 0; at < rest.length; at += alikeMax) await this.#planEach(rest.slice(at, at + alikeMax))
   }
 
   /** Whatever keeps the set from being planned is met again, and told, by each of them. */
-  async #planEach(some: readonly Waiting[]): Promise<void> {
+  async #planEach(some: readonly PendingPlan[]): Promise<void> {
     const planned = some.map(({ planning, done }) => {
       const gaps = planHours(this.#outbox, planning)
       done(gaps)

@@ -13,7 +13,7 @@ import type { Changed } from './finality.ts'
 import type { PastOf } from './validate.ts'
 
 /** What reading an hour again works with. */
-export interface AgainParts {
+export interface RecollectDeps {
   readonly outbox: Outbox
   readonly runner: Runner
   readonly collectors: readonly CollectorConfig[]
@@ -33,7 +33,7 @@ const words: Readonly<Record<Changed, { readonly is: string; readonly after: str
 }
 
 /** Reads an hour again whose block was replaced, or whose logs are others: what has changed is due again. Rejects when it is to be tried later. */
-export async function readHourAgain(parts: AgainParts, id: string, hour: Hour, because: Changed): Promise<void> {
+export async function readHourAgain(parts: RecollectDeps, id: string, hour: Hour, because: Changed): Promise<void> {
   const { outbox, runner, collectors, chains, pastOf, describe, catchUpMs, time, log } = parts
   const collector = collectors.find(entry => entry.id === id)
   const description = collector && (await describe(collector))

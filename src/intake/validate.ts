@@ -4,7 +4,7 @@ import type { Hour } from '../model/hour.ts'
 import { type Metric, type MetricId, type MetricSpec, metricId } from '../model/metric.ts'
 import { submittedMetric } from '../model/wire.ts'
 import type { Accepted, Past } from '../outbox/metrics.ts'
-import type { CollectorDescription, Outcome } from '../runner/runner.ts'
+import type { CollectorDescription, RunOutcome } from '../runner/runner.ts'
 import { suspicion } from './suspicion.ts'
 
 /** What is known of a metric id for an hour; `undefined` for one that is new. */
@@ -25,7 +25,7 @@ export function validate(
   { protocolId }: Pick<CollectorConfig, 'protocolId'>,
   hour: Hour,
   description: CollectorDescription,
-  outcome: Outcome,
+  outcome: RunOutcome,
   pastOf: PastOf,
 ): Validated {
   const failures: Record<string, FaultRecord> = { ...missing(description, outcome), ...outcome.failures }
@@ -50,7 +50,7 @@ export function validate(
 }
 
 /** Declared labels of which a run says nothing at all. */
-function missing({ metrics }: CollectorDescription, { readings, failures }: Outcome): Record<string, FaultRecord> {
+function missing({ metrics }: CollectorDescription, { readings, failures }: RunOutcome): Record<string, FaultRecord> {
   const silent = Object.keys(metrics).filter(
     label => !Object.hasOwn(readings, label) && !Object.hasOwn(failures, label),
   )

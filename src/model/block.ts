@@ -25,7 +25,7 @@ export interface PinnedLogs {
 }
 
 /** The block that values of an hour were read at. */
-export interface Pin {
+export interface PinnedBlock {
   /** As `eth_chainId` answers it. */
   readonly chainId: number
   readonly block: AsOfBlock

@@ -84,7 +84,7 @@ export const faultCodes = Object.keys(permanenceByCode) as readonly FaultCode[]
 export type Permanence = 'transient' | 'permanent'
 
 /** What a Fault says beside its message. */
-export interface FaultParts {
+export interface FaultFields {
   /** What the reader can check: names, numbers, places. Never a secret, never a URL with a path. */
   readonly facts?: Readonly<Record<string, string | number>>
   /** What to do about it, as an instruction. */
@@ -102,7 +102,7 @@ export class Fault extends Error {
   readonly facts: Readonly<Record<string, string | number>>
   readonly fix: string | undefined
 
-  constructor(code: FaultCode, message: string, parts: FaultParts = {}) {
+  constructor(code: FaultCode, message: string, parts: FaultFields = {}) {
     super(message, parts.cause === undefined ? undefined : { cause: parts.cause })
     this.code = code
     this.facts = parts.facts ?? {}

@@ -38,16 +38,16 @@ function parseOther(text: string): number | undefined {
   return startMs === undefined ? undefined : startMs + fractionMs(parts) + (isEndOfDay ? dayMs : 0)
 }
 
-type Parts = Readonly<Record<string, string | undefined>>
+type InstantParts = Readonly<Record<string, string | undefined>>
 
 /** The fraction belongs to the last unit that is written. */
-function fractionMs({ minute, second, fraction = '0' }: Parts): number {
+function fractionMs({ minute, second, fraction = '0' }: InstantParts): number {
   const unitMs = second !== undefined ? 1_000 : minute !== undefined ? 60_000 : 3_600_000
   return Math.floor(Number(`0.${fraction.slice(0, 15)}`) * unitMs)
 }
 
 /** The calendar date as text; `undefined` for a week or a day that the year does not have. */
-function dateOf({ year = '', month, day, week, weekDay, yearDay }: Parts): string | undefined {
+function dateOf({ year = '', month, day, week, weekDay, yearDay }: InstantParts): string | undefined {
   if (month !== undefined) return `${year}-${month}-${day}`
   const atMs =
     week === undefined ? ordinalMs(Number(year), Number(yearDay)) : weekMs(Number(year), Number(week), Number(weekDay))

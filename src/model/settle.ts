@@ -1,4 +1,4 @@
-import type { Pin } from './block.ts'
+import type { PinnedBlock } from './block.ts'
 import type { Hour } from './hour.ts'
 
 const minuteMs = 60_000
@@ -27,11 +27,11 @@ export function settleMsOf(chainId: number): number {
 
 /** Those blocks of an hour that were not final yet at an instant. */
 export function notFinal(
-  pins: readonly Pin[],
+  pins: readonly PinnedBlock[],
   hour: Hour,
   chains: readonly { readonly id: number; readonly settleMs: number }[],
   atMs: number,
-): Pin[] {
+): PinnedBlock[] {
   const settleMs = (chainId: number) => chains.find(({ id }) => id === chainId)?.settleMs ?? settleMsOf(chainId)
   return pins.filter(({ chainId }) => atMs < hour + settleMs(chainId))
 }

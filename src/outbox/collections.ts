@@ -4,11 +4,11 @@ import type { Sqlite } from '../sqlite/database.ts'
 import type { Enqueued } from './digest.ts'
 import { type DueHour, dueHours } from './due-hours.ts'
 import { hourCounter } from './hour-counts.ts'
-import { type HourRange, HourRanges } from './hour-ranges.ts'
+import { type CollectorHourRange, HourRanges } from './hour-ranges.ts'
 import {
   type CollectionRow,
+  type CollectionState,
   collectionRow,
-  type HourState,
   hourStateOf,
   type LateCollector,
   lateCollector,
@@ -215,7 +215,7 @@ export class Collections {
   }
 
   /** What has become of a collector's hours in a range, both ends included; those that nobody expected are not in it. */
-  states(name: string, from: Hour, to: Hour): Map<Hour, HourState> {
+  states(name: string, from: Hour, to: Hour): Map<Hour, CollectionState> {
     // Hour by hour: a range of the key holds the rows of all collectors.
     const [oldest, newest] = this.#statements.ends.get() ?? [null, null]
     if (oldest === null || newest === null) return new Map()
@@ -228,12 +228,12 @@ export class Collections {
   }
 
   /** Gaps, as ranges of hours with the same reason, by collector and hour. */
-  gaps(collectors?: readonly string[], from?: Hour, to?: Hour): HourRange[] {
+  gaps(collectors?: readonly string[], from?: Hour, to?: Hour): CollectorHourRange[] {
     return this.#ranges.of('gap', collectors, from, to)
   }
 
   /** Hours that are still due, as ranges with the same fault, by collector and hour. */
-  waiting(collectors?: readonly string[], from?: Hour, to?: Hour): HourRange[] {
+  waiting(collectors?: readonly string[], from?: Hour, to?: Hour): CollectorHourRange[] {
     return this.#ranges.of('due', collectors, from, to)
   }
 

@@ -3,7 +3,7 @@ import type { Metric } from '../model/metric.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 import type { Names } from './names.ts'
 
-type Sent = Pick<Metric, 'id' | 'hour' | 'value'>
+type SentValue = Pick<Metric, 'id' | 'hour' | 'value'>
 
 /** Metrics that were sent. */
 export interface Sorted<T> {
@@ -65,7 +65,7 @@ export class Corrections {
   }
 
   /** Sorts what was sent by whether it is what the outbox has now. */
-  sorted<T extends Sent>(sent: readonly T[]): Sorted<T> {
+  sorted<T extends SentValue>(sent: readonly T[]): Sorted<T> {
     if (!this.areThere) return { current: sent, corrected: [] }
     const stored = new Map(sent.map(metric => [metric, this.#storedValue(metric)]))
     const isCurrent = (metric: T) => isSameValue(stored.get(metric) ?? metric.value, metric.value)
@@ -74,7 +74,7 @@ export class Corrections {
   }
 
   /** They are not corrections any more where they are delivered, rather than held meanwhile. Within a transaction. */
-  delivered(corrected: readonly Sent[]): void {
+  delivered(corrected: readonly SentValue[]): void {
     for (const { id, hour } of corrected) {
       const number = this.#names.metric(id)?.number
       if (number !== undefined) this.#statements.delivered.run(hourNumber(hour), number)

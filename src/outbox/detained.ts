@@ -52,7 +52,7 @@ interface RawDetained {
   readonly at_ms: number
 }
 
-interface Key {
+interface RowKey {
   readonly hour: number
   readonly metric: number
 }
@@ -158,7 +158,7 @@ export class Detained {
     return true
   }
 
-  #move({ hour, metric }: Key, from: 'dead' | 'held', to: 'due' | 'dropped'): boolean {
+  #move({ hour, metric }: RowKey, from: 'dead' | 'held', to: 'due' | 'dropped'): boolean {
     const { changes } = this.#statements.move.run(stateNumber(to), hour, metric, stateNumber(from))
     if (changes === 0) return false
     this.#statements.free.run(hour, metric)

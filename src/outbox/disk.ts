@@ -4,7 +4,7 @@ import { Fault, faultLine } from '../model/fault.ts'
 import { ballastBytes } from '../model/limits.ts'
 import { isDamage } from '../sqlite/damage.ts'
 import { fileFault, troubleFault } from '../sqlite/file-fault.ts'
-import { accessTrouble, isTrouble, type Trouble, troubleOf, writingTrouble } from '../sqlite/trouble.ts'
+import { accessTrouble, type FileTrouble, isTrouble, troubleOf, writingTrouble } from '../sqlite/trouble.ts'
 import { Ballast } from './ballast.ts'
 import { identityOf } from './identity.ts'
 
@@ -16,7 +16,7 @@ export interface Breakage {
 }
 
 /** What an error of the outbox means for whoever met it. */
-export type Seen =
+export type DiskRecovery =
   /** There is room now that there was not: the same may be tried again. */
   | 'room-made'
   /** The disk is full. What was to be written is not; it is told once, not each time. */
@@ -26,7 +26,7 @@ export type Seen =
   | 'other'
 
 /** What does not pass by itself: the outbox is closed, so that the disk can be mended, and opened again when it is. */
-const lasting: ReadonlySet<Trouble['kind']> = new Set([
+const lasting: ReadonlySet<FileTrouble['kind']> = new Set([
   'read-only',
   'denied',
   'failing',
@@ -83,7 +83,7 @@ export class Disk {
    * Sorts an error, makes room when that is what it takes, and tells `broken` when the file is damaged or cannot be
    * written. Never throws.
    */
-  saw(error: unknown): Seen {
+  saw(error: unknown): DiskRecovery {
     if (isDamage(error)) {
       this.#break({ kind: 'damaged', reason: error instanceof Error ? error.message : String(error) })
       return 'broken'
@@ -97,7 +97,7 @@ export class Disk {
   }
 
   /** Whether nothing can be written until a person has done something; `broken` is told then. */
-  #isLost(trouble: Trouble, error?: unknown): boolean {
+  #isLost(trouble: FileTrouble, error?: unknown): boolean {
     if (!lasting.has(trouble.kind)) return false
     this.#break({ kind: 'unusable', reason: faultLine(troubleFault('the outbox', this.#file, trouble, error)) })
     return true

@@ -25,14 +25,14 @@ export interface DueRange {
   readonly newest: Hour
 }
 
-interface Row {
+interface DueRow {
   readonly hour: number
   readonly metric: number
   readonly protocol: number
   readonly value: number
 }
 
-interface Bound {
+interface DueSelectionRow {
   readonly ids: string | null
   readonly protocols: string | null
   readonly hour: number | null
@@ -51,12 +51,12 @@ export class DueMetrics {
         AND (@protocols IS NULL OR outbox.protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(@protocols))))
         AND (@ids IS NULL OR metric IN (SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol
           WHERE metric.name IN (SELECT value FROM json_each(@ids)) OR protocol.name IN (SELECT value FROM json_each(@ids))))`
-    this.#list = database.prepare<Bound, Row>(`${due} ORDER BY hour, metric`)
-    const some = database.prepare<Bound & { limit: number }, Row>(`${due} LIMIT @limit`)
+    this.#list = database.prepare<DueSelectionRow, DueRow>(`${due} ORDER BY hour, metric`)
+    const some = database.prepare<DueSelectionRow & { limit: number }, DueRow>(`${due} LIMIT @limit`)
     const drop = database.prepare<[number, number, number]>(
       'UPDATE outbox SET state = ? WHERE hour = ? AND metric = ? AND state = 0',
     )
-    this.#drop = database.transaction((bound: Bound): number => {
+    this.#drop = database.transaction((bound: DueSelectionRow): number => {
       const rows = some.all({ ...bound, limit: commitRowsMax })
       for (const { hour, metric } of rows) {
         drop.run(stateNumber('dropped'), hour, metric)
@@ -95,7 +95,7 @@ export class DueMetrics {
   }
 }
 
-function boundOf({ ids, protocolIds, hour }: DueSelection): Bound {
+function boundOf({ ids, protocolIds, hour }: DueSelection): DueSelectionRow {
   return {
     ids: ids ? JSON.stringify(ids) : null,
     protocols: protocolIds ? JSON.stringify(protocolIds) : null,

@@ -7,7 +7,7 @@ import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
 /** Which due metrics are wanted, and in which order. */
-export interface Wanted {
+export interface DueWanted {
   readonly protocolIds: readonly string[]
   /** Hours from here on come first, newest first; what is before is the backlog, oldest first. */
   readonly fresh: Hour
@@ -15,16 +15,16 @@ export interface Wanted {
   readonly latest: Hour
 }
 
-type Key = Pick<Metric, 'id' | 'hour'>
+type MetricKey = Pick<Metric, 'id' | 'hour'>
 
 /** Where reading one protocol's due metrics has come to; the hour counts hours since 1970. */
-interface Head {
+interface DueCursor {
   readonly protocol: number
   readonly hour: number
 }
 
 /** A range of hours and the way through it. */
-interface Walk {
+interface HourWalk {
   readonly from: number
   readonly to: number
   readonly first: 'oldest' | 'newest'
@@ -67,11 +67,11 @@ export class Due {
   }
 
   /** Due metrics of some protocols: the fresh ones first, then the backlog; all as of one instant. */
-  read(wanted: Wanted, limit: number): Metric[] {
+  read(wanted: DueWanted, limit: number): Metric[] {
     return this.#names.reading(() => this.#read(wanted, limit))
   }
 
-  #read({ protocolIds, fresh, latest }: Wanted, limit: number): Metric[] {
+  #read({ protocolIds, fresh, latest }: DueWanted, limit: number): Metric[] {
     const protocols = this.#withDue(protocolIds)
     const [start, last] = [hourNumber(fresh), hourNumber(latest)]
     const found = this.#walk(protocols, { from: start, to: last, first: 'newest' }, limit)
@@ -80,7 +80,7 @@ export class Due {
   }
 
   /** Those of some metrics that are due still: a person may have dropped one since it was read. */
-  still<T extends Key>(metrics: readonly T[]): T[] {
+  still<T extends MetricKey>(metrics: readonly T[]): T[] {
     return this.#names.reading(() =>
       [...Map.groupBy(metrics, ({ hour }) => hour)].flatMap(([hour, own]) => {
         const numbers = this.#numbersOf(own)
@@ -91,7 +91,7 @@ export class Due {
   }
 
   /** Whether one of some metrics was held or dropped. */
-  hasWithdrawn(metrics: readonly Key[]): boolean {
+  hasWithdrawn(metrics: readonly MetricKey[]): boolean {
     const states = [stateNumber('held'), stateNumber('dropped')] as const
     return this.#names.reading(() =>
       [...Map.groupBy(metrics, ({ hour }) => hour)].some(([hour, own]) => {
@@ -109,7 +109,7 @@ export class Due {
     return `${this.#names.version} ${this.#tally.withdrawals}`
   }
 
-  #numbersOf(metrics: readonly Key[]): (number | undefined)[] {
+  #numbersOf(metrics: readonly MetricKey[]): (number | undefined)[] {
     return metrics.map(({ id }) => this.#names.metric(id)?.number)
   }
 
@@ -132,7 +132,7 @@ export class Due {
     return this.#names.protocolNumbers(protocolIds).filter(protocol => this.#tally.due(protocol) > 0)
   }
 
-  #walk(protocols: readonly number[], walk: Walk, limit: number): Metric[] {
+  #walk(protocols: readonly number[], walk: HourWalk, limit: number): Metric[] {
     const found: Metric[] = []
     let heads = limit > 0 ? this.#heads(protocols, walk) : []
     for (;;) {
@@ -154,7 +154,7 @@ export class Due {
     }
   }
 
-  #heads(protocols: readonly number[], { from, to, first }: Walk): Head[] {
+  #heads(protocols: readonly number[], { from, to, first }: HourWalk): DueCursor[] {
     return protocols.flatMap(protocol => {
       const hour = this.#statements[first].get(protocol, from, to)
       return hour === undefined ? [] : { protocol, hour }
@@ -162,7 +162,7 @@ export class Due {
   }
 }
 
-function nextHour(heads: readonly Head[], first: Walk['first']): number | undefined {
+function nextHour(heads: readonly DueCursor[], first: HourWalk['first']): number | undefined {
   const nearer = first === 'oldest' ? Math.min : Math.max
   return heads.map(({ hour }) => hour).reduce<number | undefined>((a, b) => nearer(a ?? b, b), undefined)
 }

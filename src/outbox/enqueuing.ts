@@ -16,13 +16,13 @@ import type { Tally } from './tally.ts'
 export type EnqueueMode = 'first-stands' | 'correct'
 
 /** A metric, where it goes, and when. */
-interface Entry extends Accepted {
+interface EnqueueEntry extends Accepted {
   readonly known: KnownMetric
   readonly hour: number
   readonly nowMs: number
 }
 
-interface Stored {
+interface ValueInState {
   readonly value: number
   readonly state: number
 }
@@ -56,7 +56,7 @@ export class Enqueuing {
       add: database.prepare<[number, number, number, number, number]>(
         'INSERT INTO outbox (hour, metric, protocol, state, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
       ),
-      stored: database.prepare<[number, number], Stored>(`SELECT value, state FROM outbox ${byKey}`),
+      stored: database.prepare<[number, number], ValueInState>(`SELECT value, state FROM outbox ${byKey}`),
       change: database.prepare<[number, number, number, number]>(`UPDATE outbox SET value = ?, state = ? ${byKey}`),
       detain: database.prepare<[number, number, string, string, string | null, number]>(
         'INSERT INTO detained (hour, metric, kind, reason, unit, at_ms) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
@@ -80,7 +80,7 @@ export class Enqueuing {
       const hour = hourNumber(metric.hour)
       const known = this.#names.add(metric.id, metric.protocolId, collector, hour, metric)
       const hold = suspected?.kind === 'unit' ? suspected : (otherUnit(metric, known, hour) ?? suspected)
-      const entry: Entry = { metric, ...(hold && { hold }), known, hour, nowMs }
+      const entry: EnqueueEntry = { metric, ...(hold && { hold }), known, hour, nowMs }
       const { metrics, corrected, digest } = this.#enqueueOne(entry, mode)
       sum = { metrics: sum.metrics + metrics, corrected: sum.corrected + corrected, digest: sum.digest + digest }
       if (metrics === 0) continue
@@ -92,7 +92,7 @@ export class Enqueuing {
     return sum
   }
 
-  #enqueueOne(entry: Entry, mode: EnqueueMode): Enqueued {
+  #enqueueOne(entry: EnqueueEntry, mode: EnqueueMode): Enqueued {
     const { metric, hold, known, hour } = entry
     const state = stateNumber(hold ? 'held' : 'due')
     if (this.#statements.add.run(hour, known.number, known.protocol, state, metric.value).changes === 0) {
@@ -105,7 +105,7 @@ export class Enqueuing {
     return { metrics: 1, corrected: 0, digest: rowDigest(hour, known.number, metric.value) }
   }
 
-  #correct(entry: Entry): Enqueued {
+  #correct(entry: EnqueueEntry): Enqueued {
     const { metric, known, hour } = entry
     const stored = this.#statements.stored.get(hour, known.number)
     if (!stored || isSameValue(stored.value, metric.value)) return nothing
@@ -122,7 +122,7 @@ export class Enqueuing {
     return { metrics: 0, corrected: 1, digest }
   }
 
-  #detainAnew(entry: Entry, from: MetricState, before: number): void {
+  #detainAnew(entry: EnqueueEntry, from: MetricState, before: number): void {
     const { metric, hold, known, hour } = entry
     if (from === 'held' && !hold) {
       this.#statements.remark.run(`; its value was ${before}, and is ${metric.value} now`, hour, known.number)
@@ -132,7 +132,7 @@ export class Enqueuing {
     if (hold) this.#detain(entry, hold)
   }
 
-  #detain({ metric, known, hour, nowMs }: Entry, { kind, reason }: Hold): void {
+  #detain({ metric, known, hour, nowMs }: EnqueueEntry, { kind, reason }: Hold): void {
     const unit = kind === 'unit' ? (metric.unit ?? null) : null
     this.#statements.detain.run(hour, known.number, kind, reason, unit, nowMs)
   }

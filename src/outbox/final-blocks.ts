@@ -6,7 +6,7 @@ import { type Sqlite, unsynced } from '../sqlite/database.ts'
 import { type BlockRow, blockColumns, blockOf } from './block-row.ts'
 import type { Disk } from './disk.ts'
 
-interface Found {
+interface FinalBlockEntry {
   readonly hour: Hour
   readonly block: AsOfBlock
 }
@@ -18,7 +18,7 @@ interface Found {
 export class FinalBlockTable {
   readonly #disk: Disk
   readonly #statements
-  readonly #keep: (kept: { readonly chainId: number; readonly found: readonly Found[] }) => void
+  readonly #keep: (kept: { readonly chainId: number; readonly found: readonly FinalBlockEntry[] }) => void
 
   constructor(database: Sqlite, disk: Disk) {
     this.#disk = disk

@@ -3,7 +3,7 @@ import { type Hour, hourFromNumber, hourNumber } from '../model/hour.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 
 /** Hours of a collector in a row that have the same in common. */
-export interface HourRange {
+export interface CollectorHourRange {
   readonly collector: string
   readonly from: Hour
   /** The last one, included. */
@@ -45,7 +45,7 @@ export class HourRanges {
   }
 
   /** Hours in one state, of all collectors and times unless said, by collector and hour; those with the same reason are one range, whatever numbers are in its words. */
-  of(state: 'gap' | 'due', collectors?: readonly string[], from?: Hour, to?: Hour): HourRange[] {
+  of(state: 'gap' | 'due', collectors?: readonly string[], from?: Hour, to?: Hour): CollectorHourRange[] {
     const names = collectors ? JSON.stringify(collectors) : null
     const bounds = [from === undefined ? 0 : hourNumber(from), to === undefined ? forever : hourNumber(to)] as const
     const ranges: Growing[] = []
@@ -59,7 +59,7 @@ export class HourRanges {
   }
 }
 
-function rangeOf({ collector, from, to, fault }: Growing): HourRange {
+function rangeOf({ collector, from, to, fault }: Growing): CollectorHourRange {
   const range = { collector, from: hourFromNumber(from), to: hourFromNumber(to), hours: to - from + 1 }
   return fault === null ? range : { ...range, fault: JSON.parse(fault) as FaultRecord }
 }

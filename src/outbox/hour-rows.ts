@@ -2,22 +2,22 @@ import type { FaultRecord } from '../model/fault.ts'
 import { type Hour, hourFromNumber } from '../model/hour.ts'
 
 /** What has become of an expected hour. */
-export type HourState = 'due' | 'collected' | 'gap'
+export type CollectionState = 'due' | 'collected' | 'gap'
 
 /** What became of an expected hour. */
 export interface CollectionRow {
   readonly collector: string
   readonly hour: Hour
-  readonly state: HourState
+  readonly state: CollectionState
   readonly attempts: number
   readonly fault?: FaultRecord
 }
 
 /** States of hours, by the number they are stored as. */
-const states: readonly HourState[] = ['due', 'collected', 'gap']
+const states: readonly CollectionState[] = ['due', 'collected', 'gap']
 
 /** The state a number stands for. */
-export function hourStateOf(number: number): HourState {
+export function hourStateOf(number: number): CollectionState {
   return states[number] ?? 'due'
 }
 

@@ -1,12 +1,12 @@
 import { type Hour, hourNumber } from '../model/hour.ts'
 import type { Sqlite } from '../sqlite/database.ts'
-import { type HourState, hourStateOf } from './hour-rows.ts'
+import { type CollectionState, hourStateOf } from './hour-rows.ts'
 import { type MetricState, stateNumber } from './states.ts'
 
 /** One hour of some collectors, which are told by their places in the list that was given. */
 export interface HourOfAll {
   /** What has become of a collector's hour; `undefined` where it is no row. */
-  readonly stateOf: (place: number) => HourState | undefined
+  readonly stateOf: (place: number) => CollectionState | undefined
   /** Whether a collector has a metric of the hour in a state in which it is not delivered. */
   readonly has: (place: number, state: 'due' | 'dead' | 'held') => boolean
 }

@@ -4,7 +4,7 @@ import type { Metric, MetricId } from '../model/metric.ts'
 import type { DeadMetric } from '../model/verdict.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 import { metricAt } from './metric-at.ts'
-import { type Description, descriptionAt, type KnownMetric, type Names } from './names.ts'
+import { descriptionAt, type KnownMetric, type MetricDescription, type Names } from './names.ts'
 import { type MetricState, stateOf } from './states.ts'
 
 /** Why a person has to look at a metric before it is sent. */
@@ -15,7 +15,7 @@ export interface Hold {
 }
 
 /** Why a value with another unit than its metric id has waits for a person; `undefined` for one with the same. */
-export function unitHold({ unit }: Pick<Metric, 'unit'>, past: Description): Hold | undefined {
+export function unitHold({ unit }: Pick<Metric, 'unit'>, past: MetricDescription): Hold | undefined {
   if (past.unit === unit) return undefined
   const was = past.unit === undefined ? 'there was none so far' : `was ${past.unit} so far`
   return { kind: 'unit', reason: `the unit is ${unit ?? 'gone'}, and ${was}: held until --allow-unit-change` }
@@ -104,7 +104,7 @@ export class Metrics {
    * Describes a metric from an hour on, where that is something new; hours after it that are under way keep what they
    * have. A new module of a past hour changes nothing. Within a transaction.
    */
-  describe(known: KnownMetric, hour: number, { unit, module }: Description): void {
+  describe(known: KnownMetric, hour: number, { unit, module }: MetricDescription): void {
     const old = descriptionAt(known, hour)
     const isSameUnit = old.unit === unit
     const isPast = hour < (known.descriptions.at(-1)?.since ?? 0)

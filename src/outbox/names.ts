@@ -3,7 +3,7 @@ import { DamageError } from '../sqlite/damage.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 
 /** How a metric is described: its unit and module, each absent when it has none. */
-export interface Description {
+export interface MetricDescription {
   readonly unit?: string
   readonly module?: string
 }
@@ -16,7 +16,7 @@ export interface KnownMetric {
   readonly protocolId: string
   readonly collector: string
   /** Oldest first, at least one; `since` counts hours since 1970. */
-  readonly descriptions: readonly (Description & { readonly since: number })[]
+  readonly descriptions: readonly (MetricDescription & { readonly since: number })[]
 }
 
 interface RawMetric {
@@ -127,7 +127,7 @@ export class Names {
    *
    * @param since first hour of the description, in hours since 1970; counts only for a metric that is new
    */
-  add(id: MetricId, protocolId: string, collector: string, since: number, description: Description): KnownMetric {
+  add(id: MetricId, protocolId: string, collector: string, since: number, description: MetricDescription): KnownMetric {
     const before = this.metric(id)
     if (before?.collector === collector) return before
     this.#statements.addProtocol.run(protocolId)
@@ -141,7 +141,7 @@ export class Names {
   }
 
   /** Describes a metric from an hour on. Within a transaction. */
-  describe({ number, id }: KnownMetric, since: number, { unit, module }: Description): KnownMetric {
+  describe({ number, id }: KnownMetric, since: number, { unit, module }: MetricDescription): KnownMetric {
     this.#statements.describe.run(number, since, unit ?? null, module ?? null)
     this.#byId.delete(id)
     this.#byNumber.delete(number)
@@ -168,7 +168,7 @@ export class Names {
 }
 
 /** How a metric is described at an hour: by the last description since then, or by the first of all. */
-export function descriptionAt({ descriptions }: Pick<KnownMetric, 'descriptions'>, hour: number): Description {
+export function descriptionAt({ descriptions }: Pick<KnownMetric, 'descriptions'>, hour: number): MetricDescription {
   if (descriptions.length === 1) return descriptions[0] ?? {}
   return descriptions.findLast(({ since }) => since <= hour) ?? descriptions[0] ?? {}
 }

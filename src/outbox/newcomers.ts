@@ -2,7 +2,7 @@ import { hourNumber } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Names } from './names.ts'
 
-type Key = Pick<Metric, 'id' | 'hour'>
+type MetricAndHour = Pick<Metric, 'id' | 'hour'>
 
 /** More than these are not remembered, so that a long outage of the service costs little memory. */
 const newcomersMax = 100_000
@@ -20,7 +20,7 @@ export class Newcomers {
     this.#names = names
   }
 
-  has({ id, hour }: Key): boolean {
+  has({ id, hour }: MetricAndHour): boolean {
     const number = this.#names.metric(id)?.number
     return number !== undefined && this.#has(hourNumber(hour), number)
   }
@@ -39,7 +39,7 @@ export class Newcomers {
   }
 
   /** They may have been sent: those that are given, or all, by another process. */
-  mayBeSent(metrics: readonly Key[] | 'all'): void {
+  mayBeSent(metrics: readonly MetricAndHour[] | 'all'): void {
     if (metrics === 'all') {
       this.#byHour.clear()
       this.#size = 0

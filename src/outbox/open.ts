@@ -6,11 +6,11 @@ import { daemonHolder, deliveryHolder, takeDeliveryRole } from './lock.ts'
 import { lookThrough } from './look-through.ts'
 import { Outbox } from './outbox.ts'
 import { finishMoves } from './salvage/files.ts'
-import { type SalvageContext, type Salvaged, salvage } from './salvage/salvage.ts'
+import { type SalvageDeps, type Salvaged, salvage } from './salvage/salvage.ts'
 import { damageOf, isLarge, quickDamageOf } from './sound.ts'
 
 /** What opening an outbox needs to know. */
-export interface OpenContext extends SalvageContext {
+export interface OpenDeps extends SalvageDeps {
   /** The folder that it lies in. */
   readonly folder: string
   /** The configuration's file: whoever takes the delivery role says so. */
@@ -35,7 +35,7 @@ export function outboxFile(folder: string): string {
  * @param known damage that showed while it was open before; else it is looked for
  * @throws Fault `disk-full`, `outbox-unusable`
  */
-export function openWithRole(context: OpenContext, known?: string): Opened {
+export function openWithRole(context: OpenDeps, known?: string): Opened {
   const file = outboxFile(context.folder)
   return withFileFaults('the outbox', file, () => writable(openSound(file, context, known)))
 }
@@ -46,7 +46,7 @@ export function openWithRole(context: OpenContext, known?: string): Opened {
  *
  * @param largeBytes above which a file is large; default `lookBesideBytes`
  */
-export function openForDaemon(context: OpenContext, known?: string, largeBytes?: number): Opened {
+export function openForDaemon(context: OpenDeps, known?: string, largeBytes?: number): Opened {
   const file = outboxFile(context.folder)
   return withFileFaults('the outbox', file, () => {
     if (known !== undefined || !isLarge(file, largeBytes)) return openWithRole(context, known)
@@ -68,7 +68,7 @@ function writable(opened: Opened): Opened {
   }
 }
 
-function openSound(file: string, context: OpenContext, known: string | undefined, look = damageOf): Opened {
+function openSound(file: string, context: OpenDeps, known: string | undefined, look = damageOf): Opened {
   finishMoves(file)
   const damage = known ?? withRoom(file, () => look(file))
   if (damage !== undefined) return saved(file, damage, context)
@@ -81,7 +81,7 @@ function openSound(file: string, context: OpenContext, known: string | undefined
   }
 }
 
-function saved(file: string, damage: string, context: OpenContext): Opened {
+function saved(file: string, damage: string, context: OpenDeps): Opened {
   const salvaged = withRoom(file, () => salvage(file, damage, context))
   return { outbox: new Outbox(file), salvaged }
 }
@@ -107,12 +107,12 @@ function withRoom<T>(file: string, act: () => T): T {
  *
  * @throws Fault `outbox-corrupt` when another process has to save it, `disk-full`, `outbox-unusable`
  */
-export function openWithoutRole(context: OpenContext): Opened {
+export function openWithoutRole(context: OpenDeps): Opened {
   const file = outboxFile(context.folder)
   return withFileFaults('the outbox', file, () => openBeside(file, context))
 }
 
-function openBeside(file: string, context: OpenContext): Opened {
+function openBeside(file: string, context: OpenDeps): Opened {
   if (deliveryHolder(context.folder) || daemonHolder(context.folder)) return { outbox: new Outbox(file) }
   if (lookedAt(file) === undefined) {
     try {

@@ -1,5 +1,5 @@
 import { systemTime, type Time } from '../edge/time.ts'
-import type { FinalBlocks, Pin } from '../model/block.ts'
+import type { FinalBlocks, PinnedBlock } from '../model/block.ts'
 import type { Fault } from '../model/fault.ts'
 import { type Hour, hourAt, hourNumber } from '../model/hour.ts'
 import { commitRowsMax } from '../model/limits.ts'
@@ -25,7 +25,7 @@ import { Names } from './names.ts'
 import { Newcomers } from './newcomers.ts'
 import { NextHours } from './next-hours.ts'
 import { openFile } from './open-file.ts'
-import { Pins } from './pins.ts'
+import { PinnedBlocks } from './pins.ts'
 import { Pruning } from './pruning.ts'
 import { Tally } from './tally.ts'
 import { Verdicts } from './verdicts.ts'
@@ -38,7 +38,7 @@ export interface CollectionOutcome {
   readonly hour: Hour
   readonly accepted: readonly Accepted[]
   /** The blocks they were read at that are not final. Default: none, as when no chain was read. */
-  readonly pins?: readonly Pin[]
+  readonly pins?: readonly PinnedBlock[]
   /** What becomes of values that are there already. Default: `first-stands`. */
   readonly mode?: EnqueueMode
   /** Why the hour is not complete; it stays due and is tried again at an instant. */
@@ -76,7 +76,7 @@ export class Outbox {
   readonly detained: Detained
   readonly destinations: Destinations
   readonly warnings: Warnings
-  readonly pins: Pins
+  readonly pins: PinnedBlocks
   /** Mends what a clock that was wrong has left. */
   readonly repair: HourRepair
   readonly nextHours: NextHours
@@ -115,7 +115,7 @@ export class Outbox {
     this.newcomers = new Newcomers(this.#names)
     const { newcomers } = this
     this.#enqueuing = new Enqueuing(database, this.#names, this.tally, this.metrics, this.#corrections, newcomers)
-    this.pins = new Pins(database)
+    this.pins = new PinnedBlocks(database)
     this.#finalBlocks = new FinalBlockTable(database, this.disk)
     this.due = new Due(database, this.#names, this.tally)
     this.dueMetrics = new DueMetrics(database, this.#names, this.tally, this.#corrections)

@@ -1,4 +1,4 @@
-import type { AsOfBlock, Pin, PinnedLogs } from '../model/block.ts'
+import type { AsOfBlock, PinnedBlock, PinnedLogs } from '../model/block.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../model/hour.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 import { type BlockRow, blockColumns, blockOf } from './block-row.ts'
@@ -22,7 +22,7 @@ interface RawPin extends BlockRow {
 const noHash = Buffer.alloc(32)
 
 /** The blocks that values were read at before those were final. Part of the outbox's file. */
-export class Pins {
+export class PinnedBlocks {
   readonly #statements
 
   constructor(database: Sqlite) {
@@ -52,7 +52,7 @@ export class Pins {
    * Values of a collector's hour were stored that were read at these blocks. Where others of the hour stand that were read
    * at another block, or of other logs, both are due to be read again: the pin is then of no block at all. Within a transaction.
    */
-  add(collector: string, hour: Hour, pins: readonly Pin[]): void {
+  add(collector: string, hour: Hour, pins: readonly PinnedBlock[]): void {
     for (const { chainId, block, logs } of pins) {
       const text = logs ? JSON.stringify(logs) : null
       this.#statements.add.run(chainId, hourNumber(hour), ...blockColumns(block), text, collector, noHash)
@@ -60,7 +60,7 @@ export class Pins {
   }
 
   /** All values of a collector's hour are as of these blocks. Within a transaction. */
-  replace(collector: string, hour: Hour, pins: readonly Pin[]): void {
+  replace(collector: string, hour: Hour, pins: readonly PinnedBlock[]): void {
     this.#statements.clear.run(hourNumber(hour), collector)
     this.add(collector, hour, pins)
   }

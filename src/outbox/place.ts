@@ -4,7 +4,7 @@ import { identityOf } from './identity.ts'
 import { outboxFile } from './open.ts'
 
 /** What lay at a data folder's path when its outbox was opened. */
-interface Known {
+interface KnownFolder {
   readonly folder: string | undefined
   readonly outboxNumber: number | undefined
 }
@@ -13,8 +13,8 @@ interface Known {
  * Knows for the life of a process which data folders it had open. Where another one lies in the place of one, as an empty
  * one does when a volume was unmounted, a new outbox would look like a first start, and what is due would be out of sight.
  */
-export class Place {
-  readonly #known = new Map<string, Known>()
+export class DataFolders {
+  readonly #known = new Map<string, KnownFolder>()
 
   /** Remembers what lies in a folder's place; its outbox is open. */
   opened(folder: string): void {

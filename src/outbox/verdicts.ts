@@ -9,7 +9,7 @@ import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
 /** Rows of one hour whose metrics have numbers in a row, none left out. */
-interface Run {
+interface NumberRun {
   readonly hour: number
   readonly from: number
   to: number
@@ -61,13 +61,14 @@ export class Verdicts {
 
   /** @returns how many of them were due */
   #settle(metrics: readonly Metric[], state: 'delivered' | 'dead'): number {
-    const settle = ({ hour, from, to }: Run) => this.#statements.settle.run(stateNumber(state), hour, from, to).changes
+    const settle = ({ hour, from, to }: NumberRun) =>
+      this.#statements.settle.run(stateNumber(state), hour, from, to).changes
     return this.#runs(metrics).reduce((sum, run) => sum + settle(run), 0)
   }
 
   /** Those of a batch mostly have numbers in a row. */
-  #runs(metrics: readonly Metric[]): Run[] {
-    const runs: Run[] = []
+  #runs(metrics: readonly Metric[]): NumberRun[] {
+    const runs: NumberRun[] = []
     for (const metric of metrics) {
       const number = this.#names.metric(metric.id)?.number
       if (number === undefined) continue

@@ -1,6 +1,6 @@
 import type { WebReply, WebRequest } from '../web/server.ts'
-import { Refusal } from './refusal.ts'
-import type { Key } from './store/keys.ts'
+import { ServiceRefusal } from './refusal.ts'
+import type { StoredKey } from './store/keys.ts'
 import type { Store } from './store/store.ts'
 
 const bearer = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i
@@ -24,22 +24,23 @@ export function keyOptional(store: Store): Hook {
 }
 
 /** The caller behind a request that `keyRequired` let pass. */
-export function callerOf(request: WebRequest): Key {
+export function callerOf(request: WebRequest): StoredKey {
   const caller = optionalCallerOf(request)
   if (!caller) throw new Error('a route that asks for its caller has no hook that requires a key')
   return caller
 }
 
 /** The caller behind a request that `keyOptional` let pass, when it sent a key. */
-export function optionalCallerOf(request: WebRequest): Key | undefined {
-  return request.getDecorator<Key | null>('caller') ?? undefined
+export function optionalCallerOf(request: WebRequest): StoredKey | undefined {
+  return request.getDecorator<StoredKey | null>('caller') ?? undefined
 }
 
-function validKey(header: string | undefined, store: Store): Key {
-  if (header === undefined) throw new Refusal(401, 'no key: send it in the header Authorization as Bearer <API_KEY>')
+function validKey(header: string | undefined, store: Store): StoredKey {
+  if (header === undefined)
+    throw new ServiceRefusal(401, 'no key: send it in the header Authorization as Bearer <API_KEY>')
   const key = bearer.exec(header)?.[1]
-  if (key === undefined) throw new Refusal(401, 'the header Authorization is not of the form Bearer <API_KEY>')
+  if (key === undefined) throw new ServiceRefusal(401, 'the header Authorization is not of the form Bearer <API_KEY>')
   const caller = store.keys.find(key)
-  if (!caller) throw new Refusal(401, 'the key is not valid: it is unknown, revoked or was replaced')
+  if (!caller) throw new ServiceRefusal(401, 'the key is not valid: it is unknown, revoked or was replaced')
   return caller
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { Refusal } from './refusal.ts'
+import { ServiceRefusal } from './refusal.ts'
 
 /** Text that may hold the key `__proto__`, plain or with escapes. */
 const suspicious = /__proto__|\\u/
@@ -10,17 +10,19 @@ const suspicious = /__proto__|\\u/
  * @throws Refusal 400 for bytes that are not UTF-8, text that is not JSON, and objects with a key `__proto__`
  */
 export function parseJsonBody(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw new Refusal(400, 'the body is not valid UTF-8')
+  if (!isUtf8(bytes)) throw new ServiceRefusal(400, 'the body is not valid UTF-8')
   const text = bytes.toString('utf8').replace(/^\uFEFF/, '')
   try {
     return suspicious.test(text) ? JSON.parse(text, refusePrototype) : JSON.parse(text)
   } catch (error) {
-    throw error instanceof Refusal ? error : new Refusal(400, `the body is not JSON: ${whereItBreaks(error)}`)
+    throw error instanceof ServiceRefusal
+      ? error
+      : new ServiceRefusal(400, `the body is not JSON: ${whereItBreaks(error)}`)
   }
 }
 
 function refusePrototype(key: string, value: unknown): unknown {
-  if (key === '__proto__') throw new Refusal(400, 'the body holds an object with the key __proto__')
+  if (key === '__proto__') throw new ServiceRefusal(400, 'the body holds an object with the key __proto__')
   return value
 }
 

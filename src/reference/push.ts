@@ -3,8 +3,8 @@ import { parseIsoInstant } from '../model/iso-instant.ts'
 import { futureMsMax, labelCharsAdvised } from '../model/limits.ts'
 import type { Push, SubmittedMetric } from '../model/wire.ts'
 import { instantText } from './instant-text.ts'
-import { Refusal, type Remark } from './refusal.ts'
-import type { Key } from './store/keys.ts'
+import { type RefusalRemark, ServiceRefusal } from './refusal.ts'
+import type { StoredKey } from './store/keys.ts'
 import { isOpenTo, type Protocol } from './store/protocols.ts'
 import type { NewValue } from './store/values.ts'
 
@@ -20,7 +20,7 @@ export function parseInstantOnce(): ParseInstant {
 }
 
 /** Timestamps that lie too far ahead, in a body as it came: also of metrics that have other mistakes. */
-export function timestampsAhead(body: unknown, nowMs: number, parse: ParseInstant): Remark[] {
+export function timestampsAhead(body: unknown, nowMs: number, parse: ParseInstant): RefusalRemark[] {
   const untilMs = nowMs + futureMsMax
   return sentMetrics(body).flatMap((metric, index) => {
     if (typeof metric.timestamp !== 'string' || !((parse(metric.timestamp) ?? 0) > untilMs)) return []
@@ -30,7 +30,7 @@ export function timestampsAhead(body: unknown, nowMs: number, parse: ParseInstan
 }
 
 /** Remarks in the order of the metrics, each with the id that was sent, for clients that match by id. */
-export function withMetricIds(remarks: readonly Remark[], body: unknown): Remark[] {
+export function withMetricIds(remarks: readonly RefusalRemark[], body: unknown): RefusalRemark[] {
   const metrics = sentMetrics(body)
   const ordered = remarks.toSorted((one, other) => (one.index ?? -1) - (other.index ?? -1))
   return ordered.map(({ index, ...rest }) => (index === undefined ? rest : { index, ...idOf(metrics[index]), ...rest }))
@@ -63,9 +63,9 @@ export interface Addressed {
  *
  * @throws Refusal 404 that names every metric whose protocol is not registered or is not open to the key
  */
-export function addressed(push: Push, find: (id: string) => Protocol | undefined, key: Key): Addressed[] {
+export function addressed(push: Push, find: (id: string) => Protocol | undefined, key: StoredKey): Addressed[] {
   const protocols = new Map<string, Protocol | undefined>()
-  const remarks: Remark[] = []
+  const remarks: RefusalRemark[] = []
   const found = push.metrics.flatMap((metric, index) => {
     const { id, protocolId } = metric
     if (!protocols.has(protocolId)) protocols.set(protocolId, find(protocolId))
@@ -74,7 +74,7 @@ export function addressed(push: Push, find: (id: string) => Protocol | undefined
     remarks.push({ index, id, field: 'protocolId', message: notFound(protocolId) })
     return []
   })
-  if (remarks.length > 0) throw new Refusal(404, remarks[0]?.message ?? '', remarks)
+  if (remarks.length > 0) throw new ServiceRefusal(404, remarks[0]?.message ?? '', remarks)
   return found
 }
 
@@ -92,7 +92,7 @@ export function valuesOf(metrics: readonly Addressed[], nowMs: number, parse: Pa
 }
 
 /** Remarks on a push that was stored: long labels, and metrics that existed (by their place in the push). */
-export function warningsOf(push: Push, updated: readonly number[]): Remark[] {
+export function warningsOf(push: Push, updated: readonly number[]): RefusalRemark[] {
   const existed = new Set(updated)
   return push.metrics.flatMap((metric, index) => [
     ...labelWarning(metric, index),
@@ -102,7 +102,7 @@ export function warningsOf(push: Push, updated: readonly number[]): Remark[] {
   ])
 }
 
-function labelWarning({ id, protocolId }: SubmittedMetric, index: number): Remark[] {
+function labelWarning({ id, protocolId }: SubmittedMetric, index: number): RefusalRemark[] {
   const label = id.slice(protocolId.length + 3)
   const chars = label.length <= labelCharsAdvised ? label.length : [...label].length
   if (chars <= labelCharsAdvised) return []

@@ -9,7 +9,7 @@ export const remark = z
     message: z.string().meta({ description: 'What is wrong, as a sentence' }),
   })
   .meta({ id: 'Remark' })
-export type Remark = z.infer<typeof remark>
+export type RefusalRemark = z.infer<typeof remark>
 
 /** The body of every answer that is not 2xx. */
 export const refused = z
@@ -19,37 +19,37 @@ export const refused = z
     errors: z.array(remark).meta({ description: 'Every single mistake, where the request has any to point at' }),
   })
   .meta({ id: 'Refused' })
-export type Refused = z.infer<typeof refused>
+export type RefusalBody = z.infer<typeof refused>
 
 /** Why a request is not done, with its status. Its text goes to the client: it never holds a key. */
-export class Refusal extends Error {
+export class ServiceRefusal extends Error {
   override readonly name = 'Refusal'
   readonly statusCode: number
-  readonly remarks: readonly Remark[]
+  readonly remarks: readonly RefusalRemark[]
 
-  constructor(statusCode: number, message: string, remarks: readonly Remark[] = []) {
+  constructor(statusCode: number, message: string, remarks: readonly RefusalRemark[] = []) {
     super(message)
     this.statusCode = statusCode
     this.remarks = remarks
   }
 
-  get body(): Refused {
+  get body(): RefusalBody {
     return { success: false, error: this.message, errors: [...this.remarks] }
   }
 }
 
 /** A refusal 400 for every mistake a schema found in a part of a request (`body`, `querystring`, `params`). */
-export function invalid(part: string, error: z.ZodError): Refusal {
+export function invalid(part: string, error: z.ZodError): ServiceRefusal {
   return refusedFor(part, error.issues.map(remarkOf))
 }
 
 /** A refusal 400 whose line says the first remark, and how many more there are. */
-export function refusedFor(part: string, remarks: readonly Remark[]): Refusal {
+export function refusedFor(part: string, remarks: readonly RefusalRemark[]): ServiceRefusal {
   const more = remarks.length > 1 ? ` (and ${remarks.length - 1} more: see errors)` : ''
-  return new Refusal(400, `invalid ${part}: ${sentence(remarks[0])}${more}`, remarks)
+  return new ServiceRefusal(400, `invalid ${part}: ${sentence(remarks[0])}${more}`, remarks)
 }
 
-function remarkOf({ path, message }: z.core.$ZodIssue): Remark {
+function remarkOf({ path, message }: z.core.$ZodIssue): RefusalRemark {
   const index = path.find(part => typeof part === 'number')
   const field = path.findLast(part => typeof part === 'string')
   return {
@@ -60,7 +60,7 @@ function remarkOf({ path, message }: z.core.$ZodIssue): Remark {
 }
 
 /** `[3] value: is missing` */
-function sentence(remark: Remark | undefined): string {
+function sentence(remark: RefusalRemark | undefined): string {
   if (!remark) return ''
   const place = [remark.index === undefined ? '' : `[${remark.index}]`, remark.field ?? ''].filter(part => part !== '')
   return place.length === 0 ? remark.message : `${place.join(' ')}: ${remark.message}`

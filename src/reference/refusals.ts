@@ -1,6 +1,6 @@
 import type { WebReply, WebRequest, WebServer } from '../web/server.ts'
 import { requestBytesMax } from './limits.ts'
-import { Refusal } from './refusal.ts'
+import { ServiceRefusal } from './refusal.ts'
 
 /** Told of what is the service's own fault (status 500 or 503): never of a request's body or key. */
 export type Report = (error: Error) => void
@@ -8,7 +8,7 @@ export type Report = (error: Error) => void
 /** What our refusals, the framework's and the database's errors are answered with: always the same JSON. */
 export function errorAnswer(report: Report) {
   return (error: Error & { code?: string; statusCode?: number }, _request: WebRequest, reply: WebReply): void => {
-    const refusal = error instanceof Refusal ? error : refusalOf(error)
+    const refusal = error instanceof ServiceRefusal ? error : refusalOf(error)
     if (refusal.statusCode >= 500) report(error)
     if (refusal.statusCode === 401) reply.header('www-authenticate', 'Bearer')
     if (refusal.statusCode === 503) reply.header('retry-after', '1')
@@ -16,14 +16,21 @@ export function errorAnswer(report: Report) {
   }
 }
 
-function refusalOf({ code = '', statusCode = 500, message }: Error & { code?: string; statusCode?: number }): Refusal {
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new Refusal(413, `the body is larger than ${requestBytesMax} bytes`)
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new Refusal(415, 'the body must be sent as application/json')
-  if (code === 'FST_ERR_MAX_PARAM_LENGTH') return new Refusal(404, 'no protocol has an id that long')
-  if (code.startsWith('FST_ERR_') && statusCode < 500) return new Refusal(statusCode, message)
-  if (code.startsWith('SQLITE_BUSY')) return new Refusal(503, 'another process is writing to the store: try again')
-  if (code.startsWith('SQLITE_FULL')) return new Refusal(503, 'the disk of the service is full: try again later')
-  return new Refusal(500, 'the service failed: try again later')
+function refusalOf({
+  code = '',
+  statusCode = 500,
+  message,
+}: Error & { code?: string; statusCode?: number }): ServiceRefusal {
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new ServiceRefusal(413, `the body is larger than ${requestBytesMax} bytes`)
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new ServiceRefusal(415, 'the body must be sent as application/json')
+  if (code === 'FST_ERR_MAX_PARAM_LENGTH') return new ServiceRefusal(404, 'no protocol has an id that long')
+  if (code.startsWith('FST_ERR_') && statusCode < 500) return new ServiceRefusal(statusCode, message)
+  if (code.startsWith('SQLITE_BUSY'))
+    return new ServiceRefusal(503, 'another process is writing to the store: try again')
+  if (code.startsWith('SQLITE_FULL')) return new ServiceRefusal(503, 'the disk of the service is full: try again later')
+  return new ServiceRefusal(500, 'the service failed: try again later')
 }
 
 /** Answers unknown paths (404) and known paths with another method (405) in the same JSON. To be called before routes. */
@@ -39,8 +46,8 @@ export function answerUnknownRoutes(server: WebServer): void {
     const methods = [...methodsByPath].find(([pattern]) => matches(pattern, path))?.[1]
     if (methods) reply.header('allow', [...methods].join(', '))
     const refusal = methods
-      ? new Refusal(405, `${request.method} is not possible here: use ${[...methods].join(' or ')}`)
-      : new Refusal(404, 'there is nothing at this path; /openapi.json lists what there is')
+      ? new ServiceRefusal(405, `${request.method} is not possible here: use ${[...methods].join(' or ')}`)
+      : new ServiceRefusal(404, 'there is nothing at this path; /openapi.json lists what there is')
     reply.code(refusal.statusCode).send(refusal.body)
   })
 }

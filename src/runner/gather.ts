@@ -1,5 +1,5 @@
 /** What is to leave together: how many turns of the event loop are waited for more of it. */
-export interface Patience {
+export interface GatherWait {
   /** Turns without anything new after which it leaves; 0: at the end of the turn it came in. */
   readonly quietTurns: number
   /** Turns after which it leaves in any case. */
@@ -7,7 +7,7 @@ export interface Patience {
 }
 
 /** What came in one turn leaves at its end. */
-export const atTurnsEnd: Patience = { quietTurns: 0, turnsMax: 1 }
+export const atTurnsEnd: GatherWait = { quietTurns: 0, turnsMax: 1 }
 
 /**
  * Gathers what comes one by one and lets it leave together. Counts turns, not time: how it is parted does not depend on
@@ -16,7 +16,7 @@ export const atTurnsEnd: Patience = { quietTurns: 0, turnsMax: 1 }
  * @param leave is called with everything gathered, never with nothing
  * @returns takes one
  */
-export function gathering<T>(leave: (all: readonly T[]) => void, patience: Patience = atTurnsEnd): (one: T) => void {
+export function gathering<T>(leave: (all: readonly T[]) => void, patience: GatherWait = atTurnsEnd): (one: T) => void {
   let waiting: T[] = []
 
   function turned(seen: number, quiet: number, turns: number): void {

@@ -2,7 +2,7 @@ import type { ReadAnswer, ReadAt, ReadRequest } from '../chain/reads.ts'
 import type { AsOfBlock, LogFilter } from '../model/block.ts'
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
-import type { Description, Outcome } from './runner.ts'
+import type { DescribeResult, RunOutcome } from './runner.ts'
 
 /**
  * What travels between the daemon and a child of it that runs collectors: plain values only. The child
@@ -25,16 +25,16 @@ export type Task =
   | { readonly kind: 'collect'; readonly collector: CollectorRef; readonly hour: Hour }
 
 /** A description, and the paths and secrets (by `secretId`) that the options declare, which the daemon decides about. */
-export type Described =
-  | (Omit<Extract<Description, { kind: 'usable' }>, 'secrets'> & {
+export type DescribedToDaemon =
+  | (Omit<Extract<DescribeResult, { kind: 'usable' }>, 'secrets'> & {
       readonly declared: readonly string[]
       readonly secrets: readonly string[]
     })
-  | Extract<Description, { kind: 'mistaken' }>
+  | Extract<DescribeResult, { kind: 'mistaken' }>
 
 export type TaskEnd =
-  | { readonly kind: 'described'; readonly description: Described }
-  | { readonly kind: 'collected'; readonly outcome: Outcome }
+  | { readonly kind: 'described'; readonly description: DescribedToDaemon }
+  | { readonly kind: 'collected'; readonly outcome: RunOutcome }
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
 /** What a run wants to know of a chain, as of the run's hour. */
@@ -58,12 +58,12 @@ export interface Ask {
   readonly question: ChainQuestion
 }
 
-export type LogLevel = 'debug' | 'info' | 'warn'
+export type ChildLogLevel = 'debug' | 'info' | 'warn'
 
 /** A line for the log; `collectorId` is empty when it belongs to no collector. `facts` are plain values. */
 export interface LogLine {
   readonly collectorId: string
-  readonly level: LogLevel
+  readonly level: ChildLogLevel
   readonly message: string
   readonly facts: Readonly<Record<string, unknown>>
 }

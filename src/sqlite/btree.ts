@@ -20,7 +20,7 @@ export interface BtreePage {
   readonly isClean: boolean
 }
 
-interface Cell {
+interface PageCell {
   readonly child?: number
   readonly row?: PageRow
   readonly overflow: readonly number[]
@@ -75,7 +75,7 @@ function readCell(
   page: Buffer,
   at: number,
   form: (typeof kinds)[keyof typeof kinds],
-): Cell | undefined {
+): PageCell | undefined {
   const child = form.isLeaf || at + 4 > pages.usableBytes ? undefined : page.readUInt32BE(at)
   if (!form.isLeaf && child === undefined) return undefined
   const below = child === undefined ? {} : { child }
@@ -150,7 +150,7 @@ function isFilled(
   usable: number,
   pointersEnd: number,
   places: readonly number[],
-  cells: readonly (Cell | undefined)[],
+  cells: readonly (PageCell | undefined)[],
 ): boolean {
   const taken = places.map((at, index): [number, number] => [at, at + (cells[index]?.bytes ?? 0)])
   let free = page.readUInt16BE(start + 1)

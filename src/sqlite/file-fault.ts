@@ -1,7 +1,7 @@
 import { Fault } from '../model/fault.ts'
 import { codesOf } from './damage.ts'
 import { SchemaTooNewError } from './database.ts'
-import { isTrouble, type Trouble, troubleFix, troubleOf, troubleWords } from './trouble.ts'
+import { type FileTrouble, isTrouble, troubleFix, troubleOf, troubleWords } from './trouble.ts'
 
 /**
  * An error of a database file as something a person can act on: the file, what keeps it from being used, and what to do.
@@ -33,7 +33,7 @@ export function withFileFaults<T>(what: string, file: string, act: () => T): T {
 }
 
 /** A trouble that was seen, as a fault. */
-export function troubleFault(what: string, file: string, trouble: Trouble, cause?: unknown): Fault {
+export function troubleFault(what: string, file: string, trouble: FileTrouble, cause?: unknown): Fault {
   const { kind, path } = trouble
   const where = path === file ? file : `${file}: ${path}`
   const said = kind === 'other' && cause instanceof Error ? ` (${[cause.message, ...codesOf(cause)].join(', ')})` : ''

@@ -1,7 +1,7 @@
 import type { Sqlite } from './database.ts'
 
 /** Work that was asked for, and whoever waits for it. */
-interface Waiting {
+interface PendingWork {
   /** @returns says so to whoever waits, once it is on disk */
   readonly work: () => () => void
   readonly rows: number
@@ -9,7 +9,7 @@ interface Waiting {
 }
 
 /** What came of one work inside a commit: how to say so. */
-type Outcome = () => void
+type Announce = () => void
 
 /**
  * Runs work in a transaction of its own, together with what else is asked for in the same turn.
@@ -33,10 +33,10 @@ export function groupCommit(
   rowsMax = Number.POSITIVE_INFINITY,
   whenFree: <T>(commit: () => T) => Promise<T> = async commit => commit(),
 ): Commit {
-  const waiting: Waiting[] = []
-  const alone = database.transaction((work: Waiting['work']) => work())
-  const together = database.transaction((group: readonly Waiting[]) =>
-    group.map(({ work, reject }): Outcome => {
+  const waiting: PendingWork[] = []
+  const alone = database.transaction((work: PendingWork['work']) => work())
+  const together = database.transaction((group: readonly PendingWork[]) =>
+    group.map(({ work, reject }): Announce => {
       try {
         return alone(work)
       } catch (error) {
@@ -48,7 +48,7 @@ export function groupCommit(
     }),
   )
 
-  const commitGroup = async (group: readonly Waiting[]): Promise<void> => {
+  const commitGroup = async (group: readonly PendingWork[]): Promise<void> => {
     try {
       for (const say of await whenFree(() => together.immediate(group))) say()
     } catch (error) {

@@ -19,10 +19,10 @@ export interface PageFile {
 }
 
 /** What of a log with a gap is read: all that is whole, or what SQLite reads, which is older. */
-export type LogReading = 'all' | 'unbroken'
+export type WalReading = 'all' | 'unbroken'
 
 /** Opens a file that may be damaged in any way, or be missing. */
-export function openPages(file: string, reading: LogReading = 'all'): PageFile {
+export function openPages(file: string, reading: WalReading = 'all'): PageFile {
   const log = openLog(file)
   const wal = readWal(log)
   const frames = reading === 'all' ? wal.frames : wal.frames.slice(0, wal.unbroken)

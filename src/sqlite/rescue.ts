@@ -11,7 +11,7 @@ export interface TableShape {
 }
 
 /** A row that was found, of a table or an index by name. */
-export interface Found {
+export interface RescuedRow {
   readonly table: string
   /** In the order of the columns; the rowid stands where it has a column. */
   readonly values: readonly Value[]
@@ -48,7 +48,7 @@ export function* rescue(
   pages: PageFile,
   shapes: readonly TableShape[],
   reachedOnly: ReadonlySet<string>,
-): Generator<Found> {
+): Generator<RescuedRow> {
   const seen = new Set<number>()
   const schema = [...walk(pages, 1, () => true, seen)].flatMap(({ rows }) => rows.map(({ values }) => values))
   // Tables first: a page is taken only once, and an index says nothing of what its rows look like.
@@ -68,7 +68,7 @@ export function* rescue(
   }
 }
 
-function* rowsOf(page: BtreePage, table: string, shape: TableShape | undefined): Generator<Found> {
+function* rowsOf(page: BtreePage, table: string, shape: TableShape | undefined): Generator<RescuedRow> {
   for (const row of page.rows) {
     if (shape && !fits(row, shape)) continue
     yield { table, values: shape ? columnsOf(row, shape) : row.values, isSure: page.isClean }

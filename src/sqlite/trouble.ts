@@ -17,7 +17,7 @@ export type TroubleKind =
   | 'other'
 
 /** What keeps a file, or its folder, from being used. */
-export interface Trouble {
+export interface FileTrouble {
   readonly kind: TroubleKind
   /** Where it was seen: the file, what SQLite keeps beside it, or a folder above. */
   readonly path: string
@@ -80,7 +80,7 @@ export function isTrouble(error: unknown): boolean {
  * @param file the database
  * @param error what was thrown when it was opened, read or written
  */
-export function troubleOf(file: string, error: unknown): Trouble {
+export function troubleOf(file: string, error: unknown): FileTrouble {
   const codes = codesOf(error)
   const path = pathOf(error) ?? file
   const own = codes.flatMap(code => kindByErrno[code] ?? [])[0]
@@ -101,11 +101,11 @@ function pathOf(error: unknown): string | undefined {
 }
 
 /** What can be seen without opening the file: to close any descriptor of it would free the locks this process has on it. */
-function seenAt(file: string): Trouble | undefined {
+function seenAt(file: string): FileTrouble | undefined {
   const folder = dirname(file)
   return (
     accessTrouble(folder) ??
-    [file, `${file}-wal`, `${file}-shm`].reduce<Trouble | undefined>(
+    [file, `${file}-wal`, `${file}-shm`].reduce<FileTrouble | undefined>(
       (found, path) => found ?? seenAtFile(path),
       undefined,
     ) ??
@@ -113,7 +113,7 @@ function seenAt(file: string): Trouble | undefined {
   )
 }
 
-function seenAtFile(path: string): Trouble | undefined {
+function seenAtFile(path: string): FileTrouble | undefined {
   return attempt(path, () => {
     const found = statSync(path, { throwIfNoEntry: false })
     if (found?.isDirectory()) throw Object.assign(new Error('a folder'), { code: 'EISDIR' })
@@ -122,13 +122,13 @@ function seenAtFile(path: string): Trouble | undefined {
 }
 
 /** What keeps a folder from being used, as far as it shows without writing to it; `undefined` when nothing does. */
-export function accessTrouble(folder: string): Trouble | undefined {
+export function accessTrouble(folder: string): FileTrouble | undefined {
   const { R_OK, W_OK, X_OK } = constants
   return attempt(folder, () => accessSync(folder, R_OK | W_OK | X_OK))
 }
 
 /** What keeps anything from being written into a folder; `undefined` when nothing does. */
-export function writingTrouble(folder: string): Trouble | undefined {
+export function writingTrouble(folder: string): FileTrouble | undefined {
   return attempt(folder, () => tryWriting(join(folder, probeName)))
 }
 
@@ -145,7 +145,7 @@ function tryWriting(path: string): void {
   }
 }
 
-function attempt(path: string, look: () => void): Trouble | undefined {
+function attempt(path: string, look: () => void): FileTrouble | undefined {
   try {
     look()
     return undefined
@@ -170,7 +170,7 @@ export const troubleWords: Readonly<Record<TroubleKind, string>> = {
 }
 
 /** What a person does about a trouble. */
-export function troubleFix({ kind, path }: Trouble): string {
+export function troubleFix({ kind, path }: FileTrouble): string {
   return fixes[kind](path)
 }
 

@@ -29,7 +29,7 @@ export interface Wal {
 
 type Sums = readonly [number, number]
 
-interface Header {
+interface WalHeader {
   readonly pageBytes: number
   readonly isLittle: boolean
   /** `undefined` when the header is not whole. */
@@ -88,15 +88,21 @@ interface WholeFrame extends Frame {
 }
 
 /** Whether a frame's bytes add up to what it says. */
-function isSummedUp(view: DataView, at: number, { pageBytes, isLittle }: Header, before: Sums, stored: Sums): boolean {
+function isSummedUp(
+  view: DataView,
+  at: number,
+  { pageBytes, isLittle }: WalHeader,
+  before: Sums,
+  stored: Sums,
+): boolean {
   const sums = checksum(view, at, 8, isLittle, before)
   const [first, second] = checksum(view, at + frameHeaderBytes, pageBytes, isLittle, sums)
   return first === stored[0] && second === stored[1]
 }
 
-function readHeader(bytes: Buffer): Header {
+function readHeader(bytes: Buffer): WalHeader {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const none: Header = { pageBytes: pageBytesUsual, isLittle: true, salt: undefined, sums: [0, 0] }
+  const none: WalHeader = { pageBytes: pageBytesUsual, isLittle: true, salt: undefined, sums: [0, 0] }
   if (bytes.length < headerBytes) return none
   const sums: Sums = [view.getInt32(24), view.getInt32(28)]
   const magic = view.getUint32(0)

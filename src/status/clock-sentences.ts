@@ -3,7 +3,7 @@ import { clockToldMs, witnessWaitMs } from '../model/clock-limits.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 
 /** What is looked at. */
-interface Seen {
+interface ClockSeen {
   readonly clock?: ClockVerdict
   readonly outbox: Pick<Outbox, 'destinations'>
   readonly destinations: readonly string[]
@@ -15,7 +15,7 @@ interface Seen {
  * Why this machine's clock is not to be relied on; empty when it is. Where nobody looks after it, by what the service's
  * answers have shown last. Right after a start, that nothing confirms it yet is no alarm.
  */
-export function clockSentences({ clock, outbox, destinations, nowMs, startedAtMs }: Seen): string[] {
+export function clockSentences({ clock, outbox, destinations, nowMs, startedAtMs }: ClockSeen): string[] {
   if (clock?.kind === 'doubted') {
     const upMs = nowMs - startedAtMs
     // The start lies in the future where the clock was set back since.

@@ -21,7 +21,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
 }
 
 /** Where the server listens, and the names it is reached by where those are known. */
-export interface Bound {
+export interface ServedAddress {
   readonly host: string
   readonly hosts?: readonly string[]
 }
@@ -34,7 +34,7 @@ export interface Bound {
  *
  * @param header the request's `Host`
  */
-export function isHostAllowed({ host, hosts = [] }: Bound, header: string | undefined): boolean {
+export function isHostAllowed({ host, hosts = [] }: ServedAddress, header: string | undefined): boolean {
   const boundName = nameOf(host)
   if (!isLoopback(boundName) && hosts.length === 0) return true
   const asked = /^(\[[0-9a-f:.]+\]|[^:[\]@/\s]+)(?::\d{1,5})?$/i.exec(header ?? '')?.[1]

@@ -6,7 +6,7 @@ import type { StoredMetric } from '../outbox/metrics.ts'
 import type { MetricState } from '../outbox/states.ts'
 import type { Observed } from './observed.ts'
 import { readiness, strandedSentence, waitingSentences } from './readiness.ts'
-import type { Cell, CellState, HourGrid, ProtocolState, Snapshot, WidgetMetric } from './snapshot.ts'
+import type { CellState, HourCell, HourGrid, ProtocolState, Snapshot, WidgetMetric } from './snapshot.ts'
 import type { WidgetRead } from './widgets.ts'
 
 /** Hours shown. */
@@ -133,7 +133,7 @@ function grid(
   }
 }
 
-function cell(row: CollectionRow | undefined, metrics: readonly StoredMetric[]): Cell {
+function cell(row: CollectionRow | undefined, metrics: readonly StoredMetric[]): HourCell {
   if (!row) return { state: 'unexpected', attempts: 0 }
   return { state: cellState(row, metrics), attempts: row.attempts, ...(row.fault ? { fault: row.fault } : {}) }
 }

@@ -3,7 +3,7 @@ import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import type { HourOfAll } from '../outbox/hour-states.ts'
 import { overview, shownHours } from './observe.ts'
 import type { Observed } from './observed.ts'
-import type { Cell, CellState, HourGrid, Snapshot } from './snapshot.ts'
+import type { CellState, HourCell, HourGrid, Snapshot } from './snapshot.ts'
 
 /** What a scrape of `/metrics` is made from: a snapshot without widgets. */
 export interface Scrape extends Omit<Snapshot, 'protocols'> {
@@ -92,7 +92,7 @@ async function newestDelivered({ outbox, nowMs, startedAtMs }: Observed, grid: H
 }
 
 /** Attempts and faults are not exposed. */
-const cells: Readonly<Record<CellState, Cell>> = {
+const cells: Readonly<Record<CellState, HourCell>> = {
   due: { state: 'due', attempts: 0 },
   collected: { state: 'collected', attempts: 0 },
   delivered: { state: 'delivered', attempts: 0 },

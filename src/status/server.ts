@@ -1,6 +1,6 @@
 import type { Time } from '../edge/time.ts'
 import { type Listening, listen, type WebReply, type WebRequest, type WebServer, webServer } from '../web/server.ts'
-import { type Bound, isHostAllowed, securityHeaders } from './guard.ts'
+import { isHostAllowed, type ServedAddress, securityHeaders } from './guard.ts'
 import { statusJson } from './json.ts'
 import { page } from './page/page.ts'
 import type { Readiness, Snapshot } from './snapshot.ts'
@@ -13,7 +13,7 @@ const answerMsMax = 5_000
 const patience = { headersMsMax: 10_000, requestMsMax: 15_000 }
 
 /** What the status server shows, and where. */
-export interface StatusParts {
+export interface StatusDeps {
   readonly host: string
   /** 0 for one the system picks. */
   readonly port: number
@@ -36,7 +36,7 @@ export interface StatusParts {
  *
  * @throws Fault `address-unusable` when it cannot listen there; it names the daemon that does, where it is one
  */
-export async function startStatus(parts: StatusParts): Promise<Listening> {
+export async function startStatus(parts: StatusDeps): Promise<Listening> {
   const server = guardedServer(parts)
   const snapshot = () => inTime(parts.time, async () => parts.snapshot())
 
@@ -63,7 +63,7 @@ export async function startStatus(parts: StatusParts): Promise<Listening> {
 const foreignHost = { error: 'this server does not answer to that name: see status.hosts in the configuration' }
 
 /** A server with what all routes of the status have: headers, methods, the names it answers to, and no words from inside. */
-export function guardedServer(bound: Bound): WebServer {
+export function guardedServer(bound: ServedAddress): WebServer {
   const server = webServer({ frameworkErrors: refuseMalformed(bound), ...patience })
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders)
@@ -79,7 +79,7 @@ export function guardedServer(bound: Bound): WebServer {
 }
 
 /** A path that is no text never meets the hooks: it is answered by the same rules. */
-function refuseMalformed(bound: Bound) {
+function refuseMalformed(bound: ServedAddress) {
   return (_: Error, request: WebRequest, reply: WebReply): void => {
     reply.headers(securityHeaders)
     if (!isHostAllowed(bound, request.headers.host)) reply.code(403).send(foreignHost)

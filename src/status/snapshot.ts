@@ -13,7 +13,7 @@ export interface Snapshot {
   readonly service: ServiceState
   /** The nodes that are read, by chain, in the order of preference; none where nobody reads. */
   readonly endpoints: readonly EndpointState[]
-  readonly balance: Balance
+  readonly balance: MetricCounts
   /** The protocols in the configuration's order. */
   readonly protocols: readonly ProtocolState[]
   readonly hours: HourGrid
@@ -69,7 +69,7 @@ export interface EndpointState {
 }
 
 /** Metrics ever put into the outbox, by state. Always: queued = delivered + dead + held + due. */
-export interface Balance {
+export interface MetricCounts {
   readonly queued: number
   /** Also those whose rows were pruned. */
   readonly delivered: number
@@ -115,12 +115,12 @@ export interface HourGrid {
   readonly rows: readonly {
     readonly collector: string
     readonly protocolId: string
-    readonly cells: readonly Cell[]
+    readonly cells: readonly HourCell[]
   }[]
 }
 
 /** One collector’s hour. */
-export interface Cell {
+export interface HourCell {
   readonly state: CellState
   readonly attempts: number
   readonly fault?: FaultRecord

@@ -1,10 +1,10 @@
 import { type Listening, listen } from '../web/server.ts'
-import type { Bound } from './guard.ts'
+import type { ServedAddress } from './guard.ts'
 import { html } from './page/html.ts'
 import { guardedServer } from './server.ts'
 
 /** What is shown while the daemon cannot use its outbox. */
-export interface WaitingParts extends Bound {
+export interface WaitingDeps extends ServedAddress {
   /** 0 for one the system picks. */
   readonly port: number
   /** What is wrong and what to do, in one line. */
@@ -17,7 +17,7 @@ export interface WaitingParts extends Bound {
  *
  * @throws Fault `address-unusable` when it cannot listen there
  */
-export async function startWaiting(parts: WaitingParts): Promise<Listening> {
+export async function startWaiting(parts: WaitingDeps): Promise<Listening> {
   const { host, port, reason } = parts
   const server = guardedServer(parts)
   const reasons = [reason]

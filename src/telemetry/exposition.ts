@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Hour } from '../model/hour.ts'
 import type { Scrape } from '../status/scrape.ts'
 import type { CellState } from '../status/snapshot.ts'
-import { familyText, labelText, type Sample } from './text.ts'
+import { familyText, labelText, type MetricSample } from './text.ts'
 
 /**
  * Telemetry in the Prometheus text format 0.0.4: what the snapshot says, under names that begin with `tidegauge_`, and
@@ -34,7 +34,7 @@ export function snapshotExposition(snapshot: Scrape): string {
   return parts.join('')
 }
 
-type Add = (name: string, help: string, samples: readonly Sample[]) => void
+type Add = (name: string, help: string, samples: readonly MetricSample[]) => void
 
 function addDaemon(add: Add, { version, startedAtMs, ready, configuration, service }: Scrape): void {
   add('tidegauge_build_info', 'Version of the daemon; always 1.', [[{ version }, 1]])

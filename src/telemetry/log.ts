@@ -4,10 +4,10 @@ import type { Redactor } from './redactor.ts'
 
 export type Log = Logger
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
+export type LogThreshold = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 /** JSON lines on stderr; secrets are taken out of the finished line, so that nothing can slip past. */
-export function createLog(level: LogLevel, redactor: Redactor): Log {
+export function createLog(level: LogThreshold, redactor: Redactor): Log {
   const sink = { write: (line: string) => writeLine(redactor.redact(line)) }
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: label => ({ level: label }) } },

@@ -2,14 +2,14 @@
 export type Labels = Readonly<Record<string, string>>
 
 /** One line: labels, or their text where many lines share it, and the value. */
-export type Sample = readonly [labels: Labels | string, value: number]
+export type MetricSample = readonly [labels: Labels | string, value: number]
 
 /** Several samples of one name, with what they say. */
 export interface Family {
   readonly name: string
   readonly type: 'gauge' | 'counter'
   readonly help: string
-  readonly samples: readonly Sample[]
+  readonly samples: readonly MetricSample[]
 }
 
 /**

@@ -6,7 +6,7 @@ import { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { labelCharsAdvised } from '../../src/model/limits.ts'
 import { createRunner } from '../../src/runner/daemon/create.ts'
-import type { Outcome, Runner } from '../../src/runner/runner.ts'
+import type { Runner, RunOutcome } from '../../src/runner/runner.ts'
 import { chainOf } from '../support/reads.ts'
 
 /** What the contract needs to know of a collector. Functions are called when a test runs, so they may use what `beforeAll` made. */
@@ -118,7 +118,7 @@ function silentSource({ chains, options, silent }: ContractParts): Source | unde
 }
 
 /** With the blocks that were read, which hold numbers that JSON does not have. */
-function bytesOf(outcome: Outcome): string {
+function bytesOf(outcome: RunOutcome): string {
   return JSON.stringify(outcome, (_, value) => (typeof value === 'bigint' ? String(value) : value))
 }
 
@@ -163,7 +163,7 @@ async function labelsOf(runner: Runner, parts: ContractParts): Promise<string[]>
 }
 
 /** A run that failed as a whole has no reading at all. */
-async function outcomeOf(runner: Runner, collector: CollectorConfig, hour: Hour): Promise<Outcome> {
+async function outcomeOf(runner: Runner, collector: CollectorConfig, hour: Hour): Promise<RunOutcome> {
   try {
     return await runner.collect(collector, hour)
   } catch (error) {

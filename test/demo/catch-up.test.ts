@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { hourAfter, hoursFrom, hourText, parseHour } from '../../src/model/hour.ts'
 import type { StatusJson } from '../../src/status/json.ts'
-import type { Cell, CellState } from '../../src/status/snapshot.ts'
+import type { CellState, HourCell } from '../../src/status/snapshot.ts'
 import { catchUp, isShown, troubles } from './catch-up.ts'
 import type { DemoProtocol } from './protocols.ts'
 
@@ -16,7 +16,7 @@ function status(pool: readonly CellState[], host: CellState, due = 0): StatusJso
   const row = (protocolId: string, use: string, states: readonly CellState[]) => ({
     collector: `${protocolId}/${use}`,
     protocolId,
-    cells: states.map((state): Cell => ({ state, attempts: 1, ...(state === 'gap' ? { fault } : {}) })),
+    cells: states.map((state): HourCell => ({ state, attempts: 1, ...(state === 'gap' ? { fault } : {}) })),
   })
   const fault = { code: 'collector-threw', message: 'it broke', facts: {} } as const
   return {

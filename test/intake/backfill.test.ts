@@ -1,17 +1,12 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import {
-  Backfill,
-  type BackfillEnd,
-  type BackfillNews,
-  type BackfillParts,
-} from '../../src/intake/backfill/backfill.ts'
+import { Backfill, type BackfillDeps, type BackfillEnd, type BackfillNews } from '../../src/intake/backfill/backfill.ts'
 import { firstHour } from '../../src/intake/backfill/first-block.ts'
-import { type Asked, type HourStates, type Work, workOf } from '../../src/intake/backfill/work.ts'
+import { type BackfillRequest, type StatesByHour, type Work, workOf } from '../../src/intake/backfill/work.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hoursFrom } from '../../src/model/hour.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import type { Outcome } from '../../src/runner/runner.ts'
+import type { RunOutcome } from '../../src/runner/runner.ts'
 import { collector, one, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
@@ -28,7 +23,7 @@ interface Stage {
   readonly runner: ScriptedRunner
   readonly time: VirtualTime
   readonly news: BackfillNews[]
-  run(parts?: Partial<BackfillParts> & { readonly asks?: Partial<Asked> }): Promise<BackfillEnd>
+  run(parts?: Partial<BackfillDeps> & { readonly asks?: Partial<BackfillRequest> }): Promise<BackfillEnd>
 }
 
 const current = hourAfter(anHour, 1000)
@@ -51,7 +46,7 @@ function stage(scripts: Readonly<Record<string, Scripted>>): Stage {
     time,
     news,
     run({ asks = {}, ...parts } = {}) {
-      const asked: Asked = { from: anHour, to, current, what: 'missing', daemon: 'none', ...asks }
+      const asked: BackfillRequest = { from: anHour, to, current, what: 'missing', daemon: 'none', ...asks }
       const works = Object.entries(scripts).map(([name, { history = true, maxJump }]): Work => {
         const metrics = { TVL: { unit: 'USD', ...(maxJump === undefined ? {} : { maxJump }) } }
         const states = outbox.collections.states(`vault/${name}`, asked.from, asked.to)
@@ -74,7 +69,7 @@ function stage(scripts: Readonly<Record<string, Scripted>>): Stage {
   }
 }
 
-const value = (TVL: number): Outcome => ({ readings: { TVL }, failures: {}, pins: [] })
+const value = (TVL: number): RunOutcome => ({ readings: { TVL }, failures: {}, pins: [] })
 const counts = ({ collectors }: BackfillEnd) => collectors.map(({ collector: _, ...rest }) => rest)
 const hoursAsked = ({ runner }: Stage, id = 'vault/a') =>
   runner.asked.filter(run => run.id === id).map(({ hour }) => (hour - anHour) / 3_600_000)
@@ -83,7 +78,7 @@ describe('a backfill', () => {
   it('starts all runs of a window in one turn, and the next window when this one is done', async () => {
     const open: (() => void)[] = []
     const held: Script = () =>
-      new Promise<Outcome>(resolve => {
+      new Promise<RunOutcome>(resolve => {
         open.push(() => resolve(value(1)))
       })
     const here = stage({ a: { script: held }, b: { script: held } })
@@ -454,7 +449,7 @@ function bound(target: Outbox, name: string | symbol): unknown {
 
 describe('the work of a backfill', () => {
   const description = { metrics: {}, history: true }
-  const states: HourStates = new Map([
+  const states: StatesByHour = new Map([
     [range[0] as Hour, 'collected'],
     [range[1] as Hour, 'due'],
     [range[2] as Hour, 'gap'],
@@ -467,7 +462,7 @@ describe('the work of a backfill', () => {
     ['overwrite', 'runs', true, { hours: 19, there: 0, daemons: 1, impossible: 0 }],
     ['missing', 'none', false, { hours: 0, there: 1, daemons: 0, impossible: 19 }],
   ] as const)('with %s hours, a daemon that %s, history %s', ([what, daemon, history, expected]) => {
-    const asked: Asked = { from: anHour, to, current, what, daemon }
+    const asked: BackfillRequest = { from: anHour, to, current, what, daemon }
     const work = workOf(collector('a'), { ...description, history }, asked, states)
     expect({ ...work, hours: work.hours.length }).toMatchObject(expected)
   })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Failures } from '../../src/intake/backfill/failures.ts'
+import { FailureReasons } from '../../src/intake/backfill/failures.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hourAt } from '../../src/model/hour.ts'
 
@@ -9,7 +9,7 @@ const silent = (hour: number) => new Fault('chain-unreachable', `no answer at bl
 
 describe('what a backfill could not read', () => {
   it('is counted by its reason, with the hours in a row, in whatever order they fail', () => {
-    const failures = new Failures()
+    const failures = new FailureReasons()
     for (const hour of [3, 4, 5, 9, 8]) failures.add('a/c', at(hour), silent(hour))
     failures.add('b/c', at(4), silent(4))
     failures.add('b/c', at(5), new Fault('collector-threw', 'it broke'))
@@ -27,7 +27,7 @@ describe('what a backfill could not read', () => {
   })
 
   it('takes no more memory for a scattered year than for a hundred hours', () => {
-    const failures = new Failures()
+    const failures = new FailureReasons()
     for (let hour = 0; hour < 8_760; hour += 3) failures.add('a/c', at(hour), silent(hour))
     expect(failures.reasons[0]?.count).toBe(2_920)
     expect(failures.reasons[0]?.spans).toHaveLength(100)

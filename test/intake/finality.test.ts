@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { LogList, packed } from '../../src/chain/log-list.ts'
 import type { ChainReader, RawLog } from '../../src/chain/reads.ts'
-import { Finality, type FinalityParts } from '../../src/intake/finality.ts'
+import { Finality, type FinalityDeps } from '../../src/intake/finality.ts'
 import { Intake } from '../../src/intake/intake.ts'
 import type { AsOfBlock, LogFilter } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
@@ -120,7 +120,7 @@ function stage({
 }
 
 /** Two collectors' values of an hour, read at a block that a reorg has replaced since; a third one's block still stands. */
-async function replaced(readAgain: FinalityParts['readAgain']) {
+async function replaced(readAgain: FinalityDeps['readAgain']) {
   const time = new VirtualTime(anHour + 10 * hourMs)
   const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { hourFault, type PastOf, type Validated, validate } from '../../src/intake/validate.ts'
 import type { FaultRecord } from '../../src/model/fault.ts'
 import type { MetricSpec } from '../../src/model/metric.ts'
-import type { Outcome } from '../../src/runner/runner.ts'
+import type { RunOutcome } from '../../src/runner/runner.ts'
 import { anHour } from '../support/metrics.ts'
 
 function validated(
-  readings: Outcome['readings'],
+  readings: RunOutcome['readings'],
   specs: Readonly<Record<string, MetricSpec>> = {},
-  failures: Outcome['failures'] = {},
+  failures: RunOutcome['failures'] = {},
   pastOf: PastOf = () => undefined,
 ): Validated {
   const metrics = Object.fromEntries(Object.keys(readings).map(label => [label, specs[label] ?? {}]))

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { Hex, Pin } from '../../src/model/block.ts'
+import type { Hex, PinnedBlock } from '../../src/model/block.ts'
 import { notFinal, settleMsOf } from '../../src/model/settle.ts'
 import { anHour } from '../support/metrics.ts'
 
-const pin = (chainId: number): Pin => {
+const pin = (chainId: number): PinnedBlock => {
   return { chainId, block: { number: 1n, hash: `0x${'0'.repeat(64)}` as Hex, timestampSeconds: 1 } }
 }
 const chains = [

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
-import { type OpenContext, openForDaemon, openWithRole } from '../../src/outbox/open.ts'
+import { type OpenDeps, openForDaemon, openWithRole } from '../../src/outbox/open.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { migrations } from '../../src/outbox/schema/migrations.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
@@ -18,7 +18,7 @@ const late = hourAfter(anHour, 80)
 const [collector = ''] = collectorIds
 const outcome = { collector, hour: late, accepted: metrics(2, late).map(metric => ({ metric })) }
 
-const context = (file: string): OpenContext => ({
+const context = (file: string): OpenDeps => ({
   folder: dirname(file),
   config: 'tidegauge.yaml',
   nowMs,

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Pin } from '../../src/model/block.ts'
+import type { PinnedBlock } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { commitRowsMax } from '../../src/model/limits.ts'
@@ -17,7 +17,7 @@ function opened(file = join(temporaryFolder(), 'outbox.db')): Outbox {
   return outbox
 }
 
-function record(outbox: Outbox, pins: readonly Pin[], more: Partial<CollectionOutcome> = {}, count = 2) {
+function record(outbox: Outbox, pins: readonly PinnedBlock[], more: Partial<CollectionOutcome> = {}, count = 2) {
   const { hour = anHour } = more
   const accepted = metrics(count, hour).map(metric => ({ metric }))
   return outbox.recordCollection({ collector: 'vault/c', hour, accepted, pins, ...more }, 1)

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { Place } from '../../src/outbox/place.ts'
+import { DataFolders } from '../../src/outbox/place.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 /** A data folder with an outbox that was opened by this process. */
@@ -11,7 +11,7 @@ function stage() {
   mkdirSync(folder)
   const outbox = join(folder, 'outbox.db')
   writeFileSync(outbox, 'rows')
-  const place = new Place()
+  const place = new DataFolders()
   expect(() => place.require(folder)).not.toThrow()
   place.opened(folder)
   return { folder, outbox, aside: join(parent, 'aside'), place }
@@ -75,6 +75,6 @@ describe('the data folder of a process that had it open', () => {
     const look = () => staged.place.require(staged.folder)
     expect(look).toThrow(words)
     expect(look).toThrow(expect.objectContaining({ code: 'outbox-unusable', fix: expect.stringMatching(/restart/) }))
-    expect(() => new Place().require(staged.folder), 'a process that starts').not.toThrow()
+    expect(() => new DataFolders().require(staged.folder), 'a process that starts').not.toThrow()
   })
 })

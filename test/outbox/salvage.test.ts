@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { hourAfter, hourNumber } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { takeDeliveryRole } from '../../src/outbox/lock.ts'
-import { type OpenContext, type Opened, openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
+import { type OpenDeps, type Opened, openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { migrations } from '../../src/outbox/schema/migrations.ts'
 import { damageOf } from '../../src/outbox/sound.ts'
@@ -33,7 +33,7 @@ const seedsEach = 12
 const pageBytes = 4_096
 const nowMs = anHour + 60_000
 
-const context = (file: string): OpenContext => ({
+const context = (file: string): OpenDeps => ({
   folder: dirname(file),
   config: 'tidegauge.yaml',
   nowMs,

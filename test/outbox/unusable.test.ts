@@ -8,7 +8,7 @@ import { Fault } from '../../src/model/fault.ts'
 import { Disk } from '../../src/outbox/disk.ts'
 import { deliveryHolder, takeDeliveryRole } from '../../src/outbox/lock.ts'
 import { Names } from '../../src/outbox/names.ts'
-import { type OpenContext, openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
+import { type OpenDeps, openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { migrations } from '../../src/outbox/schema/migrations.ts'
 import { Writer } from '../../src/outbox/writer.ts'
@@ -18,7 +18,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'
 
-const context = (folder: string): OpenContext => ({
+const context = (folder: string): OpenDeps => ({
   folder,
   config: 'tidegauge.yaml',
   keepMs: 35 * 24 * 3_600_000,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseJsonBody } from '../../src/reference/json-body.ts'
-import { Refusal } from '../../src/reference/refusal.ts'
+import { ServiceRefusal } from '../../src/reference/refusal.ts'
 import { startService } from './service.ts'
 
 const bytes = (...parts: (string | number)[]) =>
@@ -243,7 +243,7 @@ describe('a body', () => {
 
   it('says where it breaks, and quotes nothing of it', () => {
     const broken = Buffer.from('{"metrics": secret}')
-    expect(() => parseJsonBody(broken)).toThrow(Refusal)
+    expect(() => parseJsonBody(broken)).toThrow(ServiceRefusal)
     expect(() => parseJsonBody(broken)).not.toThrow(/secret/)
     expect(() => parseJsonBody(Buffer.from('[1 2]'))).toThrow(/at position 3 \(line 1 column 4\)/)
   })
@@ -281,7 +281,7 @@ describe('a body', () => {
         try {
           parseJsonBody(Buffer.from(array))
         } catch (error) {
-          expect(error).toBeInstanceOf(Refusal)
+          expect(error).toBeInstanceOf(ServiceRefusal)
         }
       }),
     )

@@ -3,7 +3,7 @@ import { expect, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { systemTime, type Time } from '../../src/edge/time.ts'
 import type { Fault } from '../../src/model/fault.ts'
-import { fetchJson, type HttpEdge } from '../../src/runner/child/http/json.ts'
+import { fetchJson, type HttpDeps } from '../../src/runner/child/http/json.ts'
 import { createNetwork, type HttpNetworkOptions } from '../../src/runner/child/http/network.ts'
 import { type Answer, type Answers, type Source, type SourceParts, startSource } from './source.ts'
 
@@ -30,7 +30,7 @@ export function stillTime(slept: number[] = []): Time {
 }
 
 /** An edge with connections of its own. */
-export function edgeOf(parts: Partial<HttpEdge> = {}): HttpEdge {
+export function edgeOf(parts: Partial<HttpDeps> = {}): HttpDeps {
   return {
     time: stillTime(),
     deadlineAtMs: nowMs + 60_000,
@@ -44,7 +44,7 @@ export function edgeOf(parts: Partial<HttpEdge> = {}): HttpEdge {
 export interface Trial {
   readonly source: Source
   readonly slept: readonly number[]
-  get(path: string, more?: Partial<HttpEdge>): Promise<unknown>
+  get(path: string, more?: Partial<HttpDeps>): Promise<unknown>
 }
 
 /** A source, and fetches from it. Every address holds a secret. */

@@ -4,7 +4,7 @@ import type { CollectorConfig } from '../../src/config/config.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAt } from '../../src/model/hour.ts'
-import { createRunner, type RunnerEdge } from '../../src/runner/daemon/create.ts'
+import { createRunner, type RunnerDeps } from '../../src/runner/daemon/create.ts'
 import type { Runner } from '../../src/runner/runner.ts'
 
 export const hour = hourAt(Date.UTC(2026, 10, 20, 13))
@@ -29,7 +29,7 @@ export interface Line {
 }
 
 /** A runner that ends with the test, and what it logs. Its deadline is one that nothing here but the hung ones reaches. */
-export function testRunner(parts: Partial<RunnerEdge> = {}): {
+export function testRunner(parts: Partial<RunnerDeps> = {}): {
   readonly runner: Runner
   readonly lines: readonly Line[]
 } {

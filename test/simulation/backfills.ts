@@ -2,7 +2,7 @@ import type { ChainReader } from '../../src/chain/reads.ts'
 import type { Config } from '../../src/config/config.ts'
 import type { Time } from '../../src/edge/time.ts'
 import { Backfill } from '../../src/intake/backfill/backfill.ts'
-import { type Asked, workOf } from '../../src/intake/backfill/work.ts'
+import { type BackfillRequest, workOf } from '../../src/intake/backfill/work.ts'
 import { usable } from '../../src/intake/collect.ts'
 import { hourAfter, hourAt } from '../../src/model/hour.ts'
 import type { Outbox } from '../../src/outbox/outbox.ts'
@@ -23,7 +23,7 @@ interface FillParts {
 export async function fillIn({ script, outbox, runner, time, config, chain, signal }: FillParts): Promise<void> {
   const { hours, what, order, concurrency } = script
   const current = hourAt(time.nowMs())
-  const asked: Asked = { from: hourAfter(current, -hours), to: current, current, what, daemon: 'runs' }
+  const asked: BackfillRequest = { from: hourAfter(current, -hours), to: current, current, what, daemon: 'runs' }
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const described = await Promise.all(
     collectors.map(async collector => ({

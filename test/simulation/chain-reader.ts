@@ -1,4 +1,4 @@
-import type { Head } from '../../src/chain/endpoint/sightings.ts'
+import type { ChainHead } from '../../src/chain/endpoint/sightings.ts'
 import type { LogList } from '../../src/chain/log-list.ts'
 import type { OpenChainReader } from '../../src/chain/reader.ts'
 import type { ChainReader, ReadAnswer, ReadAt, ReadRequest } from '../../src/chain/reads.ts'
@@ -69,7 +69,7 @@ export class ScriptedReader implements ChainReader, Pick<OpenChainReader, 'askHe
     return this.block(hour, signal)
   }
 
-  async askHead(signal: AbortSignal): Promise<Head> {
+  async askHead(signal: AbortSignal): Promise<ChainHead> {
     await this.#pass(signal)
     return this.#chain.head(this.#time.steadyMs())
   }

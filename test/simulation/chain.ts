@@ -1,4 +1,4 @@
-import type { Head } from '../../src/chain/endpoint/sightings.ts'
+import type { ChainHead } from '../../src/chain/endpoint/sightings.ts'
 import type { AsOfBlock } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
@@ -33,7 +33,7 @@ export class ScriptedChain {
   }
 
   /** The youngest block. @throws Fault */
-  head(nowMs: number): Head {
+  head(nowMs: number): ChainHead {
     this.#requireUp(nowMs)
     const { number, seconds } = this.#tip(nowMs)
     return { number: BigInt(number), timestampSeconds: seconds }

@@ -1,10 +1,10 @@
 import type { ChainReader } from '../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
-import type { AsOfBlock, Pin } from '../../src/model/block.ts'
+import type { AsOfBlock, PinnedBlock } from '../../src/model/block.ts'
 import { Fault, faultFromRecord, faultRecord } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
-import { Pins } from '../../src/runner/daemon/pins.ts'
-import type { Description, Outcome, Runner } from '../../src/runner/runner.ts'
+import { RunBlocks } from '../../src/runner/daemon/pins.ts'
+import type { DescribeResult, Runner, RunOutcome } from '../../src/runner/runner.ts'
 import { chanceOf, Fortune } from './chance.ts'
 import type { Clock } from './clock.ts'
 import type { Facts } from './facts.ts'
@@ -41,7 +41,7 @@ function valueAt(
 /** What a run has read of the chain, in turn, and what it says of it. */
 interface ReadBlocks {
   readonly blocks: readonly AsOfBlock[]
-  readonly pins: readonly Pin[]
+  readonly pins: readonly PinnedBlock[]
 }
 
 /** What the runs of a world depend on. */
@@ -74,7 +74,7 @@ export class ScriptedRunner implements Runner {
     this.#chance = new Fortune(script.seed + 1_000 * life + 2)
   }
 
-  async describe({ id }: CollectorConfig): Promise<Description> {
+  async describe({ id }: CollectorConfig): Promise<DescribeResult> {
     await this.#pass(this.#chance.between(1, 500))
     const { metrics, history, unitChange } = this.#scriptOf(id)
     const changed =
@@ -82,7 +82,7 @@ export class ScriptedRunner implements Runner {
     return { kind: 'usable', metrics: { ...metrics, ...changed }, history }
   }
 
-  async collect({ id }: CollectorConfig, hour: Hour): Promise<Outcome> {
+  async collect({ id }: CollectorConfig, hour: Hour): Promise<RunOutcome> {
     const script = this.#scriptOf(id)
     const isWell = this.#clock.nowMs() >= this.#script.healthyMs
     const wellInMs = Math.max(0, this.#script.healthyMs - this.#clock.nowMs())
@@ -120,7 +120,7 @@ export class ScriptedRunner implements Runner {
   async #read({ reads, slowMs }: CollectorScript, hour: Hour): Promise<ReadBlocks> {
     const chain = this.#chain
     if (!reads || !chain) return { blocks: [], pins: [] }
-    const pins = new Pins({ chain })
+    const pins = new RunBlocks({ chain })
     const { signal } = this.#stopping
     const one = async () => {
       const at = reads === 'block' ? await chain.block(hour, signal) : (await chain.read(hour, [], signal)).at

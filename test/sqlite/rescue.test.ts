@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openDatabase, type Sqlite } from '../../src/sqlite/database.ts'
 import { openPages } from '../../src/sqlite/pages.ts'
-import { type Found, rescue, shapesOf } from '../../src/sqlite/rescue.ts'
+import { type RescuedRow, rescue, shapesOf } from '../../src/sqlite/rescue.ts'
 import { type Dice, dice } from '../support/dice.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -49,7 +49,7 @@ function lived(file: string, rolls: Dice): Sqlite {
 
 const text = (rows: Iterable<readonly unknown[]>) => [...rows].map(row => JSON.stringify(row)).sort()
 
-function rescued(file: string, database: Sqlite): Found[] {
+function rescued(file: string, database: Sqlite): RescuedRow[] {
   const pages = openPages(file)
   try {
     return [...rescue(pages, shapesOf(database), new Set())]
@@ -62,7 +62,7 @@ function stored(database: Sqlite, table: string): string[] {
   return text(database.prepare<[], unknown[]>(`SELECT * FROM ${table}`).raw().all())
 }
 
-const ofTable = (found: readonly Found[], table: string) =>
+const ofTable = (found: readonly RescuedRow[], table: string) =>
   text(found.filter(row => row.table === table).map(({ values }) => values))
 
 describe.each([1, 2, 3, 4, 5, 6])('a sound file, seed %i', seed => {

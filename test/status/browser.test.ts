@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
-import { type StatusParts, startStatus } from '../../src/status/server.ts'
+import { type StatusDeps, startStatus } from '../../src/status/server.ts'
 import type { Listening } from '../../src/web/server.ts'
 import { findChromium, launchChromium } from '../support/chromium.ts'
 import { emptySnapshot, richSnapshot } from '../support/snapshot.ts'
@@ -15,7 +15,7 @@ describe('the page in a browser', () => {
 
   beforeAll(async () => {
     if (place.kind === 'missing') return
-    const parts: StatusParts = {
+    const parts: StatusDeps = {
       host: '127.0.0.1',
       port: 0,
       snapshot: () => snapshot,

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { isHostAllowed } from '../../src/status/guard.ts'
-import { type StatusParts, startStatus } from '../../src/status/server.ts'
+import { type StatusDeps, startStatus } from '../../src/status/server.ts'
 import type { Listening } from '../../src/web/server.ts'
 import { emptySnapshot, richSnapshot } from '../support/snapshot.ts'
 
@@ -16,7 +16,7 @@ afterEach(async () => {
   server = undefined
 })
 
-async function start(parts: Partial<StatusParts> = {}): Promise<string> {
+async function start(parts: Partial<StatusDeps> = {}): Promise<string> {
   server = await startStatus({
     host: '127.0.0.1',
     port: 0,

@@ -1,7 +1,7 @@
 import type { CollectorConfig } from '../../src/config/config.ts'
 import type { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
-import type { CollectorDescription, Description, Outcome, Runner } from '../../src/runner/runner.ts'
+import type { CollectorDescription, DescribeResult, Runner, RunOutcome } from '../../src/runner/runner.ts'
 
 const place = { file: 'tidegauge.yaml', line: 1, column: 1 }
 
@@ -12,7 +12,7 @@ export function collector(name: string, parts: Partial<CollectorConfig> = {}): C
 }
 
 /** What a scripted collector gives for an hour: values, or a fault it fails with. */
-export type Script = (hour: Hour, attempt: number) => Outcome | Fault | Promise<Outcome | Fault>
+export type Script = (hour: Hour, attempt: number) => RunOutcome | Fault | Promise<RunOutcome | Fault>
 
 export const one: Script = () => ({ readings: { TVL: 1 }, failures: {}, pins: [] })
 
@@ -33,12 +33,12 @@ export class ScriptedRunner implements Runner {
     this.#scripts = scripts
   }
 
-  async describe({ id }: CollectorConfig): Promise<Description> {
+  async describe({ id }: CollectorConfig): Promise<DescribeResult> {
     const { history = true, metrics = { TVL: { unit: 'USD', min: 0 } } } = this.#scripts[id] ?? {}
     return { kind: 'usable', metrics, history }
   }
 
-  async collect({ id }: CollectorConfig, hour: Hour): Promise<Outcome> {
+  async collect({ id }: CollectorConfig, hour: Hour): Promise<RunOutcome> {
     this.asked.push({ id, hour })
     const attempt = this.asked.filter(entry => entry.id === id && entry.hour === hour).length
     const outcome = await this.#scripts[id]?.script(hour, attempt)

@@ -2,7 +2,7 @@ import type { FaultRecord } from '../../src/model/fault.ts'
 import { hourAfter, hourAt, hoursFrom } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'
 import type { Scrape } from '../../src/status/scrape.ts'
-import type { Cell, CellState, Snapshot, WidgetMetric } from '../../src/status/snapshot.ts'
+import type { CellState, HourCell, Snapshot, WidgetMetric } from '../../src/status/snapshot.ts'
 
 /** The instant of both snapshots. */
 export const nowMs = Date.UTC(2026, 10, 20, 13, 4, 5, 250)
@@ -79,17 +79,17 @@ function metric(protocolId: string, label: string, unit: string, curve: (number 
   }
 }
 
-type Special = Readonly<Record<number, CellState | Cell>>
+type Special = Readonly<Record<number, CellState | HourCell>>
 
 function row(protocolId: string, ownId: string, special: Special = {}) {
-  const cells = hours.map((_, index): Cell => {
+  const cells = hours.map((_, index): HourCell => {
     const cell = special[index] ?? 'delivered'
     return typeof cell === 'string' ? { state: cell, attempts: cell === 'due' ? 0 : 1 } : cell
   })
   return { collector: `${protocolId}/${ownId}`, protocolId, cells }
 }
 
-function range(from: number, to: number, cell: CellState | Cell): Special {
+function range(from: number, to: number, cell: CellState | HourCell): Special {
   return Object.fromEntries(Array.from({ length: to - from }, (_, index) => [from + index, cell]))
 }
 

@@ -1,7 +1,7 @@
 import { batchCharsMax, batchRisesAfter, batchRisesAfterMax } from '../limits.ts'
 import type { WrittenCall } from './wire.ts'
 
-interface Bounds {
+interface BatchBounds {
   readonly calls: number
   readonly chars: number
 }
@@ -12,9 +12,9 @@ interface Bounds {
  * requests were answered it doubles again, up to what it began with: a refusal may have been an outage.
  */
 export class BatchLimit {
-  readonly #first: Bounds
-  #known: Bounds
-  #tried: Bounds
+  readonly #first: BatchBounds
+  #known: BatchBounds
+  #tried: BatchBounds
   /** Full requests that were answered since the limit was last changed, and how many let it rise. */
   #answered = 0
   #risesAfter = batchRisesAfter

@@ -11,7 +11,7 @@ import { Slots } from './slots.ts'
 import { type RpcAnswer, type RpcCall, type RpcOutcome, type Wire, type WrittenCall, writtenCall } from './wire.ts'
 
 /** What calls are sent with. */
-export interface SenderParts {
+export interface CallSenderDeps {
   readonly host: string
   /** A secret. */
   readonly url: string
@@ -27,7 +27,7 @@ export interface SenderParts {
 }
 
 /** How a request is made. */
-interface Manner {
+interface RequestOptions {
   readonly signal: AbortSignal
   /** Longest wait for the answer. */
   readonly answerMsMax: number
@@ -41,11 +41,11 @@ interface Manner {
  * a node that fails at one call from a dead one.
  */
 export class CallSender {
-  readonly #parts: SenderParts
+  readonly #parts: CallSenderDeps
   readonly #slots: Slots
   readonly #refusals: Refusals
 
-  constructor(parts: SenderParts) {
+  constructor(parts: CallSenderDeps) {
     this.#parts = parts
     this.#slots = new Slots(parts.requestsMax)
     this.#refusals = new Refusals(parts)
@@ -105,7 +105,7 @@ export class CallSender {
     return isOnlyOne && rate.refusalsInRow < rateTriesMax && rate.notBeforeMs - time.nowMs() <= patienceMsMax
   }
 
-  async #sendWhole(calls: readonly WrittenCall[], manner: Manner): Promise<readonly RpcOutcome[]> {
+  async #sendWhole(calls: readonly WrittenCall[], manner: RequestOptions): Promise<readonly RpcOutcome[]> {
     try {
       return await this.#sendOnce(calls, manner)
     } catch (error) {
@@ -114,7 +114,7 @@ export class CallSender {
     }
   }
 
-  async #sendPart(calls: readonly WrittenCall[], manner: Manner): Promise<readonly RpcOutcome[]> {
+  async #sendPart(calls: readonly WrittenCall[], manner: RequestOptions): Promise<readonly RpcOutcome[]> {
     const { batch } = this.#parts
     const count = batch.fitting(calls)
     if (count < calls.length) return this.#sendBoth(calls, count, manner)
@@ -132,7 +132,11 @@ export class CallSender {
     }
   }
 
-  async #sendBoth(calls: readonly WrittenCall[], count: number, manner: Manner): Promise<readonly RpcOutcome[]> {
+  async #sendBoth(
+    calls: readonly WrittenCall[],
+    count: number,
+    manner: RequestOptions,
+  ): Promise<readonly RpcOutcome[]> {
     const first = await this.#sendPart(calls.slice(0, count), manner)
     return [...first, ...(await this.#sendPart(calls.slice(count), manner))]
   }
@@ -146,7 +150,7 @@ export class CallSender {
   async #sendAround(
     calls: readonly WrittenCall[],
     failure: EndpointFailure,
-    manner: Manner,
+    manner: RequestOptions,
   ): Promise<readonly RpcOutcome[]> {
     const { host } = this.#parts
     const isSlow = failure instanceof TimedOut
@@ -168,7 +172,7 @@ export class CallSender {
   async #lightAnswers(
     light: readonly WrittenCall[],
     failure: EndpointFailure,
-    { signal, isAlive }: Manner,
+    { signal, isAlive }: RequestOptions,
   ): Promise<readonly RpcOutcome[]> {
     if (light.length === 0 && isAlive) return []
     try {
@@ -181,7 +185,7 @@ export class CallSender {
     }
   }
 
-  async #sendOnce(calls: readonly WrittenCall[], manner: Manner): Promise<readonly RpcOutcome[]> {
+  async #sendOnce(calls: readonly WrittenCall[], manner: RequestOptions): Promise<readonly RpcOutcome[]> {
     const { rate, meter, batch } = this.#parts
     // Beside calls that were refused for the rate a cheap one tells whether it is the rate.
     const asked = batch.callsMax > 1 ? this.#refusals.accompanied(calls) : calls
@@ -212,7 +216,7 @@ export class CallSender {
     throw new EndpointFailure(host, text, 'rate', rate.notBeforeMs)
   }
 
-  async #inTime(calls: readonly WrittenCall[], { signal, answerMsMax }: Manner): Promise<readonly RpcAnswer[]> {
+  async #inTime(calls: readonly WrittenCall[], { signal, answerMsMax }: RequestOptions): Promise<readonly RpcAnswer[]> {
     const { host, wire, time } = this.#parts
     const timeout = time.timeout(answerMsMax)
     try {

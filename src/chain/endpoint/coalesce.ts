@@ -4,14 +4,14 @@ import { EndpointFailure } from './endpoint-failure.ts'
 import type { RpcAnswer, RpcCall, RpcOutcome } from './wire.ts'
 
 /** What each of several calls came to, in their order. */
-export type Travel = (calls: readonly RpcCall[], signal: AbortSignal) => Promise<readonly RpcOutcome[]>
+export type SendCalls = (calls: readonly RpcCall[], signal: AbortSignal) => Promise<readonly RpcOutcome[]>
 
 interface Passenger {
   readonly calls: readonly RpcCall[]
   readonly signal: AbortSignal
 }
 
-interface Gathering {
+interface CallGroup {
   readonly passengers: Passenger[]
   readonly work: SharedWork<ReadonlyMap<Passenger, readonly RpcOutcome[]>>
 }
@@ -19,10 +19,10 @@ interface Gathering {
 /**
  * Whatever is asked in one turn of the event loop travels together. Each caller gets what its own calls came to; one that gives up before the departure is left out, and the travel ends once nobody waits for it.
  */
-export function coalesced(travel: Travel): Travel {
-  let open: Gathering | undefined
+export function coalesced(travel: SendCalls): SendCalls {
+  let open: CallGroup | undefined
 
-  function gather(): Gathering {
+  function gather(): CallGroup {
     const passengers: Passenger[] = []
     const work = new SharedWork(async signal => {
       await setImmediate()
@@ -32,7 +32,7 @@ export function coalesced(travel: Travel): Travel {
       const calls = aboard.flatMap(one => one.calls)
       return sharedOut(aboard, await travel(calls, signal))
     })
-    const gathering: Gathering = { passengers, work }
+    const gathering: CallGroup = { passengers, work }
     return gathering
   }
 

@@ -1,7 +1,7 @@
 import type { Time } from '../../edge/time.ts'
 import { endpointRestMs, endpointRestMsMax } from '../limits.ts'
 import type { EndpointFailure } from './endpoint-failure.ts'
-import type { Head } from './sightings.ts'
+import type { ChainHead } from './sightings.ts'
 
 /** What is known of an endpoint, to be shown. */
 export interface EndpointReport {
@@ -13,7 +13,7 @@ export interface EndpointReport {
   /** Until when it rests: milliseconds since 1970. */
   readonly restsUntilMs?: number
   /** The last block it told of. */
-  readonly head?: Head
+  readonly head?: ChainHead
   /** The lowest block whose state it is known to have. */
   readonly servesStateFrom?: bigint
   /** In calls a second, where there is a limit. */

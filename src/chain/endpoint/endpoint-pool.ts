@@ -2,11 +2,11 @@ import type { Time } from '../../edge/time.ts'
 import { allFailed } from '../chain-faults.ts'
 import { stateBlocksMin } from '../limits.ts'
 import type { CallMeter } from './call-meter.ts'
-import { type Endpoint, type EndpointParts, type OpenEndpoint, openEndpoint } from './endpoint.ts'
+import { type Endpoint, type EndpointDeps, type OpenEndpoint, openEndpoint } from './endpoint.ts'
 import { EndpointFailure, type FailureKind } from './endpoint-failure.ts'
 import type { EndpointReport } from './endpoint-health.ts'
 import { type KeptEndpoint, PoolMember } from './pool-member.ts'
-import type { Head } from './sightings.ts'
+import type { ChainHead } from './sightings.ts'
 
 /** Whoever reads for one hour remembers here which endpoint serves it, so that one serves all of its reads. */
 export interface Served {
@@ -16,7 +16,7 @@ export interface Served {
 }
 
 /** An endpoint that could not do some work, and why. */
-export interface Refused {
+export interface RefusedWork {
   readonly endpoint: Endpoint
   readonly failure: EndpointFailure
 }
@@ -46,10 +46,10 @@ export interface EndpointPool {
     hour: Served,
     signal: AbortSignal,
     work: (endpoint: Endpoint) => Promise<T>,
-    before: readonly Refused[],
+    before: readonly RefusedWork[],
   ): Promise<T | readonly EndpointFailure[]>
   /** Asks for the chain's last block. @returns the highest that any endpoint has told of @throws Fault when none can */
-  askHead(signal: AbortSignal): Promise<Head | undefined>
+  askHead(signal: AbortSignal): Promise<ChainHead | undefined>
   /** What is known of each endpoint, in the order of preference. */
   health(): readonly EndpointReport[]
   close(): void
@@ -59,7 +59,7 @@ export interface EndpointPool {
 export type PassedOver = (host: string, reason: string) => void
 
 /** What the endpoints of a chain share. */
-export interface PoolParts {
+export interface PoolDeps {
   /** The chain's name and id. */
   readonly name: string
   readonly id: number
@@ -75,21 +75,21 @@ interface Member {
 }
 
 /** An endpoint by its URL or IPC path, with its limits, or by where its address is kept. */
-export type EndpointSource = string | EndpointParts | KeptEndpoint
+export type EndpointSource = string | EndpointDeps | KeptEndpoint
 
 /** @param endpoints the first is preferred; secrets */
-export function endpointPool(parts: PoolParts, endpoints: readonly EndpointSource[]): EndpointPool {
+export function endpointPool(parts: PoolDeps, endpoints: readonly EndpointSource[]): EndpointPool {
   return new Pool(parts, endpoints)
 }
 
 class Pool implements EndpointPool {
-  readonly #parts: PoolParts
+  readonly #parts: PoolDeps
   readonly #all: readonly PoolMember[]
 
-  constructor(parts: PoolParts, endpoints: readonly EndpointSource[]) {
+  constructor(parts: PoolDeps, endpoints: readonly EndpointSource[]) {
     const { id: chainId, time, meter } = parts
     const surroundings = { chainId, time, meter, isOnlyOne: endpoints.length === 1 }
-    const open = (one: EndpointParts) => openEndpoint(one, surroundings)
+    const open = (one: EndpointDeps) => openEndpoint(one, surroundings)
     this.#parts = parts
     this.#all = endpoints.map(one => new PoolMember(typeof one === 'string' ? { url: one } : one, open, time))
   }
@@ -109,7 +109,7 @@ class Pool implements EndpointPool {
     hour: Served,
     signal: AbortSignal,
     work: (endpoint: Endpoint) => Promise<T>,
-    before: readonly Refused[],
+    before: readonly RefusedWork[],
   ): Promise<T | readonly EndpointFailure[]> {
     return this.#serve(hour, signal, work, before)
   }
@@ -118,7 +118,7 @@ class Pool implements EndpointPool {
     hour: Served,
     signal: AbortSignal,
     work: (endpoint: Endpoint) => Promise<T>,
-    before: readonly Refused[],
+    before: readonly RefusedWork[],
   ): Promise<T | readonly EndpointFailure[]> {
     const failures: EndpointFailure[] = []
     const members = this.#inOrder(hour).filter(member => !before.some(({ endpoint }) => endpoint === member.endpoint))
@@ -210,14 +210,14 @@ class Pool implements EndpointPool {
     return this.#head?.number
   }
 
-  async askHead(signal: AbortSignal): Promise<Head | undefined> {
+  async askHead(signal: AbortSignal): Promise<ChainHead | undefined> {
     await this.serve({}, signal, endpoint => endpoint.call([headCall], signal))
     return this.#head
   }
 
-  get #head(): Head | undefined {
+  get #head(): ChainHead | undefined {
     const heads = this.#members.flatMap(({ endpoint }) => endpoint.head ?? [])
-    return heads.reduce<Head | undefined>((a, b) => (a === undefined || b.number > a.number ? b : a), undefined)
+    return heads.reduce<ChainHead | undefined>((a, b) => (a === undefined || b.number > a.number ? b : a), undefined)
   }
 
   health(): readonly EndpointReport[] {

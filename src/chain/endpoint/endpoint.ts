@@ -12,7 +12,7 @@ import { httpWire } from './http-wire.ts'
 import { LogSpans } from './log-spans.ts'
 import { RateLimit } from './rate-limit.ts'
 import { failureKindOf } from './rpc-errors.ts'
-import { type Head, Sightings } from './sightings.ts'
+import { type ChainHead, Sightings } from './sightings.ts'
 import { socketWire } from './socket-wire.ts'
 import { ipcDial, webSocketDial } from './sockets.ts'
 import { StateDepth } from './state-depth.ts'
@@ -32,7 +32,7 @@ export interface Endpoint {
    */
   call(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]>
   /** The last block it told of. */
-  readonly head?: Head | undefined
+  readonly head?: ChainHead | undefined
   /** How it takes `eth_getLogs`. */
   readonly logs: LogSpans
   /**
@@ -54,14 +54,14 @@ export interface Endpoint {
 /** An endpoint with what is known of it. */
 export interface OpenEndpoint extends Endpoint {
   /** The last block it told of. */
-  readonly head: Head | undefined
+  readonly head: ChainHead | undefined
   readonly depth: StateDepth
   readonly batch: BatchLimit
   readonly rate: RateLimit
 }
 
 /** Where an endpoint is, and what an operator knows of its limits; what is absent is found out. */
-export interface EndpointParts {
+export interface EndpointDeps {
   /** http(s), ws(s) or the path of an IPC socket; a secret. */
   readonly url: string
   /** Headers of each request, asked for anew; secrets. May throw a Fault. */
@@ -74,7 +74,7 @@ export interface EndpointParts {
 }
 
 /** What an endpoint shares with the others of its chain. */
-export interface EndpointSurroundings {
+export interface EndpointShared {
   /** What `eth_chainId` must answer. */
   readonly chainId: number
   /** Then short waits that it asks for are waited out. */
@@ -84,7 +84,7 @@ export interface EndpointSurroundings {
 }
 
 /** @throws Fault `config` for what is neither URL nor path */
-export function openEndpoint(parts: EndpointParts, surroundings: EndpointSurroundings): OpenEndpoint {
+export function openEndpoint(parts: EndpointDeps, surroundings: EndpointShared): OpenEndpoint {
   const { url } = parts
   const { chainId, time } = surroundings
   const host = hostOf(url)
@@ -160,7 +160,7 @@ interface WireTo {
   readonly requestsMax: number
 }
 
-function wireTo({ url, headers = () => ({}) }: EndpointParts, time: Time): WireTo {
+function wireTo({ url, headers = () => ({}) }: EndpointDeps, time: Time): WireTo {
   const socket = { callsMax: socketCallsMax, requestsMax: socketRequestsMax }
   if (/^https?:/i.test(url) && isNetworkUrl(url)) {
     return { wire: httpWire(url, time, headers), callsMax: batchCallsMax, requestsMax: requestsAtOnceMax }

@@ -12,7 +12,7 @@ export interface FoundRate {
 }
 
 /** What was sent when a node refused. */
-export interface Refusal {
+export interface RefusedBurst {
   /** Calls of the refused request. */
   readonly count: number
   /** Calls of the second up to it, these included. */
@@ -31,7 +31,7 @@ export interface Refusal {
  * @param before what was known when it refused
  * @param sinceMs when the wait that it asks for is over
  */
-export function lowered(before: FoundRate | undefined, refusal: Refusal, sinceMs: number): FoundRate {
+export function lowered(before: FoundRate | undefined, refusal: RefusedBurst, sinceMs: number): FoundRate {
   const { count, inSecond, answeredInSecondMax, isAfterAnswer, nowMs } = refusal
   const known = before && risen(before, nowMs)
   const perSecond = Math.min(known?.perSecond ?? Infinity, Math.max(inSecond, answeredInSecondMax)) / 2

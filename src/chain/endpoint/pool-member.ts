@@ -1,7 +1,7 @@
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import { addressLookMs } from '../limits.ts'
-import type { EndpointParts, OpenEndpoint } from './endpoint.ts'
+import type { EndpointDeps, OpenEndpoint } from './endpoint.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
 import { EndpointHealth, type EndpointReport } from './endpoint-health.ts'
 
@@ -10,20 +10,20 @@ export interface KeptEndpoint {
   /** What it is called while its address is not known. No secret. */
   readonly name: string
   /** @throws Fault that says what is missing, and where */
-  read(): EndpointParts
+  read(): EndpointDeps
 }
 
 /** One endpoint of a chain, open once its address is known. One that is missing is looked for again each minute. */
 export class PoolMember {
   readonly health: EndpointHealth
   readonly #time: Time
-  readonly #source: EndpointParts | KeptEndpoint
-  readonly #openWith: (parts: EndpointParts) => OpenEndpoint
+  readonly #source: EndpointDeps | KeptEndpoint
+  readonly #openWith: (parts: EndpointDeps) => OpenEndpoint
   #open: OpenEndpoint | undefined
   #missing: EndpointFailure | undefined
   #lookAgainAtMs = 0
 
-  constructor(source: EndpointParts | KeptEndpoint, open: (parts: EndpointParts) => OpenEndpoint, time: Time) {
+  constructor(source: EndpointDeps | KeptEndpoint, open: (parts: EndpointDeps) => OpenEndpoint, time: Time) {
     this.health = new EndpointHealth(time)
     this.#time = time
     this.#source = source

@@ -6,7 +6,7 @@ import { batchRefusalOf, isLogRateError, isRateError } from './rpc-errors.ts'
 import { type RpcAnswer, type RpcError, type RpcOutcome, type WrittenCall, writtenCall } from './wire.ts'
 
 /** Whose refusals, and when. */
-export interface RefusingParts {
+export interface RefusalsDeps {
   readonly host: string
   /** A secret. */
   readonly url: string
@@ -28,12 +28,12 @@ export interface Judged {
  * ask for it more slowly does not help, and slows everything else.
  */
 export class Refusals {
-  readonly #parts: RefusingParts
+  readonly #parts: RefusalsDeps
   /** Methods that were refused and not answered since, and those of them that were refused beside others. */
   readonly #refused = new Set<string>()
   readonly #refusedAlone = new Set<string>()
 
-  constructor(parts: RefusingParts) {
+  constructor(parts: RefusalsDeps) {
     this.#parts = parts
   }
 

@@ -3,7 +3,7 @@ import type { StateDepth } from './state-depth.ts'
 import { isRecord, type RpcCall, type RpcOutcome } from './wire.ts'
 
 /** The last block of a chain, as a node told it. */
-export interface Head {
+export interface ChainHead {
   readonly number: bigint
   /** Seconds since 1970. */
   readonly timestampSeconds: number
@@ -13,14 +13,14 @@ export interface Head {
 export class Sightings {
   readonly #depth: StateDepth
   readonly #numbers = new Map<string, bigint>()
-  #head: Head | undefined
+  #head: ChainHead | undefined
 
   constructor(depth: StateDepth) {
     this.#depth = depth
   }
 
   /** The last one seen; undefined before. */
-  get head(): Head | undefined {
+  get head(): ChainHead | undefined {
     return this.#head
   }
 

@@ -18,7 +18,7 @@ export interface PipeEvents {
 /** Opens a connection; rejects with an EndpointFailure. @param end ends it at once, also while it is being opened */
 export type Dial = (events: PipeEvents, end: AbortSignal) => Promise<Pipe>
 
-interface Waiting {
+interface PendingAnswer {
   resolve(answer: RpcAnswer): void
   reject(failure: EndpointFailure): void
 }
@@ -32,7 +32,7 @@ interface Waiting {
  * reconnection prints the URL.
  */
 export function socketWire(host: string, dial: Dial): Wire {
-  const waiting = new Map<number, Waiting>()
+  const waiting = new Map<number, PendingAnswer>()
   let pipe: Promise<Pipe> | undefined
   let ending = new AbortController()
   let lastId = 0

@@ -6,13 +6,13 @@ import type { RpcAnswer } from '../endpoint/wire.ts'
 import { singleHoursMax } from '../limits.ts'
 import { hexOf, parseHeader } from '../shapes.ts'
 import { type AsOfAnswer, nearPresentSeconds, nextStep, type Question } from './as-of.ts'
-import { type Header, KnownHeaders } from './known-headers.ts'
+import { type BlockHeader, KnownHeaders } from './known-headers.ts'
 
 /** What is looked for, and what may shorten the search without changing its answers. */
 export interface Search {
   readonly hours: readonly Hour[]
   /** Headers from earlier searches; when they contradict the chain they are forgotten and it starts again. */
-  readonly seeds: readonly Header[]
+  readonly seeds: readonly BlockHeader[]
   /** Where the as-of block of an hour was before: it is asked for first. */
   readonly hints?: ReadonlyMap<Hour, bigint>
   /** Seconds since 1970. */
@@ -28,7 +28,7 @@ export interface Likely {
 }
 
 /** What a search came to, for each of its hours. */
-export interface Found {
+export interface AsOfSearchResult {
   readonly answers: ReadonlyMap<Hour, AsOfAnswer>
   readonly known: KnownHeaders
   /** Why the endpoint did not give a block, by its number. */
@@ -47,7 +47,7 @@ const emptyRoundsMax = 5
  *
  * @throws EndpointFailure
  */
-export async function findAsOf(endpoint: Endpoint, search: Search, signal: AbortSignal): Promise<Found> {
+export async function findAsOf(endpoint: Endpoint, search: Search, signal: AbortSignal): Promise<AsOfSearchResult> {
   let session = new Session(search, search.seeds)
   for (let round = 0; round < roundsMax; round++) {
     const question = session.question()
@@ -58,7 +58,7 @@ export async function findAsOf(endpoint: Endpoint, search: Search, signal: Abort
 }
 
 /** The state of one search. Pure but for `likely`. */
-export class Session implements Found {
+export class Session implements AsOfSearchResult {
   readonly answers = new Map<Hour, AsOfAnswer>()
   readonly known = new KnownHeaders()
   readonly absent = new Map<bigint, EndpointFailure>()
@@ -68,7 +68,7 @@ export class Session implements Found {
   /** Of each hour: what it asked for last, and for how many rounds it was given nothing. */
   readonly #asked = new Map<Hour, { readonly numbers: readonly bigint[]; readonly emptyRounds: number }>()
 
-  constructor(search: Search, seeds: readonly Header[]) {
+  constructor(search: Search, seeds: readonly BlockHeader[]) {
     this.#search = search
     this.#pending = search.hours
     if (seeds.every(seed => this.known.add(seed))) return
@@ -137,8 +137,8 @@ export class Session implements Found {
 
 /** Headers that a node has given. */
 interface Headers {
-  readonly latest: Header | undefined
-  readonly headers: readonly Header[]
+  readonly latest: BlockHeader | undefined
+  readonly headers: readonly BlockHeader[]
   /** Blocks it did not give although they are not past its head, each with its reason. */
   readonly absent: ReadonlyMap<bigint, EndpointFailure>
 }
@@ -166,7 +166,7 @@ function headerOf(
   endpoint: Endpoint,
   number: bigint | 'latest',
   answer: RpcAnswer | undefined,
-): Header | EndpointFailure {
+): BlockHeader | EndpointFailure {
   if (answer?.kind === 'error') return endpoint.failure(answer.error)
   if (answer?.result === null) return new EndpointFailure(endpoint.host, `does not have block ${number}`)
   const header = parseHeader(answer?.result)

@@ -1,14 +1,14 @@
 import { headersPerRoundMax } from '../limits.ts'
 import { type Estimate, estimateBetween, firstGuesses } from './estimate.ts'
-import type { Header, KnownHeaders } from './known-headers.ts'
+import type { BlockHeader, KnownHeaders } from './known-headers.ts'
 
 /** The as-of block of an hour with the block that proves it, or why there is none. */
 export type AsOfAnswer =
   /** `block` is the last one at or before the hour, proven by `after`: its child, later than the hour. */
-  | { readonly kind: 'found'; readonly block: Header; readonly after: Header }
-  | { readonly kind: 'before-first'; readonly first: Header }
+  | { readonly kind: 'found'; readonly block: BlockHeader; readonly after: BlockHeader }
+  | { readonly kind: 'before-first'; readonly first: BlockHeader }
   /** No block past the hour, so none is proven to be the last before it. */
-  | { readonly kind: 'past-head'; readonly head: Header }
+  | { readonly kind: 'past-head'; readonly head: BlockHeader }
   /** The endpoint does not have a block that the proof needs, and the numbers around it are not known to be empty. */
   | { readonly kind: 'missing'; readonly number: bigint }
 
@@ -20,7 +20,7 @@ export interface Question {
 }
 
 /** How one step is taken. */
-export interface Manner {
+export interface SearchStep {
   /** Rounds that this hour has taken so far. */
   readonly rounds: number
   /** Of these, how many of the last ones gave it no block at all: then it asks for more. */
@@ -46,7 +46,7 @@ const estimatedRoundsMax = 4
  *
  * @param hourSeconds seconds since 1970
  */
-export function nextStep(known: KnownHeaders, hourSeconds: number, manner: Manner): AsOfAnswer | Question {
+export function nextStep(known: KnownHeaders, hourSeconds: number, manner: SearchStep): AsOfAnswer | Question {
   const { low, high } = known.around(hourSeconds)
   if (!high) return beyond(known, low, hourSeconds, manner)
   if (!low) {
@@ -70,9 +70,9 @@ function ask(numbers: readonly bigint[], latest = false): Question {
 
 function beyond(
   known: KnownHeaders,
-  low: Header | undefined,
+  low: BlockHeader | undefined,
   hourSeconds: number,
-  { nowSeconds }: Manner,
+  { nowSeconds }: SearchStep,
 ): AsOfAnswer | Question {
   if (known.head) return { kind: 'past-head', head: known.head }
   if (!low) return ask([0n], true)
@@ -82,7 +82,13 @@ function beyond(
 }
 
 /** Numbers to ask for between two known blocks; none where all numbers between them are known to be empty. */
-function between(known: KnownHeaders, low: Header, high: Header, hourSeconds: number, manner: Manner): bigint[] {
+function between(
+  known: KnownHeaders,
+  low: BlockHeader,
+  high: BlockHeader,
+  hourSeconds: number,
+  manner: SearchStep,
+): bigint[] {
   const isThrifty = manner.thrift === 'few-calls'
   const count = high.number - low.number - 1n
   if (count <= (isThrifty ? 3n : BigInt(headersPerRoundMax))) {
@@ -95,12 +101,12 @@ function between(known: KnownHeaders, low: Header, high: Header, hourSeconds: nu
   return open(known, [...numbers, ...safe], low.number, high.number)
 }
 
-function allBetween(low: Header, high: Header): bigint[] {
+function allBetween(low: BlockHeader, high: BlockHeader): bigint[] {
   return Array.from({ length: Number(high.number - low.number) - 1 }, (_, index) => low.number + 1n + BigInt(index))
 }
 
 /** Where all numbers around the estimate are empty: as many of the next ones as one round may ask for. */
-function nearby(known: KnownHeaders, estimate: bigint, low: Header, high: Header): bigint[] {
+function nearby(known: KnownHeaders, estimate: bigint, low: BlockHeader, high: BlockHeader): bigint[] {
   const [number = low.number] = within([estimate], low.number, high.number)
   const chosen: bigint[] = []
   const awayMax = BigInt(known.absentCount + headersPerRoundMax)

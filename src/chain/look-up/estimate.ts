@@ -1,4 +1,4 @@
-import type { Bounds, Header, KnownHeaders } from './known-headers.ts'
+import type { BlockHeader, HeadersAround, KnownHeaders } from './known-headers.ts'
 
 /** Where the as-of block is expected. */
 export interface Estimate {
@@ -14,7 +14,7 @@ const usualSpacingsSeconds = [12, 2, 1, 0.25]
 const plausibleSeconds = 1_000_000_000
 
 /** Numbers to ask for while only a later block is known. Block 1 too: the first is often stamped years before its child. */
-export function firstGuesses(high: Header, hourSeconds: number): bigint[] {
+export function firstGuesses(high: BlockHeader, hourSeconds: number): bigint[] {
   const seconds = high.timestampSeconds - hourSeconds
   return [0n, 1n, ...usualSpacingsSeconds.map(spacing => high.number - BigInt(Math.ceil(seconds / spacing) + 1))]
 }
@@ -26,7 +26,7 @@ export function firstGuesses(high: Header, hourSeconds: number): bigint[] {
  * The mean and deviation are those of drawing without replacement where the hour lies between two known blocks, else of a
  * sum that goes on.
  */
-export function estimateBetween(known: KnownHeaders, { low, high }: Bounds, hourSeconds: number): Estimate {
+export function estimateBetween(known: KnownHeaders, { low, high }: HeadersAround, hourSeconds: number): Estimate {
   const near = nearer(low, high, hourSeconds)
   if (!near) return { number: 0n, spread: Number.POSITIVE_INFINITY }
   const distance = Math.abs(hourSeconds - near.timestampSeconds)
@@ -76,13 +76,17 @@ function counted(
 /** Deviation of chains with several blocks a tick: small, as such chains make them by the clock. */
 const unevenness = 0.02
 
-function nearer(low: Header | undefined, high: Header | undefined, hourSeconds: number): Header | undefined {
+function nearer(
+  low: BlockHeader | undefined,
+  high: BlockHeader | undefined,
+  hourSeconds: number,
+): BlockHeader | undefined {
   if (!low || !high) return low ?? high
   return hourSeconds - low.timestampSeconds <= high.timestampSeconds - hourSeconds ? low : high
 }
 
 /** While nothing tells the pace: the most usual one. */
-function unpaced(near: Header, hourSeconds: number): Estimate {
+function unpaced(near: BlockHeader, hourSeconds: number): Estimate {
   const blocks = Math.round((hourSeconds - near.timestampSeconds) / 12)
   return { number: near.number + BigInt(blocks), spread: Math.abs(blocks) }
 }

@@ -2,20 +2,20 @@ import type { AsOfBlock } from '../../model/block.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { hoursRememberedMax } from '../limits.ts'
-import type { Gathering } from '../read/gathering.ts'
+import type { HourReads } from '../read/gathering.ts'
 import type { SharedWork } from '../shared-work.ts'
-import { type Header, plain } from './known-headers.ts'
+import { type BlockHeader, plain } from './known-headers.ts'
 
 /** An as-of block, with its child where that was read in this process: it proves it. */
 export interface Proven {
   readonly block: AsOfBlock
-  readonly after?: Header
+  readonly after?: BlockHeader
   /** Whether it was final when it was looked up; one that was not is looked up anew once it is. */
   readonly isFinal: boolean
 }
 
 /** What is under way or known for one hour of a chain. */
-export interface HourState {
+export interface HourLookUp {
   readonly hour: Hour
   endpoint?: Endpoint
   /** Of the as-of block, once it is known. */
@@ -23,15 +23,15 @@ export interface HourState {
   search?: SharedWork<AsOfBlock>
   proven?: Proven
   /** The chain's last block when it had none past the hour yet. */
-  head?: Header
-  gathering?: Gathering
+  head?: BlockHeader
+  gathering?: HourReads
 }
 
 /** The hours of one chain in memory: a bounded number, those longest unused are forgotten. */
 export class Hours {
-  readonly #states = new Map<Hour, HourState>()
+  readonly #states = new Map<Hour, HourLookUp>()
 
-  of(hour: Hour): HourState {
+  of(hour: Hour): HourLookUp {
     const state = this.#states.get(hour) ?? { hour }
     this.#states.delete(hour)
     this.#states.set(hour, state)
@@ -41,8 +41,8 @@ export class Hours {
   }
 
   /** Headers already proven that lie closest around an hour: where a search starts. */
-  around(hour: Hour): Header[] {
-    let [before, after]: [HourState | undefined, HourState | undefined] = [undefined, undefined]
+  around(hour: Hour): BlockHeader[] {
+    let [before, after]: [HourLookUp | undefined, HourLookUp | undefined] = [undefined, undefined]
     for (const state of this.#states.values()) {
       if (!state.proven) continue
       if (state.hour <= hour && (!before || state.hour > before.hour)) before = state
@@ -58,7 +58,7 @@ export class Hours {
 }
 
 /** A pair that a reorg may have replaced must not prove itself: whose child the second is, is asked anew. */
-function headersOf({ block, after, isFinal }: Proven): Header[] {
+function headersOf({ block, after, isFinal }: Proven): BlockHeader[] {
   if (!after) return [block]
   return [block, isFinal ? after : plain(after)]
 }

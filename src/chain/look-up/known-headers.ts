@@ -1,15 +1,15 @@
 import type { AsOfBlock, Hex } from '../../model/block.ts'
 
 /** What the search needs of a block's header. */
-export interface Header extends AsOfBlock {
+export interface BlockHeader extends AsOfBlock {
   /** Absent of a block that is known from an earlier search, and does not prove another one. */
   readonly parentHash?: Hex
 }
 
 /** The nearest known headers around an instant: the last at or before it, the first after it. */
-export interface Bounds {
-  readonly low?: Header
-  readonly high?: Header
+export interface HeadersAround {
+  readonly low?: BlockHeader
+  readonly high?: BlockHeader
 }
 
 /** Headers around which the chain's tick is looked for. */
@@ -21,10 +21,10 @@ const tickHeadersMax = 8
  * fast it is found.
  */
 export class KnownHeaders {
-  readonly #headers: Header[] = []
+  readonly #headers: BlockHeader[] = []
   readonly #absent = new Set<bigint>()
   /** The chain's last block; set once it was asked for in this search. */
-  head: Header | undefined
+  head: BlockHeader | undefined
 
   get count(): number {
     return this.#headers.length
@@ -45,7 +45,7 @@ export class KnownHeaders {
   }
 
   /** @returns whether it is of one chain with the others; if not, a reorg came between, or nodes disagree */
-  add(header: Header): boolean {
+  add(header: BlockHeader): boolean {
     const place = this.#headers.findLastIndex(({ number }) => number < header.number) + 1
     const there = this.#headers[place]
     if (there?.number === header.number) {
@@ -55,7 +55,7 @@ export class KnownHeaders {
     return this.#follows(place) && this.#follows(place + 1)
   }
 
-  around(seconds: number): Bounds {
+  around(seconds: number): HeadersAround {
     const after = this.#after(seconds)
     const [low, high] = [this.#headers[after - 1], this.#headers[after]]
     return { ...(low && { low }), ...(high && { high }) }
@@ -65,9 +65,9 @@ export class KnownHeaders {
    * A second header to measure the chain's pace with: the nearest to one that is at least so many seconds away from it, or
    * else the farthest. Not the first block, whose timestamp is often made up, where there is another.
    */
-  paceFrom(header: Header, seconds: number): Header | undefined {
-    const away = (other: Header) => Math.abs(other.timestampSeconds - header.timestampSeconds)
-    const better = (best: Header | undefined, other: Header) => {
+  paceFrom(header: BlockHeader, seconds: number): BlockHeader | undefined {
+    const away = (other: BlockHeader) => Math.abs(other.timestampSeconds - header.timestampSeconds)
+    const better = (best: BlockHeader | undefined, other: BlockHeader) => {
       if (other.number === header.number || away(other) === 0) return best
       if (!best || best.number === 0n) return other
       if (other.number === 0n) return best
@@ -75,7 +75,7 @@ export class KnownHeaders {
       if (isFar !== isBestFar) return isFar ? other : best
       return away(other) < away(best) === isFar ? other : best
     }
-    return this.#headers.reduce<Header | undefined>(better, undefined)
+    return this.#headers.reduce<BlockHeader | undefined>(better, undefined)
   }
 
   /** Seconds that all timestamps near an instant are apart from each other, or a multiple of it: a beacon slot's length. */

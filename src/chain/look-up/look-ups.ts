@@ -11,13 +11,13 @@ import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
 import { headAgeMsMax } from '../limits.ts'
 import { SharedWork } from '../shared-work.ts'
 import type { AsOfAnswer } from './as-of.ts'
-import { type Found, findAsOf, type Likely } from './as-of-search.ts'
-import type { HourState, Hours } from './hours.ts'
-import { type Header, plain } from './known-headers.ts'
+import { type AsOfSearchResult, findAsOf, type Likely } from './as-of-search.ts'
+import type { HourLookUp, Hours } from './hours.ts'
+import { type BlockHeader, plain } from './known-headers.ts'
 import type { Pace } from './pace.ts'
 
 /** What looking up hours works with. */
-export interface LookUpParts {
+export interface LookUpDeps {
   /** The chain's name in the configuration. */
   readonly name: string
   readonly pool: EndpointPool
@@ -27,31 +27,31 @@ export interface LookUpParts {
   readonly settleMs: number
   readonly time: Time
   /** Told of a block that probably is the as-of block, in the turn in which it is asked for. */
-  readonly likely: (state: HourState, block: Likely, endpoint: Endpoint) => void
+  readonly likely: (state: HourLookUp, block: Likely, endpoint: Endpoint) => void
 }
 
 /** An hour to look up. */
-export interface Wanted {
-  readonly state: HourState
+export interface HourToLookUp {
+  readonly state: HourLookUp
   /** Where its block was before: it is looked at anew. */
   readonly hint?: bigint
 }
 
 /** The answer for an hour: a Fault where it has none. */
-type Outcome = Extract<AsOfAnswer, { kind: 'found' }> | Extract<AsOfAnswer, { kind: 'past-head' }> | Fault
+type LookUpOutcome = Extract<AsOfAnswer, { kind: 'found' }> | Extract<AsOfAnswer, { kind: 'past-head' }> | Fault
 
-interface Travel {
-  readonly wanted: Wanted[]
-  readonly work: SharedWork<ReadonlyMap<Hour, Outcome>>
+interface LookUpGroup {
+  readonly wanted: HourToLookUp[]
+  readonly work: SharedWork<ReadonlyMap<Hour, LookUpOutcome>>
 }
 
 /** Look-ups of as-of blocks: hours asked for in one turn are searched together, in the same requests. */
 export class LookUps {
-  readonly #parts: LookUpParts
-  #open: Travel | undefined
+  readonly #parts: LookUpDeps
+  #open: LookUpGroup | undefined
   #departure = Promise.withResolvers<void>()
 
-  constructor(parts: LookUpParts) {
+  constructor(parts: LookUpDeps) {
     this.#parts = parts
   }
 
@@ -65,7 +65,7 @@ export class LookUps {
    *
    * @throws Fault when no endpoint can say, or the chain began later
    */
-  async find(wanted: Wanted, signal: AbortSignal): Promise<Exclude<Outcome, Fault>> {
+  async find(wanted: HourToLookUp, signal: AbortSignal): Promise<Exclude<LookUpOutcome, Fault>> {
     if (!this.#open?.work.isUsable) this.#open = this.#depart()
     const { wanted: all, work } = this.#open
     all.push(wanted)
@@ -75,8 +75,8 @@ export class LookUps {
     return outcome
   }
 
-  #depart(): Travel {
-    const wanted: Wanted[] = []
+  #depart(): LookUpGroup {
+    const wanted: HourToLookUp[] = []
     const work = new SharedWork(async signal => {
       await setImmediate()
       this.#departure.resolve()
@@ -85,11 +85,11 @@ export class LookUps {
       if (this.#open === travel) this.#open = undefined
       return this.#search(wanted, signal)
     })
-    const travel: Travel = { wanted, work }
+    const travel: LookUpGroup = { wanted, work }
     return travel
   }
 
-  async #search(wanted: readonly Wanted[], signal: AbortSignal): Promise<ReadonlyMap<Hour, Outcome>> {
+  async #search(wanted: readonly HourToLookUp[], signal: AbortSignal): Promise<ReadonlyMap<Hour, LookUpOutcome>> {
     // Those that no endpoint serves yet go along with the others.
     const own = wanted.find(({ state }) => state.endpoint)?.state.endpoint
     const groups = Map.groupBy(wanted, ({ state }) => state.endpoint ?? own)
@@ -102,12 +102,12 @@ export class LookUps {
   /** Hours of one endpoint. Those past the head of an endpoint that lags are looked up elsewhere. */
   async #searchGroup(
     preferred: Endpoint | undefined,
-    group: readonly Wanted[],
+    group: readonly HourToLookUp[],
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<Hour, Outcome>> {
+  ): Promise<ReadonlyMap<Hour, LookUpOutcome>> {
     const { pool, name } = this.#parts
     const served: Served = { ...(preferred && { endpoint: preferred }) }
-    const outcomes = new Map<Hour, Outcome>()
+    const outcomes = new Map<Hour, LookUpOutcome>()
     try {
       await pool.serve(served, signal, async endpoint => {
         const left = group.filter(({ state }) => !outcomes.has(state.hour))
@@ -133,7 +133,7 @@ export class LookUps {
     return outcomes
   }
 
-  async #searchOn(endpoint: Endpoint, wanted: readonly Wanted[], signal: AbortSignal): Promise<Found> {
+  async #searchOn(endpoint: Endpoint, wanted: readonly HourToLookUp[], signal: AbortSignal): Promise<AsOfSearchResult> {
     const { time, pace, likely } = this.#parts
     const states = new Map(wanted.map(({ state }) => [state.hour, state]))
     const hints = new Map(
@@ -156,13 +156,13 @@ export class LookUps {
   }
 
   /** What is known around the hours, and as far before and after them as they are apart: enough to tell the chain's pace. */
-  #seeds(hours: readonly Hour[]): Header[] {
+  #seeds(hours: readonly Hour[]): BlockHeader[] {
     const { finalBlocks, hours: remembered } = this.#parts
     const [first, last] = [hours[0], hours.at(-1)]
     if (first === undefined || last === undefined) return []
     const count = Math.max(1, (last - first) / hourMs)
     const places = [...new Set([first, last, hourAfter(first, -count), hourAfter(last, count)])]
-    const seeds = places.flatMap((hour): Header[] => [...finalBlocks.around(hour), ...remembered.around(hour)])
+    const seeds = places.flatMap((hour): BlockHeader[] => [...finalBlocks.around(hour), ...remembered.around(hour)])
     return [...new Map(seeds.map(seed => [seed.number, seed])).values()]
   }
 
@@ -175,7 +175,7 @@ export class LookUps {
     if (found.length > 0) finalBlocks.keep(found)
   }
 
-  #isOld({ timestampSeconds }: Header): boolean {
+  #isOld({ timestampSeconds }: BlockHeader): boolean {
     return this.#parts.time.nowMs() - timestampSeconds * 1000 > headAgeMsMax
   }
 }

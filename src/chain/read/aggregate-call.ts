@@ -6,7 +6,7 @@ import type { RpcCall } from '../endpoint/wire.ts'
 import type { ReadAnswer } from '../reads.ts'
 import { hexOf } from '../shapes.ts'
 import type { AggregateCall } from './aggregate-inputs.ts'
-import { type Pin, pinParam } from './block-pin.ts'
+import { type BlockReference, pinParam } from './block-pin.ts'
 import { multicall3Address } from './multicall.ts'
 import { type Aggregated, aggregated } from './multicall-answer.ts'
 import type { ReadMemory } from './read-memory.ts'
@@ -45,7 +45,7 @@ export async function callTogether(
   signal: AbortSignal,
   answerMsMax?: number,
 ): Promise<Aggregate> {
-  const asked: Asked = { endpoint, block, call, memory, signal, answerMsMax }
+  const asked: AggregateSent = { endpoint, block, call, memory, signal, answerMsMax }
   if (endpoint.pinnedBy) return callPinned(asked, endpoint.pinnedBy)
   try {
     const aggregate = await callPinned(asked, 'hash')
@@ -56,7 +56,7 @@ export async function callTogether(
   }
 }
 
-interface Asked {
+interface AggregateSent {
   readonly endpoint: Endpoint
   readonly block: ReadTarget
   readonly call: AggregateCall
@@ -68,7 +68,7 @@ interface Asked {
 /** The node answered from another block than was asked: perhaps it does not know how to take the block. */
 class OtherBlockError extends EndpointFailure {}
 
-async function callPinned(asked: Asked, pin: Pin): Promise<Aggregate> {
+async function callPinned(asked: AggregateSent, pin: BlockReference): Promise<Aggregate> {
   const { endpoint, block, call, memory } = asked
   const output = await outputOf(asked, pin)
   if (typeof output !== 'string') return output
@@ -87,7 +87,7 @@ function failed({ host }: Endpoint, reason: string): Aggregate {
   return { kind: 'failed', failure: new EndpointFailure(host, reason, 'refused'), isError: false }
 }
 
-async function outputOf(asked: Asked, pin: Pin): Promise<Hex | Aggregate> {
+async function outputOf(asked: AggregateSent, pin: BlockReference): Promise<Hex | Aggregate> {
   const { endpoint } = asked
   try {
     const answer = await answerOf(asked, pin)
@@ -112,7 +112,7 @@ function isHexStart(output: unknown): output is Hex {
 }
 
 /** By hash no reorg can come between; by number the header's hash must be the block's. */
-async function answerOf({ endpoint, block, call, signal, answerMsMax }: Asked, pin: Pin) {
+async function answerOf({ endpoint, block, call, signal, answerMsMax }: AggregateSent, pin: BlockReference) {
   const at = pinParam(block, pin)
   const written = { ...call.start, end: `${JSON.stringify(at)}]}` }
   const params = [{ to: multicall3Address, data: call.input }, at]
@@ -124,7 +124,7 @@ async function answerOf({ endpoint, block, call, signal, answerMsMax }: Asked, p
 }
 
 /** Refuses an answer that was read from another block. */
-async function certify(asked: Asked, { blockNumber, timestampSeconds }: Aggregated): Promise<void> {
+async function certify(asked: AggregateSent, { blockNumber, timestampSeconds }: Aggregated): Promise<void> {
   const { endpoint, block, memory } = asked
   const ownSeconds = await block.timestampSeconds
   const sought = `when asked at block ${block.number}, timestamp ${ownSeconds}`
@@ -139,7 +139,7 @@ async function certify(asked: Asked, { blockNumber, timestampSeconds }: Aggregat
 /** Chains of Arbitrum's family have a contract of their own at this address (ArbSys), others nothing. */
 const arbSys: Hex = '0x0000000000000000000000000000000000000064'
 
-async function isArbitrum({ endpoint, block, signal }: Asked): Promise<boolean> {
+async function isArbitrum({ endpoint, block, signal }: AggregateSent): Promise<boolean> {
   const call = { method: 'eth_getCode', params: [arbSys, hexOf(block.number)] }
   const [code] = await callAt(endpoint, block, [call], signal)
   return code?.kind === 'result' && code.result === '0xfe'

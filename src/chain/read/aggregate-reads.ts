@@ -5,7 +5,7 @@ import type { ReadAnswer, ReadRequest } from '../reads.ts'
 import type { ReadTarget } from './aggregate-call.ts'
 import { callTogether } from './aggregate-call.ts'
 import { chunks, isUnsure, partsOf } from './parts.ts'
-import { Place } from './place.ts'
+import { ReadPlace } from './place.ts'
 import type { ReadMemory } from './read-memory.ts'
 import type { ApartWay } from './reads-apart.ts'
 import { isAnswer, type ReadOutcome, readEachAlone, readOneByOne } from './single-reads.ts'
@@ -27,7 +27,7 @@ export async function readAt(
   signal: AbortSignal,
   memory: ReadMemory,
 ): Promise<readonly ReadOutcome[]> {
-  const place = new Place(endpoint, block, memory, signal)
+  const place = new ReadPlace(endpoint, block, memory, signal)
   if (memory.allTogether(endpoint)) return readTogether(place, requests)
   const ways = requests.map(request => memory.wayOf(endpoint, request))
   const of = (way: ApartWay | undefined) => requests.filter((_, index) => ways[index] === way)
@@ -80,9 +80,9 @@ function isSlow(outcome: ReadOutcome | undefined): boolean {
   return outcome instanceof EndpointFailure && outcome.kind === 'slow'
 }
 
-const tooSlow = ({ endpoint }: Place) => new ReadFailure(endpoint.host, 'takes this read too long', 'slow')
+const tooSlow = ({ endpoint }: ReadPlace) => new ReadFailure(endpoint.host, 'takes this read too long', 'slow')
 
-async function readTogether(place: Place, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+async function readTogether(place: ReadPlace, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
   if (place.memory.isAbsentAt(place.block.number)) return readSingly(place, requests)
   const parts = chunks(requests)
   const [only] = parts
@@ -92,7 +92,7 @@ async function readTogether(place: Place, requests: readonly ReadRequest[]): Pro
 
 /** @param partMs given where the part travels in a request of its own, which has so long */
 async function readPart(
-  place: Place,
+  place: ReadPlace,
   requests: readonly ReadRequest[],
   partMs?: number,
 ): Promise<readonly ReadOutcome[]> {
@@ -123,7 +123,7 @@ async function readPart(
 }
 
 /** A single read that is too much within an aggregate may pass alone. */
-async function readHalves(place: Place, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+async function readHalves(place: ReadPlace, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
   if (requests.length === 1) return readSingly(place, requests)
   const halves = partsOf(requests, 2)
   return (await Promise.all(halves.map(part => readPart(place, part)))).flat()
@@ -131,7 +131,7 @@ async function readHalves(place: Place, requests: readonly ReadRequest[]): Promi
 
 /** The node failed at an aggregate: at one of its reads, unless it fails at any. */
 async function readFailed(
-  place: Place,
+  place: ReadPlace,
   requests: readonly ReadRequest[],
   failure: EndpointFailure,
 ): Promise<readonly ReadOutcome[]> {
@@ -147,7 +147,7 @@ async function readFailed(
  * Reads that were not answered in time together: in parts, each in a request of its own, and of a part that is slow each
  * read alone. The wait is short, so that those who wait for the quick ones have them within their deadline.
  */
-async function readSlow(place: Place, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+async function readSlow(place: ReadPlace, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
   const [only] = requests
   if (only && requests.length === 1) {
     place.memory.apart.set(place.endpoint, only, 'late')
@@ -157,7 +157,7 @@ async function readSlow(place: Place, requests: readonly ReadRequest[]): Promise
   return (await Promise.all(parts.map(part => readPart(place, part, partMsMax)))).flat()
 }
 
-async function readAlone(place: Place, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+async function readAlone(place: ReadPlace, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
   const { endpoint, block, memory, signal } = place
   const outcomes = await readEachAlone(endpoint, block, requests, signal, partMsMax)
   outcomes.forEach((outcome, index) => {
@@ -174,7 +174,7 @@ async function readAlone(place: Place, requests: readonly ReadRequest[]): Promis
  * @throws EndpointFailure when the endpoint fails at all reads of the block
  */
 async function readSingly(
-  place: Place,
+  place: ReadPlace,
   requests: readonly ReadRequest[],
   isServed = false,
 ): Promise<readonly ReadOutcome[]> {
@@ -190,7 +190,7 @@ async function readSingly(
  * again alone, which tells.
  */
 async function withCertainReverts(
-  place: Place,
+  place: ReadPlace,
   requests: readonly ReadRequest[],
   answers: readonly ReadAnswer[],
 ): Promise<readonly ReadOutcome[]> {

@@ -11,10 +11,10 @@ import { multicall3Address } from './multicall.ts'
 export type NamedBlock = Pick<AsOfBlock, 'number' | 'hash'>
 
 /** How a call names its block: by hash (EIP-1898) nothing can come between, by number its header must be looked at. */
-export type Pin = 'hash' | 'number'
+export type BlockReference = 'hash' | 'number'
 
 /** A block as a parameter of a call. */
-export function pinParam({ number, hash }: NamedBlock, pin: Pin): unknown {
+export function pinParam({ number, hash }: NamedBlock, pin: BlockReference): unknown {
   return pin === 'hash' ? { blockHash: hash, requireCanonical: true } : hexOf(number)
 }
 
@@ -23,7 +23,7 @@ const nowhere: Hex = `0x${'0'.repeat(40)}`
 const noBlock: NamedBlock = { number: 0n, hash: `0x${'f'.repeat(64)}` }
 
 /** A call that no contract can fail. */
-function harmlessCall(block: NamedBlock, pin: Pin): RpcCall {
+function harmlessCall(block: NamedBlock, pin: BlockReference): RpcCall {
   const call = { from: multicall3Address, to: nowhere, data: '0x00000000' }
   return { method: 'eth_call', params: [call, pinParam(block, pin)] }
 }
@@ -40,7 +40,7 @@ function isServed(outcome: RpcOutcome | undefined): boolean {
  *
  * @throws EndpointFailure when it has another block of that number
  */
-async function pinOf(endpoint: Endpoint, block: NamedBlock, signal: AbortSignal): Promise<Pin> {
+async function pinOf(endpoint: Endpoint, block: NamedBlock, signal: AbortSignal): Promise<BlockReference> {
   if (endpoint.pinnedBy) return endpoint.pinnedBy
   const calls = [harmlessCall(block, 'number'), harmlessCall(block, 'hash'), harmlessCall(noBlock, 'hash')]
   const [header, ...outcomes] = await endpoint.tryCall([headerCall(block.number), ...calls], signal)
@@ -69,7 +69,7 @@ export async function atBlock<T>(
   endpoint: Endpoint,
   block: NamedBlock,
   signal: AbortSignal,
-  ask: (pin: Pin) => Promise<T>,
+  ask: (pin: BlockReference) => Promise<T>,
 ): Promise<T> {
   const pin = await pinOf(endpoint, block, signal)
   if (pin === 'hash') return ask(pin)

@@ -8,7 +8,7 @@ import type { AnyRead } from './reads-on-any.ts'
 import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
 /** How the reads of an hour are made. */
-export interface GatheringParts {
+export interface HourReadsDeps {
   asOf(signal: AbortSignal): Promise<AsOfBlock>
   /** Reads at the as-of block, on whichever endpoint can. */
   read(block: AsOfBlock, requests: readonly ReadRequest[], signal: AbortSignal): Promise<AnyRead>
@@ -35,8 +35,8 @@ export type TryAt = (
  * Reads of one hour that travel together, different ones once each: whatever is asked for until the as-of block is known
  * and the event loop has turned.
  */
-export class Gathering {
-  readonly #parts: GatheringParts
+export class HourReads {
+  readonly #parts: HourReadsDeps
   readonly #requests: ReadRequest[] = []
   /** Index in the requests by whom and what is asked. Not by one text of both: to write that takes longer than to ask. */
   readonly #places = new Map<string, Map<string, number>>()
@@ -44,7 +44,7 @@ export class Gathering {
   #trial: Trial | undefined
   #signal: AbortSignal | undefined
 
-  constructor(parts: GatheringParts) {
+  constructor(parts: HourReadsDeps) {
     this.#parts = parts
     this.work = new SharedWork(async signal => {
       this.#signal = signal

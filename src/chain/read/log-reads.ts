@@ -36,7 +36,7 @@ export async function readLogs(
 async function readOnce(...[endpoint, from, to, filter, signal]: Parameters<typeof readLogs>): Promise<LogList> {
   const failed = new AbortController()
   const requests = new LogRequests({ endpoint, asOf: to, filter, signal: AbortSignal.any([signal, failed.signal]) })
-  const reading = new LogReading(endpoint, requests, endpoint.logs.of(filter), { from, to: to.number })
+  const reading = new HourLogs(endpoint, requests, endpoint.logs.of(filter), { from, to: to.number })
   try {
     const list = await reading.read()
     await requests.certify(from)
@@ -69,10 +69,10 @@ export async function readLogsOnAny(
   return pool.serve({ ...hour }, signal, endpoint => readLogs(endpoint, from, to, filter, signal))
 }
 
-type Refused = Extract<RangeOutcome, { kind: 'refused' }>
+type RefusedRange = Extract<RangeOutcome, { kind: 'refused' }>
 
 /** The logs of one hour and filter, as far as they are read. */
-class LogReading {
+class HourLogs {
   readonly #endpoint: Endpoint
   readonly #requests: LogRequests
   readonly #span: LogSpan
@@ -131,7 +131,7 @@ class LogReading {
   }
 
   /** @returns the range as it is to be asked for next */
-  #refused({ range, failure, refusal }: Refused): LogRange {
+  #refused({ range, failure, refusal }: RefusedRange): LogRange {
     const blocks = blocksIn(range)
     if (blocks === 1) throw this.#alone(range, failure)
     // As much passed elsewhere: there is too much in this part of the hour.

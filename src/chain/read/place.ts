@@ -14,7 +14,7 @@ type Together = 'answered' | 'failed' | 'odd'
  * Where reads are made, and what is known of the chain. It tells a node that fails at a read from one that fails at all
  * of them, by asking for what cannot fail; that is asked at most once.
  */
-export class Place {
+export class ReadPlace {
   readonly endpoint: Endpoint
   readonly block: ReadTarget
   readonly memory: ReadMemory

@@ -2,7 +2,7 @@ import type { AsOfBlock } from '../../model/block.ts'
 import { allFailed } from '../chain-faults.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
-import type { EndpointPool, Refused, Served } from '../endpoint/endpoint-pool.ts'
+import type { EndpointPool, RefusedWork, Served } from '../endpoint/endpoint-pool.ts'
 import type { ReadRequest } from '../reads.ts'
 import { SharedWork } from '../shared-work.ts'
 import { readAt, readLate } from './aggregate-reads.ts'
@@ -10,7 +10,7 @@ import type { ReadMemory } from './read-memory.ts'
 import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
 /** What is read, and where. */
-export interface AnyParts {
+export interface ReadsOnAnyDeps {
   /** The chain's name. */
   readonly name: string
   readonly pool: EndpointPool
@@ -34,7 +34,7 @@ export interface AnyRead {
  * @throws Fault when no endpoint can read anything
  */
 export async function readOnAny(
-  parts: AnyParts,
+  parts: ReadsOnAnyDeps,
   requests: readonly ReadRequest[],
   signal: AbortSignal,
 ): Promise<AnyRead> {
@@ -45,7 +45,7 @@ export async function readOnAny(
   return { outcomes, late: new SharedWork(late => rest.read(endpoint, late)) }
 }
 
-function readOn({ block, memory }: AnyParts, requests: readonly ReadRequest[], signal: AbortSignal) {
+function readOn({ block, memory }: ReadsOnAnyDeps, requests: readonly ReadRequest[], signal: AbortSignal) {
   return async (endpoint: Endpoint) => ({
     endpoint,
     outcomes: await readAt(endpoint, block, requests, signal, memory),
@@ -65,20 +65,20 @@ function failuresOf(
 
 /** Reads that an endpoint failed at, while it had answers to others. */
 class Rest {
-  readonly #parts: AnyParts
+  readonly #parts: ReadsOnAnyDeps
   readonly #outcomes = new Map<ReadRequest, ReadOutcome>()
   /** The failures of each read that has no answer yet. */
   readonly #failures = new Map<ReadRequest, EndpointFailure[]>()
   #last: ReadonlyMap<ReadRequest, EndpointFailure>
 
-  constructor(parts: AnyParts, failed: ReadonlyMap<ReadRequest, EndpointFailure>) {
+  constructor(parts: ReadsOnAnyDeps, failed: ReadonlyMap<ReadRequest, EndpointFailure>) {
     this.#parts = parts
     this.#last = failed
   }
 
   /** @param first the endpoint that failed at them */
   async read(first: Endpoint, signal: AbortSignal): Promise<ReadonlyMap<ReadRequest, ReadOutcome>> {
-    const before: Refused[] = []
+    const before: RefusedWork[] = []
     for (let endpoint = first; ; ) {
       await this.#readSlow(endpoint, signal)
       for (const [request, failure] of this.#last) this.#failuresOf(request).push(failure)
@@ -114,7 +114,7 @@ class Rest {
   }
 
   /** @returns the next endpoint that could read something; undefined when there is none */
-  async #readElsewhere(before: readonly Refused[], signal: AbortSignal): Promise<Endpoint | undefined> {
+  async #readElsewhere(before: readonly RefusedWork[], signal: AbortSignal): Promise<Endpoint | undefined> {
     const { name, pool, hour } = this.#parts
     const requests = [...this.#last.keys()]
     const work = readOn(this.#parts, requests, signal)

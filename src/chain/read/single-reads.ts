@@ -8,7 +8,7 @@ import { batchReadsMax } from '../limits.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
 import { parseBytes, parseWord } from '../shapes.ts'
-import { atBlock, type NamedBlock, type Pin, pinParam, requireBlock } from './block-pin.ts'
+import { atBlock, type BlockReference, type NamedBlock, pinParam, requireBlock } from './block-pin.ts'
 import { multicall3Address } from './multicall.ts'
 
 /**
@@ -74,7 +74,7 @@ export async function callAt(
 }
 
 /** From the same sender as within an aggregate: what a view answers may depend on who asks. */
-function callOf(request: ReadRequest, block: NamedBlock, pin: Pin): RpcCall {
+function callOf(request: ReadRequest, block: NamedBlock, pin: BlockReference): RpcCall {
   const at = pinParam(block, pin)
   if (request.kind === 'balance') return { method: 'eth_getBalance', params: [request.address, at] }
   return { method: 'eth_call', params: [{ from: multicall3Address, to: request.to, data: request.input }, at] }

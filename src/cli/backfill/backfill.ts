@@ -6,7 +6,7 @@ import type { CollectorConfig } from '../../config/config.ts'
 import { ConfigError } from '../../config/mistakes.ts'
 import { Backfill, type BackfillEnd } from '../../intake/backfill/backfill.ts'
 import { firstHour } from '../../intake/backfill/first-block.ts'
-import { type Asked, type HourStates, type Work, workOf } from '../../intake/backfill/work.ts'
+import { type BackfillRequest, type StatesByHour, type Work, workOf } from '../../intake/backfill/work.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
 import { daemonHolder } from '../../outbox/lock.ts'
@@ -22,7 +22,7 @@ import { keepHeapSmall } from '../small-heap.ts'
 import { counted, note } from '../terminal.ts'
 import { budgetOf, cappedMeter } from './calls.ts'
 import { type BackfillDelivery, startDelivery } from './delivery.ts'
-import { type BackfillOptions, backfillOptions, type HourRange, orderOf, readRange, resumption } from './options.ts'
+import { type BackfillOptions, backfillOptions, type HourSpan, orderOf, readRange, resumption } from './options.ts'
 import { makePlan } from './plan.ts'
 import { printPlan, printPlanJson } from './plan-text.ts'
 import { ProgressLine } from './progress.ts'
@@ -69,7 +69,7 @@ async function usableOf(
   return usable.filter(isMeant)
 }
 
-interface Occasion {
+interface BackfillContext {
   readonly surroundings: Surroundings
   readonly outbox: Outbox
   readonly options: BackfillOptions
@@ -83,8 +83,8 @@ async function planOnly(
     surroundings,
     outbox,
     options,
-  }: Pick<Occasion, 'surroundings' | 'options'> & { readonly outbox: Outbox | undefined },
-  range: HourRange,
+  }: Pick<BackfillContext, 'surroundings' | 'options'> & { readonly outbox: Outbox | undefined },
+  range: HourSpan,
   usable: Usable,
 ): Promise<boolean> {
   const by = daemonHolder(surroundings.config.data) ? 'daemon' : 'own'
@@ -98,7 +98,7 @@ async function planOnly(
 }
 
 /** @returns whether everything that was asked for is collected and delivered */
-async function collectAndDeliver(occasion: Occasion, range: HourRange, usable: Usable): Promise<boolean> {
+async function collectAndDeliver(occasion: BackfillContext, range: HourSpan, usable: Usable): Promise<boolean> {
   const { surroundings, outbox, options, stack } = occasion
   const { time } = surroundings
   const [startMs, before] = [time.nowMs(), outbox.tally.balance()]
@@ -145,7 +145,7 @@ async function collectAndDeliver(occasion: Occasion, range: HourRange, usable: U
 }
 
 /** Aborted by a signal, or by whoever else aborts it. */
-function stoppingOf({ signals }: Occasion): AbortController {
+function stoppingOf({ signals }: BackfillContext): AbortController {
   const stopping = new AbortController()
   const stop = () => stopping.abort(new Fault('stopped', 'it was asked to stop'))
   if (signals.stopping.aborted) stop()
@@ -154,10 +154,10 @@ function stoppingOf({ signals }: Occasion): AbortController {
 }
 
 function askedOf(
-  { surroundings, options }: Pick<Occasion, 'surroundings' | 'options'>,
-  range: HourRange,
+  { surroundings, options }: Pick<BackfillContext, 'surroundings' | 'options'>,
+  range: HourSpan,
   { by }: Pick<BackfillDelivery, 'by'>,
-): Asked {
+): BackfillRequest {
   return {
     ...range,
     current: hourAt(surroundings.time.nowMs()),
@@ -166,8 +166,8 @@ function askedOf(
   }
 }
 
-function workFor(outbox: Outbox | undefined, asked: Asked, { collector, description }: Usable[number]): Work {
-  const states: HourStates = outbox?.collections.states(collector.id, asked.from, asked.to) ?? new Map()
+function workFor(outbox: Outbox | undefined, asked: BackfillRequest, { collector, description }: Usable[number]): Work {
+  const states: StatesByHour = outbox?.collections.states(collector.id, asked.from, asked.to) ?? new Map()
   return workOf(collector, description, asked, states)
 }
 

@@ -1,5 +1,5 @@
 import { Session } from '../../chain/look-up/as-of-search.ts'
-import type { Header } from '../../chain/look-up/known-headers.ts'
+import type { BlockHeader } from '../../chain/look-up/known-headers.ts'
 import type { AsOfBlock } from '../../model/block.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
@@ -54,12 +54,12 @@ export class ModelChain {
   }
 
   /** An as-of block and its child. */
-  #provenAt(hour: Hour): Header[] {
+  #provenAt(hour: Hour): BlockHeader[] {
     const number = this.#at(hour / 1000)
     return number < 0n || number >= this.#head ? [] : [this.#header(number), this.#header(number + 1n)]
   }
 
-  #header(number: bigint): Header {
+  #header(number: bigint): BlockHeader {
     const hash = (of: bigint) => `0x${(of + 1n).toString(16).padStart(64, '0')}` as const
     const timestampSeconds = Math.floor(this.#firstSeconds + Number(number) * this.spacingSeconds)
     return { number, hash: hash(number), parentHash: hash(number - 1n), timestampSeconds }

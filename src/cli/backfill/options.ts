@@ -53,13 +53,13 @@ function wholeNumber(most: number): (text: string) => number {
 }
 
 /** The hours that are meant, both included. */
-export interface HourRange {
+export interface HourSpan {
   readonly from: Hour
   readonly to: Hour
 }
 
 /** @throws Fault `usage` for a range that is none, or lies in the future */
-export function readRange({ from, to }: Pick<BackfillOptions, 'from' | 'to'>, nowMs: number): HourRange {
+export function readRange({ from, to }: Pick<BackfillOptions, 'from' | 'to'>, nowMs: number): HourSpan {
   const range = { from: parseHour(from), to: parseHour(to) }
   const current = hourText(hourAt(nowMs))
   const future = [range.from, range.to].find(hour => hour > nowMs)

@@ -1,8 +1,8 @@
 import { type Fault, faultLine } from '../../model/fault.ts'
 import { hourText } from '../../model/hour.ts'
 import { counted, grouped, print, printJson, printTable } from '../terminal.ts'
-import type { HourRange } from './options.ts'
-import type { Plan } from './plan.ts'
+import type { HourSpan } from './options.ts'
+import type { BackfillPlan } from './plan.ts'
 import { durationText } from './progress.ts'
 import { callsText } from './summary.ts'
 
@@ -12,14 +12,14 @@ interface SampledFault {
   readonly fault: Fault
 }
 
-function faultsOf({ faults }: Plan): SampledFault[] {
+function faultsOf({ faults }: BackfillPlan): SampledFault[] {
   return faults.flatMap(({ work, hour, fault }) =>
     fault ? [{ collector: work.collector.id, hour: hourText(hour), fault }] : [],
   )
 }
 
 /** For programs. */
-export function printPlanJson(plan: Plan, { from, to }: HourRange): void {
+export function printPlanJson(plan: BackfillPlan, { from, to }: HourSpan): void {
   const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
   printJson({
     from: hourText(from),
@@ -47,7 +47,7 @@ export function printPlanJson(plan: Plan, { from, to }: HourRange): void {
 }
 
 /** For people. */
-export function printPlan(plan: Plan): void {
+export function printPlan(plan: BackfillPlan): void {
   const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
   printTable(
     ['collector', 'hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],

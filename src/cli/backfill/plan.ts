@@ -21,8 +21,8 @@ import {
   metricsAnHour,
   outerHours,
   possibleWorks,
-  type Sample,
   type SampledRun,
+  type SampledRuns,
   takeSample,
 } from '../../intake/backfill/sample.ts'
 import { type HourOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
@@ -31,7 +31,7 @@ import type { Outbox } from '../../outbox/outbox.ts'
 import { lookUpCost } from './look-ups.ts'
 
 /** What a backfill would do and take. */
-export interface Plan {
+export interface BackfillPlan {
   readonly works: readonly PlannedWork[]
   readonly hours: number
   /** Of all chains. */
@@ -55,7 +55,7 @@ export interface PlannedWork extends Work {
 }
 
 /** What a plan is made from. */
-export interface PlanParts {
+export interface PlanDeps {
   readonly surroundings: Surroundings
   /** Absent where there is none yet. */
   readonly outbox: Outbox | undefined
@@ -81,7 +81,7 @@ interface Sampled {
   /** Without the hours that are not possible, as the sample has shown. */
   readonly works: readonly Work[]
   /** The last sample: what is planned from. */
-  readonly sample: Sample
+  readonly sample: SampledRuns
   readonly faults: readonly SampledRun[]
   readonly requests: (chain: string) => readonly (readonly string[])[]
   readonly tickSeconds: (chain: string) => number | undefined
@@ -89,7 +89,7 @@ interface Sampled {
 }
 
 /** Reads two hours to see what the others take; stores nothing of them, and asks the service nothing. */
-export async function makePlan(parts: PlanParts): Promise<Plan> {
+export async function makePlan(parts: PlanDeps): Promise<BackfillPlan> {
   const { surroundings, order, concurrency } = parts
   const sampled = await sampleOf(parts, parts.works, outerHours(parts.works), samplesMax)
   const { works, sample, faults, spent } = sampled
@@ -118,7 +118,7 @@ export async function makePlan(parts: PlanParts): Promise<Plan> {
 
 /** Reads again with other hours where a chain could not be read at some. Each sample opens its chains anew, as a run does. */
 async function sampleOf(
-  parts: PlanParts,
+  parts: PlanDeps,
   works: readonly Work[],
   hours: ReadonlySet<Hour>,
   triesLeft: number,
@@ -148,7 +148,7 @@ async function sampleOf(
 }
 
 function chainCost(
-  { surroundings, outbox, order, concurrency }: PlanParts,
+  { surroundings, outbox, order, concurrency }: PlanDeps,
   { works, sample, requests, tickSeconds }: Sampled,
   { name, id }: ChainConfig,
 ): LookUpCost {
@@ -170,7 +170,7 @@ function isRegular({ once, reads }: ChainSample): boolean {
 }
 
 /** Of what is due already, and what comes. */
-function plannedPushes({ surroundings, outbox }: PlanParts, works: readonly PlannedWork[]): number {
+function plannedPushes({ surroundings, outbox }: PlanDeps, works: readonly PlannedWork[]): number {
   const { config, time } = surroundings
   const destinations = destinationsOf(
     config,

@@ -6,12 +6,12 @@ import type { Reason } from '../../intake/backfill/failures.ts'
 import { faultLine } from '../../model/fault.ts'
 import { hourText } from '../../model/hour.ts'
 import { counted, cut, grouped, print, printJson, printTable } from '../terminal.ts'
-import type { HourRange } from './options.ts'
+import type { HourSpan } from './options.ts'
 import { durationText } from './progress.ts'
 
 /** What is told at the end of a backfill. */
 export interface Summary {
-  readonly range: HourRange
+  readonly range: HourSpan
   readonly end: BackfillEnd
   readonly counts: CallCounts
   readonly pushes: number

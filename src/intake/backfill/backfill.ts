@@ -4,15 +4,15 @@ import { type Fault, isPermanent } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Runner } from '../../runner/runner.ts'
 import { asFault } from '../collect.ts'
-import { Allowance, type CallBudget } from './budget.ts'
+import { type CallBudget, HoursAffordable } from './budget.ts'
 import { type CollectorCounts, Counts } from './counts.ts'
-import { Failures, type Reason } from './failures.ts'
-import { type ChainWait, isTrouble, Patience, roundsMax } from './patience.ts'
+import { FailureReasons, type Reason } from './failures.ts'
+import { ChainOutage, type ChainWait, isTrouble, roundsMax } from './patience.ts'
 import { backfillDueMax, Room, type RoomNews } from './room.ts'
 import { type RunEnd, readRound, stillToDo } from './round.ts'
 import type { BackfillOutbox } from './store.ts'
 import {
-  type Asked,
+  type BackfillRequest,
   type HourOrder,
   hoursInOrder,
   hoursOf,
@@ -45,13 +45,13 @@ export interface Progress {
 }
 
 /** What a backfill works with. */
-export interface BackfillParts {
+export interface BackfillDeps {
   readonly outbox: BackfillOutbox
   /** Stopped when the backfill is. */
   readonly runner: Runner
   readonly time: Time
   readonly works: readonly Work[]
-  readonly asked: Asked
+  readonly asked: BackfillRequest
   readonly order: HourOrder
   /** Hours under way together. */
   readonly concurrency: number
@@ -85,12 +85,12 @@ interface FailedRun {
 
 /** One backfill: window after window of hours, all collectors of all hours of a window started in one turn. */
 export class Backfill {
-  readonly #parts: BackfillParts
+  readonly #parts: BackfillDeps
   readonly #counts: Counts
-  readonly #failures = new Failures()
-  readonly #early = new Failures()
-  readonly #allowance: Allowance
-  readonly #patience: Patience
+  readonly #failures = new FailureReasons()
+  readonly #early = new FailureReasons()
+  readonly #allowance: HoursAffordable
+  readonly #patience: ChainOutage
   readonly #room: Room
   readonly #runs: number
   /** By collector and hour: to be tried once more, and failed when they are not. */
@@ -100,16 +100,16 @@ export class Backfill {
   #runsDone = 0
   #hoursDone = 0
 
-  constructor(parts: BackfillParts) {
+  constructor(parts: BackfillDeps) {
     this.#parts = parts
     this.#counts = new Counts(parts.works)
     this.#runs = runsOf(parts.works)
     this.#hours = hoursOf(parts.works)
-    this.#allowance = new Allowance(parts.budget)
+    this.#allowance = new HoursAffordable(parts.budget)
     const { time, signal, told, chains } = parts
     const protocolIds = [...new Set(parts.works.map(({ collector }) => collector.protocolId))]
     this.#room = new Room({ dueMax: backfillDueMax, ...parts, protocolIds })
-    this.#patience = new Patience({
+    this.#patience = new ChainOutage({
       time,
       signal,
       told: wait => told({ kind: 'waits-for-chain', wait }),

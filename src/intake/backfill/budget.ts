@@ -31,7 +31,7 @@ interface Measured {
  * How many hours the rest of a budget allows: the calls of a window that the cap breaks off are lost. The first window is
  * one hour, as collectors may take any number of calls; those after it are as large as the last one lets expect.
  */
-export class Allowance {
+export class HoursAffordable {
   readonly #budget: CallBudget | undefined
   #spentBefore = 0
   #measured: Measured | undefined

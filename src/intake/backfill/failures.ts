@@ -24,7 +24,7 @@ const spansMax = 100
 export const reasonsMax = 20
 
 /** Counts failures by their reason: a year of them takes no more memory than a few. */
-export class Failures {
+export class FailureReasons {
   readonly #reasons = new Map<string, Reason>()
 
   add(collector: string, hour: Hour, fault: Fault): void {

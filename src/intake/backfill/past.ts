@@ -4,17 +4,17 @@ import type { Metric, MetricId } from '../../model/metric.ts'
 import type { Accepted, Metrics, Past } from '../../outbox/metrics.ts'
 
 /** What the outbox knows of metrics. */
-export type Stored = Pick<Metrics, 'past' | 'entry'>
+export type StoredMetrics = Pick<Metrics, 'past' | 'entry'>
 
 /**
  * What is known of a metric id when hours are validated before those before them are stored: whether a value is held
  * must not depend on how many hours are read together.
  */
 export class WindowPast {
-  readonly #stored: Stored
+  readonly #stored: StoredMetrics
   readonly #metrics = new Map<MetricId, Map<Hour, Metric>>()
 
-  constructor(stored: Stored) {
+  constructor(stored: StoredMetrics) {
     this.#stored = stored
   }
 

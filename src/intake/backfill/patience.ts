@@ -28,7 +28,7 @@ export interface ChainWait {
 }
 
 /** What patience works with. */
-export interface PatienceParts {
+export interface ChainOutageDeps {
   readonly time: Time
   readonly signal: AbortSignal
   /** Told once per wait. */
@@ -38,14 +38,14 @@ export interface PatienceParts {
 }
 
 /** Decides which runs wait for their chain, and waits. */
-export class Patience {
-  readonly #parts: PatienceParts
+export class ChainOutage {
+  readonly #parts: ChainOutageDeps
   /** Chains that were waited for long enough; until a window goes without trouble of theirs. */
   readonly #givenUp = new Set<string>()
   #waits = 0
   #nothingSinceMs: number | undefined
 
-  constructor(parts: PatienceParts) {
+  constructor(parts: ChainOutageDeps) {
     this.#parts = parts
   }
 

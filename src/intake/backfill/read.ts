@@ -1,6 +1,6 @@
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { Outcome } from '../../runner/runner.ts'
+import type { RunOutcome } from '../../runner/runner.ts'
 import { type Collected, checked, nothing } from '../collect.ts'
 import type { PastOf } from '../validate.ts'
 import type { Work } from './work.ts'
@@ -11,7 +11,7 @@ const passed = new Fault('hour-passed', 'the hour passed while it was read, and 
 export function readHour(
   { collector, description }: Work,
   hour: Hour,
-  outcome: Outcome | Fault,
+  outcome: RunOutcome | Fault,
   pastOf: PastOf,
   current: Hour,
 ): Collected {

@@ -3,7 +3,7 @@ import { type Hour, hourAt } from '../../model/hour.ts'
 import { notFinal } from '../../model/settle.ts'
 import type { Recorded } from '../../outbox/outbox.ts'
 import { asFault, type Collected } from '../collect.ts'
-import type { BackfillParts } from './backfill.ts'
+import type { BackfillDeps } from './backfill.ts'
 import { WindowPast } from './past.ts'
 import { readHour } from './read.ts'
 import { storeHour } from './store.ts'
@@ -20,10 +20,10 @@ export interface RunEnd {
 }
 
 /** What a round is read with. */
-export type RoundParts = Pick<BackfillParts, 'runner' | 'outbox' | 'asked' | 'time' | 'signal' | 'chains'>
+export type RoundDeps = Pick<BackfillDeps, 'runner' | 'outbox' | 'asked' | 'time' | 'signal' | 'chains'>
 
 /** Who is told what becomes of the runs of a round. */
-export interface RoundEars {
+export interface RoundListener {
   /** Once for each run; not for those that a stop took away. */
   readonly ended: (end: RunEnd) => void
   readonly stored: (collector: string, recorded: Recorded) => void
@@ -32,7 +32,7 @@ export interface RoundEars {
 /** Without what was collected meanwhile, by a daemon say. @param had told of each of those */
 export function stillToDo(
   { work, hours }: Share,
-  { outbox, asked }: RoundParts,
+  { outbox, asked }: RoundDeps,
   had: (work: Work, hour: Hour, fate: Exclude<Fate, 'to-do'>) => void,
 ): Share {
   const [first, last] = [hours[0], hours.at(-1)]
@@ -47,12 +47,12 @@ export function stillToDo(
 }
 
 /** Starts all runs of a window in one turn, and stores what they give. Rejects with the outbox's Fault. */
-export async function readRound(window: readonly Share[], parts: RoundParts, ears: RoundEars): Promise<void> {
+export async function readRound(window: readonly Share[], parts: RoundDeps, ears: RoundListener): Promise<void> {
   const ends = await Promise.allSettled(window.map(share => readShare(share, parts, ears)))
   for (const end of ends) if (end.status === 'rejected') throw end.reason
 }
 
-async function readShare({ work, hours }: Share, parts: RoundParts, ears: RoundEars): Promise<void> {
+async function readShare({ work, hours }: Share, parts: RoundDeps, ears: RoundListener): Promise<void> {
   const { runner, outbox, time } = parts
   const startedMs = time.nowMs()
   const running = hours.map(async hour => {
@@ -75,8 +75,8 @@ async function store(
   hour: Hour,
   read: Collected,
   startedMs: number,
-  { outbox, asked, time, signal, chains }: RoundParts,
-  ears: RoundEars,
+  { outbox, asked, time, signal, chains }: RoundDeps,
+  ears: RoundListener,
 ): Promise<void> {
   const { accepted, fault } = read
   // A stop takes the processes away: what then fails has not failed by itself.

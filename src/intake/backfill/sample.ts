@@ -1,11 +1,11 @@
 import type { Time } from '../../edge/time.ts'
-import type { AsOfBlock, Pin } from '../../model/block.ts'
+import type { AsOfBlock, PinnedBlock } from '../../model/block.ts'
 import { Fault, type FaultCode } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import type { Runner } from '../../runner/runner.ts'
 import { asFault } from '../collect.ts'
 import { firstHour } from './first-block.ts'
-import type { Stored } from './past.ts'
+import type { StoredMetrics } from './past.ts'
 import { readHour } from './read.ts'
 import { hoursInOrder, type Work } from './work.ts'
 
@@ -15,21 +15,21 @@ export interface SampledRun {
   readonly hour: Hour
   readonly metrics: number
   /** The blocks it read. */
-  readonly pins: readonly Pin[]
+  readonly pins: readonly PinnedBlock[]
   readonly fault?: Fault
 }
 
 /** Some hours that were read to see what the others will take. */
-export interface Sample {
+export interface SampledRuns {
   readonly runs: readonly SampledRun[]
   readonly ms: number
 }
 
 /** What a sample is taken with. */
-export interface SampleParts {
+export interface SampleDeps {
   readonly runner: Pick<Runner, 'collect'>
   /** What is known of metrics; absent where there is no outbox yet. */
-  readonly stored: Stored | undefined
+  readonly stored: StoredMetrics | undefined
   readonly time: Time
 }
 
@@ -37,14 +37,14 @@ export interface SampleParts {
 export async function takeSample(
   works: readonly Work[],
   hours: ReadonlySet<Hour>,
-  { runner, stored, time }: SampleParts,
-): Promise<Sample> {
+  { runner, stored, time }: SampleDeps,
+): Promise<SampledRuns> {
   const startMs = time.nowMs()
   const wanted = works.flatMap(work => work.hours.filter(hour => hours.has(hour)).map(hour => ({ work, hour })))
   const runs = await Promise.all(
     wanted.map(async ({ work, hour }): Promise<SampledRun> => {
       const outcome = await runner.collect(work.collector, hour).catch((error: unknown) => asFault(error))
-      const pastOf: Stored['past'] = (id, at) => stored?.past(id, at)
+      const pastOf: StoredMetrics['past'] = (id, at) => stored?.past(id, at)
       const { accepted, fault } = readHour(work, hour, outcome, pastOf, hourAt(time.nowMs()))
       const pins = outcome instanceof Fault ? [] : outcome.pins
       return { work, hour, metrics: accepted.length, pins, ...(fault && { fault }) }
@@ -74,7 +74,7 @@ const unreadable: ReadonlySet<FaultCode> = new Set([
  *
  * @param works what is left to be done now that the sample is known
  */
-export function hoursInstead(works: readonly Work[], { runs }: Sample): ReadonlySet<Hour> | undefined {
+export function hoursInstead(works: readonly Work[], { runs }: SampledRuns): ReadonlySet<Hour> | undefined {
   const failed = new Set(runs.filter(isUnreadable).map(({ hour }) => hour))
   if (failed.size === 0) return undefined
   const outer = outerHours(works)
@@ -90,7 +90,7 @@ function isUnreadable({ fault }: SampledRun): boolean {
 }
 
 /** Without the hours before the first block of a chain that a work reads: they are not possible. */
-export function possibleWorks(works: readonly Work[], { runs }: Sample): Work[] {
+export function possibleWorks(works: readonly Work[], { runs }: SampledRuns): Work[] {
   return works.map(work => {
     const own = runs.filter(run => run.work.collector === work.collector)
     const first = Math.max(0, ...own.flatMap(({ fault }) => (fault && firstHour(fault)) ?? []))
@@ -100,21 +100,21 @@ export function possibleWorks(works: readonly Work[], { runs }: Sample): Work[] 
 }
 
 /** Metrics of one hour of a work: as sampled, as declared where it was not; none where nothing of it could be read. */
-export function metricsAnHour({ runs }: Sample, { collector, description }: Work): number {
+export function metricsAnHour({ runs }: SampledRuns, { collector, description }: Work): number {
   const own = runs.filter(({ work }) => work.collector === collector)
   if (own.length === 0) return Object.keys(description.metrics).length
   return own.find(({ fault }) => !fault)?.metrics ?? Math.max(...own.map(({ metrics }) => metrics))
 }
 
 /** Ids of the chains that a work reads, as sampled. */
-export function chainsOf({ runs }: Sample, { collector }: Work): ReadonlySet<number> {
+export function chainsOf({ runs }: SampledRuns, { collector }: Work): ReadonlySet<number> {
   return new Set(
     runs.filter(({ work }) => work.collector === collector).flatMap(({ pins }) => pins.map(({ chainId }) => chainId)),
   )
 }
 
 /** The as-of blocks of a chain that were met, by hour, ascending. */
-export function blocksOf({ runs }: Sample, chainId: number): ReadonlyMap<Hour, AsOfBlock> {
+export function blocksOf({ runs }: SampledRuns, chainId: number): ReadonlyMap<Hour, AsOfBlock> {
   const met = runs.flatMap(({ hour, pins }) =>
     pins.filter(pin => pin.chainId === chainId).map(({ block }) => [hour, block] as const),
   )

@@ -1,4 +1,4 @@
-import type { Pin } from '../../model/block.ts'
+import type { PinnedBlock } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Accepted } from '../../outbox/metrics.ts'
@@ -16,7 +16,7 @@ export interface HourToStore {
   readonly hour: Hour
   readonly accepted: readonly Accepted[]
   /** The blocks it was read at that may still be reorganized. */
-  readonly pins: readonly Pin[]
+  readonly pins: readonly PinnedBlock[]
   /** Why it is not complete. */
   readonly fault?: Fault
 }

@@ -3,10 +3,10 @@ import { type Hour, hoursFrom } from '../../model/hour.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
 
 /** What the outbox knows of an hour of a collector; absent for one that it never heard of. */
-export type HourStates = ReadonlyMap<Hour, 'due' | 'collected' | 'gap'>
+export type StatesByHour = ReadonlyMap<Hour, 'due' | 'collected' | 'gap'>
 
 /** What a backfill was asked for. */
-export interface Asked {
+export interface BackfillRequest {
   /** First and last hour, both included. */
   readonly from: Hour
   readonly to: Hour
@@ -36,8 +36,8 @@ export interface Work {
 export function workOf(
   collector: CollectorConfig,
   description: CollectorDescription,
-  asked: Asked,
-  states: HourStates,
+  asked: BackfillRequest,
+  states: StatesByHour,
 ): Work {
   const of = (hour: Hour) => fateOf(hour, description, asked, states.get(hour))
   const sorted = Map.groupBy(hoursFrom(asked.from, asked.to), of)
@@ -59,7 +59,7 @@ export type Fate = 'to-do' | 'there' | 'daemons' | 'impossible'
 export function fateOf(
   hour: Hour,
   { history }: Pick<CollectorDescription, 'history'>,
-  { current, what, daemon }: Pick<Asked, 'current' | 'what' | 'daemon'>,
+  { current, what, daemon }: Pick<BackfillRequest, 'current' | 'what' | 'daemon'>,
   state: 'due' | 'collected' | 'gap' | undefined,
 ): Fate {
   if (state === 'collected' && what === 'missing') return 'there'

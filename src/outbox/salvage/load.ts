@@ -1,6 +1,6 @@
 import type { Sqlite } from '../../sqlite/database.ts'
 import type { PageFile } from '../../sqlite/pages.ts'
-import { type Found, rescue, shapesOf } from '../../sqlite/rescue.ts'
+import { type RescuedRow, rescue, shapesOf } from '../../sqlite/rescue.ts'
 
 /** Tables whose rows are recognised only where their root leads to them: others' index rows look the same. */
 const reachedOnly: ReadonlySet<string> = new Set(['tally', 'correction', 'planned'])
@@ -51,8 +51,8 @@ export function prepareLoad(database: Sqlite): void {
  */
 export function loadRows(database: Sqlite, pages: PageFile, age: 'newest' | 'older'): void {
   const load = age === 'newest' ? loader(database) : filler(database)
-  const all = database.transaction((found: readonly Found[]) => found.forEach(load))
-  let waiting: Found[] = []
+  const all = database.transaction((found: readonly RescuedRow[]) => found.forEach(load))
+  let waiting: RescuedRow[] = []
   for (const found of rescue(pages, shapesOf(database), reachedOnly)) {
     waiting.push(found)
     if (waiting.length < loadedRows) continue
@@ -62,7 +62,7 @@ export function loadRows(database: Sqlite, pages: PageFile, age: 'newest' | 'old
   all(waiting)
 }
 
-type Insert = (found: Found) => boolean | undefined
+type Insert = (found: RescuedRow) => boolean | undefined
 
 /** @returns inserts a row: whether it is new; `undefined` for one that has no place */
 function inserter(database: Sqlite): Insert {
@@ -79,7 +79,7 @@ function inserter(database: Sqlite): Insert {
   }
 }
 
-function loader(database: Sqlite): (found: Found) => void {
+function loader(database: Sqlite): (found: RescuedRow) => void {
   const insert = inserter(database)
   const loadIndex = indexLoader(database)
   const settle = database.prepare('UPDATE outbox SET state = ? WHERE hour = ? AND metric = ?')
@@ -99,7 +99,7 @@ function loader(database: Sqlite): (found: Found) => void {
 }
 
 /** What waited once may be delivered since, and what was dead released. */
-function filler(database: Sqlite): (found: Found) => void {
+function filler(database: Sqlite): (found: RescuedRow) => void {
   const insert = inserter(database)
   const isDetained = database.prepare('SELECT 1 FROM outbox WHERE hour = ? AND metric = ? AND state IN (2, 3)')
   return found => {
@@ -109,7 +109,7 @@ function filler(database: Sqlite): (found: Found) => void {
   }
 }
 
-function indexLoader(database: Sqlite): (found: Found) => void {
+function indexLoader(database: Sqlite): (found: RescuedRow) => void {
   const addName = database.prepare('INSERT OR IGNORE INTO named VALUES (?, ?, ?)')
   const addDue = database.prepare('INSERT OR IGNORE INTO due_key VALUES (?, ?)')
   return ({ table, values, isSure }) => {

@@ -75,7 +75,7 @@ const planned = `
 `
 
 /** What mending has to know. */
-export interface MendContext {
+export interface MendDeps {
   /** The current one, in hours since 1970. */
   readonly hour: number
   readonly nowMs: number
@@ -84,7 +84,7 @@ export interface MendContext {
 }
 
 /** Makes one whole of the rows that were found: every reference leads somewhere, every dead or held metric has a reason. */
-export function mend(database: Sqlite, context: MendContext): void {
+export function mend(database: Sqlite, context: MendDeps): void {
   runAll(database, renumbered, context)
   runAll(database, names, context)
   nameMetrics(database)
@@ -116,7 +116,7 @@ function nameMetrics(database: Sqlite): void {
   }
 }
 
-function runAll(database: Sqlite, sql: string, context: MendContext): void {
+function runAll(database: Sqlite, sql: string, context: MendDeps): void {
   for (const statement of sql.split(';').map(text => text.trim())) {
     if (statement === '') continue
     const prepared = database.prepare(statement)

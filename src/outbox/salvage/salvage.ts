@@ -12,7 +12,7 @@ import { mend, recount } from './mend.ts'
 import { takeOutDoubtful } from './verify.ts'
 
 /** What a salvage knows of the world. */
-export interface SalvageContext {
+export interface SalvageDeps {
   readonly nowMs: number
   /** How long settled hours are kept: what is older may be missing for good. */
   readonly keepMs: number
@@ -39,7 +39,7 @@ export interface Salvaged {
  *
  * @throws Fault `outbox-unusable` for a file of a newer version
  */
-export function salvage(file: string, reason: string, context: SalvageContext): Salvaged {
+export function salvage(file: string, reason: string, context: SalvageDeps): Salvaged {
   const at = nameFor(file, context.nowMs)
   const stamp = stampOf(file)
   const made = makeFrom(file, file, context)
@@ -51,7 +51,7 @@ export function salvage(file: string, reason: string, context: SalvageContext): 
   return { reason, aside, ...final }
 }
 
-function makeAgain(file: string, aside: string, at: string, context: SalvageContext): Made {
+function makeAgain(file: string, aside: string, at: string, context: SalvageDeps): Made {
   const made = makeFrom(aside, file, context)
   callWhole(file, at)
   return made
@@ -59,7 +59,7 @@ function makeAgain(file: string, aside: string, at: string, context: SalvageCont
 
 type Made = Pick<Salvaged, 'metrics' | 'lost'>
 
-function makeFrom(damaged: string, file: string, context: SalvageContext): Made {
+function makeFrom(damaged: string, file: string, context: SalvageDeps): Made {
   const pages = openPages(damaged)
   try {
     const version = versionOf(pages)
@@ -88,7 +88,7 @@ function versionOf({ version }: PageFile): number {
   )
 }
 
-function fill(database: Sqlite, pages: PageFile, damaged: string, context: SalvageContext): Made {
+function fill(database: Sqlite, pages: PageFile, damaged: string, context: SalvageDeps): Made {
   const { nowMs, keepMs, collectors } = context
   const version = versionOf(pages)
   const current = hourNumber(hourAt(nowMs))

@@ -3,10 +3,10 @@ import { type Api, answers, keyIsRequired } from '../api.ts'
 import { callerOf, keyRequired } from '../auth.ts'
 import { instantText } from '../instant-text.ts'
 import { listedDefault, listedMax } from '../limits.ts'
-import { Refusal } from '../refusal.ts'
-import type { Key } from '../store/keys.ts'
+import { ServiceRefusal } from '../refusal.ts'
+import type { StoredKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
-import { newestOf, type Position, type StoredValue } from '../store/stored.ts'
+import { type HistoryCursor, newestOf, type StoredValue } from '../store/stored.ts'
 
 const querystring = z.object({
   protocolId: z.string().optional().meta({ description: 'Only metrics of this protocol' }),
@@ -61,7 +61,13 @@ export function listMetrics({ server, store }: Api): void {
 }
 
 /** The rows of an answer, and one more where there are more. */
-function page(store: Store, caller: Key, protocolId: string | undefined, after: Position | undefined, limit: number) {
+function page(
+  store: Store,
+  caller: StoredKey,
+  protocolId: string | undefined,
+  after: HistoryCursor | undefined,
+  limit: number,
+) {
   const protocols = store.protocols.writableBy(caller).filter(({ id }) => protocolId === undefined || id === protocolId)
   const first = after ? protocols.findIndex(({ no }) => no === after.protocolNo) : 0
   const rows: StoredValue[] = []
@@ -77,15 +83,15 @@ function shown({ id, value, unit, module, atMs }: StoredValue, protocolId: strin
   return { id, protocolId, value, ...(unit === null ? {} : { unit }), module, timestamp: instantText(atMs) }
 }
 
-function positionText({ protocolNo, atMs, metricNo }: Position): string {
+function positionText({ protocolNo, atMs, metricNo }: HistoryCursor): string {
   return `${protocolNo}.${atMs}.${metricNo}`
 }
 
-function positionOf(text: string | undefined): Position | undefined {
+function positionOf(text: string | undefined): HistoryCursor | undefined {
   if (text === undefined) return undefined
   const [, protocolNo, atMs, metricNo] = /^(\d{1,15})\.(-?\d{1,15})\.(\d{1,15})$/.exec(text) ?? []
   if (protocolNo === undefined) {
-    throw new Refusal(400, 'invalid after', [{ field: 'after', message: 'is not the `next` of an answer' }])
+    throw new ServiceRefusal(400, 'invalid after', [{ field: 'after', message: 'is not the `next` of an answer' }])
   }
   return { protocolNo: Number(protocolNo), atMs: Number(atMs), metricNo: Number(metricNo) }
 }

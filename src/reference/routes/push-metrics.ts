@@ -4,7 +4,7 @@ import { push, pushResult } from '../../model/wire.ts'
 import { type Api, answers, keyIsRequired } from '../api.ts'
 import { callerOf, keyRequired } from '../auth.ts'
 import { addressed, parseInstantOnce, timestampsAhead, valuesOf, warningsOf, withMetricIds } from '../push.ts'
-import { Refusal, type Remark, refusedFor, remark } from '../refusal.ts'
+import { type RefusalRemark, refusedFor, remark, ServiceRefusal } from '../refusal.ts'
 
 const pushAnswer = pushResult
   .extend({ success: z.literal(true), errors: z.array(remark).max(0), warnings: z.array(remark) })
@@ -41,11 +41,11 @@ function refuseTooMany(body: unknown): void {
   const metrics = typeof body === 'object' && body !== null && 'metrics' in body ? body.metrics : undefined
   if (!Array.isArray(metrics) || metrics.length <= batchMetricsMax) return
   const message = `holds ${metrics.length} metrics: ${batchMetricsMax} are the most`
-  throw new Refusal(400, `the push ${message}`, [{ field: 'metrics', message }])
+  throw new ServiceRefusal(400, `the push ${message}`, [{ field: 'metrics', message }])
 }
 
-function refuseMistakes(validationError: unknown, body: unknown, ahead: readonly Remark[]): void {
-  const shape = validationError instanceof Refusal ? validationError.remarks : []
+function refuseMistakes(validationError: unknown, body: unknown, ahead: readonly RefusalRemark[]): void {
+  const shape = validationError instanceof ServiceRefusal ? validationError.remarks : []
   const remarks = withMetricIds([...shape, ...ahead], body)
   if (remarks.length > 0) throw refusedFor('body', remarks)
   if (validationError) throw validationError

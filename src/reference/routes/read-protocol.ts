@@ -3,8 +3,8 @@ import { type Api, answers, keyIsOptional } from '../api.ts'
 import { keyOptional, optionalCallerOf } from '../auth.ts'
 import { change, spansMs, standsMs } from '../change.ts'
 import { instantText } from '../instant-text.ts'
-import { Refusal } from '../refusal.ts'
-import type { Key } from '../store/keys.ts'
+import { ServiceRefusal } from '../refusal.ts'
+import type { StoredKey } from '../store/keys.ts'
 import { isOpenTo, type Protocol } from '../store/protocols.ts'
 import type { Store } from '../store/store.ts'
 import type { LatestValue, Values } from '../store/values.ts'
@@ -44,12 +44,13 @@ export function readProtocol({ server, store }: Api): void {
   })
 }
 
-function readable(store: Store, id: string, caller: Key | undefined): Protocol {
+function readable(store: Store, id: string, caller: StoredKey | undefined): Protocol {
   const protocol = store.protocols.find(id)
-  if (!protocol) throw new Refusal(404, `no protocol "${id}" is registered`)
+  if (!protocol) throw new ServiceRefusal(404, `no protocol "${id}" is registered`)
   if (isOpenTo(protocol, caller)) return protocol
-  if (caller) throw new Refusal(404, `no protocol "${id}" that this key may read: it is private and another key's`)
-  throw new Refusal(401, `the protocol "${id}" is private: send the key that owns it`)
+  if (caller)
+    throw new ServiceRefusal(404, `no protocol "${id}" that this key may read: it is private and another key's`)
+  throw new ServiceRefusal(401, `the protocol "${id}" is private: send the key that owns it`)
 }
 
 type Base = (latest: LatestValue, spanMs: number) => number | undefined

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { registration } from '../../model/wire.ts'
 import { type Api, answers, keyIsRequired } from '../api.ts'
 import { callerOf, keyRequired } from '../auth.ts'
-import { Refusal } from '../refusal.ts'
+import { ServiceRefusal } from '../refusal.ts'
 import { slug } from '../slug.ts'
 import type { Protocol } from '../store/protocols.ts'
 
@@ -46,9 +46,9 @@ export function registerProtocol({ server, store }: Api): void {
   })
 }
 
-function taken(id: string, sanitised: string): Refusal {
+function taken(id: string, sanitised: string): ServiceRefusal {
   const message = `the protocol id "${sanitised}" is taken${id === sanitised ? '' : ` ("${id}", sanitised)`}`
-  return new Refusal(400, message, [{ field: 'id', message: 'is taken: choose another' }])
+  return new ServiceRefusal(400, message, [{ field: 'id', message: 'is taken: choose another' }])
 }
 
 function shown({ no: _no, ownerNo: _ownerNo, visibility, chains, ...rest }: Protocol): z.infer<typeof protocol> {

@@ -4,7 +4,7 @@ import { Fault } from '../../model/fault.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 
 /** An owner, whatever its present secret is. */
-export interface Key {
+export interface StoredKey {
   readonly no: number
   readonly name: string
 }
@@ -28,7 +28,7 @@ export interface Keys {
    */
   create(name: string): string
   /** The owner behind a key that is valid now. */
-  find(key: string): Key | undefined
+  find(key: string): StoredKey | undefined
   /** Oldest first, revoked ones included. */
   list(): KeyListing[]
   /** Makes a key invalid at once. @throws Fault `usage` when no key, or more than one, has that name or prefix */
@@ -65,7 +65,7 @@ export function keysIn(database: Sqlite, time: Time): Keys {
   const insert = database.prepare<[string, string, Buffer, number]>(
     'INSERT INTO api_key (name, prefix, hash, created_at_ms) VALUES (?, ?, ?, ?)',
   )
-  const byHash = database.prepare<[Buffer], Key>(
+  const byHash = database.prepare<[Buffer], StoredKey>(
     'SELECT no, name FROM api_key WHERE hash = ? AND revoked_at_ms IS NULL',
   )
   const all = database.prepare<[], ListedRow>(

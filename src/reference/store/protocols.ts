@@ -1,7 +1,7 @@
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
-import type { Key } from './keys.ts'
+import type { StoredKey } from './keys.ts'
 
 export type Visibility = 'private' | 'public'
 
@@ -20,20 +20,20 @@ export interface Protocol {
 /** The protocols of the service. None is ever removed, and no id changes. */
 export interface Protocols {
   /** @returns `undefined` when the id is taken */
-  register(protocol: Omit<Protocol, 'no' | 'ownerNo'>, owner: Key): Protocol | undefined
+  register(protocol: Omit<Protocol, 'no' | 'ownerNo'>, owner: StoredKey): Protocol | undefined
   find(id: string): Protocol | undefined
   /** Every protocol a key may write: its own and the public ones, by id. */
-  writableBy(key: Key): Protocol[]
+  writableBy(key: StoredKey): Protocol[]
   /** @throws Fault `usage` when there is no such protocol */
   setVisibility(id: string, visibility: Visibility): void
 }
 
 /** Whether a key may write a protocol, and read it: both are its owner's alone, unless it is public. */
-export function isOpenTo(protocol: Protocol, key: Key | undefined): boolean {
+export function isOpenTo(protocol: Protocol, key: StoredKey | undefined): boolean {
   return protocol.visibility === 'public' || protocol.ownerNo === key?.no
 }
 
-interface Row {
+interface ProtocolRow {
   readonly no: number
   readonly id: string
   readonly name: string
@@ -47,12 +47,15 @@ const columns = 'no, id, name, logo, chains, visibility, owner_no AS ownerNo'
 
 /** The protocols in an open file of the service. Instants are the given clock's. */
 export function protocolsIn(database: Sqlite, time: Time): Protocols {
-  const insert = database.prepare<[string, string, string | null, string | null, Visibility, number, number], Row>(
+  const insert = database.prepare<
+    [string, string, string | null, string | null, Visibility, number, number],
+    ProtocolRow
+  >(
     `INSERT INTO protocol (id, name, logo, chains, visibility, owner_no, created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO NOTHING RETURNING ${columns}`,
   )
-  const byId = database.prepare<[string], Row>(`SELECT ${columns} FROM protocol WHERE id = ?`)
-  const writable = database.prepare<[number], Row>(
+  const byId = database.prepare<[string], ProtocolRow>(`SELECT ${columns} FROM protocol WHERE id = ?`)
+  const writable = database.prepare<[number], ProtocolRow>(
     `SELECT ${columns} FROM protocol WHERE owner_no = ? OR visibility = 'public' ORDER BY id`,
   )
   const setVisibility = database.prepare<[Visibility, string]>('UPDATE protocol SET visibility = ? WHERE id = ?')
@@ -71,7 +74,7 @@ export function protocolsIn(database: Sqlite, time: Time): Protocols {
   }
 }
 
-function protocolOf(row: Row | undefined): Protocol | undefined {
+function protocolOf(row: ProtocolRow | undefined): Protocol | undefined {
   if (!row) return undefined
   const { logo, chains, ...rest } = row
   return {

@@ -1,7 +1,7 @@
 import type { Sqlite } from '../../sqlite/database.ts'
 
 /** One value as a row, and its place in the push it came with. */
-export interface Row {
+export interface ValueRow {
   readonly place: number
   readonly metricNo: number
   readonly value: number
@@ -16,7 +16,7 @@ export interface Instant {
 }
 
 /** Writes rows of one instant, as many as a push has. @returns the places of rows that existed and were updated */
-export type WriteRows = (instant: Instant, rows: readonly Row[]) => number[]
+export type WriteRows = (instant: Instant, rows: readonly ValueRow[]) => number[]
 
 /** Writes into an open file of the service; to be called within a transaction. */
 export function writeRowsIn(database: Sqlite): WriteRows {

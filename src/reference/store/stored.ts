@@ -1,14 +1,14 @@
 import type { Sqlite } from '../../sqlite/database.ts'
 
 /** A place in what is stored of a protocol, newest first: everything strictly before it comes next. */
-export interface Position {
+export interface HistoryCursor {
   readonly protocolNo: number
   readonly atMs: number
   readonly metricNo: number
 }
 
 /** One stored value. */
-export interface StoredValue extends Position {
+export interface StoredValue extends HistoryCursor {
   readonly id: string
   readonly value: number
   readonly unit: string | null
@@ -16,16 +16,16 @@ export interface StoredValue extends Position {
 }
 
 /** @returns at most `count` values that `keyNo` stored in a protocol, newest first, from a position on */
-export type StoredBy = (keyNo: number, from: Position, count: number) => StoredValue[]
+export type StoredBy = (keyNo: number, from: HistoryCursor, count: number) => StoredValue[]
 
 /** The position before every value of a protocol. */
-export function newestOf(protocolNo: number): Position {
+export function newestOf(protocolNo: number): HistoryCursor {
   return { protocolNo, atMs: Number.MAX_SAFE_INTEGER, metricNo: 0 }
 }
 
 /** Reads an open file of the service page by page. */
 export function storedIn(database: Sqlite): StoredBy {
-  const page = database.prepare<Position & { keyNo: number; count: number }, StoredValue>(
+  const page = database.prepare<HistoryCursor & { keyNo: number; count: number }, StoredValue>(
     `SELECT metric_value.protocol_no AS protocolNo, at_ms AS atMs, metric_no AS metricNo, metric.id, value, unit, module
      FROM metric_value JOIN metric ON metric.no = metric_no JOIN form ON form.no = form_no
      WHERE metric_value.protocol_no = :protocolNo AND key_no = :keyNo AND (at_ms, metric_no) < (:atMs, :metricNo)

@@ -1,7 +1,7 @@
 import type { Sqlite } from '../../sqlite/database.ts'
 import { groupCommit } from '../../sqlite/group-commit.ts'
 import { type Numbers, numbersIn } from './numbers.ts'
-import { type Instant, type Row, writeRowsIn } from './rows.ts'
+import { type Instant, type ValueRow, writeRowsIn } from './rows.ts'
 
 /** One metric of a push, ready to be stored. */
 export interface NewValue {
@@ -67,17 +67,17 @@ export function valuesIn(database: Sqlite): Values {
   }
 }
 
-interface Group {
+interface ValuesAtInstant {
   readonly instant: Instant
-  readonly rows: Row[]
+  readonly rows: ValueRow[]
 }
 
 /** The rows of a push by protocol and instant: mostly all in one group, so the last group is looked at first. */
-function byInstant(values: readonly NewValue[], keyNo: number, numbers: Numbers): Group[] {
-  const groups: Group[] = []
-  let last: Group | undefined
+function byInstant(values: readonly NewValue[], keyNo: number, numbers: Numbers): ValuesAtInstant[] {
+  const groups: ValuesAtInstant[] = []
+  let last: ValuesAtInstant | undefined
   values.forEach(({ protocolNo, id, atMs, value, unit, module }, place) => {
-    const isOf = ({ instant }: Group) => instant.atMs === atMs && instant.protocolNo === protocolNo
+    const isOf = ({ instant }: ValuesAtInstant) => instant.atMs === atMs && instant.protocolNo === protocolNo
     const found = last && isOf(last) ? last : groups.find(isOf)
     const group = found ?? { instant: { protocolNo, atMs, keyNo }, rows: [] }
     if (!found) groups.push(group)

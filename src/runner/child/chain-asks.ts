@@ -1,13 +1,13 @@
 import { LogList } from '../../chain/log-list.ts'
 import type { RawReads } from '../../chain/reads.ts'
 import { Fault, faultFromRecord } from '../../model/fault.ts'
-import { gathering, type Patience } from '../gather.ts'
+import { type GatherWait, gathering } from '../gather.ts'
 import type { Ask, ChainQuestion, ChainReply } from '../messages.ts'
 import { questionMistake } from '../question.ts'
 import type { Scope } from './scope.ts'
 
 /** Runs of one message come to their first question within a turn or two; the bound is for those that never rest. */
-const patience: Patience = { quietTurns: 1, turnsMax: 50 }
+const patience: GatherWait = { quietTurns: 1, turnsMax: 50 }
 
 /** A child's side of chain access: questions of all runs go out together once no new one comes. */
 export interface ChainAsks {

@@ -2,8 +2,8 @@ import type { ChainAsOf, CollectContext, Http } from '../../collector.ts'
 import { systemTime } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { CollectorRef, Described } from '../messages.ts'
-import type { Outcome } from '../runner.ts'
+import type { CollectorRef, DescribedToDaemon } from '../messages.ts'
+import type { RunOutcome } from '../runner.ts'
 import { declaredMetrics, readsPast } from './definition.ts'
 import { loadCollector } from './load.ts'
 import { parseOptions } from './options.ts'
@@ -14,7 +14,7 @@ import { settledOrLate } from './settle.ts'
 import { faultOf } from './thrown.ts'
 
 /** What a run needs of its process. */
-export interface RunEdge {
+export interface RunDeps {
   readonly scope: Scope
   readonly signal: AbortSignal
   readonly deadlineMs: number
@@ -23,7 +23,7 @@ export interface RunEdge {
 }
 
 /** Loads a collector, parses its options and checks what it declares. Rejects with Fault `collector-unusable`. */
-export async function describeCollector(ref: CollectorRef): Promise<Described> {
+export async function describeCollector(ref: CollectorRef): Promise<DescribedToDaemon> {
   const loaded = await loadCollector(ref)
   const parsed = await parseOptions(loaded, ref)
   if (!parsed.ok) return { kind: 'mistaken', mistakes: parsed.mistakes }
@@ -38,13 +38,13 @@ export async function describeCollector(ref: CollectorRef): Promise<Described> {
  *
  * @throws Fault when the run as a whole failed
  */
-export async function collectHour(ref: CollectorRef, hour: Hour, edge: RunEdge): Promise<Outcome> {
+export async function collectHour(ref: CollectorRef, hour: Hour, edge: RunDeps): Promise<RunOutcome> {
   const prepared = await prepare(ref)
   const output = await outputOf(prepared, contextOf(prepared.options, hour, edge), edge)
   return outcomeOf(output, prepared, edge)
 }
 
-async function outputOf({ definition, file }: Prepared, context: CollectContext<unknown>, edge: RunEdge) {
+async function outputOf({ definition, file }: Prepared, context: CollectContext<unknown>, edge: RunDeps) {
   // In a promise's executor, so that a collect that throws at once is one that rejects.
   const returned = new Promise<unknown>(resolve => resolve(definition.collect(context)))
   const settled = await settledOrLate(returned, edge.signal, edge.scope.opened())
@@ -55,7 +55,7 @@ async function outputOf({ definition, file }: Prepared, context: CollectContext<
   return settled.value
 }
 
-async function outcomeOf(output: unknown, { labels, file }: Prepared, edge: RunEdge): Promise<Outcome> {
+async function outcomeOf(output: unknown, { labels, file }: Prepared, edge: RunDeps): Promise<RunOutcome> {
   const waiting = labels.map(async label => {
     const settled = await settledOrLate(valueUnder(output, label), edge.signal, edge.scope.opened())
     return labelEnd(label, settled, lateFault(edge.scope, edge.deadlineMs), file)
@@ -72,7 +72,7 @@ async function outcomeOf(output: unknown, { labels, file }: Prepared, edge: RunE
 function contextOf(
   options: unknown,
   hour: Hour,
-  { scope, signal, deadlineMs, chain }: RunEdge,
+  { scope, signal, deadlineMs, chain }: RunDeps,
 ): CollectContext<unknown> {
   const deadlineAtMs = systemTime.nowMs() + deadlineMs
   const edge = { signal, deadlineAtMs, time: systemTime, waitsFor: scope.waitsFor }

@@ -8,7 +8,7 @@ import { originOf, shippedCollectors, shippedUrl } from '../origin.ts'
 import { packageSpecifier } from './hooks.ts'
 
 /** What `import()` is given for a collector, and how its file is called in messages; a package has no known file yet. */
-export interface Found {
+export interface CollectorModule {
   readonly specifier: string
   readonly file?: string
 }
@@ -19,7 +19,7 @@ export interface Found {
  *
  * @throws Fault `collector-unusable` when a path leads to no file
  */
-export function findCollector(ref: Pick<CollectorRef, 'use' | 'configFile'>): Found {
+export function findCollector(ref: Pick<CollectorRef, 'use' | 'configFile'>): CollectorModule {
   const { use, configFile } = ref
   const origin = originOf(ref)
   if (origin.kind === 'file') return findFile(origin.file, use)
@@ -29,7 +29,7 @@ export function findCollector(ref: Pick<CollectorRef, 'use' | 'configFile'>): Fo
 }
 
 /** The time of the last change is part of the address, so that an edited file is read again when it is next used. */
-function findFile(file: string, use: string): Found {
+function findFile(file: string, use: string): CollectorModule {
   const found = lookedAt(file)
   if (!found?.isFile()) {
     const near = ['.ts', '.js', '.mjs', '/index.ts', '/index.js'].find(end => lookedAt(file + end))

@@ -11,7 +11,7 @@ import type { Ask, EndedRun, LogLine, StartedRun, Task, TaskEnd, ToChild } from 
 import { unknownChain } from '../question.ts'
 import { createChainAsks } from './chain-asks.ts'
 import { ChildEnd } from './child-end.ts'
-import { collectHour, describeCollector, lateFault, type RunEdge } from './collect.ts'
+import { collectHour, describeCollector, lateFault, type RunDeps } from './collect.ts'
 import { registerCollectorHooks } from './hooks.ts'
 import { lockDown } from './lockdown.ts'
 import { registerOptionsEdge } from './options.ts'
@@ -48,7 +48,7 @@ const typedReads = chainNames.length > 0 ? await import('./typed/typed-reads.ts'
 /** Turns a run has after its abort, more than what it waits for has: so that what is there by then is its outcome. */
 const turnsAfterAbort = 50
 
-async function perform(task: Task, edge: RunEdge): Promise<TaskEnd> {
+async function perform(task: Task, edge: RunDeps): Promise<TaskEnd> {
   if (task.kind === 'describe') return { kind: 'described', description: await describeCollector(task.collector) }
   return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, edge) }
 }

@@ -71,7 +71,7 @@ export async function parseOptions({ definition }: Loaded, ref: CollectorRef): P
   }
 }
 
-type Issue = z.core.$ZodIssue
+type OptionIssue = z.core.$ZodIssue
 
 /** The options that there are, by the list of those that there are not. */
 type KnownKeys = WeakMap<readonly string[], readonly string[]>
@@ -84,7 +84,7 @@ function keysOf(schema: unknown): string[] {
 }
 
 /** One mistake for each unknown key; of a union the branch that is of the value's kind and comes nearest. */
-function mistakesOf(issue: Issue, before: readonly PropertyKey[], known: KnownKeys): OptionMistake[] {
+function mistakesOf(issue: OptionIssue, before: readonly PropertyKey[], known: KnownKeys): OptionMistake[] {
   const path = [...before, ...issue.path]
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map(key => ({
@@ -101,7 +101,7 @@ function mistakesOf(issue: Issue, before: readonly PropertyKey[], known: KnownKe
 }
 
 /** Whether a branch of a union fails for the value as a whole: then another one was meant. */
-function isOfAnotherKind({ path, code }: Issue): boolean {
+function isOfAnotherKind({ path, code }: OptionIssue): boolean {
   return path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')
 }
 

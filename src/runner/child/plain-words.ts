@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { meant } from '../../config/words.ts'
 
-type Issue = z.core.$ZodRawIssue | z.core.$ZodIssue
+type AnyZodIssue = z.core.$ZodRawIssue | z.core.$ZodIssue
 
 const kinds: Readonly<Record<string, string>> = {
   string: 'text',
@@ -50,7 +50,7 @@ const forms: Readonly<Record<string, string>> = {
 }
 
 /** What zod found, in the words of all other mistakes. Of the value its kind alone is told: it may be a secret. Pure. */
-export function plainWords(issue: Issue): string {
+export function plainWords(issue: AnyZodIssue): string {
   switch (issue.code) {
     case 'invalid_type':
       return `must be ${kinds[String(issue.expected)] ?? 'of another kind'}${found(issue)}`
@@ -76,7 +76,7 @@ export function plainWords(issue: Issue): string {
 }
 
 /** Absent where nothing is there, or the value is not known. */
-function found(issue: Issue): string {
+function found(issue: AnyZodIssue): string {
   const { input } = issue
   if (input === undefined || !('input' in issue)) return ''
   if (input === null) return ', not nothing'
@@ -110,7 +110,7 @@ function size({ origin, inclusive, exact }: SizeIssue, side: string, beyond: str
   return Number(bound) === 1 && how === 'at least' ? 'must not be empty' : `must have ${how} ${bound} ${noun}`
 }
 
-function form(issue: Issue): string {
+function form(issue: AnyZodIssue): string {
   if (issue.code !== 'invalid_format') return ''
   const { format } = issue
   if ('prefix' in issue && issue['prefix'] !== undefined) return `must begin with "${issue['prefix']}"`
@@ -124,7 +124,7 @@ function form(issue: Issue): string {
 }
 
 /** Where each branch wants another kind of value, all kinds; else what the branch says that comes nearest. */
-function union(issue: Issue): string {
+function union(issue: AnyZodIssue): string {
   if (issue.code !== 'invalid_union') return ''
   if ('options' in issue && Array.isArray(issue.options)) return choice(issue.options, undefined)
   const first = issue.errors.flatMap(([one]) => one ?? [])

@@ -4,13 +4,13 @@ import { Writable } from 'node:stream'
 import type { CollectorLog } from '../../collector.ts'
 import { Fault } from '../../model/fault.ts'
 import { runLogLinesMax } from '../limits.ts'
-import type { LogLevel, LogLine } from '../messages.ts'
+import type { ChildLogLevel, LogLine } from '../messages.ts'
 import { cut, shown, thrownText } from './thrown.ts'
 
 /** What belongs to one run of a collector, wherever in the process its code is called from. */
 export interface Scope {
   readonly log: CollectorLog
-  line(level: LogLevel, message: string, facts?: Readonly<Record<string, unknown>>): void
+  line(level: ChildLogLevel, message: string, facts?: Readonly<Record<string, unknown>>): void
   /** Counts something that is to settle; the result is called when it has. */
   opened(): () => void
   /** Whether something has not settled yet. */
@@ -26,7 +26,7 @@ export interface Scope {
 const current = new AsyncLocalStorage<Scope>()
 
 /** What a scope needs of its run. */
-export interface ScopeEdge {
+export interface ScopeDeps {
   readonly collectorId: string
   readonly signal: AbortSignal
   readonly post: (line: LogLine) => void
@@ -34,7 +34,7 @@ export interface ScopeEdge {
 }
 
 /** Makes the scope of one run. */
-export function createScope({ collectorId, signal, post, fail }: ScopeEdge): Scope {
+export function createScope({ collectorId, signal, post, fail }: ScopeDeps): Scope {
   let linesLeft = runLogLinesMax
   let open = 0
   let atAbort: string | undefined
@@ -96,7 +96,7 @@ export function catchStrays(nobody: Scope): void {
     const level = reason instanceof Fault ? 'debug' : 'warn'
     owner().line(level, `a promise was rejected and nobody waited for it: ${thrownText(reason).message}`)
   })
-  const printed = (level: LogLevel) =>
+  const printed = (level: ChildLogLevel) =>
     new Writable({
       decodeStrings: false,
       write(chunk, _encoding, done) {

@@ -1,7 +1,7 @@
 import { childAllowance } from '../limits.ts'
 
 /** Counts what a child says against what it may say, so that one that talks without end is found out. */
-export class Allowance {
+export class MessageAllowance {
   #messages = childAllowance.messages
   #chars = childAllowance.chars
 

@@ -1,7 +1,7 @@
 import type { Task, TaskEnd } from '../messages.ts'
 import type { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'
-import type { Group } from './processes.ts'
+import type { ProcessGroup } from './processes.ts'
 
 /** Runs tasks each in a process of its own, a few at a time. */
 export interface Alone {
@@ -10,12 +10,12 @@ export interface Alone {
    *
    * @param known whether the collector is known to be a culprit: it waits behind those that are probably innocent
    */
-  run(task: Task, group: Group, known: boolean): Promise<TaskEnd | Lost>
+  run(task: Task, group: ProcessGroup, known: boolean): Promise<TaskEnd | Lost>
   /** Complete when it returns. */
   stop(): Promise<void>
 }
 
-interface Waiting {
+interface PendingRun {
   readonly id: string
   readonly known: boolean
   start(): void
@@ -27,12 +27,12 @@ interface Waiting {
  * @param places tasks run at the same time
  */
 export function createAlone(
-  start: (group: Group) => Promise<CollectorChild>,
+  start: (group: ProcessGroup) => Promise<CollectorChild>,
   places: number,
   stopping: AbortSignal,
 ): Alone {
   const children = new Set<CollectorChild>()
-  const waiting: Waiting[] = []
+  const waiting: PendingRun[] = []
   const busy = new Set<string>()
 
   function startNext(): void {
@@ -44,7 +44,7 @@ export function createAlone(
     startNext()
   }
 
-  async function runInOwn(task: Task, group: Group): Promise<TaskEnd | Lost> {
+  async function runInOwn(task: Task, group: ProcessGroup): Promise<TaskEnd | Lost> {
     if (stopping.aborted) return { kind: 'lost', how: 'was stopped' }
     const child = await start(group)
     children.add(child)
@@ -73,7 +73,7 @@ export function createAlone(
   }
 }
 
-function nextOf(waiting: readonly Waiting[], busy: ReadonlySet<string>): Waiting | undefined {
+function nextOf(waiting: readonly PendingRun[], busy: ReadonlySet<string>): PendingRun | undefined {
   const free = waiting.filter(({ id }) => !busy.has(id))
   return free.find(({ known }) => !known) ?? free[0]
 }

@@ -14,7 +14,7 @@ export interface Lost {
 }
 
 /** What a process needs of the daemon. */
-export interface ChildEdge {
+export interface ChildDeps {
   readonly chains: Chains
   readonly deadlineMs: number
   readonly limits: RunnerLimits

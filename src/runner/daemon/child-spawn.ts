@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { frameOf, lineDescriptor } from '../frames.ts'
 import { childBacklogBytesMax, childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from '../limits.ts'
-import type { LogLevel, LogLine, ToChild } from '../messages.ts'
+import type { ChildLogLevel, LogLine, ToChild } from '../messages.ts'
 import { boundedLines } from './lines.ts'
 
 /** A started process, as seen by the daemon. */
@@ -19,7 +19,7 @@ export interface Spawned {
 }
 
 /** What a new process gets, and where what it says goes. */
-export interface SpawnEdge {
+export interface SpawnDeps {
   /** Files and folders it may read; it may write none. */
   readonly reads: readonly string[]
   /** Where relative paths count from, when it exists. */
@@ -42,7 +42,7 @@ const environmentNames = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_EXTRA_CA
  * Starts a process that runs collectors, with nothing of the environment that it does not need, under Node's permissions:
  * it reads what it is told to, writes nothing, starts nothing and loads no native code. Does not throw.
  */
-export function spawnChild(edge: SpawnEdge): Spawned {
+export function spawnChild(edge: SpawnDeps): Spawned {
   const { chainNames, heapMbMax, log, folder } = edge
   const child = spawn(process.execPath, [...flagsOf(edge), entry, ...chainNames], {
     env: environment(),
@@ -63,7 +63,7 @@ export function spawnChild(edge: SpawnEdge): Spawned {
   }
 }
 
-function flagsOf({ heapMbMax, reads }: SpawnEdge): string[] {
+function flagsOf({ heapMbMax, reads }: SpawnDeps): string[] {
   return [
     `--max-old-space-size=${heapMbMax}`,
     '--permission',
@@ -78,7 +78,7 @@ function flagsOf({ heapMbMax, reads }: SpawnEdge): string[] {
 }
 
 /** @returns whether the line was closed while the process lived */
-function listen(child: ChildProcess, line: Duplex, { hear, tooLong }: SpawnEdge): () => boolean {
+function listen(child: ChildProcess, line: Duplex, { hear, tooLong }: SpawnDeps): () => boolean {
   let cut = false
   const completed = boundedLines(childMessageCharsMax)
   line.setEncoding('utf8').on('data', (piece: string) => {
@@ -154,7 +154,7 @@ async function turned(turns: number): Promise<void> {
  */
 function logLines(child: ChildProcess, log: (line: LogLine) => void): () => boolean {
   let crashed = false
-  const each = (stream: Readable | null, level: LogLevel) => {
+  const each = (stream: Readable | null, level: ChildLogLevel) => {
     if (!stream) return
     eachLine(stream, message => {
       crashed ||= message.startsWith('<--- Last few GCs') || message.startsWith('FATAL ERROR')

@@ -2,18 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { Fault } from '../../model/fault.ts'
 import { gathering } from '../gather.ts'
 import type { Ask, EndedRun, FromChild, Reply, Task, TaskEnd, ToChild } from '../messages.ts'
-import { Allowance } from './allowance.ts'
+import { MessageAllowance } from './allowance.ts'
 import { replyFromChain } from './chain-replies.ts'
-import type { ChildEdge, Lost } from './child-edge.ts'
+import type { ChildDeps, Lost } from './child-edge.ts'
 import { type Spawned, spawnChild } from './child-spawn.ts'
 import { heard } from './from-child.ts'
-import { Pins } from './pins.ts'
+import { RunBlocks } from './pins.ts'
 
-interface Run {
+interface ChildRun {
   readonly task: Task
   /** Aborted when the run is over, however it ended: for its timer, and for what was asked of chains. */
   readonly over: AbortController
-  readonly pins: Pins
+  readonly pins: RunBlocks
   settle(end: TaskEnd | Lost): void
 }
 
@@ -23,22 +23,22 @@ const meddled =
 
 const endOf = { describe: 'described', collect: 'collected' } as const
 
-function withPins(end: TaskEnd, pins: Pins): TaskEnd {
+function withPins(end: TaskEnd, pins: RunBlocks): TaskEnd {
   if (end.kind !== 'collected') return end
   return { ...end, outcome: { ...end.outcome, pins: pins.all } }
 }
 
 /** The daemon's side of one process that runs collectors. */
 export class CollectorChild {
-  readonly #edge: ChildEdge
+  readonly #edge: ChildDeps
   readonly #spawned: Spawned
-  readonly #runs = new Map<string, Run>()
+  readonly #runs = new Map<string, ChildRun>()
   /** Runs started in one turn go in one message, and so do the replies known in one. */
   readonly #start = gathering<string>(runs => this.#post(runs))
   readonly #tell = gathering<Reply>(replies => this.#say({ kind: 'replies', replies }))
   readonly #ready = Promise.withResolvers<void>()
   readonly #gone = new AbortController()
-  readonly #allowance = new Allowance()
+  readonly #allowance = new MessageAllowance()
   /** Collectors it was given: it writes log lines for no others. */
   readonly #collectors = new Set([''])
   #lost: Lost = { kind: 'lost', how: 'ended' }
@@ -47,7 +47,7 @@ export class CollectorChild {
   #lastPing = 0
   #lastPong = 0
 
-  constructor(edge: ChildEdge) {
+  constructor(edge: ChildDeps) {
     this.#edge = edge
     const { chains, limits, log, reads, folder } = edge
     this.#spawned = spawnChild({
@@ -68,7 +68,7 @@ export class CollectorChild {
     await this.#ready.promise
     if (this.#gone.signal.aborted) return this.#lost
     const { promise, resolve } = Promise.withResolvers<TaskEnd | Lost>()
-    const run: Run = { task, over: new AbortController(), pins: new Pins(this.#edge.chains), settle: resolve }
+    const run: ChildRun = { task, over: new AbortController(), pins: new RunBlocks(this.#edge.chains), settle: resolve }
     const token = randomBytes(16).toString('hex')
     this.#runs.set(token, run)
     this.#allowance.grant()
@@ -202,7 +202,7 @@ export class CollectorChild {
     if (await this.#waited(startMsMax, started.signal)) this.#lose(`was not ready within ${startMsMax / 1000} s`)
   }
 
-  async #watchDeadline(token: string, { over }: Run): Promise<void> {
+  async #watchDeadline(token: string, { over }: ChildRun): Promise<void> {
     const { deadlineMs, limits } = this.#edge
     if (!(await this.#waited(deadlineMs, over.signal))) return
     this.#say({ kind: 'abort', run: token })

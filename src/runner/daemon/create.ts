@@ -5,21 +5,21 @@ import type { OptionSecret } from '../../config/option-secrets.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault, faultFromRecord } from '../../model/fault.ts'
 import { type RunnerLimits, runnerLimits } from '../limits.ts'
-import type { CollectorRef, Described, LogLevel, LogLine, Task, TaskEnd } from '../messages.ts'
+import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, Task, TaskEnd } from '../messages.ts'
 import { originOf } from '../origin.ts'
-import type { Description, Runner } from '../runner.ts'
+import type { DescribeResult, Runner } from '../runner.ts'
 import { createAlone } from './alone.ts'
 import { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'
 import { declaredPaths } from './declared.ts'
 import { Meeting } from './meeting.ts'
-import { type Group, groupOf, Processes } from './processes.ts'
+import { groupOf, Processes, type ProcessGroup } from './processes.ts'
 import { readablePaths } from './readable.ts'
 import { knowsNone, type Redacting, redactedEnd, redactedLine } from './redacting.ts'
 import { declaredSecrets, RunSecrets } from './secrets.ts'
 
 /** What a runner needs of the daemon. */
-export interface RunnerEdge {
+export interface RunnerDeps {
   readonly chains: Chains
   /** For one collector and hour, or for loading one collector. */
   readonly deadlineMs: number
@@ -29,7 +29,7 @@ export interface RunnerEdge {
   /** A line of a collector, or of a process as a whole (collectorId is then empty). `facts` are plain values. */
   readonly log: (
     collectorId: string,
-    level: LogLevel,
+    level: ChildLogLevel,
     message: string,
     facts: Readonly<Record<string, unknown>>,
   ) => void
@@ -53,7 +53,7 @@ type Done = Exclude<TaskEnd, { kind: 'faulted' }>
  * own. When a process ends or stops answering, what was under way is run again, each collector alone in a process of its
  * own, so that only the culprit fails; a culprit runs alone until it succeeds.
  */
-export function createRunner(edge: RunnerEdge): Runner {
+export function createRunner(edge: RunnerDeps): Runner {
   const { chains, deadlineMs, time, log, hidden = [], limits: own, redactor = knowsNone } = edge
   const limits = { ...runnerLimits, ...own }
   const culprits = new Set<string>()
@@ -62,7 +62,7 @@ export function createRunner(edge: RunnerEdge): Runner {
   const meeting = new Meeting(time)
   const runSecrets = new RunSecrets(redactor)
 
-  async function start(group: Group, pinged: boolean): Promise<CollectorChild> {
+  async function start(group: ProcessGroup, pinged: boolean): Promise<CollectorChild> {
     const write = (line: LogLine) => {
       const { collectorId, level, message, facts } = redactedLine(line, redactor)
       log(collectorId, level, message, facts)
@@ -83,7 +83,7 @@ export function createRunner(edge: RunnerEdge): Runner {
   /** What is given to a collector, once it has been described. */
   const known = new WeakMap<CollectorRef, Promise<Given>>()
 
-  async function runAlone(task: Task, group: Group): Promise<TaskEnd> {
+  async function runAlone(task: Task, group: ProcessGroup): Promise<TaskEnd> {
     const { id, use } = task.collector
     const end = await alone.run(task, group, culprits.has(id))
     if (end.kind !== 'lost') {
@@ -116,7 +116,7 @@ export function createRunner(edge: RunnerEdge): Runner {
     return ref
   }
 
-  async function describe(ref: CollectorRef): Promise<Description> {
+  async function describe(ref: CollectorRef): Promise<DescribeResult> {
     const end = await perform({ kind: 'describe', collector: ref }, [])
     if (end.kind !== 'described') throw mismatch(end.kind)
     const { given, mistakes } = await givenTo(ref, end.description)
@@ -127,7 +127,7 @@ export function createRunner(edge: RunnerEdge): Runner {
     return { kind: 'usable', metrics, history, ...(given.secrets.length > 0 && { secrets: given.secrets }) }
   }
 
-  async function givenTo(ref: CollectorRef, description: Described) {
+  async function givenTo(ref: CollectorRef, description: DescribedToDaemon) {
     if (description.kind === 'mistaken') return { given: nothing, mistakes: [] }
     const { declared: said } = description
     const secrets = declaredSecrets(ref, description.secrets)

@@ -1,6 +1,6 @@
 import { LogList } from '../../chain/log-list.ts'
 import type { Chains } from '../../chain/reads.ts'
-import type { AsOfBlock, Pin, PinnedLogs } from '../../model/block.ts'
+import type { AsOfBlock, PinnedBlock, PinnedLogs } from '../../model/block.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'
 import type { ChainQuestion, ChainReply } from '../messages.ts'
 
@@ -10,7 +10,7 @@ interface Met {
 }
 
 /** The block that one run has read of each chain: one for all of its reads. And the logs that it has read there. */
-export class Pins {
+export class RunBlocks {
   readonly #chains: Chains
   readonly #byChain = new Map<number, Met>()
 
@@ -31,7 +31,7 @@ export class Pins {
     return reply
   }
 
-  get all(): readonly Pin[] {
+  get all(): readonly PinnedBlock[] {
     return [...this.#byChain].map(([chainId, { block, logs }]) => ({
       chainId,
       block,

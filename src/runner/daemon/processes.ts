@@ -8,13 +8,13 @@ import type { Readable } from './readable.ts'
 import { SharedProcess } from './shared.ts'
 
 /** Collectors that share a process: code of one origin, which may read the same files. */
-export interface Group extends Omit<Readable, 'hidden'> {
+export interface ProcessGroup extends Omit<Readable, 'hidden'> {
   /** The same for the same group. */
   readonly key: string
 }
 
 /** The group of a collector whose options declare these paths. */
-export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, declared: readonly string[]): Group {
+export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, declared: readonly string[]): ProcessGroup {
   const origin = originOf(ref)
   const { configFile } = ref
   const folder = origin.kind === 'file' ? dirname(origin.file) : undefined
@@ -23,8 +23,8 @@ export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, declared:
 }
 
 /** What processes are kept with. */
-export interface ProcessesEdge {
-  readonly start: (group: Group) => Promise<CollectorChild>
+export interface ProcessesDeps {
+  readonly start: (group: ProcessGroup) => Promise<CollectorChild>
   readonly idleMsMax: number
   /** At the same time. */
   readonly processesMax: number
@@ -37,17 +37,17 @@ export interface ProcessesEdge {
  * that is needed; where all have work, it waits.
  */
 export class Processes {
-  readonly #edge: ProcessesEdge
+  readonly #edge: ProcessesDeps
   readonly #byKey = new Map<string, SharedProcess>()
   #taken = 0
   #rested = Promise.withResolvers<void>()
 
-  constructor(edge: ProcessesEdge) {
+  constructor(edge: ProcessesDeps) {
     this.#edge = edge
   }
 
   /** Never rejects. */
-  async run(task: Task, group: Group): Promise<TaskEnd | Lost> {
+  async run(task: Task, group: ProcessGroup): Promise<TaskEnd | Lost> {
     const shared = this.#byKey.get(group.key) ?? this.#sharedOf(group)
     this.#byKey.set(group.key, shared)
     return shared.run(task)
@@ -59,13 +59,13 @@ export class Processes {
     await Promise.all([...this.#byKey.values()].map(shared => shared.stop()))
   }
 
-  #sharedOf(group: Group): SharedProcess {
+  #sharedOf(group: ProcessGroup): SharedProcess {
     const { idleMsMax, time, stopping } = this.#edge
     const rested = () => this.#tellRested()
     return new SharedProcess({ start: () => this.#start(group), rested, idleMsMax, time, stopping })
   }
 
-  async #start(group: Group): Promise<CollectorChild> {
+  async #start(group: ProcessGroup): Promise<CollectorChild> {
     await this.#place()
     this.#taken += 1
     try {

@@ -27,7 +27,7 @@ const own = ['src', 'collectors', 'package.json'].map(name => join(packageRoot, 
 export async function readablePaths(readable: Readable): Promise<string[]> {
   const { folder, configFile, declared, isShipped, hidden } = readable
   const from = folder ?? dirname(configFile)
-  const walk = new Walk(await withReal(hidden), await real(dirname(configFile)))
+  const walk = new FolderWalk(await withReal(hidden), await real(dirname(configFile)))
   const packages = await Promise.all(
     [...packageFolders(packageRoot), ...packageFolders(from)].map(one => walk.packages(one)),
   )
@@ -64,7 +64,7 @@ async function real(path: string): Promise<string> {
 }
 
 /** One look through folders, up to a number of entries: what is beyond is not readable. */
-class Walk {
+class FolderWalk {
   readonly #hidden: readonly string[]
   readonly #configFolder: string
   #left = readableEntriesMax

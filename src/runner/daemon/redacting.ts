@@ -1,8 +1,8 @@
 import type { OptionMistake } from '../../config/config.ts'
 import { Fault, type FaultRecord } from '../../model/fault.ts'
 import type { MetricSpec } from '../../model/metric.ts'
-import type { Described, LogLine, TaskEnd } from '../messages.ts'
-import type { Outcome } from '../runner.ts'
+import type { DescribedToDaemon, LogLine, TaskEnd } from '../messages.ts'
+import type { RunOutcome } from '../runner.ts'
 
 /** What knows secrets, and takes them out of texts. */
 export interface Redacting {
@@ -40,7 +40,7 @@ function redactedFacts<V>(facts: Readonly<Record<string, V>>, by: Redacting): Re
 }
 
 /** A label is a text, too: one that was never declared may be anything. */
-function redactedOutcome({ readings, failures, pins }: Outcome, by: Redacting): Outcome {
+function redactedOutcome({ readings, failures, pins }: RunOutcome, by: Redacting): RunOutcome {
   const named = <V>(all: Readonly<Record<string, V>>) =>
     Object.entries(all).map(([name, v]) => [by.redact(name), v] as const)
   return {
@@ -50,7 +50,7 @@ function redactedOutcome({ readings, failures, pins }: Outcome, by: Redacting): 
   }
 }
 
-function redactedDescription(description: Described, by: Redacting): Described {
+function redactedDescription(description: DescribedToDaemon, by: Redacting): DescribedToDaemon {
   if (description.kind === 'mistaken') {
     return { kind: 'mistaken', mistakes: description.mistakes.map(mistake => redactedMistake(mistake, by)) }
   }

@@ -4,7 +4,7 @@ import type { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'
 
 /** What a shared process needs of whoever keeps several. */
-export interface SharedEdge {
+export interface SharedDeps {
   /** Starts one, once there is a place for it. */
   start(): Promise<CollectorChild>
   /** Whenever its work is done, or it has ended. */
@@ -21,7 +21,7 @@ export interface SharedEdge {
  * pile up.
  */
 export class SharedProcess {
-  readonly #edge: SharedEdge
+  readonly #edge: SharedDeps
   readonly #children = new Set<CollectorChild>()
   #current: CollectorChild | undefined
   #starting: Promise<CollectorChild> | undefined
@@ -29,7 +29,7 @@ export class SharedProcess {
   /** Aborted when a later rest begins: of many runs that end, one waits. */
   #resting = new AbortController()
 
-  constructor(edge: SharedEdge) {
+  constructor(edge: SharedDeps) {
     this.#edge = edge
   }
 

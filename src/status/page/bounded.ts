@@ -1,4 +1,4 @@
-import type { Cell, HourGrid, Snapshot } from '../snapshot.ts'
+import type { HourCell, HourGrid, Snapshot } from '../snapshot.ts'
 
 /** Collectors, and protocols, that the page shows: a browser loads it again and again. The others are counted. */
 export const shownMax = 100
@@ -28,6 +28,6 @@ function firstOf<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly T
   return [...all.filter(isFirst), ...all.filter(one => !isFirst(one))].slice(0, shownMax)
 }
 
-function isTrouble({ state, fault }: Cell): boolean {
+function isTrouble({ state, fault }: HourCell): boolean {
   return fault !== undefined || state === 'dead' || state === 'held' || state === 'gap'
 }

@@ -1,5 +1,5 @@
 import { type Hour, hourText } from '../../model/hour.ts'
-import type { Cell, CellState } from '../snapshot.ts'
+import type { CellState, HourCell } from '../snapshot.ts'
 import { type Html, html } from './html.ts'
 import { dayClockText } from './when.ts'
 
@@ -51,18 +51,18 @@ export function legend(): Html {
 }
 
 /** One collector's hour; everything known of it is in the title. */
-export function hourCell(cell: Cell, hour: Hour): Html {
+export function hourCell(cell: HourCell, hour: Hour): Html {
   const look = lookOf(cell)
   const words = wordsOf(cell)
   const title = `${dayClockText(hour)} UTC (${hourText(hour)}): ${words}`
   return html`<td role="cell" title="${title}">${shape(look, words)}</td>`
 }
 
-function lookOf({ state, fault }: Cell): CellLook {
+function lookOf({ state, fault }: HourCell): CellLook {
   return state === 'due' && fault ? 'failing' : state
 }
 
-function wordsOf(cell: Cell): string {
+function wordsOf(cell: HourCell): string {
   const attempts = cell.attempts > 1 ? `, ${cell.attempts} attempts` : ''
   const reason = cell.fault ? `. ${cell.fault.message}` : ''
   return `${meaningByLook[lookOf(cell)]}${attempts}${reason}`

@@ -1,11 +1,11 @@
 import { numberText } from '../../model/number-text.ts'
-import type { Balance, ServiceState } from '../snapshot.ts'
+import type { MetricCounts, ServiceState } from '../snapshot.ts'
 import { type CellLook, shape } from './cell.ts'
 import { type Html, html, nothing } from './html.ts'
 import { ago, clockText } from './when.ts'
 
 /** The outbox's balance, and how the service answered last. */
-export function delivery(balance: Balance, service: ServiceState, nowMs: number): Html {
+export function delivery(balance: MetricCounts, service: ServiceState, nowMs: number): Html {
   return html`<section aria-labelledby="delivery"><h2 id="delivery">Delivery</h2>
 ${service.waiting === undefined ? nothing : html`<p class="notice">${service.waiting}${nextAttempt(service)}</p>`}
 <dl class="balance" aria-label="Metrics in the outbox">
@@ -21,7 +21,7 @@ function term(name: string, count: number, look?: CellLook): Html {
 }
 
 /** A metric that is in no state is one that was lost: it must be seen at once. */
-function balanceNote({ queued, delivered, dead, held, due }: Balance): Html {
+function balanceNote({ queued, delivered, dead, held, due }: MetricCounts): Html {
   const missing = queued - delivered - dead - held - due
   if (queued === 0) return html`<p class="quiet">Nothing is queued yet.</p>`
   if (missing !== 0) {

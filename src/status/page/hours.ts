@@ -2,7 +2,7 @@ import { type Hour, hourText } from '../../model/hour.ts'
 import type { HourGrid } from '../snapshot.ts'
 import { hourCell, legend, shape } from './cell.ts'
 import { type Html, html, nothing } from './html.ts'
-import { type Trouble, troublesOf } from './troubles.ts'
+import { type HourTrouble, troublesOf } from './troubles.ts'
 import { clockText, dayText, hoursText } from './when.ts'
 
 /** Hours between two marks above the grid. */
@@ -66,7 +66,7 @@ function collectorName({ collector, protocolId }: HourGrid['rows'][number]): Htm
   return html`<span class="own-id">${ownId}</span> <span class="of">${protocolId}</span>`
 }
 
-function troubles(all: readonly Trouble[]): Html {
+function troubles(all: readonly HourTrouble[]): Html {
   if (all.length === 0) return nothing
   const rest = all.length - troublesMax
   return html`<h3 class="minor">What went wrong</h3><ul class="troubles">${all.slice(0, troublesMax).map(trouble)}${
@@ -74,7 +74,7 @@ function troubles(all: readonly Trouble[]): Html {
   }</ul>`
 }
 
-function trouble({ collector, state, count, first, last, fault }: Trouble): Html {
+function trouble({ collector, state, count, first, last, fault }: HourTrouble): Html {
   const howMany = count === 1 ? '1 hour' : `${count} hours`
   const facts = Object.entries(fault.facts).map(([name, value]) => `${name} ${value}`)
   return html`<li>${shape(state === 'due' ? 'failing' : state)}<div>

@@ -17,17 +17,17 @@ export class Html {
 }
 
 /** What may stand in a template: text and numbers are escaped, markup is kept, `undefined` is left out. */
-export type Part = Html | string | number | undefined | readonly Part[]
+export type TemplateValue = Html | string | number | undefined | readonly TemplateValue[]
 
 /** Markup from a template. Every value is escaped for element content and for quoted attributes. */
-export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
+export function html(texts: TemplateStringsArray, ...parts: readonly TemplateValue[]): Html {
   return Html.trusted(texts.map((text, index) => text + markupOf(parts[index])).join(''))
 }
 
 /** Nothing, where a template needs markup. */
 export const nothing = html``
 
-function markupOf(part: Part): string {
+function markupOf(part: TemplateValue): string {
   if (part === undefined) return ''
   if (part instanceof Html) return part.toString()
   if (typeof part === 'string' || typeof part === 'number') return escaped(String(part))

@@ -8,7 +8,7 @@ const heightUnits = 100
 const paddingUnits = 8
 
 /** What a curve is drawn from. */
-export interface SparklineParts {
+export interface SparklineProps {
   readonly label: string
   readonly unit: string | undefined
   /** Oldest first, one an hour; the last one is of `lastHour`. */
@@ -17,7 +17,7 @@ export interface SparklineParts {
 }
 
 /** The curve of the last hours with its lowest and highest value. A missing hour is a gap in the line. */
-export function sparkline(parts: SparklineParts): Html {
+export function sparkline(parts: SparklineProps): Html {
   const curve = curveOf(parts.values)
   if (!curve) {
     return html`<figure class="curve"><p class="empty-curve">no value in the last ${parts.values.length} hours yet</p></figure>`
@@ -26,7 +26,7 @@ export function sparkline(parts: SparklineParts): Html {
 <figcaption>${rangeParts(curve).map(part => html`<span>${part}</span>`)}</figcaption></figure>`
 }
 
-function drawing({ label, unit, values, lastHour }: SparklineParts, curve: Curve): Html {
+function drawing({ label, unit, values, lastHour }: SparklineProps, curve: Curve): Html {
   const width = Math.max(1, values.length - 1)
   const words = `Curve of ${label} over the last ${values.length} hours: ${curve.count} ${
     curve.count === 1 ? 'value' : 'values'

@@ -3,7 +3,7 @@ import type { Hour } from '../../model/hour.ts'
 import type { CellState, HourGrid } from '../snapshot.ts'
 
 /** Hours of one collector that failed in the same way: what a person has to look at once. */
-export interface Trouble {
+export interface HourTrouble {
   readonly collector: string
   readonly state: CellState
   readonly count: number
@@ -14,8 +14,8 @@ export interface Trouble {
 }
 
 /** The troubles in the grid, those with the newest hour first. */
-export function troublesOf(grid: HourGrid): Trouble[] {
-  const byKind = new Map<string, Trouble>()
+export function troublesOf(grid: HourGrid): HourTrouble[] {
+  const byKind = new Map<string, HourTrouble>()
   for (const { collector, cells } of grid.rows) {
     cells.forEach((cell, index) => {
       const hour = grid.hours[index]

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { type FoundRate, lowered, type Refusal, risen } from '../../../src/chain/endpoint/found-rate.ts'
+import { type FoundRate, lowered, type RefusedBurst, risen } from '../../../src/chain/endpoint/found-rate.ts'
 import { SentCalls, type Turn } from '../../../src/chain/endpoint/sent-calls.ts'
 
-const refusal: Refusal = { count: 60, inSecond: 60, answeredInSecondMax: 300, isAfterAnswer: true, nowMs: 10_000 }
+const refusal: RefusedBurst = { count: 60, inSecond: 60, answeredInSecondMax: 300, isAfterAnswer: true, nowMs: 10_000 }
 const found: FoundRate = { perSecond: 100, atOnce: 50, sinceMs: 0, doublesMs: 3_000 }
 
 describe('a refusal', () => {

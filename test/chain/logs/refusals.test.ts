@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { EndpointParts } from '../../../src/chain/endpoint/endpoint.ts'
+import type { EndpointDeps } from '../../../src/chain/endpoint/endpoint.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { archive, archiveAnswers } from '../support/archive.ts'
 import { answering, type Behaviour, json, NodeError } from '../support/node.ts'
@@ -15,7 +15,7 @@ const filter = { address: contract, topics: [] }
 const hex = (number: bigint) => `0x${number.toString(16)}`
 
 /** What the logs of the hour come to, and how many blocks each of the requests asked for. */
-async function read(behaviour: Behaviour, limits: Partial<EndpointParts> = {}) {
+async function read(behaviour: Behaviour, limits: Partial<EndpointDeps> = {}) {
   const spans: number[] = []
   const server = await node((calls, response, body) => {
     for (const { method, params } of calls) {

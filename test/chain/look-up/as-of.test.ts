@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
 import type { AsOfAnswer } from '../../../src/chain/look-up/as-of.ts'
 import { Session } from '../../../src/chain/look-up/as-of-search.ts'
-import { type Header, KnownHeaders } from '../../../src/chain/look-up/known-headers.ts'
+import { type BlockHeader, KnownHeaders } from '../../../src/chain/look-up/known-headers.ts'
 import type { Hour } from '../../../src/model/hour.ts'
 import { type ScriptedChain, scriptedChain } from '../support/scripted-chain.ts'
 
 /** Runs the search for one hour, or for several together, to its end. */
-function searchAll(chain: ScriptedChain, hours: readonly number[], seeds: readonly Header[] = []) {
+function searchAll(chain: ScriptedChain, hours: readonly number[], seeds: readonly BlockHeader[] = []) {
   const asked = hours.map(seconds => (seconds * 1000) as Hour)
   const search = { hours: asked, seeds, nowSeconds: 2_000_000_000 }
   let [session, rounds, calls] = [new Session(search, seeds), 0, 0]
@@ -29,7 +29,7 @@ function searchAll(chain: ScriptedChain, hours: readonly number[], seeds: readon
   return { answers: answers.filter(answer => answer !== undefined), rounds, calls }
 }
 
-function search(chain: ScriptedChain, hourSeconds: number, seeds: readonly Header[] = []) {
+function search(chain: ScriptedChain, hourSeconds: number, seeds: readonly BlockHeader[] = []) {
   const { answers, rounds, calls } = searchAll(chain, [hourSeconds], seeds)
   const [step] = answers
   if (!step) throw new Error('the search ended without an answer')

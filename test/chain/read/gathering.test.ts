@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Gathering } from '../../../src/chain/read/gathering.ts'
+import { HourReads } from '../../../src/chain/read/gathering.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import type { AsOfBlock, Hex } from '../../../src/model/block.ts'
 import { patient } from '../support/readers.ts'
@@ -16,7 +16,7 @@ function stage() {
     read.push({ hash, count: requests.length })
     return requests.map(() => returned(`0x0${hash.slice(2, 3)}` as Hex))
   }
-  const gathering = new Gathering({
+  const gathering = new HourReads({
     asOf: () => known.promise,
     read: async (asOf, requests) => ({ outcomes: at(asOf, requests) }),
     closed() {},

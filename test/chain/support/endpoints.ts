@@ -1,12 +1,12 @@
 import { onTestFinished } from 'vitest'
 import { CallMeter } from '../../../src/chain/endpoint/call-meter.ts'
-import { type EndpointParts, type OpenEndpoint, openEndpoint } from '../../../src/chain/endpoint/endpoint.ts'
+import { type EndpointDeps, type OpenEndpoint, openEndpoint } from '../../../src/chain/endpoint/endpoint.ts'
 import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
 import {
   type EndpointPool,
   type EndpointSource,
   endpointPool,
-  type PoolParts,
+  type PoolDeps,
 } from '../../../src/chain/endpoint/endpoint-pool.ts'
 import type { RpcAnswer, RpcCall } from '../../../src/chain/endpoint/wire.ts'
 import { systemTime } from '../../../src/edge/time.ts'
@@ -46,7 +46,7 @@ export async function faulty(behaviour: Behaviour = echoing, path?: string): Pro
 }
 
 /** An endpoint of chain 1 that is the only one, closed with the test. */
-export function open(url: string, parts: Partial<EndpointParts> & Partial<Surroundings> = {}): OpenEndpoint {
+export function open(url: string, parts: Partial<EndpointDeps> & Partial<Surroundings> = {}): OpenEndpoint {
   const { time = systemTime, isOnlyOne = true, meter = new CallMeter(), ...limits } = parts
   const endpoint = openEndpoint({ url, ...limits }, { chainId: 1, isOnlyOne, time, meter })
   onTestFinished(() => endpoint.close())
@@ -56,7 +56,7 @@ export function open(url: string, parts: Partial<EndpointParts> & Partial<Surrou
 type Surroundings = Parameters<typeof openEndpoint>[1]
 
 /** A pool of chain 1, closed with the test. */
-export function openPool(endpoints: readonly EndpointSource[], parts: Partial<PoolParts> = {}): EndpointPool {
+export function openPool(endpoints: readonly EndpointSource[], parts: Partial<PoolDeps> = {}): EndpointPool {
   const pool = endpointPool({ name: 'ethereum', id: 1, time: systemTime, passedOver: () => {}, ...parts }, endpoints)
   onTestFinished(() => pool.close())
   return pool

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { onTestFinished } from 'vitest'
-import { type ChainReaderParts, createChainReader, type OpenChainReader } from '../../../src/chain/reader.ts'
+import { type ChainReaderDeps, createChainReader, type OpenChainReader } from '../../../src/chain/reader.ts'
 import type { ChainReader, RawLog, RawReads } from '../../../src/chain/reads.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { Fault } from '../../../src/model/fault.ts'
@@ -33,12 +33,12 @@ export function rawReads(reader: ChainReader): OpenReads {
 }
 
 /** Reads of a chain that end with the test. */
-export function openReader(endpoints: readonly string[], parts: Partial<ChainReaderParts> = {}): OpenReads {
+export function openReader(endpoints: readonly string[], parts: Partial<ChainReaderDeps> = {}): OpenReads {
   return rawReads(openChain(endpoints, parts))
 }
 
 /** A reader that is closed when the test ends. */
-export function openChain(endpoints: readonly string[], parts: Partial<ChainReaderParts> = {}): OpenChainReader {
+export function openChain(endpoints: readonly string[], parts: Partial<ChainReaderDeps> = {}): OpenChainReader {
   const reader = createChainReader({ name: 'ethereum', id: 1, endpoints, time: systemTime, ...parts })
   onTestFinished(() => reader.close())
   return reader

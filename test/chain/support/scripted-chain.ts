@@ -1,4 +1,4 @@
-import type { Header } from '../../../src/chain/look-up/known-headers.ts'
+import type { BlockHeader } from '../../../src/chain/look-up/known-headers.ts'
 import type { Hex } from '../../../src/model/block.ts'
 
 /** A chain from a formula: as long as one likes, and nothing is stored. */
@@ -6,7 +6,7 @@ export interface ScriptedChain {
   /** Number of the last block. */
   readonly head: bigint
   /** Undefined past the head, and of an empty number. */
-  header(number: bigint): Header | undefined
+  header(number: bigint): BlockHeader | undefined
 }
 
 /**

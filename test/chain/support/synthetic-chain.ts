@@ -1,4 +1,4 @@
-import type { Header } from '../../../src/chain/look-up/known-headers.ts'
+import type { BlockHeader } from '../../../src/chain/look-up/known-headers.ts'
 import { scriptedChain } from './scripted-chain.ts'
 
 /**
@@ -20,7 +20,7 @@ export interface SyntheticChain {
   timestampOf(number: number): number
   /** Number of the last block at or before an instant; -1 when all are later. */
   asOf(seconds: number): number
-  header(number: number): Header
+  header(number: number): BlockHeader
 }
 
 /** A step that is remembered: how many blocks and seconds lie before it. */

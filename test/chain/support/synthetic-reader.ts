@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { type ChainReaderParts, createChainReader, type OpenChainReader } from '../../../src/chain/reader.ts'
+import { type ChainReaderDeps, createChainReader, type OpenChainReader } from '../../../src/chain/reader.ts'
 import { systemTime, type Time } from '../../../src/edge/time.ts'
 import type { FinalBlocks } from '../../../src/model/block.ts'
 import type { Hour } from '../../../src/model/hour.ts'
@@ -30,7 +30,7 @@ export function openSyntheticReader(
   url: string,
   time: Time,
   finalBlocks: FinalBlocks,
-  more: Partial<ChainReaderParts> = {},
+  more: Partial<ChainReaderDeps> = {},
 ): OpenChainReader {
   return createChainReader({ name: 'synthetic', id: 1, endpoints: [url], time, finalBlocks, ...more })
 }

@@ -2,7 +2,7 @@ import type { ChainReader } from '../../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../../src/config/config.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import type { Hour } from '../../../src/model/hour.ts'
-import type { Description, Outcome, Runner } from '../../../src/runner/runner.ts'
+import type { DescribeResult, Runner, RunOutcome } from '../../../src/runner/runner.ts'
 
 /** What each collector gives. */
 export const labels = ['One', 'Two', 'Three', 'Four', 'Five']
@@ -18,11 +18,11 @@ export class PlainRunner implements Runner {
     this.#signal = signal
   }
 
-  async describe(): Promise<Description> {
+  async describe(): Promise<DescribeResult> {
     return { kind: 'usable', metrics: Object.fromEntries(labels.map(label => [label, {}])), history: true }
   }
 
-  async collect({ id }: CollectorConfig, hour: Hour): Promise<Outcome> {
+  async collect({ id }: CollectorConfig, hour: Hour): Promise<RunOutcome> {
     const first = 1 + labels.length * Number(/\d+$/.exec(id)?.[0] ?? 0)
     const requests = labels.map((_, index) => ({ kind: 'call' as const, to: contract, input: inputOf(first + index) }))
     const { at, value } = await this.#chain.read(hour, requests, this.#signal)

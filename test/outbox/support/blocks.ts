@@ -1,4 +1,4 @@
-import type { AsOfBlock, Hex, Pin } from '../../../src/model/block.ts'
+import type { AsOfBlock, Hex, PinnedBlock } from '../../../src/model/block.ts'
 
 /** A block that is all its own. */
 export function aBlock(number: number, fork = 'a'): AsOfBlock {
@@ -7,6 +7,6 @@ export function aBlock(number: number, fork = 'a'): AsOfBlock {
 }
 
 /** Values were read at that block, of a chain. */
-export function aPin(number: number, fork = 'a', chainId = 1): Pin {
+export function aPin(number: number, fork = 'a', chainId = 1): PinnedBlock {
   return { chainId, block: aBlock(number, fork) }
 }

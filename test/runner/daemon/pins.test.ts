@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { LogList, packed } from '../../../src/chain/log-list.ts'
 import type { Hex } from '../../../src/model/block.ts'
-import { Pins } from '../../../src/runner/daemon/pins.ts'
+import { RunBlocks } from '../../../src/runner/daemon/pins.ts'
 import type { ChainQuestion, ChainReply } from '../../../src/runner/messages.ts'
 import { chainOf } from '../../support/reads.ts'
 
@@ -13,7 +13,7 @@ const read = (branch: string): ChainReply => ({ kind: 'read', at: at(branch), va
 
 describe('the blocks a run has read', () => {
   it('are one for each chain', () => {
-    const pins = new Pins({ one: chain, two: { ...chain, id: 2 } })
+    const pins = new RunBlocks({ one: chain, two: { ...chain, id: 2 } })
     expect(pins.checked('one', ask, read('a')).kind).toBe('read')
     expect(pins.checked('one', ask, { kind: 'block', at: at('a') }).kind).toBe('block')
     expect(pins.checked('two', ask, { kind: 'logs', at: at('b'), value: [] }).kind).toBe('logs')
@@ -24,21 +24,21 @@ describe('the blocks a run has read', () => {
   })
 
   it('are never two of one chain: what a reorg has replaced meanwhile fails the run', () => {
-    const pins = new Pins({ one: chain })
+    const pins = new RunBlocks({ one: chain })
     pins.checked('one', ask, read('a'))
     expect(pins.checked('one', ask, read('b'))).toMatchObject({ kind: 'faulted', fault: { code: 'chain-reorganized' } })
     expect(pins.all).toEqual([{ chainId: 1, block: at('a') }])
   })
 
   it('are none of a read that failed', () => {
-    const pins = new Pins({ one: chain })
+    const pins = new RunBlocks({ one: chain })
     const fault: ChainReply = { kind: 'faulted', fault: { code: 'chain-unreachable', message: 'no answer', facts: {} } }
     expect(pins.checked('one', ask, fault)).toBe(fault)
     expect(pins.all).toEqual([])
   })
 
   it('come with the logs that it was made of, so that these can be asked for again', () => {
-    const pins = new Pins({ one: chain })
+    const pins = new RunBlocks({ one: chain })
     const filter = { address: `0x${'c0'.repeat(20)}`, topics: [] } as const
     const log = { address: filter.address, topics: [], data: '0x', blockNumber: 7n, logIndex: 0 } as const
     const some: ChainReply = { kind: 'logs', at: at('a'), value: [packed([log])] }

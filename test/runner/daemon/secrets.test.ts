@@ -6,7 +6,7 @@ import { hiddenPaths } from '../../../src/config/hidden.ts'
 import { loadConfig } from '../../../src/config/load.ts'
 import { formatMistakes } from '../../../src/config/mistakes.ts'
 import { optionMistakes } from '../../../src/config/option-mistakes.ts'
-import type { RunnerEdge } from '../../../src/runner/daemon/create.ts'
+import type { RunnerDeps } from '../../../src/runner/daemon/create.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { faultOf, hour, testRunner } from '../setup.ts'
@@ -27,7 +27,7 @@ export default defineCollector({
 `
 
 /** A folder with a collector that asks for a secret, and a configuration that uses it with these options. */
-function trial(options: string, source = keyed, parts: Partial<RunnerEdge> = {}) {
+function trial(options: string, source = keyed, parts: Partial<RunnerDeps> = {}) {
   const folder = temporaryFolder()
   const file = (name: string) => join(folder, name)
   const config = `service: embedded

@@ -51,22 +51,22 @@ function notJson(text: string, error: unknown): string {
   return isCut ? 'JSON that ends too early' : 'something that is not JSON'
 }
 
-type Issue = z.core.$ZodIssue
+type AnswerIssue = z.core.$ZodIssue
 
 interface Mistake {
-  readonly issue: Issue
+  readonly issue: AnswerIssue
   readonly path: readonly PropertyKey[]
 }
 
 /** Of a union without words of its own the branch that comes nearest; else the issue as it is. */
-function mistakesOf(issue: Issue, before: readonly PropertyKey[]): Mistake[] {
+function mistakesOf(issue: AnswerIssue, before: readonly PropertyKey[]): Mistake[] {
   const path = [...before, ...issue.path]
   if (issue.code !== 'invalid_union' || issue.message !== 'Invalid input') return [{ issue, path }]
   const nearest = [...issue.errors].sort((a, b) => depth(b) - depth(a) || a.length - b.length)[0] ?? []
   return nearest.length === 0 ? [{ issue, path }] : nearest.flatMap(part => mistakesOf(part, path))
 }
 
-function depth(issues: readonly Issue[]): number {
+function depth(issues: readonly AnswerIssue[]): number {
   return Math.max(0, ...issues.map(({ path }) => path.length))
 }
 

@@ -9,7 +9,7 @@ import type { HttpNetwork } from './network.ts'
 import { unansweredOf } from './unanswered.ts'
 
 /** What one request needs beside its address. */
-export interface GetEdge {
+export interface GetDeps {
   readonly network: HttpNetwork
   readonly time: Time
   /** Aborted at the deadline of this try. */
@@ -25,7 +25,7 @@ export type Got =
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** Asks once. @throws Fault that would be the same again */
-export async function getOnce(hop: Hop, edge: GetEdge): Promise<Got> {
+export async function getOnce(hop: Hop, edge: GetDeps): Promise<Got> {
   try {
     return await judged(await ask(hop, edge), hop.address.host, edge.time)
   } catch (error) {
@@ -34,7 +34,7 @@ export async function getOnce(hop: Hop, edge: GetEdge): Promise<Got> {
   }
 }
 
-interface Asked {
+interface HttpResponse {
   readonly status: number
   readonly body: Dispatcher.ResponseData['body']
   /** One that came more than once has several values. */
@@ -44,7 +44,7 @@ interface Asked {
   readonly trip: RoundTrip
 }
 
-async function ask(hop: Hop, { network, time, signal }: GetEdge): Promise<Asked> {
+async function ask(hop: Hop, { network, time, signal }: GetDeps): Promise<HttpResponse> {
   const headers = { ...hop.headers, 'accept-encoding': 'identity' }
   const sentMs = time.nowMs()
   const { method, body } = hop
@@ -60,7 +60,7 @@ async function ask(hop: Hop, { network, time, signal }: GetEdge): Promise<Asked>
   }
 }
 
-async function judged(answer: Asked, host: string, time: Time): Promise<Got> {
+async function judged(answer: HttpResponse, host: string, time: Time): Promise<Got> {
   const { status, header, headers } = answer
   if (status >= 200 && status < 300) {
     const kind = { contentEncoding: header('content-encoding'), contentType: header('content-type') }
@@ -76,7 +76,7 @@ async function judged(answer: Asked, host: string, time: Time): Promise<Got> {
 }
 
 /** What an answer without a value says beside its status is not read: it may be long, slow or without end. */
-function drop({ body }: Asked): void {
+function drop({ body }: HttpResponse): void {
   body.on('error', () => {}).destroy()
 }
 
@@ -85,7 +85,7 @@ function mayPass(status: number): boolean {
 }
 
 /** The latest `Retry-After`, by this machine's clock; a date in it is by the source's, which the answer shows. */
-function notBeforeMs({ header, headers, trip }: Asked, nowMs: number): number | undefined {
+function notBeforeMs({ header, headers, trip }: HttpResponse, nowMs: number): number | undefined {
   const instants = headers('retry-after').flatMap(text => {
     const aheadMs = /^\s*\d/.test(text) ? 0 : (clockSkewMs(header('date'), trip) ?? 0)
     const instantMs = retryAfterInstantMs(text, nowMs + aheadMs)

@@ -12,7 +12,7 @@ import { createNetwork, type HttpNetwork } from './network.ts'
 import { sentRequest } from './request.ts'
 
 /** What a fetch needs of the run it belongs to. */
-export interface HttpEdge {
+export interface HttpDeps {
   /** What is asked, beside the address; default: a GET without headers. */
   readonly request?: HttpRequest
   /** Aborted at the run's deadline. */
@@ -35,7 +35,7 @@ const sharedNetwork = createNetwork()
  * @throws Fault `http-unreachable`, `http-refused` or `http-unexpected`; it names the host alone, because a key often
  *   sits in a path or a query. The signal's reason when it is aborted.
  */
-export async function fetchJson<S extends z.ZodType>(url: string, schema: S, edge: HttpEdge): Promise<z.output<S>> {
+export async function fetchJson<S extends z.ZodType>(url: string, schema: S, edge: HttpDeps): Promise<z.output<S>> {
   const sent = sentRequest(edge.request, 'application/json')
   const hop = firstHop(url, sent)
   const text = await edge.waitsFor(hop.address.host, answerTo(hop, sent.isRead, edge))
@@ -43,7 +43,7 @@ export async function fetchJson<S extends z.ZodType>(url: string, schema: S, edg
 }
 
 /** The same for what is no JSON. @throws Fault `http-unreachable`, `http-refused` or `http-unexpected` */
-export async function fetchText(url: string, edge: HttpEdge): Promise<string> {
+export async function fetchText(url: string, edge: HttpDeps): Promise<string> {
   const sent = sentRequest(edge.request, '*/*')
   const hop = firstHop(url, sent)
   return edge.waitsFor(hop.address.host, answerTo(hop, sent.isRead, edge))
@@ -51,7 +51,7 @@ export async function fetchText(url: string, edge: HttpEdge): Promise<string> {
 
 type Tried = Exclude<Got, { readonly kind: 'redirects' }>
 
-async function answerTo(hop: Hop, isRead: boolean, edge: HttpEdge): Promise<string> {
+async function answerTo(hop: Hop, isRead: boolean, edge: HttpDeps): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
     const tried = await tryOnce(hop, edge)
     if (tried.kind === 'answered') return tried.text
@@ -87,7 +87,7 @@ function tooLongToWait({ code, facts }: Fault, attempts: number, notBeforeMs: nu
 }
 
 /** @throws Fault that would be the same again; the signal's reason */
-async function tryOnce(first: Hop, edge: HttpEdge): Promise<Tried> {
+async function tryOnce(first: Hop, edge: HttpDeps): Promise<Tried> {
   try {
     return await follow(first, edge)
   } finally {
@@ -97,7 +97,7 @@ async function tryOnce(first: Hop, edge: HttpEdge): Promise<Tried> {
 }
 
 /** Follows redirects by itself: what each may lead to is decided here, not by a library. */
-async function follow(first: Hop, { network = sharedNetwork, ...edge }: HttpEdge): Promise<Tried> {
+async function follow(first: Hop, { network = sharedNetwork, ...edge }: HttpDeps): Promise<Tried> {
   const signal = AbortSignal.any([edge.signal, edge.time.timeout(httpTryMsMax)])
   const getEdge = { network, time: edge.time, signal }
   let hop = first

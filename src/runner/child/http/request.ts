@@ -4,7 +4,7 @@ import { httpRequestBytesMax } from '../../limits.ts'
 import { cut } from '../thrown.ts'
 
 /** A request as it is sent. */
-export interface Sent {
+export interface SentRequest {
   readonly method: 'GET' | 'POST'
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
@@ -21,7 +21,7 @@ const known: ReadonlySet<string> = new Set(['headers', 'body', 'method', 'isRead
  * @param accept unless the collector says another
  * @throws Fault `http-refused` for what is unknown or does not fit
  */
-export function sentRequest(request: HttpRequest = {}, accept: string): Sent {
+export function sentRequest(request: HttpRequest = {}, accept: string): SentRequest {
   const unknown = Object.keys(request).filter(name => !known.has(name))
   if (unknown.length > 0) {
     throw refused(`knows no ${unknown.map(cut).join(', ')}`, `write of ${[...known].join(', ')}`)

@@ -13,7 +13,7 @@ export interface TypedCall {
 }
 
 /** A function of an ABI, looked up once. */
-interface Known {
+interface KnownFunction {
   readonly selector: Hex
   readonly abi: readonly [AbiFunction]
   /** Call data by the arguments they were written from: by a single one as it is, by several as one text. */
@@ -41,17 +41,17 @@ export function decodedValue({ abi, functionName, args }: TypedCall, output: Hex
 }
 
 /** By the ABI as an object, and by the name: collectors declare an ABI once and use it each hour. */
-const knownByAbi = new WeakMap<Abi, Map<string, Known | undefined>>()
+const knownByAbi = new WeakMap<Abi, Map<string, KnownFunction | undefined>>()
 
-function knownOf(abi: Abi, name: string): Known | undefined {
-  const ofAbi = knownByAbi.get(abi) ?? new Map<string, Known | undefined>()
+function knownOf(abi: Abi, name: string): KnownFunction | undefined {
+  const ofAbi = knownByAbi.get(abi) ?? new Map<string, KnownFunction | undefined>()
   knownByAbi.set(abi, ofAbi)
   if (!ofAbi.has(name)) ofAbi.set(name, lookedUp(abi, name))
   return ofAbi.get(name)
 }
 
 /** Undefined for what is not there, for overloads, which depend on the arguments, and for selectors as names. */
-function lookedUp(abi: Abi, name: string): Known | undefined {
+function lookedUp(abi: Abi, name: string): KnownFunction | undefined {
   const [item, ...others] = abi.filter(item => 'name' in item && item.name === name)
   if (item?.type !== 'function' || others.length > 0 || name.startsWith('0x')) return undefined
   return {

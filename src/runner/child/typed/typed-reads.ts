@@ -17,7 +17,7 @@ import { revertReason } from './revert-reason.ts'
 import { decodedValue, encodedInput, type TypedCall } from './typed-calls.ts'
 import { typedLogs } from './typed-logs.ts'
 
-type ReadOnly = 'pure' | 'view'
+type ReadOnlyMutability = 'pure' | 'view'
 
 /**
  * What a collector sees of a chain for one run: encodes by ABI, asks, decodes. Runs in the collector's thread; `reader`
@@ -35,12 +35,14 @@ export function chainAsOf(reader: RawReads, hour: Hour, signal: AbortSignal, cha
 
   function read<
     const A extends readonly unknown[] | Abi,
-    F extends ContractFunctionName<A, ReadOnly>,
-    const P extends ContractFunctionArgs<A, ReadOnly, F>,
-  >(call: ContractFunctionParameters<A, ReadOnly, F, P>): Promise<ContractFunctionReturnType<A, ReadOnly, F, P>>
+    F extends ContractFunctionName<A, ReadOnlyMutability>,
+    const P extends ContractFunctionArgs<A, ReadOnlyMutability, F>,
+  >(
+    call: ContractFunctionParameters<A, ReadOnlyMutability, F, P>,
+  ): Promise<ContractFunctionReturnType<A, ReadOnlyMutability, F, P>>
   function read<const C extends readonly unknown[]>(
-    calls: readonly [...MulticallContracts<Narrow<C>, { mutability: ReadOnly }>],
-  ): Promise<MulticallResults<Narrow<C>, false, { mutability: ReadOnly }>>
+    calls: readonly [...MulticallContracts<Narrow<C>, { mutability: ReadOnlyMutability }>],
+  ): Promise<MulticallResults<Narrow<C>, false, { mutability: ReadOnlyMutability }>>
   async function read(asked: unknown): Promise<unknown> {
     const calls = (Array.isArray(asked) ? asked : [asked]) as readonly TypedCall[]
     const answers = await ask(calls.map(call => encoded(chain, call)))
