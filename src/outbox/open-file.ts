@@ -3,16 +3,16 @@ import { isDamage } from '../sqlite/damage.ts'
 import { openDatabase, type Sqlite } from '../sqlite/database.ts'
 import { fileFault } from '../sqlite/file-fault.ts'
 import type { Disk } from './disk.ts'
-import { migrations } from './schema/migrations.ts'
+import { outboxSchema } from './schema.ts'
 
 /**
- * Opens the outbox's file, made when missing, and brings it to this version. On a full disk the ballast makes room.
+ * Opens the outbox's file, made when missing. On a full disk the ballast makes room.
  *
  * @throws Fault `outbox-corrupt` for a damaged file, `disk-full`, or `outbox-unusable`
  */
 export function openFile(file: string, disk: Disk): Sqlite {
   try {
-    const database = openDatabase(file, migrations)
+    const database = openDatabase(file, outboxSchema)
     disk.opened()
     return database
   } catch (error) {

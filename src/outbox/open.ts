@@ -75,7 +75,7 @@ function openSound(file: string, context: OpenDeps, known: string | undefined, l
   try {
     return { outbox: new Outbox(file) }
   } catch (error) {
-    // A quick look may see nothing where a migration, say, reads every page.
+    // A quick look may see nothing where opening reads a damaged page.
     if (!isDamage(error)) throw error
     return saved(file, error instanceof Error ? error.message : String(error), context)
   }

@@ -5,7 +5,7 @@ import { openLog } from '../sqlite/log-file.ts'
 import { readWal, type Wal } from '../sqlite/wal.ts'
 import { lookBesideBytes } from './limits.ts'
 import { stampOf } from './salvage/files.ts'
-import { migrations } from './schema/migrations.ts'
+import { outboxSchema } from './schema.ts'
 
 /**
  * Looks for damage before the outbox is opened: SQLite itself takes an emptied file for a new one, and reads a log up to
@@ -23,20 +23,9 @@ export function quickDamageOf(file: string): string | undefined {
   return emptied(file) ?? brokenLog(file)
 }
 
-/**
- * Whether a look at its pages takes so long that nothing should wait for it. What is to be brought to this version is
- * written to at once, so it is looked at before.
- */
+/** Whether a look at its pages takes so long that nothing should wait for it. */
 export function isLarge(file: string, bytes = lookBesideBytes): boolean {
-  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) <= bytes) return false
-  const database = openReadOnly(file)
-  try {
-    return database.pragma('user_version', { simple: true }) === migrations.length
-  } catch {
-    return false
-  } finally {
-    database.close()
-  }
+  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > bytes
 }
 
 /** What the log beside the file says; a few milliseconds, and a few seconds for one of some GiB. */
@@ -72,7 +61,8 @@ export function brokenPages(file: string): string | undefined {
     const found = database.pragma('quick_check(1)', { simple: true })
     if (found !== 'ok') return String(found)
     const version = database.pragma('user_version', { simple: true })
-    if (version !== migrations.length) return undefined
+    // A file of another version has other tables; it is refused when it is opened.
+    if (version !== outboxSchema.version) return undefined
     // What the index does not list is never delivered; a quick check does not compare the two.
     const isAsCounted = database.prepare<[], number>(countsAgree).pluck().get()
     return isAsCounted === 1 ? undefined : 'the due metrics are not as many as were counted'

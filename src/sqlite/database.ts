@@ -7,39 +7,51 @@ export type Sqlite = Database.Database
 /** How long a statement waits for another process's lock, unless it is told not to; nothing else runs meanwhile. */
 export const lockMsMax = 10_000
 
-/** One step of a schema's life. Steps are numbered by their place in the list and are never changed once released. */
-export interface Migration {
-  readonly name: string
+/** The tables of a database file. */
+export interface Schema {
+  /** From 1; kept in the file as `user_version`. A change of the tables that was released has a version of its own. */
+  readonly version: number
   readonly sql: string
 }
 
-/** What keeps a database file from being opened; the caller turns it into its own fault. */
-export class SchemaTooNewError extends Error {
+/** The tables of a database file are not those of this version; the caller turns it into its own fault. */
+export class OtherSchemaError extends Error {
+  /** Who has made them: another version of tidegauge, or another program. */
+  readonly madeBy: 'newer' | 'older' | 'other'
+
+  /** @param found the file's `user_version`; other programs hardly ever set one */
   constructor(file: string, found: number, known: number) {
-    super(`${file} has schema version ${found}; this version of tidegauge knows up to ${known}`)
+    super(
+      found === 0
+        ? `${file} is a database of another program`
+        : `${file} has schema version ${found}; this version of tidegauge reads ${known}`,
+    )
+    this.madeBy = found === 0 ? 'other' : found > known ? 'newer' : 'older'
   }
 }
 
 /**
- * Opens a database file so that a commit survives a power cut, and brings its schema up to date.
+ * Opens a database file so that a commit survives a power cut, and makes its tables where it is new.
  *
  * WAL alone runs with `synchronous=NORMAL`, which may lose the last commits; FULL is set on each open and asserted.
  *
  * @param file created (mode 0600) with its folder (mode 0700) when missing; `:memory:` for a database that is not kept
- * @throws SchemaTooNewError for a file of a newer version; SqliteError for a file that is no database
+ * @throws OtherSchemaError for a file of another version or of something else, which is left as it is; SqliteError for a
+ *   file that is no database
  */
-export function openDatabase(file: string, migrations: readonly Migration[]): Sqlite {
+export function openDatabase(file: string, schema: Schema): Sqlite {
   if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   // One that is there is left alone: to close any descriptor of it would free the locks that this process has on it.
   if (file !== ':memory:' && !existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   const database = new Database(file, { timeout: lockMsMax })
   try {
+    const isNew = hasNoTables(database, file, schema)
     useWal(database, file)
     database.pragma('synchronous = FULL')
     database.pragma('foreign_keys = ON')
     const synchronous = database.pragma('synchronous', { simple: true })
     if (synchronous !== 2) throw new Error(`${file}: synchronous is ${synchronous}, not FULL`)
-    migrate(database, file, migrations)
+    if (isNew) makeTables(database, file, schema)
     return database
   } catch (error) {
     database.close()
@@ -82,17 +94,22 @@ export function unsynced<T>(database: Sqlite, write: (what: T) => void): (what: 
   }
 }
 
-function migrate(database: Sqlite, file: string, migrations: readonly Migration[]): void {
-  const version = () => database.pragma('user_version', { simple: true }) as number
-  if (version() > migrations.length) throw new SchemaTooNewError(file, version(), migrations.length)
-  if (version() === migrations.length) return
+/** @throws OtherSchemaError when the file has tables that are not those of the schema */
+function hasNoTables(database: Sqlite, file: string, { version }: Schema): boolean {
+  const found = database.pragma('user_version', { simple: true }) as number
+  if (found === version) return false
+  const tables = database.prepare<[], number>('SELECT count(*) FROM sqlite_schema').pluck()
+  if (found === 0 && tables.get() === 0) return true
+  throw new OtherSchemaError(file, found, version)
+}
+
+function makeTables(database: Sqlite, file: string, schema: Schema): void {
   // IMMEDIATE: of two processes that open a new file at once, the second waits and then finds the work done.
   database
     .transaction(() => {
-      migrations.slice(version()).forEach(({ sql }) => {
-        database.exec(sql)
-      })
-      database.pragma(`user_version = ${migrations.length}`)
+      if (!hasNoTables(database, file, schema)) return
+      database.exec(schema.sql)
+      database.pragma(`user_version = ${schema.version}`)
     })
     .immediate()
 }

@@ -1,6 +1,6 @@
 import { Fault } from '../model/fault.ts'
 import { codesOf } from './damage.ts'
-import { SchemaTooNewError } from './database.ts'
+import { OtherSchemaError } from './database.ts'
 import { type FileTrouble, isTrouble, troubleFix, troubleOf, troubleWords } from './trouble.ts'
 
 /**
@@ -11,11 +11,17 @@ import { type FileTrouble, isTrouble, troubleFix, troubleOf, troubleWords } from
  */
 export function fileFault(what: string, file: string, error: unknown): Fault {
   if (error instanceof Fault) return error
-  if (error instanceof SchemaTooNewError) {
-    const fix = 'run the version of tidegauge that wrote it, or a newer one'
+  if (error instanceof OtherSchemaError) {
+    const fix = otherSchemaFixes[error.madeBy]
     return new Fault('outbox-unusable', `cannot open ${what}: ${error.message}`, { fix, cause: error })
   }
   return troubleFault(what, file, troubleOf(file, error), error)
+}
+
+const otherSchemaFixes: Readonly<Record<OtherSchemaError['madeBy'], string>> = {
+  newer: 'run the version of tidegauge that wrote it, or a newer one',
+  older: 'deliver what is due with the version of tidegauge that wrote it (flush), then move the file aside',
+  other: 'use another data folder, or move the file',
 }
 
 /**
@@ -28,7 +34,7 @@ export function withFileFaults<T>(what: string, file: string, act: () => T): T {
   try {
     return act()
   } catch (error) {
-    throw isTrouble(error) || error instanceof SchemaTooNewError ? fileFault(what, file, error) : error
+    throw isTrouble(error) || error instanceof OtherSchemaError ? fileFault(what, file, error) : error
   }
 }
 

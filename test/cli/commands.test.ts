@@ -108,8 +108,7 @@ describe('the command line', () => {
 
   it('says that an outbox is of a newer version before anything is collected, and checks all the same', async () => {
     const { folder, config } = configured(hostYaml)
-    const ofAnotherTime = Array.from({ length: 99 }, (_, index) => ({ name: `${index}`, sql: '' }))
-    openDatabase(join(folder, 'data', 'embedded', 'outbox.db'), ofAnotherTime).close()
+    openDatabase(join(folder, 'data', 'embedded', 'outbox.db'), { version: 99, sql: '' }).close()
     for (const args of [['collect'], ['collect', '--dry-run'], ['dead'], ['warnings']]) {
       const { code, stdout, stderr } = await tidegauge([...args, '--config', config])
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })

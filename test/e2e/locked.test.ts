@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../src/outbox/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 import { configured, startDaemon } from '../support/tidegauge.ts'
@@ -66,7 +66,7 @@ it('another process that has the write lock stops neither pushes, nor pages, nor
   const daemon = await startDaemon(config, env)
   await daemon.status<StatusJson>(({ balance }) => balance.due >= hours * labels)
 
-  const other = openDatabase(join(folder, 'data', 'outbox.db'), migrations)
+  const other = openDatabase(join(folder, 'data', 'outbox.db'), outboxSchema)
   onTestFinished(() => void other.close())
   other.exec('BEGIN IMMEDIATE')
   to.isDown = false

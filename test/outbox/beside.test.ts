@@ -8,7 +8,7 @@ import { Due } from '../../src/outbox/due.ts'
 import type { Accepted } from '../../src/outbox/metrics.ts'
 import { Names } from '../../src/outbox/names.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../src/outbox/schema.ts'
 import { Tally } from '../../src/outbox/tally.ts'
 import { openDatabase, openReadOnly } from '../../src/sqlite/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -109,7 +109,7 @@ describe('a unit that a command changes beside a daemon', () => {
       metrics(2).map(metric => ({ metric })),
     )
     await record(both.daemon, inCents(2), next)
-    const database = openDatabase(both.file, migrations)
+    const database = openDatabase(both.file, outboxSchema)
     onTestFinished(() => void database.close())
     let released: Promise<number> | undefined
     /** The command commits once the daemon knows what every metric is called, and before it reads the rows. */

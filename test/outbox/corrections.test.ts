@@ -6,7 +6,7 @@ import type { Metric } from '../../src/model/metric.ts'
 import type { Accepted } from '../../src/outbox/metrics.ts'
 import { Outbox, type Recorded } from '../../src/outbox/outbox.ts'
 import { takeOutDoubtful } from '../../src/outbox/salvage/verify.ts'
-import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../src/outbox/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -49,7 +49,7 @@ const statesOf = (outbox: Outbox) => outbox.metrics.between(anHour, anHour).map(
 /** The hour's count and digest are those of its rows, and everything else is sound. */
 function expectSound(file: string): void {
   expect(flawsOf(file)).toEqual([])
-  const database = openDatabase(file, migrations)
+  const database = openDatabase(file, outboxSchema)
   try {
     database.exec('CREATE TEMP TABLE doubt (hour INTEGER, metric INTEGER); BEGIN')
     const count = () => database.prepare<[], number>('SELECT count(*) FROM outbox').pluck().get()

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter, hoursFrom } from '../../src/model/hour.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../src/outbox/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
@@ -56,7 +56,7 @@ describe('final blocks', () => {
     const hours = hoursFrom(hourAfter(anHour, -8_759), anHour)
     outbox.finalBlocks(8_453).keep(hours.map((hour, index) => ({ hour, block: aBlock(20_000_000 + 300 * index, 'f') })))
     outbox.close()
-    const database = openDatabase(file, migrations)
+    const database = openDatabase(file, outboxSchema)
     onTestFinished(() => void database.close())
     const bytes = database.prepare<[], number>("SELECT sum(pgsize) FROM dbstat WHERE name = 'final_block'").pluck()
     expect((bytes.get() ?? 0) / hours.length).toBeLessThan(65)

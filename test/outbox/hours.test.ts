@@ -4,7 +4,7 @@ import { Fault } from '../../src/model/fault.ts'
 import { hourAfter, hoursFrom } from '../../src/model/hour.ts'
 import { commitRowsMax } from '../../src/model/limits.ts'
 import { type CollectionOutcome, Outbox } from '../../src/outbox/outbox.ts'
-import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../src/outbox/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -34,7 +34,7 @@ const failed = { fault: new Fault('http-unreachable', 'no answer'), nextAttemptM
 
 /** What the rows of hours say they have, and the sum of what they have. */
 function countsOf(file: string): unknown {
-  const database = openDatabase(file, migrations)
+  const database = openDatabase(file, outboxSchema)
   const rows = database.prepare('SELECT metrics, digest FROM collection ORDER BY hour').all()
   database.close()
   return rows

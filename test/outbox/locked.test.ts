@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { lockedToldMs } from '../../src/model/limits.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../src/outbox/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -48,7 +48,7 @@ function stage(): Stage {
   const file = join(temporaryFolder(), 'outbox.db')
   const rests = new Rests()
   const outbox = new Outbox(file, rests)
-  const other = openDatabase(file, migrations)
+  const other = openDatabase(file, outboxSchema)
   onTestFinished(() => {
     outbox.close()
     other.close()

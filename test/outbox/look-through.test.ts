@@ -5,7 +5,7 @@ import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { type OpenDeps, openForDaemon, openWithRole } from '../../src/outbox/open.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../src/outbox/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { dice } from '../support/dice.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -43,7 +43,7 @@ function opened(file: string): Outbox {
 
 /** Spoils a page in the middle of the expected hours, which nobody reads at a start. */
 function spoil(file: string): void {
-  const database = openDatabase(file, migrations)
+  const database = openDatabase(file, outboxSchema)
   const sql = "SELECT pageno FROM dbstat WHERE name = 'collection' AND pagetype = 'leaf' ORDER BY path LIMIT 1 OFFSET 1"
   const page = Number(database.prepare(sql).pluck().get())
   database.close()

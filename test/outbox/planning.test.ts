@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hourNumber, hoursFrom } from '../../src/model/hour.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../src/outbox/schema.ts'
 import { openDatabase, type Sqlite } from '../../src/sqlite/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
@@ -33,7 +33,7 @@ interface Opened {
 function opened(): Opened {
   const file = join(temporaryFolder(), 'outbox.db')
   const outbox = new Outbox(file)
-  const database = openDatabase(file, migrations)
+  const database = openDatabase(file, outboxSchema)
   database.pragma('synchronous = OFF')
   onTestFinished(() => {
     outbox.close()

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../src/outbox/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -26,7 +26,7 @@ it('no statement of the outbox walks through all hours, or all metrics', () => {
   const file = join(temporaryFolder(), 'outbox.db')
   const statements = statementsOf(file).filter(sql => /^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b/.test(sql))
   expect(statements.length).toBeGreaterThan(50)
-  const database = openDatabase(file, migrations)
+  const database = openDatabase(file, outboxSchema)
   onTestFinished(() => void database.close())
   // A plan names also what is read only while a reference leads nowhere.
   database.pragma('foreign_keys = OFF')

@@ -13,12 +13,12 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { hourAfter, hourNumber } from '../../src/model/hour.ts'
+import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { takeDeliveryRole } from '../../src/outbox/lock.ts'
 import { type OpenDeps, type Opened, openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../src/outbox/schema.ts'
 import { damageOf } from '../../src/outbox/sound.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { dice } from '../support/dice.ts'
@@ -77,7 +77,7 @@ function mended(file: string, damage?: string): Opened['salvaged'] {
 
 /** How far the hours of each collector are planned, as it is remembered and as the rows have it. */
 function plannedOf(file: string) {
-  const database = openDatabase(file, migrations)
+  const database = openDatabase(file, outboxSchema)
   const kept = database.prepare('SELECT collector, hour FROM planned ORDER BY collector').raw().all()
   const starts = database
     .prepare<[], { id: number; since: number }>('SELECT id, since FROM collector ORDER BY id')
@@ -106,7 +106,7 @@ function placesOf(bytes: Buffer, pattern: Buffer): number[] {
 }
 
 function rootOf(file: string, name: string): number {
-  const database = openDatabase(file, migrations)
+  const database = openDatabase(file, outboxSchema)
   const root = database.prepare<[string], number>('SELECT rootpage FROM sqlite_schema WHERE name = ?').pluck().get(name)
   database.close()
   return root ?? 0
@@ -114,7 +114,7 @@ function rootOf(file: string, name: string): number {
 
 /** The number of one of the lowest pages of a table. */
 function leafOf(file: string, name: string, place: number): number {
-  const database = openDatabase(file, migrations)
+  const database = openDatabase(file, outboxSchema)
   const sql = "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path LIMIT 1 OFFSET ?"
   const page = database.prepare<[string, number], number>(sql).pluck().get(name, place)
   database.close()
@@ -286,28 +286,6 @@ describe('a damaged outbox', () => {
     expect(mended(file)?.reason).toMatch(/log/)
     const after = contentsOf(file)
     expect([...after.rows.keys()].sort()).toEqual([...contents.rows.keys()].sort())
-  })
-
-  it('was of a version before: what is saved is brought forward', () => {
-    const { file } = sound()
-    const database = openDatabase(`${file}.old`, migrations.slice(0, 1))
-    database.exec(
-      `INSERT INTO collector VALUES (1, 'vault/a', 5); INSERT INTO metric VALUES (3, 'vault___TVL', 'vault', 1, 'USD', NULL)`,
-    )
-    const current = hourNumber(anHour)
-    for (let hour = current - 600; hour <= current; hour += 1) {
-      database.prepare('INSERT INTO collection (hour, collector, state) VALUES (?, 1, 1)').run(hour)
-      database.prepare('INSERT INTO outbox (hour, metric, state, value) VALUES (?, 3, 1, ?)').run(hour, hour / 7)
-    }
-    database.close()
-    renameSync(`${file}.old`, file)
-    const root = readFileSync(file).length / pageBytes
-    overwrite(file, (root - 1) * pageBytes, root * pageBytes)
-    mended(file)
-    const { rows, hours } = contentsOf(file)
-    expect(rows.size).toBeGreaterThan(300)
-    for (const { hour, value, unit } of rows.values()) expect([value, unit]).toEqual([hour / 7, 'USD'])
-    for (const { hour, state } of hours.values()) expect(rows.has(`${hour} vault___TVL`)).toBe(state === 1)
   })
 })
 

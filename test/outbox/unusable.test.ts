@@ -10,7 +10,7 @@ import { deliveryHolder, takeDeliveryRole } from '../../src/outbox/lock.ts'
 import { Names } from '../../src/outbox/names.ts'
 import { type OpenDeps, openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { migrations } from '../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../src/outbox/schema.ts'
 import { Writer } from '../../src/outbox/writer.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { troubleFix, troubleOf, troubleWords } from '../../src/sqlite/trouble.ts'
@@ -96,7 +96,7 @@ function madeWith(file: string, make: () => void): void {
 describe('the lock’s file', () => {
   it.each([
     ['garbage', (file: string) => writeFileSync(file, Buffer.alloc(4_096, 0x5a))],
-    ['a database with a log', (file: string) => openDatabase(file, migrations).close()],
+    ['a database with a log', (file: string) => openDatabase(file, outboxSchema).close()],
     ['a few bytes', (file: string) => writeFileSync(file, 'hello')],
   ])('that holds %s means nothing: it is a lock again', (_, fill) => {
     const folder = temporaryFolder()

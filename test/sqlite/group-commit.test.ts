@@ -6,7 +6,7 @@ import { temporaryFolder } from '../support/folder.ts'
 
 function stage() {
   const file = join(temporaryFolder(), 'any.db')
-  const database = openDatabase(file, [{ name: 'one', sql: 'CREATE TABLE t (a INTEGER) STRICT' }])
+  const database = openDatabase(file, { version: 1, sql: 'CREATE TABLE t (a INTEGER) STRICT' })
   onTestFinished(() => void database.close())
   const commit = groupCommit(database, () => {})
   const add = (a: number) => () => void database.prepare('INSERT INTO t VALUES (?)').run(a)

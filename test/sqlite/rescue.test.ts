@@ -8,7 +8,7 @@ import { type Dice, dice } from '../support/dice.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 const schema = {
-  name: 'a rowid table, one without, an index',
+  version: 1,
   sql: `
     CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT NOT NULL, size REAL) STRICT;
     CREATE INDEX note_text ON note (text);
@@ -30,7 +30,7 @@ function someText(rolls: Dice): string {
 
 /** A database after some life: rows are added, changed, deleted, in commits. The caller closes it. */
 function lived(file: string, rolls: Dice): Sqlite {
-  const database = openDatabase(file, [schema])
+  const database = openDatabase(file, schema)
   const addNote = database.prepare('INSERT INTO note (text, size) VALUES (?, ?)')
   const addReading = database.prepare('INSERT OR REPLACE INTO reading VALUES (?, ?, ?)')
   for (let commit = 0; commit < 30; commit += 1) {

@@ -15,7 +15,7 @@ const readWal = (bytes: Buffer) =>
 /** A log of many commits, as bytes. */
 function log(): Buffer {
   const file = join(temporaryFolder(), 'any.db')
-  const database = openDatabase(file, [{ name: 'one', sql: 'CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT) STRICT' }])
+  const database = openDatabase(file, { version: 1, sql: 'CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT) STRICT' })
   database.pragma('wal_autocheckpoint = 0')
   for (let row = 0; row < 40; row += 1) database.prepare('INSERT INTO t VALUES (?, ?)').run(row, 'x'.repeat(700))
   const bytes = readFileSync(`${file}-wal`)

@@ -117,8 +117,7 @@ function indexLoader(database: Sqlite): (found: RescuedRow) => void {
     const naming = namingIndexes[table]
     const [name, id] = values
     if (naming !== undefined && typeof name === 'string' && typeof id === 'number') addName.run(naming, id, name)
-    // In the first schema the index begins with the hour, since then with the protocol.
-    const [hour, metric] = values.slice(-2)
+    const [, hour, metric] = values
     if (table === 'outbox_due' && typeof hour === 'number' && typeof metric === 'number') addDue.run(hour, metric)
   }
 }

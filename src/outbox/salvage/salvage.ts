@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs'
-import { Fault } from '../../model/fault.ts'
 import { hourAt, hourNumber } from '../../model/hour.ts'
 import { catchUpHoursMax, hourMs } from '../../model/limits.ts'
-import { openDatabase, type Sqlite } from '../../sqlite/database.ts'
+import { OtherSchemaError, openDatabase, type Sqlite } from '../../sqlite/database.ts'
+import { fileFault } from '../../sqlite/file-fault.ts'
 import { openPages, type PageFile } from '../../sqlite/pages.ts'
-import { migrations } from '../schema/migrations.ts'
+import { outboxSchema } from '../schema.ts'
 import { callWhole, freshFile, moveAside, moveIn, nameFor, stampOf } from './files.ts'
 import { loadRows, prepareLoad } from './load.ts'
 import { type LostHours, listLostHours } from './lost.ts'
@@ -37,7 +37,7 @@ export interface Salvaged {
  * Nothing that is in the new one has another value than before; what is not is due again. Whoever calls this holds the
  * delivery role, and has the outbox closed.
  *
- * @throws Fault `outbox-unusable` for a file of a newer version
+ * @throws Fault `outbox-unusable` for a file of another version
  */
 export function salvage(file: string, reason: string, context: SalvageDeps): Salvaged {
   const at = nameFor(file, context.nowMs)
@@ -62,9 +62,8 @@ type Made = Pick<Salvaged, 'metrics' | 'lost'>
 function makeFrom(damaged: string, file: string, context: SalvageDeps): Made {
   const pages = openPages(damaged)
   try {
-    const version = versionOf(pages)
-    const fresh = freshFile(file)
-    const database = openDatabase(fresh, migrations.slice(0, version))
+    requireVersion(pages, damaged)
+    const database = openDatabase(freshFile(file), outboxSchema)
     try {
       return fill(database, pages, damaged, context)
     } finally {
@@ -76,29 +75,17 @@ function makeFrom(damaged: string, file: string, context: SalvageDeps): Made {
 }
 
 /** A file whose version cannot be read is taken for one of this version. */
-function versionOf({ version }: PageFile): number {
-  if (version === undefined || version === 0) return migrations.length
-  if (version <= migrations.length) return version
-  throw new Fault(
-    'outbox-unusable',
-    `the outbox has schema version ${version}; this one knows up to ${migrations.length}`,
-    {
-      fix: 'run the version of tidegauge that wrote it, or a newer one',
-    },
-  )
+function requireVersion({ version }: PageFile, damaged: string): void {
+  if (version === undefined || version === 0 || version === outboxSchema.version) return
+  throw fileFault('the outbox', damaged, new OtherSchemaError(damaged, version, outboxSchema.version))
 }
 
 function fill(database: Sqlite, pages: PageFile, damaged: string, context: SalvageDeps): Made {
   const { nowMs, keepMs, collectors } = context
-  const version = versionOf(pages)
   const current = hourNumber(hourAt(nowMs))
   database.pragma('foreign_keys = OFF')
   database.pragma('synchronous = OFF')
   load(database, pages, damaged)
-  for (const { sql } of migrations.slice(version)) database.exec(sql)
-  // Before hours were counted, the best there is to say is that a collector gives all its metrics.
-  if (version < 2) database.exec(guessedCounts)
-  database.pragma(`user_version = ${migrations.length}`)
   const lost = database
     .transaction(() => {
       mend(database, { hour: current, nowMs, collectors: JSON.stringify(collectors) })
@@ -130,9 +117,6 @@ function load(database: Sqlite, pages: PageFile, damaged: string): void {
     older.close()
   }
 }
-
-const guessedCounts = `
-  UPDATE collection SET metrics = (SELECT count(*) FROM metric WHERE metric.collector = collection.collector) WHERE state = 1`
 
 /** When the file was made, as far as the disk knows; not before what is caught up. */
 function bornHour(file: string, nowMs: number): number {

@@ -3,7 +3,7 @@ import { openDatabase } from '../../sqlite/database.ts'
 import { withFileFaults } from '../../sqlite/file-fault.ts'
 import { type Keys, keysIn } from './keys.ts'
 import { type Protocols, protocolsIn } from './protocols.ts'
-import { migrations } from './schema.ts'
+import { serviceSchema } from './schema.ts'
 import { type StoredBy, storedIn } from './stored.ts'
 import { type Values, valuesIn } from './values.ts'
 
@@ -23,7 +23,7 @@ export interface Store {
  * @throws Fault `outbox-unusable` or `disk-full`; what else `openDatabase` throws
  */
 export function openStore(file: string, time: Time): Store {
-  const database = withFileFaults('the service’s file', file, () => openDatabase(file, migrations))
+  const database = withFileFaults('the service’s file', file, () => openDatabase(file, serviceSchema))
   return {
     keys: keysIn(database, time),
     protocols: protocolsIn(database, time),

@@ -1,5 +1,5 @@
 import { hourNumber, parseHour } from '../../../src/model/hour.ts'
-import { migrations } from '../../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../../src/outbox/schema.ts'
 import { openDatabase } from '../../../src/sqlite/database.ts'
 
 /** The hour after the last one in the file. */
@@ -18,7 +18,7 @@ export const names = Array.from({ length: collectorCount }, (_, index) => ({
 
 /** Makes an outbox of a year of hours, all of them delivered, in the real schema; ten seconds. */
 export function makeYear(file: string): void {
-  const database = openDatabase(file, migrations)
+  const database = openDatabase(file, outboxSchema)
   database.pragma('synchronous = OFF')
   database.pragma('foreign_keys = OFF')
   const end = hourNumber(currentHour)

@@ -1,4 +1,4 @@
-import { migrations } from '../../../../src/outbox/schema/migrations.ts'
+import { outboxSchema } from '../../../../src/outbox/schema.ts'
 import { openDatabase } from '../../../../src/sqlite/database.ts'
 import { type Figure, inPairs } from '../../figures.ts'
 import { hourOf, metricsAnHour } from '../metrics.ts'
@@ -47,7 +47,7 @@ async function* againstBareLoop(): AsyncGenerator<Figure> {
 /** A loop that inserts rows like those the outbox made of its first hour, into the same tables, in the same commits. */
 function bareInsert(file: string) {
   const first = openOutbox(file, 1)
-  const database = openDatabase(file, migrations)
+  const database = openDatabase(file, outboxSchema)
   let insertHour: (hour: number) => void = () => {}
   return {
     async start() {
