@@ -1,10 +1,10 @@
-import { join } from 'node:path'
 import { isDamage } from '../sqlite/damage.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
 import { Disk } from './disk.ts'
 import { daemonHolder, deliveryHolder, takeDeliveryRole } from './lock.ts'
 import { lookThrough } from './look-through.ts'
 import { Outbox } from './outbox.ts'
+import { outboxFile } from './place.ts'
 import { finishMoves } from './salvage/files.ts'
 import { type SalvageDeps, type Salvaged, salvage } from './salvage/salvage.ts'
 import { damageOf, isLarge, quickDamageOf } from './sound.ts'
@@ -21,11 +21,6 @@ export interface OpenDeps extends SalvageDeps {
 export interface Opened {
   readonly outbox: Outbox
   readonly salvaged?: Salvaged
-}
-
-/** The outbox of a data folder. */
-export function outboxFile(folder: string): string {
-  return join(folder, 'outbox.db')
 }
 
 /**

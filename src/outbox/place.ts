@@ -1,7 +1,12 @@
 import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { Fault } from '../model/fault.ts'
 import { identityOf } from './identity.ts'
-import { outboxFile } from './open.ts'
+
+/** The outbox of a data folder. */
+export function outboxFile(folder: string): string {
+  return join(folder, 'outbox.db')
+}
 
 /** What lay at a data folder's path when its outbox was opened. */
 interface KnownFolder {

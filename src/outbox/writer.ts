@@ -4,7 +4,14 @@ import { isBusy } from '../sqlite/damage.ts'
 import { lockMsMax, type Sqlite } from '../sqlite/database.ts'
 import { type Commit, groupCommit } from '../sqlite/group-commit.ts'
 import type { Disk } from './disk.ts'
-import type { Names } from './names.ts'
+
+/** What is remembered of the file's rows, and may be older than they are. */
+export interface RowMemory {
+  /** Before each write: another process may have written. */
+  refresh(): void
+  /** After a write that was undone. */
+  forget(): void
+}
 
 /**
  * Writes to the outbox's file. While another process has its write lock (a backup, a shell, a backfill) a write is tried
@@ -13,7 +20,7 @@ import type { Names } from './names.ts'
 export class Writer {
   readonly #database: Sqlite
   readonly #disk: Disk
-  readonly #names: Names
+  readonly #memory: RowMemory
   readonly #time: Pick<Time, 'nowMs' | 'sleep'>
   readonly #together: Commit
   readonly #givenUp = new AbortController()
@@ -22,17 +29,17 @@ export class Writer {
   #lockedSinceMs: number | undefined
   #waitingRows = 0
 
-  constructor(database: Sqlite, disk: Disk, names: Names, time: Pick<Time, 'nowMs' | 'sleep'>) {
+  constructor(database: Sqlite, disk: Disk, memory: RowMemory, time: Pick<Time, 'nowMs' | 'sleep'>) {
     this.#database = database
     this.#disk = disk
-    this.#names = names
+    this.#memory = memory
     this.#time = time
     const { promise, reject } = Promise.withResolvers<never>()
     this.#refused = promise
     promise.catch(() => {})
     this.#givenUp.signal.addEventListener('abort', () => reject(this.#givenUp.signal.reason), { once: true })
     const whenFree = <T>(commit: () => T) => this.whenFree(commit)
-    this.#together = groupCommit(database, () => names.forget(), commitRowsMax, whenFree)
+    this.#together = groupCommit(database, () => memory.forget(), commitRowsMax, whenFree)
   }
 
   /**
@@ -45,7 +52,7 @@ export class Writer {
   async commit<T>(act: () => T, rows: number): Promise<T> {
     const write = () => {
       this.#disk.requireInPlace()
-      this.#names.refresh()
+      this.#memory.refresh()
       return act()
     }
     this.#waitingRows += rows
