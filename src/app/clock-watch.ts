@@ -7,8 +7,8 @@ import { type ClockVerdict, isPossible } from '../model/clock.ts'
 import { witnessWaitMs } from '../model/clock-limits.ts'
 import { pollMs, recollectBaseMs } from '../model/limits.ts'
 import { isDevelopment } from '../model/settle.ts'
+import { outboxFile } from '../outbox/file/place.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import { outboxFile } from '../outbox/place.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** What this machine has written by its own clock: when the outbox and the configuration were changed last. */

@@ -1,6 +1,6 @@
 import type { Surroundings } from '../app/surroundings.ts'
 import { pollMs } from '../model/limits.ts'
-import { daemonHolder } from '../outbox/lock.ts'
+import { daemonHolder } from '../outbox/file/lock.ts'
 import { type ConfigOption, typed } from './setting.ts'
 
 /** Who pushes what is due, or how to have it pushed. */

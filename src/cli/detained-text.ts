@@ -1,6 +1,6 @@
 import { hourText } from '../model/hour.ts'
 import { numberText } from '../model/number-text.ts'
-import type { DetainedMetric } from '../outbox/detained.ts'
+import type { DetainedMetric } from '../outbox/tables/detained.ts'
 import { isNarrow, type Selected } from './selection.ts'
 import { quoted, typed } from './setting.ts'
 import { counted, cut, grouped, instantText, note, print, printTable } from './terminal.ts'

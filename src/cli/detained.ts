@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { openExistingOutbox } from '../app/app.ts'
-import type { DetainedMetric, Selection } from '../outbox/detained.ts'
+import type { DetainedMetric, Selection } from '../outbox/tables/detained.ts'
 import { deliveryWords } from './daemon.ts'
 import { detainedJson, printDetained, printInFull } from './detained-text.ts'
 import type { EndWith } from './exit.ts'

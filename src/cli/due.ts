@@ -5,8 +5,8 @@ import { pushedMetric } from '../model/batch.ts'
 import { hourText } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
 import { numberText } from '../model/number-text.ts'
-import { rangesOf } from '../outbox/due-metrics.ts'
 import type { Outbox } from '../outbox/outbox.ts'
+import { rangesOf } from '../outbox/tables/due-metrics.ts'
 import { type EndWith, exitCodes } from './exit.ts'
 import {
   changingCommand,

@@ -3,7 +3,7 @@ import { type Connection, connect, deliveriesTo, openOutbox } from '../app/app.t
 import type { Surroundings } from '../app/surroundings.ts'
 import { Fault } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
-import { daemonHolder, type Role, takeDeliveryRole } from '../outbox/lock.ts'
+import { daemonHolder, type Role, takeDeliveryRole } from '../outbox/file/lock.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { strandedSentence } from '../status/readiness.ts'
 import { untilDaemon } from './daemon.ts'

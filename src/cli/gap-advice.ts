@@ -1,5 +1,5 @@
 import { hourText } from '../model/hour.ts'
-import type { CollectorHourRange } from '../outbox/hour-ranges.ts'
+import type { CollectorHourRange } from '../outbox/tables/hour-ranges.ts'
 import { type ConfigOption, quoted, typed } from './setting.ts'
 
 /**

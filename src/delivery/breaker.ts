@@ -1,8 +1,8 @@
 import type { Time } from '../edge/time.ts'
 import { backoffMs, isYetToCome } from '../model/backoff.ts'
 import { breakerBaseMs, breakerCapMs, retryAfterMsMax } from '../model/limits.ts'
-import { type DestinationState, hurriedAtMs } from '../outbox/destinations.ts'
 import type { Outbox } from '../outbox/outbox.ts'
+import { type DestinationState, hurriedAtMs } from '../outbox/tables/destinations.ts'
 import type { Stop } from './ports.ts'
 import { cappedSentences, stopSentence } from './sentences.ts'
 

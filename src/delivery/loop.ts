@@ -1,7 +1,7 @@
 import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
 import { breakerBaseMs, pollMs } from '../model/limits.ts'
-import type { Disk } from '../outbox/disk.ts'
+import type { Disk } from '../outbox/file/disk.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Delivery } from './delivery.ts'
 

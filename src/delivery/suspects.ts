@@ -1,6 +1,6 @@
 import type { Metric } from '../model/metric.ts'
 import type { Verdict } from '../model/verdict.ts'
-import type { DeadLetter } from '../outbox/metrics.ts'
+import type { DeadLetter } from '../outbox/tables/metrics.ts'
 import { MetricSet } from './metric-set.ts'
 import type { Stop } from './ports.ts'
 import type { Pushed } from './push.ts'

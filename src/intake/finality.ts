@@ -5,7 +5,7 @@ import { faultLine } from '../model/fault.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { recheckedHoursMax, recheckRestMs, settlesPatientMax } from '../model/limits.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import type { PinnedHour } from '../outbox/pins.ts'
+import type { PinnedHour } from '../outbox/tables/pins.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** What is another one at finality than it was when an hour was read. */

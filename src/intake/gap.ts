@@ -1,8 +1,8 @@
 import type { Fault } from '../model/fault.ts'
 import { hourAt } from '../model/hour.ts'
 import { stateMissingAttemptsMax } from '../model/limits.ts'
-import type { Collections } from '../outbox/collections.ts'
-import type { DueHour } from '../outbox/due-hours.ts'
+import type { Collections } from '../outbox/tables/collections.ts'
+import type { DueHour } from '../outbox/tables/due-hours.ts'
 
 /**
  * Whether an hour that failed can never be had. Of the past, and not at the first time: a node that has just started may

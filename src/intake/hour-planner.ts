@@ -1,6 +1,6 @@
 import type { Hour } from '../model/hour.ts'
-import type { NextHour } from '../outbox/next-hours.ts'
 import type { Outbox } from '../outbox/outbox.ts'
+import type { NextHour } from '../outbox/tables/next-hours.ts'
 import { oldestWanted, type Planned, type PlannedIn, planHours } from './plan-hours.ts'
 
 /** Whoever waits for a collector's hours to be planned. */

@@ -2,8 +2,8 @@ import type { CollectorConfig } from '../config/config.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import { commitRowsMax, hourMs } from '../model/limits.ts'
-import type { Collections } from '../outbox/collections.ts'
 import type { Outbox } from '../outbox/outbox.ts'
+import type { Collections } from '../outbox/tables/collections.ts'
 import { expectedHours, oldestCaughtUp } from './expected.ts'
 
 /** Whose hours are planned. */

@@ -1,5 +1,5 @@
 import type { Metric, MetricSpec } from '../model/metric.ts'
-import { type Hold, type Past, unitHold } from '../outbox/metrics.ts'
+import { type Hold, type Past, unitHold } from '../outbox/tables/metrics.ts'
 
 /**
  * Why a value needs a person's look before it is sent; `undefined` when it does not. Pure.

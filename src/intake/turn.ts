@@ -8,8 +8,8 @@ import {
   recollectBaseMs,
   recollectCapMs,
 } from '../model/limits.ts'
-import type { Collections } from '../outbox/collections.ts'
-import type { DueHour } from '../outbox/due-hours.ts'
+import type { Collections } from '../outbox/tables/collections.ts'
+import type { DueHour } from '../outbox/tables/due-hours.ts'
 
 /**
  * Which due hours are started now. The current hour never waits for the past; of the past, each collector has a few

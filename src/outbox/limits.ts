@@ -10,6 +10,3 @@ if (logTrimBytes >= logToldBytes) throw new Error('logTrimBytes < logToldBytes: 
 
 /** Bytes of the file above which it is looked through for damage in a thread, and not before the daemon starts. */
 export const lookBesideBytes = 64 * 1_048_576
-
-/** How long it is remembered which hour was the last to be delivered, where that is more than two days ago. */
-export const deliveredKnownMs = 600_000

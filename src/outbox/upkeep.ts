@@ -2,8 +2,8 @@ import type { Time } from '../edge/time.ts'
 import { hourAt } from '../model/hour.ts'
 import { pruneRestMs, roomLookMs, upkeepMs } from '../model/limits.ts'
 import { isBusy } from '../sqlite/damage.ts'
+import type { Role } from './file/lock.ts'
 import { logToldBytes, logTrimBytes } from './limits.ts'
-import type { Role } from './lock.ts'
 import type { Outbox } from './outbox.ts'
 
 /** What upkeep has found; each is told when it begins, not for as long as it lasts. */

@@ -1,5 +1,5 @@
 import { type Hour, hourText } from '../model/hour.ts'
-import type { DetainedCounts } from '../outbox/detained.ts'
+import type { DetainedCounts } from '../outbox/tables/detained.ts'
 
 /** Metrics that wait for a person are news once; older ones are in the balance. */
 export function detainedSentences({ dead, held }: DetainedCounts, hour: Hour, host: string): string[] {

@@ -1,5 +1,5 @@
 import { type Hour, hourText } from '../model/hour.ts'
-import type { CollectionRow, LateCollector } from '../outbox/hour-rows.ts'
+import type { CollectionRow, LateCollector } from '../outbox/tables/hour-rows.ts'
 
 /** An hour that cannot be had any more. */
 export function gapSentence({ collector, hour, fault }: CollectionRow): string {

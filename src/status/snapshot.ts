@@ -1,7 +1,7 @@
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
-import type { MetricState } from '../outbox/states.ts'
+import type { MetricState } from '../outbox/tables/states.ts'
 
 /** Everything the status server shows, at one instant: plain values, so that page, exposition and JSON are pure. */
 export interface Snapshot {

@@ -12,7 +12,7 @@ import {
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { takeDaemonRole } from '../../src/outbox/lock.ts'
+import { takeDaemonRole } from '../../src/outbox/file/lock.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'

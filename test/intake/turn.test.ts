@@ -4,7 +4,7 @@ import { expectedHours } from '../../src/intake/expected.ts'
 import { startable } from '../../src/intake/turn.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { catchUpConcurrency, hourMs } from '../../src/model/limits.ts'
-import type { DueHour } from '../../src/outbox/due-hours.ts'
+import type { DueHour } from '../../src/outbox/tables/due-hours.ts'
 import { anHour } from '../support/metrics.ts'
 
 const offset = fc.integer({ min: -400, max: 0 })

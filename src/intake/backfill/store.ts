@@ -1,8 +1,8 @@
 import type { PinnedBlock } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { Accepted } from '../../outbox/metrics.ts'
 import type { Outbox, Recorded } from '../../outbox/outbox.ts'
+import type { Accepted } from '../../outbox/tables/metrics.ts'
 
 /** The part of the outbox a backfill works with. */
 export type BackfillOutbox = Pick<

@@ -1,5 +1,5 @@
 import type { Sqlite } from '../../sqlite/database.ts'
-import { rowDigest } from '../digest.ts'
+import { rowDigest } from '../tables/digest.ts'
 
 /**
  * Takes out metrics that may not be what they were: those of hours whose digest says that a value has changed, and those

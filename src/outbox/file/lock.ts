@@ -1,0 +1,160 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Fault } from '../../model/fault.ts'
+import { withFileFaults } from '../../sqlite/file-fault.ts'
+import { isLocked, openLock } from '../../sqlite/lock.ts'
+import { identityOf } from './identity.ts'
+
+/** A right that one process has in a data folder, until released or the process ends. */
+export interface Role {
+  release(): void
+  /** Whether the lock is on the file that others look at: somebody may have deleted or replaced it. */
+  readonly isInPlace: boolean
+  /**
+   * Sees to it that the lock is on the file that others look at.
+   *
+   * @returns `renewed` when it had to be taken anew, `lost` when another process has it
+   */
+  renew(): 'held' | 'renewed' | 'lost'
+}
+
+/** Who has a role in a data folder. */
+export interface RoleHolder {
+  readonly pid: number
+  /** When it began, as ISO 8601 text. */
+  readonly since: string
+  /** Its configuration file. */
+  readonly config: string
+}
+
+/** Whoever wants a role says who it is. */
+export interface RoleSeeker {
+  readonly dataFolder: string
+  /** Its configuration file. */
+  readonly config: string
+  readonly nowMs: number
+}
+
+/**
+ * The two roles. `daemon`: the one daemon of a data folder. `lock`: whoever delivers from it, the daemon or a command; a
+ * command gives it up when there is a daemon, so that a long flush or backfill never keeps one from starting. SQLite's own
+ * lock on the `.db` file is free at once after kill -9; the `.json` file beside it only tells people who has it.
+ */
+type RoleName = 'daemon' | 'lock'
+
+/**
+ * Takes the role of the daemon.
+ *
+ * @throws Fault `outbox-held` when another daemon has it, with its pid and start
+ */
+export function takeDaemonRole(seeker: RoleSeeker): Role {
+  return take('daemon', seeker) ?? refuse('daemon', seeker.dataFolder)
+}
+
+/**
+ * Takes the role of the one process that delivers, for a command.
+ *
+ * @throws Fault `outbox-held` when another process has it, or there is a daemon that is about to
+ */
+export function takeDeliveryRole(dataFolder: string, config: string, nowMs: number): Role {
+  if (daemonHolder(dataFolder)) refuse('daemon', dataFolder)
+  return take('lock', { dataFolder, config, nowMs }) ?? refuse('lock', dataFolder)
+}
+
+/** Takes the delivery role for the daemon; `undefined` while a command has it, which gives it up when it sees the daemon. */
+export function takeDeliveryRoleAsDaemon(seeker: RoleSeeker): Role | undefined {
+  // A look is quick; to try in earnest waits for others' looks.
+  return deliveryHolder(seeker.dataFolder) ? undefined : take('lock', seeker)
+}
+
+function take(name: RoleName, seeker: RoleSeeker): Role | undefined {
+  const file = join(seeker.dataFolder, `${name}.db`)
+  return withFileFaults('the lock', file, () => takeLock(file, name, seeker))
+}
+
+function takeLock(file: string, name: RoleName, { dataFolder, config, nowMs }: RoleSeeker): Role | undefined {
+  mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+  const holder: RoleHolder = { pid: process.pid, since: new Date(nowMs).toISOString(), config }
+  const taken = openLock(file)
+  if (!taken) return undefined
+  let lock = taken
+  let identity = identityOf(file)
+  const tellFile = join(dataFolder, `${name}.json`)
+  tell(tellFile, holder)
+  return {
+    release: () => lock.release(),
+    get isInPlace() {
+      return identityOf(file) === identity
+    },
+    renew() {
+      if (identityOf(file) === identity) return 'held'
+      const next = openLock(file)
+      if (!next) return 'lost'
+      lock.release()
+      lock = next
+      identity = identityOf(file)
+      tell(tellFile, holder)
+      return 'renewed'
+    },
+  }
+}
+
+/** Two roles as one: lost with either. */
+export function bothRoles(one: Role, other: Role): Role {
+  return {
+    release() {
+      one.release()
+      other.release()
+    },
+    get isInPlace() {
+      return one.isInPlace && other.isInPlace
+    },
+    renew() {
+      const states = [one.renew(), other.renew()]
+      return states.find(state => state === 'lost') ?? states.find(state => state === 'renewed') ?? 'held'
+    },
+  }
+}
+
+function refuse(name: RoleName, dataFolder: string): never {
+  const holder = readHolder(join(dataFolder, `${name}.json`))
+  throw new Fault('outbox-held', 'another tidegauge holds this outbox', {
+    facts: { data: dataFolder, ...(holder && { pid: holder.pid, since: holder.since, config: holder.config }) },
+    fix: 'stop it first, or let it do the work',
+  })
+}
+
+function tell(file: string, holder: RoleHolder): void {
+  try {
+    writeFileSync(file, JSON.stringify(holder), { mode: 0o600 })
+  } catch {
+    // A full disk must not keep what is due from being delivered.
+  }
+}
+
+/**
+ * Who delivers from a data folder, as far as it says so itself; `undefined` when nobody does. A look: nothing is taken,
+ * made or changed.
+ */
+export function deliveryHolder(dataFolder: string): Partial<RoleHolder> | undefined {
+  return holderOf('lock', dataFolder)
+}
+
+/** The daemon of a data folder, as `deliveryHolder`; it may be about to deliver, or wait for its outbox. */
+export function daemonHolder(dataFolder: string): Partial<RoleHolder> | undefined {
+  return holderOf('daemon', dataFolder)
+}
+
+function holderOf(name: RoleName, dataFolder: string): Partial<RoleHolder> | undefined {
+  const file = join(dataFolder, `${name}.db`)
+  if (!withFileFaults('the lock', file, () => isLocked(file))) return undefined
+  return readHolder(join(dataFolder, `${name}.json`)) ?? {}
+}
+
+function readHolder(file: string): RoleHolder | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as RoleHolder
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,138 @@
+import { isBusy } from '../../sqlite/damage.ts'
+import { type Sqlite, unsynced } from '../../sqlite/database.ts'
+import type { Writer } from '../file/writer.ts'
+
+/** What is remembered of one destination (one key's way to the service) across restarts. */
+export interface DestinationState {
+  /** The service's wish (`Retry-After`): nothing is sent before this instant. 0 when free. */
+  readonly notBeforeMs: number
+  /** The breaker: after failed flushes the next one waits for this instant, unless a person asks. 0 when closed. */
+  readonly probeAtMs: number
+  /** Failed flushes in a row. */
+  readonly failures: number
+  /** Why delivery waits, as a sentence. */
+  readonly waiting?: string
+  readonly lastPush?: { readonly atMs: number; readonly verdict: string }
+  /** How far the service's clock is ahead of this machine's; absent while it was never seen. */
+  readonly skewMs?: number
+}
+
+interface RawDestination {
+  readonly not_before_ms: number
+  readonly probe_at_ms: number
+  readonly failures: number
+  readonly waiting: string | null
+  readonly last_push_ms: number | null
+  readonly last_verdict: string | null
+  readonly skew_ms: number | null
+}
+
+/** As `probeAtMs`: a person asked for a flush. Long over, so that nothing waits for it. */
+export const hurriedAtMs = 1
+
+/** The columns of a row. */
+type NewState = [string, number, number, number, string | null, number | null, string | null, number | null]
+
+const fresh: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
+
+/** The destinations’ memory. Part of the outbox’s file. */
+export class Destinations {
+  readonly #statements
+  readonly #setUnsynced: (state: NewState) => void
+  readonly #writer: Writer
+  /** What could not be written yet, as another process has the lock; it is what counts. */
+  readonly #waiting = new Map<string, DestinationState>()
+
+  constructor(database: Sqlite, writer: Writer) {
+    this.#writer = writer
+    this.#statements = {
+      get: database.prepare<[string], RawDestination>('SELECT * FROM destination WHERE name = ?'),
+      hurry: database.prepare<[number]>('UPDATE destination SET probe_at_ms = ?'),
+      silence: database.prepare<[string]>(
+        'UPDATE destination SET waiting = NULL WHERE waiting IS NOT NULL AND name NOT IN (SELECT value FROM json_each(?))',
+      ),
+      waiting: database.prepare<[], { waiting: string }>(
+        'SELECT waiting FROM destination WHERE waiting IS NOT NULL ORDER BY name',
+      ),
+      set: database.prepare<NewState>(
+        `INSERT INTO destination (name, not_before_ms, probe_at_ms, failures, waiting, last_push_ms, last_verdict, skew_ms)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT (name) DO UPDATE SET not_before_ms = excluded.not_before_ms, probe_at_ms = excluded.probe_at_ms,
+           failures = excluded.failures,
+           waiting = excluded.waiting, last_push_ms = excluded.last_push_ms, last_verdict = excluded.last_verdict, skew_ms = excluded.skew_ms`,
+      ),
+    }
+    this.#setUnsynced = unsynced(database, (state: NewState) => void this.#statements.set.run(...state))
+  }
+
+  get(name: string): DestinationState {
+    const waiting = this.#waiting.get(name)
+    if (waiting) return waiting
+    const row = this.#statements.get.get(name)
+    if (!row) return fresh
+    return {
+      notBeforeMs: row.not_before_ms,
+      probeAtMs: row.probe_at_ms,
+      failures: row.failures,
+      ...(row.waiting === null ? {} : { waiting: row.waiting }),
+      ...(row.last_push_ms === null || row.last_verdict === null
+        ? {}
+        : { lastPush: { atMs: row.last_push_ms, verdict: row.last_verdict } }),
+      ...(row.skew_ms === null ? {} : { skewMs: row.skew_ms }),
+    }
+  }
+
+  /** A person does not want to wait for the breakers: the running daemon probes at its next look. */
+  hurry(): void {
+    this.#statements.hurry.run(hurriedAtMs)
+  }
+
+  /** Nobody delivers to any others than these: they wait for nothing any more. */
+  keepOnly(names: readonly string[]): void {
+    this.#statements.silence.run(JSON.stringify(names))
+  }
+
+  /** Why deliveries wait, a sentence each. */
+  waiting(): string[] {
+    return this.#statements.waiting.all().map(({ waiting }) => waiting)
+  }
+
+  /** Remembers it at once, and on the disk as soon as no other process has the lock. */
+  set(name: string, state: DestinationState): void {
+    try {
+      this.#write(name, state)
+      this.#waiting.delete(name)
+    } catch (error) {
+      if (!isBusy(error)) throw error
+      const isFirst = !this.#waiting.has(name)
+      this.#waiting.set(name, state)
+      if (isFirst) void this.#writeLater(name)
+    }
+  }
+
+  /** What then fails for another reason is not remembered, as after a power cut. */
+  async #writeLater(name: string): Promise<void> {
+    const write = () => {
+      const state = this.#waiting.get(name)
+      if (state) this.#write(name, state)
+    }
+    await this.#writer.whenFree(write).catch(() => {})
+    this.#waiting.delete(name)
+  }
+
+  #write(name: string, { notBeforeMs, probeAtMs, failures, waiting, lastPush, skewMs }: DestinationState): void {
+    const state: NewState = [
+      name,
+      notBeforeMs,
+      probeAtMs,
+      failures,
+      waiting ?? null,
+      lastPush?.atMs ?? null,
+      lastPush?.verdict ?? null,
+      skewMs ?? null,
+    ]
+    // That all is well need not survive a power cut; that the service wants to be left alone does.
+    if (failures === 0 && notBeforeMs === 0) this.#setUnsynced(state)
+    else this.#statements.set.run(...state)
+  }
+}

@@ -1,0 +1,205 @@
+import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
+import { commitRowsMax } from '../../model/limits.ts'
+import type { Metric } from '../../model/metric.ts'
+import type { Sqlite } from '../../sqlite/database.ts'
+import type { Corrections } from './corrections.ts'
+import { metricAt } from './metric-at.ts'
+import type { Metrics } from './metrics.ts'
+import type { KnownMetric, Names } from './names.ts'
+import { stateNumber, stateOf } from './states.ts'
+import type { Tally } from './tally.ts'
+
+/** A metric that waits for a person: the service refused it (dead), or we hold it back. */
+export interface DetainedMetric extends Metric {
+  readonly state: 'dead' | 'held'
+  readonly kind: 'refused' | 'bounds' | 'jump' | 'unit'
+  /** The service's words, or what is suspicious. */
+  readonly reason: string
+  /** The service's status; absent for what is held. */
+  readonly status?: number
+  /** How often it was sent; absent for what is held. */
+  readonly attempts?: number
+  readonly sinceMs: number
+  readonly collector: string
+}
+
+/** Which detained metrics are meant: those that fit everything given. */
+export interface Selection {
+  readonly state: 'dead' | 'held'
+  /** Metric ids or protocol ids. */
+  readonly ids?: readonly string[]
+  /** A part of the reason, in any case. */
+  readonly reason?: string
+  readonly hour?: Hour
+}
+
+/** How many metrics wait for a person. */
+export interface DetainedCounts {
+  readonly dead: number
+  readonly held: number
+}
+
+interface RawDetained {
+  readonly hour: number
+  readonly metric: number
+  readonly value: number
+  readonly state: number
+  readonly kind: DetainedMetric['kind']
+  readonly reason: string
+  readonly status: number | null
+  readonly attempts: number | null
+  readonly unit: string | null
+  readonly at_ms: number
+}
+
+interface RowKey {
+  readonly hour: number
+  readonly metric: number
+}
+
+/** Dead and held metrics, and what a person decides about them. Part of the outbox's file. */
+export class Detained {
+  readonly #database: Sqlite
+  readonly #names: Names
+  readonly #tally: Tally
+  readonly #metrics: Metrics
+  readonly #corrections: Corrections
+  readonly #statements
+
+  constructor(database: Sqlite, names: Names, tally: Tally, metrics: Metrics, corrections: Corrections) {
+    this.#database = database
+    this.#names = names
+    this.#tally = tally
+    this.#metrics = metrics
+    this.#corrections = corrections
+    this.#statements = {
+      list: database.prepare<
+        { state: number; ids: string | null; reason: string | null; hour: number | null },
+        RawDetained
+      >(
+        // They are few: the outbox is looked up for each, and never walked through.
+        `SELECT detained.*, value, state FROM detained CROSS JOIN outbox USING (hour, metric)
+         WHERE state = @state AND hour = coalesce(@hour, hour) AND instr(lower(reason), lower(coalesce(@reason, ''))) > 0
+           AND (@ids IS NULL OR metric IN (SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol
+             WHERE metric.name IN (SELECT value FROM json_each(@ids)) OR protocol.name IN (SELECT value FROM json_each(@ids))))
+         ORDER BY hour, metric`,
+      ),
+      move: database.prepare<[number, number, number, number]>(
+        'UPDATE outbox SET state = ? WHERE hour = ? AND metric = ? AND state = ?',
+      ),
+      oldestHeld: database
+        .prepare<[string], number>(
+          `SELECT hour FROM detained CROSS JOIN metric ON metric.id = metric CROSS JOIN protocol ON protocol.id = metric.protocol
+           WHERE kind <> 'refused' AND protocol.name IN (SELECT value FROM json_each(?)) ORDER BY hour LIMIT 1`,
+        )
+        .pluck(),
+      counts: database.prepare<[number, string], DetainedCounts>(
+        `SELECT count(*) FILTER (WHERE kind = 'refused') AS dead, count(*) FILTER (WHERE kind <> 'refused') AS held
+         FROM detained CROSS JOIN metric ON metric.id = metric CROSS JOIN protocol ON protocol.id = metric.protocol
+         WHERE hour = ? AND protocol.name IN (SELECT value FROM json_each(?))`,
+      ),
+      free: database.prepare<[number, number]>('DELETE FROM detained WHERE hour = ? AND metric = ?'),
+    }
+  }
+
+  /** The oldest hour of some protocols of which anything is held; `undefined` when nothing is. */
+  oldestHeld(protocolIds: readonly string[]): Hour | undefined {
+    const hour = this.#statements.oldestHeld.get(JSON.stringify(protocolIds))
+    return hour === undefined ? undefined : hourFromNumber(hour)
+  }
+
+  /** How many metrics of some protocols wait for a person, of an hour. */
+  countsOf(hour: Hour, protocolIds: readonly string[]): DetainedCounts {
+    const counts = this.#statements.counts.get(hourNumber(hour), JSON.stringify(protocolIds))
+    return counts ?? { dead: 0, held: 0 }
+  }
+
+  /** What fits, by hour. */
+  list(selection: Selection): DetainedMetric[] {
+    return this.#names.reading(() => this.#rows(selection).map(row => this.#detained(row)))
+  }
+
+  /**
+   * Makes them due: a dead metric is tried again, a held one is sent after all. One with another unit than its id had so
+   * far changes that id's unit from its hour on.
+   *
+   * @param units `pinned`: what has another unit stays held; `changed`: it may change
+   * @returns how many
+   */
+  async release(selection: Selection, units: 'pinned' | 'changed'): Promise<number> {
+    const rows = this.#rows(selection).filter(({ kind }) => kind !== 'unit' || units === 'changed')
+    return this.#inSlices(rows, row => this.#releaseOne(row, selection.state))
+  }
+
+  /** Gives them up for ever: they are not sent, and not collected again. @returns how many */
+  async drop(selection: Selection): Promise<number> {
+    return this.#inSlices(this.#rows(selection), row => {
+      const isDropped = this.#move(row, selection.state, 'dropped')
+      if (isDropped) this.#corrections.remove(row.hour, row.metric)
+      return isDropped
+    })
+  }
+
+  #rows({ state, ids, reason, hour }: Selection): RawDetained[] {
+    return this.#statements.list.all({
+      state: stateNumber(state),
+      ids: ids ? JSON.stringify(ids) : null,
+      reason: reason ?? null,
+      hour: hour === undefined ? null : hourNumber(hour),
+    })
+  }
+
+  #releaseOne(row: RawDetained, from: 'dead' | 'held'): boolean {
+    const known = this.#names.numbered(row.metric)
+    if (row.kind === 'unit') this.#metrics.describe(known, row.hour, ownDescription(row))
+    if (!this.#move(row, from, 'due')) return false
+    // What is dead was sent: its value may have changed since, and the old one may still be on its way.
+    if (from === 'dead') this.#corrections.add(row.hour, row.metric, row.at_ms)
+    return true
+  }
+
+  #move({ hour, metric }: RowKey, from: 'dead' | 'held', to: 'due' | 'dropped'): boolean {
+    const { changes } = this.#statements.move.run(stateNumber(to), hour, metric, stateNumber(from))
+    if (changes === 0) return false
+    this.#statements.free.run(hour, metric)
+    this.#tally.move(this.#names.numbered(metric).protocol, from, to, 1)
+    return true
+  }
+
+  /** A commit of many rows would hold up a daemon that writes to the same file. */
+  async #inSlices(rows: readonly RawDetained[], change: (row: RawDetained) => boolean): Promise<number> {
+    let changed = 0
+    for (let at = 0; at < rows.length; at += commitRowsMax) {
+      const slice = rows.slice(at, at + commitRowsMax)
+      changed += this.#database
+        .transaction(() => {
+          this.#names.refresh()
+          return slice.filter(change).length
+        })
+        .immediate()
+      await new Promise(setImmediate)
+    }
+    return changed
+  }
+
+  #detained(row: RawDetained): DetainedMetric {
+    const known: KnownMetric = this.#names.numbered(row.metric)
+    const { unit: pinned, ...metric } = metricAt(known, row.hour, row.value)
+    const { unit } = row.kind === 'unit' ? ownDescription(row) : { unit: pinned }
+    return {
+      ...metric,
+      ...(unit === undefined ? {} : { unit }),
+      state: stateOf(row.state) === 'dead' ? 'dead' : 'held',
+      kind: row.kind,
+      reason: row.reason,
+      ...(row.status === null ? {} : { status: row.status }),
+      ...(row.attempts === null ? {} : { attempts: row.attempts }),
+      sinceMs: row.at_ms,
+      collector: known.collector,
+    }
+  }
+}
+
+function ownDescription({ unit }: RawDetained): { readonly unit?: string } {
+  return unit === null ? {} : { unit }
+}

@@ -1,0 +1,192 @@
+import { type Hour, hourAfter, hourFromNumber, hourNumber } from '../../model/hour.ts'
+import { jumpHoursMax } from '../../model/limits.ts'
+import type { Metric, MetricId } from '../../model/metric.ts'
+import type { DeadMetric } from '../../model/verdict.ts'
+import type { Sqlite } from '../../sqlite/database.ts'
+import { metricAt } from './metric-at.ts'
+import { descriptionAt, type KnownMetric, type MetricDescription, type Names } from './names.ts'
+import { type MetricState, stateOf } from './states.ts'
+
+/** Why a person has to look at a metric before it is sent. */
+export interface Hold {
+  readonly kind: 'bounds' | 'jump' | 'unit'
+  /** A sentence with the facts. */
+  readonly reason: string
+}
+
+/** Why a value with another unit than its metric id has waits for a person; `undefined` for one with the same. */
+export function unitHold({ unit }: Pick<Metric, 'unit'>, past: MetricDescription): Hold | undefined {
+  if (past.unit === unit) return undefined
+  const was = past.unit === undefined ? 'there was none so far' : `was ${past.unit} so far`
+  return { kind: 'unit', reason: `the unit is ${unit ?? 'gone'}, and ${was}: held until --allow-unit-change` }
+}
+
+/** A metric on its way in. */
+export interface Accepted {
+  readonly metric: Metric
+  readonly hold?: Hold
+}
+
+/** A metric the service will never take, and how often it was sent. */
+export interface DeadLetter extends DeadMetric {
+  readonly attempts: number
+}
+
+/** A metric with what became of it. */
+export interface StoredMetric extends Metric {
+  readonly state: MetricState
+  readonly collector: string
+  /** Why it is dead or held. */
+  readonly reason?: string
+}
+
+/** What is known of a metric id when a new value of it comes in. */
+export interface Past {
+  /** Its unit at that hour, pinned by the first value; absent for a metric without one. */
+  readonly unit?: string
+  /** Its last value before that hour, of the last day; absent when there is none. */
+  readonly previous?: number
+}
+
+/** An hour of a collector of which something was delivered. */
+export interface DeliveredHour {
+  readonly collector: string
+  readonly hour: Hour
+}
+
+/** Later than any hour. */
+const latestNumber = 2 ** 40
+
+interface RawStored {
+  readonly hour: number
+  readonly metric: number
+  readonly value: number
+  readonly state: number
+  readonly reason: string | null
+}
+
+/** What the outbox has of metrics, and how they are described. Part of the outbox's file. */
+export class Metrics {
+  readonly #names: Names
+  readonly #statements
+
+  constructor(database: Sqlite, names: Names) {
+    this.#names = names
+    this.#statements = {
+      hasLater: database
+        .prepare<[number, number], number>(
+          'SELECT 1 FROM outbox WHERE hour > ? AND metric = ? AND state IN (0, 1) LIMIT 1',
+        )
+        .pluck(),
+      accepted: database
+        .prepare<[number, number], number>('SELECT value FROM outbox WHERE hour = ? AND metric = ? AND state IN (0, 1)')
+        .pluck(),
+      entry: database.prepare<[number, string], { value: number; state: number }>(
+        'SELECT value, state FROM outbox WHERE hour = ? AND metric = (SELECT id FROM metric WHERE name = ?)',
+      ),
+      delivered: database.prepare<[number, string], { metric: number; value: number }>(
+        `SELECT metric, value FROM outbox WHERE hour = ? AND state = 1
+         AND protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(?))) LIMIT 1`,
+      ),
+      deliveredHours: database.prepare<[string, number, number], { collector: string; hour: number }>(
+        `SELECT DISTINCT collector.name AS collector, hour FROM outbox
+         JOIN metric ON metric.id = outbox.metric JOIN collector ON collector.id = metric.collector
+         WHERE state = 1 AND collector.name IN (SELECT value FROM json_each(?)) AND hour BETWEEN ? AND ? ORDER BY hour, collector.name`,
+      ),
+      between: database.prepare<[number, number], RawStored>(
+        `SELECT hour, metric, value, state, reason FROM outbox LEFT JOIN detained USING (hour, metric)
+         WHERE hour BETWEEN ? AND ? AND state <> 4 ORDER BY hour, metric`,
+      ),
+    }
+  }
+
+  /**
+   * Describes a metric from an hour on, where that is something new; hours after it that are under way keep what they
+   * have. A new module of a past hour changes nothing. Within a transaction.
+   */
+  describe(known: KnownMetric, hour: number, { unit, module }: MetricDescription): void {
+    const old = descriptionAt(known, hour)
+    const isSameUnit = old.unit === unit
+    const isPast = hour < (known.descriptions.at(-1)?.since ?? 0)
+    if (isSameUnit && (old.module === module || isPast)) return
+    if (!isSameUnit && this.#statements.hasLater.get(hour, known.number) !== undefined) {
+      this.#names.describe(known, hour + 1, descriptionAt(known, hour + 1))
+    }
+    this.#names.describe(known, hour, { ...(unit === undefined ? {} : { unit }), ...(module && { module }) })
+  }
+
+  /** What is known of a metric id for an hour; `undefined` for one that never was in the outbox. */
+  past(id: MetricId, hour: Hour): Past | undefined {
+    return this.#names.reading(() => this.#past(id, hour))
+  }
+
+  #past(id: MetricId, hour: Hour): Past | undefined {
+    const known = this.#names.metric(id)
+    // One whose description was lost is as good as new: its next value pins its unit.
+    if (!known || known.descriptions.length === 0) return undefined
+    const { unit } = descriptionAt(known, hourNumber(hour))
+    const previous = this.#previous(known.number, hour)
+    return { ...(unit === undefined ? {} : { unit }), ...(previous === undefined ? {} : { previous }) }
+  }
+
+  /** What the outbox has of a metric id for an hour, also when a person dropped it; `undefined` when nothing. */
+  entry(id: MetricId, hour: Hour): { readonly value: number; readonly state: MetricState } | undefined {
+    const row = this.#statements.entry.get(hourNumber(hour), id)
+    return row && { value: row.value, state: stateOf(row.state) }
+  }
+
+  #previous(number: number, hour: Hour): number | undefined {
+    for (let back = 1; back <= jumpHoursMax; back += 1) {
+      const value = this.#statements.accepted.get(hourNumber(hourAfter(hour, -back)), number)
+      if (value !== undefined) return value
+    }
+    return undefined
+  }
+
+  /** A metric of an hour as it is sent now; `undefined` when it is neither due nor delivered. */
+  present({ id, hour }: Pick<Metric, 'id' | 'hour'>): Metric | undefined {
+    return this.#names.reading(() => {
+      const known = this.#names.metric(id)
+      const value = known && this.#statements.accepted.get(hourNumber(hour), known.number)
+      return known && value !== undefined ? metricAt(known, hourNumber(hour), value) : undefined
+    })
+  }
+
+  /** A metric of some protocols that was delivered for an hour or one of the day before, the newest. */
+  lastDelivered(protocolIds: readonly string[], hour: Hour): Metric | undefined {
+    return this.#names.reading(() => this.#lastDelivered(protocolIds, hour))
+  }
+
+  #lastDelivered(protocolIds: readonly string[], hour: Hour): Metric | undefined {
+    for (let back = 0; back <= jumpHoursMax; back += 1) {
+      const at = hourNumber(hourAfter(hour, -back))
+      const row = this.#statements.delivered.get(at, JSON.stringify(protocolIds))
+      if (row) return metricAt(this.#names.numbered(row.metric), at, row.value)
+    }
+    return undefined
+  }
+
+  /** Hours of some collectors of which something was delivered and is still here, oldest first; reads every row between. */
+  deliveredHours(collectors: readonly string[], from?: Hour, to?: Hour): DeliveredHour[] {
+    const bounds = [
+      from === undefined ? 0 : hourNumber(from),
+      to === undefined ? latestNumber : hourNumber(to),
+    ] as const
+    return this.#statements.deliveredHours
+      .all(JSON.stringify(collectors), ...bounds)
+      .map(({ collector, hour }) => ({ collector, hour: hourFromNumber(hour) }))
+  }
+
+  /** Every metric of a range of hours, both ends included, by hour; without what a person dropped. */
+  between(from: Hour, to: Hour): StoredMetric[] {
+    return this.#names.reading(() =>
+      this.#statements.between.all(hourNumber(from), hourNumber(to)).map(row => this.#stored(row)),
+    )
+  }
+
+  #stored({ hour, metric, value, state, reason }: RawStored): StoredMetric {
+    const known = this.#names.numbered(metric)
+    const stored = { ...metricAt(known, hour, value), state: stateOf(state), collector: known.collector }
+    return reason === null ? stored : { ...stored, reason }
+  }
+}

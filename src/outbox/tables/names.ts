@@ -1,0 +1,174 @@
+import type { MetricId } from '../../model/metric.ts'
+import { DamageError } from '../../sqlite/damage.ts'
+import type { Sqlite } from '../../sqlite/database.ts'
+
+/** How a metric is described: its unit and module, each absent when it has none. */
+export interface MetricDescription {
+  readonly unit?: string
+  readonly module?: string
+}
+
+/** What the outbox knows of a metric id, beside its values. */
+export interface KnownMetric {
+  readonly number: number
+  readonly id: MetricId
+  readonly protocol: number
+  readonly protocolId: string
+  readonly collector: string
+  /** Oldest first, at least one; `since` counts hours since 1970. */
+  readonly descriptions: readonly (MetricDescription & { readonly since: number })[]
+}
+
+interface RawMetric {
+  readonly number: number
+  readonly id: string
+  readonly protocol: number
+  readonly protocolId: string
+  readonly collector: string
+}
+
+interface RawDescription {
+  readonly since: number
+  readonly unit: string | null
+  readonly module: string | null
+}
+
+const metricColumns = `SELECT metric.id AS number, metric.name AS id, metric.protocol, protocol.name AS protocolId, collector.name AS collector
+  FROM metric JOIN protocol ON protocol.id = metric.protocol JOIN collector ON collector.id = metric.collector`
+
+/**
+ * Metrics and protocols by name and number. A row of the outbox holds numbers alone; what they mean is read once and
+ * remembered until somebody else writes to the file. Part of the outbox's file.
+ */
+export class Names {
+  readonly #statements
+  readonly #byId = new Map<string, KnownMetric>()
+  readonly #byNumber = new Map<number, KnownMetric>()
+  readonly #protocols = new Map<string, number>()
+  readonly #look: <T>(act: () => T) => T
+  #version: number | undefined
+
+  constructor(database: Sqlite) {
+    const look = database.transaction((act: () => unknown) => {
+      this.refresh()
+      return act()
+    })
+    this.#look = <T>(act: () => T) => look(act) as T
+    this.#statements = {
+      version: database.prepare<[], number>('PRAGMA data_version').pluck(),
+      byId: database.prepare<[string], RawMetric>(`${metricColumns} WHERE metric.name = ?`),
+      byNumber: database.prepare<[number], RawMetric>(`${metricColumns} WHERE metric.id = ?`),
+      descriptions: database.prepare<[number], RawDescription>(
+        'SELECT since, unit, module FROM description WHERE metric = ? ORDER BY since',
+      ),
+      protocol: database.prepare<[string], number>('SELECT id FROM protocol WHERE name = ?').pluck(),
+      addProtocol: database.prepare<[string]>('INSERT INTO protocol (name) VALUES (?) ON CONFLICT DO NOTHING'),
+      addMetric: database.prepare<[string, number, string]>(
+        `INSERT INTO metric (name, protocol, collector) SELECT ?, ?, id FROM collector WHERE name = ?
+         ON CONFLICT (name) DO UPDATE SET collector = excluded.collector`,
+      ),
+      describe: database.prepare<[number, number, string | null, string | null]>(
+        `INSERT INTO description (metric, since, unit, module) VALUES (?, ?, ?, ?)
+         ON CONFLICT (metric, since) DO UPDATE SET unit = excluded.unit, module = excluded.module`,
+      ),
+    }
+  }
+
+  /** Forgets all when another process, or another opening, has written. To be called first thing in a transaction. */
+  refresh(): void {
+    const { version } = this
+    if (version !== this.#version) this.forget()
+    this.#version = version
+  }
+
+  /** Changes when another process, or another opening, has written. */
+  get version(): number | undefined {
+    return this.#statements.version.get()
+  }
+
+  /**
+   * Reads rows and names as of one instant: a unit that another process changes meanwhile is either the row's, or not yet
+   * seen at all. All that turns rows into metrics is read inside.
+   */
+  reading<T>(act: () => T): T {
+    return this.#look(act)
+  }
+
+  /** Forgets what is remembered, as after a transaction that was undone. */
+  forget(): void {
+    this.#byId.clear()
+    this.#byNumber.clear()
+    this.#protocols.clear()
+  }
+
+  /** A metric by its id; `undefined` for one that never was in the outbox. */
+  metric(id: string): KnownMetric | undefined {
+    return this.#byId.get(id) ?? this.#remember(this.#statements.byId.get(id))
+  }
+
+  /** A metric by its number, which a row of the outbox always has. */
+  numbered(number: number): KnownMetric {
+    const known = this.#byNumber.get(number) ?? this.#remember(this.#statements.byNumber.get(number))
+    if (!known) throw new DamageError(`no metric has the number ${number}`)
+    return known
+  }
+
+  /** A protocol's number; `undefined` for one without a metric. */
+  protocol(name: string): number | undefined {
+    const known = this.#protocols.get(name)
+    if (known !== undefined) return known
+    const number = this.#statements.protocol.get(name)
+    if (number !== undefined) this.#protocols.set(name, number)
+    return number
+  }
+
+  /**
+   * Makes a metric known, or known as another collector's. Within a transaction.
+   *
+   * @param since first hour of the description, in hours since 1970; counts only for a metric that is new
+   */
+  add(id: MetricId, protocolId: string, collector: string, since: number, description: MetricDescription): KnownMetric {
+    const before = this.metric(id)
+    if (before?.collector === collector) return before
+    this.#statements.addProtocol.run(protocolId)
+    const { changes } = this.#statements.addMetric.run(id, this.protocol(protocolId) ?? 0, collector)
+    if (changes === 0) throw new Error(`no collector ${collector} is known to the outbox`)
+    this.#byId.delete(id)
+    const added = this.metric(id)
+    if (!added) throw new Error(`metric ${id} was added and is not there`)
+    if (before) return added
+    return this.describe(added, since, description)
+  }
+
+  /** Describes a metric from an hour on. Within a transaction. */
+  describe({ number, id }: KnownMetric, since: number, { unit, module }: MetricDescription): KnownMetric {
+    this.#statements.describe.run(number, since, unit ?? null, module ?? null)
+    this.#byId.delete(id)
+    this.#byNumber.delete(number)
+    return this.numbered(number)
+  }
+
+  /** Numbers of protocols that have metrics. */
+  protocolNumbers(names: readonly string[]): number[] {
+    return names.flatMap(name => this.protocol(name) ?? [])
+  }
+
+  #remember(raw: RawMetric | undefined): KnownMetric | undefined {
+    if (!raw) return undefined
+    const descriptions = this.#statements.descriptions.all(raw.number).map(({ since, unit, module }) => ({
+      since,
+      ...(unit === null ? {} : { unit }),
+      ...(module === null ? {} : { module }),
+    }))
+    const known = { ...raw, id: raw.id as MetricId, descriptions }
+    this.#byId.set(known.id, known)
+    this.#byNumber.set(known.number, known)
+    return known
+  }
+}
+
+/** How a metric is described at an hour: by the last description since then, or by the first of all. */
+export function descriptionAt({ descriptions }: Pick<KnownMetric, 'descriptions'>, hour: number): MetricDescription {
+  if (descriptions.length === 1) return descriptions[0] ?? {}
+  return descriptions.findLast(({ since }) => since <= hour) ?? descriptions[0] ?? {}
+}
