@@ -83,7 +83,7 @@ function printDry(told: Told, { json }: CollectOptions): void {
     return state === undefined ? !hold : state === 'due'
   }
   const count = accepted.filter(isSent).length
-  print(`\n${counted(count, 'metric')} would be sent, with timestamp ${hourText(hour)}; nothing was queued`)
+  print(`\n${counted(count, 'metric')} would be sent, with timestamp ${hourText(hour)}; nothing was enqueued`)
 }
 
 /** @returns whether everything of this hour that may be sent is delivered */

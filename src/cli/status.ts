@@ -111,8 +111,8 @@ function printDelivery({ service, balance }: Snapshot, daemon: string | undefine
   if (service.waiting !== undefined) print(`  waiting: ${service.waiting}`)
   if (service.nextAttemptMs !== undefined) print(`  next attempt ${new Date(service.nextAttemptMs).toISOString()}`)
   if (service.skewMs !== undefined) print(`clock   ${skewWords(service.skewMs)}`)
-  const { queued, delivered, dead, held, due, dropped } = balance
-  print(`metrics ${queued} queued = ${delivered} delivered + ${dead} dead + ${held} held + ${due} due`)
+  const { enqueued, delivered, dead, held, due, dropped } = balance
+  print(`metrics ${enqueued} enqueued = ${delivered} delivered + ${dead} dead + ${held} held + ${due} due`)
   if (dead > 0) print(`  ${dead} dead: ${typed('dead ls', options)}`)
   if (held > 0) print(`  ${held} held: ${typed('held ls', options)}`)
   if (dropped > 0) print(`  ${dropped} dropped, not counted above`)

@@ -68,15 +68,15 @@ export interface EndpointState {
   readonly batchCallsMax?: number
 }
 
-/** Metrics ever put into the outbox, by state. Always: queued = delivered + dead + held + due. */
+/** Metrics ever put into the outbox, by state. Always: enqueued = delivered + dead + held + due. */
 export interface MetricCounts {
-  readonly queued: number
+  readonly enqueued: number
   /** Also those whose rows were pruned. */
   readonly delivered: number
   readonly dead: number
   readonly held: number
   readonly due: number
-  /** Taken out of the queue by a person: not part of `queued`. */
+  /** Taken out of the queue by a person: not part of `enqueued`. */
   readonly dropped: number
 }
 

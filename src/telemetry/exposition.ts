@@ -76,13 +76,13 @@ function addEndpoints(add: Add, { endpoints }: Scrape): void {
 }
 
 function addOutbox(count: Add, add: Add, { balance }: Scrape): void {
-  const { queued, dropped, ...byState } = balance
-  count('tidegauge_metrics_queued_total', 'Metrics ever put into the outbox.', [[{}, queued + dropped]])
+  const { enqueued, dropped, ...byState } = balance
+  count('tidegauge_metrics_enqueued_total', 'Metrics ever put into the outbox.', [[{}, enqueued + dropped]])
   count('tidegauge_metrics_delivered_total', 'Metrics ever delivered to the service.', [[{}, byState.delivered]])
   add(
-    'tidegauge_outbox_queued_metrics',
+    'tidegauge_outbox_enqueued_metrics',
     'Metrics put into the outbox and not dropped by a person; the sum of all states.',
-    [[{}, queued]],
+    [[{}, enqueued]],
   )
   add(
     'tidegauge_outbox_metrics',

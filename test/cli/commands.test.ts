@@ -99,7 +99,7 @@ describe('the command line', () => {
     expect(faults).toEqual([])
     expect(metrics.every(({ timestamp }) => timestamp === hour)).toBe(true)
     const status = await tidegauge(['status', '--json', '--config', config])
-    expect(JSON.parse(status.stdout)).toMatchObject({ balance: { queued: 4, delivered: 4, due: 0 } })
+    expect(JSON.parse(status.stdout)).toMatchObject({ balance: { enqueued: 4, delivered: 4, due: 0 } })
     const shown = await tidegauge(['show', 'this-machine', '--config', config])
     expect(shown.stdout).toContain('Load')
     const flushed = await tidegauge(['flush', '--config', config])
@@ -151,7 +151,7 @@ export default defineCollector({
     expect(await tidegauge(['collect', '--config', config])).toMatchObject({ code: 0 })
     writeFileSync(config, hostYaml.replace('embedded', '{ url: "http://127.0.0.1:9", key: { env: METRICS_KEY } }'))
     const status = await tidegauge(['status', '--json', '--config', config], { METRICS_KEY: 'some-key-or-other' })
-    expect(JSON.parse(status.stdout)).toMatchObject({ balance: { queued: 0, delivered: 0 } })
+    expect(JSON.parse(status.stdout)).toMatchObject({ balance: { enqueued: 0, delivered: 0 } })
   })
 
   it('tells mistakes to programs, too', async () => {

@@ -87,7 +87,7 @@ describe('a metric the service refuses', () => {
     expect(again.stdout).toMatch(/pool___TVL +12\.5 +USD +dropped by a person\n/)
     await run('flush')
     expect(service.stored.map(({ id }) => id)).toEqual(['pool___Fee'])
-    expect(await read('status')).toMatchObject({ balance: { queued: 1, delivered: 1, dead: 0, due: 0, dropped: 1 } })
+    expect(await read('status')).toMatchObject({ balance: { enqueued: 1, delivered: 1, dead: 0, due: 0, dropped: 1 } })
     expect((await run('status')).stdout).toContain('1 dropped, not counted above')
   })
 })

@@ -13,7 +13,7 @@ describe('a delivery', () => {
     const bench = new MemoryBench()
     await bench.store([...metrics(120), ...metrics(30, hourAfter(anHour, -2)), ...metrics(5, anHour, 'other')])
     expect(await bench.pushes()).toBe(2)
-    expect(bench.balance).toEqual({ queued: 155, delivered: 155, dead: 0, held: 0, due: 0, dropped: 0 })
+    expect(bench.balance).toEqual({ enqueued: 155, delivered: 155, dead: 0, held: 0, due: 0, dropped: 0 })
     expect(bench.state()).toEqual({
       notBeforeMs: 0,
       probeAtMs: 0,

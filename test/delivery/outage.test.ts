@@ -128,7 +128,7 @@ describe('an outage', () => {
     await bench.time.sleep(breakerCapMs)
     await bench.flush()
     expect(bench.balance).toMatchObject({ due: 0, dead: 0 })
-    expect(bench.balance.delivered).toBe(bench.balance.queued)
+    expect(bench.balance.delivered).toBe(bench.balance.enqueued)
     for (const gap of gapsMs(requests)) expect(gap).toBeGreaterThanOrEqual(200)
   })
 })

@@ -10,9 +10,9 @@ import { type HttpPush, type Reply, taken } from './support/http-service.ts'
 import { protocol } from './support/protocol.ts'
 
 const isBad = ({ id }: { readonly id: string }) => id === 'vault___M7'
-const all = { queued: 20, delivered: 20, dead: 0, due: 0 }
-const none = { queued: 20, delivered: 0, dead: 0, due: 20 }
-const allButBad = { queued: 20, delivered: 19, dead: 1, due: 0 }
+const all = { enqueued: 20, delivered: 20, dead: 0, due: 0 }
+const none = { enqueued: 20, delivered: 0, dead: 0, due: 20 }
+const allButBad = { enqueued: 20, delivered: 19, dead: 1, due: 0 }
 const pushResult = (fields: object) => ({
   status: 200,
   body: { success: true, processed: 20, errors: [], warnings: [], ...fields },

@@ -26,7 +26,7 @@ function status(pool: readonly CellState[], host: CellState, due = 0): StatusJso
     ready: { ok: true, reasons: [] },
     configuration: { file: '/demo/tidegauge.yaml', inForceSince: '2026-11-20T13:04:00.000Z' },
     service: { host: 'embedded (127.0.0.1:1)', waiting: 'the service does not answer' },
-    balance: { queued: 10 + due, delivered: 10, dead: 0, held: 0, due, dropped: 0 },
+    balance: { enqueued: 10 + due, delivered: 10, dead: 0, held: 0, due, dropped: 0 },
     protocols: [],
     hours: {
       hours,

@@ -6,14 +6,14 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { StatusJson } from '../../src/status/json.ts'
 import { configured, hostYaml, start, startDaemon, tidegauge } from '../support/tidegauge.ts'
 
-const allDelivered = ({ balance }: StatusJson) => balance.queued > 0 && balance.due === 0
+const allDelivered = ({ balance }: StatusJson) => balance.enqueued > 0 && balance.due === 0
 
 describe('the daemon', () => {
   it('collects the current hour at once, delivers it, shows it, and ends cleanly on SIGTERM', async () => {
     const { config } = configured(hostYaml)
     const daemon = await startDaemon(config)
     const status = await daemon.status<StatusJson>(allDelivered)
-    expect(status.balance).toMatchObject({ queued: 4, delivered: 4 })
+    expect(status.balance).toMatchObject({ enqueued: 4, delivered: 4 })
     expect(status.hours.rows[0]?.cells.at(-1)?.state).toBe('delivered')
 
     const get = async (path: string) => await fetch(`${daemon.url}${path}`)

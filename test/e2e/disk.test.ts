@@ -86,7 +86,7 @@ async function statusAt(url: string, fits: (status: StatusJson) => boolean): Pro
   }
 }
 
-const allDelivered = ({ balance }: StatusJson) => balance.queued > 0 && balance.due === 0
+const allDelivered = ({ balance }: StatusJson) => balance.enqueued > 0 && balance.due === 0
 const asideIn = (folder: string) => readdirSync(folder).filter(name => /\.corrupt-[^-]*$/.test(name))
 
 describe.skipIf(!mayMount)('the daemon on a full disk (needs the right to mount one)', () => {
@@ -124,7 +124,7 @@ describe.skipIf(!mayMount)('the daemon on a full disk (needs the right to mount 
     writeFileSync(join(disk.folder, 'filler'), Buffer.alloc(40 * 1_048_576, 0x66))
     const daemon = await startDaemon(config, env)
     await daemon.logged('the disk is full: collecting waits')
-    expect((await daemon.status<StatusJson>(() => true)).balance.queued).toBe(0)
+    expect((await daemon.status<StatusJson>(() => true)).balance.enqueued).toBe(0)
     disk.empty()
     const { balance } = await daemon.status<StatusJson>(({ balance }) => balance.delivered === 49 * 40)
     expect(balance.due).toBe(0)

@@ -84,7 +84,7 @@ describe('the outbox', () => {
     expect(dueOf(outbox, ['other'], 10)).toEqual([])
   })
 
-  it('balances: queued = delivered + dead + held + due', async () => {
+  it('balances: enqueued = delivered + dead + held + due', async () => {
     const outbox = openOutbox()
     const [a, b, c, d] = metrics(4)
     if (!a || !b || !c || !d) throw new Error('four')
@@ -92,7 +92,7 @@ describe('the outbox', () => {
     const accepted = [{ metric: a }, { metric: b }, { metric: c }, { metric: d, hold: odd }]
     await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted }, 1)
     outbox.settle({ delivered: [a], dead: [{ metric: b, reason: 'refused', attempts: 1 }], warnings: [] }, 2)
-    expect(outbox.tally.balance()).toEqual({ queued: 4, delivered: 1, dead: 1, held: 1, due: 1, dropped: 0 })
+    expect(outbox.tally.balance()).toEqual({ enqueued: 4, delivered: 1, dead: 1, held: 1, due: 1, dropped: 0 })
     const stored = outbox.metrics.between(anHour, anHour)
     expect(stored.map(({ state, reason }) => [state, reason])).toEqual([
       ['delivered', undefined],
@@ -147,7 +147,7 @@ describe('the outbox', () => {
       .map(metric => ({ ...metric, value: Number.NaN }))
     if (!good || !bad) throw new Error('two')
     await expect(store(outbox, [good, bad])).rejects.toThrow()
-    expect(outbox.tally.balance().queued).toBe(0)
+    expect(outbox.tally.balance().enqueued).toBe(0)
     expect(outbox.collections.due(['vault/c'], anHour, 10, 10)).toHaveLength(1)
   })
 

@@ -73,7 +73,7 @@ describe('upkeep', () => {
       [old, hourAfter(old, 1), young].map(hour => [hour, 'collected']),
     )
     expect(parts).toBeGreaterThan(2)
-    expect(outbox.tally.balance()).toEqual({ queued: 4_500, delivered: 4_497, dead: 1, due: 2, held: 0, dropped: 0 })
+    expect(outbox.tally.balance()).toEqual({ enqueued: 4_500, delivered: 4_497, dead: 1, due: 2, held: 0, dropped: 0 })
     expect(contentsOf(file).rows.size).toBe(1_501)
     expect(miscounted(file)).toEqual([])
   })

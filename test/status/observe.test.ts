@@ -371,11 +371,11 @@ describe('the balance of a snapshot', () => {
     ]
     for (const step of steps) {
       step()
-      const { queued, delivered, dead, held, due } = (await bench.snapshot()).balance
-      expect(delivered + dead + held + due).toBe(queued)
+      const { enqueued, delivered, dead, held, due } = (await bench.snapshot()).balance
+      expect(delivered + dead + held + due).toBe(enqueued)
     }
     const { balance } = await bench.snapshot()
-    expect(balance).toEqual({ queued: 6, delivered: 4, dead: 1, held: 1, due: 0, dropped: 0 })
+    expect(balance).toEqual({ enqueued: 6, delivered: 4, dead: 1, held: 1, due: 0, dropped: 0 })
   })
 })
 

@@ -20,7 +20,7 @@ export const emptySnapshot: Snapshot = {
   ready: { ok: true, reasons: [] },
   configuration: { file: '/config/tidegauge.yaml', inForceSinceMs: nowMs - 3_000 },
   service: { host: 'embedded (127.0.0.1:40123)' },
-  balance: { queued: 0, delivered: 0, dead: 0, held: 0, due: 0, dropped: 0 },
+  balance: { enqueued: 0, delivered: 0, dead: 0, held: 0, due: 0, dropped: 0 },
   protocols: [],
   hours: { hours, rows: [] },
   warnings: [],
@@ -136,7 +136,7 @@ export const richSnapshot: Snapshot = {
     lastPush: { atMs: nowMs - 2 * minuteMs, verdict: 'kept, the service answered 503 Service Unavailable' },
     waiting: 'Delivery waits until 13:06: the last 5 attempts were answered with 503 Service Unavailable.',
   },
-  balance: { queued: 12_480, delivered: 12_451, dead: 3, held: 12, due: 14, dropped: 2 },
+  balance: { enqueued: 12_480, delivered: 12_451, dead: 3, held: 12, due: 14, dropped: 2 },
   protocols: [
     {
       id: 'awesome-vault',

@@ -41,7 +41,7 @@ describe('the exposition of a snapshot', () => {
     const samples = samplesOf(snapshotExposition(richScrape))
     const state = (name: string) => samples.get(`tidegauge_outbox_metrics{state="${name}"}`) ?? Number.NaN
     expect([state('delivered'), state('dead'), state('held'), state('due')]).toEqual([12_451, 3, 12, 14])
-    expect(samples.get('tidegauge_outbox_queued_metrics{}')).toBe(
+    expect(samples.get('tidegauge_outbox_enqueued_metrics{}')).toBe(
       state('delivered') + state('dead') + state('held') + state('due'),
     )
   })

@@ -4,8 +4,8 @@ import { type MetricState, metricStates, stateNumber } from './states.ts'
 /** Delivered metrics whose rows were pruned: counted on, so that "delivered" only grows. */
 const prunedNumber = metricStates.length
 
-/** Metrics in the outbox by state; `queued` is always delivered + dead + held + due. */
-export type Balance = Readonly<Record<MetricState | 'queued', number>>
+/** Metrics in the outbox by state; `enqueued` is always delivered + dead + held + due. */
+export type Balance = Readonly<Record<MetricState | 'enqueued', number>>
 
 /**
  * How many metrics of each protocol are in each state, counted as they change, so that nobody has to count a million
@@ -91,6 +91,6 @@ export class Tally {
     const of = (number: number) => counts.get(number) ?? 0
     const [due, dead, held] = [of(stateNumber('due')), of(stateNumber('dead')), of(stateNumber('held'))]
     const delivered = of(stateNumber('delivered')) + of(prunedNumber)
-    return { queued: due + delivered + dead + held, due, delivered, dead, held, dropped: of(stateNumber('dropped')) }
+    return { enqueued: due + delivered + dead + held, due, delivered, dead, held, dropped: of(stateNumber('dropped')) }
   }
 }

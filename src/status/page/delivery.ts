@@ -9,7 +9,7 @@ export function delivery(balance: MetricCounts, service: ServiceState, nowMs: nu
   return html`<section aria-labelledby="delivery"><h2 id="delivery">Delivery</h2>
 ${service.waiting === undefined ? nothing : html`<p class="notice">${service.waiting}${nextAttempt(service)}</p>`}
 <dl class="balance" aria-label="Metrics in the outbox">
-${term('queued', balance.queued)}${term('delivered', balance.delivered, 'delivered')}${term('dead', balance.dead, 'dead')}${term('held', balance.held, 'held')}${term('due', balance.due, 'due')}
+${term('enqueued', balance.enqueued)}${term('delivered', balance.delivered, 'delivered')}${term('dead', balance.dead, 'dead')}${term('held', balance.held, 'held')}${term('due', balance.due, 'due')}
 </dl>
 ${balanceNote(balance)}
 <dl class="facts"><div><dt>Service</dt><dd>${service.host}</dd></div><div><dt>Last push</dt><dd>${lastPush(service, nowMs)}</dd></div></dl>
@@ -21,13 +21,13 @@ function term(name: string, count: number, look?: CellLook): Html {
 }
 
 /** A metric that is in no state is one that was lost: it must be seen at once. */
-function balanceNote({ queued, delivered, dead, held, due }: MetricCounts): Html {
-  const missing = queued - delivered - dead - held - due
-  if (queued === 0) return html`<p class="quiet">Nothing is queued yet.</p>`
+function balanceNote({ enqueued, delivered, dead, held, due }: MetricCounts): Html {
+  const missing = enqueued - delivered - dead - held - due
+  if (enqueued === 0) return html`<p class="quiet">Nothing is enqueued yet.</p>`
   if (missing !== 0) {
-    return html`<p class="notice">These numbers do not add up: ${numberText(missing)} of the queued metrics are in no state. Keep the outbox file and report this.</p>`
+    return html`<p class="notice">These numbers do not add up: ${numberText(missing)} of the enqueued metrics are in no state. Keep the outbox file and report this.</p>`
   }
-  return html`<p class="quiet">Every metric that was queued is delivered, dead, held or due.</p>`
+  return html`<p class="quiet">Every metric that was enqueued is delivered, dead, held or due.</p>`
 }
 
 function nextAttempt({ nextAttemptMs }: ServiceState): Html {

@@ -36,6 +36,7 @@ export function deliveryOf(outbox: Outbox, client: ServiceClient, key: string, s
 /** Delivers all that is due; throws when something is left. */
 export async function deliverAll(outbox: Outbox, delivery: Delivery): Promise<void> {
   await delivery.flush('asked', new AbortController().signal)
-  const { due, delivered, queued } = outbox.tally.balance()
-  if (due > 0 || delivered !== queued) throw new Error(`${due} of ${queued} metrics are due, ${delivered} delivered`)
+  const { due, delivered, enqueued } = outbox.tally.balance()
+  if (due > 0 || delivered !== enqueued)
+    throw new Error(`${due} of ${enqueued} metrics are due, ${delivered} delivered`)
 }

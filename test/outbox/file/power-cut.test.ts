@@ -63,11 +63,11 @@ function copied(file: string): string {
 function revived(file: string, expected: readonly Acknowledged[]): void {
   const folder = join(file, '..')
   const { outbox } = openWithRole({ folder, config: '', nowMs: anHour, keepMs: 35 * 24 * hourMs, collectors: [] })
-  const { queued } = outbox.tally.balance()
+  const { enqueued } = outbox.tally.balance()
   outbox.close()
   expect(flawsOf(file)).toEqual([])
   const { rows, hours } = contentsOf(file)
-  expect(rows.size).toBe(queued)
+  expect(rows.size).toBe(enqueued)
   const states = expected.map(({ hour }) => hours.get(`${hour} vault/c`)?.state)
   expect(states, 'every acknowledged hour is there').toEqual(expected.map(() => 1))
   const missing = expected.filter(({ hour, metrics }) =>

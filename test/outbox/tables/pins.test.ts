@@ -56,7 +56,7 @@ describe('a pin', () => {
     expect(outbox.pins.count()).toBe(0)
     const ofNoBlock = { chainId: 1, block: { ...aBlock(8), hash: '0x12' } } as const
     await expect(record(outbox, [ofNoBlock])).rejects.toThrow()
-    expect(outbox.tally.balance().queued, 'nor are values without their pin').toBe(0)
+    expect(outbox.tally.balance().enqueued, 'nor are values without their pin').toBe(0)
     expect(outbox.collections.between(anHour, anHour)).toEqual([])
   })
 
@@ -68,7 +68,7 @@ describe('a pin', () => {
     onTestFinished(() => look.close())
     let isStored = false
     const watched = (async () => {
-      for (; !isStored; await new Promise(setImmediate)) seen.push([look.tally.balance().queued, look.pins.count()])
+      for (; !isStored; await new Promise(setImmediate)) seen.push([look.tally.balance().enqueued, look.pins.count()])
     })()
     await record(outbox, [aPin(7)], {}, 2 * commitRowsMax)
     isStored = true

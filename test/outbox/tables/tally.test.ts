@@ -59,8 +59,8 @@ it.each(Array.from({ length: seeds }, (_, index) => index + 1))(
     let deliveredMost = 0
     for (let count = 0; count < steps; count += 1) {
       await step(outbox, rolls)
-      const { queued, due, delivered, dead, held } = outbox.tally.balance()
-      expect(queued).toBe(due + delivered + dead + held)
+      const { enqueued, due, delivered, dead, held } = outbox.tally.balance()
+      expect(enqueued).toBe(due + delivered + dead + held)
       expect(delivered, 'what was delivered is never counted less').toBeGreaterThanOrEqual(deliveredMost)
       deliveredMost = delivered
     }

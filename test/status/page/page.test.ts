@@ -42,7 +42,7 @@ describe('the page', () => {
 
   test('says so when the numbers of the outbox do not add up', () => {
     expect(rich).not.toContain('do not add up')
-    expect(page({ ...richSnapshot, balance: { ...richSnapshot.balance, queued: 12_481 } })).toContain('do not add up')
+    expect(page({ ...richSnapshot, balance: { ...richSnapshot.balance, enqueued: 12_481 } })).toContain('do not add up')
   })
 
   test('helps when nothing is configured, collected, pushed or warned of', () => {
@@ -50,7 +50,7 @@ describe('the page', () => {
     expect(text).toContain('No protocol is configured yet')
     expect(text).toContain('No hour is expected yet')
     expect(text).toContain('none yet')
-    expect(text).toContain('Nothing is queued yet')
+    expect(text).toContain('Nothing is enqueued yet')
     const first = { hours: emptySnapshot.hours.hours, rows: [{ collector: 'a/b', protocolId: 'a', cells: [] }] }
     expect(page({ ...emptySnapshot, hours: first })).toContain('No hour is collected yet')
   })

@@ -11,7 +11,7 @@ export const listsStyle = `
 .balance dt { display: flex; align-items: center; gap: .375rem; color: var(--quiet); font-size: .8125rem; }
 .balance dd { font-size: 1.375rem; font-weight: 600; line-height: 1.35; letter-spacing: -.015em; }
 .balance div:not(:last-child)::after { position: absolute; right: .9375rem; bottom: .1875rem; font-size: 1.125rem; color: var(--faint); }
-.balance .queued::after { content: "="; } .balance .delivered::after, .balance .dead::after, .balance .held::after { content: "+"; }
+.balance .enqueued::after { content: "="; } .balance .delivered::after, .balance .dead::after, .balance .held::after { content: "+"; }
 .balance .zero dd { color: var(--quiet); font-weight: 400; }
 .balance .zero .shape.shape { color: var(--faint); }
 .facts { display: flex; flex-wrap: wrap; gap: .375rem 2.5rem; margin-top: 1.125rem; }
