@@ -4,8 +4,8 @@ import type { ServiceClient } from '../service/client.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 import type { Destination } from './destination.ts'
-import type { Pacer } from './pacer.ts'
-import type { ServiceClock } from './service-clock.ts'
+import type { Pacer } from './gate/pacer.ts'
+import type { ServiceClock } from './gate/service-clock.ts'
 
 /** What a delivery works with. */
 export interface DeliveryOptions {

@@ -3,9 +3,10 @@ import { attemptsMax, batchMetricsMax } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
 import type { Verdict } from '../model/verdict.ts'
 import { type FailedPart, Failures } from './failures.ts'
-import type { FlushPorts, Stop } from './ports.ts'
+import type { FlushPorts } from './ports.ts'
 import { ProtocolRefusals } from './protocol-refusals.ts'
 import type { Pushed } from './push.ts'
+import type { Stop } from './stop.ts'
 import { Suspects } from './suspects.ts'
 import { Tries, triesOf } from './tries.ts'
 import { isAccepted, Witness } from './witness.ts'
@@ -32,7 +33,6 @@ export class Flush {
   readonly #tries: Tries
   readonly #refusals: ProtocolRefusals
   readonly #failures: Failures
-  /** Pushes of which something was accepted. */
   #acceptedCount = 0
   /** Pushes under way of what the service failed on before. */
   #suspicious = 0

@@ -4,14 +4,6 @@ import type { Metric } from '../model/metric.ts'
 import type { Settlement } from '../outbox/outbox.ts'
 import type { Attempts, Pushed } from './push.ts'
 
-/** Why a flush ended before everything due was settled. */
-export type Stop =
-  | { readonly kind: 'transient'; readonly reason: string; readonly notBeforeMs?: number }
-  | { readonly kind: 'key-refused'; readonly reason: string }
-  | { readonly kind: 'misdirected'; readonly reason: string }
-  | { readonly kind: 'systemic'; readonly reason: string }
-  | { readonly kind: 'stopped'; readonly reason: string }
-
 /** Whether the service may have had a metric before this push. */
 export type Sending = 'first' | 'again'
 

@@ -1,5 +1,5 @@
 import { type Hour, hourText } from '../model/hour.ts'
-import type { Stop } from './ports.ts'
+import type { Stop } from './stop.ts'
 
 /** Sentences of one destination that are told; the rest is counted. */
 const sentencesMax = 3

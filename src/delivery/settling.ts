@@ -7,11 +7,11 @@ import type { Outbox, Settlement } from '../outbox/outbox.ts'
 import type { Log } from '../telemetry/log.ts'
 import { AckGroup } from './ack-group.ts'
 import type { Doubt } from './doubt.ts'
+import type { ServiceClock } from './gate/service-clock.ts'
 import { MetricSet } from './metric-set.ts'
 import type { Sending } from './ports.ts'
 import type { Quarantine } from './quarantine.ts'
 import { failingSentence, protocolFix, protocolSentence } from './sentences.ts'
-import type { ServiceClock } from './service-clock.ts'
 
 /** What settling works with. */
 export interface SettlingOptions {

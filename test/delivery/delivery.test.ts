@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { Breaker } from '../../src/delivery/breaker.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { breakerBaseMs, breakerCapMs, hourMs, quarantineCapMs, retryAfterMsMax } from '../../src/model/limits.ts'
 import type { Answer } from '../../src/model/verdict.ts'
@@ -109,17 +108,6 @@ describe('a delivery to a service that is down', () => {
     expect(bench.state()).toMatchObject({ notBeforeMs: 0, failures: 0 })
   })
 
-  it('keeps to Retry-After across a restart, also where another push failed after it', () => {
-    const bench = new MemoryBench()
-    const untilMs = startMs + hourMs
-    const breaker = () => new Breaker({ outbox: bench.outbox, name: 'service', time: bench.time })
-    breaker().wished(untilMs)
-    breaker().flushed({ stop: { kind: 'transient', reason: '503' }, left: [] })
-    bench.restart()
-    expect(bench.state()).toMatchObject({ notBeforeMs: untilMs, failures: 1 })
-    expect(breaker().isOpen('asked')).toBe(true)
-  })
-
   it.each([
     ['notBeforeMs', retryAfterMsMax],
     ['probeAtMs', breakerCapMs],
@@ -128,8 +116,10 @@ describe('a delivery to a service that is down', () => {
     await bench.store(metrics(1))
     const waits = { notBeforeMs: 0, probeAtMs: 0, failures: 1 }
     bench.outbox.destinations.set('service', { ...waits, [name]: startMs + longestMs })
+    bench.restart()
     expect(await bench.pushes()).toBe(0)
     bench.outbox.destinations.set('service', { ...waits, [name]: startMs + longestMs + 1 })
+    bench.restart()
     expect(await bench.pushes()).toBe(1)
   })
 })

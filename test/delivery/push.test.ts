@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { Pacer } from '../../src/delivery/pacer.ts'
+import { Pacer } from '../../src/delivery/gate/pacer.ts'
 import { pushBatch } from '../../src/delivery/push.ts'
-import { Quiet } from '../../src/delivery/quiet.ts'
-import { ServiceClock } from '../../src/delivery/service-clock.ts'
 import { isBatch } from '../../src/model/batch.ts'
 import { attemptsMax } from '../../src/model/limits.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 import { metrics } from '../support/metrics.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
+import { gateAt } from './support/gate-bench.ts'
 
 const startMs = Date.UTC(2026, 10, 20, 13)
 const ok: Answer = { kind: 'answered', status: 200, body: { success: true, processed: 2, errors: [], warnings: [] } }
@@ -31,13 +30,9 @@ async function push(answers: readonly Answer[], chance = 0.5) {
     {
       client,
       key: 'k',
-      pacer: new Pacer(time, 1_000),
-      ownPacer: new Pacer(time, 1_000),
-      quiet: new Quiet(),
-      isKeyRefused: () => false,
+      gate: gateAt(time).gate,
       hasWithdrawn: () => false,
       breakOff: signal,
-      clock: new ServiceClock(),
       time,
       signal,
     },

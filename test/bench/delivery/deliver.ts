@@ -1,6 +1,6 @@
 import { Delivery } from '../../../src/delivery/delivery.ts'
-import { Pacer } from '../../../src/delivery/pacer.ts'
-import { ServiceClock } from '../../../src/delivery/service-clock.ts'
+import { Pacer } from '../../../src/delivery/gate/pacer.ts'
+import { ServiceClock } from '../../../src/delivery/gate/service-clock.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import type { Outbox } from '../../../src/outbox/outbox.ts'
 import { type ServiceClient, serviceClient } from '../../../src/service/client.ts'

@@ -1,6 +1,6 @@
-import { type Hour, hourAt } from '../model/hour.ts'
-import { clockDoubtMs, futureMsMax } from '../model/limits.ts'
-import type { Answer } from '../model/verdict.ts'
+import { type Hour, hourAt } from '../../model/hour.ts'
+import { clockDoubtMs, futureMsMax } from '../../model/limits.ts'
+import type { Answer } from '../../model/verdict.ts'
 
 /** Who compares this machine's clock with the service's. */
 export interface ClockComparison {

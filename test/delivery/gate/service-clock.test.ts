@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { ServiceClock } from '../../src/delivery/service-clock.ts'
-import { futureMsMax } from '../../src/model/limits.ts'
-import { anHour } from '../support/metrics.ts'
-import { answered } from './support/answers.ts'
+import { ServiceClock } from '../../../src/delivery/gate/service-clock.ts'
+import { futureMsMax } from '../../../src/model/limits.ts'
+import { anHour } from '../../support/metrics.ts'
+import { answered } from '../support/answers.ts'
 
 const minuteMs = 60_000
 const clockOf = (skewMs?: number) => {

@@ -1,14 +1,14 @@
-import { isYetToCome } from '../model/backoff.ts'
-import { keyAskMs } from '../model/limits.ts'
-import type { Answer } from '../model/verdict.ts'
-import type { Stop } from './ports.ts'
+import { isYetToCome } from '../../model/backoff.ts'
+import { keyAskMs } from '../../model/limits.ts'
+import type { Answer } from '../../model/verdict.ts'
+import type { Stop } from '../stop.ts'
 
 /** Asks the service about a key. */
 export type ValidateKey = (key: string) => Promise<Answer>
 
 /**
- * Which key the service has refused. Nothing is sent with it until the service says that it is valid, which is asked each
- * hour, when a person wants it, and at once where the key has changed.
+ * Knows which key the service has refused. Nothing is sent with it until the service says that it is valid. The service is
+ * asked each hour, when a person wants it, and at once when the key has changed.
  */
 export class KeyWatch {
   #refusedKey: string | undefined
@@ -26,8 +26,13 @@ export class KeyWatch {
     return this.#refusedKey === key
   }
 
+  /** When the service is asked about the refused key again. */
+  get askAtMs(): number {
+    return this.#askedAtMs + keyAskMs
+  }
+
   /**
-   * Whether there is a key to be tried in place of the refused one, which need not wait for anything.
+   * Whether there is an untried key in place of the refused one, which need not wait for anything.
    *
    * @param readKey may throw, while the key is being exchanged say
    */
@@ -50,7 +55,7 @@ export class KeyWatch {
   async objection(key: string, validate: ValidateKey, nowMs: number, isAsked: boolean): Promise<Stop | undefined> {
     if (this.#refusedKey === undefined) return undefined
     const isSame = this.#refusedKey === key
-    const isAskedLately = isYetToCome(this.#askedAtMs + keyAskMs, nowMs, keyAskMs)
+    const isAskedLately = isYetToCome(this.askAtMs, nowMs, keyAskMs)
     if (isSame && !isAsked && isAskedLately) {
       return { kind: 'key-refused', reason: 'the service refused this key and it has not changed' }
     }
@@ -59,7 +64,7 @@ export class KeyWatch {
     const which = isSame ? 'the refused key' : 'the changed key'
     const answer = await validate(key)
     const wait = waitOf(answer)
-    if (wait) return { ...wait, reason: `${which} could not be checked: ${wait.reason}` }
+    if (wait) return { kind: 'transient', reason: `${which} could not be checked: ${wait.stop.reason}` }
     const status = answer.kind === 'answered' ? answer.status : 0
     if (status === 401) this.#refusedKey = key
     if (status < 200 || status >= 300) {
@@ -70,10 +75,17 @@ export class KeyWatch {
   }
 }
 
-/** What an answer about a key says beside the key: that the service cannot tell now, and how long it is to be left alone. */
-export function waitOf(answer: Answer): Extract<Stop, { kind: 'transient' }> | undefined {
-  if (answer.kind === 'unanswered') return { kind: 'transient', reason: answer.reason }
+/** That the service cannot tell about a key now. */
+export interface KeyWait {
+  readonly stop: Stop
+  /** The retry-after instant; absent when the service names none. */
+  readonly notBeforeMs?: number
+}
+
+/** What an answer about a key says when it does not judge the key; `undefined` when it does. */
+export function waitOf(answer: Answer): KeyWait | undefined {
+  if (answer.kind === 'unanswered') return { stop: { kind: 'transient', reason: answer.reason } }
   const { status, notBeforeMs } = answer
   if (status !== 429 && status < 500) return undefined
-  return { kind: 'transient', reason: `${status}`, ...(notBeforeMs === undefined ? {} : { notBeforeMs }) }
+  return { stop: { kind: 'transient', reason: `${status}` }, ...(notBeforeMs === undefined ? {} : { notBeforeMs }) }
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Pacer } from '../../src/delivery/pacer.ts'
-import { slowedIntervalMsMax } from '../../src/model/limits.ts'
-import { VirtualTime } from '../support/virtual-time.ts'
+import { Pacer } from '../../../src/delivery/gate/pacer.ts'
+import { slowedIntervalMsMax } from '../../../src/model/limits.ts'
+import { VirtualTime } from '../../support/virtual-time.ts'
 
 const startMs = Date.UTC(2026, 10, 20, 13)
 const goOn = new AbortController().signal

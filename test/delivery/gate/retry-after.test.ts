@@ -1,34 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { Breaker, type Flushed } from '../../src/delivery/breaker.ts'
-import { hourMs } from '../../src/model/limits.ts'
-import { metrics } from '../support/metrics.ts'
-import { accepted, answered } from './support/answers.ts'
-import { MemoryBench } from './support/memory-bench.ts'
-import { protocol } from './support/protocol.ts'
+import { hourMs } from '../../../src/model/limits.ts'
+import { metrics } from '../../support/metrics.ts'
+import { accepted, answered } from '../support/answers.ts'
+import { MemoryBench } from '../support/memory-bench.ts'
+import { protocol } from '../support/protocol.ts'
 
-const ends: Readonly<Record<string, Flushed>> = {
-  'a failure that asks for nothing': { stop: { kind: 'transient', reason: '503' }, left: [] },
-  'a refused key': { stop: { kind: 'key-refused', reason: '401' }, left: [] },
-  'an answer of something else': { stop: { kind: 'misdirected', reason: '404' }, left: [] },
-  'a delivery that went well': { left: [] },
-}
-
-describe('a wish to be left alone', () => {
-  it.each(Object.entries(ends))('outlives %s and a restart, until it is over', async (_, end) => {
-    const { outbox, time } = new MemoryBench()
-    const options = { outbox, time, name: 'service' }
-    const breaker = new Breaker(options)
-    breaker.wished(time.nowMs() + hourMs)
-    breaker.flushed(end)
-    const next = new Breaker(options)
-    expect(next.isOpen('asked')).toBe(true)
-    await time.sleep(hourMs - 1)
-    expect(next.isOpen('asked')).toBe(true)
-    await time.sleep(1)
-    expect(next.isOpen('asked')).toBe(false)
-  })
-
-  it('that answers one push is kept to, though another fails after it without one', async () => {
+describe('a retry-after', () => {
+  it('that answers one push binds the others, though one fails after it without asking to wait', async () => {
     const bench = new MemoryBench({ inFlight: 2 })
     await bench.store(metrics(300))
     const untilMs = bench.time.nowMs() + 2 * hourMs

@@ -1,0 +1,67 @@
+import { backoffMs, isYetToCome } from '../../model/backoff.ts'
+import { breakerBaseMs, breakerCapMs, retryAfterMsMax } from '../../model/limits.ts'
+import type { DestinationState } from '../../outbox/tables/destinations.ts'
+import { cappedSentences, stopSentence } from '../sentences.ts'
+import type { Stop } from '../stop.ts'
+
+/** How a flush ended, as the gate remembers it. */
+export interface FlushEnd {
+  /** Why it ended early; absent when everything had its turn. */
+  readonly stop?: Stop
+  /** Why metrics are left out although nothing has failed, a sentence each. */
+  readonly left: readonly string[]
+  /** How far the service's clock is ahead of this machine's; absent while it was never seen. */
+  readonly skewMs?: number
+}
+
+/** The retry-after instant while it lies ahead; 0 when it is over or was never asked for. */
+export function retryAfterAt({ notBeforeMs }: DestinationState, nowMs: number): number {
+  return isYetToCome(notBeforeMs, nowMs, retryAfterMsMax) ? notBeforeMs : 0
+}
+
+/** The instant at which an open breaker lets a probe pass; 0 when it is closed. */
+export function probeAt({ probeAtMs }: DestinationState, nowMs: number): number {
+  return isYetToCome(probeAtMs, nowMs, breakerCapMs) ? probeAtMs : 0
+}
+
+/**
+ * The state after a flush that sent something, or failed to: the breaker opens after a failed one, for longer each time,
+ * and closes after one that did not fail. A retry-after instant that lies ahead outlives both. Pure.
+ *
+ * @param chance a number from 0 up to 1, for the length of the pause
+ */
+export function afterFlush(state: DestinationState, end: FlushEnd, nowMs: number, chance: number): DestinationState {
+  const { stop, left, skewMs } = end
+  const verdict = stop?.kind ?? (left.length > 0 ? 'partly-refused' : 'delivered')
+  const failures = stop ? state.failures + 1 : 0
+  return {
+    notBeforeMs: retryAfterAt(state, nowMs),
+    // At least half of the pause, so that a service that is down is spared.
+    probeAtMs: stop ? nowMs + backoffMs({ baseMs: breakerBaseMs, capMs: breakerCapMs }, failures, 0.5 + chance / 2) : 0,
+    failures,
+    ...waitingOf([...(stop ? [stopSentence(stop)] : []), ...left]),
+    ...skewOf(skewMs),
+    lastPush: { atMs: nowMs, verdict },
+  }
+}
+
+/** The state after a flush that sent nothing although nothing has failed; `undefined` when that is not worth a write. Pure. */
+export function afterRest(
+  state: DestinationState,
+  { left, skewMs }: Omit<FlushEnd, 'stop'>,
+): DestinationState | undefined {
+  const { waiting, ...rest } = state
+  const now = waitingOf(left)
+  // Status reads the skew from here; what less than a minute changes is not worth a commit.
+  const isSkewNew = Math.abs((skewMs ?? rest.skewMs ?? 0) - (rest.skewMs ?? 0)) > 60_000
+  if (!isSkewNew && (rest.failures > 0 || now.waiting === waiting)) return undefined
+  return { ...rest, ...now, ...skewOf(skewMs) }
+}
+
+function waitingOf(sentences: readonly string[]): { readonly waiting?: string } {
+  return sentences.length > 0 ? { waiting: cappedSentences(sentences).join('; ') } : {}
+}
+
+function skewOf(skewMs: number | undefined): { readonly skewMs?: number } {
+  return skewMs === undefined ? {} : { skewMs }
+}

@@ -1,0 +1,244 @@
+import type { Time } from '../../edge/time.ts'
+import { isYetToCome } from '../../model/backoff.ts'
+import type { Hour } from '../../model/hour.ts'
+import { clockAskMs, hourMs, retryAfterWaitMsMax } from '../../model/limits.ts'
+import type { Answer, Verdict } from '../../model/verdict.ts'
+import type { Outbox } from '../../outbox/outbox.ts'
+import { type DestinationState, hurriedAtMs } from '../../outbox/tables/destinations.ts'
+import type { ServiceClient } from '../../service/client.ts'
+import type { Redactor } from '../../telemetry/redactor.ts'
+import type { Destination } from '../destination.ts'
+import { aheadSentence } from '../sentences.ts'
+import type { Stop } from '../stop.ts'
+import { afterFlush, afterRest, type FlushEnd, probeAt, retryAfterAt } from './breaker.ts'
+import { KeyWatch, type ValidateKey, waitOf } from './key-watch.ts'
+import { Pacer } from './pacer.ts'
+import type { ServiceClock } from './service-clock.ts'
+
+/** `asked`: a person wants a flush now. The breaker does not hold that back; retry-after does. */
+export type FlushOccasion = 'due' | 'asked'
+
+/** What holds back every push to a destination. */
+export interface Hold {
+  readonly why: 'retry-after' | 'breaker' | 'key-refused'
+  /** Nothing is sent before this instant, in milliseconds since 1970. */
+  readonly untilMs: number
+}
+
+/** What a gate needs. */
+export interface GateDeps {
+  readonly destination: Pick<Destination, 'name' | 'readKey'>
+  /** Where retry-after and the breaker outlive a restart. */
+  readonly destinations: Pick<Outbox['destinations'], 'get' | 'set'>
+  /** The newest hour of which the destination has something due. */
+  readonly newestDue: () => Hour | undefined
+  readonly client: Pick<ServiceClient, 'validateKey'>
+  /** The service's, shared by all destinations. */
+  readonly pacer: Pacer
+  /** The service's, shared by all destinations. */
+  readonly clock: ServiceClock
+  readonly redactor: Pick<Redactor, 'add'>
+  readonly time: Time
+}
+
+/**
+ * Answers whether something may be sent to a destination now, and if not, until when and why. It knows everything that
+ * holds back all of its pushes: retry-after, the breaker, a refused key, the service's clock, and the two pacers. What
+ * holds back single protocols and metrics is the quarantine's.
+ *
+ * The answers come from memory. The row in the outbox is read once, when the gate is made, and is written with each change;
+ * nothing else writes it, except a person's request for a flush, which is read by `occasion`.
+ */
+export class Gate {
+  readonly #deps: GateDeps
+  readonly #keyWatch = new KeyWatch()
+  /** Slower for a while after a 429, which is about the destination's key. */
+  readonly #ownPacer: Pacer
+  #state: DestinationState
+  #clockAskedMs: number | undefined
+
+  constructor(deps: GateDeps) {
+    this.#deps = deps
+    this.#ownPacer = new Pacer(deps.time, 1_000 / deps.pacer.intervalMs)
+    this.#state = deps.destinations.get(deps.destination.name)
+  }
+
+  /** Failed flushes in a row. */
+  get failures(): number {
+    return this.#state.failures
+  }
+
+  /** `asked` when a person has asked for a flush from another process since the last call, else what is given. */
+  occasion(wanted: FlushOccasion): FlushOccasion {
+    const { destinations, destination } = this.#deps
+    if (destinations.get(destination.name).probeAtMs !== hurriedAtMs) return wanted
+    try {
+      this.#remember({ ...this.#state, probeAtMs: 0 })
+      return 'asked'
+    } catch {
+      // It would be asked again at each look. The flush shows what is wrong with the disk.
+      return wanted
+    }
+  }
+
+  /** What holds a flush back now, as far as memory tells; `undefined` when it may begin. */
+  hold(occasion: FlushOccasion): Hold | undefined {
+    const nowMs = this.#deps.time.nowMs()
+    const retryAfterMs = retryAfterAt(this.#state, nowMs)
+    if (retryAfterMs > 0) return { why: 'retry-after', untilMs: retryAfterMs }
+    // A person need not wait for the breaker, nor does a key that was put in the place of a refused one.
+    const isUrgent = occasion === 'asked' || this.#keyWatch.hasNew(this.#deps.destination.readKey)
+    const untilMs = isUrgent ? 0 : probeAt(this.#state, nowMs)
+    return untilMs > 0 ? { why: 'breaker', untilMs } : undefined
+  }
+
+  /**
+   * What lies in the service's future would be refused: its clock is asked for once, before the first push, and again
+   * while something seems to lie there; seldom where it lies so far ahead that no clock being set will help soon. It is
+   * asked for, too, while this machine's clock is doubted.
+   */
+  get isClockWanted(): boolean {
+    const { clock, time, newestDue } = this.#deps
+    if (clock.isWanted) return true
+    const newest = newestDue()
+    if (newest === undefined) return false
+    if (this.#clockAskedMs === undefined && clock.skewMs === undefined) return true
+    const nowMs = time.nowMs()
+    const aheadMs = newest - clock.latestHour(nowMs)
+    const restMs = aheadMs > hourMs ? hourMs : clockAskMs
+    return aheadMs > 0 && !isYetToCome((this.#clockAskedMs ?? 0) + restMs, nowMs, restMs)
+  }
+
+  /**
+   * Reads the key, and asks the service about it after a refusal, and about its clock where that is wanted.
+   *
+   * @returns the key to send with, or why nothing may be sent
+   * @throws Fault when the key cannot be read; the signal's reason
+   */
+  async enter(
+    occasion: FlushOccasion,
+    signal: AbortSignal,
+  ): Promise<{ readonly key: string } | { readonly stop: Stop }> {
+    const { destination, redactor, time } = this.#deps
+    const key = destination.readKey()
+    redactor.add([key])
+    const validate = (asked: string) => this.#validate(asked, signal)
+    const isAsked = occasion === 'asked'
+    const objection = await this.#keyWatch.objection(key, validate, time.nowMs(), isAsked)
+    const stop = objection ?? (this.isClockWanted ? await this.#askClock(key, validate) : undefined)
+    return stop ? { stop } : { key }
+  }
+
+  /** Resolves when a request other than a push may start. Rejects with the signal's reason. */
+  async requestTurn(signal: AbortSignal): Promise<void> {
+    await this.#deps.pacer.turn(signal)
+  }
+
+  /**
+   * Resolves when a push may start: after a short retry-after, at the pace of the destination and of the service.
+   *
+   * @returns what holds it back for longer than a flush waits
+   * @throws the signal's reason
+   */
+  async pushTurn(key: string, signal: AbortSignal): Promise<Hold | undefined> {
+    const { time, pacer } = this.#deps
+    for (;;) {
+      signal.throwIfAborted()
+      const nowMs = time.nowMs()
+      const untilMs = retryAfterAt(this.#state, nowMs)
+      if (untilMs - nowMs > retryAfterWaitMsMax) return { why: 'retry-after', untilMs }
+      if (untilMs > 0) await time.sleep(untilMs - nowMs, signal)
+      await this.#ownPacer.turn(signal)
+      await pacer.turn(signal)
+      // Either may have happened while this push waited for its turn.
+      if (this.#keyWatch.isRefused(key)) return { why: 'key-refused', untilMs: this.#keyWatch.askAtMs }
+      if (retryAfterAt(this.#state, time.nowMs()) === 0) return undefined
+    }
+  }
+
+  /** Whether a push that failed may be tried again within its flush. */
+  get isRetrySoon(): boolean {
+    const nowMs = this.#deps.time.nowMs()
+    return retryAfterAt(this.#state, nowMs) - nowMs <= retryAfterWaitMsMax
+  }
+
+  /** Any answer shows the service's clock. */
+  saw(answer: Answer): void {
+    this.#deps.clock.observe(answer)
+  }
+
+  /** What the answer to a push with a key means for the pushes after it. */
+  pushed(verdict: Verdict, key: string): void {
+    if (verdict.kind === 'settled') this.#ownPacer.quicken()
+    if (verdict.kind === 'key-refused') this.#keyWatch.refused(key, this.#deps.time.nowMs())
+    if (verdict.kind !== 'transient') return
+    if (verdict.status === 429) this.#ownPacer.slow()
+    this.#retryAfter(verdict.notBeforeMs)
+  }
+
+  /** A flush has sent something, or failed to. @returns what is remembered of the destination */
+  flushed({ stop, left }: Pick<FlushEnd, 'stop' | 'left'>): DestinationState {
+    const { time } = this.#deps
+    const end = { ...this.#withClock(left), ...(stop && { stop }) }
+    this.#remember(afterFlush(this.#state, end, time.nowMs(), stop ? time.chance() : 0))
+    return this.#state
+  }
+
+  /** A flush has sent nothing, although nothing has failed. @param left why metrics are left out, a sentence each */
+  rested(left: readonly string[]): void {
+    const state = afterRest(this.#state, this.#withClock(left))
+    if (state) this.#remember(state)
+  }
+
+  /** @returns why nothing may be sent: the key is refused, or the service asks to wait */
+  async #askClock(key: string, validate: ValidateKey): Promise<Stop | undefined> {
+    const { clock, time } = this.#deps
+    this.#clockAskedMs = time.nowMs()
+    clock.asked()
+    const answer = await validate(key)
+    if (answer.kind === 'answered' && answer.status === 401) {
+      this.#keyWatch.refused(key, time.nowMs())
+      return { kind: 'key-refused', reason: '401' }
+    }
+    const wait = waitOf(answer)
+    return wait?.notBeforeMs === undefined ? undefined : wait.stop
+  }
+
+  async #validate(key: string, signal: AbortSignal): Promise<Answer> {
+    await this.requestTurn(signal)
+    const answer = await this.#deps.client.validateKey(key, signal)
+    this.saw(answer)
+    this.#retryAfter(waitOf(answer)?.notBeforeMs)
+    return answer
+  }
+
+  /** The only writer of the retry-after instant. It binds all pushes, not only the one it answered. */
+  #retryAfter(notBeforeMs = 0): void {
+    if (notBeforeMs === 0) return
+    const state = {
+      ...this.#state,
+      notBeforeMs: Math.max(notBeforeMs, retryAfterAt(this.#state, this.#deps.time.nowMs())),
+    }
+    this.#state = state
+    try {
+      // At once: the process may end while it waits.
+      this.#remember(state)
+    } catch {
+      // Memory has it all the same. The flush that goes on shows what is wrong with the disk.
+    }
+  }
+
+  #withClock(left: readonly string[]): Pick<FlushEnd, 'left' | 'skewMs'> {
+    const { clock, time, newestDue } = this.#deps
+    const newest = newestDue()
+    const isAhead = newest !== undefined && newest > clock.latestHour(time.nowMs())
+    const { skewMs } = clock
+    const all = [...left, ...(isAhead ? [aheadSentence(newest, skewMs ?? 0)] : [])]
+    return skewMs === undefined ? { left: all } : { left: all, skewMs }
+  }
+
+  #remember(state: DestinationState): void {
+    this.#deps.destinations.set(this.#deps.destination.name, state)
+    this.#state = state
+  }
+}

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest'
+import { afterFlush, afterRest, probeAt, retryAfterAt } from '../../../src/delivery/gate/breaker.ts'
+import type { Stop } from '../../../src/delivery/stop.ts'
+import { breakerBaseMs, breakerCapMs, hourMs, retryAfterMsMax } from '../../../src/model/limits.ts'
+import type { DestinationState } from '../../../src/outbox/tables/destinations.ts'
+
+const nowMs = Date.UTC(2026, 10, 20, 13)
+const closed: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
+const down: Stop = { kind: 'transient', reason: '503' }
+
+describe('the breaker', () => {
+  it.each([
+    [1, 0, breakerBaseMs / 2],
+    [1, 1, breakerBaseMs],
+    [2, 0, breakerBaseMs],
+    [2, 1, 2 * breakerBaseMs],
+    [5, 0.5, 0.75 * 16 * breakerBaseMs],
+    [20, 0, breakerCapMs / 2],
+    [20, 1, breakerCapMs],
+  ])('opens after failure %i in a row, by chance %d for %i ms', (failures, chance, pauseMs) => {
+    const state = afterFlush({ ...closed, failures: failures - 1 }, { stop: down, left: [] }, nowMs, chance)
+    expect(state).toEqual({
+      notBeforeMs: 0,
+      probeAtMs: nowMs + pauseMs,
+      failures,
+      waiting: '503',
+      lastPush: { atMs: nowMs, verdict: 'transient' },
+    })
+    expect(probeAt(state, nowMs + pauseMs - 1)).toBe(nowMs + pauseMs)
+    expect(probeAt(state, nowMs + pauseMs)).toBe(0)
+  })
+
+  it('closes after a flush that did not fail, also where something is left out', () => {
+    const open = { ...closed, failures: 7, probeAtMs: nowMs - 1, waiting: '503', skewMs: 5 }
+    expect(afterFlush(open, { left: [], skewMs: 9 }, nowMs, 0)).toEqual({
+      ...closed,
+      skewMs: 9,
+      lastPush: { atMs: nowMs, verdict: 'delivered' },
+    })
+    expect(afterFlush(open, { left: ['a is refused'] }, nowMs, 0)).toEqual({
+      ...closed,
+      waiting: 'a is refused',
+      lastPush: { atMs: nowMs, verdict: 'partly-refused' },
+    })
+  })
+
+  it.each([
+    ['a failure that asks for nothing', { stop: down, left: [] }],
+    ['a refused key', { stop: { kind: 'key-refused', reason: '401' } as const, left: [] }],
+    ['an answer of something else', { stop: { kind: 'misdirected', reason: '404' } as const, left: [] }],
+    ['a delivery that went well', { left: [] }],
+  ])('keeps a retry-after through %s, until it is over', (_, end) => {
+    const waits = { ...closed, notBeforeMs: nowMs + hourMs }
+    expect(afterFlush(waits, end, nowMs, 0).notBeforeMs).toBe(nowMs + hourMs)
+    expect(afterFlush(waits, end, nowMs + hourMs, 0).notBeforeMs).toBe(0)
+  })
+
+  it('believes no instant further ahead than a wait can be: it is of a clock that was set wrong', () => {
+    expect(retryAfterAt({ ...closed, notBeforeMs: nowMs + retryAfterMsMax }, nowMs)).toBe(nowMs + retryAfterMsMax)
+    expect(retryAfterAt({ ...closed, notBeforeMs: nowMs + retryAfterMsMax + 1 }, nowMs)).toBe(0)
+    expect(probeAt({ ...closed, probeAtMs: nowMs + breakerCapMs }, nowMs)).toBe(nowMs + breakerCapMs)
+    expect(probeAt({ ...closed, probeAtMs: nowMs + breakerCapMs + 1 }, nowMs)).toBe(0)
+  })
+})
+
+describe('a flush that sent nothing', () => {
+  const waits = { ...closed, waiting: 'a is refused', skewMs: 0 }
+
+  it.each([
+    ['nothing new', waits, { left: ['a is refused'], skewMs: 60_000 }, undefined],
+    ['another reason', waits, { left: ['b is refused'], skewMs: 1 }, { ...waits, waiting: 'b is refused', skewMs: 1 }],
+    ['no reason any more', waits, { left: [], skewMs: 1 }, { ...closed, skewMs: 1 }],
+    ['a reason after a failure, whose own stands', { ...waits, failures: 1 }, { left: [], skewMs: 1 }, undefined],
+    ['another skew', waits, { left: ['a is refused'], skewMs: 60_001 }, { ...waits, skewMs: 60_001 }],
+  ])('is remembered where there is something to tell: %s', (_, state, end, expected) => {
+    expect(afterRest(state, end)).toEqual(expected)
+  })
+})

@@ -1,0 +1,264 @@
+import { describe, expect, it } from 'vitest'
+import type { Gate, Hold } from '../../../src/delivery/gate/gate.ts'
+import type { Stop } from '../../../src/delivery/stop.ts'
+import { hourAfter } from '../../../src/model/hour.ts'
+import { clockAskMs, hourMs, keyAskMs, retryAfterWaitMsMax } from '../../../src/model/limits.ts'
+import type { Answer, Verdict } from '../../../src/model/verdict.ts'
+import { hurriedAtMs } from '../../../src/outbox/tables/destinations.ts'
+import { anHour } from '../../support/metrics.ts'
+import { VirtualTime } from '../../support/virtual-time.ts'
+import { answered } from '../support/answers.ts'
+import { gateAt } from '../support/gate-bench.ts'
+
+const startMs = anHour + 60_000
+const goOn = new AbortController().signal
+const down: Stop = { kind: 'transient', reason: '503' }
+const refused: Verdict = { kind: 'key-refused', reason: '401' }
+const settled: Verdict = { kind: 'settled', delivered: [], dead: [], resend: [], warnings: [] }
+const asksToWait = (notBeforeMs: number): Verdict => ({ kind: 'transient', reason: '429', status: 429, notBeforeMs })
+const whyOf = (hold: Hold | undefined) => hold?.why
+
+describe('whether a flush may begin', () => {
+  it.each<readonly [string, (gate: Gate) => void, Hold['why'] | undefined, Hold['why'] | undefined]>([
+    ['a new gate', () => {}, undefined, undefined],
+    ['a flush that went well', gate => void gate.flushed({ left: [] }), undefined, undefined],
+    ['a flush that failed', gate => void gate.flushed({ stop: down, left: [] }), 'breaker', undefined],
+    [
+      'a push that asked to wait',
+      gate => gate.pushed(asksToWait(startMs + 5_000), 'a-key'),
+      'retry-after',
+      'retry-after',
+    ],
+    [
+      'a push that asked to wait, in a flush that failed',
+      gate => {
+        gate.pushed(asksToWait(startMs + 5_000), 'a-key')
+        gate.flushed({ stop: down, left: [] })
+      },
+      'retry-after',
+      'retry-after',
+    ],
+    [
+      'a refused key, in a flush that failed',
+      gate => {
+        gate.pushed(refused, 'a-key')
+        gate.flushed({ stop: { kind: 'key-refused', reason: '401' }, left: [] })
+      },
+      'breaker',
+      undefined,
+    ],
+    [
+      'a refused key that was exchanged, in a flush that failed',
+      gate => {
+        gate.pushed(refused, 'another-key')
+        gate.flushed({ stop: { kind: 'key-refused', reason: '401' }, left: [] })
+      },
+      undefined,
+      undefined,
+    ],
+  ])('depends on what happened before: %s', async (_, act, due, asked) => {
+    const time = new VirtualTime(startMs)
+    const { gate } = gateAt(time)
+    act(gate)
+    expect([whyOf(gate.hold('due')), whyOf(gate.hold('asked'))]).toEqual([due, asked])
+    const hold = gate.hold('due')
+    if (hold?.why !== 'retry-after') return
+    await time.sleep(hold.untilMs - 1 - time.nowMs())
+    expect(whyOf(gate.hold('due'))).toBe('retry-after')
+    await time.sleep(1)
+    expect(whyOf(gate.hold('asked'))).toBeUndefined()
+  })
+
+  it('says until when: no flush begins before, and one begins then', async () => {
+    const time = new VirtualTime(startMs, () => 0.5)
+    const { gate } = gateAt(time)
+    for (let count = 0; count < 10; count += 1) {
+      gate.flushed({ stop: down, left: [] })
+      const untilMs = gate.hold('due')?.untilMs ?? 0
+      expect(untilMs).toBeGreaterThan(time.nowMs())
+      await time.sleep(untilMs - 1 - time.nowMs())
+      expect(gate.hold('due')).toEqual({ why: 'breaker', untilMs })
+      await time.sleep(1)
+      expect(gate.hold('due')).toBeUndefined()
+    }
+  })
+
+  it('is remembered across a restart', () => {
+    const bench = gateAt(new VirtualTime(startMs))
+    bench.gate.pushed(asksToWait(startMs + hourMs), 'a-key')
+    bench.gate.flushed({ stop: down, left: [] })
+    const next = bench.newGate()
+    expect(next.hold('asked')).toEqual({ why: 'retry-after', untilMs: startMs + hourMs })
+    expect(next.failures).toBe(1)
+  })
+})
+
+describe('a retry-after', () => {
+  it('is the latest instant that was asked for, written at once, each time', () => {
+    const bench = gateAt(new VirtualTime(startMs))
+    for (const [askedMs, keptMs] of [
+      [60_000, 60_000],
+      [30_000, 60_000],
+      [90_000, 90_000],
+    ] as const) {
+      bench.gate.pushed(asksToWait(startMs + askedMs), 'a-key')
+      expect(bench.row.notBeforeMs).toBe(startMs + keptMs)
+    }
+    expect(bench.writes).toBe(3)
+    expect(bench.gate.flushed({ stop: down, left: [] }).notBeforeMs).toBe(startMs + 90_000)
+  })
+
+  it('takes the place of one that a wrong clock has left', () => {
+    const state = { notBeforeMs: startMs + 100 * 365 * 24 * hourMs, probeAtMs: 0, failures: 0 }
+    const { gate } = gateAt(new VirtualTime(startMs), { state })
+    expect(gate.hold('due')).toBeUndefined()
+    gate.pushed(asksToWait(startMs + 1_000), 'a-key')
+    expect(gate.hold('due')).toEqual({ why: 'retry-after', untilMs: startMs + 1_000 })
+  })
+
+  it('is kept by the process when the disk is full', () => {
+    const bench = gateAt(new VirtualTime(startMs))
+    bench.diskError = new Error('disk full')
+    bench.gate.pushed(asksToWait(startMs + 1_000), 'a-key')
+    expect(whyOf(bench.gate.hold('due'))).toBe('retry-after')
+    expect(() => bench.gate.flushed({ left: [] })).toThrow('disk full')
+    bench.diskError = undefined
+    expect(bench.gate.flushed({ left: [] }).notBeforeMs).toBe(startMs + 1_000)
+  })
+
+  it('that answers a question about the key binds the pushes, too', async () => {
+    const { gate } = gateAt(new VirtualTime(startMs), {
+      newestDue: () => anHour,
+      validate: () => answered(429, startMs + hourMs),
+    })
+    expect(await gate.enter('due', goOn)).toEqual({ stop: { kind: 'transient', reason: '429' } })
+    expect(gate.hold('asked')).toEqual({ why: 'retry-after', untilMs: startMs + hourMs })
+  })
+
+  it('holds a push for as long as a flush waits, and a longer one holds it back', async () => {
+    const time = new VirtualTime(startMs)
+    const { gate } = gateAt(time)
+    gate.pushed(asksToWait(startMs + retryAfterWaitMsMax), 'a-key')
+    expect(gate.isRetrySoon).toBe(true)
+    expect(await gate.pushTurn('a-key', goOn)).toBeUndefined()
+    expect(time.nowMs()).toBeGreaterThanOrEqual(startMs + retryAfterWaitMsMax)
+    const untilMs = time.nowMs() + retryAfterWaitMsMax + 1
+    gate.pushed(asksToWait(untilMs), 'a-key')
+    expect(gate.isRetrySoon).toBe(false)
+    expect(await gate.pushTurn('a-key', goOn)).toEqual({ why: 'retry-after', untilMs })
+  })
+
+  it('that comes while a push waits for its turn holds that push back, too', async () => {
+    const time = new VirtualTime(startMs)
+    const { gate } = gateAt(time, { pacePerSecond: 1 })
+    await gate.pushTurn('a-key', goOn)
+    const turn = gate.pushTurn('a-key', goOn)
+    gate.pushed(asksToWait(startMs + hourMs), 'a-key')
+    expect(whyOf(await turn)).toBe('retry-after')
+  })
+})
+
+describe('a push', () => {
+  it('is held back by a key that was refused while it waited, until the service is asked again', async () => {
+    const time = new VirtualTime(startMs)
+    const { gate } = gateAt(time, { pacePerSecond: 1 })
+    await gate.pushTurn('a-key', goOn)
+    const turn = gate.pushTurn('a-key', goOn)
+    gate.pushed(refused, 'a-key')
+    expect(await turn).toEqual({ why: 'key-refused', untilMs: startMs + keyAskMs })
+  })
+
+  it('waits longer after a 429 of its own destination, which slows no other', async () => {
+    const time = new VirtualTime(startMs)
+    const bench = gateAt(time, { pacePerSecond: 10 })
+    const gapMs = async () => {
+      const fromMs = time.nowMs()
+      await bench.gate.pushTurn('a-key', goOn)
+      return time.nowMs() - fromMs
+    }
+    await gapMs()
+    expect(await gapMs()).toBe(100)
+    bench.gate.pushed({ kind: 'transient', reason: '429', status: 429 }, 'a-key')
+    expect(await gapMs()).toBe(200)
+    const fromMs = time.nowMs()
+    await bench.gate.requestTurn(goOn)
+    expect(time.nowMs() - fromMs).toBe(100)
+    for (let count = 0; count < 20; count += 1) bench.gate.pushed(settled, 'a-key')
+    expect(await gapMs()).toBeLessThanOrEqual(100)
+  })
+
+  it('is given up when it is stopped while it waits', async () => {
+    const { gate } = gateAt(new VirtualTime(startMs), { pacePerSecond: 1 / 600 })
+    await gate.pushTurn('a-key', goOn)
+    const stopping = new AbortController()
+    const turn = gate.pushTurn('a-key', stopping.signal)
+    stopping.abort(new Error('stopped'))
+    await expect(turn).rejects.toThrow('stopped')
+  })
+})
+
+describe('entering', () => {
+  it.each<readonly [string, Answer, object]>([
+    ['accepts it', answered(200), { key: 'a-key' }],
+    [
+      'refuses it',
+      answered(401),
+      { stop: { kind: 'key-refused', reason: 'the service answered 401 about the refused key' } },
+    ],
+    ['fails', answered(503), { stop: { kind: 'transient', reason: 'the refused key could not be checked: 503' } }],
+  ])('asks about a refused key where a person wants it, and the service %s', async (_, answer, expected) => {
+    const bench = gateAt(new VirtualTime(startMs), { validate: () => answer })
+    bench.gate.pushed(refused, 'a-key')
+    const reason = 'the service refused this key and it has not changed'
+    expect(await bench.gate.enter('due', goOn)).toEqual({ stop: { kind: 'key-refused', reason } })
+    expect(bench.checkedKeys).toEqual([])
+    expect(await bench.gate.enter('asked', goOn)).toEqual(expected)
+    expect(bench.checkedKeys).toEqual(['a-key'])
+  })
+
+  it('asks for the clock before the first push, then only while something lies in its future', async () => {
+    const time = new VirtualTime(startMs)
+    let newest = anHour
+    const validate = (): Answer => ({ ...answered(200), skewMs: 0 })
+    const bench = gateAt(time, { newestDue: () => newest, validate })
+    const asks = async () => {
+      const before = bench.checkedKeys.length
+      expect(await bench.gate.enter('due', goOn)).toEqual({ key: 'a-key' })
+      return bench.checkedKeys.length - before
+    }
+    expect([await asks(), await asks()]).toEqual([1, 0])
+    newest = hourAfter(anHour, 1)
+    await time.sleep(clockAskMs)
+    expect([await asks(), await asks()]).toEqual([1, 0])
+    expect(bench.gate.flushed({ left: [] }).waiting).toContain('lie in the future')
+  })
+
+  it('throws what reading the key throws', async () => {
+    const readKey = () => {
+      throw new Error('the key’s file is empty')
+    }
+    const { gate } = gateAt(new VirtualTime(startMs), { readKey })
+    await expect(gate.enter('due', goOn)).rejects.toThrow('is empty')
+  })
+})
+
+describe('a person’s request from another process', () => {
+  it('makes the next flush an asked one, once', () => {
+    const bench = gateAt(new VirtualTime(startMs))
+    bench.gate.flushed({ stop: down, left: [] })
+    bench.row = { ...bench.row, probeAtMs: hurriedAtMs }
+    expect(bench.gate.occasion('due')).toBe('asked')
+    expect(bench.gate.occasion('due')).toBe('due')
+    expect(bench.gate.hold('due')).toBeUndefined()
+    expect(bench.gate.failures).toBe(1)
+  })
+
+  it('is left for later while the disk is full', () => {
+    const bench = gateAt(new VirtualTime(startMs))
+    bench.row = { ...bench.row, probeAtMs: hurriedAtMs }
+    bench.diskError = new Error('disk full')
+    expect(bench.gate.occasion('due')).toBe('due')
+    bench.diskError = undefined
+    expect(bench.gate.occasion('due')).toBe('asked')
+  })
+})

@@ -1,0 +1,60 @@
+import { Gate } from '../../../src/delivery/gate/gate.ts'
+import { Pacer } from '../../../src/delivery/gate/pacer.ts'
+import { ServiceClock } from '../../../src/delivery/gate/service-clock.ts'
+import type { Hour } from '../../../src/model/hour.ts'
+import type { Answer } from '../../../src/model/verdict.ts'
+import type { DestinationState } from '../../../src/outbox/tables/destinations.ts'
+import { Redactor } from '../../../src/telemetry/redactor.ts'
+import type { VirtualTime } from '../../support/virtual-time.ts'
+import { answered } from './answers.ts'
+
+/** How a gate is set up, where it is not as usual. */
+export interface GateBenchOptions {
+  readonly pacePerSecond?: number
+  /** What the outbox remembers of the destination; default: nothing. */
+  readonly state?: DestinationState
+  /** Of the key; default `a-key`. */
+  readonly readKey?: () => string
+  /** What the service says about a key; default: that it is valid. */
+  readonly validate?: (key: string) => Answer
+  readonly newestDue?: () => Hour | undefined
+}
+
+/** A gate on a row in memory. */
+export function gateAt(time: VirtualTime, options: GateBenchOptions = {}) {
+  const { pacePerSecond = 1_000, readKey = () => 'a-key', validate = () => answered(200) } = options
+  const bench = {
+    row: options.state ?? { notBeforeMs: 0, probeAtMs: 0, failures: 0 },
+    writes: 0,
+    /** Thrown by each write while it is there. */
+    diskError: undefined as Error | undefined,
+    checkedKeys: [] as string[],
+    clock: new ServiceClock(),
+    pacer: new Pacer(time, pacePerSecond),
+    /** Of a new process, on the same row. */
+    newGate: () => new Gate(deps),
+  }
+  const deps = {
+    destination: { name: 'service', readKey },
+    destinations: {
+      get: () => bench.row,
+      set: (_: string, state: DestinationState) => {
+        if (bench.diskError) throw bench.diskError
+        bench.writes += 1
+        bench.row = state
+      },
+    },
+    newestDue: options.newestDue ?? (() => undefined),
+    client: {
+      validateKey: async (key: string) => {
+        bench.checkedKeys.push(key)
+        return validate(key)
+      },
+    },
+    pacer: bench.pacer,
+    clock: bench.clock,
+    redactor: new Redactor(),
+    time,
+  }
+  return Object.assign(bench, { gate: new Gate(deps) })
+}
