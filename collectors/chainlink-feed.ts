@@ -7,8 +7,8 @@ const feedAbi = parseAbi([
 ])
 
 /**
- * The answer of a Chainlink price feed (AggregatorV3). A round that is incomplete, not positive, or older than `maxAge`
- * as of the hour is no price: the metric fails.
+ * Price of a Chainlink feed (AggregatorV3), in whole units of the quote. The metric fails when the round is incomplete,
+ * its answer is not positive, or it is older than `maxAge` as of the hour.
  */
 export default defineCollector({
   options: z.strictObject({

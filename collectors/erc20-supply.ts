@@ -1,7 +1,7 @@
 import { address, defineCollector, units, z } from 'tidegauge'
 import { erc20Abi } from 'viem'
 
-/** How much of an ERC-20 token exists: `totalSupply()` in whole tokens, by the decimals the token itself tells. */
+/** Total supply of an ERC-20 token (`totalSupply()`), in whole tokens. The token's own `decimals()` are used. */
 export default defineCollector({
   options: z.strictObject({
     chain: z.string(),

@@ -2,8 +2,8 @@ import { address, defineCollector, units, z } from 'tidegauge'
 import { erc20Abi, erc4626Abi } from 'viem'
 
 /**
- * An ERC-4626 vault: what it holds (`totalAssets()`), and what one whole share is worth (`convertToAssets()`), both in
- * whole tokens of its asset. The decimals of share and asset are read on chain.
+ * An ERC-4626 vault: its assets (`totalAssets()`) and the price of one whole share (`convertToAssets()`), both in whole
+ * tokens of the vault's asset. The decimals of share and asset are read on chain.
  */
 export default defineCollector({
   options: z.strictObject({

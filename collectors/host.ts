@@ -5,8 +5,8 @@ import { defineCollector, path, z } from 'tidegauge'
 const GiB = 2 ** 30
 
 /**
- * Load, memory and disk of the machine the daemon runs on: real values without a chain or a network.
- * Load is the average number of running or waiting tasks over the last minute. It exists only now: no past.
+ * Load, memory and disk of the machine that runs the daemon: real values without a chain or a network. `Load` is the
+ * average number of running or waiting tasks over the last minute. Past hours cannot be read.
  */
 export default defineCollector({
   options: z.strictObject({ disk: path.prefault('/').describe('a folder on the disk to look at') }),

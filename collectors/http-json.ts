@@ -3,7 +3,7 @@ import { defineCollector, type Hour, headers, hourText, z } from 'tidegauge'
 
 const jsonPointer = z.string().regex(/^(\/([^~/]|~[01])*)*$/, { error: 'must be a JSON pointer like /prices/0/usd' })
 
-/** What stands for the hour in an address or a body: as text, in seconds and in milliseconds since 1970. */
+/** Placeholders of the hour in an address or a body: as text, in seconds and in milliseconds since 1970. */
 const places: Readonly<Record<string, (hour: Hour) => string>> = {
   '{hour}': hourText,
   '{hourSeconds}': hour => String(hour / 1000),
@@ -36,9 +36,9 @@ const options = z.strictObject({
 })
 
 /**
- * One number out of any JSON answer, at a JSON pointer (RFC 6901: `/prices/0/usd`; an empty one is the whole answer).
- * A text that is a decimal number, as many price services answer, counts as that number. An address or a body
- * that holds the hour reads the past; any other tells only what is true now.
+ * One number from any JSON answer, at a JSON pointer (RFC 6901: `/prices/0/usd`; an empty pointer is the whole answer).
+ * A text that is a decimal number, as many price services answer, counts as that number. A source whose address or body
+ * contains the hour can read the past; any other reads only the present.
  */
 export default defineCollector({
   options,
@@ -63,7 +63,7 @@ function inPlaces(text: string, hour: Hour): string {
   return text.replace(placePattern, place => places[place]?.(hour) ?? place)
 }
 
-/** The same in every text of a body; names stay as they are. */
+/** Fills the placeholders in every text of a body; the names of fields stay as they are. */
 function atHour(body: unknown, hour: Hour): unknown {
   if (typeof body === 'string') return inPlaces(body, hour)
   if (Array.isArray(body)) return body.map(part => atHour(part, hour))
@@ -71,7 +71,10 @@ function atHour(body: unknown, hour: Hour): unknown {
   return Object.fromEntries(Object.entries(body).map(([name, part]) => [name, atHour(part, hour)]))
 }
 
-/** GraphQL answers 200 with `errors` where it could not, or only in part. */
+/**
+ * Checks a GraphQL answer. A server answers 200 with `errors` when a query failed, wholly or in part.
+ * @throws Error when there are any
+ */
 function withoutErrors(body: unknown) {
   const isQuery = typeof body === 'object' && body !== null && 'query' in body
   return z.unknown().superRefine((json, context) => {
@@ -98,7 +101,10 @@ function numberAt(path: string) {
   return z.union([z.number(), decimal.transform(Number)], { error: `there is no number at ${path || 'the root'}` })
 }
 
-/** A value that is asked for as of the hour is not of a later instant; one of "now" may be. */
+/**
+ * Instant the value is as of, by the answer's own field. A value of a past hour must not be later than the hour; a
+ * value of "now" may be.
+ */
 function timeAt({ time, maxAge, ...asked }: z.output<typeof options>, hour: Hour) {
   if (time === undefined) return z.unknown()
   const latestMs = holdsHour(asked) ? hour : Number.POSITIVE_INFINITY
@@ -112,11 +118,14 @@ function timeAt({ time, maxAge, ...asked }: z.output<typeof options>, hour: Hour
   )
 }
 
-/** Seconds or milliseconds since 1970, or a date and time with its offset. @returns NaN for anything else */
+/**
+ * Reads an instant: seconds or milliseconds since 1970, or a date and time with its offset.
+ * @returns milliseconds since 1970; NaN for anything else
+ */
 function instantMs(stated: unknown): number {
   if (typeof stated === 'string' && /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/i.test(stated)) return Date.parse(stated)
   const number = typeof stated === 'string' && /^\d+(\.\d+)?$/.test(stated) ? Number(stated) : stated
   if (typeof number !== 'number') return Number.NaN
-  // As seconds this would be after the year 5000.
+  // As seconds, a larger number would be after the year 5000.
   return number < 1e11 ? number * 1000 : number
 }

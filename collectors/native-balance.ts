@@ -1,6 +1,6 @@
 import { address, defineCollector, units, z } from 'tidegauge'
 
-/** What an address holds of the chain's own coin, which has 18 decimals on every EVM chain. */
+/** Native balance of an address, in whole coins: every EVM chain's own coin has 18 decimals. */
 export default defineCollector({
   options: z.strictObject({
     chain: z.string(),

@@ -8,8 +8,8 @@ const pairAbi = parseAbi([
 ])
 
 /**
- * A Uniswap V2 pool, or one of its many forks: both reserves, the price of the other token in the quote token, and the
- * pool's value in the quote token, which is twice the quote reserve because both sides are worth the same.
+ * A Uniswap V2 pool or one of its forks: both reserves, the price of the other token in the quote token, and the pool's
+ * value in the quote token. Both sides are worth the same, so the value is twice the quote reserve.
  */
 export default defineCollector({
   options: z.strictObject({

@@ -7,10 +7,14 @@ const notName = 'must be the name of an environment variable, like API_KEY: not 
 const notPath = 'must be the path of a file that holds the secret, whole or relative to the configuration file'
 
 /**
- * Options schema for a secret, such as an API key: `options: z.strictObject({ apiKey: secret })`. The configuration says
- * where it is kept, `{ env: NAME }` or `{ file: PATH }`; what it parses is the secret as text, read at each run. While
- * options are only looked at, for `metrics` and `history`, a placeholder stands for it. The daemon redacts it in all
- * that a collector says.
+ * Options schema for a secret, such as an API key. The configuration says where the secret is kept, `{ env: NAME }` or
+ * `{ file: PATH }`; a literal is refused. It parses to the secret as text, read again at each run. `metrics` and
+ * `history` see a placeholder. The daemon redacts it in everything the collector logs or throws.
+ *
+ * @example
+ * ```ts
+ * options: z.strictObject({ apiKey: secret }) // apiKey: { env: API_KEY }
+ * ```
  */
 export const secret = z
   .strictObject(
@@ -28,7 +32,7 @@ export const secret = z
   )
   .transform((written, context): string => {
     if ((written.env === undefined) !== (written.file === undefined)) return optionsEdge.secret(written)
-    // An unknown key is told by itself.
+    // An unknown key has its own message.
     if (context.issues.length > 0) return z.NEVER
     context.addIssue({ code: 'custom', message: wrong })
     return z.NEVER
@@ -40,8 +44,13 @@ const header = z.string({ error: 'must be text' }).regex(/^[\x21-\x7e]([\x20-\x7
 })
 
 /**
- * Options schema for headers of requests: each a text or a `secret`. `authorization`, `cookie` and names with key, token,
- * secret or password in them hold secrets: these are never written in the configuration.
+ * Options schema for request headers: each a text or a `secret`. `authorization`, `cookie`, and names with key, token,
+ * secret or password in them must be secrets.
+ *
+ * @example
+ * ```ts
+ * options: z.strictObject({ headers: headers.optional() })
+ * ```
  */
 export const headers = z
   .record(z.string(), z.unknown())

@@ -2,17 +2,17 @@ import { setTimeout as sleepNative } from 'node:timers/promises'
 import { Cron } from 'croner'
 
 /**
- * The clock and chance, as an argument. This file is the only one that reads them from the machine, so that everything
- * else can be run through thirty days in a second.
+ * Clock and randomness as an argument. Only this file reads them from the machine, so that a test can run thirty days
+ * in a second.
  */
 export interface Time {
   /** Milliseconds since 1970. */
   nowMs(): number
-  /** Milliseconds since some instant, by a clock that nobody sets: it neither jumps nor goes back. */
+  /** Milliseconds of a monotonic clock, from an arbitrary start: setting the wall clock does not change it. */
   steadyMs(): number
-  /** A number from 0 up to, not including, 1. */
+  /** A random number from 0 up to, not including, 1. */
   chance(): number
-  /** Resolves after `ms`; rejects with the signal's reason when it is aborted before. */
+  /** Resolves after `ms`. Rejects with the signal's reason when it is aborted earlier. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** A signal that aborts after `ms`. Does not keep the process alive. */
   timeout(ms: number): AbortSignal
@@ -20,7 +20,7 @@ export interface Time {
   everyHour(tick: () => void): { stop(): void }
 }
 
-/** The machine’s own clock and chance. */
+/** The machine's own clock and randomness. */
 export const systemTime: Time = {
   nowMs: () => Date.now(),
   steadyMs: () => performance.now(),

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 
-/** Why bytes cannot be unpacked. */
+/** Reason why a body cannot be decompressed. */
 export type Unpackable = 'too-long' | 'unknown-encoding' | 'damaged'
 
 const unpackers = {
@@ -11,11 +11,10 @@ const unpackers = {
 } as const
 
 /**
- * The bytes of a body as they were before its server packed them. Tidegauge asks for `identity`, but some servers pack
- * their answers whatever is asked for.
+ * Decompresses a body. Tidegauge asks for `identity`, but some servers compress their answers anyway.
  *
- * @param contentEncoding as in the header; absent when the body is not packed
- * @param bytesMax of the unpacked body
+ * @param contentEncoding as in the header; absent when the body is not compressed
+ * @param bytesMax of the decompressed body
  */
 export async function unpackedBody(
   bytes: Buffer,

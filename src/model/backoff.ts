@@ -1,8 +1,8 @@
 import { retryAfterMsMax } from './limits.ts'
 
-/** When to try again. Pure: chance comes in as a number from 0 up to 1. */
+/** Backoff and retry instants. Pure: randomness comes in as a number from 0 up to 1. */
 
-/** The first step and the longest wait. */
+/** First step and longest wait, in milliseconds. */
 export interface Backoff {
   readonly baseMs: number
   readonly capMs: number
@@ -19,7 +19,7 @@ export function backoffMs({ baseMs, capMs }: Backoff, attempt: number, chance: n
 }
 
 /**
- * Reads a `Retry-After` header: whole seconds, or an HTTP date; what lies further ahead than a day counts as a day.
+ * Reads a `Retry-After` header: whole seconds or an HTTP date, at most a day ahead.
  *
  * @returns the instant before which nothing may be sent, in milliseconds since 1970; `undefined` when there is none
  */
@@ -32,8 +32,8 @@ export function retryAfterInstantMs(header: string | undefined, nowMs: number): 
 }
 
 /**
- * Whether what has to wait still has to. An instant further ahead than the wait can be is of a clock that was set wrong,
- * and is over.
+ * Whether a stored wait is still running. An instant further ahead than the longest wait was written by a wrong clock
+ * and counts as over.
  *
  * @param waitMsMax the longest such a wait can be
  */

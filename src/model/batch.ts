@@ -5,28 +5,29 @@ import { type SentPush, sentPush } from './wire.ts'
 /** 1 to 100 metrics of one destination, pushed at once. */
 export type Batch = readonly [Metric, ...Metric[]]
 
-/** Whether there is anything to push. */
+/** Whether the list has a metric to push. */
 export function isBatch(metrics: readonly Metric[]): metrics is Batch {
   return metrics.length > 0
 }
 
-/** A metric as it is sent: the hour is always explicit, since an omitted one would mis-date a late push. */
+/** A metric in its wire form. The hour is always explicit, since an omitted one would mis-date a late push. */
 export function pushedMetric(metric: Metric): SentPush['metrics'][number] {
   return sent(metric, hourText(metric.hour))
 }
 
-/** What has no value is left out when it is written as JSON. */
+/** JSON leaves out a field that is `undefined`. */
 function sent({ id, value, protocolId, unit, module }: Metric, timestamp: string): SentPush['metrics'][number] {
   return { id, value, protocolId, unit, module, timestamp }
 }
 
 /**
- * The body of a push, checked once more before it leaves.
+ * Body of a push, checked once more before it is sent.
  *
- * @throws ZodError when a metric does not fit the interface: a defect here, since metrics are checked on their way in
+ * @throws ZodError when a metric does not fit the interface; that is a defect here, since metrics are validated when
+ * collected
  */
 export function pushBody(batch: Batch): string {
-  // Most batches are of one hour, and writing an hour costs as much as writing a metric.
+  // Most batches are of one hour, and formatting an hour costs as much as writing a metric.
   const texts = new Map<Hour, string>()
   const textOf = (hour: Hour) => {
     const text = texts.get(hour) ?? hourText(hour)

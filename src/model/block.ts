@@ -3,7 +3,7 @@ import type { Hour } from './hour.ts'
 /** `0x` and an even number of hexadecimal digits. */
 export type Hex = `0x${string}`
 
-/** A block as it is proven to be: the last one with a timestamp at or before an hour. */
+/** A proven as-of block: the last one with a timestamp at or before an hour. */
 export interface AsOfBlock {
   readonly number: bigint
   readonly hash: Hex
@@ -11,35 +11,38 @@ export interface AsOfBlock {
   readonly timestampSeconds: number
 }
 
-/** Which logs: of one address or several, with topics as in `eth_getLogs`. */
+/** Selects logs: of one address or several, with topics as in `eth_getLogs`. */
 export interface LogFilter {
   readonly address: Hex | readonly Hex[]
   readonly topics: readonly (Hex | readonly Hex[] | null)[]
 }
 
-/** Logs that values of an hour were made of, as far as it can be told later whether they are the same. */
+/** The logs that values of an hour were computed from, as a digest to compare later. */
 export interface PinnedLogs {
   readonly filter: LogFilter
   /** Equal for equal logs. */
   readonly digest: string
 }
 
-/** The block that values of an hour were read at. */
+/** The as-of block that values of an hour were read at, kept to check later that it became final. */
 export interface PinnedBlock {
   /** As `eth_chainId` answers it. */
   readonly chainId: number
   readonly block: AsOfBlock
-  /** Absent where no logs were read. A node that had not seen the block yet may have left some out. */
+  /** Absent where no logs were read. A node that had not seen the whole block may have left some out. */
   readonly logs?: readonly PinnedLogs[]
 }
 
-/** Final as-of blocks of one chain, kept for ever: they only spare the search, the answer is the same without them. */
+/**
+ * Cache of the final as-of blocks of one chain, kept for ever. It only shortens the search: answers are the same
+ * without it.
+ */
 export interface FinalBlocks {
   of(hour: Hour): AsOfBlock | undefined
-  /** Those of the nearest hours before and after an hour, where there are any: where a search starts. */
+  /** The final blocks nearest to an hour, before and after it, as far as known: where a search starts. */
   around(hour: Hour): readonly AsOfBlock[]
-  /** Keeps them; one that is there already stays. */
+  /** Adds blocks; an hour that is known keeps its block. */
   keep(found: readonly { readonly hour: Hour; readonly block: AsOfBlock }[]): void
-  /** What was kept of an hour is not of this chain. */
+  /** Deletes an hour whose block turned out to be of another chain. */
   forget(hour: Hour): void
 }

@@ -1,32 +1,32 @@
 import { futureMsMax, hourMs, overdueMs } from './limits.ts'
 
 /**
- * How far another clock may be from this machine's and still agree with it: what reads "now" is stored only while both are
- * in the same hour, so it may be less than one.
+ * How far another clock may be from this machine's and still agree with it. A value of "now" is stored only while both
+ * are in the same hour, so this is less than an hour.
  */
 export const clockAgreeMs = 30 * 60_000
 
-/** From here on a clock that is off is told: the service refuses what lies further in its future. */
+/** Offset from which a wrong clock is reported: the service refuses timestamps further in its future. */
 export const clockToldMs = futureMsMax
 
-/** A clock that moves by more than this in no time was set; less is what keeping it right does. */
+/** A change of the clock larger than this was a setting of the clock; a smaller one is drift correction. */
 export const clockStepMs = 10_000
 
 /**
- * How long a clock has to go evenly before it is believed although nothing agrees. It is longer than a machine without a
- * battery takes to get the time after it has started; longer again where what is stored says otherwise.
+ * How long a clock must run evenly before it is believed without confirmation. A machine without a battery gets the
+ * time sooner than this after its start. Stored instants that contradict it make the wait longer.
  */
 export const clockPatienceMs = 90_000
 export const clockPatienceLongMs = 10 * 60_000
 
-/** How long whoever can tell the time is waited for before it counts as silent, and the pause before it is asked again. */
+/** How long an answer about the time is waited for, and the pause before the next question. */
 export const witnessWaitMs = 5_000
 export const witnessAskMs = 60_000
 
-/** A configuration that was written so lately was written by a person, who is there, and by the same clock. */
+/** A configuration written within this time was written by a person at this machine, by the same clock. */
 export const configuredLatelyMs = 10 * 60_000
 
-/** No clock is before this version was made, nor so many years after it. */
+/** No clock is right before this version was released, nor that many years after it. */
 export const releasedMs = Date.UTC(2026, 0, 1)
 export const clockYearsMax = 20
 /** A year in milliseconds. */

@@ -11,51 +11,57 @@ import {
 import { type Hour, hourAt } from './hour.ts'
 import { hourMs } from './limits.ts'
 
-/** What can be known of the time. Instants are milliseconds since 1970. */
+/** Evidence about the present time. Instants are milliseconds since 1970. */
 export interface ClockEvidence {
-  /** What this machine's clock says. */
+  /** This machine's clock. */
   readonly wallMs: number
-  /** How long it has gone evenly by the steady clock, since the start or since it was set. */
+  /** How long the wall clock has agreed with the steady clock, since the start or since it was last set. */
   readonly evenMs: number
-  /** What it should say by the steady clock since it was trusted last; absent before. */
+  /** The time by the steady clock since the wall clock was last trusted; absent before. */
   readonly expected?: { readonly nowMs: number; readonly isConfirmed: boolean; readonly isMet: boolean }
-  /** What the service's clock says, seen since this machine's was set. */
+  /** The service's clock, as seen since this machine's clock was set. */
   readonly serviceMs?: number
-  /** The youngest block of all chains, seen since this machine's clock was set: its instant, and the time passed since it was seen. */
+  /**
+   * The youngest block of all chains seen since this machine's clock was set: its timestamp plus the time since it was
+   * seen.
+   */
   readonly head?: { readonly chain: string; readonly nowMs: number }
-  /** The latest instant at which this machine has stored something, by its own clock then. */
+  /** The latest instant at which this machine stored something, by its clock then. */
   readonly storedMs?: number
   /** When the configuration was written, by this machine's clock then. */
   readonly configuredMs?: number
-  /** Whether somebody could say more, and has not answered yet; `nobody`: the service is inside this process, and there is no chain. */
+  /**
+   * `awaited`: a service or chain has yet to answer. `silent`: none answered in time. `nobody`: the service runs in
+   * this process, and there is no chain.
+   */
   readonly witness: 'awaited' | 'silent' | 'nobody'
 }
 
-/** How late it is, as far as it is known. */
+/** A clock that is believed, and the bounds of the true time. */
 export interface TrustedClock {
   readonly kind: 'trusted'
-  /** Whether something beside this machine agrees. Else nothing disagrees. */
+  /** Whether the service or a chain agrees. If false, nothing disagrees. */
   readonly isConfirmed: boolean
-  /** The true time lies between these, as far as anybody says. */
+  /** The true time lies between these, by all the evidence. */
   readonly earliestMs: number
   readonly latestMs: number
-  /** What is wrong although it can be worked with, as a sentence with what to do. */
+  /** A problem that does not stop the work, as a sentence that says what to do. */
   readonly remark?: string
 }
 
-/** What the clock says is not believed. */
+/** A clock that is not believed. */
 export interface DoubtedClock {
   readonly kind: 'doubted'
-  /** `contradicted`: something says otherwise. `unconfirmed`: nothing has agreed so far. */
+  /** `contradicted`: other evidence disagrees. `unconfirmed`: nothing has agreed so far. */
   readonly why: 'contradicted' | 'unconfirmed'
   /** One sentence with what to do. */
   readonly reason: string
 }
 
-/** Whether this machine's clock is believed. */
+/** Result of judging this machine's clock. */
 export type ClockVerdict = TrustedClock | DoubtedClock
 
-/** Whether this machine's clock is believed. The rules are in ARCHITECTURE.md. Pure. */
+/** Decides whether this machine's clock is believed. The rules are in ARCHITECTURE.md. Pure. */
 export function judgeClock(evidence: ClockEvidence): ClockVerdict {
   const { wallMs, expected } = evidence
   const other = contradiction(evidence)
@@ -67,12 +73,12 @@ export function judgeClock(evidence: ClockEvidence): ClockVerdict {
   return judgeAlone(evidence)
 }
 
-/** Whether a clock may show an instant: neither before this version was made, nor decades after. */
+/** Whether a clock may show an instant: not before this version's release, nor decades after it. */
 export function isPossible(instantMs: number): boolean {
   return instantMs >= releasedMs && instantMs <= releasedMs + clockYearsMax * yearMs
 }
 
-/** Nobody beside this machine says anything. */
+/** Judges the clock when neither the service nor a chain says anything. */
 function judgeAlone(evidence: ClockEvidence): ClockVerdict {
   const { wallMs, evenMs, expected, storedMs, configuredMs, witness } = evidence
   if (expected?.isMet) return trusted(evidence, false)
@@ -100,7 +106,7 @@ function trusted(evidence: ClockEvidence, isConfirmed: boolean): TrustedClock {
   const { wallMs, serviceMs, head } = evidence
   const offMs = serviceMs === undefined ? 0 : serviceMs - wallMs
   const witnessMs = serviceMs ?? head?.nowMs
-  // Whoever is far off is outvoted, and says nothing about the hour.
+  // An answer that is far off is outvoted, and says nothing about the hour.
   const nearMs = witnessMs !== undefined && Math.abs(witnessMs - wallMs) <= clockAgreeMs ? witnessMs : wallMs
   const span = { earliestMs: Math.min(wallMs, nearMs), latestMs: Math.max(wallMs, nearMs) }
   const remark =
@@ -110,7 +116,10 @@ function trusted(evidence: ClockEvidence, isConfirmed: boolean): TrustedClock {
   return { kind: 'trusted', isConfirmed, ...span, ...remark }
 }
 
-/** Somebody beside this machine agrees; of a clock that was set by little, more than with what it should say. */
+/**
+ * Whether the service or a chain confirms the clock. After a small step they must agree better with it than with the
+ * expected time.
+ */
 function isWitnessed({ wallMs, evenMs, serviceMs, head, expected }: ClockEvidence): boolean {
   const offMs = Math.abs((serviceMs ?? Number.NEGATIVE_INFINITY) - wallMs)
   if (serviceMs !== undefined && offMs <= clockAgreeMs) {
@@ -120,7 +129,7 @@ function isWitnessed({ wallMs, evenMs, serviceMs, head, expected }: ClockEvidenc
   return head !== undefined && Math.abs(wallMs - head.nowMs) <= clockToldMs
 }
 
-/** What says otherwise, as the beginning of a sentence. */
+/** The evidence that contradicts the clock, as the beginning of a sentence. */
 function contradiction({ wallMs, serviceMs, head }: ClockEvidence): string | undefined {
   if (serviceMs !== undefined) return offSentence(serviceMs - wallMs)
   if (head && head.nowMs > wallMs + clockToldMs)
@@ -128,19 +137,22 @@ function contradiction({ wallMs, serviceMs, head }: ClockEvidence): string | und
   return undefined
 }
 
-/** How far this machine's clock is from the service's. @param offMs how far the service's is ahead */
+/**
+ * Sentence with the offset between this machine's clock and the service's.
+ * @param offMs how far the service's clock is ahead
+ */
 export function offSentence(offMs: number): string {
   return `this machine's clock is ${spanText(-offMs)} the service's`
 }
 
-/** The hour that all who say anything agree on; `undefined` while the clock is doubted, or they do not agree. */
+/** The hour that all evidence agrees on; `undefined` while the clock is doubted or they differ. */
 export function agreedHour(verdict: ClockVerdict): Hour | undefined {
   if (verdict.kind === 'doubted') return undefined
   const hour = hourAt(verdict.earliestMs)
   return hour === hourAt(verdict.latestMs) ? hour : undefined
 }
 
-/** A `Date` counts whole seconds, and was on its way. */
+/** A `Date` header counts whole seconds and takes time to arrive. */
 const dateBlurMs = 2_000
 
 const setIt = 'set it right (is NTP running?); nothing is collected until then'
@@ -154,7 +166,7 @@ function textOf(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
-/** `130 min ahead of`, by the sign. */
+/** `130 min ahead of`, or `behind` when negative. */
 function spanText(ms: number): string {
   const seconds = Math.round(Math.abs(ms) / 1000)
   const [count, unit] =

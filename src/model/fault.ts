@@ -1,6 +1,6 @@
 /**
- * What can go wrong, as a closed list. The code decides two things everyone else reads: whether the same call may
- * succeed later without a change (`permanence`), and which exit code a command ends with.
+ * All kinds of failure, as a closed list. The code determines whether the same call may succeed later without a change
+ * (`permanence`), and the exit code of a command.
  */
 const permanenceByCode = {
   /** The command line is wrong. */
@@ -29,11 +29,11 @@ const permanenceByCode = {
   'collector-threw': 'transient',
   /** A collector gave something that is not its declared metrics. */
   'collector-output': 'permanent',
-  /** A collector did not answer in time, span, or ended its process. */
+  /** A collector did not answer in time, blocked its event loop, or ended its process. */
   'collector-hung': 'transient',
-  /** The hour has passed, and its collector can only read "now". */
+  /** The hour has passed, and its collector can only read the present. */
   'hour-passed': 'permanent',
-  /** The hour lies further back than hours are caught up. */
+  /** The hour lies further back than the catch-up range. */
   'hour-too-old': 'permanent',
   /** This machine's clock is not believed. */
   'clock-doubted': 'transient',
@@ -41,7 +41,7 @@ const permanenceByCode = {
   'chain-behind': 'transient',
   /** The hour lies before the chain's first block. */
   'chain-before-first-block': 'permanent',
-  /** A node does not answer, or answers garbage. */
+  /** A node does not answer, or its answer cannot be understood. */
   'chain-unreachable': 'transient',
   /** The endpoints answer other reads at that block, but fail at this one. */
   'chain-call-failed': 'transient',
@@ -57,13 +57,13 @@ const permanenceByCode = {
   'chain-call-undecodable': 'permanent',
   /** A collector asked for a chain that is not configured. */
   'chain-unknown': 'permanent',
-  /** An off-chain source does not answer, or answers an error that may pass. */
+  /** An off-chain source does not answer, or answers with a transient error. */
   'http-unreachable': 'transient',
   /** An off-chain source refuses the request. */
   'http-refused': 'permanent',
-  /** An off-chain source's answer is not what its schema says. */
+  /** The answer of an off-chain source does not fit its schema. */
   'http-unexpected': 'permanent',
-  /** The metrics service does not answer, or answers an error that may pass. */
+  /** The metrics service does not answer, or answers with a transient error. */
   'service-unreachable': 'transient',
   /** The metrics service refused the request. */
   'service-refused': 'permanent',
@@ -71,21 +71,21 @@ const permanenceByCode = {
   'service-key-refused': 'permanent',
   /** The daemon is not running, or does not answer. */
   'daemon-unreachable': 'transient',
-  /** Stopped before it was done. */
+  /** Stopped before the work was done. */
   stopped: 'transient',
 } as const
 
 export type FaultCode = keyof typeof permanenceByCode
 
-/** All of them. */
+/** Every fault code. */
 export const faultCodes = Object.keys(permanenceByCode) as readonly FaultCode[]
 
-/** `transient`: may pass unchanged later. `permanent`: fails again until something is changed. */
+/** `transient`: the same call may succeed later. `permanent`: it fails until something is changed. */
 export type Permanence = 'transient' | 'permanent'
 
-/** What a Fault says beside its message. */
+/** Optional parts of a Fault. */
 export interface FaultFields {
-  /** What the reader can check: names, numbers, places. Never a secret, never a URL with a path. */
+  /** Details for the reader: names, numbers, places. Never a secret, never a URL with a path. */
   readonly facts?: Readonly<Record<string, string | number>>
   /** What to do about it, as an instruction. */
   readonly fix?: string
@@ -93,8 +93,8 @@ export interface FaultFields {
 }
 
 /**
- * An error that a person can act on: what happened (`message`), the facts, what to do (`fix`), its cause. Its text never
- * holds a secret: name hosts, not URLs.
+ * An error that a person can act on: what happened (`message`), the facts, what to do (`fix`), its cause. The text
+ * never holds a secret: name hosts, not URLs.
  */
 export class Fault extends Error {
   override readonly name = 'Fault'
@@ -114,15 +114,15 @@ export class Fault extends Error {
   }
 }
 
-/** The only place that asks "would it fail again unchanged?". An error that is no Fault is taken for transient. */
+/** Whether the same call would fail again. An error that is not a Fault counts as transient. */
 export function isPermanent(error: unknown): boolean {
   return error instanceof Fault && error.permanence === 'permanent'
 }
 
-/** Faults of the outbox's own file: whatever was to be stored is not. */
+/** Faults of the outbox's own file: nothing was stored. */
 const ofOutbox: ReadonlySet<FaultCode> = new Set(['outbox-unusable', 'outbox-moved', 'outbox-corrupt', 'disk-full'])
 
-/** Whether it is the outbox that cannot be read or written. */
+/** Whether the outbox cannot be read or written. */
 export function isOfOutbox({ code }: Fault): boolean {
   return ofOutbox.has(code)
 }
@@ -136,7 +136,7 @@ export function faultLine(error: unknown): string {
     .join(' ')
 }
 
-/** A Fault in a form that crosses a process or a file. */
+/** A Fault as plain data, to cross a process or to be stored. */
 export interface FaultRecord {
   readonly code: FaultCode
   readonly message: string
@@ -144,13 +144,13 @@ export interface FaultRecord {
   readonly fix?: string
 }
 
-/** The part of a Fault that is stored and sent; its cause stays behind. */
+/** The plain data of a Fault, without its cause. */
 export function faultRecord(fault: Fault): FaultRecord {
   const { code, message, facts, fix } = fault
   return fix === undefined ? { code, message, facts } : { code, message, facts, fix }
 }
 
-/** The Fault a record was made of, without its cause. */
+/** The Fault of a record, without its cause. */
 export function faultFromRecord(record: FaultRecord): Fault {
   const { code, message, facts, fix } = record
   return new Fault(code, message, fix === undefined ? { facts } : { facts, fix })

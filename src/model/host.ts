@@ -1,5 +1,5 @@
 /**
- * Parts of a host's name that look like a key: some providers of nodes put it into a subdomain. The last two labels are the
+ * Parts of a host name that look like a key: some RPC providers put it into a subdomain. The last two labels are the
  * provider's own.
  */
 export function keysInHost(hostname: string): string[] {
@@ -10,12 +10,12 @@ export function keysInHost(hostname: string): string[] {
   })
 }
 
-/** Letters and digits mixed, too long for a word with a number; or hexadecimal alone. */
+/** Letters and digits mixed, too long for a word with a number; or only hexadecimal digits. */
 function isKey(part: string): boolean {
   return /^(?=.*\d)(?=.*[a-z])[a-z0-9]{16,}$/i.test(part) || /^[0-9a-z]{32,}$/i.test(part)
 }
 
-/** Host and port of a URL as they may be shown. */
+/** Host and port of a URL, with keys in the host name replaced. */
 export function shownHost({ host, hostname }: Pick<URL, 'host' | 'hostname'>): string {
   return keysInHost(hostname).reduce((shown, key) => shown.replaceAll(key, '(redacted)'), host)
 }

@@ -17,13 +17,13 @@ export function hourAfter(hour: Hour, count: number): Hour {
   return (hour + count * hourMs) as Hour
 }
 
-/** Every hour from `from` to `to`, both included, ascending; none when `to` lies before `from`. */
+/** Every hour from `from` to `to`, both included, ascending; empty when `to` lies before `from`. */
 export function hoursFrom(from: Hour, to: Hour): Hour[] {
   const count = Math.max(0, (to - from) / hourMs + 1)
   return Array.from({ length: count }, (_, index) => hourAfter(from, index))
 }
 
-/** The hour as it is written and sent: `2026-11-20T13:00:00Z`. */
+/** The hour in its wire form: `2026-11-20T13:00:00Z`. */
 export function hourText(hour: Hour): string {
   return `${new Date(hour).toISOString().slice(0, 19)}Z`
 }
@@ -31,7 +31,7 @@ export function hourText(hour: Hour): string {
 /**
  * Reads an hour from text, in any offset.
  *
- * @throws Fault `usage` when it is no instant, or not at a full hour
+ * @throws Fault `usage` when it is not an instant, or not at a full hour
  */
 export function parseHour(text: string): Hour {
   const instantMs = parseInstant(text)

@@ -40,7 +40,7 @@ function parseOther(text: string): number | undefined {
 
 type InstantParts = Readonly<Record<string, string | undefined>>
 
-/** The fraction belongs to the last unit that is written. */
+/** A fraction belongs to the last unit that is written. */
 function fractionMs({ minute, second, fraction = '0' }: InstantParts): number {
   const unitMs = second !== undefined ? 1_000 : minute !== undefined ? 60_000 : 3_600_000
   return Math.floor(Number(`0.${fraction.slice(0, 15)}`) * unitMs)

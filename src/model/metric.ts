@@ -1,26 +1,26 @@
 import type { Hour } from './hour.ts'
 
-/** `{protocolId}___{Label}`, as the interface says. */
+/** `{protocolId}___{Label}`, as the interface defines it. */
 export type MetricId = `${string}___${string}`
 
-/** What a collector declares of one of its labels, before it has run. */
+/** Declaration of one label of a collector. */
 export interface MetricSpec {
-  /** Free-form unit, one per metric id for ever; absent when the value has none. */
+  /** Free-form unit of the values. It cannot change for a metric id. Default: no unit. */
   readonly unit?: string
-  /** The service's module; it defaults to `protocol` there. */
+  /** The service's module. Default: `protocol`, set by the service. */
   readonly module?: string
-  /** A value below this is suspicious. In the metric's unit. */
+  /** Lowest plausible value, in the metric's unit; a lower one is held. Default: none. */
   readonly min?: number
-  /** A value above this is suspicious. In the metric's unit. */
+  /** Highest plausible value, in the metric's unit; a higher one is held. Default: none. */
   readonly max?: number
   /**
-   * A change against the last value of the day before that is larger than this is suspicious: in the metric's unit, or as
-   * a part of that value, like `'20%'`.
+   * Largest plausible change since the last value sent within 24 hours: in the metric's unit, or as a part of that
+   * value, like `'20%'`. A value with a larger change is held. Default: none.
    */
   readonly maxJump?: number | `${number}%`
 }
 
-/** A validated value of one metric at one hour: what waits in the outbox. */
+/** A validated value of one metric at one hour, as it waits in the outbox. */
 export interface Metric {
   readonly id: MetricId
   readonly protocolId: string
@@ -36,7 +36,7 @@ export function metricId(protocolId: string, label: string): MetricId {
   return `${protocolId}___${label}`
 }
 
-/** The label of a metric id: what follows the first three underscores after the protocol id. */
+/** The label of a metric id: the text after the first three underscores that follow the protocol id. */
 export function labelOf(metric: Pick<Metric, 'id' | 'protocolId'>): string {
   return metric.id.slice(metric.protocolId.length + 3)
 }

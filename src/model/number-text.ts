@@ -1,7 +1,7 @@
-/** Significant digits shown; the digits before the decimal point are always shown in full. */
+/** Significant digits shown; digits before the decimal point are always shown in full. */
 const digitsMax = 6
 
-/** From here on, and below the other, a power of ten reads better than a row of zeros. */
+/** From this size on, and below the other limit, a power of ten is easier to read than a row of zeros. */
 const plainBelow = 1e15
 const plainFrom = 1e-6
 
@@ -9,7 +9,7 @@ const minus = '\u2212'
 const superscripts = '⁰¹²³⁴⁵⁶⁷⁸⁹'
 
 /**
- * A value as a person reads it: grouped by thousands, about six significant digits, no trailing zeros, a true minus
+ * Formats a value for a person: grouped by thousands, about six significant digits, no trailing zeros, a true minus
  * sign. `12345678.9` is 12,345,679, `0.000012` is 0.000012, `1.5e-9` is 1.5 × 10⁻⁹.
  *
  * @param value finite
@@ -20,7 +20,7 @@ export function numberText(value: number): string {
   return value < 0 ? minus + text : text
 }
 
-/** The same with its sign, for a change: +1.5, −0.5, and 0 without one. */
+/** Formats a change with its sign: +1.5, −0.5, and 0 without one. */
 export function signedText(value: number): string {
   return value > 0 ? `+${numberText(value)}` : numberText(value)
 }
@@ -35,7 +35,7 @@ function plainText(size: number): string {
   return fraction === '' ? grouped : `${grouped}.${fraction}`
 }
 
-/** Zeros between the point and the first digit, as a negative count: they are no significant digits. */
+/** Zeros between the point and the first digit, as a negative count: they are not significant. */
 function leadingZeros(size: number): number {
   return size === 0 ? 0 : Math.floor(Math.log10(size)) + 1
 }

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 
-/** What an answer to a push says, in the one form it is judged in. */
+/** The parts of an answer to a push that its verdict depends on. */
 export interface PushReport {
   readonly success: boolean
-  /** Metrics that were processed. */
+  /** Metrics the service says it processed. */
   readonly processed: number
   readonly errors: readonly unknown[]
   readonly warnings: readonly unknown[]
 }
 
-/** Whether and how much decides; remarks may be written in any way. */
+/** `success` and `processed` must be there; remarks may have any shape. */
 const said = z.object({
   success: z.boolean(),
   processed: z.int().min(0),
@@ -18,10 +18,10 @@ const said = z.object({
 })
 
 /**
- * Reads the body of a 2xx answer to a push. The interface shows two lists of remarks and leaves open what is in them:
- * a list that is missing, null or empty in another way holds nothing, and what is no list is one remark.
+ * Reads the body of a 2xx answer to a push. The interface names two lists of remarks and leaves their entries open: a
+ * missing, null or empty list holds nothing, and a value that is not a list is one remark.
  *
- * @returns `undefined` when it does not say whether and how much was processed
+ * @returns `undefined` when `success` or `processed` is missing
  */
 export function readPushReport(body: unknown): PushReport | undefined {
   const parsed = said.safeParse(body)

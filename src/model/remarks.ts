@@ -2,32 +2,32 @@ import type { Batch } from './batch.ts'
 import { parseInstant } from './instant.ts'
 import type { Metric } from './metric.ts'
 
-/** The service's own words about a push: an entry of `errors` or `warnings`, whose shape the interface leaves open. */
+/** One entry of `errors` or `warnings` in an answer to a push. The interface leaves its shape open. */
 export interface Remark {
   /** At most 500 characters. */
   readonly text: string
-  /** The one metric of the batch it is about; absent when that cannot be told. */
+  /** The metric of the batch it is about; absent when it cannot be matched. */
   readonly metric?: Metric
-  /** Only words or a number say so: they may name another metric as well, or count from 1. */
+  /** Matched only by words or a number, which may mean another metric: ids collide, and indexes may count from 1. */
   readonly isGuess?: true
 }
 
 const textCharsMax = 500
-/** Texts of one entry in which a metric is looked for: a service's answer may hold a million. */
+/** Texts of one entry in which a metric is looked for: an answer may hold a million. */
 const textsMax = 200
-/** Errors of one answer that are put into words. */
+/** Errors of one answer that are quoted. */
 const wordedErrorsMax = 3
 const textKeys = ['message', 'error', 'reason', 'detail', 'warning', 'text', 'description']
 /** Fields that hold the id of the metric an entry is about. */
 const idKeys = ['id', 'metricId', 'metric_id', 'metric']
-/** Names under which a number may be a place in the batch, counted from 0 or from 1. */
+/** Names of fields that may hold an index into the batch, counted from 0 or from 1. */
 const indexKeys = ['index', 'idx', 'position', 'i']
 
 /**
- * Reads an entry of any shape and matches it to a metric of the batch (by the timestamp, too, where it holds several hours
- * of one id). It is sure only where the id stands in a field of its own, or where an id and an index counted from 0 agree:
- * words may name the metric that another one collides with, and an index may be counted from 1. What fits more than one
- * metric is matched to none.
+ * Reads an entry of any shape and matches it to a metric of the batch, by the timestamp, too, when the batch holds
+ * several hours of one id. The match is certain only when the id stands in its own field, or when an id and an index
+ * counted from 0 agree: words may name the metric that another one collides with, and an index may count from 1. An
+ * entry that fits several metrics is matched to none.
  */
 export function readRemark(entry: unknown, batch: Batch): Remark {
   const text = remarkText(entry).slice(0, textCharsMax)
@@ -42,12 +42,12 @@ export function readRemark(entry: unknown, batch: Batch): Remark {
   return guess ? { text, metric: guess, isGuess: true } : { text }
 }
 
-/** Whether numbers may all be one place, counted from 0 or from 1. */
+/** Whether the numbers may all be the same index, counted from 0 or from 1. */
 function fits(indexes: readonly unknown[], place: number): boolean {
   return indexes.every(index => index === place || index === place + 1)
 }
 
-/** The metric whose id stands in a field for it, or is the name of one. */
+/** The metric whose id is the value of an id field, or the name of a field. */
 function byIdField(entry: unknown, batch: Batch): Metric | undefined {
   if (!isRecord(entry)) return undefined
   const fields = idKeys.flatMap(key => {
@@ -74,10 +74,10 @@ function remarkText(entry: unknown): string {
   }
 }
 
-/** The metric whose id some texts mention. */
+/** The metric whose id is mentioned in the texts. */
 function byWords(texts: readonly string[], batch: Batch): Metric | undefined {
   const spoken = batch.filter(({ id }) => texts.some(text => mentions(text, id)))
-  // `vault___TVL` is a part of `vault___TVL.24h`, which a full stop alone does not show.
+  // `vault___TVL` is a part of `vault___TVL.24h`; the full stop alone does not show that.
   const named = spoken.filter(({ id }) => {
     const longer = spoken.filter(other => other.id.startsWith(`${id}.`)).map(other => other.id)
     return longer.length === 0 || texts.some(text => mentions(without(text, longer), id))
@@ -85,7 +85,7 @@ function byWords(texts: readonly string[], batch: Batch): Metric | undefined {
   return dated(named, texts)
 }
 
-/** The one of some metrics, or the one whose hour is written in the texts. */
+/** The only metric of the list, or the one whose hour stands in the texts. */
 function dated(named: readonly Metric[], texts: readonly string[]): Metric | undefined {
   if (named.length <= 1) return named[0]
   const instants = new Set(texts.flatMap(instantsIn))
@@ -93,7 +93,7 @@ function dated(named: readonly Metric[], texts: readonly string[]): Metric | und
   return ofHour.length === 1 ? ofHour[0] : undefined
 }
 
-/** Whether a text names an id as a whole: `vault___TVL` is not named by `vault___TVL2` or `my-vault___TVL`. */
+/** Whether a text contains an id as a whole: `vault___TVL2` and `my-vault___TVL` do not contain `vault___TVL`. */
 function mentions(text: string, id: string): boolean {
   for (let at = text.indexOf(id); at >= 0; at = text.indexOf(id, at + 1)) {
     if (!isIdCharacter(text[at - 1]) && !isIdCharacter(text[at + id.length])) return true
@@ -105,7 +105,7 @@ function without(text: string, ids: readonly string[]): string {
   return ids.reduce((rest, id) => rest.replaceAll(id, ' '), text)
 }
 
-/** Instants in a text, in milliseconds since 1970; one without an offset is in UTC. */
+/** Instants in a text, in milliseconds since 1970; UTC without an offset. */
 function instantsIn(text: string): (number | undefined)[] {
   const written = text.matchAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:\d\d)?/g)
   return [...written].map(([instant, offset]) => parseInstant(offset ? instant : `${instant}Z`))
@@ -115,7 +115,7 @@ function isIdCharacter(character: string | undefined): boolean {
   return character !== undefined && /[\w-]/.test(character)
 }
 
-/** Places in a list of metrics: `metrics[3].value`, `/metrics/3`, `['metrics', 3]`. */
+/** Indexes into a list of metrics: `metrics[3].value`, `/metrics/3`, `['metrics', 3]`. */
 function pathIndexes(entry: unknown): unknown[] {
   const written = textsIn(entry).flatMap(text =>
     [...text.matchAll(/metrics[.[/](\d{1,3})/g)].map(match => Number(match[1])),
@@ -128,26 +128,26 @@ function numbersUnder(keys: readonly string[], entry: unknown): unknown[] {
   return isRecord(entry) ? keys.map(key => entry[key]).filter(value => Number.isInteger(value)) : []
 }
 
-/** The metric at an index, if it is the only one. */
+/** The metric at an index, when all indexes agree. */
 function only(indexes: readonly unknown[], batch: Batch): Metric | undefined {
   const [index, ...others] = new Set(indexes)
   return others.length === 0 && typeof index === 'number' ? batch[index] : undefined
 }
 
-/** The service's own words in an answer of any shape, on one line of at most 300 characters; empty when it has none. */
+/** Text of an answer of any shape, on one line of at most 300 characters; empty when it has none. */
 export function wordsOf(body: unknown): string {
   if (body === undefined || body === null) return ''
   const words = errorTexts(body) || remarkText(body)
   return words.replace(/\s+/g, ' ').slice(0, 300)
 }
 
-/** What the `errors` of a push result say. */
+/** Text of the `errors` of a push result. */
 function errorTexts(body: unknown): string {
   const errors = isRecord(body) && Array.isArray(body['errors']) ? body['errors'] : []
   return [...new Set(errors.slice(0, wordedErrorsMax).map(remarkText))].join('; ')
 }
 
-/** The first texts in a value, names of fields among them, a few levels deep. */
+/** The first texts in a value, names of fields included, a few levels deep. */
 function textsIn(value: unknown): string[] {
   return stringsIn(value, 4).slice(0, textsMax)
 }

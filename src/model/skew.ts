@@ -1,15 +1,15 @@
-/** Between when and when a request was on its way, in milliseconds since 1970 by this machine's clock. */
+/** When a request was sent and its answer received, in milliseconds since 1970 by this machine's clock. */
 export interface RoundTrip {
   readonly sentMs: number
   readonly receivedMs: number
 }
 
-/** A date as HTTP writes it (RFC 9110, 5.6.7); `Date.parse` alone takes any number for one. */
+/** An HTTP date (RFC 9110, 5.6.7); `Date.parse` alone would accept any number. */
 const httpDate = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
 
 /**
- * How far another machine's clock is ahead of this one's, by the `Date` header of its answer, which counts whole seconds.
- * Any skew that explains what was seen is possible; the one nearest to none is taken. Pure.
+ * How far another machine's clock is ahead of this one's, by the `Date` header of its answer, which counts whole
+ * seconds. Of all offsets that explain the header, the smallest is returned. Pure.
  *
  * @returns milliseconds, negative when it is behind; `undefined` without a date
  */

@@ -3,7 +3,7 @@ import type { Metric } from './metric.ts'
 import { type PushReport, readPushReport } from './push-report.ts'
 import { type Remark, readRemark, wordsOf } from './remarks.ts'
 
-/** What came back for one push. */
+/** The outcome of one push: an HTTP answer, or none. */
 export type Answer =
   | {
       readonly kind: 'answered'
@@ -12,27 +12,30 @@ export type Answer =
       readonly body: unknown
       /** From `Retry-After`, in milliseconds since 1970. */
       readonly notBeforeMs?: number
-      /** How far the service's clock is ahead of this machine's; absent when the answer does not show it. */
+      /**
+       * How far the service's clock is ahead of this machine's, in milliseconds; absent when the answer does not show
+       * it.
+       */
       readonly skewMs?: number
     }
-  /** Network error or time-out: it is not known whether the service stored the batch. */
+  /** Network error or time-out: it is unknown whether the service stored the batch. */
   | { readonly kind: 'unanswered'; readonly reason: string }
 
-/** A metric the service will never take. */
+/** A metric the service will never accept. */
 export interface DeadMetric {
   readonly metric: Metric
   /** The service's words. */
   readonly reason: string
-  /** Of the answer that said so. */
+  /** HTTP status of the answer that said so. */
   readonly status?: number
 }
 
 /**
- * What an answer means for each metric of the batch it answers. Whatever a verdict does not name as delivered or dead
- * stays due: silence means kept.
+ * Meaning of an answer for each metric of its batch. A metric that the verdict does not name as delivered or dead stays
+ * due.
  */
 export type Verdict =
-  /** Item by item; `resend` is to be sent again in smaller batches. */
+  /** Decided metric by metric; `resend` is sent again in smaller batches. */
   | {
       readonly kind: 'settled'
       readonly delivered: readonly Metric[]
@@ -40,35 +43,38 @@ export type Verdict =
       readonly resend: readonly Metric[]
       readonly warnings: readonly Remark[]
     }
-  /** The request is refused as it is: split it until the bad metric stands alone. */
+  /** The batch is refused as a whole: split it until the bad metric stands alone. */
   | {
       readonly kind: 'refused'
       readonly status: number
       readonly reason: string
-      /** The interface does not name the status: it may be about the address, as long as nothing was ever accepted there. */
+      /**
+       * The interface does not name this status. It may mean a wrong address, as long as nothing was ever accepted
+       * there.
+       */
       readonly isUnlisted?: true
     }
-  /** May pass unchanged later, not before an instant. */
+  /** Transient: retry the same batch, not before an instant. */
   | {
       readonly kind: 'transient'
       readonly reason: string
-      /** Absent when there was no answer. */
+      /** HTTP status; absent when there was no answer. */
       readonly status?: number
       readonly notBeforeMs?: number
     }
-  /** The key is refused: nothing more with this key. */
+  /** The key is refused: send nothing more with it. */
   | { readonly kind: 'key-refused'; readonly reason: string }
-  /** A protocol is unknown, or owned by another key. */
+  /** The protocol is unknown, or owned by another key. */
   | { readonly kind: 'protocol-refused'; readonly status: 403 | 404; readonly reason: string }
-  /** A redirect: the address is not the service's. Keep all, tell a person. */
+  /** A redirect: the address is not the service's. Keep all and alert a person. */
   | { readonly kind: 'misdirected'; readonly status: number; readonly reason: string }
 
 const transientStatuses = new Set([408, 425, 429])
 const splitStatuses = new Set([400, 413, 422])
-/** Errors, and warnings, of one answer that are read: a service's answer may hold a million, which would take seconds. */
+/** Errors, and warnings, of one answer that are read: an answer may hold a million, which would take seconds. */
 const remarksMax = 500
 
-/** The verdict table of the product, as a pure function. */
+/** Judges an answer by the verdict table of the product. Pure. */
 export function verdict(answer: Answer, batch: Batch): Verdict {
   if (answer.kind === 'unanswered') return { kind: 'transient', reason: answer.reason }
   const { status, body, notBeforeMs } = answer
@@ -100,13 +106,13 @@ function withErrors(status: number, result: PushReport, batch: Batch, warnings: 
   const remarks = result.errors.slice(0, remarksMax).map(entry => readRemark(entry, batch))
   if (batch.length === 1) return { kind: 'refused', status, reason: remarks[0]?.text ?? '' }
   const dead = deadOf(status, remarks)
-  // All of them: as with a 400 it may not be the metrics at all, which is found out by splitting.
+  // Every metric is rejected: as with a 400 the cause may not be the metrics, which splitting finds out.
   if (dead.length === batch.length) return { kind: 'refused', status, reason: remarks[0]?.text ?? '' }
   const rest = batch.filter(metric => !dead.some(entry => entry.metric === metric))
   const isMatched = result.errors.length <= remarksMax && remarks.every(({ metric, isGuess }) => metric && !isGuess)
   const addsUp = isMatched && result.processed === rest.length
   if (addsUp) return { kind: 'settled', delivered: rest, dead, resend: [], warnings }
-  // Whose errors they are is not certain: only what is sent again in smaller batches can tell. A re-send only updates.
+  // Errors without a certain metric: smaller batches show whose they are. A re-send only updates.
   return disputed(status, result, batch, warnings)
 }
 
@@ -115,7 +121,7 @@ function deadOf(status: number, remarks: readonly Remark[]): DeadMetric[] {
   return [...reasonByMetric].map(([metric, reason]) => ({ metric, reason, status }))
 }
 
-/** `processed` does not add up. */
+/** Verdict when `processed` does not add up: the service may have stored any of the batch. */
 function disputed(status: number, result: PushReport, batch: Batch, warnings: readonly Remark[]): Verdict {
   if (batch.length > 1) return { kind: 'settled', delivered: [], dead: [], resend: batch, warnings }
   const reason = `${result.processed} processed of ${batch.length} sent, without a word why`

@@ -1,9 +1,9 @@
 /**
- * What a warning of the service is about. Its words have no shape in the interface and may hold numbers and times, so
- * that the same remark would look new each hour: the kind is what stays.
+ * Classifies warnings of the service. Their text has no shape in the interface and may hold numbers and times, so that
+ * the same warning would look new each hour; its kind stays the same.
  */
 
-/** Kinds that can be told from the words; any other remark is a kind of its own, its words without what changes. */
+/** Kinds known by their words. Any other warning is its own kind: its words without the parts that change. */
 const knownKinds: readonly (readonly [kind: string, words: RegExp])[] = [
   ['label-long', /label.*(?:long|length|exceed|character|\b16\b)|(?:long|exceed|character).*label/i],
   ['unit-changed', /\bunits?\b/i],
@@ -15,7 +15,7 @@ const kindCharsMax = 120
 
 /** The kind of a warning by its words. Pure; never empty. */
 export function warningKind(text: string): string {
-  // A metric may be called anything: "vault___LastUpdate" says nothing of what the warning is about.
+  // A metric may have any name: the "LastUpdate" of "vault___LastUpdate" does not describe the warning.
   const unnamed = text.replace(/\S*___\S*/g, ' ')
   const known = knownKinds.find(([, words]) => words.test(unnamed))?.[0]
   if (known !== undefined) return known

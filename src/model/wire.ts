@@ -3,11 +3,11 @@ import { parseIsoInstant } from './iso-instant.ts'
 import { batchMetricsMax } from './limits.ts'
 
 /**
- * What travels between a client and the service, as the interface describes it (sections 2 and 4). The daemon checks
- * what it sends with these, the reference service what it receives: they are all the two share.
+ * Messages between a client and the service, as sections 2 and 4 of the interface define them. The daemon checks what
+ * it sends with these schemas, the reference service what it receives: the two share nothing else.
  */
 
-/** 0000-01-01T00:00:00Z: what lies before it in UTC cannot be written with four digits of year. */
+/** 0000-01-01T00:00:00Z: an earlier instant cannot be written in UTC with a year of four digits. */
 const earliestMs = -62_167_219_200_000
 
 const instant = z.string().refine(text => (parseIsoInstant(text) ?? Number.NEGATIVE_INFINITY) >= earliestMs, {
@@ -26,7 +26,7 @@ function text(charsMin: number, charsMax: number) {
     .meta({ maxLength: charsMax })
 }
 
-/** What a page may show as an image: a script or a file's address may not. */
+/** An address a page may show as an image: not a script or a file. */
 const webAddress = z.url({ protocol: /^https?$/, error: 'not an http or https URL' })
 
 /** Body of endpoint 1 (4.1). */
@@ -55,7 +55,7 @@ export const submittedMetric = z
   .refine(({ id, protocolId }) => id.startsWith(`${protocolId}___`) && id.length > protocolId.length + 3, {
     path: ['id'],
     error: 'must be {protocolId}___{Label}: protocol id, three underscores, label',
-    // Also when another field is wrong, so that all mistakes are named at once.
+    // Checked even when another field is wrong, so that all mistakes are reported at once.
     when: ({ value }) => hasIds(value),
   })
   .meta({ id: 'SubmittedMetric' })
@@ -71,8 +71,8 @@ export const push = z.object({ metrics: z.array(submittedMetric).max(batchMetric
 export type Push = z.infer<typeof push>
 
 /**
- * The body of a push as the daemon sends it, of metrics that were checked by `submittedMetric` on their way in: types, a
- * finite value and the size of the batch, at a cost next to nothing.
+ * Body of a push as the daemon sends it. Its metrics passed `submittedMetric` when they were collected, so this checks
+ * only types, finite values and the batch size, at little cost.
  */
 export const sentPush = z.object({
   metrics: z
@@ -91,7 +91,7 @@ export const sentPush = z.object({
 })
 export type SentPush = z.infer<typeof sentPush>
 
-/** Entries of errors and warnings have no shape in the interface: a client takes them as they come. */
+/** Entries of errors and warnings have no shape in the interface: a client accepts any. */
 export const pushResult = z
   .object({
     success: z.boolean(),
