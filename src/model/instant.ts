@@ -1,42 +1,28 @@
-/** An instant as ISO 8601 text in the profile of RFC 3339: date, time, seconds, and an offset or Z. */
-const shape = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:([Zz])|([+-])(\d{2}):(\d{2}))$/
+import { z } from 'zod'
 
-const minuteMs = 60_000
+/** Date, time and an offset or Z; zod knows the calendar, but takes a time without seconds and no leap second. */
+const dateTime = z.iso.datetime({ offset: true })
+const withSeconds = /^.{16}:\d\d/
 
 /**
- * Reads an instant strictly: a date that exists (leap years included), an hour up to 23, an offset up to 23:59, and
- * second 60 only where a leap second can be (23:59:60 UTC on the last day of a month, counted as the next second, as
- * POSIX clocks do).
+ * Reads an instant as RFC 3339 writes it: a date that exists, a time with seconds, an offset up to 23:59 or Z. Second 60 is
+ * read only where a leap second can be (23:59:60 UTC on the last day of a month) and counts as the next second, as POSIX
+ * clocks count it.
  *
  * @returns milliseconds since 1970, fractions of a millisecond cut off; `undefined` for anything else
  */
 export function parseInstant(text: string): number | undefined {
-  const match = shape.exec(text)
-  if (!match) return undefined
-  const part = (index: number) => Number(match[index] ?? 0)
-  const [year, month, day, hour, minute, second] = [part(1), part(2), part(3), part(4), part(5), part(6)] as const
-  const [offsetHour, offsetMinute] = [part(10), part(11)]
-  if (hour > 23 || minute > 59 || second > 60 || offsetHour > 23 || offsetMinute > 59) return undefined
-  if (!isCalendarDate(year, month, day)) return undefined
-  const sign = match[9] === '-' ? -1 : 1
-  const wholeMinuteMs = utcMs(year, month, day, hour, minute) - sign * (offsetHour * 60 + offsetMinute) * minuteMs
-  if (second === 60 && !isLastMinuteOfMonth(wholeMinuteMs)) return undefined
-  return wholeMinuteMs + second * 1000 + Number((match[7] ?? '').slice(0, 3).padEnd(3, '0'))
+  if (!withSeconds.test(text)) return undefined
+  const isLeapSecond = text.slice(17, 19) === '60'
+  const ordinary = isLeapSecond ? `${text.slice(0, 17)}59${text.slice(19)}` : text
+  const { data } = dateTime.safeParse(ordinary.toUpperCase())
+  if (data === undefined) return undefined
+  const instantMs = Date.parse(data) + (isLeapSecond ? 1000 : 0)
+  return isLeapSecond && !startsMonth(instantMs) ? undefined : instantMs
 }
 
-function isCalendarDate(year: number, month: number, day: number): boolean {
-  const date = new Date(utcMs(year, month, day, 0, 0))
-  return date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
-}
-
-/** `Date.UTC` takes the years 0 to 99 for 1900 to 1999; this does not. */
-function utcMs(year: number, month: number, day: number, hour: number, minute: number): number {
-  const date = new Date(0)
-  date.setUTCFullYear(year, month - 1, day)
-  return date.setUTCHours(hour, minute)
-}
-
-function isLastMinuteOfMonth(wholeMinuteMs: number): boolean {
-  const next = new Date(wholeMinuteMs + minuteMs)
-  return next.getUTCDate() === 1 && next.getUTCHours() === 0 && next.getUTCMinutes() === 0
+/** Whether an instant lies in the first minute of a month. */
+function startsMonth(instantMs: number): boolean {
+  const date = new Date(instantMs)
+  return date.getUTCDate() === 1 && date.getUTCHours() === 0 && date.getUTCMinutes() === 0
 }

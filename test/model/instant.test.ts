@@ -11,6 +11,7 @@ describe('an instant', () => {
     ['a leap second in UTC', '1998-12-31T23:59:60Z', '1999-01-01T00:00:00.000Z'],
     ['a leap second in another offset', '1998-12-31T15:59:60.123-08:00', '1999-01-01T00:00:00.123Z'],
     ['a leap second in June', '2015-06-30T23:59:60Z', '2015-07-01T00:00:00.000Z'],
+    ['a leap second at the end of the last year', '9999-12-31T23:59:60Z', '+010000-01-01T00:00:00.000Z'],
     ['lower case letters', '1963-06-19t08:30:06.283185z', '1963-06-19T08:30:06.283Z'],
     ['fifteen digits of a fraction, cut off', '1985-04-12T00:59:59.999999999999999Z', '1985-04-12T00:59:59.999Z'],
     ['one digit of a fraction', '1985-04-12T23:20:50.5Z', '1985-04-12T23:20:50.500Z'],
