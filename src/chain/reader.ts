@@ -46,10 +46,7 @@ export interface ChainReaderDeps {
 }
 
 /** A reader with its connections. */
-export interface OpenChainReader extends ChainReader, Pick<EndpointPool, 'askHead' | 'health' | 'close'> {
-  /** What all timestamps seen by the last look-up are apart, or a multiple of it; `undefined` while too few were seen. */
-  readonly tickSeconds: number | undefined
-}
+export type OpenChainReader = ChainReader & Pick<EndpointPool, 'askHead' | 'health' | 'close'>
 
 /** Reads one chain as of hours. @throws Fault `config` for an endpoint that is neither URL nor path */
 export function createChainReader(parts: ChainReaderDeps): OpenChainReader {
@@ -91,10 +88,6 @@ class HourlyReader implements OpenChainReader {
       likely: ({ gathering }, block, endpoint) =>
         gathering?.tryAt(block, (at, requests, signal) => readAt(endpoint, at, requests, signal, this.#memory)),
     })
-  }
-
-  get tickSeconds(): number | undefined {
-    return this.#pace.tickSeconds
   }
 
   health(): readonly EndpointReport[] {

@@ -46,21 +46,22 @@ describe('backfill of a chain', () => {
     [250, []],
     [30, []],
     [120, ['--newest-first', '--concurrency', '50']],
-  ] as const)('of %i hours %j takes exactly what its plan says where the chain is regular', async ([hours, args]) => {
+  ] as const)('of %i hours %j takes about what its plan says', async ([hours, args]) => {
     const stage = await chainStage(regularSteps, hours, 2)
     const planned = await json(stage, '--plan', ...args)
-    expect(planned.certainty).toBe('exact')
+    expect(planned.certainty).toBe('about')
     expect(stage.service.pushes).toHaveLength(0)
     forget(stage)
     const actual = await json(stage, ...args)
-    const { calls, requests, pushes } = planned
-    expect({ calls, requests, pushes }).toEqual({
-      calls: actual.calls,
-      requests: actual.requests,
-      pushes: actual.pushes,
-    })
+    const { calls, requests } = actual
     expect({ calls, requests }).toEqual(countedBy(stage))
-    expect(stage.service.pushes).toHaveLength(pushes)
+    const all = (told: Told) => Object.values(told.calls).reduce((sum, count) => sum + count, 0)
+    expect(all(planned) / all(actual)).toBeGreaterThan(0.5)
+    expect(all(planned) / all(actual)).toBeLessThan(2)
+    expect(planned.calls['eth_call']).toBe(hours)
+    expect(planned.requests).toBeGreaterThan(0)
+    expect(planned.pushes).toBe(actual.pushes)
+    expect(stage.service.pushes).toHaveLength(planned.pushes)
     expect(stage.service.sent).toHaveLength(hours * 2 * 5)
     // All collectors of an hour in one call, all hours of a window in one request.
     expect(calls['eth_call']).toBe(hours)

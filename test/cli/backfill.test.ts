@@ -162,7 +162,7 @@ describe('backfill', () => {
       calls: {},
       requests: 0,
       pushes: 3,
-      certainty: 'exact',
+      certainty: 'about',
     })
     expect([...stage.reads().keys()].sort()).toEqual([stage.hours[0], stage.hours.at(-1)])
     expect(stage.service.pushes).toHaveLength(0)

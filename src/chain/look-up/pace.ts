@@ -8,15 +8,12 @@ const ticksBehindMax = 3
 /** When a chain that makes its blocks by the clock makes the next: learnt from what look-ups have seen. */
 export class Pace {
   #tick: { readonly seconds: number; readonly at: number } | undefined
-  /** What all timestamps of the last look-up are apart, or a multiple of it; `undefined` while it saw too few. */
-  tickSeconds: number | undefined
 
   /** Takes what was seen around an hour. */
   learn(known: KnownHeaders, hour: Hour): void {
     const { low } = known.around(hour / 1000)
     const seconds = known.tickSeconds(hour / 1000)
     if (!low || known.count < paceHeadersMin) return
-    this.tickSeconds = seconds
     if (seconds >= 2 && seconds <= paceTickSecondsMax) {
       this.#tick = { seconds, at: low.timestampSeconds }
     }

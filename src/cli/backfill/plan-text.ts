@@ -57,10 +57,9 @@ export function printPlan(plan: BackfillPlan): void {
     ]),
     ['hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],
   )
-  const about = certainty === 'about' ? 'about ' : ''
   if (certainty === 'unknown') print(`\n${counted(hours, 'hour')}; what they take is not known, as none could be read`)
   else {
-    print(`\n${counted(hours, 'hour')}; ${about}${callsText(cost)}, ${counted(pushes, 'push', 'pushes')}`)
+    print(`\n${counted(hours, 'hour')}; about ${callsText(cost)}, ${counted(pushes, 'push', 'pushes')}`)
     print(`about ${durationText(durationMs)}; nothing was stored or sent`)
   }
   const read = hoursRead.map(hour => hourText(hour)).join(' and ')

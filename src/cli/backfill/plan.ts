@@ -3,17 +3,7 @@ import type { Surroundings } from '../../app/surroundings.ts'
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import type { ChainConfig } from '../../config/config.ts'
 import { destinationsOf } from '../../delivery/destination.ts'
-import {
-  type ChainSample,
-  type Cost,
-  callsIn,
-  chainSample,
-  chainWindows,
-  type LookUpCost,
-  pushesOf,
-  readCost,
-  sumOf,
-} from '../../intake/backfill/cost.ts'
+import { type Cost, chainWindows, pushesOf, scaledCost, sumOf } from '../../intake/backfill/cost.ts'
 import {
   blocksOf,
   chainsOf,
@@ -28,7 +18,6 @@ import {
 import { type HourOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
-import { lookUpCost } from './look-ups.ts'
 
 /** What a backfill would do and take. */
 export interface BackfillPlan {
@@ -38,8 +27,8 @@ export interface BackfillPlan {
   readonly cost: Cost
   readonly pushes: number
   readonly durationMs: number
-  /** `unknown`: no hour could be read, and the cost is of none. */
-  readonly certainty: 'exact' | 'about' | 'unknown'
+  /** `about`: estimated from the sampled hours; `unknown`: no hour could be read, and the cost is of none. */
+  readonly certainty: 'about' | 'unknown'
   /** What could not be read of the hours that were to tell what the others take. */
   readonly faults: readonly SampledRun[]
   /** The hours it is planned from. */
@@ -64,16 +53,6 @@ export interface PlanDeps {
   readonly concurrency: number
 }
 
-/** Remembers which methods travelled together. */
-class RecordingMeter extends CallMeter {
-  readonly requests: (readonly string[])[] = []
-
-  override request(methods: readonly string[]): void {
-    super.request(methods)
-    this.requests.push(methods)
-  }
-}
-
 /** How often hours are read instead of those that could not be. */
 const samplesMax = 3
 
@@ -83,8 +62,9 @@ interface Sampled {
   /** The last sample: what is planned from. */
   readonly sample: SampledRuns
   readonly faults: readonly SampledRun[]
-  readonly requests: (chain: string) => readonly (readonly string[])[]
-  readonly tickSeconds: (chain: string) => number | undefined
+  /** What the last sample took of a chain. */
+  readonly costOf: (chain: string) => Cost
+  /** What all samples took of all chains. */
   readonly spent: Cost
 }
 
@@ -101,7 +81,6 @@ export async function makePlan(parts: PlanDeps): Promise<BackfillPlan> {
   const hoursRead = [...new Set(sample.runs.filter(({ fault }) => !fault).map(({ hour }) => hour))].sort(
     (a, b) => a - b,
   )
-  const isExact = faults.length === 0 && costs.every(({ certainty }) => certainty === 'exact')
   const isKnown = hoursRead.length > 0 || hoursOf(works) === 0
   return {
     works: planned,
@@ -109,7 +88,7 @@ export async function makePlan(parts: PlanDeps): Promise<BackfillPlan> {
     cost: sumOf(costs),
     pushes,
     durationMs: Math.max(windows * sample.ms, pacedMs),
-    certainty: isKnown ? (isExact ? 'exact' : 'about') : 'unknown',
+    certainty: isKnown ? 'about' : 'unknown',
     faults,
     hoursRead,
     spent,
@@ -124,7 +103,7 @@ async function sampleOf(
   triesLeft: number,
 ): Promise<Sampled> {
   const { surroundings, outbox } = parts
-  const meters = new Map(surroundings.config.chains.map(({ name }) => [name, new RecordingMeter()]))
+  const meters = new Map(surroundings.config.chains.map(({ name }) => [name, new CallMeter()]))
   await using stack = new AsyncDisposableStack()
   const chains = openChains(surroundings, stack, { meterOf: chain => meters.get(chain) })
   const runner = runnerOn(chains, surroundings, stack)
@@ -141,32 +120,20 @@ async function sampleOf(
     works: possible,
     sample,
     faults,
-    requests: chain => meters.get(chain)?.requests ?? [],
-    tickSeconds: chain => chains[chain]?.tickSeconds,
+    costOf: chain => meters.get(chain)?.counts() ?? nothing,
     spent,
   }
 }
 
-function chainCost(
-  { surroundings, outbox, order, concurrency }: PlanDeps,
-  { works, sample, requests, tickSeconds }: Sampled,
-  { name, id }: ChainConfig,
-): LookUpCost {
-  const met = blocksOf(sample, id)
-  // What was asked for hours that could not be read says nothing of the others.
-  if (met.size === 0) return { requests: 0, calls: {}, certainty: 'exact' }
-  const sampled = chainSample(requests(name), met.size)
-  const windows = chainWindows(works, concurrency, order, work => chainsOf(sample, work).has(id))
-  const isKnown = (hour: Hour) => outbox?.finalBlocks(id).of(hour) !== undefined
-  const seen = { sampled, met, tickSeconds: tickSeconds(name) }
-  const lookUps = lookUpCost({ ...seen, windows, isKnown, nowMs: surroundings.time.nowMs() })
-  const cost = sumOf([sampled.once, lookUps, readCost(sampled, windows)])
-  return { ...cost, certainty: isRegular(sampled) ? lookUps.certainty : 'about' }
-}
+const nothing: Cost = { requests: 0, calls: {} }
 
-/** Whether each endpoint's first answer was enough: one that was asked again may not be so the next time. */
-function isRegular({ once, reads }: ChainSample): boolean {
-  return callsIn(once) <= 1 && reads.requests <= 1
+function chainCost({ order, concurrency }: PlanDeps, sampled: Sampled, { name, id }: ChainConfig): Cost {
+  const { works, sample, costOf } = sampled
+  const hours = blocksOf(sample, id).size
+  // What was asked for hours that could not be read says nothing of the others.
+  if (hours === 0) return nothing
+  const windows = chainWindows(works, concurrency, order, work => chainsOf(sample, work).has(id))
+  return scaledCost(costOf(name), hours, windows)
 }
 
 /** Of what is due already, and what comes. */
