@@ -1,13 +1,14 @@
+import { statSync } from 'node:fs'
 import { isDamage } from '../sqlite/damage.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
 import { Disk } from './file/disk.ts'
 import { daemonHolder, deliveryHolder, takeDeliveryRole } from './file/lock.ts'
 import { lookThrough } from './file/look-through.ts'
 import { outboxFile } from './file/place.ts'
+import { lookBesideBytes } from './limits.ts'
 import { Outbox } from './outbox.ts'
-import { finishMoves } from './salvage/files.ts'
-import { type SalvageDeps, type Salvaged, salvage } from './salvage/salvage.ts'
-import { damageOf, isLarge, quickDamageOf } from './sound.ts'
+import { outboxSalvage } from './outbox-salvage.ts'
+import type { SalvageDeps, Salvaged } from './salvage/salvage.ts'
 
 /** What opening an outbox needs to know. */
 export interface OpenDeps extends SalvageDeps {
@@ -45,11 +46,16 @@ export function openForDaemon(context: OpenDeps, known?: string, largeBytes?: nu
   const file = outboxFile(context.folder)
   return withFileFaults('the outbox', file, () => {
     if (known !== undefined || !isLarge(file, largeBytes)) return openWithRole(context, known)
-    const opened = openSound(file, context, undefined, quickDamageOf)
+    const opened = openSound(file, context, undefined, one => outboxSalvage.quickDamageOf(one))
     const { disk } = opened.outbox
     if (!opened.salvaged) disk.holdUntil(lookThrough(file, disk))
     return writable(opened)
   })
+}
+
+/** Whether a look at its pages takes so long that nothing should wait for it. */
+function isLarge(file: string, bytes = lookBesideBytes): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > bytes
 }
 
 /** SQLite opens what it may not write for reading alone, and says so at the first write only. */
@@ -63,8 +69,8 @@ function writable(opened: Opened): Opened {
   }
 }
 
-function openSound(file: string, context: OpenDeps, known: string | undefined, look = damageOf): Opened {
-  finishMoves(file)
+function openSound(file: string, context: OpenDeps, known: string | undefined, look = wholeDamageOf): Opened {
+  outboxSalvage.finishMoves(file)
   const damage = known ?? withRoom(file, () => look(file))
   if (damage !== undefined) return saved(file, damage, context)
   try {
@@ -77,12 +83,16 @@ function openSound(file: string, context: OpenDeps, known: string | undefined, l
 }
 
 function saved(file: string, damage: string, context: OpenDeps): Opened {
-  const salvaged = withRoom(file, () => salvage(file, damage, context))
+  const salvaged = withRoom(file, () => outboxSalvage.salvage(file, damage, context))
   return { outbox: new Outbox(file), salvaged }
 }
 
+function wholeDamageOf(file: string): string | undefined {
+  return outboxSalvage.damageOf(file)
+}
+
 function lookedAt(file: string): string | undefined {
-  return withRoom(file, () => damageOf(file))
+  return withRoom(file, () => wholeDamageOf(file))
 }
 
 /** Once more with the ballast's room when the disk is full. */

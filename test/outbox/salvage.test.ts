@@ -18,8 +18,8 @@ import { hourMs } from '../../src/model/limits.ts'
 import { takeDeliveryRole } from '../../src/outbox/file/lock.ts'
 import { type OpenDeps, type Opened, openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
+import { outboxSalvage } from '../../src/outbox/outbox-salvage.ts'
 import { outboxSchema } from '../../src/outbox/schema.ts'
-import { damageOf } from '../../src/outbox/sound.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { dice } from '../support/dice.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -271,7 +271,7 @@ describe('a damaged outbox', () => {
     const { file, contents } = sound()
     const more = await withLog(file)
     overwrite(`${file}-wal`, 32 + 4_120 * 3 + 100, 32 + 4_120 * 3 + 200)
-    expect(damageOf(file)).toMatch(/log/)
+    expect(outboxSalvage.damageOf(file)).toMatch(/log/)
     mended(file)
     const after = contentsOf(file)
     const kept = [...after.rows.keys()].filter(key => !contents.rows.has(key)).length

@@ -1,13 +1,13 @@
 /** The entry of the thread that looks for damage in a large file. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { brokenPages } from '../sound.ts'
+import { outboxSalvage } from '../outbox-salvage.ts'
 import type { LookedThrough } from './look-through.ts'
 
 parentPort?.postMessage(look(String(workerData)))
 
 function look(file: string): LookedThrough {
   try {
-    return { damage: brokenPages(file) }
+    return { damage: outboxSalvage.brokenPages(file) }
   } catch (error) {
     const { message, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : { message: String(error) }
     return { failure: { message, ...(code !== undefined && { code }) } }

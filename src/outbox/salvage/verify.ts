@@ -1,12 +1,14 @@
 import type { Sqlite } from '../../sqlite/database.ts'
-import { rowDigest } from '../tables/digest.ts'
+
+/** Says which value a metric (by its number) has at an hour since 1970; the hour's row has the sum over its metrics. */
+export type RowDigest = (hour: number, metric: number, value: number) => number
 
 /**
  * Takes out metrics that may not be what they were: those of hours whose digest says that a value has changed, and those
  * of a page that is not in order unless their hour's digest vouches for them. What an hour had and has is then in
  * `found (hour, collector, metrics, digest)`, which lasts as long as the connection.
  */
-export function takeOutDoubtful(database: Sqlite): void {
+export function takeOutDoubtful(database: Sqlite, rowDigest: RowDigest): void {
   database.function('row_digest', { deterministic: true }, (hour, metric, value) =>
     rowDigest(Number(hour), Number(metric), Number(value)),
   )

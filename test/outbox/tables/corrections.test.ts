@@ -6,6 +6,7 @@ import type { Metric } from '../../../src/model/metric.ts'
 import { Outbox, type Recorded } from '../../../src/outbox/outbox.ts'
 import { takeOutDoubtful } from '../../../src/outbox/salvage/verify.ts'
 import { outboxSchema } from '../../../src/outbox/schema.ts'
+import { rowDigest } from '../../../src/outbox/tables/digest.ts'
 import type { Accepted } from '../../../src/outbox/tables/metrics.ts'
 import { openDatabase } from '../../../src/sqlite/database.ts'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -54,7 +55,7 @@ function expectSound(file: string): void {
     database.exec('CREATE TEMP TABLE doubt (hour INTEGER, metric INTEGER); BEGIN')
     const count = () => database.prepare<[], number>('SELECT count(*) FROM outbox').pluck().get()
     const before = count()
-    takeOutDoubtful(database)
+    takeOutDoubtful(database, rowDigest)
     expect(count(), 'no value is taken for damaged').toBe(before)
     const found = database.prepare('SELECT hour, collector, metrics, digest FROM found').all()
     expect(database.prepare('SELECT hour, collector, metrics, digest FROM collection').all()).toEqual(found)

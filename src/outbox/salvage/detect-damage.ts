@@ -1,31 +1,14 @@
 import { existsSync, statSync } from 'node:fs'
-import { isDamage } from '../sqlite/damage.ts'
-import { openReadOnly } from '../sqlite/database.ts'
-import { openLog } from '../sqlite/log-file.ts'
-import { readWal, type Wal } from '../sqlite/wal.ts'
-import { lookBesideBytes } from './limits.ts'
-import { stampOf } from './salvage/files.ts'
-import { outboxSchema } from './schema.ts'
+import { isDamage } from '../../sqlite/damage.ts'
+import { openReadOnly } from '../../sqlite/database.ts'
+import { openLog } from '../../sqlite/log-file.ts'
+import { readWal, type Wal } from '../../sqlite/wal.ts'
+import { stampOf } from './files.ts'
 
-/**
- * Looks for damage before the outbox is opened: SQLite itself takes an emptied file for a new one, and reads a log up to
- * the first frame that is not whole, then writes over the rest.
- *
- * @returns what shows it; `undefined` when there is none to be seen
- */
-export function damageOf(file: string): string | undefined {
-  return quickDamageOf(file) ?? (existsSync(file) ? brokenPages(file) : undefined)
-}
-
-/** As `damageOf`, without a look at the pages. */
+/** Looks at the file's length and its log. @returns what shows damage; `undefined` when none does */
 export function quickDamageOf(file: string): string | undefined {
   if (!existsSync(file)) return undefined
   return emptied(file) ?? brokenLog(file)
-}
-
-/** Whether a look at its pages takes so long that nothing should wait for it. */
-export function isLarge(file: string, bytes = lookBesideBytes): boolean {
-  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > bytes
 }
 
 /** What the log beside the file says; a few milliseconds, and a few seconds for one of some GiB. */
@@ -54,15 +37,20 @@ function emptied(file: string): string | undefined {
   return hasLog || (birthtimeMs > 0 && mtimeMs - birthtimeMs > 1) ? 'the file was emptied' : undefined
 }
 
-/** Reads every page; 0.5 s for 1,000,000 metrics. @returns what shows damage; `undefined` when none does */
-export function brokenPages(file: string): string | undefined {
+/**
+ * Reads every page; 0.5 s for 1,000,000 metrics.
+ *
+ * @param known the version of the tables
+ * @returns what shows damage; `undefined` when none does
+ */
+export function brokenPages(file: string, known: number): string | undefined {
   const database = openReadOnly(file)
   try {
     const found = database.pragma('quick_check(1)', { simple: true })
     if (found !== 'ok') return String(found)
     const version = database.pragma('user_version', { simple: true })
     // A file of another version has other tables; it is refused when it is opened.
-    if (version !== outboxSchema.version) return undefined
+    if (version !== known) return undefined
     // What the index does not list is never delivered; a quick check does not compare the two.
     const isAsCounted = database.prepare<[], number>(countsAgree).pluck().get()
     return isAsCounted === 1 ? undefined : 'the due metrics are not as many as were counted'

@@ -1,0 +1,110 @@
+import { statSync } from 'node:fs'
+import { hourAt, hourNumber } from '../../model/hour.ts'
+import { catchUpHoursMax, hourMs } from '../../model/limits.ts'
+import { OtherSchemaError, openDatabase, type Schema, type Sqlite } from '../../sqlite/database.ts'
+import { fileFault } from '../../sqlite/file-fault.ts'
+import { openPages, type PageFile } from '../../sqlite/pages.ts'
+import { freshFile } from './files.ts'
+import { loadRows, prepareLoad } from './load.ts'
+import { type LostHours, listLostHours } from './lost.ts'
+import { mend, recount } from './mend.ts'
+import { type RowDigest, takeOutDoubtful } from './verify.ts'
+
+/** The tables of the file, as far as a salvage must know them; it reads and mends them by name. */
+export interface SalvagedTables {
+  readonly schema: Schema
+  readonly rowDigest: RowDigest
+}
+
+/** What is known of the world while a new file is made. */
+export interface RemakeDeps {
+  readonly nowMs: number
+  /** How long settled hours are kept: what is older may be missing for good. */
+  readonly keepMs: number
+  /** Ids of the collectors that are expected, for a file in which none can be read. */
+  readonly collectors: readonly string[]
+}
+
+/** What was read of a damaged file. */
+export interface Made {
+  /** Metrics that are in the new file. */
+  readonly metrics: number
+  /** Hours that are due again. */
+  readonly lost: readonly LostHours[]
+}
+
+/**
+ * Makes a new file, under its working name beside `file`, of all that can be read of a damaged one.
+ *
+ * @throws Fault `outbox-unusable` for a file of another version
+ */
+export function remake(damaged: string, file: string, tables: SalvagedTables, context: RemakeDeps): Made {
+  const pages = openPages(damaged)
+  try {
+    requireVersion(pages, damaged, tables.schema.version)
+    const database = openDatabase(freshFile(file), tables.schema)
+    try {
+      return fill(database, pages, damaged, tables, context)
+    } finally {
+      database.close()
+    }
+  } finally {
+    pages.close()
+  }
+}
+
+/** A file whose version cannot be read is taken for one of this version. */
+function requireVersion({ version }: PageFile, damaged: string, known: number): void {
+  if (version === undefined || version === 0 || version === known) return
+  throw fileFault('the outbox', damaged, new OtherSchemaError(damaged, version, known))
+}
+
+function fill(
+  database: Sqlite,
+  pages: PageFile,
+  damaged: string,
+  { rowDigest }: SalvagedTables,
+  context: RemakeDeps,
+): Made {
+  const { nowMs, keepMs, collectors } = context
+  const current = hourNumber(hourAt(nowMs))
+  database.pragma('foreign_keys = OFF')
+  database.pragma('synchronous = OFF')
+  load(database, pages, damaged)
+  const lost = database
+    .transaction(() => {
+      mend(database, { hour: current, nowMs, collectors: JSON.stringify(collectors) })
+      takeOutDoubtful(database, rowDigest)
+      const from = hourNumber(hourAt(nowMs - keepMs))
+      const hours = listLostHours(database, { from, current, collectors, since: bornHour(damaged, nowMs) })
+      recount(database)
+      return hours
+    })
+    .immediate()
+  database.pragma('synchronous = FULL')
+  database.pragma('wal_checkpoint(TRUNCATE)')
+  const metrics = database.prepare<[], number>('SELECT coalesce(sum(metrics), 0) FROM tally WHERE state <> 5').pluck()
+  return { metrics: metrics.get() ?? 0, lost }
+}
+
+/**
+ * What follows a gap in the log is newer; but a page that was split there may be half, and the other half in the gap. What
+ * was before the gap fills that.
+ */
+function load(database: Sqlite, pages: PageFile, damaged: string): void {
+  prepareLoad(database)
+  loadRows(database, pages, 'newest')
+  if (!pages.hasGap) return
+  const older = openPages(damaged, 'unbroken')
+  try {
+    loadRows(database, older, 'older')
+  } finally {
+    older.close()
+  }
+}
+
+/** When the file was made, as far as the disk knows; not before what is caught up. */
+function bornHour(file: string, nowMs: number): number {
+  const born = statSync(file, { throwIfNoEntry: false })?.birthtimeMs ?? 0
+  return hourNumber(hourAt(Math.min(nowMs, Math.max(born, nowMs - catchUpHoursMax * hourMs))))
+}
