@@ -58,7 +58,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   config: ['model', 'edge'],
   chain: ['model', 'edge'],
   service: ['model', 'edge'],
-  outbox: ['model', 'edge', 'sqlite'],
+  salvage: ['model', 'sqlite'],
+  outbox: ['model', 'edge', 'sqlite', 'salvage'],
   runner: ['model', 'edge', 'config', 'chain'],
   intake: ['model', 'edge', 'config', 'outbox', 'runner', 'chain', 'telemetry'],
   delivery: ['model', 'edge', 'config', 'outbox', 'service', 'telemetry'],
@@ -71,6 +72,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'telemetry',
     'chain',
     'service',
+    'salvage',
     'outbox',
     'runner',
     'intake',
@@ -82,6 +84,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /** Folders among the above that are imported for their types alone. */
 const typesOnly: Readonly<Record<string, readonly string[]>> = {
+  app: ['salvage'],
   telemetry: ['status'],
   intake: ['telemetry', 'chain'],
   delivery: ['telemetry', 'service'],

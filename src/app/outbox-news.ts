@@ -1,7 +1,7 @@
 import { faultLine } from '../model/fault.ts'
 import { hourText } from '../model/hour.ts'
-import type { Salvaged } from '../outbox/salvage/salvage.ts'
 import type { UpkeepNews } from '../outbox/upkeep.ts'
+import type { Salvaged } from '../salvage/salvage.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** Says what was saved out of a damaged outbox, what was lost, and where the damaged file lies. */

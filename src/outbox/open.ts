@@ -1,14 +1,14 @@
 import { statSync } from 'node:fs'
+import type { SalvageDeps, Salvaged } from '../salvage/salvage.ts'
 import { isDamage } from '../sqlite/damage.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
 import { Disk } from './file/disk.ts'
 import { daemonHolder, deliveryHolder, takeDeliveryRole } from './file/lock.ts'
-import { lookThrough } from './file/look-through.ts'
 import { outboxFile } from './file/place.ts'
 import { lookBesideBytes } from './limits.ts'
+import { lookThrough } from './look-through.ts'
 import { Outbox } from './outbox.ts'
 import { outboxSalvage } from './outbox-salvage.ts'
-import type { SalvageDeps, Salvaged } from './salvage/salvage.ts'
 
 /** What opening an outbox needs to know. */
 export interface OpenDeps extends SalvageDeps {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { outboxSchema } from '../../../src/outbox/schema.ts'
+import { outboxSchema } from '../../../src/outbox/tables/schema.ts'
 import { openDatabase } from '../../../src/sqlite/database.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 

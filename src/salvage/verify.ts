@@ -1,4 +1,4 @@
-import type { Sqlite } from '../../sqlite/database.ts'
+import type { Sqlite } from '../sqlite/database.ts'
 
 /** Says which value a metric (by its number) has at an hour since 1970; the hour's row has the sum over its metrics. */
 export type RowDigest = (hour: number, metric: number, value: number) => number

@@ -1,9 +1,9 @@
 import { existsSync, statSync } from 'node:fs'
-import { isDamage } from '../../sqlite/damage.ts'
-import { openReadOnly } from '../../sqlite/database.ts'
-import { openLog } from '../../sqlite/log-file.ts'
-import { readWal, type Wal } from '../../sqlite/wal.ts'
+import { isDamage } from '../sqlite/damage.ts'
+import { openReadOnly } from '../sqlite/database.ts'
 import { stampOf } from './files.ts'
+import { openLog } from './pages/log-file.ts'
+import { readWal, type Wal } from './pages/wal.ts'
 
 /** Looks at the file's length and its log. @returns what shows damage; `undefined` when none does */
 export function quickDamageOf(file: string): string | undefined {

@@ -1,4 +1,4 @@
-import type { Schema } from '../sqlite/database.ts'
+import type { Schema } from '../../sqlite/database.ts'
 
 /**
  * The outbox's tables. Instants are milliseconds since 1970, unless a comment says otherwise; hours are hours since 1970,

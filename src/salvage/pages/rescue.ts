@@ -1,5 +1,5 @@
+import type { Sqlite } from '../../sqlite/database.ts'
 import { type BtreePage, type PageRow, readBtreePage } from './btree.ts'
-import type { Sqlite } from './database.ts'
 import type { PageFile } from './pages.ts'
 import type { Value } from './record.ts'
 

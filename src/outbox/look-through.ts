@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { DamageError } from '../../sqlite/damage.ts'
-import type { Disk } from './disk.ts'
+import { DamageError } from '../sqlite/damage.ts'
+import type { Disk } from './file/disk.ts'
 
 /** What the thread that looks through a file says at its end. */
 export interface LookedThrough {

@@ -1,4 +1,4 @@
-import type { Sqlite } from '../../sqlite/database.ts'
+import type { Sqlite } from '../sqlite/database.ts'
 
 /** A row whose number has changed: nothing refers to it, and the index gives its name to another number. */
 const renumbered = `

@@ -1,13 +1,13 @@
 import { statSync } from 'node:fs'
-import { hourAt, hourNumber } from '../../model/hour.ts'
-import { catchUpHoursMax, hourMs } from '../../model/limits.ts'
-import { OtherSchemaError, openDatabase, type Schema, type Sqlite } from '../../sqlite/database.ts'
-import { fileFault } from '../../sqlite/file-fault.ts'
-import { openPages, type PageFile } from '../../sqlite/pages.ts'
+import { hourAt, hourNumber } from '../model/hour.ts'
+import { catchUpHoursMax, hourMs } from '../model/limits.ts'
+import { OtherSchemaError, openDatabase, type Schema, type Sqlite } from '../sqlite/database.ts'
+import { fileFault } from '../sqlite/file-fault.ts'
 import { freshFile } from './files.ts'
 import { loadRows, prepareLoad } from './load.ts'
 import { type LostHours, listLostHours } from './lost.ts'
 import { mend, recount } from './mend.ts'
+import { openPages, type PageFile } from './pages/pages.ts'
 import { type RowDigest, takeOutDoubtful } from './verify.ts'
 
 /** The tables of the file, as far as a salvage must know them; it reads and mends them by name. */

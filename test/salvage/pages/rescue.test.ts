@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openDatabase, type Sqlite } from '../../src/sqlite/database.ts'
-import { openPages } from '../../src/sqlite/pages.ts'
-import { type RescuedRow, rescue, shapesOf } from '../../src/sqlite/rescue.ts'
-import { type Dice, dice } from '../support/dice.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { openPages } from '../../../src/salvage/pages/pages.ts'
+import { type RescuedRow, rescue, shapesOf } from '../../../src/salvage/pages/rescue.ts'
+import { openDatabase, type Sqlite } from '../../../src/sqlite/database.ts'
+import { type Dice, dice } from '../../support/dice.ts'
+import { temporaryFolder } from '../../support/folder.ts'
 
 const schema = {
   version: 1,

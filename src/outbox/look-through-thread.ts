@@ -1,7 +1,7 @@
 /** The entry of the thread that looks for damage in a large file. */
 import { parentPort, workerData } from 'node:worker_threads'
-import { outboxSalvage } from '../outbox-salvage.ts'
 import type { LookedThrough } from './look-through.ts'
+import { outboxSalvage } from './outbox-salvage.ts'
 
 parentPort?.postMessage(look(String(workerData)))
 

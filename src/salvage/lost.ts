@@ -1,6 +1,6 @@
-import { Fault, faultRecord } from '../../model/fault.ts'
-import { type Hour, hourFromNumber } from '../../model/hour.ts'
-import type { Sqlite } from '../../sqlite/database.ts'
+import { Fault, faultRecord } from '../model/fault.ts'
+import { type Hour, hourFromNumber } from '../model/hour.ts'
+import type { Sqlite } from '../sqlite/database.ts'
 
 /** Hours of a collector that are to be collected again. */
 export interface LostHours {

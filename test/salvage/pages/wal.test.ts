@@ -1,11 +1,11 @@
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openDatabase } from '../../src/sqlite/database.ts'
-import { openLog } from '../../src/sqlite/log-file.ts'
-import { readWal as readBytes } from '../../src/sqlite/wal.ts'
-import { dice } from '../support/dice.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { openLog } from '../../../src/salvage/pages/log-file.ts'
+import { readWal as readBytes } from '../../../src/salvage/pages/wal.ts'
+import { openDatabase } from '../../../src/sqlite/database.ts'
+import { dice } from '../../support/dice.ts'
+import { temporaryFolder } from '../../support/folder.ts'
 
 const frameBytes = 24 + 4_096
 

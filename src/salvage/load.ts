@@ -1,6 +1,6 @@
-import type { Sqlite } from '../../sqlite/database.ts'
-import type { PageFile } from '../../sqlite/pages.ts'
-import { type RescuedRow, rescue, shapesOf } from '../../sqlite/rescue.ts'
+import type { Sqlite } from '../sqlite/database.ts'
+import type { PageFile } from './pages/pages.ts'
+import { type RescuedRow, rescue, shapesOf } from './pages/rescue.ts'
 
 /** Tables whose rows are recognised only where their root leads to them: others' index rows look the same. */
 const reachedOnly: ReadonlySet<string> = new Set(['tally', 'correction', 'planned'])
