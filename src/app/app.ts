@@ -7,9 +7,9 @@ import { ServiceClock } from '../delivery/gate/service-clock.ts'
 import { CautiousTime } from '../intake/cautious-time.ts'
 import { Intake } from '../intake/intake.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
+import { outboxFile } from '../outbox/file/data-folders.ts'
 import type { Breakage } from '../outbox/file/disk.ts'
 import { takeDaemonRole, takeDeliveryRoleAsDaemon } from '../outbox/file/lock.ts'
-import { outboxFile } from '../outbox/file/place.ts'
 import { type OpenDeps, type Opened, openForDaemon, openWithoutRole } from '../outbox/open.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { type ServiceClient, serviceClient } from '../service/client.ts'
@@ -233,7 +233,7 @@ async function seen<T>({ disk }: Outbox, look: () => T | Promise<T>): Promise<T>
   try {
     return await look()
   } catch (error) {
-    disk.saw(error)
+    disk.recover(error)
     throw error
   }
 }

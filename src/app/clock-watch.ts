@@ -7,7 +7,7 @@ import { type ClockVerdict, isPossible } from '../model/clock.ts'
 import { witnessWaitMs } from '../model/clock-limits.ts'
 import { pollMs, recollectBaseMs } from '../model/limits.ts'
 import { isDevelopment } from '../model/settle.ts'
-import { outboxFile } from '../outbox/file/place.ts'
+import { outboxFile } from '../outbox/file/data-folders.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { Log } from '../telemetry/log.ts'
 

@@ -116,7 +116,7 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
   }
   const begin = (own: Role) => {
     // The command may have sent what was collected meanwhile.
-    if (!role) outbox.newcomers.mayBeSent('all')
+    if (!role) outbox.unsent.mayBeSent('all')
     // What may fail, and be tried again, comes before what runs from then on.
     const ready = deliveries()
     const both = bothRoles(daemonRole, own)
@@ -133,7 +133,7 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
   let why = ''
   const failed = (error: unknown) => {
     // What breaks the outbox makes the daemon start again.
-    outbox.disk.saw(error)
+    outbox.disk.recover(error)
     const fault = faultLine(outbox.disk.explain(error))
     if (fault !== why) log.error({ fault }, 'delivery cannot begin yet: it is tried again')
     why = fault

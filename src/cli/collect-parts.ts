@@ -3,7 +3,7 @@ import type { Surroundings } from '../app/surroundings.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { asFault, collect, nothing, usable } from '../intake/collect.ts'
 import { type Foreseen, foreseen } from '../intake/foreseen.ts'
-import { suspicion } from '../intake/suspicion.ts'
+import { holdOf } from '../intake/plausibility.ts'
 import type { PastOf } from '../intake/validate.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
@@ -58,7 +58,7 @@ export async function collectParts(occasion: CollectDeps, collectors: readonly C
 function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Units): Accepted {
   const { metric, hold } = entry
   if (units === 'pinned' || hold?.kind !== 'unit') return entry
-  const other = suspicion(metric, metrics[labelOf(metric)] ?? {}, undefined)
+  const other = holdOf(metric, metrics[labelOf(metric)] ?? {}, undefined)
   return other ? { metric, hold: { kind: 'unit', reason: `${other.reason}; ${hold.reason}` } } : { metric }
 }
 

@@ -3,7 +3,7 @@ import { openOutbox } from '../app/app.ts'
 import type { Surroundings } from '../app/surroundings.ts'
 import { ConfigError } from '../config/mistakes.ts'
 import { begin } from '../intake/plan-hours.ts'
-import { recollectAfterMs } from '../intake/turn.ts'
+import { retryDelayMs } from '../intake/startable-hours.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../model/hour.ts'
 import { notFinal } from '../model/settle.ts'
@@ -152,8 +152,8 @@ async function store(
 ): Promise<void> {
   const isRefused = fault?.code === 'hour-passed'
   if (isRefused) return
-  begin(outbox.collections, collector.id, hourAt(nowMs))
-  outbox.collections.expect(collector.id, [hour])
-  const failed = fault && { fault, nextAttemptMs: nowMs + recollectAfterMs(fault, 1, chance) }
+  begin(outbox.expectedHours, collector.id, hourAt(nowMs))
+  outbox.expectedHours.expect(collector.id, [hour])
+  const failed = fault && { fault, nextAttemptMs: nowMs + retryDelayMs(fault, 1, chance) }
   await outbox.recordCollection({ collector: collector.id, hour, accepted, pins, ...(failed && { failed }) }, nowMs)
 }

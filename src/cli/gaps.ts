@@ -40,12 +40,12 @@ async function find(surroundings: Surroundings, { from, to }: LookedAt, options:
   const { config, time } = surroundings
   const collectors = selectCollectors(config, options.only)
   await using stack = new AsyncDisposableStack()
-  const collections = openExistingOutbox(surroundings, stack)?.collections
+  const expectedHours = openExistingOutbox(surroundings, stack)?.expectedHours
   const names = options.only && collectors.map(({ id }) => id)
-  const gaps = collections?.gaps(names, from, to) ?? []
+  const gaps = expectedHours?.gaps(names, from, to) ?? []
   const late = hourAt(time.nowMs() - overdueMs)
   const until = to === undefined || to > late ? late : to
-  const waiting = collections?.waiting(names, from, until) ?? []
+  const waiting = expectedHours?.waiting(names, from, until) ?? []
   const concerned = collectors.filter(({ id }) => gaps.some(({ collector }) => collector === id))
   const mendable = await mendableOf(surroundings, concerned)
   const advised = gaps.map(gap => ({ ...gap, advice: gapAdvice(gap, mendable(gap.collector), options) }))

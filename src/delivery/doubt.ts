@@ -7,7 +7,7 @@ import type { Sending } from './ports.ts'
 
 /** What doubt asks the outbox. */
 export interface DoubtDeps extends Pick<Outbox, 'isCorrection'> {
-  readonly newcomers: Pick<Outbox['newcomers'], 'has' | 'mayBeSent'>
+  readonly unsent: Pick<Outbox['unsent'], 'has' | 'mayBeSent'>
 }
 
 /**
@@ -27,7 +27,7 @@ export class Doubt {
   /** They were sent, and what became of them is not known. */
   add(metrics: readonly Metric[]): void {
     for (const metric of metrics) this.#sent.add(metric)
-    this.#outbox.newcomers.mayBeSent(metrics)
+    this.#outbox.unsent.mayBeSent(metrics)
   }
 
   settled(metrics: readonly Metric[]): void {
@@ -48,7 +48,7 @@ export class Doubt {
     const isInDoubt = (metric: Metric) =>
       this.#sent.has(metric) ||
       this.#outbox.isCorrection(metric) ||
-      (this.#isFirstFlush && !this.#outbox.newcomers.has(metric))
+      (this.#isFirstFlush && !this.#outbox.unsent.has(metric))
     const isExpected = ({ metric, text }: Remark) =>
       warningKind(text) === 'already-exists' &&
       (sending === 'again' || (metric ? isInDoubt(metric) : delivered.some(isInDoubt)))

@@ -31,7 +31,7 @@ export class DeliveryLoop {
       const restMs = await delivery.flush('due', signal, neverBrokenOff).then(
         () => pollMs,
         error => {
-          const seen = disk.saw(error)
+          const seen = disk.recover(error)
           if (seen === 'room-made') return 0
           if (seen === 'other')
             log.error({ fault: faultLine(disk.explain(error)) }, 'delivery: the outbox cannot be read or written')
@@ -43,9 +43,9 @@ export class DeliveryLoop {
   }
 }
 
-type LoopDisk = Pick<Disk, 'saw' | 'explain'>
+type LoopDisk = Pick<Disk, 'recover' | 'explain'>
 
 /** A push ends with its own time-out. */
 const neverBrokenOff = new AbortController().signal
 
-const unseeing: LoopDisk = { saw: () => 'other', explain: error => error }
+const unseeing: LoopDisk = { recover: () => 'other', explain: error => error }

@@ -12,7 +12,7 @@ export interface Expectation {
 }
 
 /** Hours that must be rows by now and are none yet: all since the collector's start, or since the last that is a row. */
-export function expectedHours({ since, newest, current }: Expectation): Hour[] {
+export function hoursWithoutRow({ since, newest, current }: Expectation): Hour[] {
   return hoursFrom(newest === undefined ? since : hourAfter(newest, 1), current)
 }
 

@@ -5,7 +5,7 @@ import { faultLine } from '../model/fault.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { recheckedHoursMax, recheckRestMs, settlesPatientMax } from '../model/limits.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import type { PinnedHour } from '../outbox/tables/pins.ts'
+import type { PinnedHour } from '../outbox/tables/pinned-blocks.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** What is another one at finality than it was when an hour was read. */
@@ -70,7 +70,7 @@ export class Finality {
       await allDone([...byHour].map(([hour, pinned]) => this.#confirm(chain, hour, pinned)))
     } catch (error) {
       if (signal.aborted) return
-      outbox.disk.saw(error)
+      outbox.disk.recover(error)
       log.debug({ chainId: chain.id, fault: faultLine(error) }, 'not known yet whether a block is final')
       await time.sleep(recheckRestMs, signal).catch(() => {})
     }

@@ -1,21 +1,21 @@
 import type { Fault } from '../model/fault.ts'
 import { hourAt } from '../model/hour.ts'
 import { stateMissingAttemptsMax } from '../model/limits.ts'
-import type { Collections } from '../outbox/tables/collections.ts'
 import type { DueHour } from '../outbox/tables/due-hours.ts'
+import type { ExpectedHours } from '../outbox/tables/expected-hours.ts'
 
 /**
  * Whether an hour that failed can never be had. Of the past, and not at the first time: a node that has just started may
  * lack the state of the present for a while.
  */
 export function isGap(
-  collections: Pick<Collections, 'between'>,
+  expectedHours: Pick<ExpectedHours, 'between'>,
   { code }: Fault,
   { collector, hour, attempts }: DueHour,
   nowMs: number,
 ): boolean {
   if (code !== 'chain-state-missing') return code === 'chain-before-first-block'
   if (hour >= hourAt(nowMs) || attempts + 1 < stateMissingAttemptsMax) return false
-  const row = collections.between(hour, hour).find(each => each.collector === collector)
+  const row = expectedHours.between(hour, hour).find(each => each.collector === collector)
   return row?.fault?.code === code
 }

@@ -17,8 +17,8 @@ import { type Changed, Finality } from './finality.ts'
 import { isGap } from './gap.ts'
 import { type HourClock, objection, uncompared } from './hour-clock.ts'
 import { HourPlanner } from './hour-planner.ts'
-import { readHourAgain } from './read-again.ts'
-import { dueOf, recollectAfterMs, startable } from './turn.ts'
+import { recollectHour } from './recollect.ts'
+import { dueOf, retryDelayMs, startableHours } from './startable-hours.ts'
 import type { PastOf } from './validate.ts'
 
 /** What the intake loop works with. */
@@ -65,7 +65,7 @@ export class Intake {
     const pastOf = this.#pastOf
     const time = new CautiousTime(options.time, this.#clock)
     const again = { ...options, time, pastOf, describe: (collector: CollectorConfig) => this.#describe(collector) }
-    const readAgain = (id: string, hour: Hour, because: Changed) => readHourAgain(again, id, hour, because)
+    const readAgain = (id: string, hour: Hour, because: Changed) => recollectHour(again, id, hour, because)
     this.#finality = new Finality({ ...options, time, readAgain, signal: this.#stopping.signal })
     const everyHour = options.time.everyHour(() => this.#wake.resolve())
     this.#running = this.#run().finally(() => everyHour.stop())
@@ -106,8 +106,8 @@ export class Intake {
     for (const collector of collectors) this.#plan(collector, current)
     const underWay = [...this.#underWay.keys()]
     const looked = this.#attention.take(collectors, time.nowMs())
-    const due = dueOf(outbox.collections, looked, underWay, current, time.nowMs())
-    for (const one of startable(due, underWay, current)) this.#start(one)
+    const due = dueOf(outbox.expectedHours, looked, underWay, current, time.nowMs())
+    for (const one of startableHours(due, underWay, current)) this.#start(one)
     this.#finality.turn()
     return this.#attention.isLeft
   }
@@ -117,7 +117,7 @@ export class Intake {
     const { outbox, time } = this.#options
     const nowMs = time.nowMs()
     if (this.#clock.hour === undefined) return pollMs
-    const nextAttemptMs = outbox.collections.nextAttemptMs(nowMs) ?? Number.POSITIVE_INFINITY
+    const nextAttemptMs = outbox.expectedHours.nextAttemptMs(nowMs) ?? Number.POSITIVE_INFINITY
     return Math.max(0, Math.min(nextAttemptMs - nowMs, hourAfter(hourAt(nowMs), 1) - nowMs, recollectBaseMs))
   }
 
@@ -178,7 +178,7 @@ export class Intake {
   /** A full disk, or a broken file, is told once by those who look after it. */
   #tell(error: unknown, facts: Readonly<Record<string, string>>, message: string): void {
     const { outbox, log } = this.#options
-    if (outbox.disk.saw(error) === 'other')
+    if (outbox.disk.recover(error) === 'other')
       log.error({ ...facts, fault: faultLine(outbox.disk.explain(error)) }, message)
   }
 
@@ -211,11 +211,11 @@ export class Intake {
     if (!fault) {
       await outbox.recordCollection({ collector, hour, accepted, pins }, nowMs)
       log.info(facts, 'collected')
-    } else if (isGap(outbox.collections, fault, { collector, hour, attempts }, nowMs)) {
-      await outbox.commit(() => outbox.collections.markGap(collector, hour, fault), 1)
+    } else if (isGap(outbox.expectedHours, fault, { collector, hour, attempts }, nowMs)) {
+      await outbox.commit(() => outbox.expectedHours.markGap(collector, hour, fault), 1)
       log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be had: a gap')
     } else {
-      const nextAttemptMs = nowMs + recollectAfterMs(fault, attempts + 1, time.chance())
+      const nextAttemptMs = nowMs + retryDelayMs(fault, attempts + 1, time.chance())
       await outbox.recordCollection({ collector, hour, accepted, pins, failed: { fault, nextAttemptMs } }, nowMs)
       const level = fault.code === 'chain-behind' ? 'debug' : isPermanent(fault) ? 'error' : 'warn'
       log[level]({ ...facts, fault: faultLine(fault), attempt: attempts + 1 }, 'not collected')
@@ -231,7 +231,7 @@ export class Intake {
     try {
       return metrics.past(id, hour)
     } catch (error) {
-      disk.saw(error)
+      disk.recover(error)
       throw error
     }
   }

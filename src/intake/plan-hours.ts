@@ -3,8 +3,8 @@ import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import { commitRowsMax, hourMs } from '../model/limits.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import type { Collections } from '../outbox/tables/collections.ts'
-import { expectedHours, oldestCaughtUp } from './expected.ts'
+import type { ExpectedHours } from '../outbox/tables/expected-hours.ts'
+import { hoursWithoutRow, oldestCaughtUp } from './expected.ts'
 
 /** Whose hours are planned. */
 export interface Planned {
@@ -17,7 +17,7 @@ export interface Planned {
 }
 
 /** Where hours are planned. */
-export type PlannedIn = Pick<Outbox, 'collections' | 'repair' | 'commit'>
+export type PlannedIn = Pick<Outbox, 'expectedHours' | 'repair' | 'commit'>
 
 /** Why an hour of a collector without history cannot be had any more. */
 export const passed = new Fault('hour-passed', 'not collected in its hour, and this collector can only read "now"')
@@ -39,24 +39,24 @@ export async function planHours(outbox: PlannedIn, planning: Planned): Promise<n
   const { collector, current } = planning
   if (collector.since !== undefined && collector.since > current) return 0
   for (;;) {
-    const gaps = await outbox.commit(() => planSome(outbox, planning), rowsToPlan(outbox.collections, planning))
+    const gaps = await outbox.commit(() => planSome(outbox, planning), rowsToPlan(outbox.expectedHours, planning))
     if (gaps !== undefined) return gaps
   }
 }
 
 /** Within a transaction. @returns how many became gaps; `undefined` when there is more to be planned */
-function planSome({ collections, repair }: PlannedIn, planning: Planned): number | undefined {
+function planSome({ expectedHours, repair }: PlannedIn, planning: Planned): number | undefined {
   const { collector, history, current, catchUpMs } = planning
   const { id, since } = collector
   const oldest = oldestWanted(planning)
   if (repair.withdrawSome(id, current)) return undefined
-  begin(collections, id, current, history ? since : undefined)
-  const hours = missing(collections, planning)
-  if (hours.length > 0) collections.expect(id, hours.slice(0, commitRowsMax))
+  begin(expectedHours, id, current, history ? since : undefined)
+  const hours = missing(expectedHours, planning)
+  if (hours.length > 0) expectedHours.expect(id, hours.slice(0, commitRowsMax))
   if (hours.length > commitRowsMax) return undefined
   repair.reopenTooOld(id, oldest)
-  collections.reopen(id, current)
-  return collections.closeBefore(id, oldest, history ? tooOld(catchUpMs) : passed)
+  expectedHours.reopen(id, current)
+  return expectedHours.closeBefore(id, oldest, history ? tooOld(catchUpMs) : passed)
 }
 
 /** The oldest hour that a collector is still collected for by itself. */
@@ -68,8 +68,8 @@ export function oldestWanted({ history, current, catchUpMs }: Planned): Hour {
 const rowsAPlan = 4
 
 /** How many rows planning is about to write. */
-function rowsToPlan(collections: Collections, planning: Planned): number {
-  return rowsAPlan + Math.min(missing(collections, planning).length, commitRowsMax)
+function rowsToPlan(expectedHours: ExpectedHours, planning: Planned): number {
+  return rowsAPlan + Math.min(missing(expectedHours, planning).length, commitRowsMax)
 }
 
 /**
@@ -79,15 +79,15 @@ function rowsToPlan(collections: Collections, planning: Planned): number {
  *
  * @param configured the hour that the configuration says
  */
-export function begin(collections: Collections, id: string, current: Hour, configured?: Hour): void {
-  const known = collections.since(id)
-  const isToCome = known !== undefined && known > current && collections.states(id, known, known).size === 0
-  if (configured !== undefined && configured < current) collections.addCollector(id, configured)
-  else if (known === undefined || isToCome) collections.addCollector(id, current)
+export function begin(expectedHours: ExpectedHours, id: string, current: Hour, configured?: Hour): void {
+  const known = expectedHours.since(id)
+  const isToCome = known !== undefined && known > current && expectedHours.states(id, known, known).size === 0
+  if (configured !== undefined && configured < current) expectedHours.addCollector(id, configured)
+  else if (known === undefined || isToCome) expectedHours.addCollector(id, current)
 }
 
-function missing(collections: Collections, { collector, current }: Planned): Hour[] {
-  const newest = collections.lastInRow(collector.id)
-  const since = collections.since(collector.id) ?? collector.since ?? current
-  return expectedHours({ since, current, ...(newest === undefined ? {} : { newest }) })
+function missing(expectedHours: ExpectedHours, { collector, current }: Planned): Hour[] {
+  const newest = expectedHours.lastWithoutHole(collector.id)
+  const since = expectedHours.since(collector.id) ?? collector.since ?? current
+  return hoursWithoutRow({ since, current, ...(newest === undefined ? {} : { newest }) })
 }

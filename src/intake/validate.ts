@@ -5,7 +5,7 @@ import { type Metric, type MetricId, type MetricSpec, metricId } from '../model/
 import { submittedMetric } from '../model/wire.ts'
 import type { Accepted, Past } from '../outbox/tables/metrics.ts'
 import type { CollectorDescription, RunOutcome } from '../runner/runner.ts'
-import { suspicion } from './suspicion.ts'
+import { holdOf } from './plausibility.ts'
 
 /** What is known of a metric id for an hour; `undefined` for one that is new. */
 export type PastOf = (id: MetricId, hour: Hour) => Past | undefined
@@ -42,7 +42,7 @@ export function validate(
     if (mismatch) {
       failures[label] = outputFault(label, `${mismatch.path.join('.')}: ${mismatch.message}`)
     } else {
-      const hold = suspicion(metric, spec, pastOf(metric.id, hour))
+      const hold = holdOf(metric, spec, pastOf(metric.id, hour))
       accepted.push(hold === undefined ? { metric } : { metric, hold })
     }
   }

@@ -18,13 +18,13 @@ const entry = new URL('./look-through-thread.ts', import.meta.url)
  *
  * @returns resolves once it is known that the file is sound, or that it cannot be known; rejects when it is damaged
  */
-export async function lookThrough(file: string, disk: Pick<Disk, 'saw'>): Promise<void> {
+export async function lookThrough(file: string, disk: Pick<Disk, 'recover'>): Promise<void> {
   const { damage, failure } = await answerFor(file)
   if (damage === undefined && !failure) return
   const error = failure
     ? Object.assign(new Error(failure.message), { code: failure.code })
     : new DamageError(damage ?? '')
-  if (disk.saw(error) === 'broken') throw error
+  if (disk.recover(error) === 'broken') throw error
 }
 
 function answerFor(file: string): Promise<LookedThrough> {

@@ -16,7 +16,7 @@ export function openFile(file: string, disk: Disk): Sqlite {
     disk.opened()
     return database
   } catch (error) {
-    if (disk.saw(error) === 'room-made') return openFile(file, disk)
+    if (disk.recover(error) === 'room-made') return openFile(file, disk)
     throw asFault(file, error, disk)
   }
 }

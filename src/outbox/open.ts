@@ -2,9 +2,9 @@ import { statSync } from 'node:fs'
 import type { SalvageDeps, Salvaged } from '../salvage/salvage.ts'
 import { isDamage } from '../sqlite/damage.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
+import { outboxFile } from './file/data-folders.ts'
 import { Disk } from './file/disk.ts'
 import { daemonHolder, deliveryHolder, takeDeliveryRole } from './file/lock.ts'
-import { outboxFile } from './file/place.ts'
 import { lookBesideBytes } from './limits.ts'
 import { lookThrough } from './look-through.ts'
 import { Outbox } from './outbox.ts'
@@ -101,7 +101,7 @@ function withRoom<T>(file: string, act: () => T): T {
   try {
     return act()
   } catch (error) {
-    const seen = disk.saw(error)
+    const seen = disk.recover(error)
     if (seen === 'room-made') return act()
     throw seen === 'full' ? disk.fault(error) : error
   }

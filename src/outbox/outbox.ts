@@ -10,7 +10,6 @@ import { trimLog } from '../sqlite/trim-log.ts'
 import { Disk } from './file/disk.ts'
 import { Writer } from './file/writer.ts'
 import { openFile } from './open-file.ts'
-import { Collections } from './tables/collections.ts'
 import { Corrections } from './tables/corrections.ts'
 import { DeliveredHours } from './tables/delivered-hours.ts'
 import { Destinations } from './tables/destinations.ts'
@@ -19,16 +18,17 @@ import type { Enqueued } from './tables/digest.ts'
 import { Due } from './tables/due.ts'
 import { DueMetrics } from './tables/due-metrics.ts'
 import { type EnqueueMode, Enqueuing } from './tables/enqueuing.ts'
+import { ExpectedHours } from './tables/expected-hours.ts'
 import { FinalBlockTable } from './tables/final-blocks.ts'
 import { HourRepair } from './tables/hour-repair.ts'
 import { HourStates } from './tables/hour-states.ts'
+import { MetricRegistry } from './tables/metric-registry.ts'
 import { type Accepted, type DeadLetter, Metrics } from './tables/metrics.ts'
-import { Names } from './tables/names.ts'
-import { Newcomers } from './tables/newcomers.ts'
 import { NextHours } from './tables/next-hours.ts'
-import { PinnedBlocks } from './tables/pins.ts'
+import { PinnedBlocks } from './tables/pinned-blocks.ts'
 import { Pruning } from './tables/pruning.ts'
 import { Tally } from './tables/tally.ts'
+import { Unsent } from './tables/unsent.ts'
 import { Verdicts } from './tables/verdicts.ts'
 import { Warnings } from './tables/warnings.ts'
 
@@ -68,7 +68,7 @@ export interface Settlement {
  * sent again, which only updates.
  */
 export class Outbox {
-  readonly collections: Collections
+  readonly expectedHours: ExpectedHours
   readonly metrics: Metrics
   readonly due: Due
   readonly dueMetrics: DueMetrics
@@ -83,10 +83,10 @@ export class Outbox {
   readonly hourStates: HourStates
   readonly deliveredHours: DeliveredHours
   readonly disk: Disk
-  readonly newcomers: Newcomers
+  readonly unsent: Unsent
   readonly writer: Writer
   readonly #database: Sqlite
-  readonly #names: Names
+  readonly #registry: MetricRegistry
   readonly #enqueuing: Enqueuing
   readonly #corrections: Corrections
   readonly #finalBlocks: FinalBlockTable
@@ -102,31 +102,31 @@ export class Outbox {
     this.disk = new Disk(file)
     const database = openFile(file, this.disk)
     this.#database = database
-    this.#names = new Names(database)
-    this.writer = new Writer(database, this.disk, this.#names, time)
+    this.#registry = new MetricRegistry(database)
+    this.writer = new Writer(database, this.disk, this.#registry, time)
     this.tally = new Tally(database)
-    this.collections = new Collections(database)
+    this.expectedHours = new ExpectedHours(database)
     this.repair = new HourRepair(database)
     this.nextHours = new NextHours(database)
     this.hourStates = new HourStates(database)
     this.deliveredHours = new DeliveredHours(database)
-    this.metrics = new Metrics(database, this.#names)
-    this.#corrections = new Corrections(database, this.#names)
-    this.newcomers = new Newcomers(this.#names)
-    const { newcomers } = this
-    this.#enqueuing = new Enqueuing(database, this.#names, this.tally, this.metrics, this.#corrections, newcomers)
+    this.metrics = new Metrics(database, this.#registry)
+    this.#corrections = new Corrections(database, this.#registry)
+    this.unsent = new Unsent(this.#registry)
+    const { unsent } = this
+    this.#enqueuing = new Enqueuing(database, this.#registry, this.tally, this.metrics, this.#corrections, unsent)
     this.pins = new PinnedBlocks(database)
     this.#finalBlocks = new FinalBlockTable(database, this.disk)
-    this.due = new Due(database, this.#names, this.tally)
-    this.dueMetrics = new DueMetrics(database, this.#names, this.tally, this.#corrections)
-    this.detained = new Detained(database, this.#names, this.tally, this.metrics, this.#corrections)
+    this.due = new Due(database, this.#registry, this.tally)
+    this.dueMetrics = new DueMetrics(database, this.#registry, this.tally, this.#corrections)
+    this.detained = new Detained(database, this.#registry, this.tally, this.metrics, this.#corrections)
     this.destinations = new Destinations(database, this.writer)
     this.warnings = new Warnings(database)
     this.#pruning = new Pruning(database, this.tally)
-    const verdicts = new Verdicts(database, this.#names, this.tally, this.#corrections, newcomers)
+    const verdicts = new Verdicts(database, this.#registry, this.tally, this.#corrections, unsent)
     this.#settle = unsynced(database, ({ settlement, nowMs }) => {
       const { delivered, dead, warnings } = settlement
-      this.#names.refresh()
+      this.#registry.refresh()
       verdicts.markDelivered(delivered)
       for (const entry of dead) verdicts.markDead(entry, nowMs)
       this.warnings.record(warnings, nowMs)
@@ -162,17 +162,17 @@ export class Outbox {
   #enqueue(part: readonly Accepted[], outcome: CollectionOutcome, nowMs: number): Enqueued {
     const { collector, hour, mode = 'first-stands', pins = [], unexpected } = outcome
     // One that nobody expects anything of yet.
-    if (unexpected) this.collections.addStranger(collector, hourAt(nowMs))
+    if (unexpected) this.expectedHours.addUnscheduled(collector, hourAt(nowMs))
     const enqueued = this.#enqueuing.enqueue(part, collector, mode, nowMs)
-    this.collections.addMetrics(collector, hour, enqueued)
+    this.expectedHours.addMetrics(collector, hour, enqueued)
     if (enqueued.metrics + enqueued.corrected > 0) this.pins.add(collector, hour, pins)
     return enqueued
   }
 
   /** Within a transaction. */
   #conclude({ collector, hour, mode, pins = [], failed, unexpected }: CollectionOutcome): void {
-    if (!failed) this.collections.markCollected(collector, hour)
-    else if (!unexpected) this.collections.markFailed(collector, hour, failed.fault, failed.nextAttemptMs)
+    if (!failed) this.expectedHours.markCollected(collector, hour)
+    else if (!unexpected) this.expectedHours.markFailed(collector, hour, failed.fault, failed.nextAttemptMs)
     // Every value is as of these blocks now, whatever they were read at before.
     if (!failed && mode === 'correct') this.pins.replace(collector, hour, pins)
   }
@@ -192,8 +192,8 @@ export class Outbox {
   changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): void {
     this.#database
       .transaction(() => {
-        this.#names.refresh()
-        const known = this.#names.metric(metric.id)
+        this.#registry.refresh()
+        const known = this.#registry.metric(metric.id)
         if (known) this.metrics.describe(known, hourNumber(metric.hour), metric)
       })
       .immediate()
@@ -214,7 +214,7 @@ export class Outbox {
     try {
       this.#settle({ settlement, nowMs })
     } catch (error) {
-      this.#names.forget()
+      this.#registry.forget()
       // A full disk must not keep what was delivered from being known as that.
       if (!this.writer.isAgain(error)) throw error
       this.#settle({ settlement, nowMs })

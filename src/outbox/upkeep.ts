@@ -65,7 +65,7 @@ export class Upkeep {
       try {
         await this.#turn()
       } catch (error) {
-        if (outbox.disk.saw(error) === 'other') told({ kind: 'failed', error: outbox.disk.explain(error) })
+        if (outbox.disk.recover(error) === 'other') told({ kind: 'failed', error: outbox.disk.explain(error) })
       }
       await this.#rest()
     }

@@ -19,7 +19,7 @@ export function observe(observed: Observed): Snapshot {
   const hours = hoursFrom(hourAfter(current, 1 - shownHours), current)
   const metrics = outbox.metrics.between(hourAfter(current, 1 - shownHours), current)
   const byProtocol = Map.groupBy(metrics, ({ protocolId }) => protocolId)
-  const rows = outbox.collections.between(hourAfter(current, 1 - shownHours), current)
+  const rows = outbox.expectedHours.between(hourAfter(current, 1 - shownHours), current)
   return {
     ...overview(observed),
     protocols: config.protocols.map(protocol =>

@@ -39,7 +39,7 @@ export function readiness(
   const isCatchingUp = nowMs - startedAtMs < overdueMs
   const newestLate = hourAt(nowMs - overdueMs)
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  const late = outbox.collections
+  const late = outbox.expectedHours
     .lateOf(
       collectors.map(({ id }) => id),
       newestLate,
@@ -47,7 +47,7 @@ export function readiness(
     .filter(({ fault }) => fault || !isCatchingUp)
   // The outbox could not be written, say. By a clock that is doubted nothing is planned, which is told already.
   const isPlanned = observed.clock?.kind !== 'doubted'
-  const missing = isCatchingUp || !isPlanned ? [] : outbox.collections.missing(collectors, newestLate)
+  const missing = isCatchingUp || !isPlanned ? [] : outbox.expectedHours.missing(collectors, newestLate)
   const expected = new Set(collectors.map(({ id }) => id))
   const gaps = gapsAt(newestLate, outbox).filter(({ collector }) => expected.has(collector))
   const reasons = [
@@ -75,5 +75,5 @@ export function readiness(
 
 /** The newest late hour cannot be had any more: that is news; older gaps are history, and stand in the grid. */
 function gapsAt(hour: Hour, outbox: Outbox): readonly CollectionRow[] {
-  return outbox.collections.between(hour, hour).filter(({ state }) => state === 'gap')
+  return outbox.expectedHours.between(hour, hour).filter(({ state }) => state === 'gap')
 }

@@ -69,7 +69,7 @@ function oldestOf({ config, outbox, nowMs }: Observed): HourAges['oldest'] {
   const ids = config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id))
   const protocolIds = config.protocols.map(({ id }) => id)
   return {
-    due: outbox.collections
+    due: outbox.expectedHours
       .lateOf(ids, current)
       .reduce<Hour | undefined>((least, { oldest }) => (least && least < oldest ? least : oldest), undefined),
     collected: outbox.due.hour('oldest', protocolIds, current),

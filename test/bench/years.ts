@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseConfig } from '../../src/config/load.ts'
 import { HourPlanner } from '../../src/intake/hour-planner.ts'
-import { dueOf } from '../../src/intake/turn.ts'
+import { dueOf } from '../../src/intake/startable-hours.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs, overdueMs } from '../../src/model/limits.ts'
 import { openForDaemon } from '../../src/outbox/open.ts'
@@ -49,7 +49,7 @@ async function* years(file: string): AsyncGenerator<Figure> {
     const plan = () =>
       Promise.all(names.map(collector => planner.plan({ collector, history: true, current, catchUpMs })))
     plans.push(await timed(plan))
-    looks.push(await timed(() => dueOf(outbox.collections, names, [], current, current)))
+    looks.push(await timed(() => dueOf(outbox.expectedHours, names, [], current, current)))
   }
   yield { what: 'planning an hour', values: plans, unit: ' ms', target: { atMost: 50 } }
   yield { what: 'a turn that looks at all collectors', values: looks, unit: ' ms', target: { atMost: 20 } }

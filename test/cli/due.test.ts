@@ -15,7 +15,7 @@ async function left(config: string, protocolId: string, count: number, hour: str
   const file = join(dirname(config), '..', 'data', 'outbox.db')
   const outbox = new Outbox(file)
   const at = parseHour(hour)
-  outbox.collections.addCollector(`${protocolId}/c`, at)
+  outbox.expectedHours.addCollector(`${protocolId}/c`, at)
   const accepted = metrics(count, at, protocolId).map(metric => ({ metric }))
   await outbox.recordCollection({ collector: `${protocolId}/c`, hour: at, accepted }, 1)
   outbox.close()

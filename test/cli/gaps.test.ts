@@ -53,9 +53,9 @@ interface Found {
 }
 
 function mark(outbox: Outbox, collector: string, from: number, to: number, fault: Fault): void {
-  outbox.collections.addCollector(collector, past)
+  outbox.expectedHours.addCollector(collector, past)
   for (const hour of hoursFrom(hourAfter(past, from), hourAfter(past, to)))
-    outbox.collections.markGap(collector, hour, fault)
+    outbox.expectedHours.markGap(collector, hour, fault)
 }
 
 describe('gaps', () => {
@@ -108,9 +108,9 @@ describe('gaps', () => {
   it('are told apart from hours that are still waited for', async () => {
     const { run, read, config } = stage(outbox => {
       const oldest = parseHour(late)
-      outbox.collections.addCollector('pool/past', oldest)
-      outbox.collections.expect('pool/past', hoursFrom(oldest, hourAfter(parseHour(current), 5)))
-      outbox.collections.markFailed('pool/past', oldest, new Fault('http-unreachable', 'no answer'), 0)
+      outbox.expectedHours.addCollector('pool/past', oldest)
+      outbox.expectedHours.expect('pool/past', hoursFrom(oldest, hourAfter(parseHour(current), 5)))
+      outbox.expectedHours.markFailed('pool/past', oldest, new Fault('http-unreachable', 'no answer'), 0)
     })
     const { stdout, code } = await run('gaps')
     expect(code).toBe(0)

@@ -4,7 +4,7 @@ import type { Remark } from '../../src/model/remarks.ts'
 import { metrics } from '../support/metrics.ts'
 
 /** An outbox that knows of no correction, and put nothing in itself. */
-const plain: DoubtDeps = { isCorrection: () => false, newcomers: { has: () => false, mayBeSent: () => {} } }
+const plain: DoubtDeps = { isCorrection: () => false, unsent: { has: () => false, mayBeSent: () => {} } }
 const [one, other] = metrics(2)
 if (!one || !other) throw new Error('two metrics')
 const exists: Remark = { text: 'already exists', metric: one }
@@ -19,7 +19,7 @@ describe('that a metric already exists', () => {
   })
 
   it('is news from the start of a metric that this process put into the outbox', () => {
-    const doubt = new Doubt({ ...plain, newcomers: { ...plain.newcomers, has: ({ id }) => id === one.id } })
+    const doubt = new Doubt({ ...plain, unsent: { ...plain.unsent, has: ({ id }) => id === one.id } })
     const ofOther = { ...exists, metric: other }
     expect(doubt.news([exists, ofOther], 'first', [one, other])).toEqual([exists])
     const summary: Remark = { text: '1 metric was updated' }

@@ -75,7 +75,7 @@ protocols:
 async function backlog(dataFolder: string): Promise<void> {
   const outbox = new Outbox(join(dataFolder, 'outbox.db'))
   const hour = hourAfter(hourAt(systemTime.nowMs()), -3)
-  outbox.collections.addCollector('vault/c', hour)
+  outbox.expectedHours.addCollector('vault/c', hour)
   const accepted = metrics(300, hour).map(metric => ({ metric }))
   await outbox.recordCollection({ collector: 'vault/c', hour, accepted }, 1)
   outbox.close()

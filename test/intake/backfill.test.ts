@@ -49,7 +49,7 @@ function stage(scripts: Readonly<Record<string, Scripted>>): Stage {
       const asked: BackfillRequest = { from: anHour, to, current, what: 'missing', daemon: 'none', ...asks }
       const works = Object.entries(scripts).map(([name, { history = true, maxJump }]): Work => {
         const metrics = { TVL: { unit: 'USD', ...(maxJump === undefined ? {} : { maxJump }) } }
-        const states = outbox.collections.states(`vault/${name}`, asked.from, asked.to)
+        const states = outbox.expectedHours.states(`vault/${name}`, asked.from, asked.to)
         return workOf(collector(name), { metrics, history }, asked, states)
       })
       return new Backfill({
@@ -92,7 +92,7 @@ describe('a backfill', () => {
     while (open.length < 20) await new Promise(resolve => setImmediate(resolve))
     for (const release of open.splice(0)) release()
     expect(counts(await running)).toMatchObject([{ done: 20 }, { done: 20 }])
-    expect(here.outbox.collections.states('vault/a', anHour, to).size).toBe(20)
+    expect(here.outbox.expectedHours.states('vault/a', anHour, to).size).toBe(20)
   })
 
   it.for([
@@ -106,15 +106,15 @@ describe('a backfill', () => {
 
   it('skips what is collected, tries gaps again, and leaves what is due to a running daemon', async () => {
     const here = stage({ a: { script: one } })
-    const { collections } = here.outbox
-    collections.addCollector('vault/a', anHour)
-    collections.expect('vault/a', range.slice(0, 3))
-    collections.markCollected('vault/a', range[0] as Hour)
-    collections.markGap('vault/a', range[1] as Hour, new Fault('hour-too-old', 'old'))
+    const { expectedHours } = here.outbox
+    expectedHours.addCollector('vault/a', anHour)
+    expectedHours.expect('vault/a', range.slice(0, 3))
+    expectedHours.markCollected('vault/a', range[0] as Hour)
+    expectedHours.markGap('vault/a', range[1] as Hour, new Fault('hour-too-old', 'old'))
     const end = await here.run({ asks: { daemon: 'runs' } })
     expect(counts(end)).toMatchObject([{ done: 18, there: 1, daemons: 1 }])
     expect(hoursAsked(here)).toEqual([1, ...range.map((_, index) => index).slice(3)])
-    expect(collections.states('vault/a', anHour, to).get(range[1] as Hour)).toBe('collected')
+    expect(expectedHours.states('vault/a', anHour, to).get(range[1] as Hour)).toBe('collected')
     expect(counts(await here.run())).toMatchObject([{ done: 1, there: 19 }])
   })
 
@@ -149,8 +149,8 @@ describe('a backfill', () => {
     expect(hoursAsked(here, 'vault/b').slice(-1)).toEqual([4])
     expect(hoursAsked(here, 'vault/c')).toHaveLength(20)
     expect(end).toMatchObject({ left: 0 })
-    expect(here.outbox.collections.states('vault/b', anHour, to).has(range[4] as Hour)).toBe(false)
-    expect(here.outbox.collections.lateOf(['vault/a', 'vault/b', 'vault/c'], current)).toEqual([])
+    expect(here.outbox.expectedHours.states('vault/b', anHour, to).has(range[4] as Hour)).toBe(false)
+    expect(here.outbox.expectedHours.lateOf(['vault/a', 'vault/b', 'vault/c'], current)).toEqual([])
   })
 
   it('keeps the values of an hour of which another label failed, and does not call it collected', async () => {
@@ -162,7 +162,7 @@ describe('a backfill', () => {
     const here = stage({ a: { script: half } })
     expect(counts(await here.run())).toMatchObject([{ done: 0, failed: 20, added: 20 }])
     expect(here.outbox.tally.balance().due).toBe(20)
-    expect(here.outbox.collections.states('vault/a', anHour, to).size).toBe(0)
+    expect(here.outbox.expectedHours.states('vault/a', anHour, to).size).toBe(0)
   })
 
   it.for([1, 3, 10, 20])('holds the same jumps with %i hours together', async concurrency => {

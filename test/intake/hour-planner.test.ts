@@ -34,19 +34,19 @@ const round = fc.record({
   history: fc.boolean(),
 })
 
-function happen({ collections }: Outbox, { id, kind, at }: { id: string; kind: string; at: number }): void {
+function happen({ expectedHours }: Outbox, { id, kind, at }: { id: string; kind: string; at: number }): void {
   const hour = hourAfter(anHour, at)
-  if (kind === 'collect') collections.markCollected(id, hour)
-  if (kind === 'gap') collections.markGap(id, hour, refused)
+  if (kind === 'collect') expectedHours.markCollected(id, hour)
+  if (kind === 'gap') expectedHours.markGap(id, hour, refused)
   if (kind === 'backfill') {
-    collections.addStranger(id, hour)
-    collections.markCollected(id, hour)
+    expectedHours.addUnscheduled(id, hour)
+    expectedHours.markCollected(id, hour)
   }
 }
 
-function all({ collections }: Outbox) {
-  const starts = ids.map(id => [collections.since(id), collections.lastInRow(id)])
-  return [starts, collections.between(hourAfter(anHour, -20), hourAfter(anHour, 40))]
+function all({ expectedHours }: Outbox) {
+  const starts = ids.map(id => [expectedHours.since(id), expectedHours.lastWithoutHole(id)])
+  return [starts, expectedHours.between(hourAfter(anHour, -20), hourAfter(anHour, 40))]
 }
 
 it('plans many collectors together as it would plan each alone, whatever has become of their hours', async () => {
@@ -83,11 +83,11 @@ it('writes the next hour of a thousand collectors with a few statements, and loo
   }
   await planAt(anHour)
   const adding = vi.spyOn(outbox.nextHours, 'add')
-  const alone = vi.spyOn(outbox.collections, 'expect')
+  const alone = vi.spyOn(outbox.expectedHours, 'expect')
   await planAt(hourAfter(anHour, 1))
   expect(adding.mock.calls.length).toBeLessThanOrEqual(4)
   expect(alone).not.toHaveBeenCalled()
-  expect(outbox.collections.between(hourAfter(anHour, 1), hourAfter(anHour, 1))).toHaveLength(1_000)
+  expect(outbox.expectedHours.between(hourAfter(anHour, 1), hourAfter(anHour, 1))).toHaveLength(1_000)
 })
 
 it('tells each of them when nothing can be written', async () => {

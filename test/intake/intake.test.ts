@@ -49,7 +49,7 @@ function stage(
       await intake.stop()
     },
     rows: () =>
-      outbox.collections
+      outbox.expectedHours
         .between(hourAfter(anHour, -1000), hourAfter(anHour, 1000))
         .map(({ collector, hour, state }) => [collector, hourText(hour), state]),
   }
@@ -98,7 +98,7 @@ describe('intake', () => {
     expect(rows().map(([, , state]) => state)).toEqual(['due'])
     await run(hourAfter(anHour, 1), hourAfter(anHour, 1) + 59 * minuteMs)
     expect(rows().map(([, , state]) => state)).toEqual(['gap', 'due'])
-    expect(outbox.collections.gaps().map(({ fault }) => fault?.code)).toEqual(['chain-state-missing'])
+    expect(outbox.expectedHours.gaps().map(({ fault }) => fault?.code)).toEqual(['chain-state-missing'])
   })
 
   it('makes no gap of an hour that failed for other reasons and then once for its state', async () => {
@@ -137,7 +137,7 @@ describe('intake', () => {
     ])
     const moved = stage([collector('a', { since: daysAgo(1) })], { 'vault/a': { script: one, history: true } })
     await moved.run(anHour, anHour + 2 * minuteMs)
-    moved.outbox.collections.addCollector('vault/a', daysAgo(9))
+    moved.outbox.expectedHours.addCollector('vault/a', daysAgo(9))
     await moved.run(hourAfter(anHour, 1), hourAfter(anHour, 1) + 5 * minuteMs)
     expect(states(moved).get('gap')).toHaveLength(2 * 24 + 1)
     expect(states(moved).get('collected')).toHaveLength(7 * 24 + 1)
@@ -271,12 +271,12 @@ describe('intake', () => {
     })
     const lost = hourAfter(anHour, -2)
     for (const id of ['vault/a', 'vault/now']) {
-      outbox.collections.addCollector(id, lost)
-      outbox.collections.expect(id, [lost])
-      outbox.collections.markFailed(id, lost, new Fault('hour-lost', 'lost in a damaged outbox'), 0)
+      outbox.expectedHours.addCollector(id, lost)
+      outbox.expectedHours.expect(id, [lost])
+      outbox.expectedHours.markFailed(id, lost, new Fault('hour-lost', 'lost in a damaged outbox'), 0)
     }
     await run(anHour, anHour + minuteMs)
-    expect(outbox.collections.between(lost, lost)).toMatchObject([
+    expect(outbox.expectedHours.between(lost, lost)).toMatchObject([
       { collector: 'vault/a', state: 'collected' },
       { collector: 'vault/now', state: 'gap', fault: { code: 'hour-lost' } },
     ])

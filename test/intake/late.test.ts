@@ -103,7 +103,9 @@ describe('an answer that comes after the end of its hour', () => {
     expect(outbox.metrics.between(anHour, hourAfter(anHour, 1)).map(({ hour, value }) => [hour, value])).toEqual([
       [hourAfter(anHour, 1), 2],
     ])
-    expect(outbox.collections.between(anHour, anHour)).toMatchObject([{ state: 'gap', fault: { code: 'hour-passed' } }])
+    expect(outbox.expectedHours.between(anHour, anHour)).toMatchObject([
+      { state: 'gap', fault: { code: 'hour-passed' } },
+    ])
   })
 
   it('is stored where the past can be read', async () => {

@@ -28,7 +28,7 @@ function stage(): Stage {
         catchUpMs: 168 * hourMs,
       }),
     states() {
-      const all = outbox.collections.states('vault/a', 3_600_000 as Hour, hourAfter(anHour, 1_000_000))
+      const all = outbox.expectedHours.states('vault/a', 3_600_000 as Hour, hourAfter(anHour, 1_000_000))
       const rows = [...all].map(([hour, state]) => ({ state, offset: (hour - anHour) / hourMs }))
       const byState = Map.groupBy(rows, ({ state }) => state)
       return Object.fromEntries([...byState].map(([state, some]) => [state, some.map(({ offset }) => offset)]))
@@ -42,13 +42,13 @@ describe('planning the hours', () => {
   it('moves the start of a known collector back for a configured hour alone', async () => {
     const { plan, outbox, states } = stage()
     await plan(anHour)
-    outbox.collections.markCollected('vault/a', anHour)
+    outbox.expectedHours.markCollected('vault/a', anHour)
     await plan(hourAfter(anHour, -24))
     await plan(anHour)
-    expect(outbox.collections.since('vault/a')).toBe(anHour)
+    expect(outbox.expectedHours.since('vault/a')).toBe(anHour)
     expect(states()).toEqual({ collected: [0] })
     await plan(anHour, { since: hourAfter(anHour, -2) })
-    expect(outbox.collections.since('vault/a')).toBe(hourAfter(anHour, -2))
+    expect(outbox.expectedHours.since('vault/a')).toBe(hourAfter(anHour, -2))
     expect(states()).toEqual({ due: [-2, -1], collected: [0] })
   })
 
@@ -56,7 +56,7 @@ describe('planning the hours', () => {
     const { plan, outbox, states } = stage()
     await plan(hourAfter(anHour, 50 * 365 * 24))
     await plan(anHour)
-    expect(outbox.collections.since('vault/a')).toBe(anHour)
+    expect(outbox.expectedHours.since('vault/a')).toBe(anHour)
     expect(states()).toEqual({ due: [0] })
     await plan(hourAfter(anHour, 30 * 24))
     expect(states()['gap']).toHaveLength(30 * 24 - 168)
@@ -68,7 +68,7 @@ describe('planning the hours', () => {
     const { plan, outbox, states } = stage()
     await plan(anHour)
     await plan(hourAfter(anHour, 5))
-    outbox.collections.markGap('vault/a', hourAfter(anHour, 2), new Fault('chain-state-missing', 'no state'))
+    outbox.expectedHours.markGap('vault/a', hourAfter(anHour, 2), new Fault('chain-state-missing', 'no state'))
     await plan(hourAfter(anHour, 30 * 24))
     expect(states()['due']).toEqual(range(30 * 24 - 168, 30 * 24))
     await plan(hourAfter(anHour, 6))
@@ -87,8 +87,8 @@ describe('planning the hours', () => {
   it('makes rows of years in commits of bounded size', async () => {
     const { plan, outbox } = stage()
     const sizes: number[] = []
-    const expected = outbox.collections.expect.bind(outbox.collections)
-    outbox.collections.expect = (id, hours) => {
+    const expected = outbox.expectedHours.expect.bind(outbox.expectedHours)
+    outbox.expectedHours.expect = (id, hours) => {
       sizes.push(hours.length)
       expected(id, hours)
     }

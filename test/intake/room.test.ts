@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Room, type Stuck, type Wait } from '../../src/intake/backfill/room.ts'
+import { type BacklogWait, Backpressure, type StuckBacklog } from '../../src/intake/backfill/backpressure.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -10,15 +10,15 @@ import { VirtualTime } from '../support/virtual-time.ts'
 async function stage(due: Readonly<Record<string, number>>, protocolIds: readonly string[]) {
   const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
-  outbox.collections.addCollector('any/c', anHour)
+  outbox.expectedHours.addCollector('any/c', anHour)
   for (const [protocolId, count] of Object.entries(due)) {
     const accepted = metrics(count, anHour, protocolId).map(metric => ({ metric }))
     await outbox.recordCollection({ collector: 'any/c', hour: anHour, accepted }, 1)
   }
   const time = new VirtualTime(anHour)
-  const [waits, leaves]: [Wait[], Stuck[]] = [[], []]
+  const [waits, leaves]: [BacklogWait[], StuckBacklog[]] = [[], []]
   const stopping = new AbortController()
-  const room = new Room({
+  const room = new Backpressure({
     outbox,
     protocolIds,
     dueMax: 5,

@@ -79,7 +79,7 @@ async function lived(offMs: number, from: From, of = kinds): Promise<(readonly [
 function left(machine: Machine, { history, witness, aged }: MachineParts): string[] {
   const { outbox, reads, lines } = machine
   const first = aged === undefined ? anHour : hourAfter(anHour, -oldHours)
-  const states = outbox.collections.states('vault/a', hourMs as Hour, hourAfter(anHour, 100 * 365 * 24))
+  const states = outbox.expectedHours.states('vault/a', hourMs as Hour, hourAfter(anHour, 100 * 365 * 24))
   const expected = hoursFrom(first, nextHour).map(hour => `${hour} collected`)
   const found = [...states].map(([hour, state]) => `${hour} ${state}`)
   const values = outbox.metrics.between(hourMs as Hour, hourAfter(anHour, 100 * 365 * 24))
@@ -90,7 +90,7 @@ function left(machine: Machine, { history, witness, aged }: MachineParts): strin
   const { notBeforeMs, probeAtMs } = outbox.destinations.get('service')
   const told = lines.filter(line => !['collected', 'delivery waits'].includes(line))
   const sound: readonly (readonly [boolean, string])[] = [
-    [outbox.collections.since('vault/a') === first, 'its start has moved'],
+    [outbox.expectedHours.since('vault/a') === first, 'its start has moved'],
     [
       found.join() === expected.join(),
       `hours: ${found.filter(row => !expected.includes(row))}, missing ${expected.filter(row => !found.includes(row))}`,

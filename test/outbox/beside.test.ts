@@ -6,8 +6,8 @@ import { commitRowsMax } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { Due } from '../../src/outbox/tables/due.ts'
+import { MetricRegistry } from '../../src/outbox/tables/metric-registry.ts'
 import type { Accepted } from '../../src/outbox/tables/metrics.ts'
-import { Names } from '../../src/outbox/tables/names.ts'
 import { outboxSchema } from '../../src/outbox/tables/schema.ts'
 import { Tally } from '../../src/outbox/tables/tally.ts'
 import { openDatabase, openReadOnly } from '../../src/sqlite/database.ts'
@@ -29,7 +29,7 @@ function two(): Two {
     daemon.close()
     command.close()
   })
-  daemon.collections.addCollector('vault/c', anHour)
+  daemon.expectedHours.addCollector('vault/c', anHour)
   return { daemon, command, file }
 }
 
@@ -113,14 +113,14 @@ describe('a unit that a command changes beside a daemon', () => {
     onTestFinished(() => void database.close())
     let released: Promise<number> | undefined
     /** The command commits once the daemon knows what every metric is called, and before it reads the rows. */
-    class Interrupted extends Names {
+    class Interrupted extends MetricRegistry {
       override refresh(): void {
         super.refresh()
         for (const { number } of known) super.numbered(number)
         released ??= release(both)
       }
     }
-    const known = ['vault___M0', 'vault___M1'].flatMap(id => new Names(database).metric(id) ?? [])
+    const known = ['vault___M0', 'vault___M1'].flatMap(id => new MetricRegistry(database).metric(id) ?? [])
     const due = new Due(database, new Interrupted(database), new Tally(database))
     expect(due.read(wanted, 100).map(described), 'as of before').toEqual(['0 USD', '1 USD'])
     expect(await released).toBe(2)

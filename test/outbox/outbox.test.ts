@@ -12,13 +12,13 @@ import { anHour, metrics } from '../support/metrics.ts'
 
 function openOutbox(file = join(temporaryFolder(), 'outbox.db')): Outbox {
   const outbox = new Outbox(file)
-  outbox.collections.addCollector('vault/c', anHour)
+  outbox.expectedHours.addCollector('vault/c', anHour)
   onTestFinished(() => outbox.close())
   return outbox
 }
 
 async function store(outbox: Outbox, accepted: readonly Metric[], hour = anHour): Promise<void> {
-  outbox.collections.expect('vault/c', [hour])
+  outbox.expectedHours.expect('vault/c', [hour])
   await outbox.recordCollection({ collector: 'vault/c', hour, accepted: accepted.map(metric => ({ metric })) }, 1)
 }
 
@@ -36,7 +36,7 @@ describe('the outbox', () => {
   it('keeps what was stored across a close', async () => {
     const file = join(temporaryFolder(), 'deep', 'outbox.db')
     const first = new Outbox(file)
-    first.collections.addCollector('vault/c', anHour)
+    first.expectedHours.addCollector('vault/c', anHour)
     await store(first, metrics(3))
     first.close()
     expect(dueOf(openOutbox(file), ['vault'], 10)).toEqual(metrics(3))
@@ -88,7 +88,7 @@ describe('the outbox', () => {
     const outbox = openOutbox()
     const [a, b, c, d] = metrics(4)
     if (!a || !b || !c || !d) throw new Error('four')
-    outbox.collections.expect('vault/c', [anHour])
+    outbox.expectedHours.expect('vault/c', [anHour])
     const accepted = [{ metric: a }, { metric: b }, { metric: c }, { metric: d, hold: odd }]
     await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted }, 1)
     outbox.settle({ delivered: [a], dead: [{ metric: b, reason: 'refused', attempts: 1 }], warnings: [] }, 2)
@@ -148,7 +148,7 @@ describe('the outbox', () => {
     if (!good || !bad) throw new Error('two')
     await expect(store(outbox, [good, bad])).rejects.toThrow()
     expect(outbox.tally.balance().enqueued).toBe(0)
-    expect(outbox.collections.due(['vault/c'], anHour, 10, 10)).toHaveLength(1)
+    expect(outbox.expectedHours.due(['vault/c'], anHour, 10, 10)).toHaveLength(1)
   })
 
   it('counts a warning once for each metric and words', () => {
@@ -219,83 +219,89 @@ async function failLate(outbox: Outbox): Promise<void> {
 
 describe('the hours', () => {
   it('are due newest first, and wait for their next attempt', () => {
-    const { collections } = openOutbox()
+    const { expectedHours } = openOutbox()
     const past = hourAfter(anHour, -1)
-    collections.expect('vault/c', [past, anHour])
-    expect(collections.due(['vault/c'], anHour, 10, 10).map(({ hour }) => hour)).toEqual([anHour, past])
-    collections.markFailed('vault/c', anHour, new Fault('chain-unreachable', 'no'), 50)
-    expect(collections.due(['vault/c'], anHour, 10, 10).map(({ hour }) => hour)).toEqual([past])
-    expect(collections.nextAttemptMs(10)).toBe(50)
-    expect(collections.due(['vault/c'], anHour, 50, 10)[0]).toEqual({ collector: 'vault/c', hour: anHour, attempts: 1 })
+    expectedHours.expect('vault/c', [past, anHour])
+    expect(expectedHours.due(['vault/c'], anHour, 10, 10).map(({ hour }) => hour)).toEqual([anHour, past])
+    expectedHours.markFailed('vault/c', anHour, new Fault('chain-unreachable', 'no'), 50)
+    expect(expectedHours.due(['vault/c'], anHour, 10, 10).map(({ hour }) => hour)).toEqual([past])
+    expect(expectedHours.nextAttemptMs(10)).toBe(50)
+    expect(expectedHours.due(['vault/c'], anHour, 50, 10)[0]).toEqual({
+      collector: 'vault/c',
+      hour: anHour,
+      attempts: 1,
+    })
   })
 
   it('are not due before they have come', () => {
-    const { collections } = openOutbox()
-    collections.expect('vault/c', [anHour, hourAfter(anHour, 1), hourAfter(anHour, 2)])
-    const due = (current: Hour) => collections.due(['vault/c'], current, 10, 10).map(({ hour }) => hour)
+    const { expectedHours } = openOutbox()
+    expectedHours.expect('vault/c', [anHour, hourAfter(anHour, 1), hourAfter(anHour, 2)])
+    const due = (current: Hour) => expectedHours.due(['vault/c'], current, 10, 10).map(({ hour }) => hour)
     expect(due(hourAfter(anHour, -1))).toEqual([])
     expect(due(anHour)).toEqual([anHour])
     expect(due(hourAfter(anHour, 1))).toEqual([hourAfter(anHour, 1), anHour])
   })
 
   it('are due when their next attempt is further ahead than any wait can be', () => {
-    const { collections } = openOutbox()
-    collections.expect('vault/c', [anHour])
+    const { expectedHours } = openOutbox()
+    expectedHours.expect('vault/c', [anHour])
     const fault = new Fault('chain-unreachable', 'no')
-    collections.markFailed('vault/c', anHour, fault, 10 + recollectCapMs)
-    expect(collections.due(['vault/c'], anHour, 10, 10)).toEqual([])
-    collections.markFailed('vault/c', anHour, fault, 10 + recollectCapMs + 1)
-    expect(collections.due(['vault/c'], anHour, 10, 10)).toHaveLength(1)
+    expectedHours.markFailed('vault/c', anHour, fault, 10 + recollectCapMs)
+    expect(expectedHours.due(['vault/c'], anHour, 10, 10)).toEqual([])
+    expectedHours.markFailed('vault/c', anHour, fault, 10 + recollectCapMs + 1)
+    expect(expectedHours.due(['vault/c'], anHour, 10, 10)).toHaveLength(1)
   })
 
   it('become a gap one by one, once, and never out of what is collected', async () => {
     const outbox = openOutbox()
     const past = hourAfter(anHour, -1)
-    outbox.collections.expect('vault/c', [past, anHour])
+    outbox.expectedHours.expect('vault/c', [past, anHour])
     await store(outbox, metrics(1))
     for (const message of ['no block yet', 'again'])
       for (const hour of [past, anHour])
-        outbox.collections.markGap('vault/c', hour, new Fault('chain-before-first-block', message))
-    expect(outbox.collections.between(past, anHour)).toMatchObject([
+        outbox.expectedHours.markGap('vault/c', hour, new Fault('chain-before-first-block', message))
+    expect(outbox.expectedHours.between(past, anHour)).toMatchObject([
       { hour: past, state: 'gap', attempts: 1, fault: { code: 'chain-before-first-block', message: 'no block yet' } },
       { hour: anHour, state: 'collected', attempts: 1 },
     ])
-    expect(outbox.collections.due(['vault/c'], anHour, 10, 10)).toEqual([])
+    expect(outbox.expectedHours.due(['vault/c'], anHour, 10, 10)).toEqual([])
   })
 
   it('are due again when the current hour had become a gap: that one hour, without its fault', () => {
-    const { collections } = openOutbox()
+    const { expectedHours } = openOutbox()
     const past = hourAfter(anHour, -1)
-    collections.addCollector('vault/d', anHour)
+    expectedHours.addCollector('vault/d', anHour)
     for (const name of ['vault/c', 'vault/d']) {
-      collections.expect(name, [past, anHour])
-      collections.closeBefore(name, hourAfter(anHour, 1), new Fault('hour-passed', 'passed'))
+      expectedHours.expect(name, [past, anHour])
+      expectedHours.closeBefore(name, hourAfter(anHour, 1), new Fault('hour-passed', 'passed'))
     }
-    collections.reopen('vault/c', anHour)
-    expect(collections.due(['vault/c'], anHour, 10, 10)).toEqual([{ collector: 'vault/c', hour: anHour, attempts: 0 }])
-    expect(collections.between(past, anHour).map(({ collector, state }) => [collector, state])).toEqual([
+    expectedHours.reopen('vault/c', anHour)
+    expect(expectedHours.due(['vault/c'], anHour, 10, 10)).toEqual([
+      { collector: 'vault/c', hour: anHour, attempts: 0 },
+    ])
+    expect(expectedHours.between(past, anHour).map(({ collector, state }) => [collector, state])).toEqual([
       ['vault/c', 'gap'],
       ['vault/d', 'gap'],
       ['vault/c', 'due'],
       ['vault/d', 'gap'],
     ])
-    expect(collections.between(anHour, anHour)[0]).not.toHaveProperty('fault')
+    expect(expectedHours.between(anHour, anHour)[0]).not.toHaveProperty('fault')
   })
 
   it('stay collected when the current hour is reopened', async () => {
     const outbox = openOutbox()
     await store(outbox, metrics(1))
-    outbox.collections.reopen('vault/c', anHour)
-    expect(outbox.collections.between(anHour, anHour)[0]?.state).toBe('collected')
+    outbox.expectedHours.reopen('vault/c', anHour)
+    expect(outbox.expectedHours.between(anHour, anHour)[0]?.state).toBe('collected')
   })
 
   it('become gaps with the fault they had', () => {
-    const { collections } = openOutbox()
+    const { expectedHours } = openOutbox()
     const past = hourAfter(anHour, -1)
-    collections.expect('vault/c', [hourAfter(past, -1), past, anHour])
-    collections.markFailed('vault/c', past, new Fault('http-unreachable', 'no answer'), 0)
-    expect(collections.closeBefore('vault/c', anHour, new Fault('hour-passed', 'passed'))).toBe(2)
-    const rows = collections.between(hourAfter(past, -1), anHour)
+    expectedHours.expect('vault/c', [hourAfter(past, -1), past, anHour])
+    expectedHours.markFailed('vault/c', past, new Fault('http-unreachable', 'no answer'), 0)
+    expect(expectedHours.closeBefore('vault/c', anHour, new Fault('hour-passed', 'passed'))).toBe(2)
+    const rows = expectedHours.between(hourAfter(past, -1), anHour)
     expect(rows.map(({ state, fault }) => [state, fault?.code])).toEqual([
       ['gap', 'hour-passed'],
       ['gap', 'http-unreachable'],
@@ -305,13 +311,13 @@ describe('the hours', () => {
 
   it('are late while they are due, not once they are collected or gaps', async () => {
     const outbox = openOutbox()
-    const { collections } = outbox
+    const { expectedHours } = outbox
     const [gap, collected, late, notYet] = [-3, -2, -1, 0].map(count => hourAfter(anHour, count))
     if (!gap || !collected || !late || !notYet) throw new Error('four')
-    collections.expect('vault/c', [gap, collected, late, notYet])
-    collections.closeBefore('vault/c', collected, new Fault('hour-passed', 'passed'))
+    expectedHours.expect('vault/c', [gap, collected, late, notYet])
+    expectedHours.closeBefore('vault/c', collected, new Fault('hour-passed', 'passed'))
     await outbox.recordCollection({ collector: 'vault/c', hour: collected, accepted: [] }, 1)
-    expect(collections.lateOf(['vault/c'], late)).toEqual([{ collector: 'vault/c', hours: 1, oldest: late }])
+    expect(expectedHours.lateOf(['vault/c'], late)).toEqual([{ collector: 'vault/c', hours: 1, oldest: late }])
   })
 
   it('stay collected, after one attempt, when others fail or succeed afterwards', async () => {
@@ -319,35 +325,35 @@ describe('the hours', () => {
     await store(outbox, metrics(1))
     await failLate(outbox)
     await store(outbox, metrics(1))
-    expect(outbox.collections.between(anHour, anHour)).toEqual([
+    expect(outbox.expectedHours.between(anHour, anHour)).toEqual([
       { collector: 'vault/c', hour: anHour, state: 'collected', attempts: 1 },
     ])
-    expect(outbox.collections.due(['vault/c'], anHour, 10, 10)).toEqual([])
+    expect(outbox.expectedHours.due(['vault/c'], anHour, 10, 10)).toEqual([])
   })
 
   it('stay gaps, with their reason, when an attempt that was under way fails afterwards', async () => {
     const outbox = openOutbox()
-    outbox.collections.expect('vault/c', [anHour])
-    outbox.collections.closeBefore('vault/c', hourAfter(anHour, 1), new Fault('hour-passed', 'passed'))
+    outbox.expectedHours.expect('vault/c', [anHour])
+    outbox.expectedHours.closeBefore('vault/c', hourAfter(anHour, 1), new Fault('hour-passed', 'passed'))
     await failLate(outbox)
-    const [row] = outbox.collections.between(anHour, anHour)
+    const [row] = outbox.expectedHours.between(anHour, anHour)
     expect(row).toMatchObject({ state: 'gap', attempts: 0, fault: { code: 'hour-passed' } })
-    expect(outbox.collections.due(['vault/c'], anHour, 10, 10)).toEqual([])
+    expect(outbox.expectedHours.due(['vault/c'], anHour, 10, 10)).toEqual([])
   })
 
   it('are mended when a gap is collected after all', async () => {
     const outbox = openOutbox()
-    outbox.collections.expect('vault/c', [anHour])
-    outbox.collections.closeBefore('vault/c', hourAfter(anHour, 1), new Fault('hour-passed', 'passed'))
+    outbox.expectedHours.expect('vault/c', [anHour])
+    outbox.expectedHours.closeBefore('vault/c', hourAfter(anHour, 1), new Fault('hour-passed', 'passed'))
     await store(outbox, metrics(1))
-    const [row] = outbox.collections.between(anHour, anHour)
+    const [row] = outbox.expectedHours.between(anHour, anHour)
     expect(row).toEqual({ collector: 'vault/c', hour: anHour, state: 'collected', attempts: 1 })
   })
 
   it('start earlier when a collector’s start moves back, never later', () => {
-    const { collections } = openOutbox()
-    collections.addCollector('vault/c', hourAfter(anHour, -5))
-    collections.addCollector('vault/c', hourAfter(anHour, 5))
-    expect(collections.since('vault/c')).toBe(hourAfter(anHour, -5))
+    const { expectedHours } = openOutbox()
+    expectedHours.addCollector('vault/c', hourAfter(anHour, -5))
+    expectedHours.addCollector('vault/c', hourAfter(anHour, 5))
+    expect(expectedHours.since('vault/c')).toBe(hourAfter(anHour, -5))
   })
 })

@@ -50,9 +50,9 @@ describe('upkeep', () => {
     const old = hourAfter(anHour, -36 * 24)
     const young = hourAfter(anHour, -34 * 24)
     const first = new Outbox(join(folder, 'outbox.db'))
-    first.collections.addCollector('vault/c', old)
+    first.expectedHours.addCollector('vault/c', old)
     for (const hour of [old, hourAfter(old, 1), young]) {
-      first.collections.expect('vault/c', [hour])
+      first.expectedHours.expect('vault/c', [hour])
       const accepted = metrics(commitRowsMax + 500, hour).map(metric => ({ metric }))
       await first.recordCollection({ collector: 'vault/c', hour, accepted }, 1)
     }
@@ -68,7 +68,7 @@ describe('upkeep', () => {
       return pruneSome(before)
     }
     await until(() => outbox.metrics.between(old, hourAfter(old, 1)).length === 1)
-    const hours = outbox.collections.states('vault/c', old, young)
+    const hours = outbox.expectedHours.states('vault/c', old, young)
     expect([...hours], 'that they were collected is known for ever').toEqual(
       [old, hourAfter(old, 1), young].map(hour => [hour, 'collected']),
     )
@@ -139,7 +139,7 @@ describe.skipIf(!mayMount)('upkeep on a full disk (needs the right to mount one)
     const { outbox, news, until } = kept(disk.folder)
     await until(() => existsSync(join(disk.folder, 'ballast')))
     disk.fill()
-    outbox.disk.saw(Object.assign(new Error('full'), { code: 'SQLITE_FULL' }))
+    outbox.disk.recover(Object.assign(new Error('full'), { code: 'SQLITE_FULL' }))
     await until(() => news.length > 0)
     let pruned = 0
     outbox.pruneSome = () => {
@@ -163,7 +163,7 @@ describe.skipIf(!mayMount)('upkeep on a full disk (needs the right to mount one)
     const { outbox, news, until } = kept(disk.folder)
     await until(() => existsSync(join(disk.folder, 'ballast')))
     disk.fill()
-    outbox.disk.saw(Object.assign(new Error('full'), { code: 'SQLITE_FULL' }))
+    outbox.disk.recover(Object.assign(new Error('full'), { code: 'SQLITE_FULL' }))
     await until(() => news.length > 0)
     for (let look = 0; look < 20; look += 1) await new Promise(setImmediate)
     expect(news).toEqual(['disk-full'])

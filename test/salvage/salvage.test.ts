@@ -231,7 +231,7 @@ describe('a damaged outbox', () => {
     onTestFinished(() => outbox.close())
     expect(asideOf(file)).toHaveLength(1)
     expect(salvaged?.lost.map(({ collector }) => collector)).toEqual([...collectorIds].sort())
-    const [row] = outbox.collections.between(hourAfter(anHour, -200), hourAfter(anHour, 10_000))
+    const [row] = outbox.expectedHours.between(hourAfter(anHour, -200), hourAfter(anHour, 10_000))
     expect(row).toMatchObject({ state: 'due', fault: { code: 'hour-lost' } })
   })
 
@@ -329,7 +329,7 @@ describe('what a salvage knows of blocks and of the past', () => {
     const { file } = sound()
     const before = new Outbox(file)
     const hours = Array.from({ length: 200 }, (_, index) => hourAfter(anHour, index + 1))
-    before.collections.addCollector('vault/c0', anHour)
+    before.expectedHours.addCollector('vault/c0', anHour)
     for (const [index, hour] of hours.entries()) {
       const accepted = metrics(1, hour).map(metric => ({ metric }))
       await before.recordCollection({ collector: 'vault/c0', hour, accepted, pins: [aPin(index + 1)] }, 1)
@@ -361,9 +361,9 @@ describe('what a salvage knows of blocks and of the past', () => {
       outbox.settle({ delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] }, 1)
       expect(delivered).toHaveLength(2)
       while (outbox.pruneSome(hourAfter(old, 50))) await new Promise(setImmediate)
-      before = outbox.collections.between(hourAfter(old, -50), anHour)
+      before = outbox.expectedHours.between(hourAfter(old, -50), anHour)
     })
-    expect(outbox.collections.between(hourAfter(old, -50), anHour)).toEqual(before)
+    expect(outbox.expectedHours.between(hourAfter(old, -50), anHour)).toEqual(before)
     expect(outbox.metrics.between(old, old)).toMatchObject([{ state: 'dead', reason: 'no' }])
   })
 
@@ -463,7 +463,7 @@ it('the first error of a damaged page is told to the disk', async () => {
   const root = rootOfOpen(file)
   overwrite(file, (root - 1) * pageBytes, root * pageBytes)
   expect(() => outbox.metrics.between(hourAfter(anHour, -100), anHour)).toThrow(
-    expect.toSatisfy((error: unknown) => outbox.disk.saw(error) === 'broken'),
+    expect.toSatisfy((error: unknown) => outbox.disk.recover(error) === 'broken'),
   )
   expect((await outbox.disk.broken).kind).toBe('damaged')
 })
@@ -481,10 +481,10 @@ async function withLog(file: string): Promise<number> {
   copyFileSync(file, copy)
   const outbox = new Outbox(copy)
   const hours = 30
-  outbox.collections.addCollector('vault/c0', anHour)
+  outbox.expectedHours.addCollector('vault/c0', anHour)
   for (let hour = 1; hour <= hours; hour += 1) {
     const at = hourAfter(anHour, hour)
-    outbox.collections.expect('vault/c0', [at])
+    outbox.expectedHours.expect('vault/c0', [at])
     const accepted = metrics(2, at).map(metric => ({ metric }))
     await outbox.recordCollection({ collector: 'vault/c0', hour: at, accepted }, 1)
   }

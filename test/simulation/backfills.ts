@@ -35,7 +35,7 @@ export async function fillIn({ script, outbox, runner, time, config, chain, sign
   const works = described
     .filter(({ description }) => description.history)
     .map(({ collector, description }) =>
-      workOf(collector, description, asked, outbox.collections.states(collector.id, asked.from, asked.to)),
+      workOf(collector, description, asked, outbox.expectedHours.states(collector.id, asked.from, asked.to)),
     )
   await new Backfill({
     outbox,

@@ -40,7 +40,7 @@ export function checkChain(world: ChainWorld, rows: readonly Row[], look: Look, 
   if (!chain) return
   const waiting = new Set(look.pins().map(({ collector, hour }) => `${collector} ${hour}`))
   const byHour = Map.groupBy(rows, ({ protocolId, hour }) => `${protocolId} ${hour}`)
-  for (const seen of look.collections()) {
+  for (const seen of look.expectedHours()) {
     const { collector, hour, state, code } = seen
     const own = script.collectors.find(({ id }) => id === collector)
     if (!own?.reads || hour > lastHour) continue

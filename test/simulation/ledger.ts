@@ -102,7 +102,7 @@ export class Ledger {
 
   /** An hour is collected together with its metrics, never without them. */
   #checkCollected(look: Look, found: ReadonlySet<string>, nowMs: number): void {
-    for (const { collector, hour, state } of look.collections()) {
+    for (const { collector, hour, state } of look.expectedHours()) {
       const script = this.#script.collectors.find(({ id }) => id === collector)
       if (state !== 1 || !script) continue
       const keys = Object.keys(script.metrics).map(label => `${script.protocolId}___${label} ${hourText(hour)}`)
@@ -186,7 +186,7 @@ export function checkEnd({ script, facts, service }: Ending, rows: readonly Row[
   }
   checkExpected(script, facts, look, lastHour)
   checkPlanned(script, facts, look)
-  for (const { collector, hour, state } of look.collections()) {
+  for (const { collector, hour, state } of look.expectedHours()) {
     const { history = false, reads } = script.collectors.find(({ id }) => id === collector) ?? {}
     const isTooOld = state === 2 && hour < lastHour - script.catchUpMs
     if (history && !reads && hour <= lastHour && state !== 1 && !isTooOld)
@@ -200,14 +200,14 @@ function checkPlanned(script: Script, facts: Facts, look: Look): void {
   const filled = script.backfills.map(({ atMs, hours }) => hourAfter(hourAt(atMs), -hours))
   const first = Math.min(...since, ...filled)
   const last = hourAt(facts.lastMs)
-  for (const { collector, hour } of look.collections()) {
+  for (const { collector, hour } of look.expectedHours()) {
     if (hour < first || hour > last) facts.broken(`${collector} has a row of ${hourText(hour)}, which is not expected`)
   }
 }
 
 /** Every hour that has passed is collected, or a gap that says why. */
 function checkExpected(script: Script, facts: Facts, look: Look, lastHour: Hour): void {
-  const byCollector = Map.groupBy(look.collections(), ({ collector }) => collector)
+  const byCollector = Map.groupBy(look.expectedHours(), ({ collector }) => collector)
   for (const { collector, since } of look.since()) {
     const own = new Map(byCollector.get(collector)?.map(seen => [seen.hour, seen]))
     const first = Math.max(since, hourAt(script.startMs)) as Hour

@@ -245,8 +245,8 @@ export class Life {
       ledger.accepted(outcome)
       return recorded
     }
-    const markGap = outbox.collections.markGap.bind(outbox.collections)
-    outbox.collections.markGap = (collector, hour, fault) => {
+    const markGap = outbox.expectedHours.markGap.bind(outbox.expectedHours)
+    outbox.expectedHours.markGap = (collector, hour, fault) => {
       this.#world.checkGap(collector, hour, fault)
       markGap(collector, hour, fault)
     }

@@ -52,7 +52,7 @@ export class Look {
         .pluck(),
       due: database.prepare<[], number>('SELECT count(*) FROM outbox WHERE state = 0').pluck(),
       waiting: database.prepare<[], string>('SELECT waiting FROM destination WHERE waiting IS NOT NULL').pluck(),
-      collections: database.prepare<[], { collector: string; hour: number; state: number; fault: string | null }>(
+      expectedHours: database.prepare<[], { collector: string; hour: number; state: number; fault: string | null }>(
         'SELECT name AS collector, hour, state, fault FROM collection JOIN collector ON collector.id = collector',
       ),
       since: database.prepare<[], { collector: string; since: number }>(
@@ -90,8 +90,8 @@ export class Look {
     return this.#statements.due.get() ?? 0
   }
 
-  collections(): CollectionSeen[] {
-    return this.#statements.collections.all().map(({ collector, hour, state, fault }) => {
+  expectedHours(): CollectionSeen[] {
+    return this.#statements.expectedHours.all().map(({ collector, hour, state, fault }) => {
       const code = fault === null ? undefined : (JSON.parse(fault) as FaultRecord).code
       return { collector, hour: hourFromNumber(hour), state, code }
     })

@@ -54,7 +54,7 @@ class Bench {
 
   constructor() {
     onTestFinished(() => this.outbox.close())
-    this.outbox.collections.addCollector('vault/c', anHour)
+    this.outbox.expectedHours.addCollector('vault/c', anHour)
   }
 
   /** Steps are done one after the other, before the next look. */
@@ -64,7 +64,7 @@ class Bench {
   }
 
   expect(hour: Hour = anHour, name = 'vault/c'): this {
-    return this.#step(() => this.outbox.collections.expect(name, [hour]))
+    return this.#step(() => this.outbox.expectedHours.expect(name, [hour]))
   }
 
   collect(accepted: readonly Accepted[], hour: Hour = anHour, name = 'vault/c'): this {
@@ -73,12 +73,12 @@ class Bench {
 
   fail(hour: Hour = anHour): this {
     const fault = new Fault('chain-unreachable', 'no node answers')
-    return this.expect(hour).#step(() => this.outbox.collections.markFailed('vault/c', hour, fault, hour + 1))
+    return this.expect(hour).#step(() => this.outbox.expectedHours.markFailed('vault/c', hour, fault, hour + 1))
   }
 
   gap(hour: Hour = anHour): this {
     const fault = new Fault('chain-before-first-block', 'no block yet')
-    return this.expect(hour).#step(() => this.outbox.collections.markGap('vault/c', hour, fault))
+    return this.expect(hour).#step(() => this.outbox.expectedHours.markGap('vault/c', hour, fault))
   }
 
   deliver(delivered: readonly Metric[]): this {
@@ -177,8 +177,8 @@ describe('readiness', () => {
   it('is red for a metric that is not delivered by then, and says why delivery waits', async () => {
     const bench = new Bench().collect(accept(2)).deliver(metrics(1))
     bench.nowMs = anHour + overdueMs - 1
-    bench.outbox.collections.expect('vault/c', [hourAfter(anHour, -1)])
-    bench.outbox.collections.markCollected('vault/c', hourAfter(anHour, -1))
+    bench.outbox.expectedHours.expect('vault/c', [hourAfter(anHour, -1)])
+    bench.outbox.expectedHours.markCollected('vault/c', hourAfter(anHour, -1))
     expect(await bench.reasons()).toEqual([])
     bench.nowMs += 1
     const sentence = `1 metric not delivered to metrics.example, the oldest of ${hourText(anHour)}`
@@ -245,7 +245,7 @@ describe('readiness after a start', () => {
 
   it('is green while hours are merely caught up, and red when they still are a quarter of an hour later', async () => {
     const bench = justStarted().collect(accept(1), hourAfter(anHour, -1)).expect()
-    bench.outbox.collections.addCollector('vault/d', anHour)
+    bench.outbox.expectedHours.addCollector('vault/d', anHour)
     bench.config = configOf([protocol('vault', [collector('c'), collector('d')])])
     expect(await bench.reasons()).toEqual([])
     bench.nowMs += 1
@@ -276,7 +276,7 @@ describe('readiness of a protocol that is no longer configured', () => {
   ])('is not red for %s', async (_, happens) => {
     const bench = happens(new Bench())
     expect(await bench.reasons()).toHaveLength(1)
-    bench.outbox.collections.addCollector('other/c', anHour)
+    bench.outbox.expectedHours.addCollector('other/c', anHour)
     bench.collect([], anHour, 'other/c')
     bench.config = configOf([protocol('other', [collector('c', { protocolId: 'other' })])])
     expect(await bench.reasons()).toEqual([])

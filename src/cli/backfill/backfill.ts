@@ -167,7 +167,7 @@ function askedOf(
 }
 
 function workFor(outbox: Outbox | undefined, asked: BackfillRequest, { collector, description }: Usable[number]): Work {
-  const states: StatesByHour = outbox?.collections.states(collector.id, asked.from, asked.to) ?? new Map()
+  const states: StatesByHour = outbox?.expectedHours.states(collector.id, asked.from, asked.to) ?? new Map()
   return workOf(collector, description, asked, states)
 }
 

@@ -104,7 +104,7 @@ async function pushUntil(
   time: Time,
 ): Promise<void> {
   while (!finishing.aborted) {
-    await delivery.flush('due', stopping).catch(error => disk.saw(error))
+    await delivery.flush('due', stopping).catch(error => disk.recover(error))
     await time.sleep(pollMs, finishing).catch(() => {})
   }
 }

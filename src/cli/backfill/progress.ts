@@ -1,8 +1,8 @@
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import type { Time } from '../../edge/time.ts'
 import type { BackfillNews, Progress } from '../../intake/backfill/backfill.ts'
+import type { BacklogWait, StuckBacklog } from '../../intake/backfill/backpressure.ts'
 import { callsIn } from '../../intake/backfill/cost.ts'
-import type { Stuck, Wait } from '../../intake/backfill/room.ts'
 import { counted, cut, grouped, isWatched, note, redraw } from '../terminal.ts'
 
 /** Percent between two lines where no terminal is. */
@@ -111,14 +111,14 @@ function lineOf(news: Exclude<BackfillNews, { readonly kind: 'went-on' }>): stri
 const notAsFast = 'delivery is not as fast as collecting'
 const nothingDelivered = 'nothing of it was delivered for a minute: tidegauge status says what delivery does'
 
-function waitText({ due, reasons, isMoving, forMs }: Wait): string {
+function waitText({ due, reasons, isMoving, forMs }: BacklogWait): string {
   const why =
     reasons.length > 0 ? `the service: ${reasons.join('; ')}` : isMoving || forMs === 0 ? notAsFast : nothingDelivered
   const still = forMs > 0 ? `, for ${durationText(forMs)} now` : ''
   return `waiting for delivery${still}: ${counted(due, 'metric')} are due (${why}); Ctrl-C stops, nothing is lost`
 }
 
-function stuckText({ protocolId, due, reasons }: Stuck): string {
+function stuckText({ protocolId, due, reasons }: StuckBacklog): string {
   const why = reasons.length > 0 ? reasons.join('; ') : nothingDelivered
   return `goes on without waiting for ${protocolId}: ${counted(due, 'metric')} of it are due and stay so (${why})`
 }

@@ -4,20 +4,20 @@ import { type Fault, isPermanent } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Runner } from '../../runner/runner.ts'
 import { asFault } from '../collect.ts'
+import { Backpressure, type BackpressureNews, backfillBacklogMax } from './backpressure.ts'
 import { type CallBudget, HoursAffordable } from './budget.ts'
+import { ChainOutage, type ChainWait, isTrouble, roundsMax } from './chain-outage.ts'
 import { type CollectorCounts, Counts } from './counts.ts'
-import { FailureReasons, type Reason } from './failures.ts'
-import { ChainOutage, type ChainWait, isTrouble, roundsMax } from './patience.ts'
-import { backfillDueMax, Room, type RoomNews } from './room.ts'
+import { FailureReasons, type Reason } from './failure-reasons.ts'
 import { type RunEnd, readRound, stillToDo } from './round.ts'
 import type { BackfillOutbox } from './store.ts'
 import {
   type BackfillRequest,
+  type CollectorHours,
   type HourOrder,
   hoursInOrder,
   hoursOf,
   runsOf,
-  type Share,
   sharesOf,
   type Work,
   worksOf,
@@ -29,7 +29,7 @@ const secondTriesMax = 20_000
 /** What a backfill tells while it goes on. */
 export type BackfillNews =
   | { readonly kind: 'went-on'; readonly progress: Progress }
-  | RoomNews
+  | BackpressureNews
   /** A chain cannot be read now. */
   | { readonly kind: 'waits-for-chain'; readonly wait: ChainWait }
   /** What failed for a reason that may pass is tried once more. */
@@ -91,7 +91,7 @@ export class Backfill {
   readonly #early = new FailureReasons()
   readonly #allowance: HoursAffordable
   readonly #patience: ChainOutage
-  readonly #room: Room
+  readonly #backpressure: Backpressure
   readonly #runs: number
   /** By collector and hour: to be tried once more, and failed when they are not. */
   readonly #again = new Map<string, FailedRun>()
@@ -108,7 +108,7 @@ export class Backfill {
     this.#allowance = new HoursAffordable(parts.budget)
     const { time, signal, told, chains } = parts
     const protocolIds = [...new Set(parts.works.map(({ collector }) => collector.protocolId))]
-    this.#room = new Room({ dueMax: backfillDueMax, ...parts, protocolIds })
+    this.#backpressure = new Backpressure({ dueMax: backfillBacklogMax, ...parts, protocolIds })
     this.#patience = new ChainOutage({
       time,
       signal,
@@ -156,7 +156,7 @@ export class Backfill {
   }
 
   /** All hours of some works, each window as large as the budget allows. */
-  async #pass(works: readonly Work[], done: (window: readonly Share[]) => void): Promise<void> {
+  async #pass(works: readonly Work[], done: (window: readonly CollectorHours[]) => void): Promise<void> {
     const { concurrency, order } = this.#parts
     const hours = hoursInOrder(works, order)
     for (let index = 0; index < hours.length; ) {
@@ -172,7 +172,7 @@ export class Backfill {
   }
 
   /** Round after round, until its chains have answered or were waited for long enough. */
-  async #window(window: readonly Share[]): Promise<void> {
+  async #window(window: readonly CollectorHours[]): Promise<void> {
     let shares = window
     for (let round = 1; shares.length > 0; round += 1) {
       const ends = await this.#round(shares)
@@ -186,9 +186,9 @@ export class Backfill {
   }
 
   /** Settles what became of its runs but for those whose chain cannot be read now. */
-  async #round(window: readonly Share[]): Promise<RunEnd[]> {
+  async #round(window: readonly CollectorHours[]): Promise<RunEnd[]> {
     const { outbox, signal } = this.#parts
-    await this.#room.wait()
+    await this.#backpressure.wait()
     signal.throwIfAborted()
     outbox.disk.requireRoom()
     const shares = window.map(share => stillToDo(share, this.#parts, (...had) => this.#had(...had)))

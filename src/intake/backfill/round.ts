@@ -4,10 +4,10 @@ import { notFinal } from '../../model/settle.ts'
 import type { Recorded } from '../../outbox/outbox.ts'
 import { asFault, type Collected } from '../collect.ts'
 import type { BackfillDeps } from './backfill.ts'
-import { WindowPast } from './past.ts'
 import { readHour } from './read.ts'
 import { storeHour } from './store.ts'
-import { type Fate, fateOf, type Share, type Work } from './work.ts'
+import { WindowPast } from './window-past.ts'
+import { type CollectorHours, fateOf, type HourFate, type Work } from './work.ts'
 
 /** What became of one run, a collector and an hour, once it is stored. */
 export interface RunEnd {
@@ -31,13 +31,13 @@ export interface RoundListener {
 
 /** Without what was collected meanwhile, by a daemon say. @param had told of each of those */
 export function stillToDo(
-  { work, hours }: Share,
+  { work, hours }: CollectorHours,
   { outbox, asked }: RoundDeps,
-  had: (work: Work, hour: Hour, fate: Exclude<Fate, 'to-do'>) => void,
-): Share {
+  had: (work: Work, hour: Hour, fate: Exclude<HourFate, 'to-do'>) => void,
+): CollectorHours {
   const [first, last] = [hours[0], hours.at(-1)]
   if (first === undefined || last === undefined) return { work, hours }
-  const states = outbox.collections.states(work.collector.id, first, last)
+  const states = outbox.expectedHours.states(work.collector.id, first, last)
   const left = hours.filter(hour => {
     const fate = fateOf(hour, work.description, asked, states.get(hour))
     if (fate !== 'to-do') had(work, hour, fate)
@@ -47,12 +47,16 @@ export function stillToDo(
 }
 
 /** Starts all runs of a window in one turn, and stores what they give. Rejects with the outbox's Fault. */
-export async function readRound(window: readonly Share[], parts: RoundDeps, ears: RoundListener): Promise<void> {
+export async function readRound(
+  window: readonly CollectorHours[],
+  parts: RoundDeps,
+  ears: RoundListener,
+): Promise<void> {
   const ends = await Promise.allSettled(window.map(share => readShare(share, parts, ears)))
   for (const end of ends) if (end.status === 'rejected') throw end.reason
 }
 
-async function readShare({ work, hours }: Share, parts: RoundDeps, ears: RoundListener): Promise<void> {
+async function readShare({ work, hours }: CollectorHours, parts: RoundDeps, ears: RoundListener): Promise<void> {
   const { runner, outbox, time } = parts
   const startedMs = time.nowMs()
   const running = hours.map(async hour => {

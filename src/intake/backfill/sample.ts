@@ -5,8 +5,8 @@ import { type Hour, hourAt } from '../../model/hour.ts'
 import type { Runner } from '../../runner/runner.ts'
 import { asFault } from '../collect.ts'
 import { firstHour } from './first-block.ts'
-import type { StoredMetrics } from './past.ts'
 import { readHour } from './read.ts'
+import type { StoredMetrics } from './window-past.ts'
 import { hoursInOrder, type Work } from './work.ts'
 
 /** What one collector came to for one sampled hour. */

@@ -7,7 +7,7 @@ import type { Accepted } from '../../outbox/tables/metrics.ts'
 /** The part of the outbox a backfill works with. */
 export type BackfillOutbox = Pick<
   Outbox,
-  'collections' | 'metrics' | 'recordCollection' | 'disk' | 'tally' | 'destinations'
+  'expectedHours' | 'metrics' | 'recordCollection' | 'disk' | 'tally' | 'destinations'
 >
 
 /** What a collector came to for one hour, to be stored. */

@@ -41,7 +41,7 @@ export function workOf(
 ): Work {
   const of = (hour: Hour) => fateOf(hour, description, asked, states.get(hour))
   const sorted = Map.groupBy(hoursFrom(asked.from, asked.to), of)
-  const count = (fate: Fate) => sorted.get(fate)?.length ?? 0
+  const count = (fate: HourFate) => sorted.get(fate)?.length ?? 0
   return {
     collector,
     description,
@@ -53,7 +53,7 @@ export function workOf(
 }
 
 /** What is to become of an hour of a collector. */
-export type Fate = 'to-do' | 'there' | 'daemons' | 'impossible'
+export type HourFate = 'to-do' | 'there' | 'daemons' | 'impossible'
 
 /** What is to become of one hour. A gap is tried again. Pure. */
 export function fateOf(
@@ -61,7 +61,7 @@ export function fateOf(
   { history }: Pick<CollectorDescription, 'history'>,
   { current, what, daemon }: Pick<BackfillRequest, 'current' | 'what' | 'daemon'>,
   state: 'due' | 'collected' | 'gap' | undefined,
-): Fate {
+): HourFate {
   if (state === 'collected' && what === 'missing') return 'there'
   if (!history && hour < current) return 'impossible'
   if (state === 'due' && daemon === 'runs') return 'daemons'
@@ -69,7 +69,7 @@ export function fateOf(
 }
 
 /** Hours of one collector that are read together with those of the others. */
-export interface Share {
+export interface CollectorHours {
   readonly work: Work
   readonly hours: readonly Hour[]
 }
@@ -80,7 +80,7 @@ export type HourOrder = 'oldest-first' | 'newest-first'
 /**
  * Parts the work: each part holds the next hours, at most `size`, of all collectors. Within a part hours ascend.
  */
-export function windowsOf(works: readonly Work[], size: number, order: HourOrder): Share[][] {
+export function windowsOf(works: readonly Work[], size: number, order: HourOrder): CollectorHours[][] {
   const hours = hoursInOrder(works, order)
   const count = Math.ceil(hours.length / size)
   return Array.from({ length: count }, (_, index) => sharesOf(works, hours.slice(index * size, (index + 1) * size)))
@@ -93,7 +93,7 @@ export function hoursInOrder(works: readonly Work[], order: HourOrder): Hour[] {
 }
 
 /** What lies between the first and the last of some hours, both included. */
-export function sharesOf(works: readonly Work[], hours: readonly Hour[]): Share[] {
+export function sharesOf(works: readonly Work[], hours: readonly Hour[]): CollectorHours[] {
   const [one, other] = [hours[0] ?? 0, hours.at(-1) ?? 0]
   const [first, last] = [Math.min(one, other), Math.max(one, other)]
   return works.flatMap(work => {
@@ -112,11 +112,11 @@ export function worksOf(runs: readonly { readonly work: Work; readonly hour: Hou
 }
 
 /** Runs in some shares: one for each collector and hour. */
-export function runsOf(shares: readonly Pick<Share, 'hours'>[]): number {
+export function runsOf(shares: readonly Pick<CollectorHours, 'hours'>[]): number {
   return shares.reduce((sum, { hours }) => sum + hours.length, 0)
 }
 
 /** Different hours in some shares. */
-export function hoursOf(shares: readonly Pick<Share, 'hours'>[]): number {
+export function hoursOf(shares: readonly Pick<CollectorHours, 'hours'>[]): number {
   return new Set(shares.flatMap(({ hours }) => hours)).size
 }

@@ -83,7 +83,7 @@ export class Disk {
    * Sorts an error, makes room when that is what it takes, and tells `broken` when the file is damaged or cannot be
    * written. Never throws.
    */
-  saw(error: unknown): DiskRecovery {
+  recover(error: unknown): DiskRecovery {
     if (isDamage(error)) {
       this.#break({ kind: 'damaged', reason: error instanceof Error ? error.message : String(error) })
       return 'broken'

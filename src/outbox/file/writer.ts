@@ -114,7 +114,7 @@ export class Writer {
 
   /** Whether the same may work now. @throws Fault `disk-full` */
   isAgain(error: unknown): boolean {
-    const seen = this.#disk.saw(error)
+    const seen = this.#disk.recover(error)
     if (seen === 'full') throw this.#disk.fault(error)
     return seen === 'room-made'
   }

@@ -1,7 +1,7 @@
 import { hourNumber } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
-import type { Names } from './names.ts'
+import type { MetricRegistry } from './metric-registry.ts'
 
 type SentValue = Pick<Metric, 'id' | 'hour' | 'value'>
 
@@ -20,11 +20,11 @@ export interface Sorted<T> {
  * costs no verdict anything; one that becomes due again is. Part of the outbox's file.
  */
 export class Corrections {
-  readonly #names: Names
+  readonly #registry: MetricRegistry
   readonly #statements
 
-  constructor(database: Sqlite, names: Names) {
-    this.#names = names
+  constructor(database: Sqlite, registry: MetricRegistry) {
+    this.#registry = registry
     const byKey = 'WHERE hour = ? AND metric = ?'
     this.#statements = {
       any: database.prepare<[], number>('SELECT 1 FROM correction LIMIT 1').pluck(),
@@ -51,7 +51,7 @@ export class Corrections {
 
   /** Whether a metric was corrected and the new value is not known to be delivered. */
   has(metric: Pick<Metric, 'id' | 'hour'>): boolean {
-    return this.areThere && this.#names.reading(() => this.#storedValue(metric) !== undefined)
+    return this.areThere && this.#registry.reading(() => this.#storedValue(metric) !== undefined)
   }
 
   /** Within a transaction. */
@@ -76,13 +76,13 @@ export class Corrections {
   /** They are not corrections any more where they are delivered, rather than held meanwhile. Within a transaction. */
   delivered(corrected: readonly SentValue[]): void {
     for (const { id, hour } of corrected) {
-      const number = this.#names.metric(id)?.number
+      const number = this.#registry.metric(id)?.number
       if (number !== undefined) this.#statements.delivered.run(hourNumber(hour), number)
     }
   }
 
   #storedValue({ id, hour }: Pick<Metric, 'id' | 'hour'>): number | undefined {
-    const number = this.#names.metric(id)?.number
+    const number = this.#registry.metric(id)?.number
     return number === undefined ? undefined : this.#statements.value.get(hourNumber(hour), number)
   }
 }

@@ -4,8 +4,8 @@ import type { Metric } from '../../model/metric.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 import type { Corrections } from './corrections.ts'
 import { metricAt } from './metric-at.ts'
+import type { KnownMetric, MetricRegistry } from './metric-registry.ts'
 import type { Metrics } from './metrics.ts'
-import type { KnownMetric, Names } from './names.ts'
 import { stateNumber, stateOf } from './states.ts'
 import type { Tally } from './tally.ts'
 
@@ -60,15 +60,15 @@ interface RowKey {
 /** Dead and held metrics, and what a person decides about them. Part of the outbox's file. */
 export class Detained {
   readonly #database: Sqlite
-  readonly #names: Names
+  readonly #registry: MetricRegistry
   readonly #tally: Tally
   readonly #metrics: Metrics
   readonly #corrections: Corrections
   readonly #statements
 
-  constructor(database: Sqlite, names: Names, tally: Tally, metrics: Metrics, corrections: Corrections) {
+  constructor(database: Sqlite, registry: MetricRegistry, tally: Tally, metrics: Metrics, corrections: Corrections) {
     this.#database = database
-    this.#names = names
+    this.#registry = registry
     this.#tally = tally
     this.#metrics = metrics
     this.#corrections = corrections
@@ -116,7 +116,7 @@ export class Detained {
 
   /** What fits, by hour. */
   list(selection: Selection): DetainedMetric[] {
-    return this.#names.reading(() => this.#rows(selection).map(row => this.#detained(row)))
+    return this.#registry.reading(() => this.#rows(selection).map(row => this.#detained(row)))
   }
 
   /**
@@ -150,7 +150,7 @@ export class Detained {
   }
 
   #releaseOne(row: RawDetained, from: 'dead' | 'held'): boolean {
-    const known = this.#names.numbered(row.metric)
+    const known = this.#registry.numbered(row.metric)
     if (row.kind === 'unit') this.#metrics.describe(known, row.hour, ownDescription(row))
     if (!this.#move(row, from, 'due')) return false
     // What is dead was sent: its value may have changed since, and the old one may still be on its way.
@@ -162,7 +162,7 @@ export class Detained {
     const { changes } = this.#statements.move.run(stateNumber(to), hour, metric, stateNumber(from))
     if (changes === 0) return false
     this.#statements.free.run(hour, metric)
-    this.#tally.move(this.#names.numbered(metric).protocol, from, to, 1)
+    this.#tally.move(this.#registry.numbered(metric).protocol, from, to, 1)
     return true
   }
 
@@ -173,7 +173,7 @@ export class Detained {
       const slice = rows.slice(at, at + commitRowsMax)
       changed += this.#database
         .transaction(() => {
-          this.#names.refresh()
+          this.#registry.refresh()
           return slice.filter(change).length
         })
         .immediate()
@@ -183,7 +183,7 @@ export class Detained {
   }
 
   #detained(row: RawDetained): DetainedMetric {
-    const known: KnownMetric = this.#names.numbered(row.metric)
+    const known: KnownMetric = this.#registry.numbered(row.metric)
     const { unit: pinned, ...metric } = metricAt(known, row.hour, row.value)
     const { unit } = row.kind === 'unit' ? ownDescription(row) : { unit: pinned }
     return {

@@ -4,7 +4,7 @@ import type { Metric } from '../../model/metric.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 import type { Corrections } from './corrections.ts'
 import { metricAt } from './metric-at.ts'
-import type { Names } from './names.ts'
+import type { MetricRegistry } from './metric-registry.ts'
 import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
@@ -40,12 +40,12 @@ interface DueSelectionRow {
 
 /** Due metrics as a person looks at them and gives them up, whoever may deliver them. Part of the outbox's file. */
 export class DueMetrics {
-  readonly #names: Names
+  readonly #registry: MetricRegistry
   readonly #list
   readonly #drop
 
-  constructor(database: Sqlite, names: Names, tally: Tally, corrections: Corrections) {
-    this.#names = names
+  constructor(database: Sqlite, registry: MetricRegistry, tally: Tally, corrections: Corrections) {
+    this.#registry = registry
     const due = `SELECT hour, metric, outbox.protocol, value FROM outbox INDEXED BY outbox_due
       WHERE state = 0 AND hour = coalesce(@hour, hour)
         AND (@protocols IS NULL OR outbox.protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(@protocols))))
@@ -71,9 +71,9 @@ export class DueMetrics {
 
   /** What fits, by hour. */
   list(selection: DueSelection): Metric[] {
-    return this.#names.reading(() =>
+    return this.#registry.reading(() =>
       this.#list.all(boundOf(selection)).map(({ hour, metric, value }) => {
-        return metricAt(this.#names.numbered(metric), hour, value)
+        return metricAt(this.#registry.numbered(metric), hour, value)
       }),
     )
   }

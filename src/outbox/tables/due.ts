@@ -2,7 +2,7 @@ import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 import { metricAt } from './metric-at.ts'
-import type { Names } from './names.ts'
+import type { MetricRegistry } from './metric-registry.ts'
 import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
@@ -35,12 +35,12 @@ interface HourWalk {
  * has one. Part of the outbox's file.
  */
 export class Due {
-  readonly #names: Names
+  readonly #registry: MetricRegistry
   readonly #tally: Tally
   readonly #statements
 
-  constructor(database: Sqlite, names: Names, tally: Tally) {
-    this.#names = names
+  constructor(database: Sqlite, registry: MetricRegistry, tally: Tally) {
+    this.#registry = registry
     this.#tally = tally
     const due = 'FROM outbox WHERE state = 0 AND protocol = ? AND hour'
     const range = [`${due} BETWEEN ? AND ? ORDER BY hour`, `LIMIT 1`] as const
@@ -68,7 +68,7 @@ export class Due {
 
   /** Due metrics of some protocols: the fresh ones first, then the backlog; all as of one instant. */
   read(wanted: DueWanted, limit: number): Metric[] {
-    return this.#names.reading(() => this.#read(wanted, limit))
+    return this.#registry.reading(() => this.#read(wanted, limit))
   }
 
   #read({ protocolIds, fresh, latest }: DueWanted, limit: number): Metric[] {
@@ -81,7 +81,7 @@ export class Due {
 
   /** Those of some metrics that are due still: a person may have dropped one since it was read. */
   still<T extends MetricKey>(metrics: readonly T[]): T[] {
-    return this.#names.reading(() =>
+    return this.#registry.reading(() =>
       [...Map.groupBy(metrics, ({ hour }) => hour)].flatMap(([hour, own]) => {
         const numbers = this.#numbersOf(own)
         const due = new Set(this.#statements.still.all(hourNumber(hour), JSON.stringify(numbers)))
@@ -93,7 +93,7 @@ export class Due {
   /** Whether one of some metrics was held or dropped. */
   hasWithdrawn(metrics: readonly MetricKey[]): boolean {
     const states = [stateNumber('held'), stateNumber('dropped')] as const
-    return this.#names.reading(() =>
+    return this.#registry.reading(() =>
       [...Map.groupBy(metrics, ({ hour }) => hour)].some(([hour, own]) => {
         const numbers = JSON.stringify(this.#numbersOf(own))
         return this.#statements.withdrawn.get(hourNumber(hour), numbers, ...states) !== undefined
@@ -106,17 +106,17 @@ export class Due {
    * saves looking up each metric before it is sent.
    */
   get version(): string {
-    return `${this.#names.version} ${this.#tally.withdrawals}`
+    return `${this.#registry.version} ${this.#tally.withdrawals}`
   }
 
   #numbersOf(metrics: readonly MetricKey[]): (number | undefined)[] {
-    return metrics.map(({ id }) => this.#names.metric(id)?.number)
+    return metrics.map(({ id }) => this.#registry.metric(id)?.number)
   }
 
   /** The oldest or newest due hour of some protocols, up to a latest; `undefined` when none is due. */
   hour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Hour | undefined {
     const walk = { from: 0, to: hourNumber(latest), first: which }
-    const hour = this.#names.reading(() => nextHour(this.#heads(this.#withDue(protocolIds), walk), which))
+    const hour = this.#registry.reading(() => nextHour(this.#heads(this.#withDue(protocolIds), walk), which))
     return hour === undefined ? undefined : hourFromNumber(hour)
   }
 
@@ -125,11 +125,11 @@ export class Due {
     // All are counted already, and those that are later are few.
     const upTo = (protocol: number) =>
       this.#tally.due(protocol) - (this.#statements.after.get(protocol, hourNumber(hour)) ?? 0)
-    return this.#names.reading(() => this.#withDue(protocolIds).reduce((sum, protocol) => sum + upTo(protocol), 0))
+    return this.#registry.reading(() => this.#withDue(protocolIds).reduce((sum, protocol) => sum + upTo(protocol), 0))
   }
 
   #withDue(protocolIds: readonly string[]): number[] {
-    return this.#names.protocolNumbers(protocolIds).filter(protocol => this.#tally.due(protocol) > 0)
+    return this.#registry.protocolNumbers(protocolIds).filter(protocol => this.#tally.due(protocol) > 0)
   }
 
   #walk(protocols: readonly number[], walk: HourWalk, limit: number): Metric[] {
@@ -141,7 +141,7 @@ export class Due {
       const [here, elsewhere] = partition(heads, head => head.hour === hour)
       for (const { protocol } of here) {
         for (const [metric, value] of this.#statements.ofHour.all(protocol, hour, limit - found.length)) {
-          found.push(metricAt(this.#names.numbered(metric), hour, value))
+          found.push(metricAt(this.#registry.numbered(metric), hour, value))
         }
       }
       if (found.length >= limit) return found

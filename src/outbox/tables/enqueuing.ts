@@ -3,11 +3,11 @@ import type { Metric } from '../../model/metric.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 import { type Corrections, isSameValue } from './corrections.ts'
 import { type Enqueued, rowDigest } from './digest.ts'
+import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
 import { type Accepted, type Hold, type Metrics, unitHold } from './metrics.ts'
-import { descriptionAt, type KnownMetric, type Names } from './names.ts'
-import type { Newcomers } from './newcomers.ts'
 import { type MetricState, stateNumber, stateOf } from './states.ts'
 import type { Tally } from './tally.ts'
+import type { Unsent } from './unsent.ts'
 
 /**
  * What becomes of a metric that has a value for its hour already. `first-stands`: nothing. `correct`: where the new value
@@ -31,26 +31,26 @@ const nothing: Enqueued = { metrics: 0, corrected: 0, digest: 0 }
 
 /** Puts metrics into the outbox. Part of the outbox's file. */
 export class Enqueuing {
-  readonly #names: Names
+  readonly #registry: MetricRegistry
   readonly #tally: Tally
   readonly #metrics: Metrics
   readonly #corrections: Corrections
-  readonly #newcomers: Newcomers
+  readonly #unsent: Unsent
   readonly #statements
 
   constructor(
     database: Sqlite,
-    names: Names,
+    registry: MetricRegistry,
     tally: Tally,
     metrics: Metrics,
     corrections: Corrections,
-    newcomers: Newcomers,
+    unsent: Unsent,
   ) {
-    this.#names = names
+    this.#registry = registry
     this.#tally = tally
     this.#metrics = metrics
     this.#corrections = corrections
-    this.#newcomers = newcomers
+    this.#unsent = unsent
     const byKey = 'WHERE hour = ? AND metric = ?'
     this.#statements = {
       add: database.prepare<[number, number, number, number, number]>(
@@ -78,7 +78,7 @@ export class Enqueuing {
     let sum = nothing
     for (const { metric, hold: suspected } of accepted) {
       const hour = hourNumber(metric.hour)
-      const known = this.#names.add(metric.id, metric.protocolId, collector, hour, metric)
+      const known = this.#registry.add(metric.id, metric.protocolId, collector, hour, metric)
       const hold = suspected?.kind === 'unit' ? suspected : (otherUnit(metric, known, hour) ?? suspected)
       const entry: EnqueueEntry = { metric, ...(hold && { hold }), known, hour, nowMs }
       const { metrics, corrected, digest } = this.#enqueueOne(entry, mode)
@@ -101,7 +101,7 @@ export class Enqueuing {
     if (hold) this.#detain(entry, hold)
     else this.#metrics.describe(known, hour, metric)
     // One that is corrected and not there was delivered and pruned, maybe.
-    if (mode === 'first-stands') this.#newcomers.add(hour, known.number)
+    if (mode === 'first-stands') this.#unsent.add(hour, known.number)
     return { metrics: 1, corrected: 0, digest: rowDigest(hour, known.number, metric.value) }
   }
 

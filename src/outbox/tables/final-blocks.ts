@@ -72,7 +72,7 @@ export class FinalBlockTable {
     try {
       return act()
     } catch (error) {
-      if (this.#disk.saw(error) === 'other' && !isBusy(error)) throw error
+      if (this.#disk.recover(error) === 'other' && !isBusy(error)) throw error
       return undefined
     }
   }

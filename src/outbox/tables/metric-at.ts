@@ -1,6 +1,6 @@
 import { hourFromNumber } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
-import { descriptionAt, type KnownMetric } from './names.ts'
+import { descriptionAt, type KnownMetric } from './metric-registry.ts'
 
 /**
  * A row of the outbox as the metric it stands for.

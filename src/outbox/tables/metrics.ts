@@ -4,7 +4,7 @@ import type { Metric, MetricId } from '../../model/metric.ts'
 import type { DeadMetric } from '../../model/verdict.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 import { metricAt } from './metric-at.ts'
-import { descriptionAt, type KnownMetric, type MetricDescription, type Names } from './names.ts'
+import { descriptionAt, type KnownMetric, type MetricDescription, type MetricRegistry } from './metric-registry.ts'
 import { type MetricState, stateOf } from './states.ts'
 
 /** Why a person has to look at a metric before it is sent. */
@@ -67,11 +67,11 @@ interface RawStored {
 
 /** What the outbox has of metrics, and how they are described. Part of the outbox's file. */
 export class Metrics {
-  readonly #names: Names
+  readonly #registry: MetricRegistry
   readonly #statements
 
-  constructor(database: Sqlite, names: Names) {
-    this.#names = names
+  constructor(database: Sqlite, registry: MetricRegistry) {
+    this.#registry = registry
     this.#statements = {
       hasLater: database
         .prepare<[number, number], number>(
@@ -110,18 +110,18 @@ export class Metrics {
     const isPast = hour < (known.descriptions.at(-1)?.since ?? 0)
     if (isSameUnit && (old.module === module || isPast)) return
     if (!isSameUnit && this.#statements.hasLater.get(hour, known.number) !== undefined) {
-      this.#names.describe(known, hour + 1, descriptionAt(known, hour + 1))
+      this.#registry.describe(known, hour + 1, descriptionAt(known, hour + 1))
     }
-    this.#names.describe(known, hour, { ...(unit === undefined ? {} : { unit }), ...(module && { module }) })
+    this.#registry.describe(known, hour, { ...(unit === undefined ? {} : { unit }), ...(module && { module }) })
   }
 
   /** What is known of a metric id for an hour; `undefined` for one that never was in the outbox. */
   past(id: MetricId, hour: Hour): Past | undefined {
-    return this.#names.reading(() => this.#past(id, hour))
+    return this.#registry.reading(() => this.#past(id, hour))
   }
 
   #past(id: MetricId, hour: Hour): Past | undefined {
-    const known = this.#names.metric(id)
+    const known = this.#registry.metric(id)
     // One whose description was lost is as good as new: its next value pins its unit.
     if (!known || known.descriptions.length === 0) return undefined
     const { unit } = descriptionAt(known, hourNumber(hour))
@@ -145,8 +145,8 @@ export class Metrics {
 
   /** A metric of an hour as it is sent now; `undefined` when it is neither due nor delivered. */
   present({ id, hour }: Pick<Metric, 'id' | 'hour'>): Metric | undefined {
-    return this.#names.reading(() => {
-      const known = this.#names.metric(id)
+    return this.#registry.reading(() => {
+      const known = this.#registry.metric(id)
       const value = known && this.#statements.accepted.get(hourNumber(hour), known.number)
       return known && value !== undefined ? metricAt(known, hourNumber(hour), value) : undefined
     })
@@ -154,14 +154,14 @@ export class Metrics {
 
   /** A metric of some protocols that was delivered for an hour or one of the day before, the newest. */
   lastDelivered(protocolIds: readonly string[], hour: Hour): Metric | undefined {
-    return this.#names.reading(() => this.#lastDelivered(protocolIds, hour))
+    return this.#registry.reading(() => this.#lastDelivered(protocolIds, hour))
   }
 
   #lastDelivered(protocolIds: readonly string[], hour: Hour): Metric | undefined {
     for (let back = 0; back <= jumpHoursMax; back += 1) {
       const at = hourNumber(hourAfter(hour, -back))
       const row = this.#statements.delivered.get(at, JSON.stringify(protocolIds))
-      if (row) return metricAt(this.#names.numbered(row.metric), at, row.value)
+      if (row) return metricAt(this.#registry.numbered(row.metric), at, row.value)
     }
     return undefined
   }
@@ -179,13 +179,13 @@ export class Metrics {
 
   /** Every metric of a range of hours, both ends included, by hour; without what a person dropped. */
   between(from: Hour, to: Hour): StoredMetric[] {
-    return this.#names.reading(() =>
+    return this.#registry.reading(() =>
       this.#statements.between.all(hourNumber(from), hourNumber(to)).map(row => this.#stored(row)),
     )
   }
 
   #stored({ hour, metric, value, state, reason }: RawStored): StoredMetric {
-    const known = this.#names.numbered(metric)
+    const known = this.#registry.numbered(metric)
     const stored = { ...metricAt(known, hour, value), state: stateOf(state), collector: known.collector }
     return reason === null ? stored : { ...stored, reason }
   }

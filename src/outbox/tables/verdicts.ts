@@ -2,11 +2,11 @@ import { hourNumber } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 import type { Corrections } from './corrections.ts'
+import type { MetricRegistry } from './metric-registry.ts'
 import type { DeadLetter } from './metrics.ts'
-import type { Names } from './names.ts'
-import type { Newcomers } from './newcomers.ts'
 import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
+import type { Unsent } from './unsent.ts'
 
 /** Rows of one hour whose metrics have numbers in a row, none left out. */
 interface NumberRun {
@@ -17,17 +17,17 @@ interface NumberRun {
 
 /** Records what became of due metrics; nothing else can be settled. Part of the outbox's file. */
 export class Verdicts {
-  readonly #names: Names
+  readonly #registry: MetricRegistry
   readonly #tally: Tally
   readonly #corrections: Corrections
-  readonly #newcomers: Newcomers
+  readonly #unsent: Unsent
   readonly #statements
 
-  constructor(database: Sqlite, names: Names, tally: Tally, corrections: Corrections, newcomers: Newcomers) {
-    this.#names = names
+  constructor(database: Sqlite, registry: MetricRegistry, tally: Tally, corrections: Corrections, unsent: Unsent) {
+    this.#registry = registry
     this.#tally = tally
     this.#corrections = corrections
-    this.#newcomers = newcomers
+    this.#unsent = unsent
     this.#statements = {
       // One statement for metrics with numbers in a row: a third of the cost of one for each.
       settle: database.prepare<[number, number, number, number]>(
@@ -44,14 +44,14 @@ export class Verdicts {
   markDelivered(metrics: readonly Metric[]): void {
     const { current, corrected } = this.#corrections.sorted(metrics)
     for (const [protocolId, own] of Map.groupBy(current, ({ protocolId }) => protocolId)) {
-      this.#tally.move(this.#names.protocol(protocolId) ?? 0, 'due', 'delivered', this.#settle(own, 'delivered'))
+      this.#tally.move(this.#registry.protocol(protocolId) ?? 0, 'due', 'delivered', this.#settle(own, 'delivered'))
     }
     this.#corrections.delivered(corrected)
   }
 
   /** Records that the service will never take it; it is kept for a person. Within a transaction. */
   markDead({ metric, reason, status, attempts }: DeadLetter, nowMs: number): void {
-    const known = this.#names.metric(metric.id)
+    const known = this.#registry.metric(metric.id)
     const { current } = this.#corrections.sorted([metric])
     if (!known || this.#settle(current, 'dead') === 0) return
     this.#corrections.remove(hourNumber(metric.hour), known.number)
@@ -70,10 +70,10 @@ export class Verdicts {
   #runs(metrics: readonly Metric[]): NumberRun[] {
     const runs: NumberRun[] = []
     for (const metric of metrics) {
-      const number = this.#names.metric(metric.id)?.number
+      const number = this.#registry.metric(metric.id)?.number
       if (number === undefined) continue
       const hour = hourNumber(metric.hour)
-      this.#newcomers.remove(hour, number)
+      this.#unsent.remove(hour, number)
       const last = runs.at(-1)
       if (last?.hour === hour && last.to + 1 === number) last.to = number
       else runs.push({ hour, from: number, to: number })

@@ -7,7 +7,7 @@ import { replyFromChain } from './chain-replies.ts'
 import type { ChildDeps, Lost } from './child-edge.ts'
 import { type Spawned, spawnChild } from './child-spawn.ts'
 import { heard } from './from-child.ts'
-import { RunBlocks } from './pins.ts'
+import { RunBlocks } from './run-blocks.ts'
 
 interface ChildRun {
   readonly task: Task

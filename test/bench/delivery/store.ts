@@ -4,9 +4,9 @@ import { bench, hourOf, metricsOf, type Source } from './metrics.ts'
 /** Opens an outbox that expects some hours of a source. */
 export function openOutbox(file: string, hours: number, from = 0, source: Source = bench): Outbox {
   const outbox = new Outbox(file)
-  outbox.collections.addCollector(source.collector, hourOf(from))
+  outbox.expectedHours.addCollector(source.collector, hourOf(from))
   const expected = Array.from({ length: hours }, (_, hour) => hourOf(from + hour))
-  outbox.collections.expect(source.collector, expected)
+  outbox.expectedHours.expect(source.collector, expected)
   return outbox
 }
 

@@ -58,7 +58,7 @@ export class DeliveryBench {
   #open(): Outbox {
     const outbox = new Outbox(this.file)
     for (const { protocols } of this.destinations) {
-      for (const { id } of protocols) outbox.collections.addCollector(`${id}/c`, anHour)
+      for (const { id } of protocols) outbox.expectedHours.addCollector(`${id}/c`, anHour)
     }
     return outbox
   }

@@ -46,7 +46,7 @@ const runMs = 700
 export async function makeAged(file: string, last: Hour): Promise<void> {
   const outbox = new Outbox(file)
   const first = hourAfter(last, -oldHours + 1)
-  outbox.collections.addCollector('vault/a', first)
+  outbox.expectedHours.addCollector('vault/a', first)
   for (let hour = first; hour <= last; hour = hourAfter(hour, 1)) {
     const accepted = metrics(1, hour).map(metric => ({ metric }))
     await outbox.recordCollection({ collector: 'vault/a', hour, accepted }, hour)

@@ -21,8 +21,8 @@ function opened(folder: string): Outbox {
 }
 
 function expectHours(outbox: Outbox): void {
-  outbox.collections.addCollector('vault/c', oldest)
-  outbox.collections.expect('vault/c', hoursFrom(oldest, hourAfter(anHour, 1)))
+  outbox.expectedHours.addCollector('vault/c', oldest)
+  outbox.expectedHours.expect('vault/c', hoursFrom(oldest, hourAfter(anHour, 1)))
 }
 
 async function store(outbox: Outbox, hour = anHour, count = 200): Promise<void> {

@@ -53,7 +53,7 @@ function stage(): Stage {
     outbox.close()
     other.close()
   })
-  outbox.collections.addCollector('vault/c', anHour)
+  outbox.expectedHours.addCollector('vault/c', anHour)
   outbox.writer.neverBlock()
   const lock = () => {
     other.exec('BEGIN IMMEDIATE')
@@ -72,7 +72,7 @@ describe('while another process has the write lock', () => {
   it('values wait in memory, are read from nowhere, and are stored together once it is free', async () => {
     const { outbox, rests, lock } = stage()
     const free = lock()
-    const [one, other] = [store(outbox, 2), outbox.commit(() => outbox.collections.expect('vault/c', [anHour]), 1)]
+    const [one, other] = [store(outbox, 2), outbox.commit(() => outbox.expectedHours.expect('vault/c', [anHour]), 1)]
     await rests.resting()
     expect(outbox.writer.waitingRows).toBe(3)
     expect(outbox.tally.balance().due).toBe(0)

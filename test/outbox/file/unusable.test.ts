@@ -10,7 +10,7 @@ import { deliveryHolder, takeDeliveryRole } from '../../../src/outbox/file/lock.
 import { Writer } from '../../../src/outbox/file/writer.ts'
 import { type OpenDeps, openWithoutRole, openWithRole } from '../../../src/outbox/open.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { Names } from '../../../src/outbox/tables/names.ts'
+import { MetricRegistry } from '../../../src/outbox/tables/metric-registry.ts'
 import { outboxSchema } from '../../../src/outbox/tables/schema.ts'
 import { openDatabase } from '../../../src/sqlite/database.ts'
 import { troubleFix, troubleOf, troubleWords } from '../../../src/sqlite/trouble.ts'
@@ -171,9 +171,9 @@ describe('what keeps a file from being used', () => {
 
   it('ends no daemon for what passes by itself', () => {
     const disk = new Disk(join(temporaryFolder(), 'outbox.db'))
-    expect(disk.saw(coded('SQLITE_BUSY'))).toBe('other')
-    expect(disk.saw(coded('EMFILE'))).toBe('other')
-    expect(disk.saw(new TypeError('a mistake of ours'))).toBe('other')
+    expect(disk.recover(coded('SQLITE_BUSY'))).toBe('other')
+    expect(disk.recover(coded('EMFILE'))).toBe('other')
+    expect(disk.recover(new TypeError('a mistake of ours'))).toBe('other')
     expect(disk.explain(coded('SQLITE_BUSY'))).toMatchObject({ code: 'outbox-unusable' })
   })
 })
@@ -199,7 +199,7 @@ describe.skipIf(!mayMount)('a file system that is read-only (needs the right to 
     const disk = new Disk(join(folder, 'outbox.db'))
     expect(await disk.keepBallast()).toBe(true)
     remount('ro')
-    expect(disk.saw(Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_WRITE' }))).toBe('broken')
+    expect(disk.recover(Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_WRITE' }))).toBe('broken')
     expect(await disk.broken).toMatchObject({
       kind: 'unusable',
       reason: expect.stringMatching(/the file system is read-only – make it writable again/),
@@ -222,7 +222,7 @@ describe('an outbox that is open for reading alone', () => {
     const database = new Database(file, { readonly: true })
     onTestFinished(() => void database.close())
     expect(() => database.exec('BEGIN IMMEDIATE; ROLLBACK')).not.toThrow()
-    const writer = new Writer(database, new Disk(file), new Names(database), systemTime)
+    const writer = new Writer(database, new Disk(file), new MetricRegistry(database), systemTime)
     expect(() => writer.requireWritable()).toThrow(expect.objectContaining({ code: 'SQLITE_READONLY' }))
     expect(() => outbox.writer.requireWritable()).not.toThrow()
   })

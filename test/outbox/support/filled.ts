@@ -51,10 +51,10 @@ export function settleSome(outbox: Outbox, dice: Dice, limit: number): void {
 /** Fills an outbox with everything there can be: `hours` of each collector up to `anHour`, in all states. */
 export async function fill(outbox: Outbox, dice: Dice, hours: number): Promise<void> {
   const first = hourAfter(anHour, 1 - hours)
-  for (const id of collectorIds) outbox.collections.addCollector(id, first)
+  for (const id of collectorIds) outbox.expectedHours.addCollector(id, first)
   for (let at = 0; at < hours; at += 1) {
     const hour = hourAfter(first, at)
-    for (const id of collectorIds) outbox.collections.expect(id, [hour])
+    for (const id of collectorIds) outbox.expectedHours.expect(id, [hour])
     await Promise.all(collectorIds.map(id => collectOne(outbox, id, hour, dice)))
     settleSome(outbox, dice, dice.whole(0, 45))
     outbox.finalBlocks(1).keep([{ hour, block: aBlock(at) }])
@@ -67,7 +67,8 @@ export async function fill(outbox: Outbox, dice: Dice, hours: number): Promise<v
 async function collectOne(outbox: Outbox, collector: string, hour: Hour, dice: Dice): Promise<void> {
   const roll = dice.roll()
   const all = accepted(collector, hour, dice)
-  if (roll < 0.03) return outbox.collections.markGap(collector, hour, new Fault('chain-before-first-block', 'no block'))
+  if (roll < 0.03)
+    return outbox.expectedHours.markGap(collector, hour, new Fault('chain-before-first-block', 'no block'))
   const failed = { fault: new Fault('http-unreachable', 'no answer'), nextAttemptMs: 5 }
   if (roll < 0.08)
     return void (await outbox.recordCollection({ collector, hour, accepted: all.slice(0, 2), failed }, 1))

@@ -14,10 +14,10 @@ const commits = 80
 const [file = '', seed = '1'] = process.argv.slice(2)
 const rolls = dice(Number(seed))
 const outbox = new Outbox(file)
-outbox.collections.addCollector('vault/c', anHour)
+outbox.expectedHours.addCollector('vault/c', anHour)
 for (let count = 0; count < commits; count += 1) {
   const hour = hourAfter(anHour, count)
-  outbox.collections.expect('vault/c', [hour])
+  outbox.expectedHours.expect('vault/c', [hour])
   const accepted = metrics(rolls.whole(1, 12), hour).map(metric => ({ metric }))
   await outbox.recordCollection({ collector: 'vault/c', hour, accepted }, 1)
   writeSync(1, `${hourNumber(hour)} ${statSync(`${file}-wal`).size} ${accepted.length}\n`)

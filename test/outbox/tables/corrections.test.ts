@@ -26,7 +26,7 @@ function opened(): Opened {
 /** As another process has it. */
 function beside(file: string): Outbox {
   const outbox = new Outbox(file)
-  outbox.collections.addCollector('vault/c', anHour)
+  outbox.expectedHours.addCollector('vault/c', anHour)
   onTestFinished(() => outbox.close())
   return outbox
 }

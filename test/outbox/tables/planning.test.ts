@@ -44,24 +44,24 @@ function opened(): Opened {
 
 const refused = new Fault('http-unreachable', 'no answer')
 
-function take({ outbox: { collections }, database }: Opened, name: string, done: Step): unknown {
+function take({ outbox: { expectedHours }, database }: Opened, name: string, done: Step): unknown {
   const hour = hourAfter(anHour, done.at)
   switch (done.kind) {
     case 'start':
-      return collections.addCollector(name, hour)
+      return expectedHours.addCollector(name, hour)
     case 'plan':
-      return collections.expect(name, hoursFrom(collections.since(name) ?? hour, hour))
+      return expectedHours.expect(name, hoursFrom(expectedHours.since(name) ?? hour, hour))
     case 'expect':
-      return collections.expect(name, [hour, hourAfter(hour, 1)])
+      return expectedHours.expect(name, [hour, hourAfter(hour, 1)])
     case 'collect':
-      return collections.markCollected(name, hour)
+      return expectedHours.markCollected(name, hour)
     case 'backfill':
-      collections.addStranger(name, hourAfter(anHour, span))
-      return collections.markCollected(name, hour)
+      expectedHours.addUnscheduled(name, hourAfter(anHour, span))
+      return expectedHours.markCollected(name, hour)
     case 'gap':
-      return collections.markGap(name, hour, refused)
+      return expectedHours.markGap(name, hour, refused)
     case 'fail':
-      return collections.markFailed(name, hour, refused, nowMs + done.waitMs)
+      return expectedHours.markFailed(name, hour, refused, nowMs + done.waitMs)
     case 'remove': {
       const own = '(SELECT id FROM collector WHERE name = ?)'
       return database
@@ -95,7 +95,7 @@ function naive(rows: readonly Row[], name: string) {
   while (there.has(last)) last += 1
   const due = own.filter(({ state }) => state === 0)
   return {
-    lastInRow: there.has(last - 1) && last > (own[0]?.since ?? 0) ? last - 1 : undefined,
+    lastWithoutHole: there.has(last - 1) && last > (own[0]?.since ?? 0) ? last - 1 : undefined,
     due: due.filter(({ attempt }) => attempt <= nowMs).map(({ hour }) => hour),
     late: due.map(({ hour }) => hour),
     states: own.map(({ hour, state }) => [hour, state]),
@@ -104,14 +104,14 @@ function naive(rows: readonly Row[], name: string) {
 
 const stateNumbers = { due: 0, collected: 1, gap: 2 } as const
 
-function asked({ outbox: { collections } }: Opened, name: string) {
+function asked({ outbox: { expectedHours } }: Opened, name: string) {
   const [first, end] = [anHour, hourAfter(anHour, 3 * span)]
-  const last = collections.lastInRow(name)
-  const late = collections.lateOf([name], end)
-  const states = [...collections.states(name, first, end)]
+  const last = expectedHours.lastWithoutHole(name)
+  const late = expectedHours.lateOf([name], end)
+  const states = [...expectedHours.states(name, first, end)]
   return {
-    lastInRow: last === undefined ? undefined : hourNumber(last),
-    due: collections.due([name], end, nowMs, 99).map(({ hour }) => hourNumber(hour)),
+    lastWithoutHole: last === undefined ? undefined : hourNumber(last),
+    due: expectedHours.due([name], end, nowMs, 99).map(({ hour }) => hourNumber(hour)),
     late: late.map(({ hours, oldest }) => [hours, hourNumber(oldest)]),
     states: states.map(([hour, state]) => [hourNumber(hour), stateNumbers[state]]),
   }
@@ -134,7 +134,7 @@ describe('what is known of the hours of one collector among others', () => {
         }
         const open = rowsOf(together.database).filter(({ state, attempt }) => state === 0 && attempt > nowMs)
         const next = open.map(({ attempt }) => attempt).toSorted((a, b) => a - b)[0]
-        expect(together.outbox.collections.nextAttemptMs(nowMs)).toBe(next)
+        expect(together.outbox.expectedHours.nextAttemptMs(nowMs)).toBe(next)
       }),
       { numRuns: 300 },
     )
@@ -192,21 +192,23 @@ describe('what is known of the hours of one collector among others', () => {
   ] as const)('is no more than there is once %s', (_, done, last) => {
     const one = opened()
     for (const [kind, offset] of done) take(one, 'vault/a', { kind, at: offset })
-    expect(one.outbox.collections.lastInRow('vault/a')).toBe(last === undefined ? undefined : hourAfter(anHour, last))
+    expect(one.outbox.expectedHours.lastWithoutHole('vault/a')).toBe(
+      last === undefined ? undefined : hourAfter(anHour, last),
+    )
   })
 
   it('is found at once after a year: how far hours are planned is remembered', () => {
     const { outbox, database } = opened()
     const year = 8_760
     const first = hourAfter(anHour, -year) as Hour
-    outbox.collections.addCollector('vault/a', first)
+    outbox.expectedHours.addCollector('vault/a', first)
     database
       .prepare(
         `WITH RECURSIVE h (at) AS (SELECT ? UNION ALL SELECT at + 1 FROM h WHERE at < ?) INSERT INTO collection (hour, collector) SELECT at, 1 FROM h`,
       )
       .run(hourNumber(first), hourNumber(anHour))
-    outbox.collections.expect('vault/a', [hourAfter(anHour, 1)])
+    outbox.expectedHours.expect('vault/a', [hourAfter(anHour, 1)])
     expect(database.prepare('SELECT hour FROM planned').pluck().all()).toEqual([hourNumber(anHour) + 1])
-    expect(outbox.collections.lastInRow('vault/a')).toBe(hourAfter(anHour, 1))
+    expect(outbox.expectedHours.lastWithoutHole('vault/a')).toBe(hourAfter(anHour, 1))
   })
 })

@@ -15,7 +15,7 @@ const newer = 'run the version of tidegauge that wrote it, or a newer one'
 async function fileOf(version: number): Promise<string> {
   const file = join(temporaryFolder(), 'outbox.db')
   const outbox = new Outbox(file)
-  outbox.collections.addCollector('vault/c', anHour)
+  outbox.expectedHours.addCollector('vault/c', anHour)
   const accepted = metrics(1).map(metric => ({ metric }))
   await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted }, 1)
   outbox.close()

@@ -16,7 +16,7 @@ const stored: readonly Metric[] = [anHour, hourAfter(anHour, 1)].flatMap(hour =>
 async function filled(): Promise<Outbox> {
   const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
-  outbox.collections.addCollector('any/c', anHour)
+  outbox.expectedHours.addCollector('any/c', anHour)
   const accepted = stored.map(metric => ({ metric }))
   await outbox.recordCollection({ collector: 'any/c', hour: anHour, accepted }, 1)
   return outbox

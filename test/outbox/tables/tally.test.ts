@@ -30,7 +30,7 @@ async function step(outbox: Outbox, rolls: Dice): Promise<void> {
     case 0:
     case 1:
     case 2:
-      outbox.collections.expect('vault/c', [hour])
+      outbox.expectedHours.expect('vault/c', [hour])
       return void (await outbox.recordCollection({ collector: 'vault/c', hour, accepted: someMetrics(rolls, hour) }, 1))
     case 3: {
       const due = outbox.due.read({ protocolIds: protocols, fresh: anHour, latest: anHour }, rolls.whole(0, 9))
@@ -55,7 +55,7 @@ it.each(Array.from({ length: seeds }, (_, index) => index + 1))(
     const rolls = dice(seed)
     const file = join(temporaryFolder(), 'outbox.db')
     const outbox = new Outbox(file)
-    outbox.collections.addCollector('vault/c', anHour)
+    outbox.expectedHours.addCollector('vault/c', anHour)
     let deliveredMost = 0
     for (let count = 0; count < steps; count += 1) {
       await step(outbox, rolls)
@@ -76,7 +76,7 @@ it.each(Array.from({ length: seeds }, (_, index) => index + 1))(
 it('says whether anything of some protocols was ever delivered, also once its rows were pruned', async () => {
   const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
-  outbox.collections.addCollector('vault/c', anHour)
+  outbox.expectedHours.addCollector('vault/c', anHour)
   const accepted = metrics(2).map(metric => ({ metric }))
   await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted }, 1)
   expect(outbox.tally.hasDelivered(['vault'])).toBe(false)

@@ -71,7 +71,7 @@ async function passing(url: string, time: QuietTime, from: Hour, warm: () => voi
   await time.passUntil(hourAfter(from, hours) - beforeMs)
   await intake.stop()
   reader.close()
-  const rows = outbox.collections.between(from, hourAfter(from, hours - 1))
+  const rows = outbox.expectedHours.between(from, hourAfter(from, hours - 1))
   outbox.close()
   const missing = hours * collectorsAll - rows.filter(({ state }) => state === 'collected').length
   if (missing > 0) throw new Error(`${missing} hours were not collected`)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { expectedHours } from '../../src/intake/expected.ts'
-import { startable } from '../../src/intake/turn.ts'
+import { hoursWithoutRow } from '../../src/intake/expected.ts'
+import { startableHours } from '../../src/intake/startable-hours.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { catchUpConcurrency, hourMs } from '../../src/model/limits.ts'
 import type { DueHour } from '../../src/outbox/tables/due-hours.ts'
@@ -15,7 +15,7 @@ describe('expected hours', () => {
       fc.property(offset, fc.option(fc.nat(400), { nil: undefined }), (sinceOffset, known) => {
         const since = hourAfter(anHour, sinceOffset)
         const newest = known === undefined ? undefined : hourAfter(since, Math.min(known, -sinceOffset))
-        const hours = expectedHours({ since, current: anHour, ...(newest === undefined ? {} : { newest }) })
+        const hours = hoursWithoutRow({ since, current: anHour, ...(newest === undefined ? {} : { newest }) })
         const first = newest === undefined ? since : hourAfter(newest, 1)
         expect(hours).toHaveLength((anHour - first) / hourMs + 1)
         expect(hours).toEqual(hours.map((_, index) => hourAfter(first, index)))
@@ -39,16 +39,16 @@ describe('what is started', () => {
       hour: hourAfter(anHour, -1 - back),
       attempts: 0,
     }))
-    expect(startable(due, [], anHour)).toEqual(due.slice(0, 4))
-    expect(startable(due, due.slice(0, 3), anHour)).toEqual(due.slice(3, 4))
-    expect(startable(due, due.slice(0, 4), anHour)).toEqual([])
+    expect(startableHours(due, [], anHour)).toEqual(due.slice(0, 4))
+    expect(startableHours(due, due.slice(0, 3), anHour)).toEqual(due.slice(3, 4))
+    expect(startableHours(due, due.slice(0, 4), anHour)).toEqual([])
   })
 
   it('is never under way already, keeps each collector’s share of the past, and always has the current hour', () => {
     fc.assert(
       fc.property(fc.array(dueHour), fc.array(dueHour), (dueHours, running) => {
         const [due, underWay] = [unique(dueHours), unique(running)]
-        const started = startable(due, underWay, anHour)
+        const started = startableHours(due, underWay, anHour)
         const key = ({ collector, hour }: DueHour) => `${collector} ${hour}`
         const busy = new Set(underWay.map(key))
         expect(started.some(entry => busy.has(key(entry)))).toBe(false)

@@ -33,7 +33,7 @@ const words: Readonly<Record<Changed, { readonly is: string; readonly after: str
 }
 
 /** Reads an hour again whose block was replaced, or whose logs are others: what has changed is due again. Rejects when it is to be tried later. */
-export async function readHourAgain(parts: RecollectDeps, id: string, hour: Hour, because: Changed): Promise<void> {
+export async function recollectHour(parts: RecollectDeps, id: string, hour: Hour, because: Changed): Promise<void> {
   const { outbox, runner, collectors, chains, pastOf, describe, catchUpMs, time, log } = parts
   const collector = collectors.find(entry => entry.id === id)
   const description = collector && (await describe(collector))

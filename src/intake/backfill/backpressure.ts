@@ -2,7 +2,7 @@ import type { Time } from '../../edge/time.ts'
 import type { BackfillOutbox } from './store.ts'
 
 /** Due metrics above which a backfill waits for delivery: what waits takes room, and a full disk stops the live hours. */
-export const backfillDueMax = 20_000
+export const backfillBacklogMax = 20_000
 
 /** How often a waiting backfill looks whether there is room again. */
 const lookMs = 1_000
@@ -14,7 +14,7 @@ const tellMs = 60_000
 const stuckMs = 60_000
 
 /** That too much is due. */
-export interface Wait {
+export interface BacklogWait {
   readonly due: number
   /** Why it is not delivered, as far as that is known. */
   readonly reasons: readonly string[]
@@ -24,28 +24,28 @@ export interface Wait {
 }
 
 /** That the due metrics of a protocol are not waited for any more. */
-export interface Stuck {
+export interface StuckBacklog {
   readonly protocolId: string
   readonly due: number
   readonly reasons: readonly string[]
 }
 
 /** What a wait for room tells. */
-export type RoomNews =
+export type BackpressureNews =
   /** Too much is due; when the wait begins, and each minute of it. */
-  | { readonly kind: 'waits'; readonly wait: Wait }
+  | { readonly kind: 'waits'; readonly wait: BacklogWait }
   /** Nothing of a protocol is delivered: the others go on without waiting for it. Once for each that gets stuck. */
-  | { readonly kind: 'leaves-protocol'; readonly stuck: Stuck }
+  | { readonly kind: 'leaves-protocol'; readonly stuck: StuckBacklog }
 
 /** What a wait for room works with. */
-export interface RoomDeps {
+export interface BackpressureDeps {
   readonly outbox: Pick<BackfillOutbox, 'tally' | 'destinations'>
   /** Those that the backfill collects for: what is due of others takes no more room because of it. */
   readonly protocolIds: readonly string[]
   readonly dueMax: number
   readonly time: Time
   readonly signal: AbortSignal
-  readonly told: (news: RoomNews) => void
+  readonly told: (news: BackpressureNews) => void
 }
 
 /** How many metrics of a protocol are due, and since when it is that none was settled. */
@@ -58,12 +58,12 @@ interface Watched {
  * Whether there is room for more due metrics of the protocols that a backfill collects for. One that the service refuses, while
  * another has room, is left out, so that its backlog stops nobody else; as soon as one of its metrics is settled it counts again.
  */
-export class Room {
-  readonly #deps: RoomDeps
+export class Backpressure {
+  readonly #deps: BackpressureDeps
   readonly #stuck = new Set<string>()
   readonly #watched = new Map<string, Watched>()
 
-  constructor(deps: RoomDeps) {
+  constructor(deps: BackpressureDeps) {
     this.#deps = deps
   }
 

@@ -17,7 +17,7 @@ import {
 } from './hour-rows.ts'
 
 /** The expected hours: which are due, collected, or gaps. Part of the outbox's file. */
-export class Collections {
+export class ExpectedHours {
   readonly #database: Sqlite
   readonly #ranges: HourRanges
   readonly #dueOf: ReturnType<typeof dueHours>
@@ -33,7 +33,7 @@ export class Collections {
       addCollector: database.prepare<[string, number]>(
         'INSERT INTO collector (name, since) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET since = min(since, excluded.since)',
       ),
-      addStranger: database.prepare<[string, number]>(
+      addUnscheduled: database.prepare<[string, number]>(
         'INSERT INTO collector (name, since) VALUES (?, ?) ON CONFLICT DO NOTHING',
       ),
       since: database.prepare<[string], { since: number }>('SELECT since FROM collector WHERE name = ?'),
@@ -115,8 +115,8 @@ export class Collections {
   }
 
   /** Makes a collector known that nobody expects anything of so far; a known one stays as it is. */
-  addStranger(name: string, since: Hour): void {
-    this.#statements.addStranger.run(name, hourNumber(since))
+  addUnscheduled(name: string, since: Hour): void {
+    this.#statements.addUnscheduled.run(name, hourNumber(since))
   }
 
   /** First hour that is expected of a collector; `undefined` for one that never ran. */
@@ -130,7 +130,7 @@ export class Collections {
     this.#database
       .transaction(() => {
         for (const hour of hours) this.#statements.expect.run(hourNumber(hour), name)
-        const last = this.lastInRow(name)
+        const last = this.lastWithoutHole(name)
         if (last !== undefined) this.#statements.setPlanned.run(hourNumber(last), name)
       })
       .immediate()
@@ -140,7 +140,7 @@ export class Collections {
    * The last hour of those that are rows without a hole, from a collector's start on: rows after a hole were backfilled.
    * `undefined` where the first is none. How far `expect` has come is remembered, so that a year is not looked through.
    */
-  lastInRow(name: string): Hour | undefined {
+  lastWithoutHole(name: string): Hour | undefined {
     const since = this.#statements.since.get(name)?.since
     if (since === undefined) return undefined
     let last = this.#statements.planned.get(name) ?? since - 1

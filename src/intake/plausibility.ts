@@ -6,7 +6,7 @@ import { type Hold, type Past, unitHold } from '../outbox/tables/metrics.ts'
  *
  * @param past of its metric id; absent for the first value ever
  */
-export function suspicion(metric: Metric, { min, max, maxJump }: MetricSpec, past: Past | undefined): Hold | undefined {
+export function holdOf(metric: Metric, { min, max, maxJump }: MetricSpec, past: Past | undefined): Hold | undefined {
   const { value } = metric
   const bounds = (reason: string): Hold => ({ kind: 'bounds', reason })
   const other = past && unitHold(metric, past)

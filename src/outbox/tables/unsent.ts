@@ -1,32 +1,32 @@
 import { hourNumber } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
-import type { Names } from './names.ts'
+import type { MetricRegistry } from './metric-registry.ts'
 
 type MetricAndHour = Pick<Metric, 'id' | 'hour'>
 
 /** More than these are not remembered, so that a long outage of the service costs little memory. */
-const newcomersMax = 100_000
+const unsentMax = 100_000
 
 /**
  * Metrics that this process put into the outbox and that were not sent since: no process before this one can have sent
  * them. In memory and bounded; one that is not remembered may just as well be new. Part of the outbox's file.
  */
-export class Newcomers {
-  readonly #names: Names
+export class Unsent {
+  readonly #registry: MetricRegistry
   readonly #byHour = new Map<number, Set<number>>()
   #size = 0
 
-  constructor(names: Names) {
-    this.#names = names
+  constructor(registry: MetricRegistry) {
+    this.#registry = registry
   }
 
   has({ id, hour }: MetricAndHour): boolean {
-    const number = this.#names.metric(id)?.number
+    const number = this.#registry.metric(id)?.number
     return number !== undefined && this.#has(hourNumber(hour), number)
   }
 
   add(hour: number, metric: number): void {
-    if (this.#size >= newcomersMax || this.#has(hour, metric)) return
+    if (this.#size >= unsentMax || this.#has(hour, metric)) return
     this.#byHour.set(hour, (this.#byHour.get(hour) ?? new Set()).add(metric))
     this.#size += 1
   }
@@ -45,7 +45,7 @@ export class Newcomers {
       this.#size = 0
       return
     }
-    for (const { id, hour } of metrics) this.remove(hourNumber(hour), this.#names.metric(id)?.number ?? 0)
+    for (const { id, hour } of metrics) this.remove(hourNumber(hour), this.#registry.metric(id)?.number ?? 0)
   }
 
   #has(hour: number, metric: number): boolean {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { suspicion } from '../../src/intake/suspicion.ts'
+import { holdOf } from '../../src/intake/plausibility.ts'
 import type { Metric, MetricSpec } from '../../src/model/metric.ts'
 import type { Hold, Past } from '../../src/outbox/tables/metrics.ts'
 import { anHour } from '../support/metrics.ts'
@@ -35,7 +35,7 @@ describe('a value is held', () => {
     [1, { maxJump: '20%' }, { previous: 0 }, 'jump', jumped(1, 0, '20%')],
     [1e308, { maxJump: 1e308 }, { previous: -1e308 }, 'jump', jumped(1e308, -1e308, 1e308)],
   ])('%d, declared %j, after %j: %j', (value, spec, past, kind, reason) => {
-    const hold = suspicion(metric(value), spec, past)
+    const hold = holdOf(metric(value), spec, past)
     expect(hold).toEqual(kind === undefined ? undefined : { kind, reason })
   })
 
@@ -48,13 +48,13 @@ describe('a value is held', () => {
     [undefined, { unit: 'USD' }, 'the unit is gone, and was USD so far: held until --allow-unit-change'],
     ['usd', { unit: 'USD' }, 'the unit is usd, and was USD so far: held until --allow-unit-change'],
   ])('in %j, after %j: %j', (unit, past, reason) => {
-    const hold = suspicion(metric(5, unit), {}, past)
+    const hold = holdOf(metric(5, unit), {}, past)
     expect(hold).toEqual(reason === undefined ? undefined : { kind: 'unit', reason })
   })
 
   it('with another unit whatever else is wrong: it cannot be compared', () => {
     const past = { unit: 'USD', previous: 5 }
-    expect(suspicion(metric(-1e9, 'EUR'), { min: 0, maxJump: 1 }, past)?.kind).toBe('unit')
+    expect(holdOf(metric(-1e9, 'EUR'), { min: 0, maxJump: 1 }, past)?.kind).toBe('unit')
   })
 
   it('never when it is what it was', () => {
@@ -65,7 +65,7 @@ describe('a value is held', () => {
     )
     fc.assert(
       fc.property(value, maxJump, (same, jump) => {
-        expect(suspicion(metric(same), { maxJump: jump }, { previous: same })).toBeUndefined()
+        expect(holdOf(metric(same), { maxJump: jump }, { previous: same })).toBeUndefined()
       }),
     )
   })
@@ -74,7 +74,7 @@ describe('a value is held', () => {
     const small = fc.integer({ min: -1_000, max: 1_000 })
     fc.assert(
       fc.property(small, small, fc.integer({ min: 1, max: 500 }), (previous, change, jump) => {
-        const kindOf = (value: number) => suspicion(metric(value), { maxJump: jump }, { previous })?.kind
+        const kindOf = (value: number) => holdOf(metric(value), { maxJump: jump }, { previous })?.kind
         expect(kindOf(previous + change)).toBe(kindOf(previous - change))
       }),
     )

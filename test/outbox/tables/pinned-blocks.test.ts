@@ -11,8 +11,8 @@ import { aBlock, aPin } from '../support/blocks.ts'
 
 function opened(file = join(temporaryFolder(), 'outbox.db')): Outbox {
   const outbox = new Outbox(file)
-  outbox.collections.addCollector('vault/c', anHour)
-  outbox.collections.addCollector('vault/d', anHour)
+  outbox.expectedHours.addCollector('vault/c', anHour)
+  outbox.expectedHours.addCollector('vault/d', anHour)
   onTestFinished(() => outbox.close())
   return outbox
 }
@@ -29,7 +29,7 @@ describe('a pin', () => {
   it('is there with the values it belongs to, by chain, oldest hour first, until it is confirmed', async () => {
     const file = join(temporaryFolder(), 'outbox.db')
     const first = new Outbox(file)
-    first.collections.addCollector('vault/c', anHour)
+    first.expectedHours.addCollector('vault/c', anHour)
     const later = hourAfter(anHour, 1)
     await record(first, [aPin(9)], { hour: later })
     await record(first, [aPin(7), aPin(70, 'f', 10)])
@@ -57,7 +57,7 @@ describe('a pin', () => {
     const ofNoBlock = { chainId: 1, block: { ...aBlock(8), hash: '0x12' } } as const
     await expect(record(outbox, [ofNoBlock])).rejects.toThrow()
     expect(outbox.tally.balance().enqueued, 'nor are values without their pin').toBe(0)
-    expect(outbox.collections.between(anHour, anHour)).toEqual([])
+    expect(outbox.expectedHours.between(anHour, anHour)).toEqual([])
   })
 
   it('of more values than a commit holds is there with the first of them', async () => {

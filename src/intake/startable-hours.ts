@@ -8,8 +8,8 @@ import {
   recollectBaseMs,
   recollectCapMs,
 } from '../model/limits.ts'
-import type { Collections } from '../outbox/tables/collections.ts'
 import type { DueHour } from '../outbox/tables/due-hours.ts'
+import type { ExpectedHours } from '../outbox/tables/expected-hours.ts'
 
 /**
  * Which due hours are started now. The current hour never waits for the past; of the past, each collector has a few
@@ -18,7 +18,7 @@ import type { DueHour } from '../outbox/tables/due-hours.ts'
  * @param due in the order in which they are to be started
  * @param underWay those that run already; none of them is started again
  */
-export function startable(due: readonly DueHour[], underWay: readonly DueHour[], current: Hour): DueHour[] {
+export function startableHours(due: readonly DueHour[], underWay: readonly DueHour[], current: Hour): DueHour[] {
   const countByCollector = new Map<string, number>()
   const running = new Set<string>()
   const start = ({ collector, hour }: DueHour) => {
@@ -36,7 +36,7 @@ export function startable(due: readonly DueHour[], underWay: readonly DueHour[],
 
 /** Due hours of some collectors, at least as many of each as can be started beside those that are under way. */
 export function dueOf(
-  collections: Pick<Collections, 'due'>,
+  expectedHours: Pick<ExpectedHours, 'due'>,
   collectors: readonly { readonly id: string }[],
   underWay: readonly DueHour[],
   current: Hour,
@@ -46,7 +46,7 @@ export function dueOf(
   // Those that are under way are due, too.
   const most = collectors.reduce((most, { id }) => Math.max(most, running.get(id)?.length ?? 0), 0)
   const ids = collectors.map(({ id }) => id)
-  return collections.due(ids, current, nowMs, most + catchUpConcurrency + 1)
+  return expectedHours.due(ids, current, nowMs, most + catchUpConcurrency + 1)
 }
 
 const ordinary: Backoff = { baseMs: recollectBaseMs, capMs: recollectCapMs }
@@ -57,6 +57,6 @@ const chainBehind: Backoff = { baseMs: chainBehindBaseMs, capMs: chainBehindCapM
  *
  * @param attempt the attempt that has just failed, counted from 1
  */
-export function recollectAfterMs(fault: Fault, attempt: number, chance: number): number {
+export function retryDelayMs(fault: Fault, attempt: number, chance: number): number {
   return backoffMs(fault.code === 'chain-behind' ? chainBehind : ordinary, attempt, 0.5 + chance / 2)
 }

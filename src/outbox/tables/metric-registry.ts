@@ -40,7 +40,7 @@ const metricColumns = `SELECT metric.id AS number, metric.name AS id, metric.pro
  * Metrics and protocols by name and number. A row of the outbox holds numbers alone; what they mean is read once and
  * remembered until somebody else writes to the file. Part of the outbox's file.
  */
-export class Names {
+export class MetricRegistry {
   readonly #statements
   readonly #byId = new Map<string, KnownMetric>()
   readonly #byNumber = new Map<number, KnownMetric>()

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { DataFolders } from '../../../src/outbox/file/place.ts'
+import { DataFolders } from '../../../src/outbox/file/data-folders.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 
 /** A data folder with an outbox that was opened by this process. */
