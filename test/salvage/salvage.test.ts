@@ -1,79 +1,34 @@
 import {
   copyFileSync,
   existsSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { takeDeliveryRole } from '../../src/outbox/file/lock.ts'
-import { type OpenDeps, type Opened, openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
+import { openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { outboxSalvage } from '../../src/outbox/outbox-salvage.ts'
 import { outboxSchema } from '../../src/outbox/tables/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { aBlock, aPin } from '../outbox/support/blocks.ts'
 import { type Contents, contentsOf, flawsOf } from '../outbox/support/contents.ts'
-import { betrayals, damagePage, damages } from '../outbox/support/damage.ts'
-import { collectorIds, fill } from '../outbox/support/filled.ts'
-import { dice } from '../support/dice.ts'
+import { betrayals } from '../outbox/support/damage.ts'
+import { collectorIds } from '../outbox/support/filled.ts'
+import { mended, nowMs, openDeps, soundOutboxes } from '../outbox/support/salvaging.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 
-const seedsEach = 12
 const pageBytes = 4_096
-const nowMs = anHour + 60_000
 
-const context = (file: string): OpenDeps => ({
-  folder: dirname(file),
-  config: 'tidegauge.yaml',
-  nowMs,
-  keepMs: 35 * 24 * hourMs,
-  collectors: collectorIds,
-})
-
-interface Sound {
-  readonly file: string
-  readonly contents: Contents
-}
-
-const templates = mkdtempSync(join(tmpdir(), 'tidegauge-test-'))
-const template = join(templates, 'outbox.db')
-let templateContents: Contents = { rows: new Map(), hours: new Map() }
-
-beforeAll(async () => {
-  const outbox = new Outbox(template)
-  await fill(outbox, dice(7), 60)
-  outbox.close()
-  expect(flawsOf(template)).toEqual([])
-  templateContents = contentsOf(template)
-})
-
-afterAll(() => rmSync(templates, { recursive: true, force: true }))
-
-/** An outbox of 60 hours in all states, closed. */
-function sound(): Sound {
-  const file = join(temporaryFolder(), 'outbox.db')
-  copyFileSync(template, file)
-  return { file, contents: templateContents }
-}
-
-/** Opens it as the daemon does, closes it, and checks that it is as sound as any. */
-function mended(file: string, damage?: string): Opened['salvaged'] {
-  const { outbox, salvaged } = openWithRole(context(file), damage)
-  outbox.close()
-  expect(flawsOf(file)).toEqual([])
-  return salvaged
-}
+const sound = soundOutboxes()
 
 /** How far the hours of each collector are planned, as it is remembered and as the rows have it. */
 function plannedOf(file: string) {
@@ -132,19 +87,6 @@ it('how far hours are planned is known after a salvage, so that nobody has to lo
 })
 
 const isMany = (hours: unknown) => Number(hours) > 10
-
-describe.each(damages)('one page that goes bad (%s)', kind => {
-  const seeds = Array.from({ length: seedsEach }, (_, index) => damages.indexOf(kind) * 1_000 + index + 1)
-
-  it.each(seeds)('loses no metric unseen and changes none, seed %i', seed => {
-    const { file, contents } = sound()
-    const page = damagePage(file, kind, dice(seed))
-    mended(file, 'a test')
-    const after = contentsOf(file)
-    expect(betrayals(contents, after), `seed ${seed}, page ${page}`).toEqual([])
-    expect(after.rows.size, 'of all pages one is lost').toBeGreaterThan(contents.rows.size / 2)
-  })
-})
 
 describe('a damaged outbox', () => {
   it('is found at the start, moved aside as it is, and everything readable is in the new one', () => {
@@ -227,7 +169,7 @@ describe('a damaged outbox', () => {
   ])('that is %s is moved aside, and what is expected is due since it was made', (_, ruin) => {
     const { file } = sound()
     ruin(file)
-    const { outbox, salvaged } = openWithRole({ ...context(file), nowMs: Date.now() })
+    const { outbox, salvaged } = openWithRole({ ...openDeps(file), nowMs: Date.now() })
     onTestFinished(() => outbox.close())
     expect(asideOf(file)).toHaveLength(1)
     expect(salvaged?.lost.map(({ collector }) => collector)).toEqual([...collectorIds].sort())
@@ -298,7 +240,7 @@ describe('what a salvage knows of blocks and of the past', () => {
     await change(outbox)
     outbox.close()
     overwrite(file, 0, damagedEnd)
-    const opened = openWithRole(context(file))
+    const opened = openWithRole(openDeps(file))
     onTestFinished(() => opened.outbox.close())
     expect(flawsOf(file)).toEqual([])
     return opened.outbox
@@ -337,7 +279,7 @@ describe('what a salvage knows of blocks and of the past', () => {
     before.close()
     const root = rootOf(file, 'pin')
     overwrite(file, (root - 1) * pageBytes, root * pageBytes)
-    const later = { ...context(file), nowMs: hourAfter(anHour, 200) }
+    const later = { ...openDeps(file), nowMs: hourAfter(anHour, 200) }
     const { outbox } = openWithRole(later, 'a test')
     onTestFinished(() => outbox.close())
     const found = outbox.pins.due(1, hourAfter(anHour, 200), 999).filter(({ hour }) => hour > anHour)
@@ -428,7 +370,7 @@ describe('a command beside the daemon', () => {
   it('mends a damaged outbox where no daemon runs, and gives the role back', () => {
     const { file, contents } = sound()
     overwrite(file, 0, 100)
-    const { outbox, salvaged } = openWithoutRole(context(file))
+    const { outbox, salvaged } = openWithoutRole(openDeps(file))
     outbox.close()
     expect(salvaged?.aside).toContain('.corrupt-')
     expect(contentsOf(file).rows.size).toBe(contents.rows.size)
@@ -440,7 +382,7 @@ describe('a command beside the daemon', () => {
     overwrite(file, 0, 100)
     const role = takeDeliveryRole(dirname(file), 'other.yaml', nowMs)
     onTestFinished(() => role.release())
-    expect(() => openWithoutRole(context(file))).toThrow(expect.objectContaining({ code: 'outbox-corrupt' }))
+    expect(() => openWithoutRole(openDeps(file))).toThrow(expect.objectContaining({ code: 'outbox-corrupt' }))
     expect(asideOf(file)).toEqual([])
   })
 

@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { repetitions } from '../support/soak.ts'
 
 /**
  * `SEEDS=20000 npx vitest run test/simulation` runs more worlds, `SEED=123 TRACE=1 npx vitest run test/simulation` one
@@ -11,7 +12,7 @@ import { expect, it } from 'vitest'
  */
 const { SEED, SEEDS } = process.env
 const first = Number(SEED ?? 1)
-const last = Number(SEED ?? SEEDS ?? 2_000)
+const last = Number(SEED ?? SEEDS ?? repetitions({ test: 40, soak: 2_000 }))
 
 /** Many times what it takes: one that is not done by then hangs. */
 const patienceMs = 120_000 + (last - first) * 400

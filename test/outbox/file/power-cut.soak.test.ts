@@ -5,15 +5,18 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
+
 import { hourMs } from '../../../src/model/limits.ts'
 import { openWithRole } from '../../../src/outbox/open.ts'
 import { type Dice, dice } from '../../support/dice.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { anHour } from '../../support/metrics.ts'
+import { repetitions } from '../../support/soak.ts'
 import { contentsOf, flawsOf } from '../support/contents.ts'
 
 const writerFile = fileURLToPath(new URL('../support/writer.ts', import.meta.url))
-const cuts = 25
+const seeds = Array.from({ length: repetitions({ test: 1, soak: 12 }) }, (_, index) => index + 1)
+const cuts = repetitions({ test: 8, soak: 25 })
 
 /** An hour that was acknowledged: how many metrics, and how long the log was then. */
 interface Acknowledged {
@@ -87,7 +90,7 @@ function tear(file: string, from: number, rolls: Dice): void {
   writeFileSync(file, bytes)
 }
 
-describe.each([1, 2, 3])('a power cut, seed %i', seed => {
+describe.each(seeds)('a power cut, seed %i', seed => {
   it('at any moment of writing leaves every acknowledged hour', async () => {
     const rolls = dice(seed)
     const { file, child, acknowledged, until } = writing(seed)

@@ -5,11 +5,11 @@ import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError, formatMistakes } from '../../src/config/mistakes.ts'
 import { faultLine } from '../../src/model/fault.ts'
 import { dice } from '../support/dice.ts'
+import { repetitions } from '../support/soak.ts'
 import { configFile } from './file.ts'
 import { spoil } from './spoil.ts'
 
-/** More of them: `FUZZ=20000 npx vitest run test/config/fuzz.test.ts`. */
-const spoiltFiles = Number(process.env['FUZZ'] ?? 500)
+const spoiltFiles = repetitions({ test: 200, soak: 20_000 })
 
 /** What no operator should have to read. */
 const jargon = /Invalid input|Invalid option|expected .* received|undefined|NaN|\[object|^\s+at |node:|zod|YAML[A-Z]/m
