@@ -1,94 +1,22 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { openExistingOutbox } from '../app/app.ts'
-import { openOfflineRunner } from '../app/open-runner.ts'
 import type { Surroundings } from '../app/surroundings.ts'
 import { cautionsOf } from '../config/cautions.ts'
-import type { CollectorConfig, ConfigMistake } from '../config/config.ts'
+import type { ConfigMistake } from '../config/config.ts'
 import { ConfigError, formatMistakes, inOrder } from '../config/mistakes.ts'
-import { optionMistakes } from '../config/option-mistakes.ts'
 import { systemTime } from '../edge/time.ts'
-import { asFault } from '../intake/collect.ts'
 import { type Foreseen, foreseen } from '../intake/foreseen.ts'
-import { type Fault, faultLine } from '../model/fault.ts'
+import { faultLine } from '../model/fault.ts'
 import { hourAfter, hourAt } from '../model/hour.ts'
 import { startLoadMsMax } from '../model/limits.ts'
 import { metricId } from '../model/metric.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import type { CollectorDescription } from '../runner/runner.ts'
 import { createLog } from '../telemetry/log.ts'
+import { type Checked, checkCollectors, checkEach, mistakesOf } from './check-collectors.ts'
 import { noteForeseen } from './foreseen.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, setUp } from './setting.ts'
 import { counted, note, print, printJson, printTable, redactor } from './terminal.ts'
-
-interface Checked {
-  readonly usable: readonly { readonly collector: CollectorConfig; readonly description: CollectorDescription }[]
-  readonly unusable: readonly { readonly collector: CollectorConfig; readonly fault: Fault }[]
-  readonly mistakes: readonly ConfigMistake[]
-}
-
-/**
- * Loads every configured collector and lets it parse its options. Offline.
- *
- * @param deadlineMs for loading one
- * @param stopping ends it early; what is not loaded then is unusable with Fault `stopped`
- */
-export async function checkCollectors(
-  surroundings: Surroundings,
-  deadlineMs: number = surroundings.config.collect.deadlineMs,
-  stopping?: AbortSignal,
-): Promise<Checked> {
-  const collectors = surroundings.config.protocols.flatMap(protocol => protocol.collectors)
-  const checked = await checkEach(collectors, surroundings, deadlineMs, stopping)
-  return { ...checked, mistakes: [...checked.mistakes, ...sharedMetrics(checked.usable)] }
-}
-
-async function checkEach(
-  collectors: readonly CollectorConfig[],
-  edge: Pick<Surroundings, 'time' | 'log' | 'redactor'> & Partial<Pick<Surroundings, 'config'>>,
-  deadlineMs: number,
-  stopping?: AbortSignal,
-): Promise<Checked> {
-  await using stack = new AsyncDisposableStack()
-  const runner = openOfflineRunner(edge, deadlineMs, stack)
-  stopping?.addEventListener('abort', () => void runner.stop())
-  const results = await Promise.all(
-    collectors.map(async collector => {
-      try {
-        return { collector, description: await runner.describe(collector) }
-      } catch (error) {
-        return { collector, fault: asFault(error) }
-      }
-    }),
-  )
-  const usable = results.flatMap(({ collector, description }) =>
-    description?.kind === 'usable' ? [{ collector, description }] : [],
-  )
-  return {
-    usable,
-    unusable: results.flatMap(({ collector, fault }) => (fault ? [{ collector, fault }] : [])),
-    mistakes: results.flatMap(({ collector, description }) =>
-      description?.kind === 'mistaken' ? optionMistakes(collector, description.mistakes) : [],
-    ),
-  }
-}
-
-/** Two collectors of a protocol that give the same metric would take turns in being first: a mistake of the later one. */
-function sharedMetrics(usable: Checked['usable']): ConfigMistake[] {
-  const ownerOf = new Map<string, string>()
-  return usable.flatMap(({ collector, description }) =>
-    Object.keys(description.metrics).flatMap(label => {
-      const id = metricId(collector.protocolId, label)
-      const owner = ownerOf.get(id)
-      if (owner === undefined) ownerOf.set(id, collector.id)
-      if (owner === undefined) return []
-      const message = `${collector.id} gives the metric ${id}, which ${owner} gives already`
-      return [
-        { place: collector.place, message, fix: 'give one of them another label, or put it under another protocol' },
-      ]
-    }),
-  )
-}
 
 /** `check`: configuration and collectors, offline. Ends with 78 when something is wrong. */
 export function checkCommand(): Command {
@@ -125,16 +53,6 @@ async function setUpWhole(file: string): Promise<Surroundings> {
     const found = mistakesOf(await checkEach(error.drafts, edge, startLoadMsMax))
     throw new ConfigError(resolve(file), inOrder([...error.mistakes, ...found]))
   }
-}
-
-/** All mistakes: a collector that cannot be loaded is one of the entry that uses it. */
-export function mistakesOf({ mistakes, unusable }: Checked): ConfigMistake[] {
-  const unloadable = unusable.map(({ collector, fault }) => ({
-    place: collector.place,
-    message: fault.facts['at'] === undefined ? fault.message : `${fault.message} (${fault.facts['at']})`,
-    ...(fault.fix === undefined ? {} : { fix: fault.fix }),
-  }))
-  return [...mistakes, ...unloadable]
 }
 
 function mistakeJson({ place, message, fix }: ConfigMistake) {

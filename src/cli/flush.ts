@@ -1,15 +1,10 @@
 import type { Command } from 'commander'
-import { type Connection, connect, deliveriesTo, openOutbox } from '../app/app.ts'
-import type { Surroundings } from '../app/surroundings.ts'
-import { Fault } from '../model/fault.ts'
-import { pollMs } from '../model/limits.ts'
-import { daemonHolder, type Role, takeDeliveryRole } from '../outbox/file/lock.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import { openOutbox } from '../app/app.ts'
 import { strandedSentence } from '../status/readiness.ts'
-import { untilDaemon } from './daemon.ts'
+import { deliverNow, standing } from './deliver-now.ts'
 import { exitCodes } from './exit.ts'
 import { openedByClock } from './require-clock.ts'
-import { type ConfigOption, configuredCommand, setUp, typed } from './setting.ts'
+import { type ConfigOption, configuredCommand, setUp } from './setting.ts'
 import { note, print } from './terminal.ts'
 
 /** `flush`: pushes what is due, now. Ends with 1 when something stays due, or is refused. */
@@ -29,83 +24,4 @@ export function flushCommand(ended: (code: number) => void): Command {
       print(`${after.delivered - before.delivered} delivered, ${after.due} due${standing({ dead, held: 0 }, options)}`)
       if (after.due > 0 || dead > 0) ended(exitCodes.incomplete)
     })
-}
-
-/** What waits for a person, with the commands that list it; empty when nothing does. */
-export function standing(
-  { dead, held }: { readonly dead: number; readonly held: number },
-  options: ConfigOption,
-): string {
-  return [
-    ...(dead > 0 ? [`, ${dead} dead (${typed('dead ls', options)})`] : []),
-    ...(held > 0 ? [`, ${held} held (${typed('held ls', options)})`] : []),
-  ].join('')
-}
-
-/**
- * Delivers what is due, or waits while a running daemon does. Says on stderr why something stays due.
- */
-export async function deliverNow(surroundings: Surroundings, outbox: Outbox): Promise<void> {
-  const role = roleOrDeliverer(surroundings)
-  if (role && (await deliverAs(role, surroundings, outbox))) return
-  outbox.destinations.hurry()
-  await waitForDaemon(surroundings, outbox)
-}
-
-/** The delivery role; `undefined` when another process has it, which is said. */
-export function roleOrDeliverer({ config, time }: Surroundings): Role | undefined {
-  try {
-    return takeDeliveryRole(config.data, config.file, time.nowMs())
-  } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'outbox-held') throw error
-    const { pid = 'unknown', config: file = 'unknown' } = error.facts
-    const who = daemonHolder(config.data) ? 'the running daemon' : 'another command'
-    note(`${who} (pid ${pid}, configuration ${file}) delivers`)
-    return undefined
-  }
-}
-
-/** @returns whether all had its turn; `false` when a daemon has started meanwhile, which has the role now */
-async function deliverAs(role: Role, surroundings: Surroundings, outbox: Outbox): Promise<boolean> {
-  await using stack = new AsyncDisposableStack()
-  stack.defer(() => role.release())
-  await outbox.disk.keepBallast()
-  const connection = await connect(surroundings, stack)
-  const [flushing, watching] = [new AbortController(), new AbortController()]
-  stack.defer(() => watching.abort(new Error('flushed')))
-  const isWanted = untilDaemon(surroundings, watching.signal).then(isThere => {
-    if (isThere) flushing.abort(new Fault('stopped', 'a daemon has started, which delivers'))
-    return isThere
-  })
-  const deliveries = deliveriesTo(connection, outbox, surroundings)
-  await Promise.all(deliveries.map(delivery => delivery.flush('asked', flushing.signal)))
-  watching.abort(new Error('flushed'))
-  if (await isWanted) {
-    note(handedOver)
-    return false
-  }
-  noteWaiting(connection, surroundings, outbox)
-  return true
-}
-
-/** Told when a command gives the delivery role up. */
-export const handedOver = 'a daemon has started: it delivers the rest'
-
-function noteWaiting(connection: Connection, surroundings: Surroundings, outbox: Outbox): void {
-  for (const { name } of connection.destinations) {
-    const { waiting, notBeforeMs } = outbox.destinations.get(name)
-    if (waiting !== undefined) note(waiting)
-    else if (notBeforeMs > surroundings.time.nowMs())
-      note(`the service asked to wait until ${new Date(notBeforeMs).toISOString()}`)
-  }
-}
-
-/** As long as a push may take, and the daemon's look into the outbox. */
-async function waitForDaemon({ config, time }: Surroundings, outbox: Outbox): Promise<void> {
-  const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
-  while (outbox.tally.balance().due > 0 && time.nowMs() < untilMs) await time.sleep(pollMs / 10)
-  if (outbox.tally.balance().due === 0) return
-  const reasons = outbox.destinations.waiting()
-  for (const reason of reasons) note(reason)
-  if (reasons.length === 0) note('not delivered yet: does the daemon run with the same configuration?')
 }

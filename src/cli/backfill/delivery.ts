@@ -7,7 +7,7 @@ import { batchMetricsMax, pollMs } from '../../model/limits.ts'
 import type { Role } from '../../outbox/file/lock.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
 import { untilDaemon } from '../daemon.ts'
-import { deliverNow, handedOver, roleOrDeliverer } from '../flush.ts'
+import { deliverNow, handedOver, roleOrDeliverer } from '../deliver-now.ts'
 import { note } from '../terminal.ts'
 
 /** How what a backfill collects gets to the service. */

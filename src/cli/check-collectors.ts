@@ -1,0 +1,89 @@
+import { openOfflineRunner } from '../app/open-runner.ts'
+import type { Surroundings } from '../app/surroundings.ts'
+import type { CollectorConfig, ConfigMistake } from '../config/config.ts'
+import { optionMistakes } from '../config/option-mistakes.ts'
+import { asFault } from '../intake/collect.ts'
+import type { Fault } from '../model/fault.ts'
+import { metricId } from '../model/metric.ts'
+import type { CollectorDescription } from '../runner/runner.ts'
+
+/** Configured collectors, loaded and with their options parsed. */
+export interface Checked {
+  readonly usable: readonly { readonly collector: CollectorConfig; readonly description: CollectorDescription }[]
+  readonly unusable: readonly { readonly collector: CollectorConfig; readonly fault: Fault }[]
+  readonly mistakes: readonly ConfigMistake[]
+}
+
+/**
+ * Loads every configured collector and lets it parse its options. Offline.
+ *
+ * @param deadlineMs for loading one
+ * @param stopping ends it early; what is not loaded then is unusable with Fault `stopped`
+ */
+export async function checkCollectors(
+  surroundings: Surroundings,
+  deadlineMs: number = surroundings.config.collect.deadlineMs,
+  stopping?: AbortSignal,
+): Promise<Checked> {
+  const collectors = surroundings.config.protocols.flatMap(protocol => protocol.collectors)
+  const checked = await checkEach(collectors, surroundings, deadlineMs, stopping)
+  return { ...checked, mistakes: [...checked.mistakes, ...sharedMetrics(checked.usable)] }
+}
+
+/** As `checkCollectors`, for collectors of which the file may have mistakes elsewhere. */
+export async function checkEach(
+  collectors: readonly CollectorConfig[],
+  edge: Pick<Surroundings, 'time' | 'log' | 'redactor'> & Partial<Pick<Surroundings, 'config'>>,
+  deadlineMs: number,
+  stopping?: AbortSignal,
+): Promise<Checked> {
+  await using stack = new AsyncDisposableStack()
+  const runner = openOfflineRunner(edge, deadlineMs, stack)
+  stopping?.addEventListener('abort', () => void runner.stop())
+  const results = await Promise.all(
+    collectors.map(async collector => {
+      try {
+        return { collector, description: await runner.describe(collector) }
+      } catch (error) {
+        return { collector, fault: asFault(error) }
+      }
+    }),
+  )
+  const usable = results.flatMap(({ collector, description }) =>
+    description?.kind === 'usable' ? [{ collector, description }] : [],
+  )
+  return {
+    usable,
+    unusable: results.flatMap(({ collector, fault }) => (fault ? [{ collector, fault }] : [])),
+    mistakes: results.flatMap(({ collector, description }) =>
+      description?.kind === 'mistaken' ? optionMistakes(collector, description.mistakes) : [],
+    ),
+  }
+}
+
+/** Two collectors of a protocol that give the same metric would take turns in being first: a mistake of the later one. */
+function sharedMetrics(usable: Checked['usable']): ConfigMistake[] {
+  const ownerOf = new Map<string, string>()
+  return usable.flatMap(({ collector, description }) =>
+    Object.keys(description.metrics).flatMap(label => {
+      const id = metricId(collector.protocolId, label)
+      const owner = ownerOf.get(id)
+      if (owner === undefined) ownerOf.set(id, collector.id)
+      if (owner === undefined) return []
+      const message = `${collector.id} gives the metric ${id}, which ${owner} gives already`
+      return [
+        { place: collector.place, message, fix: 'give one of them another label, or put it under another protocol' },
+      ]
+    }),
+  )
+}
+
+/** All mistakes: a collector that cannot be loaded is one of the entry that uses it. */
+export function mistakesOf({ mistakes, unusable }: Checked): ConfigMistake[] {
+  const unloadable = unusable.map(({ collector, fault }) => ({
+    place: collector.place,
+    message: fault.facts['at'] === undefined ? fault.message : `${fault.message} (${fault.facts['at']})`,
+    ...(fault.fix === undefined ? {} : { fix: fault.fix }),
+  }))
+  return [...mistakes, ...unloadable]
+}
