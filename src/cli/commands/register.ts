@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { type Connection, connect } from '../app/app.ts'
-import type { ProtocolConfig } from '../config/config.ts'
-import { registerProtocol } from '../delivery/register.ts'
-import { Fault } from '../model/fault.ts'
-import { exitCodes } from './exit.ts'
-import { type ConfigOption, configuredCommand, setUp } from './setting.ts'
-import { print } from './terminal.ts'
+import { type Connection, connect } from '../../app/app.ts'
+import type { ProtocolConfig } from '../../config/config.ts'
+import { registerProtocol } from '../../delivery/register.ts'
+import { Fault } from '../../model/fault.ts'
+import { exitCodes } from '../exit.ts'
+import { type ConfigOption, configuredCommand, setUp } from '../setting.ts'
+import { print } from '../terminal.ts'
 
 /** `register [ID…]`: registers protocols. Ends with 1 when one could not be registered. */
 export function registerCommand(ended: (code: number) => void): Command {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { loadConfig } from '../config/load.ts'
-import { daemonAnswer } from './daemon-answer.ts'
-import { exitCodes } from './exit.ts'
-import { type ConfigOption, configuredCommand } from './setting.ts'
-import { print } from './terminal.ts'
+import { loadConfig } from '../../config/load.ts'
+import { daemonAnswer } from '../daemon-answer.ts'
+import { exitCodes } from '../exit.ts'
+import { type ConfigOption, configuredCommand } from '../setting.ts'
+import { print } from '../terminal.ts'
 
 /**
  * `healthcheck`: asks the running daemon's readiness, for alerts. Ends with 0 or 1.

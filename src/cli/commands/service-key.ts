@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
 import { Command } from 'commander'
-import type { Store } from '../reference/store/store.ts'
-import { keyFile } from './key-file.ts'
-import { type FileOption, withFile, withNewStore, withStore } from './service-file.ts'
-import { quoted } from './setting.ts'
-import { print, printJson, printTable } from './terminal.ts'
+import type { Store } from '../../reference/store/store.ts'
+import { keyFile } from '../key-file.ts'
+import { type FileOption, withFile, withNewStore, withStore } from '../service-file.ts'
+import { quoted } from '../setting.ts'
+import { print, printJson, printTable } from '../terminal.ts'
 
 interface OutOptions extends FileOption {
   readonly out?: string

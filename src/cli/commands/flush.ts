@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { openOutbox } from '../app/app.ts'
-import { strandedSentence } from '../status/readiness.ts'
-import { deliverNow, standing } from './deliver-now.ts'
-import { exitCodes } from './exit.ts'
-import { openedByClock } from './require-clock.ts'
-import { type ConfigOption, configuredCommand, setUp } from './setting.ts'
-import { note, print } from './terminal.ts'
+import { openOutbox } from '../../app/app.ts'
+import { strandedSentence } from '../../status/readiness.ts'
+import { deliverNow, standing } from '../deliver-now.ts'
+import { exitCodes } from '../exit.ts'
+import { openedByClock } from '../require-clock.ts'
+import { type ConfigOption, configuredCommand, setUp } from '../setting.ts'
+import { note, print } from '../terminal.ts'
 
 /** `flush`: pushes what is due, now. Ends with 1 when something stays due, or is refused. */
 export function flushCommand(ended: (code: number) => void): Command {

@@ -1,11 +1,11 @@
 import { Command } from 'commander'
-import { hourText } from '../model/hour.ts'
-import type { DetainedMetric } from '../outbox/tables/detained.ts'
-import { change, dropCommand, listCommand, printDue, showDetainedCommand } from './detained.ts'
-import { exitCodes } from './exit.ts'
-import { changingCommand, type Selected, type SelectionOptions } from './selection.ts'
-import { typed } from './setting.ts'
-import { counted, note } from './terminal.ts'
+import { hourText } from '../../model/hour.ts'
+import type { DetainedMetric } from '../../outbox/tables/detained.ts'
+import { change, dropCommand, listCommand, printDue, showDetainedCommand } from '../detained.ts'
+import { exitCodes } from '../exit.ts'
+import { changingCommand, type Selected, type SelectionOptions } from '../selection.ts'
+import { typed } from '../setting.ts'
+import { counted, note } from '../terminal.ts'
 
 interface ReleaseOptions extends SelectionOptions {
   readonly allowUnitChange?: boolean

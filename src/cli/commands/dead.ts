@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { change, dropCommand, listCommand, printDue, showDetainedCommand } from './detained.ts'
-import { changingCommand, type SelectionOptions } from './selection.ts'
+import { change, dropCommand, listCommand, printDue, showDetainedCommand } from '../detained.ts'
+import { changingCommand, type SelectionOptions } from '../selection.ts'
 
 /** `dead ls|show|retry|drop`: what the service will never take, and what a person decides about it. */
 export function deadCommand(ended: (code: number) => void): Command {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { connect } from '../app/app.ts'
-import { Fault } from '../model/fault.ts'
-import { numberText, signedText } from '../model/number-text.ts'
-import { type ConfigOption, configuredCommand, type JsonOption, setUp } from './setting.ts'
-import { print, printJson, printTable } from './terminal.ts'
+import { connect } from '../../app/app.ts'
+import { Fault } from '../../model/fault.ts'
+import { numberText, signedText } from '../../model/number-text.ts'
+import { type ConfigOption, configuredCommand, type JsonOption, setUp } from '../setting.ts'
+import { print, printJson, printTable } from '../terminal.ts'
 
 /** `show ID`: a protocol's widget, as the service has it. */
 export function showCommand(): Command {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Given, hourBack, stage } from './stage.ts'
+import { type Given, hourBack, stage } from '../stage.ts'
 
 describe('a value held back', () => {
   const bounded: Given = {

@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { systemTime } from '../../src/edge/time.ts'
-import { openStore } from '../../src/reference/store/store.ts'
-import { temporaryFolder } from '../support/folder.ts'
-import { tidegauge } from '../support/tidegauge.ts'
+import { systemTime } from '../../../src/edge/time.ts'
+import { openStore } from '../../../src/reference/store/store.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+import { tidegauge } from '../../support/tidegauge.ts'
 
 function trial() {
   const folder = temporaryFolder()
@@ -85,7 +85,7 @@ it('a file that is not the service’s is told as that', async () => {
 })
 
 it('keys lie where neither git nor an image takes them', () => {
-  const listed = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8').split('\n')
+  const listed = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), 'utf8').split('\n')
   expect(listed('.gitignore')).toEqual(expect.arrayContaining(['my/', 'secrets/']))
   expect(listed('.dockerignore')).toEqual(expect.arrayContaining(['**/my', '**/secrets']))
 })

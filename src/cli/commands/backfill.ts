@@ -12,6 +12,20 @@ import { hourAt, hourText } from '../../model/hour.ts'
 import { daemonHolder } from '../../outbox/file/lock.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
+import { budgetOf, cappedMeter } from '../backfill/calls.ts'
+import { type BackfillDelivery, startDelivery } from '../backfill/delivery.ts'
+import {
+  type BackfillOptions,
+  backfillOptions,
+  type HourSpan,
+  orderOf,
+  readRange,
+  resumption,
+} from '../backfill/options.ts'
+import { makePlan } from '../backfill/plan.ts'
+import { printPlan, printPlanJson } from '../backfill/plan-text.ts'
+import { ProgressLine } from '../backfill/progress.ts'
+import { printSummary, printSummaryJson } from '../backfill/summary.ts'
 import { checkCollectors } from '../check-collectors.ts'
 import { standing } from '../deliver-now.ts'
 import { exitCodes } from '../exit.ts'
@@ -20,13 +34,6 @@ import { selectCollectors, setUp, typed } from '../setting.ts'
 import { Signals } from '../signals.ts'
 import { keepHeapSmall } from '../small-heap.ts'
 import { counted, note } from '../terminal.ts'
-import { budgetOf, cappedMeter } from './calls.ts'
-import { type BackfillDelivery, startDelivery } from './delivery.ts'
-import { type BackfillOptions, backfillOptions, type HourSpan, orderOf, readRange, resumption } from './options.ts'
-import { makePlan } from './plan.ts'
-import { printPlan, printPlanJson } from './plan-text.ts'
-import { ProgressLine } from './progress.ts'
-import { printSummary, printSummaryJson } from './summary.ts'
 
 /** `backfill`: past hours. Ends with 1 when something was not collected, is left, or is not delivered. */
 export function backfillCommand(ended: (code: number) => void): Command {

@@ -1,12 +1,12 @@
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parseHour } from '../../src/model/hour.ts'
-import { commitRowsMax } from '../../src/model/limits.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
-import { flawsOf, miscounted } from '../outbox/support/contents.ts'
-import { metrics } from '../support/metrics.ts'
-import { startDaemon } from '../support/tidegauge.ts'
-import { type Given, hourBack, stage } from './stage.ts'
+import { parseHour } from '../../../src/model/hour.ts'
+import { commitRowsMax } from '../../../src/model/limits.ts'
+import { Outbox } from '../../../src/outbox/outbox.ts'
+import { flawsOf, miscounted } from '../../outbox/support/contents.ts'
+import { metrics } from '../../support/metrics.ts'
+import { startDaemon } from '../../support/tidegauge.ts'
+import { type Given, hourBack, stage } from '../stage.ts'
 
 const one: Given = { metrics: { TVL: { unit: 'USD' } }, values: { TVL: 12.5 } }
 

@@ -2,10 +2,10 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { describe, expect, it } from 'vitest'
-import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
-import { hourMs } from '../../src/model/limits.ts'
-import type { Steps } from '../chain/support/synthetic-chain.ts'
-import { type ChainStage, chainStage, prunedBefore, regularSteps, resets } from './backfill-chain-stage.ts'
+import { hourAfter, hourAt, hourText } from '../../../src/model/hour.ts'
+import { hourMs } from '../../../src/model/limits.ts'
+import type { Steps } from '../../chain/support/synthetic-chain.ts'
+import { type ChainStage, chainStage, prunedBefore, regularSteps, resets } from '../backfill-chain-stage.ts'
 
 interface Told {
   readonly calls: Readonly<Record<string, number>>

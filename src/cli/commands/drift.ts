@@ -1,11 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { openExistingOutbox } from '../app/app.ts'
-import { hourText } from '../model/hour.ts'
-import { type Drift, readAgain, type Unread } from './drift-sample.ts'
-import { exitCodes } from './exit.ts'
-import { type LookOptions, lookedAt, lookingCommand } from './hour-range.ts'
-import { selectCollectors, setUp } from './setting.ts'
-import { counted, cut, note, print, printJson, printTable } from './terminal.ts'
+import { openExistingOutbox } from '../../app/app.ts'
+import { hourText } from '../../model/hour.ts'
+import { type Drift, readAgain, type Unread } from '../drift-sample.ts'
+import { exitCodes } from '../exit.ts'
+import { type LookOptions, lookedAt, lookingCommand } from '../hour-range.ts'
+import { selectCollectors, setUp } from '../setting.ts'
+import { counted, cut, note, print, printJson, printTable } from '../terminal.ts'
 
 interface DriftOptions extends LookOptions {
   readonly sample: number

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { configured, type Ended, tidegauge } from '../support/tidegauge.ts'
-import { hourBack } from './stage.ts'
+import { configured, type Ended, tidegauge } from '../../support/tidegauge.ts'
+import { hourBack } from '../stage.ts'
 
 /** Full hours before this one, by how many; as of when the tests began. */
 const hoursBack = [0, 1, 2, 3, 4].map(hourBack)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { configured, hostYaml, tidegauge } from '../support/tidegauge.ts'
+import { configured, hostYaml, tidegauge } from '../../support/tidegauge.ts'
 
 const mistaken = `service: { url: https://m.example.com, key: { env: NO_SUCH_KEY } }
 chains:

@@ -1,10 +1,10 @@
 import { Command, CommanderError } from 'commander'
-import { version } from '../app/version.ts'
-import { ConfigError, formatMistakes } from '../config/mistakes.ts'
-import { Fault } from '../model/fault.ts'
-import { exitCodeOf, exitCodes } from './exit.ts'
-import { demandCommand } from './stray-word.ts'
-import { note, print } from './terminal.ts'
+import { version } from '../../app/version.ts'
+import { ConfigError, formatMistakes } from '../../config/mistakes.ts'
+import { Fault } from '../../model/fault.ts'
+import { exitCodeOf, exitCodes } from '../exit.ts'
+import { demandCommand } from '../stray-word.ts'
+import { note, print } from '../terminal.ts'
 
 type MakeCommand = (ended: (code: number) => void) => Command
 
@@ -12,7 +12,7 @@ type MakeCommand = (ended: (code: number) => void) => Command
 const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   run: async () => (await import('./run.ts')).runCommand,
   collect: async () => (await import('./collect.ts')).collectCommand,
-  backfill: async () => (await import('./backfill/backfill.ts')).backfillCommand,
+  backfill: async () => (await import('./backfill.ts')).backfillCommand,
   flush: async () => (await import('./flush.ts')).flushCommand,
   check: async () => (await import('./check.ts')).checkCommand,
   status: async () => (await import('./status.ts')).statusCommand,
@@ -75,7 +75,7 @@ function wordsOf(command: Command): string {
 
 async function report(thrown: unknown): Promise<number> {
   const isTold = thrown instanceof CommanderError || thrown instanceof ConfigError || thrown instanceof Fault
-  const error = isTold ? thrown : (await import('./explained.ts')).explained(thrown)
+  const error = isTold ? thrown : (await import('../explained.ts')).explained(thrown)
   // Commander has said it already; help and version are not errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
   if (error instanceof ConfigError) note(formatMistakes(error.mistakes))

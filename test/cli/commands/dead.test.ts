@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { startDaemon } from '../support/tidegauge.ts'
-import { type Given, hourBack, stage } from './stage.ts'
+import { startDaemon } from '../../support/tidegauge.ts'
+import { type Given, hourBack, stage } from '../stage.ts'
 
 const twoMetrics: Given = { metrics: { TVL: { unit: 'USD' }, Fee: {} }, values: { TVL: 12.5, Fee: 1 } }
 type Detained = Record<string, unknown>

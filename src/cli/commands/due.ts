@@ -1,13 +1,13 @@
 import { Command } from 'commander'
-import { openExistingOutbox } from '../app/app.ts'
-import type { Surroundings } from '../app/surroundings.ts'
-import { pushedMetric } from '../model/batch.ts'
-import { hourText } from '../model/hour.ts'
-import type { Metric } from '../model/metric.ts'
-import { numberText } from '../model/number-text.ts'
-import type { Outbox } from '../outbox/outbox.ts'
-import { rangesOf } from '../outbox/tables/due-metrics.ts'
-import { type EndWith, exitCodes } from './exit.ts'
+import { openExistingOutbox } from '../../app/app.ts'
+import type { Surroundings } from '../../app/surroundings.ts'
+import { pushedMetric } from '../../model/batch.ts'
+import { hourText } from '../../model/hour.ts'
+import type { Metric } from '../../model/metric.ts'
+import { numberText } from '../../model/number-text.ts'
+import type { Outbox } from '../../outbox/outbox.ts'
+import { rangesOf } from '../../outbox/tables/due-metrics.ts'
+import { type EndWith, exitCodes } from '../exit.ts'
 import {
   changingCommand,
   demandSelection,
@@ -15,9 +15,9 @@ import {
   type SelectionOptions,
   selectingCommand,
   selectionOf,
-} from './selection.ts'
-import { type JsonOption, setUp, typed } from './setting.ts'
-import { counted, cut, grouped, note, print, printJson, printTable } from './terminal.ts'
+} from '../selection.ts'
+import { type JsonOption, setUp, typed } from '../setting.ts'
+import { counted, cut, grouped, note, print, printJson, printTable } from '../terminal.ts'
 
 /** Rows of a table: what a person looks through in a terminal. */
 const rowsMax = 50

@@ -1,11 +1,11 @@
 import { Command } from 'commander'
-import { openExistingOutbox } from '../app/app.ts'
-import { Fault } from '../model/fault.ts'
-import type { Outbox } from '../outbox/outbox.ts'
-import type { Warning } from '../outbox/tables/warnings.ts'
-import { exitCodes } from './exit.ts'
-import { type ConfigOption, configuredCommand, type JsonOption, setUp, typed } from './setting.ts'
-import { counted, cut, instantText, note, print, printJson, printTable } from './terminal.ts'
+import { openExistingOutbox } from '../../app/app.ts'
+import { Fault } from '../../model/fault.ts'
+import type { Outbox } from '../../outbox/outbox.ts'
+import type { Warning } from '../../outbox/tables/warnings.ts'
+import { exitCodes } from '../exit.ts'
+import { type ConfigOption, configuredCommand, type JsonOption, setUp, typed } from '../setting.ts'
+import { counted, cut, instantText, note, print, printJson, printTable } from '../terminal.ts'
 
 interface ListOptions extends ConfigOption, JsonOption {
   readonly all?: boolean

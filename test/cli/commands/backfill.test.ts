@@ -2,9 +2,9 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { describe, expect, it } from 'vitest'
-import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
-import { startDaemon } from '../support/tidegauge.ts'
-import { type BackfillStage, backfillStage, metricsAnHour } from './backfill-stage.ts'
+import { type Hour, hourAfter, hourText } from '../../../src/model/hour.ts'
+import { startDaemon } from '../../support/tidegauge.ts'
+import { type BackfillStage, backfillStage, metricsAnHour } from '../backfill-stage.ts'
 
 interface Summary {
   readonly collectors: readonly Record<string, number | string>[]

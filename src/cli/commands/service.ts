@@ -1,12 +1,12 @@
 import { Command } from 'commander'
-import { listenAddress } from '../config/addresses.ts'
-import { systemTime } from '../edge/time.ts'
-import { Fault } from '../model/fault.ts'
-import { startReference } from '../reference/start.ts'
-import { type FileOption, withFile, withStore } from './service-file.ts'
+import { listenAddress } from '../../config/addresses.ts'
+import { systemTime } from '../../edge/time.ts'
+import { Fault } from '../../model/fault.ts'
+import { startReference } from '../../reference/start.ts'
+import { type FileOption, withFile, withStore } from '../service-file.ts'
+import { Signals } from '../signals.ts'
+import { note, print } from '../terminal.ts'
 import { keyCommand } from './service-key.ts'
-import { Signals } from './signals.ts'
-import { note, print } from './terminal.ts'
 
 /** `service`: the reference service alone, and its keys. */
 export function serviceCommand(): Command {

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { Fault } from '../../src/model/fault.ts'
-import { hourAfter, hoursFrom, hourText, parseHour } from '../../src/model/hour.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
-import { configured, tidegauge } from '../support/tidegauge.ts'
-import { hourBack } from './stage.ts'
+import { Fault } from '../../../src/model/fault.ts'
+import { hourAfter, hoursFrom, hourText, parseHour } from '../../../src/model/hour.ts'
+import { Outbox } from '../../../src/outbox/outbox.ts'
+import { configured, tidegauge } from '../../support/tidegauge.ts'
+import { hourBack } from '../stage.ts'
 
 const yaml = `service: { url: "http://127.0.0.1:9", key: { env: METRICS_KEY } }
 protocols:
