@@ -1,12 +1,12 @@
-/** Limits of the outbox's file alone. */
+/** Limits of the outbox's file. */
 
-/** Bytes of the log above which it is cut off. */
+/** Size of the write-ahead log above which it is truncated. */
 export const logTrimBytes = 8 * 1_048_576
 
-/** Bytes of the log above which it is told that something keeps it from being cut off. */
+/** Size of the write-ahead log above which a reader that blocks truncation is reported. */
 export const logToldBytes = 64 * 1_048_576
 
 if (logTrimBytes >= logToldBytes) throw new Error('logTrimBytes < logToldBytes: it is cut off before anybody is told')
 
-/** Bytes of the file above which it is looked through for damage in a thread, and not before the daemon starts. */
+/** Size of the file above which a thread checks it for damage after the daemon has started, instead of before. */
 export const lookBesideBytes = 64 * 1_048_576

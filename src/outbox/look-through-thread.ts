@@ -1,4 +1,4 @@
-/** The entry of the thread that looks for damage in a large file. */
+/** Entry of the thread that checks a large file for damage. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { LookedThrough } from './look-through.ts'
 import { outboxSalvage } from './outbox-salvage.ts'

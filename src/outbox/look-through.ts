@@ -2,21 +2,21 @@ import { Worker } from 'node:worker_threads'
 import { DamageError } from '../sqlite/damage.ts'
 import type { Disk } from './file/disk.ts'
 
-/** What the thread that looks through a file says at its end. */
+/** Result of the thread that checks a file. */
 export interface LookedThrough {
-  /** What shows damage; absent when none does. */
+  /** The damage found; absent when there is none. */
   readonly damage?: string | undefined
-  /** What kept it from looking. */
+  /** The error that ended the check early. */
   readonly failure?: { readonly message: string; readonly code?: string }
 }
 
 const entry = new URL('./look-through-thread.ts', import.meta.url)
 
 /**
- * Looks through every page of the outbox's file in a thread of its own: a second for each 200 MB, which the event loop does
- * not wait for. What is damaged is told to the disk.
+ * Checks every page of the outbox's file in a thread, about 200 MB a second, without blocking the event loop. Damage is
+ * reported to the disk.
  *
- * @returns resolves once it is known that the file is sound, or that it cannot be known; rejects when it is damaged
+ * @returns resolves when the file is sound or cannot be checked; rejects when it is damaged
  */
 export async function lookThrough(file: string, disk: Pick<Disk, 'recover'>): Promise<void> {
   const { damage, failure } = await answerFor(file)
@@ -30,7 +30,7 @@ export async function lookThrough(file: string, disk: Pick<Disk, 'recover'>): Pr
 function answerFor(file: string): Promise<LookedThrough> {
   const { promise, resolve } = Promise.withResolvers<LookedThrough>()
   const thread = new Worker(entry, { workerData: file })
-  // A process that is to end does not wait for it.
+  // The thread does not keep a process alive.
   thread.unref()
   thread.once('message', (answer: LookedThrough) => resolve(answer))
   thread.once('error', ({ message }) => resolve({ failure: { message } }))

@@ -10,25 +10,25 @@ import { lookThrough } from './look-through.ts'
 import { Outbox } from './outbox.ts'
 import { outboxSalvage } from './outbox-salvage.ts'
 
-/** What opening an outbox needs to know. */
+/** Dependencies of `openWithRole` and its variants. */
 export interface OpenDeps extends SalvageDeps {
-  /** The folder that it lies in. */
+  /** Data folder of the outbox. */
   readonly folder: string
-  /** The configuration's file: whoever takes the delivery role says so. */
+  /** Path of the configuration file, recorded with the delivery role. */
   readonly config: string
 }
 
-/** An open outbox, and what had to be saved first. */
+/** An open outbox, and the result of a salvage if one was needed. */
 export interface Opened {
   readonly outbox: Outbox
   readonly salvaged?: Salvaged
 }
 
 /**
- * Opens the outbox as the process that has the delivery role. One that is damaged is moved aside, and all that can be read
- * is saved into a new one.
+ * Opens the outbox in the process that has the delivery role. A damaged file is moved aside, and everything readable is
+ * salvaged into a new one.
  *
- * @param known damage that showed while it was open before; else it is looked for
+ * @param known damage already found while it was open; default: the file is checked
  * @throws Fault `disk-full`, `outbox-unusable`
  */
 export function openWithRole(context: OpenDeps, known?: string): Opened {
@@ -37,10 +37,10 @@ export function openWithRole(context: OpenDeps, known?: string): Opened {
 }
 
 /**
- * As `openWithRole`, for the daemon: a large file is looked through beside the start. Nothing is written until that has
- * ended; damage is told by `outbox.disk.broken`, as where it shows later.
+ * As `openWithRole`, for the daemon: a large file is checked while the daemon starts. Nothing is written until the
+ * check ends; damage resolves `outbox.disk.broken`.
  *
- * @param largeBytes above which a file is large; default `lookBesideBytes`
+ * @param largeBytes size above which a file is large; default `lookBesideBytes`
  */
 export function openForDaemon(context: OpenDeps, known?: string, largeBytes?: number): Opened {
   const file = outboxFile(context.folder)
@@ -58,7 +58,9 @@ function isLarge(file: string, bytes = lookBesideBytes): boolean {
   return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > bytes
 }
 
-/** SQLite opens what it may not write for reading alone, and says so at the first write only. */
+/**
+ * Checks that the file can be written: SQLite opens a read-only file without an error, and fails at the first write.
+ */
 function writable(opened: Opened): Opened {
   try {
     opened.outbox.writer.requireWritable()
@@ -95,7 +97,7 @@ function lookedAt(file: string): string | undefined {
   return withRoom(file, () => wholeDamageOf(file))
 }
 
-/** Once more with the ballast's room when the disk is full. */
+/** Runs `act` again after deleting the ballast when the disk is full. */
 function withRoom<T>(file: string, act: () => T): T {
   const disk = new Disk(file)
   try {
@@ -108,9 +110,10 @@ function withRoom<T>(file: string, act: () => T): T {
 }
 
 /**
- * Opens the outbox beside a daemon, or without one. Only while no one else has the delivery role is a damaged one moved.
+ * Opens the outbox without the delivery role, with or without a daemon running. A damaged file is salvaged only while
+ * no process has that role.
  *
- * @throws Fault `outbox-corrupt` when another process has to save it, `disk-full`, `outbox-unusable`
+ * @throws Fault `outbox-corrupt` when another process has to salvage it, `disk-full`, `outbox-unusable`
  */
 export function openWithoutRole(context: OpenDeps): Opened {
   const file = outboxFile(context.folder)
@@ -126,7 +129,7 @@ function openBeside(file: string, context: OpenDeps): Opened {
       if (!isDamage(error)) throw error
     }
   }
-  // Whoever has taken the role meanwhile saves it.
+  // A process that has taken the role meanwhile salvages the file.
   const role = takeDeliveryRole(context.folder, context.config, context.nowMs)
   try {
     return openWithRole(context)

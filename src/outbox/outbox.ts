@@ -32,30 +32,30 @@ import { Unsent } from './tables/unsent.ts'
 import { Verdicts } from './tables/verdicts.ts'
 import { Warnings } from './tables/warnings.ts'
 
-/** What one collector gave for one hour. */
+/** Result of one run of a collector for one hour, to be recorded. */
 export interface CollectionOutcome {
   readonly collector: string
   readonly hour: Hour
   readonly accepted: readonly Accepted[]
-  /** The blocks they were read at that are not final. Default: none, as when no chain was read. */
+  /** The non-final blocks that the values were read at. Default: none. */
   readonly pins?: readonly PinnedBlock[]
-  /** What becomes of values that are there already. Default: `first-stands`. */
+  /** Effect on values that exist already. Default: `first-stands`. */
   readonly mode?: EnqueueMode
-  /** Why the hour is not complete; it stays due and is tried again at an instant. */
+  /** Why the hour is not complete; it stays due until the next attempt. Default: complete. */
   readonly failed?: { readonly fault: Fault; readonly nextAttemptMs: number }
-  /** Nobody but who asked waits for the hour: when it failed, nothing is said of it, and it is not tried again by itself. */
+  /** The hour was asked for and is not expected: a failure of it is not recorded and not retried. Default: expected. */
   readonly unexpected?: boolean
 }
 
-/** What recording an outcome has changed. */
+/** Result of recording an outcome. */
 export interface Recorded {
-  /** Metrics that have another value than before. */
+  /** Number of metrics whose value changed. */
   readonly corrected: number
-  /** Metrics that are new. */
+  /** Number of new metrics. */
   readonly added: number
 }
 
-/** What the service said of a batch; what is not named stays due. */
+/** Verdict on a batch, by metric; a metric that is not named stays due. */
 export interface Settlement {
   readonly delivered: readonly Metric[]
   readonly dead: readonly DeadLetter[]
@@ -63,9 +63,9 @@ export interface Settlement {
 }
 
 /**
- * The table both loops know. Intake puts metrics in, delivery settles them. What is put in survives a power cut once the
- * promise resolves. A verdict survives the process; a power cut may take back the last ones, and those metrics are then
- * sent again, which only updates.
+ * The store between the loops: intake enqueues metrics, delivery records verdicts. An enqueued metric survives a power
+ * cut once the promise resolves. A verdict survives the process; a power cut may undo the latest ones, and those
+ * metrics are sent again, which only updates.
  */
 export class Outbox {
   readonly expectedHours: ExpectedHours
@@ -77,7 +77,7 @@ export class Outbox {
   readonly destinations: Destinations
   readonly warnings: Warnings
   readonly pins: PinnedBlocks
-  /** Mends what a clock that was wrong has left. */
+  /** Corrects rows that a wrong clock has written. */
   readonly repair: HourRepair
   readonly nextHours: NextHours
   readonly hourStates: HourStates
@@ -94,8 +94,8 @@ export class Outbox {
   readonly #settle: (what: { readonly settlement: Settlement; readonly nowMs: number }) => void
 
   /**
-   * @param file made when missing, with its folder
-   * @param time for the rests between tries while another process has the write lock
+   * @param file created if missing, with its folder
+   * @param time for the waits while another process has the write lock
    * @throws Fault `outbox-corrupt`, `disk-full` or `outbox-unusable`
    */
   constructor(file: string, time: Pick<Time, 'nowMs' | 'sleep'> = systemTime) {
@@ -134,11 +134,10 @@ export class Outbox {
   }
 
   /**
-   * Stores what a collector gave, the blocks it was read at, and what became of its hour together: none is ever there
-   * without the others. Outcomes of the same turn share a commit. One of more metrics than a commit may hold is stored in
-   * parts, the hour's row last.
+   * Stores values, the blocks they were read at and the state of their hour in one transaction. Outcomes of the same
+   * turn share a commit. An outcome with more metrics than a commit may hold is stored in parts, the hour's row last.
    *
-   * Rejects with a Fault `disk-full` when there is no room, and `outbox-moved` when the file is not in its place any more.
+   * @throws Fault `disk-full` when there is no room, `outbox-moved` when the file is not in its place
    */
   async recordCollection(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
     const parts = slices(outcome.accepted, commitRowsMax)
@@ -161,7 +160,7 @@ export class Outbox {
   /** Within a transaction. */
   #enqueue(part: readonly Accepted[], outcome: CollectionOutcome, nowMs: number): Enqueued {
     const { collector, hour, mode = 'first-stands', pins = [], unexpected } = outcome
-    // One that nobody expects anything of yet.
+    // A collector without a schedule.
     if (unexpected) this.expectedHours.addUnscheduled(collector, hourAt(nowMs))
     const enqueued = this.#enqueuing.enqueue(part, collector, mode, nowMs)
     this.expectedHours.addMetrics(collector, hour, enqueued)
@@ -173,22 +172,21 @@ export class Outbox {
   #conclude({ collector, hour, mode, pins = [], failed, unexpected }: CollectionOutcome): void {
     if (!failed) this.expectedHours.markCollected(collector, hour)
     else if (!unexpected) this.expectedHours.markFailed(collector, hour, failed.fault, failed.nextAttemptMs)
-    // Every value is as of these blocks now, whatever they were read at before.
+    // Every value is now as of these blocks, whatever it was read at before.
     if (!failed && mode === 'correct') this.pins.replace(collector, hour, pins)
   }
 
   /**
-   * Runs work that writes to parts of the outbox, all or nothing, in a commit shared with what else is written in the same
-   * turn. It is on disk once the promise resolves.
+   * Runs writes in one transaction, in a commit shared with other writes of the same turn. Resolves when it is on disk.
    *
-   * @param rows it writes, about
+   * @param rows written, about
    * @throws Fault `disk-full`, `outbox-moved`
    */
   commit<T>(act: () => T, rows: number): Promise<T> {
     return this.writer.commit(act, rows)
   }
 
-  /** Says that a metric has another unit from its hour on: a person has allowed it. */
+  /** Changes the locked unit of a metric id from the metric's hour on: a person has allowed it. */
   changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): void {
     this.#database
       .transaction(() => {
@@ -199,34 +197,34 @@ export class Outbox {
       .immediate()
   }
 
-  /** The final as-of blocks of a chain. */
+  /** Cache of the final as-of blocks of a chain. */
   finalBlocks(chainId: number): FinalBlocks {
     return this.#finalBlocks.of(chainId)
   }
 
-  /** Whether a metric has another value than was sent before, so that the service will say that it exists already. */
+  /** Whether another value of the metric was sent before, so that the service will report it as existing. */
   isCorrection(metric: Pick<Metric, 'id' | 'hour'>): boolean {
     return this.#corrections.has(metric)
   }
 
-  /** Records a verdict, in one commit. One about a value that was corrected meanwhile leaves its metric due. */
+  /** Records a verdict in one commit. A metric corrected since it was sent stays due. */
   settle(settlement: Settlement, nowMs: number): void {
     try {
       this.#settle({ settlement, nowMs })
     } catch (error) {
       this.#registry.forget()
-      // A full disk must not keep what was delivered from being known as that.
+      // A full disk must not keep a delivery from being recorded.
       if (!this.writer.isAgain(error)) throw error
       this.#settle({ settlement, nowMs })
     }
   }
 
-  /** Deletes values that are settled and older than an hour, a part at a time. @returns whether there is more */
+  /** Deletes a part of the delivered, dropped and collected history before an hour. @returns whether there is more */
   pruneSome(before: Hour): boolean {
     return this.disk.held === undefined && this.#pruning.some(hourNumber(before))
   }
 
-  /** Cuts the log off, where nobody reads or writes at this moment. */
+  /** Truncates the log, if no process reads or writes now. */
   trimLog(): void {
     if (!this.disk.held) trimLog(this.#database)
   }

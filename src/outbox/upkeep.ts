@@ -6,37 +6,37 @@ import type { Role } from './file/lock.ts'
 import { logToldBytes, logTrimBytes } from './limits.ts'
 import type { Outbox } from './outbox.ts'
 
-/** What upkeep has found; each is told when it begins, not for as long as it lasts. */
+/** Events of upkeep; each is reported when it begins, not while it lasts. */
 export type UpkeepNews =
   | { readonly kind: 'disk-full'; readonly sentence: string }
   | { readonly kind: 'room-again' }
-  /** Somebody took away the lock's file; the role is held on the one that is there now. */
+  /** The lock's file was removed; the role was taken again with a new one. */
   | { readonly kind: 'role-renewed' }
-  /** Somebody took away the lock's file, and another process has the role. */
+  /** The lock's file was removed, and another process has the role. */
   | { readonly kind: 'role-lost' }
   /** Another process keeps the write lock. */
   | { readonly kind: 'locked'; readonly sentence: string }
   | { readonly kind: 'unlocked' }
-  /** Something, like a reader that was forgotten, keeps the log from being cut off. */
+  /** The log cannot be truncated, for example because of a forgotten reader. */
   | { readonly kind: 'log-large'; readonly bytes: number }
   | { readonly kind: 'log-trimmed' }
   | { readonly kind: 'failed'; readonly error: unknown }
 
-/** What upkeep works with. */
+/** Dependencies of `Upkeep`. */
 export interface UpkeepOptions {
   readonly outbox: Outbox
   readonly role: Role
-  /** How long settled hours are kept. */
+  /** How long delivered hours are kept, in milliseconds. */
   readonly keepMs: number
   readonly time: Time
-  /** Whether the time is sure enough to delete what is old by it. Default: it is. */
+  /** Whether the clock is trusted enough to delete by age. Default: it is. */
   readonly mayPrune?: () => boolean
   readonly told: (news: UpkeepNews) => void
 }
 
 /**
- * Looks after the outbox beside the two loops: keeps the ballast, cuts off a log that has grown, says when the disk is full and when it is not any more,
- * deletes old history a part at a time, and sees to it that the delivery role is still held.
+ * Maintains the outbox: keeps the ballast, truncates a large log, reports a full disk and its end, deletes old history
+ * in parts, and checks that the delivery role is still held.
  */
 export class Upkeep {
   readonly #options: UpkeepOptions
@@ -52,7 +52,7 @@ export class Upkeep {
     this.#running = this.#run()
   }
 
-  /** Complete when it returns. */
+  /** Stops the loop; resolves when it has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopped'))
     await this.#running
@@ -71,7 +71,7 @@ export class Upkeep {
     }
   }
 
-  /** Until the next turn; less when the disk or the role is not what it was. */
+  /** Waits for the next turn; shorter while the disk is full or the role is lost. */
   async #rest(): Promise<void> {
     const { time, outbox, role } = this.#options
     const { signal } = this.#stopping
@@ -90,7 +90,7 @@ export class Upkeep {
   }
 
   async #turn(): Promise<void> {
-    // Before a lock's file is made in a folder that is another one.
+    // Before a lock file is created in a folder that was replaced.
     this.#options.outbox.disk.requireInPlace()
     this.#lookAtRole()
     this.#options.outbox.disk.look()
@@ -125,7 +125,7 @@ export class Upkeep {
     try {
       while (!signal.aborted && outbox.pruneSome(before)) await time.sleep(pruneRestMs, signal).catch(() => {})
     } catch (error) {
-      // Old history can wait for another process's lock until the next turn.
+      // Deleting old history can wait until the next turn.
       if (!isBusy(error)) throw error
     }
   }

@@ -8,8 +8,8 @@ import { isFull } from '../../sqlite/damage.ts'
 const blockBytes = 1_048_576
 
 /**
- * A file that does nothing but take room, so that there is some to give when the disk is full: recording a verdict needs
- * room, too, and what is due would else be stuck. Its bytes are random: zeros take no room on a disk that compresses.
+ * A file of random bytes that is deleted when the disk is full, so that verdicts can still be recorded. Zeros would
+ * take no room on a disk that compresses.
  */
 export class Ballast {
   readonly file: string
@@ -20,12 +20,12 @@ export class Ballast {
     this.file = join(folder, 'ballast')
   }
 
-  /** Whether it is there in full. */
+  /** Whether the file exists in its full size. */
   get isThere(): boolean {
     return this.#found?.size === ballastBytes
   }
 
-  /** Whether the disk has room for it and as much again to work with; a quota is not seen. */
+  /** Whether the disk has room for it and as much again to work with. A quota is not seen. */
   get hasRoom(): boolean {
     try {
       const { bavail, bsize } = statfsSync(this.#folder)
@@ -36,9 +36,9 @@ export class Ballast {
   }
 
   /**
-   * Gives its room away. Never throws: it is asked for while an error is looked at.
+   * Deletes the file. Never throws: callers are handling an error already.
    *
-   * @returns whether there is room now that there was not
+   * @returns whether that made room
    */
   release(): boolean {
     try {
@@ -57,7 +57,7 @@ export class Ballast {
     }
   }
 
-  /** Makes it where there is room. @returns whether it is there now */
+  /** Creates the file where there is room. @returns whether it exists now */
   async make(): Promise<boolean> {
     if (this.isThere) return true
     if (!this.hasRoom) return false

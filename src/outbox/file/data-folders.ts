@@ -3,35 +3,35 @@ import { join } from 'node:path'
 import { Fault } from '../../model/fault.ts'
 import { identityOf } from './identity.ts'
 
-/** The outbox of a data folder. */
+/** Path of the outbox in a data folder. */
 export function outboxFile(folder: string): string {
   return join(folder, 'outbox.db')
 }
 
-/** What lay at a data folder's path when its outbox was opened. */
+/** The folder found at a path when its outbox was opened. */
 interface KnownFolder {
   readonly folder: string | undefined
   readonly outboxNumber: number | undefined
 }
 
 /**
- * Knows for the life of a process which data folders it had open. Where another one lies in the place of one, as an empty
- * one does when a volume was unmounted, a new outbox would look like a first start, and what is due would be out of sight.
+ * Remembers, for the life of a process, which data folders were open. If another folder appears at the same path, such
+ * as an empty one after a volume was unmounted, a new outbox there would look like a first start and hide all due
+ * metrics.
  */
 export class DataFolders {
   readonly #known = new Map<string, KnownFolder>()
 
-  /** Remembers what lies in a folder's place; its outbox is open. */
+  /** Records the folder at a path; its outbox is open. */
   opened(folder: string): void {
     this.#known.set(folder, { folder: identityOf(folder), outboxNumber: numberOf(outboxFile(folder)) })
   }
 
   /**
-   * To be called before anything is made in a folder. It may be opened when it is the one that was open, with or without
-   * an outbox in it (somebody has removed it then), or when the outbox that was open is in it: a volume that is mounted
-   * again is another device.
+   * Checks a folder before anything is created in it. It is accepted if it is the one that was open, with or without an
+   * outbox, or if it contains the outbox that was open: a remounted volume is another device.
    *
-   * @throws Fault `outbox-unusable` for another folder, until the process is started again
+   * @throws Fault `outbox-unusable` for another folder, until the process restarts
    */
   require(folder: string): void {
     const known = this.#known.get(folder)
@@ -46,7 +46,7 @@ export class DataFolders {
   }
 }
 
-/** A file's number on its device. */
+/** Inode number of a file. */
 function numberOf(path: string): number | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })?.ino

@@ -8,24 +8,27 @@ import { accessTrouble, type FileTrouble, isTrouble, troubleOf, writingTrouble }
 import { Ballast } from './ballast.ts'
 import { identityOf } from './identity.ts'
 
-/** Why the outbox's file cannot be gone on with as it is. */
+/** Why the outbox's file cannot be used any more. */
 export interface Breakage {
-  /** `unusable`: it cannot be written any more, as on a file system that has turned read-only. */
+  /** `unusable`: it cannot be written any more, as when the file system turned read-only. */
   readonly kind: 'damaged' | 'moved' | 'unusable'
   readonly reason: string
 }
 
-/** What an error of the outbox means for whoever met it. */
+/** Meaning of an outbox error for its caller. */
 export type DiskRecovery =
-  /** There is room now that there was not: the same may be tried again. */
+  /** Room was made: retry the write. */
   | 'room-made'
-  /** The disk is full. What was to be written is not; it is told once, not each time. */
+  /** The disk is full and the write failed. Reported once, not for each write. */
   | 'full'
-  /** The file is no good: `broken` tells. */
+  /** The file is unusable: `broken` has resolved. */
   | 'broken'
   | 'other'
 
-/** What does not pass by itself: the outbox is closed, so that the disk can be mended, and opened again when it is. */
+/**
+ * Troubles that do not pass without a person: the outbox is closed so that the disk can be repaired, and reopened
+ * afterwards.
+ */
 const lasting: ReadonlySet<FileTrouble['kind']> = new Set([
   'read-only',
   'denied',
@@ -36,19 +39,19 @@ const lasting: ReadonlySet<FileTrouble['kind']> = new Set([
   'missing',
 ])
 
-/** The disk below the outbox: whether it is full, and whether the file is still the one that was opened, and sound. */
+/** State of the disk below the outbox: whether it is full, and whether the open file is in its place and undamaged. */
 export class Disk {
-  /** Resolves once the file cannot be gone on with: it is to be opened anew. */
+  /** Resolves when the file is damaged, was moved or cannot be written. The caller must reopen the outbox. */
   readonly broken: Promise<Breakage>
   readonly #file: string
   readonly #ballast: Ballast
   readonly #break: (breakage: Breakage) => void
   #identity: string | undefined
   #held: Promise<void> | undefined
-  /** Something could not be written, and there has not been room for the ballast since. */
+  /** A write failed for lack of room, and there has been no room for the ballast since. */
   #isOut = false
 
-  /** @param file the outbox's */
+  /** @param file path of the outbox */
   constructor(file: string) {
     const { promise, resolve } = Promise.withResolvers<Breakage>()
     this.broken = promise
@@ -57,31 +60,31 @@ export class Disk {
     this.#ballast = new Ballast(dirname(file))
   }
 
-  /** Whether nothing new should be put on the disk: there is no ballast on it, and no room for one. */
+  /** Whether nothing new may be stored: the ballast is used up and there is no room for one. */
   get isFull(): boolean {
     return this.#isOut || !(this.#ballast.isThere || this.#ballast.hasRoom)
   }
 
-  /** For people. */
+  /** Sentence about the full disk, for a person. */
   get fullSentence(): string {
     const room = `${(2 * ballastBytes) / 1_048_576} MiB are free in ${dirname(this.#file)}`
     return `the disk is full: nothing new is collected until ${room}; what is due is still delivered`
   }
 
-  /** @throws Fault `disk-full` when nothing new should be put on the disk */
+  /** @throws Fault `disk-full` when nothing new may be stored */
   requireRoom(): void {
     if (this.isFull) throw this.fault()
   }
 
-  /** That the disk is full, as a fault. */
+  /** The Fault of a full disk. */
   fault(cause?: unknown): Fault {
     const parts = cause === undefined ? {} : { cause }
     return new Fault('disk-full', this.fullSentence, { ...parts, fix: 'free some room; collecting goes on by itself' })
   }
 
   /**
-   * Sorts an error, makes room when that is what it takes, and tells `broken` when the file is damaged or cannot be
-   * written. Never throws.
+   * Classifies an error of the outbox. Deletes the ballast when the disk is full; resolves `broken` when the file is
+   * damaged or cannot be written. Never throws.
    */
   recover(error: unknown): DiskRecovery {
     if (isDamage(error)) {
@@ -96,30 +99,30 @@ export class Disk {
     return this.#ballast.release() ? 'room-made' : 'full'
   }
 
-  /** Whether nothing can be written until a person has done something; `broken` is told then. */
+  /** Whether writing stays impossible until a person acts; `broken` is resolved then. */
   #isLost(trouble: FileTrouble, error?: unknown): boolean {
     if (!lasting.has(trouble.kind)) return false
     this.#break({ kind: 'unusable', reason: faultLine(troubleFault('the outbox', this.#file, trouble, error)) })
     return true
   }
 
-  /** Looks whether the folder can be written; where it cannot, `broken` is told. A few system calls. */
+  /** Checks that the folder can be written; resolves `broken` if not. A few system calls. */
   look(): void {
     const trouble = writingTrouble(dirname(this.#file))
     if (trouble) this.#isLost(trouble)
   }
 
-  /** Whether the folder seems to be writable: a system call, so that a disk that has failed is seen within seconds. */
+  /** Whether the folder seems writable: one system call, so that a failed disk is noticed within seconds. */
   get seemsWritable(): boolean {
     return accessTrouble(dirname(this.#file)) === undefined
   }
 
-  /** An error of the outbox in words for a person; what the file is not to blame for stays as it is. */
+  /** Turns an error of the file into a Fault; returns any other error unchanged. */
   explain(error: unknown): unknown {
     return isTrouble(error) ? fileFault('the outbox', this.#file, error) : error
   }
 
-  /** Bytes of the log beside the file. */
+  /** Size of the write-ahead log, in bytes. */
   get logBytes(): number {
     try {
       return statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0
@@ -128,17 +131,17 @@ export class Disk {
     }
   }
 
-  /** Makes the ballast where it is missing and there is room. @returns whether there is one */
+  /** Creates the ballast if it is missing and there is room. @returns whether there is one */
   async keepBallast(): Promise<boolean> {
     const isThere = await this.#ballast.make()
     if (isThere) this.#isOut = false
     return isThere
   }
 
-  /** Lets nothing be written until it is known whether the file is sound; a rejection says that it is not. */
+  /** Delays writes until the check of the file ends. A rejection of `looked` means that the file is damaged. */
   holdUntil(looked: Promise<void>): void {
     this.#held = looked
-    // Whoever waits for it is told; nobody may.
+    // Callers await `held`; without one the rejection would be unhandled.
     looked.then(
       () => {
         this.#held = undefined
@@ -147,23 +150,23 @@ export class Disk {
     )
   }
 
-  /** Resolves when something may be written; `undefined` when it may be. */
+  /** Resolves when writes may begin; `undefined` when they may already. */
   get held(): Promise<void> | undefined {
     return this.#held
   }
 
-  /** Remembers which file was opened. */
+  /** Records the identity of the opened file. */
   opened(): void {
     this.#identity = identityOf(this.#file)
   }
 
-  /** Whether the file that is open is the one that lies in its place. */
+  /** Whether the open file is still the one at its path. */
   get isInPlace(): boolean {
     return identityOf(this.#file) === this.#identity
   }
 
   /**
-   * A file that was moved aside, or deleted, can still be written to, and what is written is lost.
+   * Checks that the file was not moved or deleted: writes to it would succeed and be lost.
    *
    * @throws Fault `outbox-moved`
    */

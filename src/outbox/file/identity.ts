@@ -1,6 +1,9 @@
 import { statSync } from 'node:fs'
 
-/** Which file lies at a path: another text when it was replaced; `undefined` when none does, or none that can be seen. */
+/**
+ * Identity of the file at a path: a text that differs when the file was replaced; `undefined` when there is no readable
+ * file.
+ */
 export function identityOf(path: string): string | undefined {
   try {
     const found = statSync(path, { throwIfNoEntry: false })

@@ -5,40 +5,41 @@ import { withFileFaults } from '../../sqlite/file-fault.ts'
 import { isLocked, openLock } from '../../sqlite/lock.ts'
 import { identityOf } from './identity.ts'
 
-/** A right that one process has in a data folder, until released or the process ends. */
+/** An exclusive right of one process in a data folder, until released or the process ends. */
 export interface Role {
   release(): void
-  /** Whether the lock is on the file that others look at: somebody may have deleted or replaced it. */
+  /** Whether the lock file is the one at its path: a person may have deleted or replaced it. */
   readonly isInPlace: boolean
   /**
-   * Sees to it that the lock is on the file that others look at.
+   * Takes the lock again when its file was replaced.
    *
-   * @returns `renewed` when it had to be taken anew, `lost` when another process has it
+   * @returns `renewed` when it was taken again, `lost` when another process has it
    */
   renew(): 'held' | 'renewed' | 'lost'
 }
 
-/** Who has a role in a data folder. */
+/** The process that has a role in a data folder. */
 export interface RoleHolder {
   readonly pid: number
-  /** When it began, as ISO 8601 text. */
+  /** When it took the role, as ISO 8601 text. */
   readonly since: string
-  /** Its configuration file. */
+  /** Path of its configuration file. */
   readonly config: string
 }
 
-/** Whoever wants a role says who it is. */
+/** A process that wants a role. */
 export interface RoleSeeker {
   readonly dataFolder: string
-  /** Its configuration file. */
+  /** Path of its configuration file. */
   readonly config: string
   readonly nowMs: number
 }
 
 /**
- * The two roles. `daemon`: the one daemon of a data folder. `lock`: whoever delivers from it, the daemon or a command; a
- * command gives it up when there is a daemon, so that a long flush or backfill never keeps one from starting. SQLite's own
- * lock on the `.db` file is free at once after kill -9; the `.json` file beside it only tells people who has it.
+ * The two roles. `daemon`: the one daemon of a data folder. `lock`: the process that delivers from it, daemon or
+ * command. A command releases it when there is a daemon, so that a long flush or backfill never keeps one from
+ * starting. The role is SQLite's lock on the `.db` file, free at once after kill -9; the `.json` file next to it only
+ * tells people who has it.
  */
 type RoleName = 'daemon' | 'lock'
 
@@ -52,18 +53,21 @@ export function takeDaemonRole(seeker: RoleSeeker): Role {
 }
 
 /**
- * Takes the role of the one process that delivers, for a command.
+ * Takes the delivery role for a command.
  *
- * @throws Fault `outbox-held` when another process has it, or there is a daemon that is about to
+ * @throws Fault `outbox-held` when another process has it, or a daemon is starting
  */
 export function takeDeliveryRole(dataFolder: string, config: string, nowMs: number): Role {
   if (daemonHolder(dataFolder)) refuse('daemon', dataFolder)
   return take('lock', { dataFolder, config, nowMs }) ?? refuse('lock', dataFolder)
 }
 
-/** Takes the delivery role for the daemon; `undefined` while a command has it, which gives it up when it sees the daemon. */
+/**
+ * Takes the delivery role for the daemon; `undefined` while a command has it. The command releases it when it sees the
+ * daemon.
+ */
 export function takeDeliveryRoleAsDaemon(seeker: RoleSeeker): Role | undefined {
-  // A look is quick; to try in earnest waits for others' looks.
+  // Looking is quick; taking waits for the looks of others.
   return deliveryHolder(seeker.dataFolder) ? undefined : take('lock', seeker)
 }
 
@@ -99,7 +103,7 @@ function takeLock(file: string, name: RoleName, { dataFolder, config, nowMs }: R
   }
 }
 
-/** Two roles as one: lost with either. */
+/** Two roles as one, lost with either. */
 export function bothRoles(one: Role, other: Role): Role {
   return {
     release() {
@@ -128,19 +132,19 @@ function tell(file: string, holder: RoleHolder): void {
   try {
     writeFileSync(file, JSON.stringify(holder), { mode: 0o600 })
   } catch {
-    // A full disk must not keep what is due from being delivered.
+    // A full disk must not keep due metrics from being delivered.
   }
 }
 
 /**
- * Who delivers from a data folder, as far as it says so itself; `undefined` when nobody does. A look: nothing is taken,
- * made or changed.
+ * The process that delivers from a data folder, as far as its file says; `undefined` when there is none. Takes and
+ * changes nothing.
  */
 export function deliveryHolder(dataFolder: string): Partial<RoleHolder> | undefined {
   return holderOf('lock', dataFolder)
 }
 
-/** The daemon of a data folder, as `deliveryHolder`; it may be about to deliver, or wait for its outbox. */
+/** The daemon of a data folder, as `deliveryHolder`. It may still wait for the delivery role or its outbox. */
 export function daemonHolder(dataFolder: string): Partial<RoleHolder> | undefined {
   return holderOf('daemon', dataFolder)
 }

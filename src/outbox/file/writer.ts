@@ -14,8 +14,8 @@ export interface RowMemory {
 }
 
 /**
- * Writes to the outbox's file. While another process has its write lock (a backup, a shell, a backfill) a write is tried
- * again by a timer, so that the event loop goes on and nothing is lost. Part of the outbox's file.
+ * Writes to the outbox's file. While another process has the write lock (a backup, a shell, a backfill) a timer retries
+ * the write, so that the event loop goes on and nothing is lost.
  */
 export class Writer {
   readonly #database: Sqlite
@@ -24,7 +24,7 @@ export class Writer {
   readonly #time: Pick<Time, 'nowMs' | 'sleep'>
   readonly #together: Commit
   readonly #givenUp = new AbortController()
-  /** Rejects once nothing waits any more. */
+  /** Rejects when waiting was given up. */
   readonly #refused: Promise<never>
   #lockedSinceMs: number | undefined
   #waitingRows = 0
@@ -43,11 +43,10 @@ export class Writer {
   }
 
   /**
-   * Runs work that writes, all or nothing, in a commit shared with what else is written in the same turn. It is on disk once
-   * the promise resolves.
+   * Runs writes in one transaction, in a commit shared with other writes of the same turn. Resolves when it is on disk.
    *
-   * @param rows it writes, about
-   * @throws Fault `disk-full`, `outbox-moved`; what the work throws
+   * @param rows written, about
+   * @throws Fault `disk-full`, `outbox-moved`; whatever the work throws
    */
   async commit<T>(act: () => T, rows: number): Promise<T> {
     const write = () => {
@@ -59,7 +58,7 @@ export class Writer {
     try {
       return await this.#together(write, rows)
     } catch (error) {
-      // What was collected already may use the room that is kept; nothing new is started then.
+      // Values already collected may use the ballast's room; no new hour is started then.
       if (this.isAgain(error)) return await this.#together(write, rows)
       throw error
     } finally {
@@ -68,10 +67,10 @@ export class Writer {
   }
 
   /**
-   * Runs a write, again and again while another process has the lock; not before it is known that the file is sound.
+   * Runs a write, retrying while another process has the lock. Waits for the check of the file to end.
    *
-   * @param onLocked called when it could not be done at once
-   * @throws what the write throws; once waiting was given up also that the lock is taken
+   * @param onLocked called when the write has to wait
+   * @throws what the write throws; after `giveUp`, the error of the taken lock
    */
   async whenFree<T>(write: () => T, onLocked: () => void = () => {}): Promise<T> {
     if (this.#disk.held) {
@@ -99,12 +98,12 @@ export class Writer {
     }
   }
 
-  /** Nothing waits any more: what cannot be written at once is refused. */
+  /** Stops waiting: a write that cannot be done at once is refused. */
   giveUp(): void {
     this.#givenUp.abort(new Error('the outbox is being closed'))
   }
 
-  /** For a stop, which waits for another process's lock a while. What is not written by then was not accepted. */
+  /** Stops waiting after `lockedStopMs`, for a stop. A write refused then was not accepted. */
   giveUpLater(): void {
     void this.#time.sleep(lockedStopMs, this.#givenUp.signal).then(
       () => this.giveUp(),
@@ -112,19 +111,19 @@ export class Writer {
     )
   }
 
-  /** Whether the same may work now. @throws Fault `disk-full` */
+  /** Whether a retry may succeed now. @throws Fault `disk-full` */
   isAgain(error: unknown): boolean {
     const seen = this.#disk.recover(error)
     if (seen === 'full') throw this.#disk.fault(error)
     return seen === 'room-made'
   }
 
-  /** Rows that wait in memory to be written. */
+  /** Rows in memory that wait to be written. */
   get waitingRows(): number {
     return this.#waitingRows
   }
 
-  /** That another process keeps the lock, for people; `undefined` while none has it for long. */
+  /** Sentence about another process that has the lock for long, for a person; `undefined` when there is none. */
   lockedSentence(nowMs: number): string | undefined {
     const sinceMs = this.#lockedSinceMs
     if (sinceMs === undefined || nowMs - sinceMs < lockedToldMs) return undefined
@@ -133,21 +132,21 @@ export class Writer {
   }
 
   /**
-   * From now on no write holds up the event loop while another process has the lock. What goes neither through `commit`
-   * nor `whenFree` is refused at once then.
+   * From now on no write blocks the event loop while another process has the lock. Writes outside `commit` and
+   * `whenFree` are then refused at once.
    */
   neverBlock(): void {
     this.#database.pragma('busy_timeout = 0')
   }
 
-  /** @throws SqliteError for a file that was opened for reading alone, as its rights or its file system want it */
+  /** @throws SqliteError when file rights or the file system make the file read-only */
   requireWritable(): void {
     this.#database.pragma('busy_timeout = 0')
     try {
-      // To begin a transaction on a file that is open for reading alone is no error: SQLite makes it one of reading.
+      // Beginning a transaction on a read-only file is not an error: SQLite makes it a reading one.
       this.#database.exec('DELETE FROM pin WHERE 0')
     } catch (error) {
-      // Whoever has the lock may write.
+      // The process that has the lock can write.
       if (!isBusy(error)) throw error
     } finally {
       this.#database.pragma(`busy_timeout = ${lockMsMax}`)

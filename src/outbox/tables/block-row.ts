@@ -1,9 +1,9 @@
 import type { AsOfBlock, Hex } from '../../model/block.ts'
 
-/** A block as it is stored. */
+/** A block as a row stores it. */
 export interface BlockRow {
   readonly number: number
-  /** 32 bytes. */
+  /** The block's hash, 32 bytes. */
   readonly hash: Buffer
   /** Seconds since 1970. */
   readonly timestamp: number
@@ -14,7 +14,7 @@ export function blockColumns({ number, hash, timestampSeconds }: AsOfBlock): [bi
   return [number, Buffer.from(hash.slice(2), 'hex'), timestampSeconds]
 }
 
-/** The block a row stands for. */
+/** The block of a row. */
 export function blockOf({ number, hash, timestamp }: BlockRow): AsOfBlock {
   return { number: BigInt(number), hash: hexOf(hash), timestampSeconds: timestamp }
 }

@@ -5,19 +5,19 @@ import type { MetricRegistry } from './metric-registry.ts'
 
 type SentValue = Pick<Metric, 'id' | 'hour' | 'value'>
 
-/** Metrics that were sent. */
+/** Sent metrics, by whether the outbox still has the sent value. */
 export interface Sorted<T> {
-  /** Those whose value is the stored one: what the service said of another value does not settle a metric. */
+  /** Metrics whose stored value is the sent one. A verdict on another value says nothing about the metric. */
   readonly current: readonly T[]
-  /** Those among them that are corrections. */
+  /** Those of `current` that are corrections. */
   readonly corrected: readonly T[]
 }
 
 /**
- * Due metrics whose value may have changed since one of them was sent: the old one may be on its way to the service, from
- * this process or another one. Those that were held meanwhile are listed, too: they become due again with the new value,
- * whereas what was held from the start was never sent. Metrics in other states are not listed, so that a list of dead ones
- * costs no verdict anything; one that becomes due again is. Part of the outbox's file.
+ * Due metrics whose value may have changed after one of its values was sent, by this process or another. The old value
+ * may still be on its way to the service. Metrics held meanwhile stay listed, because they become due again with the
+ * new value; metrics held from the start were never sent. Other states are not listed, so that many dead metrics slow
+ * no verdict down.
  */
 export class Corrections {
   readonly #registry: MetricRegistry
@@ -44,27 +44,27 @@ export class Corrections {
     }
   }
 
-  /** Whether there is any. */
+  /** Whether any metric is listed. */
   get areThere(): boolean {
     return this.#statements.any.get() !== undefined
   }
 
-  /** Whether a metric was corrected and the new value is not known to be delivered. */
+  /** Whether a metric was corrected and its new value is not known to be delivered. */
   has(metric: Pick<Metric, 'id' | 'hour'>): boolean {
     return this.areThere && this.#registry.reading(() => this.#storedValue(metric) !== undefined)
   }
 
-  /** Within a transaction. */
+  /** Lists a metric. Within a transaction. */
   add(hour: number, metric: number, nowMs: number): void {
     this.#statements.add.run(hour, metric, nowMs)
   }
 
-  /** It will not be sent any more. Within a transaction. */
+  /** Removes a metric that will not be sent any more. Within a transaction. */
   remove(hour: number, metric: number): void {
     this.#statements.remove.run(hour, metric)
   }
 
-  /** Sorts what was sent by whether it is what the outbox has now. */
+  /** Sorts sent metrics by whether the outbox still has the sent value. */
   sorted<T extends SentValue>(sent: readonly T[]): Sorted<T> {
     if (!this.areThere) return { current: sent, corrected: [] }
     const stored = new Map(sent.map(metric => [metric, this.#storedValue(metric)]))
@@ -73,7 +73,7 @@ export class Corrections {
     return { current, corrected: current.filter(metric => stored.get(metric) !== undefined) }
   }
 
-  /** They are not corrections any more where they are delivered, rather than held meanwhile. Within a transaction. */
+  /** Removes delivered corrections; those held meanwhile stay. Within a transaction. */
   delivered(corrected: readonly SentValue[]): void {
     for (const { id, hour } of corrected) {
       const number = this.#registry.metric(id)?.number
@@ -87,7 +87,7 @@ export class Corrections {
   }
 }
 
-/** Whether two values are the same bits; −0 is stored as 0. */
+/** Whether two values have the same bits; −0 counts as 0, as it is stored. */
 export function isSameValue(a: number, b: number): boolean {
   return Object.is(a === 0 ? 0 : a, b === 0 ? 0 : b)
 }

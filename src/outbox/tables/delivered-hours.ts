@@ -2,7 +2,7 @@ import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 import { deliveredKnownMs } from './limits.ts'
 
-/** The newest hours of collectors that were delivered, however long ago. Part of the outbox's file. */
+/** The newest delivered hour of each collector, however old. */
 export class DeliveredHours {
   readonly #statements
   readonly #known = new Map<string, { readonly hour: Hour; readonly atMs: number }>()
@@ -12,7 +12,7 @@ export class DeliveredHours {
       metrics: database
         .prepare<[string], number>('SELECT id FROM metric WHERE collector = (SELECT id FROM collector WHERE name = ?)')
         .pluck(),
-      // Back hour by hour, as far as it takes: an index of all collected hours would be a hundred times as large as the answer.
+      // Walks back hour by hour: an index of all collected hours would be a hundred times as large as the answer.
       newest: database
         .prepare<{ name: string; from: number; metrics: string }, number>(
           `WITH RECURSIVE
@@ -32,9 +32,9 @@ export class DeliveredHours {
   }
 
   /**
-   * The newest hour of a collector, up to one, of which everything is delivered; two microseconds for each hour back, so
-   * what was found is remembered for ten minutes. Where there is none: the hour it is expected from. `undefined` for one
-   * that nothing is expected of yet.
+   * The newest hour of a collector, up to `upTo`, that is completely delivered; if there is none, the hour it is
+   * expected from. `undefined` for a collector without a schedule. A step back costs two microseconds, so an old result
+   * is cached for ten minutes.
    */
   newest(collector: string, upTo: Hour, nowMs: number): Hour | undefined {
     const known = this.#known.get(collector)

@@ -2,18 +2,21 @@ import { isBusy } from '../../sqlite/damage.ts'
 import { type Sqlite, unsynced } from '../../sqlite/database.ts'
 import type { Writer } from '../file/writer.ts'
 
-/** What is remembered of one destination (one key's way to the service) across restarts. */
+/** State of one destination (the pushes with one key) that survives a restart. */
 export interface DestinationState {
-  /** The service's wish (`Retry-After`): nothing is sent before this instant. 0 when free. */
+  /** End of the service's latest `Retry-After`, in milliseconds since 1970. 0 when there is none. */
   readonly notBeforeMs: number
-  /** The breaker: after failed flushes the next one waits for this instant, unless a person asks. 0 when closed. */
+  /**
+   * When an open breaker lets a probe through, in milliseconds since 1970; a person can ask for an earlier one. 0 when
+   * closed.
+   */
   readonly probeAtMs: number
   /** Failed flushes in a row. */
   readonly failures: number
-  /** Why delivery waits, as a sentence. */
+  /** Why delivery waits, as a sentence; absent when it does not. */
   readonly waiting?: string
   readonly lastPush?: { readonly atMs: number; readonly verdict: string }
-  /** How far the service's clock is ahead of this machine's; absent while it was never seen. */
+  /** How far the service's clock is ahead of this machine's, in milliseconds; absent until an answer showed it. */
   readonly skewMs?: number
 }
 
@@ -27,20 +30,20 @@ interface RawDestination {
   readonly skew_ms: number | null
 }
 
-/** As `probeAtMs`: a person asked for a flush. Long over, so that nothing waits for it. */
+/** Value of `probeAtMs` after a person asked for a flush: long past, so that nothing waits for it. */
 export const hurriedAtMs = 1
 
-/** The columns of a row. */
+/** Values of the columns of a row, in their order. */
 type NewState = [string, number, number, number, string | null, number | null, string | null, number | null]
 
 const fresh: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
 
-/** The destinations’ memory. Part of the outbox’s file. */
+/** Table of the destinations' states. */
 export class Destinations {
   readonly #statements
   readonly #setUnsynced: (state: NewState) => void
   readonly #writer: Writer
-  /** What could not be written yet, as another process has the lock; it is what counts. */
+  /** States not written yet because another process has the lock. They replace the stored ones. */
   readonly #waiting = new Map<string, DestinationState>()
 
   constructor(database: Sqlite, writer: Writer) {
@@ -82,22 +85,22 @@ export class Destinations {
     }
   }
 
-  /** A person does not want to wait for the breakers: the running daemon probes at its next look. */
+  /** Lets the running daemon probe at its next look instead of waiting for the breakers: a person asked for it. */
   hurry(): void {
     this.#statements.hurry.run(hurriedAtMs)
   }
 
-  /** Nobody delivers to any others than these: they wait for nothing any more. */
+  /** Deletes the states of all other destinations: no protocol uses their key any more. */
   keepOnly(names: readonly string[]): void {
     this.#statements.silence.run(JSON.stringify(names))
   }
 
-  /** Why deliveries wait, a sentence each. */
+  /** Reasons why deliveries wait, one sentence each. */
   waiting(): string[] {
     return this.#statements.waiting.all().map(({ waiting }) => waiting)
   }
 
-  /** Remembers it at once, and on the disk as soon as no other process has the lock. */
+  /** Sets a state at once in memory, and on disk as soon as no other process has the lock. */
   set(name: string, state: DestinationState): void {
     try {
       this.#write(name, state)
@@ -110,7 +113,7 @@ export class Destinations {
     }
   }
 
-  /** What then fails for another reason is not remembered, as after a power cut. */
+  /** Retries the write. A failure for another reason loses the state, as a power cut would. */
   async #writeLater(name: string): Promise<void> {
     const write = () => {
       const state = this.#waiting.get(name)
@@ -131,7 +134,7 @@ export class Destinations {
       lastPush?.verdict ?? null,
       skewMs ?? null,
     ]
-    // That all is well need not survive a power cut; that the service wants to be left alone does.
+    // A state without failures may be lost in a power cut; a `Retry-After` may not.
     if (failures === 0 && notBeforeMs === 0) this.#setUnsynced(state)
     else this.#statements.set.run(...state)
   }

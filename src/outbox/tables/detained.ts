@@ -9,31 +9,31 @@ import type { Metrics } from './metrics.ts'
 import { stateNumber, stateOf } from './states.ts'
 import type { Tally } from './tally.ts'
 
-/** A metric that waits for a person: the service refused it (dead), or we hold it back. */
+/** A metric that waits for a person: dead (refused by the service) or held. */
 export interface DetainedMetric extends Metric {
   readonly state: 'dead' | 'held'
   readonly kind: 'refused' | 'bounds' | 'jump' | 'unit'
-  /** The service's words, or what is suspicious. */
+  /** The service's words if dead; the reason for holding it if held. */
   readonly reason: string
-  /** The service's status; absent for what is held. */
+  /** The service's HTTP status; absent if held. */
   readonly status?: number
-  /** How often it was sent; absent for what is held. */
+  /** How often it was sent; absent if held. */
   readonly attempts?: number
   readonly sinceMs: number
   readonly collector: string
 }
 
-/** Which detained metrics are meant: those that fit everything given. */
+/** Selects dead or held metrics. Criteria are combined with "and". */
 export interface Selection {
   readonly state: 'dead' | 'held'
   /** Metric ids or protocol ids. */
   readonly ids?: readonly string[]
-  /** A part of the reason, in any case. */
+  /** A part of the reason, in any case of letters. */
   readonly reason?: string
   readonly hour?: Hour
 }
 
-/** How many metrics wait for a person. */
+/** Counts of dead and held metrics. */
 export interface DetainedCounts {
   readonly dead: number
   readonly held: number
@@ -57,7 +57,7 @@ interface RowKey {
   readonly metric: number
 }
 
-/** Dead and held metrics, and what a person decides about them. Part of the outbox's file. */
+/** Table of dead and held metrics, and what a person decides about them. */
 export class Detained {
   readonly #database: Sqlite
   readonly #registry: MetricRegistry
@@ -77,7 +77,7 @@ export class Detained {
         { state: number; ids: string | null; reason: string | null; hour: number | null },
         RawDetained
       >(
-        // They are few: the outbox is looked up for each, and never walked through.
+        // There are few: each is looked up in `outbox`, which is never scanned.
         `SELECT detained.*, value, state FROM detained CROSS JOIN outbox USING (hour, metric)
          WHERE state = @state AND hour = coalesce(@hour, hour) AND instr(lower(reason), lower(coalesce(@reason, ''))) > 0
            AND (@ids IS NULL OR metric IN (SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol
@@ -102,28 +102,28 @@ export class Detained {
     }
   }
 
-  /** The oldest hour of some protocols of which anything is held; `undefined` when nothing is. */
+  /** The oldest hour of some protocols with a held metric; `undefined` when there is none. */
   oldestHeld(protocolIds: readonly string[]): Hour | undefined {
     const hour = this.#statements.oldestHeld.get(JSON.stringify(protocolIds))
     return hour === undefined ? undefined : hourFromNumber(hour)
   }
 
-  /** How many metrics of some protocols wait for a person, of an hour. */
+  /** Counts of dead and held metrics of some protocols in an hour. */
   countsOf(hour: Hour, protocolIds: readonly string[]): DetainedCounts {
     const counts = this.#statements.counts.get(hourNumber(hour), JSON.stringify(protocolIds))
     return counts ?? { dead: 0, held: 0 }
   }
 
-  /** What fits, by hour. */
+  /** The selected metrics, by hour. */
   list(selection: Selection): DetainedMetric[] {
     return this.#registry.reading(() => this.#rows(selection).map(row => this.#detained(row)))
   }
 
   /**
-   * Makes them due: a dead metric is tried again, a held one is sent after all. One with another unit than its id had so
-   * far changes that id's unit from its hour on.
+   * Makes selected metrics due: a dead one is retried, a held one is sent after all. A metric whose unit differs from
+   * the locked unit of its id changes that unit from its hour on.
    *
-   * @param units `pinned`: what has another unit stays held; `changed`: it may change
+   * @param units `pinned`: a metric with another unit stays held; `changed`: the unit may change
    * @returns how many
    */
   async release(selection: Selection, units: 'pinned' | 'changed'): Promise<number> {
@@ -131,7 +131,7 @@ export class Detained {
     return this.#inSlices(rows, row => this.#releaseOne(row, selection.state))
   }
 
-  /** Gives them up for ever: they are not sent, and not collected again. @returns how many */
+  /** Gives up selected metrics for ever: they are neither sent nor collected again. @returns how many */
   async drop(selection: Selection): Promise<number> {
     return this.#inSlices(this.#rows(selection), row => {
       const isDropped = this.#move(row, selection.state, 'dropped')
@@ -153,7 +153,7 @@ export class Detained {
     const known = this.#registry.numbered(row.metric)
     if (row.kind === 'unit') this.#metrics.describe(known, row.hour, ownDescription(row))
     if (!this.#move(row, from, 'due')) return false
-    // What is dead was sent: its value may have changed since, and the old one may still be on its way.
+    // A dead metric was sent: its value may have changed since, and the old one may still be on its way.
     if (from === 'dead') this.#corrections.add(row.hour, row.metric, row.at_ms)
     return true
   }
@@ -166,7 +166,7 @@ export class Detained {
     return true
   }
 
-  /** A commit of many rows would hold up a daemon that writes to the same file. */
+  /** Changes rows in several commits: one of many rows would block a daemon that writes to the same file. */
   async #inSlices(rows: readonly RawDetained[], change: (row: RawDetained) => boolean): Promise<number> {
     let changed = 0
     for (let at = 0; at < rows.length; at += commitRowsMax) {

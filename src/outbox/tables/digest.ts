@@ -1,10 +1,10 @@
-/** What was put into the outbox for an hour. */
+/** Result of enqueuing metrics of an hour. */
 export interface Enqueued {
-  /** Those that are new. */
+  /** Number of new metrics. */
   readonly metrics: number
-  /** Those that have another value than before. */
+  /** Number of metrics whose value changed. */
   readonly corrected: number
-  /** By how much the sum of the rows' digests has changed. */
+  /** Change of the sum of the rows' digests. */
   readonly digest: number
 }
 

@@ -2,26 +2,26 @@ import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import { recollectCapMs } from '../../model/limits.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 
-/** An expected (collector, hour) whose turn has come. */
+/** A due (collector, hour) whose next attempt has come. */
 export interface DueHour {
   readonly collector: string
   readonly hour: Hour
-  /** Tries so far. */
+  /** Attempts so far. */
   readonly attempts: number
 }
 
-/** Which due hours are wanted. */
+/** Selects due hours. */
 interface DueAsked {
   readonly names: readonly string[]
   readonly current: Hour
   readonly nowMs: number
-  /** Of each collector. */
+  /** Most hours of each collector. */
   readonly limit: number
 }
 
-/** @returns looks for due hours of many collectors in one go, a few microseconds each; as `Collections.due` */
+/** @returns a function that finds due hours of many collectors in a few microseconds each, as `Collections.due` */
 export function dueHours(database: Sqlite): (asked: DueAsked) => DueHour[] {
-  // By the index alone: of many hours that wait for their next attempt no row is read.
+  // Reads only the index: hours that wait for their next attempt cost no row.
   const statement = database
     .prepare<
       { asked: string; current: number; nowMs: number; soonMs: number; limit: number },

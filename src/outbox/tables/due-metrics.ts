@@ -8,16 +8,16 @@ import type { MetricRegistry } from './metric-registry.ts'
 import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
-/** Which due metrics are meant: those that fit everything given. */
+/** Selects due metrics. Criteria are combined with "and". */
 export interface DueSelection {
   /** Metric ids or protocol ids. */
   readonly ids?: readonly string[]
-  /** Protocol ids, all of which are meant. */
+  /** Protocol ids; a metric of any of them fits. */
   readonly protocolIds?: readonly string[]
   readonly hour?: Hour
 }
 
-/** How much of a protocol is due, and of which hours. */
+/** Due metrics of a protocol: how many, and their range of hours. */
 export interface DueRange {
   readonly protocolId: string
   readonly metrics: number
@@ -38,7 +38,7 @@ interface DueSelectionRow {
   readonly hour: number | null
 }
 
-/** Due metrics as a person looks at them and gives them up, whoever may deliver them. Part of the outbox's file. */
+/** Lists and drops due metrics for a person, whichever process delivers them. */
 export class DueMetrics {
   readonly #registry: MetricRegistry
   readonly #list
@@ -69,7 +69,7 @@ export class DueMetrics {
     })
   }
 
-  /** What fits, by hour. */
+  /** The selected metrics, by hour. */
   list(selection: DueSelection): Metric[] {
     return this.#registry.reading(() =>
       this.#list.all(boundOf(selection)).map(({ hour, metric, value }) => {
@@ -79,8 +79,9 @@ export class DueMetrics {
   }
 
   /**
-   * Gives up what fits, for ever: it is not sent, and not collected again. What is on its way may still reach the service;
-   * what it says of it changes nothing. A commit at a time, so that a daemon that writes to the same file is not held up.
+   * Gives up selected metrics for ever: they are neither sent nor collected again. One on its way may still reach the
+   * service; the answer changes nothing here. Uses several commits, so that a daemon that writes to the same file is
+   * not blocked.
    *
    * @returns how many
    */
@@ -103,7 +104,7 @@ function boundOf({ ids, protocolIds, hour }: DueSelection): DueSelectionRow {
   }
 }
 
-/** How much is due of each protocol, by its id. */
+/** The due metrics of each protocol, by its id. */
 export function rangesOf(metrics: readonly Metric[]): DueRange[] {
   const byProtocol = Map.groupBy(metrics, ({ protocolId }) => protocolId)
   return [...byProtocol]

@@ -6,24 +6,24 @@ import type { MetricRegistry } from './metric-registry.ts'
 import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
-/** Which due metrics are wanted, and in which order. */
+/** Selects and orders due metrics. */
 export interface DueWanted {
   readonly protocolIds: readonly string[]
-  /** Hours from here on come first, newest first; what is before is the backlog, oldest first. */
+  /** Hours from here on come first, newest first; earlier ones are the backlog, oldest first. */
   readonly fresh: Hour
-  /** Hours after it are left out: the service would take them for the future. */
+  /** Last hour to read: the service would reject later ones as future. */
   readonly latest: Hour
 }
 
 type MetricKey = Pick<Metric, 'id' | 'hour'>
 
-/** Where reading one protocol's due metrics has come to; the hour counts hours since 1970. */
+/** Position in the due metrics of one protocol; the hour is in hours since 1970. */
 interface DueCursor {
   readonly protocol: number
   readonly hour: number
 }
 
-/** A range of hours and the way through it. */
+/** A range of hours and the direction to read it in. */
 interface HourWalk {
   readonly from: number
   readonly to: number
@@ -31,8 +31,8 @@ interface HourWalk {
 }
 
 /**
- * Reads due metrics in the order of delivery. A read costs what it gives, however long the backlog is and whoever else
- * has one. Part of the outbox's file.
+ * Reads due metrics in the order of delivery. The cost depends on the metrics returned, not on the length of the
+ * backlog.
  */
 export class Due {
   readonly #registry: MetricRegistry
@@ -66,7 +66,7 @@ export class Due {
     }
   }
 
-  /** Due metrics of some protocols: the fresh ones first, then the backlog; all as of one instant. */
+  /** Due metrics of some protocols as of one instant: fresh ones first, then the backlog. */
   read(wanted: DueWanted, limit: number): Metric[] {
     return this.#registry.reading(() => this.#read(wanted, limit))
   }
@@ -79,7 +79,7 @@ export class Due {
     return [...found, ...this.#walk(protocols, backlog, limit - found.length)]
   }
 
-  /** Those of some metrics that are due still: a person may have dropped one since it was read. */
+  /** Those of some metrics that are still due: a person may have dropped one since it was read. */
   still<T extends MetricKey>(metrics: readonly T[]): T[] {
     return this.#registry.reading(() =>
       [...Map.groupBy(metrics, ({ hour }) => hour)].flatMap(([hour, own]) => {
@@ -90,7 +90,7 @@ export class Due {
     )
   }
 
-  /** Whether one of some metrics was held or dropped. */
+  /** Whether any of some metrics was held or dropped. */
   hasWithdrawn(metrics: readonly MetricKey[]): boolean {
     const states = [stateNumber('held'), stateNumber('dropped')] as const
     return this.#registry.reading(() =>
@@ -102,8 +102,8 @@ export class Due {
   }
 
   /**
-   * As long as it is the same, what was due is due still or was settled by this process. It costs next to nothing, and
-   * saves looking up each metric before it is sent.
+   * Stamp of the due metrics. While it is unchanged, only this process has changed them, which saves looking up each
+   * metric before it is sent.
    */
   get version(): string {
     return `${this.#registry.version} ${this.#tally.withdrawals}`
@@ -113,16 +113,16 @@ export class Due {
     return metrics.map(({ id }) => this.#registry.metric(id)?.number)
   }
 
-  /** The oldest or newest due hour of some protocols, up to a latest; `undefined` when none is due. */
+  /** The oldest or newest due hour of some protocols, up to `latest`; `undefined` when none is due. */
   hour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Hour | undefined {
     const walk = { from: 0, to: hourNumber(latest), first: which }
     const hour = this.#registry.reading(() => nextHour(this.#heads(this.#withDue(protocolIds), walk), which))
     return hour === undefined ? undefined : hourFromNumber(hour)
   }
 
-  /** How many metrics of some protocols are due for an hour and before. */
+  /** Number of due metrics of some protocols at or before an hour. */
   countUpTo(protocolIds: readonly string[], hour: Hour): number {
-    // All are counted already, and those that are later are few.
+    // The total is known, and later ones are few.
     const upTo = (protocol: number) =>
       this.#tally.due(protocol) - (this.#statements.after.get(protocol, hourNumber(hour)) ?? 0)
     return this.#registry.reading(() => this.#withDue(protocolIds).reduce((sum, protocol) => sum + upTo(protocol), 0))

@@ -10,12 +10,12 @@ import type { Tally } from './tally.ts'
 import type { Unsent } from './unsent.ts'
 
 /**
- * What becomes of a metric that has a value for its hour already. `first-stands`: nothing. `correct`: where the new value
- * differs it is stored, and due again; what is held stays held, and what a person dropped is left alone.
+ * Effect on a metric that has a value for its hour already. `first-stands`: none. `correct`: a different value replaces
+ * it and is due again; a held metric stays held, a dropped one stays dropped.
  */
 export type EnqueueMode = 'first-stands' | 'correct'
 
-/** A metric, where it goes, and when. */
+/** A metric, its hour's collector, and the instant it is enqueued. */
 interface EnqueueEntry extends Accepted {
   readonly known: KnownMetric
   readonly hour: number
@@ -29,7 +29,7 @@ interface ValueInState {
 
 const nothing: Enqueued = { metrics: 0, corrected: 0, digest: 0 }
 
-/** Puts metrics into the outbox. Part of the outbox's file. */
+/** Writes new and corrected metrics. */
 export class Enqueuing {
   readonly #registry: MetricRegistry
   readonly #tally: Tally
@@ -67,11 +67,11 @@ export class Enqueuing {
   }
 
   /**
-   * Puts metrics into the outbox; the first one of a metric id pins its unit from that hour on; one with another is
-   * held, whoever found nothing suspicious about it. Within a transaction.
+   * Enqueues metrics. The first value of a metric id locks its unit from that hour on; a value with another unit is
+   * held. Within a transaction.
    *
-   * @param collector must be known to the outbox
-   * @returns what is new, and what has changed
+   * @param collector must have been inserted before
+   * @returns the counts of new and changed metrics
    */
   enqueue(accepted: readonly Accepted[], collector: string, mode: EnqueueMode, nowMs: number): Enqueued {
     const counts = { due: new Map<number, number>(), held: new Map<number, number>() }
@@ -100,7 +100,7 @@ export class Enqueuing {
     }
     if (hold) this.#detain(entry, hold)
     else this.#metrics.describe(known, hour, metric)
-    // One that is corrected and not there was delivered and pruned, maybe.
+    // A corrected metric without a row may have been delivered and pruned.
     if (mode === 'first-stands') this.#unsent.add(hour, known.number)
     return { metrics: 1, corrected: 0, digest: rowDigest(hour, known.number, metric.value) }
   }
@@ -116,7 +116,7 @@ export class Enqueuing {
     if (from !== to) this.#tally.move(known.protocol, from, to, 1)
     this.#detainAnew(entry, from, stored.value)
     if (to === 'due') this.#metrics.describe(known, hour, metric)
-    // What was held already is on its way only if it was due before, and is listed then.
+    // A held metric is on its way only if it was due before, and is listed then.
     if (from !== 'held') this.#corrections.add(hour, known.number, entry.nowMs)
     const digest = rowDigest(hour, known.number, metric.value) - rowDigest(hour, known.number, stored.value)
     return { metrics: 0, corrected: 1, digest }
@@ -138,7 +138,7 @@ export class Enqueuing {
   }
 }
 
-/** Its unit may have been changed since the value was judged; nothing but a person's word changes it again. */
+/** Reason to hold a metric whose id's unit was changed since the value was judged. Only a person changes it again. */
 function otherUnit(metric: Metric, known: KnownMetric, hour: number): Hold | undefined {
   return known.descriptions.length === 0 ? undefined : unitHold(metric, descriptionAt(known, hour))
 }

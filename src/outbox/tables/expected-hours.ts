@@ -16,7 +16,7 @@ import {
   type RawLate,
 } from './hour-rows.ts'
 
-/** The expected hours: which are due, collected, or gaps. Part of the outbox's file. */
+/** The expected (collector, hour) rows: due, collected or gap. */
 export class ExpectedHours {
   readonly #database: Sqlite
   readonly #ranges: HourRanges
@@ -57,7 +57,7 @@ export class ExpectedHours {
         `UPDATE collection SET state = 0, fault = NULL
          WHERE state = 2 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
       ),
-      // By the index alone: of many hours that wait for their next attempt no row is read.
+      // Reads only the index: hours that wait for their next attempt cost no row.
       late: database.prepare<[number, string], RawLate>(
         `WITH late AS (
            SELECT id, name, count(*) AS hours, min(hour) AS oldest FROM collector JOIN collection ON collector = id AND state = 0
@@ -109,23 +109,23 @@ export class ExpectedHours {
     }
   }
 
-  /** Makes a collector known, expected from an hour on; an earlier hour than before moves its start back. */
+  /** Inserts a collector that is expected from an hour on. For a known one an earlier hour moves its start back. */
   addCollector(name: string, since: Hour): void {
     this.#statements.addCollector.run(name, hourNumber(since))
   }
 
-  /** Makes a collector known that nobody expects anything of so far; a known one stays as it is. */
+  /** Inserts a collector without a schedule; no effect on a known one. */
   addUnscheduled(name: string, since: Hour): void {
     this.#statements.addUnscheduled.run(name, hourNumber(since))
   }
 
-  /** First hour that is expected of a collector; `undefined` for one that never ran. */
+  /** First expected hour of a collector; `undefined` for one that never ran. */
   since(name: string): Hour | undefined {
     const row = this.#statements.since.get(name)
     return row && hourFromNumber(row.since)
   }
 
-  /** Makes hours expected of a collector; those that are already keep their state. One commit. */
+  /** Inserts hours of a collector as due; no effect on existing rows. One commit. */
   expect(name: string, hours: readonly Hour[]): void {
     this.#database
       .transaction(() => {
@@ -137,8 +137,8 @@ export class ExpectedHours {
   }
 
   /**
-   * The last hour of those that are rows without a hole, from a collector's start on: rows after a hole were backfilled.
-   * `undefined` where the first is none. How far `expect` has come is remembered, so that a year is not looked through.
+   * End of the unbroken run of rows from a collector's first hour; `undefined` if the first hour has no row. Rows after
+   * a hole come from a backfill. The progress of `expect` is stored, so that a year of rows is not scanned.
    */
   lastWithoutHole(name: string): Hour | undefined {
     const since = this.#statements.since.get(name)?.since
@@ -149,24 +149,23 @@ export class ExpectedHours {
   }
 
   /**
-   * Makes gaps of a collector's due hours before an hour.
+   * Turns a collector's due hours before an hour into gaps.
    *
-   * @param reason stands where the hour has no fault of its own yet
+   * @param reason for hours without a fault of their own
    * @returns how many
    */
   closeBefore(name: string, hour: Hour, reason: Fault): number {
     return this.#statements.closeBefore.run(JSON.stringify(faultRecord(reason)), hourNumber(hour), name).changes
   }
 
-  /** Makes the current hour due again where a clock that was set wrong for a while had made it a gap. */
+  /** Makes the current hour due again, where a wrong clock had made it a gap. */
   reopen(name: string, current: Hour): void {
     this.#statements.reopen.run(hourNumber(current), name)
   }
 
   /**
-   * Due hours of some collectors up to the current one whose next attempt has come: of each, in the order they are given,
-   * the newest. A next attempt that lies further ahead than any wait can be is one of a clock that was set wrong: it has
-   * come, too.
+   * Due hours of some collectors, up to the current one, whose next attempt has come: the newest of each, in the given
+   * order of collectors. A next attempt further ahead than any wait was written by a wrong clock and counts as come.
    *
    * @param limit of each collector
    */
@@ -179,23 +178,23 @@ export class ExpectedHours {
     return this.#statements.late.all(hourNumber(hour), JSON.stringify(names)).map(lateCollector)
   }
 
-  /** Those of some collectors that an hour is expected of, and is no row. @param asked with the configured starts */
+  /** The collectors that are expected for an hour but have no row of it. @param asked with the configured starts */
   missing(asked: readonly { readonly id: string; readonly since?: Hour | undefined }[], hour: Hour): string[] {
     const all = asked.map(({ id, since }) => [id, since === undefined ? null : hourNumber(since)])
     return this.#statements.missing.all({ asked: JSON.stringify(all), hour: hourNumber(hour) })
   }
 
-  /** The earliest next attempt after an instant; `undefined` when there is none. */
+  /** The earliest next attempt after an instant, in milliseconds since 1970; `undefined` when there is none. */
   nextAttemptMs(afterMs: number): number | undefined {
     return this.#statements.nextAttempt.get(afterMs)?.at ?? undefined
   }
 
-  /** Counts metrics that were put into the outbox for an hour, or have changed. Within a transaction. */
+  /** Adds to an hour's count of metrics and to its digest. Within a transaction. */
   addMetrics(name: string, hour: Hour, { metrics, corrected, digest }: Enqueued): void {
     if (metrics + corrected > 0) this.#statements.addMetrics.run(metrics, digest, hourNumber(hour), name)
   }
 
-  /** Every metric of the hour is in the outbox; also a gap may be mended so, and an hour that nobody expected. */
+  /** Marks an hour collected: every metric of it is enqueued. Also for a gap and for an hour without a row. */
   markCollected(name: string, hour: Hour): void {
     const number = hourNumber(hour)
     const { collected, row, addCollected } = this.#statements
@@ -204,19 +203,19 @@ export class ExpectedHours {
     addCollected.run(number, metrics, digest, name)
   }
 
-  /** A due hour is tried again at an instant. What is collected, or a gap, stays that. */
+  /** Schedules the next attempt of a due hour. No effect on a collected hour or a gap. */
   markFailed(name: string, hour: Hour, fault: Fault, nextAttemptMs: number): void {
     this.#statements.failed.run(nextAttemptMs, JSON.stringify(faultRecord(fault)), hourNumber(hour), name)
   }
 
-  /** A due hour that cannot be had, ever, or one that nobody expected; one that is collected, or a gap, stays that. */
+  /** Turns a due hour into a gap, or inserts a gap. No effect on a collected hour or a gap. */
   markGap(name: string, hour: Hour, fault: Fault): void {
     this.#statements.gap.run(hourNumber(hour), JSON.stringify(faultRecord(fault)), name)
   }
 
-  /** What has become of a collector's hours in a range, both ends included; those that nobody expected are not in it. */
+  /** States of a collector's hours in a range, both ends included. Hours without a row are left out. */
   states(name: string, from: Hour, to: Hour): Map<Hour, CollectionState> {
-    // Hour by hour: a range of the key holds the rows of all collectors.
+    // One hour at a time: a range of the key would read the rows of all collectors.
     const [oldest, newest] = this.#statements.ends.get() ?? [null, null]
     if (oldest === null || newest === null) return new Map()
     const first = Math.max(hourNumber(from), oldest)
@@ -232,7 +231,7 @@ export class ExpectedHours {
     return this.#ranges.of('gap', collectors, from, to)
   }
 
-  /** Hours that are still due, as ranges with the same fault, by collector and hour. */
+  /** Due hours, as ranges with the same fault, by collector and hour. */
   waiting(collectors?: readonly string[], from?: Hour, to?: Hour): CollectorHourRange[] {
     return this.#ranges.of('due', collectors, from, to)
   }

@@ -12,8 +12,8 @@ interface FinalBlockEntry {
 }
 
 /**
- * The final as-of blocks of all chains. They only spare a search: where they cannot be read or written nobody is told but
- * the disk. Part of the outbox's file.
+ * Table of the final as-of blocks of all chains. A cache: errors of the file are reported to the disk only, and reads
+ * then find nothing.
  */
 export class FinalBlockTable {
   readonly #disk: Disk
@@ -37,7 +37,7 @@ export class FinalBlockTable {
     })
   }
 
-  /** Those of one chain. Never throws because of the file. */
+  /** The cache of one chain. It never throws for an error of the file. */
   of(chainId: number): FinalBlocks {
     const { of, before, after, forget } = this.#statements
     return {
@@ -58,7 +58,7 @@ export class FinalBlockTable {
     }
   }
 
-  /** What is not kept is looked up again. */
+  /** Writes if possible: a block that is not stored is looked up again. */
   #write(act: () => void): void {
     if (this.#disk.held) return
     this.#attempt(() => {
@@ -67,7 +67,7 @@ export class FinalBlockTable {
     })
   }
 
-  /** `undefined` where the file does not let it: it is full, damaged, moved, or locked for long. */
+  /** Result of `act`; `undefined` when the file is full, damaged, moved, or locked for long. */
   #attempt<T>(act: () => T): T | undefined {
     try {
       return act()

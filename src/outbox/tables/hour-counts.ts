@@ -1,13 +1,13 @@
 import type { Sqlite } from '../../sqlite/database.ts'
 import { rowDigest } from './digest.ts'
 
-/** How many metrics the outbox has of a collector's hour, and the sum of their digests. */
+/** Number of metrics of a collector's hour, and the sum of their digests. */
 export interface HourCount {
   readonly metrics: number
   readonly digest: number
 }
 
-/** @returns counts the metrics of a collector's hour (in hours since 1970), in whatever state */
+/** @returns a function that counts the metrics of a collector's hour (in hours since 1970), in any state */
 export function hourCounter(database: Sqlite): (collector: string, hour: number) => HourCount {
   const rows = database.prepare<[number, string], { metric: number; value: number }>(
     `SELECT outbox.metric, value FROM outbox JOIN metric ON metric.id = outbox.metric
@@ -15,7 +15,7 @@ export function hourCounter(database: Sqlite): (collector: string, hour: number)
   )
   return (collector, hour) => {
     const all = rows.all(hour, collector)
-    // As unsigned 32 bits, like the sum that SQLite keeps.
+    // As unsigned 32 bits, like the sum in the file.
     const digest = all.reduce((sum, { metric, value }) => (sum + rowDigest(hour, metric, value)) % 2 ** 32, 0)
     return { metrics: all.length, digest }
   }

@@ -2,14 +2,14 @@ import type { FaultRecord } from '../../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 
-/** Hours of a collector in a row that have the same in common. */
+/** Consecutive hours of a collector with the same state and fault. */
 export interface CollectorHourRange {
   readonly collector: string
   readonly from: Hour
-  /** The last one, included. */
+  /** Last hour, included. */
   readonly to: Hour
   readonly hours: number
-  /** Why they are not collected, in the words of the first; absent for hours that were not tried yet. */
+  /** Why they are not collected, in the words of the first; absent for hours not tried yet. */
   readonly fault?: FaultRecord
 }
 
@@ -19,7 +19,7 @@ interface RawRange {
   readonly fault: string | null
 }
 
-/** A range that may still grow. */
+/** A range under construction. */
 interface Growing {
   readonly collector: string
   readonly from: number
@@ -30,7 +30,7 @@ interface Growing {
 
 const forever = 2 ** 40
 
-/** Looks up ranges of hours that are not collected. Part of the outbox's file. */
+/** Finds ranges of hours that are not collected. */
 export class HourRanges {
   readonly #statements
 
@@ -44,7 +44,10 @@ export class HourRanges {
     this.#statements = { gap: prepare(2), due: prepare(0) }
   }
 
-  /** Hours in one state, of all collectors and times unless said, by collector and hour; those with the same reason are one range, whatever numbers are in its words. */
+  /**
+   * Ranges of hours in one state, by collector and hour; default: all collectors and times. Reasons that differ only in
+   * numbers count as the same.
+   */
   of(state: 'gap' | 'due', collectors?: readonly string[], from?: Hour, to?: Hour): CollectorHourRange[] {
     const names = collectors ? JSON.stringify(collectors) : null
     const bounds = [from === undefined ? 0 : hourNumber(from), to === undefined ? forever : hourNumber(to)] as const
@@ -64,7 +67,7 @@ function rangeOf({ collector, from, to, fault }: Growing): CollectorHourRange {
   return fault === null ? range : { ...range, fault: JSON.parse(fault) as FaultRecord }
 }
 
-/** What a reason is about: its code, and its words without numbers. */
+/** Kind of a reason: its code, and its words without numbers. */
 function kindOf(fault: string | null): string {
   if (fault === null) return ''
   const { code, message } = JSON.parse(fault) as FaultRecord

@@ -2,7 +2,7 @@ import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import { commitRowsMax } from '../../model/limits.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 
-/** What clocks have left in the expected hours, and how it is mended where they were wrong. Part of the outbox's file. */
+/** Corrects expected hours that a wrong clock has written. */
 export class HourRepair {
   readonly #statements
 
@@ -23,18 +23,18 @@ export class HourRepair {
     }
   }
 
-  /** Makes gaps due again that were too old to be caught up, and are not: from an hour on. */
+  /** Makes gaps due again, from an hour on, that became gaps as too old but are not. */
   reopenTooOld(name: string, oldest: Hour): void {
     this.#statements.reopen.run(hourNumber(oldest), name)
   }
 
-  /** The newest hour that anything was collected for; `undefined` before there is one. */
+  /** The newest collected hour; `undefined` when there is none. */
   newestCollected(): Hour | undefined {
     const hour = this.#statements.newest.get()
     return hour === undefined ? undefined : hourFromNumber(hour)
   }
 
-  /** Takes back what is expected after an hour and is not collected, a commit's worth. @returns whether there may be more */
+  /** Deletes uncollected rows after an hour, at most one commit's worth. @returns whether there may be more */
   withdrawSome(name: string, after: Hour): boolean {
     return this.#statements.withdraw.run(hourNumber(after), name, commitRowsMax).changes === commitRowsMax
   }

@@ -1,10 +1,10 @@
 import type { FaultRecord } from '../../model/fault.ts'
 import { type Hour, hourFromNumber } from '../../model/hour.ts'
 
-/** What has become of an expected hour. */
+/** State of an expected hour. */
 export type CollectionState = 'due' | 'collected' | 'gap'
 
-/** What became of an expected hour. */
+/** An expected (collector, hour) with its state. */
 export interface CollectionRow {
   readonly collector: string
   readonly hour: Hour
@@ -13,10 +13,10 @@ export interface CollectionRow {
   readonly fault?: FaultRecord
 }
 
-/** States of hours, by the number they are stored as. */
+/** States by the number they are stored as. */
 const states: readonly CollectionState[] = ['due', 'collected', 'gap']
 
-/** The state a number stands for. */
+/** The state of a stored number. */
 export function hourStateOf(number: number): CollectionState {
   return states[number] ?? 'due'
 }
@@ -30,13 +30,13 @@ export interface RawHour {
   readonly fault: string | null
 }
 
-/** The hour that a row stands for. */
+/** The expected hour of a stored row. */
 export function collectionRow({ collector, hour, state, attempts, fault }: RawHour): CollectionRow {
   const row = { collector, hour: hourFromNumber(hour), state: hourStateOf(state), attempts }
   return fault === null ? row : { ...row, fault: JSON.parse(fault) as FaultRecord }
 }
 
-/** A collector with hours that should be there by now. */
+/** A collector with overdue hours. */
 export interface LateCollector {
   readonly collector: string
   readonly hours: number
@@ -52,7 +52,7 @@ export interface RawLate {
   readonly fault: string | null
 }
 
-/** The collector that late hours are of. */
+/** The collector of a stored row of overdue hours. */
 export function lateCollector({ collector, hours, oldest, fault }: RawLate): LateCollector {
   const late = { collector, hours, oldest: hourFromNumber(oldest) }
   return fault === null ? late : { ...late, fault: JSON.parse(fault) as FaultRecord }

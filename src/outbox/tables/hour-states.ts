@@ -3,18 +3,18 @@ import type { Sqlite } from '../../sqlite/database.ts'
 import { type CollectionState, hourStateOf } from './hour-rows.ts'
 import { type MetricState, stateNumber } from './states.ts'
 
-/** One hour of some collectors, which are told by their places in the list that was given. */
+/** One hour of several collectors, each given by its index in the list passed in. */
 export interface HourOfAll {
-  /** What has become of a collector's hour; `undefined` where it is no row. */
+  /** State of a collector's hour; `undefined` where there is no row. */
   readonly stateOf: (place: number) => CollectionState | undefined
-  /** Whether a collector has a metric of the hour in a state in which it is not delivered. */
+  /** Whether a collector has a metric of the hour in an undelivered state. */
   readonly has: (place: number, state: 'due' | 'dead' | 'held') => boolean
 }
 
-/** A collector and a state as one number, so that a thousand of them are read in no time. */
+/** A collector and a state in one number, so that a thousand are read fast. */
 const radix = 8
 
-/** What has become of hours, without values: 0.1 ms an hour of 1,000 collectors. Part of the outbox's file. */
+/** Reads the states of hours without values: 0.1 ms an hour of 1,000 collectors. */
 export class HourStates {
   readonly #statements
 
@@ -40,7 +40,7 @@ export class HourStates {
     }
   }
 
-  /** @returns looks at an hour of a range, both ends included */
+  /** @returns a function that reads one hour of the range, both ends included */
   reader(collectors: readonly string[], from: Hour, to: Hour): (hour: Hour) => HourOfAll {
     const { names, rows, open, openHours } = this.#statements
     const byName = new Map(names.all())

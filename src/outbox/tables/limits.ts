@@ -1,4 +1,4 @@
 /** Limits of the tables alone. */
 
-/** How long it is remembered which hour was the last to be delivered, where that is more than two days ago. */
+/** How long the newest delivered hour of a collector is cached, when it is more than two days old. */
 export const deliveredKnownMs = 600_000

@@ -3,7 +3,7 @@ import type { Metric } from '../../model/metric.ts'
 import { descriptionAt, type KnownMetric } from './metric-registry.ts'
 
 /**
- * A row of the outbox as the metric it stands for.
+ * The metric of a row.
  *
  * @param hour in hours since 1970
  */

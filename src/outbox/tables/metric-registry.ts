@@ -2,13 +2,13 @@ import type { MetricId } from '../../model/metric.ts'
 import { DamageError } from '../../sqlite/damage.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 
-/** How a metric is described: its unit and module, each absent when it has none. */
+/** Unit and module of a metric, each absent when it has none. */
 export interface MetricDescription {
   readonly unit?: string
   readonly module?: string
 }
 
-/** What the outbox knows of a metric id, beside its values. */
+/** What the outbox stores of a metric id apart from its values. */
 export interface KnownMetric {
   readonly number: number
   readonly id: MetricId
@@ -37,8 +37,8 @@ const metricColumns = `SELECT metric.id AS number, metric.name AS id, metric.pro
   FROM metric JOIN protocol ON protocol.id = metric.protocol JOIN collector ON collector.id = metric.collector`
 
 /**
- * Metrics and protocols by name and number. A row of the outbox holds numbers alone; what they mean is read once and
- * remembered until somebody else writes to the file. Part of the outbox's file.
+ * Maps metric and protocol ids to the numbers that rows hold, and to units. Cached until another connection writes to
+ * the file.
  */
 export class MetricRegistry {
   readonly #statements
@@ -74,39 +74,39 @@ export class MetricRegistry {
     }
   }
 
-  /** Forgets all when another process, or another opening, has written. To be called first thing in a transaction. */
+  /** Clears the cache if another connection has written. Call it first in a transaction. */
   refresh(): void {
     const { version } = this
     if (version !== this.#version) this.forget()
     this.#version = version
   }
 
-  /** Changes when another process, or another opening, has written. */
+  /** A number that changes when another connection has written. */
   get version(): number | undefined {
     return this.#statements.version.get()
   }
 
   /**
-   * Reads rows and names as of one instant: a unit that another process changes meanwhile is either the row's, or not yet
-   * seen at all. All that turns rows into metrics is read inside.
+   * Reads rows and metric descriptions as of one instant, so that a unit that another process changes is never mixed
+   * with older rows. Everything that turns rows into metrics runs inside.
    */
   reading<T>(act: () => T): T {
     return this.#look(act)
   }
 
-  /** Forgets what is remembered, as after a transaction that was undone. */
+  /** Clears the cache, as after a rollback. */
   forget(): void {
     this.#byId.clear()
     this.#byNumber.clear()
     this.#protocols.clear()
   }
 
-  /** A metric by its id; `undefined` for one that never was in the outbox. */
+  /** A metric by its id; `undefined` when unknown. */
   metric(id: string): KnownMetric | undefined {
     return this.#byId.get(id) ?? this.#remember(this.#statements.byId.get(id))
   }
 
-  /** A metric by its number, which a row of the outbox always has. */
+  /** A metric by its number. Every row's number is known. */
   numbered(number: number): KnownMetric {
     const known = this.#byNumber.get(number) ?? this.#remember(this.#statements.byNumber.get(number))
     if (!known) throw new DamageError(`no metric has the number ${number}`)
@@ -123,9 +123,9 @@ export class MetricRegistry {
   }
 
   /**
-   * Makes a metric known, or known as another collector's. Within a transaction.
+   * Inserts a metric, or gives it to another collector. Within a transaction.
    *
-   * @param since first hour of the description, in hours since 1970; counts only for a metric that is new
+   * @param since first hour of the description, in hours since 1970; used only for a new metric
    */
   add(id: MetricId, protocolId: string, collector: string, since: number, description: MetricDescription): KnownMetric {
     const before = this.metric(id)
@@ -140,7 +140,7 @@ export class MetricRegistry {
     return this.describe(added, since, description)
   }
 
-  /** Describes a metric from an hour on. Within a transaction. */
+  /** Sets unit and module of a metric from an hour on. Within a transaction. */
   describe({ number, id }: KnownMetric, since: number, { unit, module }: MetricDescription): KnownMetric {
     this.#statements.describe.run(number, since, unit ?? null, module ?? null)
     this.#byId.delete(id)
@@ -148,7 +148,7 @@ export class MetricRegistry {
     return this.numbered(number)
   }
 
-  /** Numbers of protocols that have metrics. */
+  /** Numbers of those protocols that have metrics. */
   protocolNumbers(names: readonly string[]): number[] {
     return names.flatMap(name => this.protocol(name) ?? [])
   }
@@ -167,7 +167,7 @@ export class MetricRegistry {
   }
 }
 
-/** How a metric is described at an hour: by the last description since then, or by the first of all. */
+/** Description of a metric at an hour: the last one up to it, else the first of all. */
 export function descriptionAt({ descriptions }: Pick<KnownMetric, 'descriptions'>, hour: number): MetricDescription {
   if (descriptions.length === 1) return descriptions[0] ?? {}
   return descriptions.findLast(({ since }) => since <= hour) ?? descriptions[0] ?? {}

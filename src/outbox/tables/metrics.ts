@@ -7,54 +7,54 @@ import { metricAt } from './metric-at.ts'
 import { descriptionAt, type KnownMetric, type MetricDescription, type MetricRegistry } from './metric-registry.ts'
 import { type MetricState, stateOf } from './states.ts'
 
-/** Why a person has to look at a metric before it is sent. */
+/** Why a metric is held until a person decides. */
 export interface Hold {
   readonly kind: 'bounds' | 'jump' | 'unit'
   /** A sentence with the facts. */
   readonly reason: string
 }
 
-/** Why a value with another unit than its metric id has waits for a person; `undefined` for one with the same. */
+/** Reason to hold a value whose unit differs from the locked unit of its id; `undefined` when it does not. */
 export function unitHold({ unit }: Pick<Metric, 'unit'>, past: MetricDescription): Hold | undefined {
   if (past.unit === unit) return undefined
   const was = past.unit === undefined ? 'there was none so far' : `was ${past.unit} so far`
   return { kind: 'unit', reason: `the unit is ${unit ?? 'gone'}, and ${was}: held until --allow-unit-change` }
 }
 
-/** A metric on its way in. */
+/** A validated metric to enqueue. */
 export interface Accepted {
   readonly metric: Metric
   readonly hold?: Hold
 }
 
-/** A metric the service will never take, and how often it was sent. */
+/** A metric the service rejected for good, and how often it was sent. */
 export interface DeadLetter extends DeadMetric {
   readonly attempts: number
 }
 
-/** A metric with what became of it. */
+/** A metric with its state. */
 export interface StoredMetric extends Metric {
   readonly state: MetricState
   readonly collector: string
-  /** Why it is dead or held. */
+  /** Why it is dead or held; absent otherwise. */
   readonly reason?: string
 }
 
-/** What is known of a metric id when a new value of it comes in. */
+/** What the outbox has of a metric id before a new value. */
 export interface Past {
-  /** Its unit at that hour, pinned by the first value; absent for a metric without one. */
+  /** The locked unit at that hour, set by the first value; absent for a metric without one. */
   readonly unit?: string
-  /** Its last value before that hour, of the last day; absent when there is none. */
+  /** Its last value within 24 hours before that hour; absent when there is none. */
   readonly previous?: number
 }
 
-/** An hour of a collector of which something was delivered. */
+/** A collector's hour with at least one delivered metric. */
 export interface DeliveredHour {
   readonly collector: string
   readonly hour: Hour
 }
 
-/** Later than any hour. */
+/** A number later than any hour. */
 const latestNumber = 2 ** 40
 
 interface RawStored {
@@ -65,7 +65,7 @@ interface RawStored {
   readonly reason: string | null
 }
 
-/** What the outbox has of metrics, and how they are described. Part of the outbox's file. */
+/** Reads metrics, and records their unit and module. */
 export class Metrics {
   readonly #registry: MetricRegistry
   readonly #statements
@@ -101,8 +101,8 @@ export class Metrics {
   }
 
   /**
-   * Describes a metric from an hour on, where that is something new; hours after it that are under way keep what they
-   * have. A new module of a past hour changes nothing. Within a transaction.
+   * Records a metric's unit and module from an hour on, if they differ. Later hours keep theirs; the module of a past
+   * hour does not change. Within a transaction.
    */
   describe(known: KnownMetric, hour: number, { unit, module }: MetricDescription): void {
     const old = descriptionAt(known, hour)
@@ -115,21 +115,21 @@ export class Metrics {
     this.#registry.describe(known, hour, { ...(unit === undefined ? {} : { unit }), ...(module && { module }) })
   }
 
-  /** What is known of a metric id for an hour; `undefined` for one that never was in the outbox. */
+  /** What is stored of a metric id before an hour; `undefined` for an unknown id. */
   past(id: MetricId, hour: Hour): Past | undefined {
     return this.#registry.reading(() => this.#past(id, hour))
   }
 
   #past(id: MetricId, hour: Hour): Past | undefined {
     const known = this.#registry.metric(id)
-    // One whose description was lost is as good as new: its next value pins its unit.
+    // A metric whose description was lost is treated as new: its next value locks its unit.
     if (!known || known.descriptions.length === 0) return undefined
     const { unit } = descriptionAt(known, hourNumber(hour))
     const previous = this.#previous(known.number, hour)
     return { ...(unit === undefined ? {} : { unit }), ...(previous === undefined ? {} : { previous }) }
   }
 
-  /** What the outbox has of a metric id for an hour, also when a person dropped it; `undefined` when nothing. */
+  /** Value and state of a metric at an hour, dropped ones included; `undefined` when there is no row. */
   entry(id: MetricId, hour: Hour): { readonly value: number; readonly state: MetricState } | undefined {
     const row = this.#statements.entry.get(hourNumber(hour), id)
     return row && { value: row.value, state: stateOf(row.state) }
@@ -143,7 +143,7 @@ export class Metrics {
     return undefined
   }
 
-  /** A metric of an hour as it is sent now; `undefined` when it is neither due nor delivered. */
+  /** A metric of an hour as it would be sent; `undefined` unless it is due or delivered. */
   present({ id, hour }: Pick<Metric, 'id' | 'hour'>): Metric | undefined {
     return this.#registry.reading(() => {
       const known = this.#registry.metric(id)
@@ -152,7 +152,7 @@ export class Metrics {
     })
   }
 
-  /** A metric of some protocols that was delivered for an hour or one of the day before, the newest. */
+  /** The newest delivered metric of some protocols within the day up to an hour. */
   lastDelivered(protocolIds: readonly string[], hour: Hour): Metric | undefined {
     return this.#registry.reading(() => this.#lastDelivered(protocolIds, hour))
   }
@@ -166,7 +166,9 @@ export class Metrics {
     return undefined
   }
 
-  /** Hours of some collectors of which something was delivered and is still here, oldest first; reads every row between. */
+  /**
+   * Hours of some collectors with a delivered metric that is not pruned, oldest first. Reads every row in the range.
+   */
   deliveredHours(collectors: readonly string[], from?: Hour, to?: Hour): DeliveredHour[] {
     const bounds = [
       from === undefined ? 0 : hourNumber(from),
@@ -177,7 +179,7 @@ export class Metrics {
       .map(({ collector, hour }) => ({ collector, hour: hourFromNumber(hour) }))
   }
 
-  /** Every metric of a range of hours, both ends included, by hour; without what a person dropped. */
+  /** Every metric in a range of hours, both ends included, by hour; dropped ones are left out. */
   between(from: Hour, to: Hour): StoredMetric[] {
     return this.#registry.reading(() =>
       this.#statements.between.all(hourNumber(from), hourNumber(to)).map(row => this.#stored(row)),

@@ -1,22 +1,22 @@
 import { type Hour, hourNumber } from '../../model/hour.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 
-/** A collector whose next hour is to be planned. */
+/** A collector whose next hour is to be inserted. */
 export interface NextHour {
   readonly id: string
-  /** The oldest hour that it may still be collected for. */
+  /** The oldest hour that may still be collected. */
   readonly oldest: Hour
-  /** The hour that the configuration expects it from. */
+  /** First expected hour, by the configuration. */
   readonly since?: Hour | undefined
 }
 
-/** Plans one more hour of many collectors at once: what nearly all of them need at a full hour. Part of the outbox's file. */
+/** Inserts the next hour of many collectors at once: what nearly all of them need at a full hour. */
 export class NextHours {
   readonly #statements
 
   constructor(database: Sqlite) {
     this.#statements = {
-      // A few looks at an index for each collector; the order of the joins keeps SQLite from starting with all hours.
+      // A few index look-ups for each collector. CROSS JOIN keeps SQLite from starting with all hours.
       add: database
         .prepare<{ asked: string; current: number }, string>(
           `INSERT INTO collection (hour, collector)
@@ -43,10 +43,10 @@ export class NextHours {
   }
 
   /**
-   * Makes an hour expected of those collectors of which nothing else is to be done: the hour before is the last that is
-   * planned, nothing is too old or yet to come, and their start is not moved. Within a transaction.
+   * Inserts an hour as due for those collectors that need nothing else: the hour before is their last row, nothing is
+   * too old, and their start has not moved. Within a transaction.
    *
-   * @returns the ids of those it was done for
+   * @returns ids of the collectors it was inserted for
    */
   add(collectors: readonly NextHour[], current: Hour): ReadonlySet<string> {
     const asked = collectors.map(({ id, oldest, since }) => [

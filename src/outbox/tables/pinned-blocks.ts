@@ -3,12 +3,12 @@ import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 import { type BlockRow, blockColumns, blockOf } from './block-row.ts'
 
-/** Values of a collector's hour that were read at a block which may have been replaced since. */
+/** A collector's hour whose values were read at a block that was not final. */
 export interface PinnedHour {
   readonly hour: Hour
   readonly collector: string
   readonly block: AsOfBlock
-  /** Absent where none were read. */
+  /** Logs the values were computed from; absent where none were read. */
   readonly logs?: readonly PinnedLogs[]
 }
 
@@ -18,10 +18,10 @@ interface RawPin extends BlockRow {
   readonly logs: string | null
 }
 
-/** The hash of no block: values of one hour were read at two, so they have to be read again. */
+/** A hash that no block has: the values of one hour were read at two blocks, so the hour has to be read again. */
 const noHash = Buffer.alloc(32)
 
-/** The blocks that values were read at before those were final. Part of the outbox's file. */
+/** Table of the non-final blocks that values were read at. */
 export class PinnedBlocks {
   readonly #statements
 
@@ -40,7 +40,7 @@ export class PinnedBlocks {
       confirm: database.prepare<[number, number, string, Buffer | null]>(
         `DELETE FROM pin WHERE chain = ? AND ${ofHour} AND hash = coalesce(?, hash)`,
       ),
-      // By chain, as the key begins with it; there are few.
+      // The key begins with the chain, and there are few.
       clear: database.prepare<[number, string]>(
         `DELETE FROM pin WHERE chain IN (SELECT DISTINCT chain FROM pin) AND ${ofHour}`,
       ),
@@ -49,8 +49,8 @@ export class PinnedBlocks {
   }
 
   /**
-   * Values of a collector's hour were stored that were read at these blocks. Where others of the hour stand that were read
-   * at another block, or of other logs, both are due to be read again: the pin is then of no block at all. Within a transaction.
+   * Records the blocks that new values of an hour were read at. If other values of the hour were read at another block
+   * or from other logs, the hour has to be read again: `noHash` is stored. Within a transaction.
    */
   add(collector: string, hour: Hour, pins: readonly PinnedBlock[]): void {
     for (const { chainId, block, logs } of pins) {
@@ -59,13 +59,13 @@ export class PinnedBlocks {
     }
   }
 
-  /** All values of a collector's hour are as of these blocks. Within a transaction. */
+  /** Records that all values of an hour are as of these blocks. Within a transaction. */
   replace(collector: string, hour: Hour, pins: readonly PinnedBlock[]): void {
     this.#statements.clear.run(hourNumber(hour), collector)
     this.add(collector, hour, pins)
   }
 
-  /** Those of a chain up to an hour, oldest first. */
+  /** Pinned hours of a chain up to an hour, oldest first. */
   due(chainId: number, upTo: Hour, limit: number): PinnedHour[] {
     return this.#statements.due.all(chainId, hourNumber(upTo), limit).map(({ hour, collector, logs, ...block }) => {
       const own = { hour: hourFromNumber(hour), collector, block: blockOf(block) }
@@ -74,21 +74,21 @@ export class PinnedBlocks {
   }
 
   /**
-   * The block is final, and the one that was read: nothing is to be done any more.
+   * Deletes a pin whose block became final.
    *
-   * @param block when given, one that was put in its place meanwhile stays
+   * @param block if given, a pin of another block stays
    */
   confirm(chainId: number, hour: Hour, collector: string, block?: AsOfBlock): void {
     const hash = block ? blockColumns(block)[1] : null
     this.#statements.confirm.run(chainId, hourNumber(hour), collector, hash)
   }
 
-  /** Nothing can be done about them. */
+  /** Deletes the pins of an hour that cannot be read again. */
   forget(collector: string, hour: Hour): void {
     this.#statements.clear.run(hourNumber(hour), collector)
   }
 
-  /** All of them. */
+  /** Number of pins. */
   count(): number {
     return this.#statements.count.get() ?? 0
   }

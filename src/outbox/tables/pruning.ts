@@ -10,13 +10,10 @@ interface Old {
   readonly state: number
 }
 
-/**
- * Takes out values that have been kept long enough; nothing that is still due, dead or held. That an hour was collected, or
- * is a gap, is known for ever. Part of the outbox's file.
- */
+/** Deletes values that were kept long enough, except due, dead and held ones. Rows of hours stay for ever. */
 export class Pruning {
   readonly #run: (before: number) => boolean
-  /** Nothing was left before this hour, when it was looked last. */
+  /** The hour before which everything was pruned at the last look. */
   #done = 0
 
   constructor(database: Sqlite, tally: Tally) {
@@ -24,7 +21,7 @@ export class Pruning {
       'SELECT hour, metric, protocol, state FROM outbox WHERE hour < ? AND state IN (1, 4) ORDER BY hour, metric LIMIT ?',
     )
     const remove = database.prepare<[number, number]>('DELETE FROM outbox WHERE hour = ? AND metric = ?')
-    // What an hour gave is not what it has any more: a salvage would take it for lost.
+    // The stored count of the hour no longer matches its rows: a salvage would take them for lost.
     const uncount = database.prepare<[number]>('UPDATE collection SET metrics = NULL, digest = NULL WHERE hour = ?')
     const some = database.transaction((before: number) => {
       const rows = old.all(before, commitRowsMax)
@@ -40,13 +37,13 @@ export class Pruning {
   }
 
   /**
-   * One commit's worth.
+   * Deletes one commit's worth.
    *
    * @param before in hours since 1970
    * @returns whether there may be more
    */
   some(before: number): boolean {
-    // What is due for that long is read over each time: once an hour is enough.
+    // Rows that are still due are scanned each time: once an hour is enough.
     if (before === this.#done) return false
     const hasMore = this.#run(before)
     if (!hasMore) this.#done = before

@@ -4,17 +4,18 @@ import { DamageError } from '../../sqlite/damage.ts'
 export const metricStates = ['due', 'delivered', 'dead', 'held', 'dropped'] as const
 
 /**
- * `due`: to be pushed. `delivered`: the service has it. `dead`: the service will never take it. `held`: waits for a
- * person. `dropped`: a person gave it up; its row stays for a while, so that it does not come back.
+ * `due`: to be pushed. `delivered`: the service has it. `dead`: the service rejected it for good. `held`: implausible,
+ * waits for a person. `dropped`: given up by a person; the row stays for a while, so that the metric is not collected
+ * again.
  */
 export type MetricState = (typeof metricStates)[number]
 
-/** What a state is stored as. */
+/** The stored number of a state. */
 export function stateNumber(state: MetricState): number {
   return metricStates.indexOf(state)
 }
 
-/** The state a number stands for. */
+/** The state of a stored number. */
 export function stateOf(number: number): MetricState {
   const state = metricStates[number]
   if (state === undefined) throw new DamageError(`no state of a metric has the number ${number}`)

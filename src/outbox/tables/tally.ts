@@ -1,15 +1,15 @@
 import type { Sqlite } from '../../sqlite/database.ts'
 import { type MetricState, metricStates, stateNumber } from './states.ts'
 
-/** Delivered metrics whose rows were pruned: counted on, so that "delivered" only grows. */
+/** Slot for delivered metrics whose rows were pruned, so that the count of delivered metrics never falls. */
 const prunedNumber = metricStates.length
 
 /** Metrics in the outbox by state; `enqueued` is always delivered + dead + held + due. */
 export type Balance = Readonly<Record<MetricState | 'enqueued', number>>
 
 /**
- * How many metrics of each protocol are in each state, counted as they change, so that nobody has to count a million
- * rows. Part of the outbox's file; written in the same commits as the rows.
+ * Number of metrics of each protocol and state, updated with each change, so that a million rows are not counted.
+ * Written in the same commits as the rows.
  */
 export class Tally {
   readonly #statements
@@ -41,51 +41,51 @@ export class Tally {
     }
   }
 
-  /** Metrics that are new in a state. Within a transaction. */
+  /** Adds new metrics to a state. Within a transaction. */
   enter(protocol: number, state: MetricState, metrics: number): void {
     if (metrics !== 0) this.#statements.add.run({ protocol, state: stateNumber(state), metrics })
   }
 
-  /** Grows whenever this process takes due metrics back: holds or drops them, without a verdict of the service. */
+  /** Number of times this process held or dropped due metrics without a verdict. */
   get withdrawals(): number {
     return this.#withdrawals
   }
 
-  /** Metrics that went from one state to another. Within a transaction. */
+  /** Moves metrics from one state to another. Within a transaction. */
   move(protocol: number, from: MetricState, to: MetricState, metrics: number): void {
     if (from === 'due' && (to === 'held' || to === 'dropped')) this.#withdrawals += metrics
     this.enter(protocol, from, -metrics)
     this.enter(protocol, to, metrics)
   }
 
-  /** Metrics whose rows were deleted. Within a transaction. */
+  /** Records the deletion of metrics. Within a transaction. */
   prune(protocol: number, state: MetricState, metrics: number): void {
     this.enter(protocol, state, -metrics)
     if (state === 'delivered') this.#statements.add.run({ protocol, state: prunedNumber, metrics })
   }
 
-  /** Due metrics of a protocol. */
+  /** Number of due metrics of a protocol. */
   due(protocol: number): number {
     return this.#statements.due.get(protocol) ?? 0
   }
 
-  /** Whether anything of some protocols was ever delivered, however long ago. */
+  /** Whether any metric of some protocols was ever delivered, pruned ones included. */
   hasDelivered(protocolIds: readonly string[]): boolean {
     const states = [stateNumber('delivered'), prunedNumber] as const
     return this.#statements.delivered.get(...states, JSON.stringify(protocolIds)) !== undefined
   }
 
-  /** How many metrics of each protocol are due, and how many are settled: delivered, dead or dropped. By their id. */
+  /** Number of due and of finished (delivered, dead or dropped) metrics of each protocol, by its id. */
   byProtocol(): ReadonlyMap<string, { readonly due: number; readonly settled: number }> {
     return new Map(this.#statements.byProtocol.all().map(({ name, due, settled }) => [name, { due, settled }]))
   }
 
-  /** Protocols with due metrics, by their id. */
+  /** Number of due metrics of each protocol that has any, by its id. */
   dueByProtocol(): ReadonlyMap<string, number> {
     return new Map(this.#statements.dueByProtocol.all().map(({ name, metrics }) => [name, metrics]))
   }
 
-  /** All protocols together. What a person dropped is counted apart: it was taken out of the queue. */
+  /** Counts of all protocols together. Dropped metrics are not part of `queued`. */
   balance(): Balance {
     const counts = new Map(this.#statements.byState.all().map(({ state, metrics }) => [state, metrics]))
     const of = (number: number) => counts.get(number) ?? 0

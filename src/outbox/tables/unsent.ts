@@ -4,12 +4,12 @@ import type { MetricRegistry } from './metric-registry.ts'
 
 type MetricAndHour = Pick<Metric, 'id' | 'hour'>
 
-/** More than these are not remembered, so that a long outage of the service costs little memory. */
+/** Most metrics remembered, so that a long outage of the service costs little memory. */
 const unsentMax = 100_000
 
 /**
- * Metrics that this process put into the outbox and that were not sent since: no process before this one can have sent
- * them. In memory and bounded; one that is not remembered may just as well be new. Part of the outbox's file.
+ * Metrics that this process enqueued and has not sent: no earlier process can have sent them. In memory and bounded, so
+ * a metric that is not listed may be new, too.
  */
 export class Unsent {
   readonly #registry: MetricRegistry
@@ -38,7 +38,7 @@ export class Unsent {
     if (ofHour.size === 0) this.#byHour.delete(hour)
   }
 
-  /** They may have been sent: those that are given, or all, by another process. */
+  /** Removes metrics that may have been sent: the given ones, or all when another process may have sent them. */
   mayBeSent(metrics: readonly MetricAndHour[] | 'all'): void {
     if (metrics === 'all') {
       this.#byHour.clear()

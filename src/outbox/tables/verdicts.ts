@@ -8,14 +8,14 @@ import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 import type { Unsent } from './unsent.ts'
 
-/** Rows of one hour whose metrics have numbers in a row, none left out. */
+/** Rows of one hour whose metric numbers are consecutive. */
 interface NumberRun {
   readonly hour: number
   readonly from: number
   to: number
 }
 
-/** Records what became of due metrics; nothing else can be settled. Part of the outbox's file. */
+/** Records verdicts on due metrics; metrics in other states do not change. */
 export class Verdicts {
   readonly #registry: MetricRegistry
   readonly #tally: Tally
@@ -29,7 +29,7 @@ export class Verdicts {
     this.#corrections = corrections
     this.#unsent = unsent
     this.#statements = {
-      // One statement for metrics with numbers in a row: a third of the cost of one for each.
+      // One statement for consecutive numbers costs a third of one for each.
       settle: database.prepare<[number, number, number, number]>(
         'UPDATE outbox SET state = ? WHERE hour = ? AND metric BETWEEN ? AND ? AND state = 0',
       ),
@@ -40,7 +40,7 @@ export class Verdicts {
     }
   }
 
-  /** Records that the service has them; one whose value has changed meanwhile stays due. Within a transaction. */
+  /** Marks metrics delivered; one whose value has changed since stays due. Within a transaction. */
   markDelivered(metrics: readonly Metric[]): void {
     const { current, corrected } = this.#corrections.sorted(metrics)
     for (const [protocolId, own] of Map.groupBy(current, ({ protocolId }) => protocolId)) {
@@ -49,7 +49,7 @@ export class Verdicts {
     this.#corrections.delivered(corrected)
   }
 
-  /** Records that the service will never take it; it is kept for a person. Within a transaction. */
+  /** Marks a metric dead and keeps it for a person. Within a transaction. */
   markDead({ metric, reason, status, attempts }: DeadLetter, nowMs: number): void {
     const known = this.#registry.metric(metric.id)
     const { current } = this.#corrections.sorted([metric])
@@ -59,14 +59,14 @@ export class Verdicts {
     this.#statements.detain.run(hourNumber(metric.hour), known.number, reason, status ?? null, attempts, nowMs)
   }
 
-  /** @returns how many of them were due */
+  /** @returns how many were due */
   #settle(metrics: readonly Metric[], state: 'delivered' | 'dead'): number {
     const settle = ({ hour, from, to }: NumberRun) =>
       this.#statements.settle.run(stateNumber(state), hour, from, to).changes
     return this.#runs(metrics).reduce((sum, run) => sum + settle(run), 0)
   }
 
-  /** Those of a batch mostly have numbers in a row. */
+  /** Splits metrics into runs; the numbers of a batch are mostly consecutive. */
   #runs(metrics: readonly Metric[]): NumberRun[] {
     const runs: NumberRun[] = []
     for (const metric of metrics) {

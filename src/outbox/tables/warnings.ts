@@ -3,18 +3,18 @@ import type { Remark } from '../../model/remarks.ts'
 import { warningKind } from '../../model/warning-kind.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 
-/** A remark of the service about pushes, however often it was made. */
+/** A distinct warning of the service about pushes, with how often it came. */
 export interface Warning {
-  /** Absent when the service's words could not be matched to one metric. */
+  /** Absent when the warning could not be matched to one metric. */
   readonly metricId?: MetricId
-  /** See `warningKind`. */
+  /** As `warningKind` gives it. */
   readonly kind: string
-  /** The service's words, as they were last. */
+  /** The service's words, of the last occurrence. */
   readonly text: string
   readonly count: number
   readonly firstSeenMs: number
   readonly lastSeenMs: number
-  /** A person knows: it is counted on in silence. */
+  /** A person has seen it: further ones are counted, not reported. */
   readonly isAcknowledged: boolean
 }
 
@@ -28,17 +28,20 @@ interface RawWarning {
   readonly acknowledged: number
 }
 
-/** Which warnings are meant: those that fit everything given. */
+/** Selects warnings. Criteria are combined with "and". */
 export interface WarningSelection {
   /** Metric ids. */
   readonly ids?: readonly string[]
   readonly kind?: string
 }
 
-/** Different warnings kept; beyond it the longest unseen goes, so that words that always change cannot fill the disk. */
+/**
+ * Distinct warnings kept; above it the least recently seen is deleted, so that ever-changing words cannot fill the
+ * disk.
+ */
 const warningsMax = 1_000
 
-/** The warnings of the service. Part of the outbox’s file. */
+/** Table of the service's warnings. */
 export class Warnings {
   readonly #statements
 
@@ -59,7 +62,7 @@ export class Warnings {
     }
   }
 
-  /** Counts remarks, each kind and metric once. */
+  /** Counts warnings, each kind once for each metric. */
   record(remarks: readonly Remark[], nowMs: number): void {
     if (remarks.length === 0) return
     for (const { metric, text } of remarks) {
@@ -68,12 +71,12 @@ export class Warnings {
     this.#statements.trim.run(warningsMax)
   }
 
-  /** A person has seen those that fit. @returns how many were new to them */
+  /** Marks selected warnings as seen. @returns how many were not seen before */
   acknowledge({ ids, kind }: WarningSelection): number {
     return this.#statements.acknowledge.run({ ids: ids ? JSON.stringify(ids) : null, kind: kind ?? null }).changes
   }
 
-  /** Last seen first. */
+  /** All warnings, last seen first. */
   all(): Warning[] {
     return this.#statements.all.all().map(({ metric, kind, text, count, first_ms, last_ms, acknowledged }) => ({
       ...(metric === '' ? {} : { metricId: metric as MetricId }),
