@@ -11,11 +11,11 @@ export function quickDamageOf(file: string): string | undefined {
   return emptied(file) ?? brokenLog(file)
 }
 
-/** What the log beside the file says; a few milliseconds, and a few seconds for one of some GiB. */
+/** Damage of the log: a few milliseconds, or a few seconds for several GiB. */
 function brokenLog(file: string): string | undefined {
   const stamp = stampOf(file)
   if (!logOf(file).isDamaged) return undefined
-  // While another process writes, a part that was read is older than the next.
+  // While another process writes, parts that were read may be of different ages.
   if (!logOf(file).isDamaged || stampOf(file) !== stamp) return undefined
   return 'its log holds commits that SQLite would not see'
 }
@@ -33,7 +33,7 @@ function emptied(file: string): string | undefined {
   const { size, mtimeMs, birthtimeMs } = statSync(file)
   if (size > 0) return undefined
   const hasLog = logOf(file).frames.length > 0
-  // One that was just made and never written to has one instant; one that was cut off has two.
+  // A new, unwritten file has equal birth and change times; a truncated one has not.
   return hasLog || (birthtimeMs > 0 && mtimeMs - birthtimeMs > 1) ? 'the file was emptied' : undefined
 }
 
@@ -51,7 +51,7 @@ export function brokenPages(file: string, known: number): string | undefined {
     const version = database.pragma('user_version', { simple: true })
     // A file of another version has other tables; it is refused when it is opened.
     if (version !== known) return undefined
-    // What the index does not list is never delivered; a quick check does not compare the two.
+    // A row missing in the index is never delivered; a quick check does not compare the two.
     const isAsCounted = database.prepare<[], number>(countsAgree).pluck().get()
     return isAsCounted === 1 ? undefined : 'the due metrics are not as many as were counted'
   } catch (error) {

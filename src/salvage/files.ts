@@ -2,23 +2,23 @@ import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rm
 import { basename, dirname, join } from 'node:path'
 
 /**
- * How a new file takes the place of a damaged one, so that a crash at any instant loses neither: the new one is made
- * beside it and gets a name that says "whole" and when; then the damaged one is moved aside, its log with it; then the
- * new one is moved in. A start that finds one called "whole" goes on from there.
+ * Replaces a damaged file by a new one so that a crash at any instant loses neither. The new file is written next to it
+ * and renamed to a name that says "whole" and when; the damaged one and its log are moved aside; the new one is moved
+ * in. A start that finds a file named "whole" continues from there.
  */
 
 const wholePart = '.salvaged-'
 const asidePart = '.corrupt-'
 const parts = ['-wal', '-shm', ''] as const
 
-/** Where a new file is made. It counts for nothing until it is called whole. */
+/** Path where a new file is written. It is ignored until it is named whole. */
 export function freshFile(file: string): string {
   const fresh = `${file}.salvaging`
   for (const part of ['', ...parts]) rmSync(`${fresh}${part}`, { force: true })
   return fresh
 }
 
-/** Calls the new file whole. From here on it will be put in place. @returns where the damaged one will lie */
+/** Renames the new file to its "whole" name. @returns path that the damaged one will be moved to */
 export function callWhole(file: string, at: string): string {
   const fresh = `${file}.salvaging`
   syncPath(fresh)
@@ -27,20 +27,20 @@ export function callWhole(file: string, at: string): string {
   return `${file}${asidePart}${at}`
 }
 
-/** Moves the damaged file and what belongs to it aside. */
+/** Moves the damaged file, its log and its index aside. */
 export function moveAside(file: string, aside: string): void {
   for (const part of parts) {
     if (existsSync(`${file}${part}`)) renameSync(`${file}${part}`, free(`${aside}${part}`))
   }
 }
 
-/** Moves the whole file in. */
+/** Moves the whole file into place. */
 export function moveIn(file: string, at: string): void {
   renameSync(`${file}${wholePart}${at}`, file)
   syncPath(dirname(file))
 }
 
-/** Goes on where a crash has ended it. */
+/** Continues a replacement that a crash interrupted. */
 export function finishMoves(file: string): void {
   const folder = dirname(file)
   if (!existsSync(folder)) return
@@ -53,7 +53,7 @@ export function finishMoves(file: string): void {
   }
 }
 
-/** A name for an instant that no file has yet: `20261120T130000Z`. */
+/** A file name for an instant that is not taken yet: `20261120T130000Z`. */
 export function nameFor(file: string, nowMs: number): string {
   const at = new Date(nowMs).toISOString().replace(/[-:]|\.\d+/g, '')
   const isTaken = (name: string) =>
@@ -62,7 +62,7 @@ export function nameFor(file: string, nowMs: number): string {
   for (let number = 2; ; number += 1) if (!isTaken(`${at}.${number}`)) return `${at}.${number}`
 }
 
-/** Changes whenever somebody writes to the file or its log. */
+/** A text that changes when the file or its log is written to. */
 export function stampOf(file: string): string {
   return ['', '-wal']
     .map(part => statSync(`${file}${part}`, { throwIfNoEntry: false }))

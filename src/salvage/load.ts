@@ -2,23 +2,23 @@ import type { Sqlite } from '../sqlite/database.ts'
 import type { PageFile } from './pages/pages.ts'
 import { type RescuedRow, rescue, shapesOf } from './pages/rescue.ts'
 
-/** Tables whose rows are recognised only where their root leads to them: others' index rows look the same. */
+/** Tables whose rows are recognised only when reached from their root: index rows of other tables look the same. */
 const reachedOnly: ReadonlySet<string> = new Set(['tally', 'correction', 'planned'])
 
 /**
- * Tables that are left out. A final block only spares a search, and one that has changed would be another block for ever.
- * A correction is of a push that was under way when the file broke: its answer is written into the file that lies aside.
- * How far hours are planned is found anew (`mend.ts`): rows of hours may be lost.
+ * Tables that are left out. A final block is only a cache, and a changed one would be wrong for ever. A correction
+ * belongs to a push under way when the file broke, whose answer is recorded in the file moved aside. The progress of
+ * planned hours is computed again (`mend.ts`), as rows of hours may be lost.
  */
 const leftOut: ReadonlySet<string> = new Set(['final_block', 'correction', 'planned'])
 
 /**
- * Tables whose rows do more harm when they have changed than when they are missing: a unit would be sent that is another
- * one, while without one the next value brings it; an hour would count as collected that is not.
+ * Tables whose rows do more harm changed than missing. A changed unit would be sent, while a missing one comes with the
+ * next value; a changed hour might count as collected.
  */
 const sureOnly: ReadonlySet<string> = new Set(['description', 'collection'])
 
-/** Indexes that name things, by what they name: they stand in for rows that are lost. */
+/** Indexes that contain names, by what they name: they replace lost rows. */
 const namingIndexes: Readonly<Record<string, string>> = {
   sqlite_autoindex_collector_1: 'collector',
   sqlite_autoindex_protocol_1: 'protocol',
@@ -31,7 +31,7 @@ const [delivered, dropped] = [1, 4]
 /** Rows of one commit, so that memory stays small. */
 const loadedRows = 10_000
 
-/** Makes the tables that last as long as the connection, for what is found beside the rows; see `loadRows`. */
+/** Creates temporary tables for what `loadRows` finds apart from rows. */
 export function prepareLoad(database: Sqlite): void {
   database.exec(`
     CREATE TEMP TABLE named (kind TEXT, id INTEGER, name TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID;
@@ -42,12 +42,11 @@ export function prepareLoad(database: Sqlite): void {
 }
 
 /**
- * Copies every row that can be read into a new database of the same schema, unless it is there already. What the indexes
- * say beside it goes into `named (kind, id, name)` and `due_key (hour, metric)`; rows of the outbox that come from a page
- * which is not in order are listed in `doubt (hour, metric)`, and the reasons of dead or held ones in
- * `doubt_detained (hour, metric)`.
+ * Copies every readable row into a new database of the same schema, unless it is there already. Index entries go into
+ * `named (kind, id, name)` and `due_key (hour, metric)`. Outbox rows from a page that is not in order are listed in
+ * `doubt (hour, metric)`, the reasons of such dead or held ones in `doubt_detained (hour, metric)`.
  *
- * @param age `older`: the pages are as they once were, and only fill what is missing
+ * @param age `older`: earlier versions of the pages, which only fill in what is missing
  */
 export function loadRows(database: Sqlite, pages: PageFile, age: 'newest' | 'older'): void {
   const load = age === 'newest' ? loader(database) : filler(database)
@@ -64,7 +63,7 @@ export function loadRows(database: Sqlite, pages: PageFile, age: 'newest' | 'old
 
 type Insert = (found: RescuedRow) => boolean | undefined
 
-/** @returns inserts a row: whether it is new; `undefined` for one that has no place */
+/** @returns a function that inserts a row: whether it is new; `undefined` for one that does not fit */
 function inserter(database: Sqlite): Insert {
   const inserts = new Map(
     shapesOf(database).map(({ name, columns }) => {
@@ -92,13 +91,13 @@ function loader(database: Sqlite): (found: RescuedRow) => void {
     if (table === 'detained' && isNew && !isSure) addDoubtDetained.run(values[0], values[1])
     if (table !== 'outbox') return
     if (isNew && !isSure) addDoubt.run(values[0], values[1])
-    // An older copy of the row was found first.
+    // An older copy of the row was inserted first.
     const state = values[stateColumn]
     if (isNew === false && isSure && (state === delivered || state === dropped)) settle.run(state, values[0], values[1])
   }
 }
 
-/** What waited once may be delivered since, and what was dead released. */
+/** A metric that was due in an older page may be delivered since, and a dead one released. */
 function filler(database: Sqlite): (found: RescuedRow) => void {
   const insert = inserter(database)
   const isDetained = database.prepare('SELECT 1 FROM outbox WHERE hour = ? AND metric = ? AND state IN (2, 3)')
@@ -122,7 +121,7 @@ function indexLoader(database: Sqlite): (found: RescuedRow) => void {
   }
 }
 
-/** `undefined` for a row that the schema has no place for: it is not what it was. */
+/** Result of the insert; `undefined` for a row that violates the schema, which is therefore damaged. */
 function run(insert: () => boolean): boolean | undefined {
   try {
     return insert()

@@ -2,7 +2,7 @@ import { Fault, faultRecord } from '../model/fault.ts'
 import { type Hour, hourFromNumber } from '../model/hour.ts'
 import type { Sqlite } from '../sqlite/database.ts'
 
-/** Hours of a collector that are to be collected again. */
+/** Hours of a collector to be collected again. */
 export interface LostHours {
   readonly collector: string
   readonly hours: number
@@ -10,20 +10,20 @@ export interface LostHours {
   readonly newest: Hour
 }
 
-/** Where the lost hours are looked for, in hours since 1970. */
+/** Where lost hours are searched for, in hours since 1970. */
 export interface LostSince {
-  /** Before it hours that have no row may have been pruned, and nobody waits for them. */
+  /** Hours without a row before it may have been pruned, and are not searched for. */
   readonly from: number
   readonly current: number
-  /** Collectors that are expected when no one else is known, and since when. */
+  /** Configured collectors, for a file in which none can be read, and since when. */
   readonly collectors: readonly string[]
   readonly since: number
 }
 
 /**
- * Makes hours due again whose metrics, or whose own row, are lost: those that should have more metrics than were found,
- * and those that are missing between a collector's oldest and newest hour. The fault says why: an hour that cannot be
- * collected any more becomes a gap with it. Within a transaction; after `takeOutDoubtful`.
+ * Makes hours due again whose metrics or own row are lost: those with fewer metrics than their count, and those missing
+ * between a collector's oldest and newest hour. The fault says why; an hour that cannot be collected any more becomes a
+ * gap with it. Within a transaction, after `takeOutDoubtful`.
  */
 export function listLostHours(database: Sqlite, { from, current, collectors, since }: LostSince): LostHours[] {
   const fault = JSON.stringify(faultRecord(hourLost))
@@ -49,21 +49,21 @@ export function listLostHours(database: Sqlite, { from, current, collectors, sin
     .map(({ oldest, newest, ...of }) => ({ ...of, oldest: hourFromNumber(oldest), newest: hourFromNumber(newest) }))
 }
 
-/** Nobody is known any more: whoever is expected was so since the file was made. */
+/** No collector row survived: inserts the configured ones, expected since the file's creation. */
 function expectAnew(database: Sqlite, collectors: readonly string[], since: number): void {
   if (database.prepare('SELECT 1 FROM collector').get() !== undefined) return
   const add = database.prepare('INSERT INTO collector (name, since) VALUES (?, ?)')
   for (const name of collectors) add.run(name, since)
 }
 
-/** Fewer metrics than there were, or none at all. Those of hours that were pruned are not counted any more. */
+/** Hours with fewer metrics than their count, or none. Pruned hours have no count. */
 const incomplete = `
   INSERT INTO lost SELECT hour, collector FROM collection LEFT JOIN found USING (hour, collector)
     WHERE state = 1 AND (collection.metrics > coalesce(found.metrics, 0) OR (collection.metrics = 0 AND hour >= ?))`
 
 /**
- * From the oldest hour that a collector had to its newest, but not before its start: what a backfill has brought from
- * before it lies here and there. Where all rows are lost, from its start to now. And hours that have metrics and no row.
+ * Hours without a row from a collector's oldest hour to its newest, but not before its start, where a backfill leaves
+ * holes. If no row is left, from its start to now. Also hours with metrics but no row.
  */
 const missing = `
   INSERT OR IGNORE INTO lost
@@ -84,7 +84,7 @@ const missing = `
     SELECT hour, collector FROM expected
       WHERE NOT EXISTS (SELECT 1 FROM collection WHERE collection.hour = expected.hour AND collection.collector = expected.collector))`
 
-/** An hour whose row alone is lost: it has as many metrics as the collected hour before it, or after it. */
+/** Hours of which only the row is lost: they have as many metrics as the collected hour before or after. */
 const complete = `
   INSERT INTO collection (hour, collector, state, attempts, metrics, digest)
     SELECT hour, collector, 1, 1, found.metrics, found.digest FROM lost JOIN found USING (hour, collector)

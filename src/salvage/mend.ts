@@ -1,6 +1,8 @@
 import type { Sqlite } from '../sqlite/database.ts'
 
-/** A row whose number has changed: nothing refers to it, and the index gives its name to another number. */
+/**
+ * A row whose number was changed by the damage: nothing refers to it, and the index has another number for its name.
+ */
 const renumbered = `
   DELETE FROM collector WHERE id NOT IN (SELECT collector FROM collection)
     AND EXISTS (SELECT 1 FROM named WHERE kind = 'collector' AND named.name = collector.name AND named.id <> collector.id);
@@ -11,10 +13,9 @@ const renumbered = `
 `
 
 /**
- * Who is called what. A row that is lost comes back from the index of names. Where the two differ one of them has changed:
- * a protocol is called what its metrics' names begin with, and a collector what somebody expects; a metric's values cannot
- * be kept. A collector that is lost has started with the oldest hour after which hardly one is missing: what a backfill has
- * brought from before may lie here and there.
+ * Restores names. A lost row comes back from the index of names. Where row and index differ, one of them was changed: a
+ * protocol is named as its metrics' ids begin, a collector as configured; a metric is removed, with its values. A lost
+ * collector starts at the oldest hour after which almost none is missing, since a backfill leaves holes before it.
  */
 const names = `
   UPDATE named SET name = NULL WHERE kind = 'metric' AND EXISTS (SELECT 1 FROM metric WHERE metric.id = named.id AND metric.name <> named.name);
@@ -30,7 +31,10 @@ const names = `
   INSERT OR IGNORE INTO protocol (id, name) SELECT id, name FROM named WHERE kind = 'protocol';
 `
 
-/** What refers to what is lost goes, and a state that two places tell differently is the one that loses nothing; what is lost and can be told from the rest comes back. */
+/**
+ * Deletes references to lost rows, resolves contradicting states to the one that loses nothing, and restores what
+ * follows from other rows.
+ */
 const mended = `
   INSERT OR IGNORE INTO protocol (id, name)
     SELECT DISTINCT protocol, substr(name, 1, instr(name, '___') - 1) FROM metric WHERE protocol NOT IN (SELECT id FROM protocol);
@@ -58,13 +62,15 @@ const mended = `
     WHERE state IN (2, 3) AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric);
 `
 
-/** The counts, from the rows; what was pruned (5) only the counts knew. */
+/** Counts by state, from the rows; the count of pruned rows (5) is kept. */
 const counted = `
   DELETE FROM tally WHERE state <> 5 OR protocol NOT IN (SELECT id FROM protocol);
   INSERT INTO tally (protocol, state, metrics) SELECT protocol, state, count(*) FROM outbox GROUP BY protocol, state;
 `
 
-/** How far hours are planned, from the rows: to look for it later collector by collector would take a second for each ten. */
+/**
+ * Progress of planned hours, from the rows. Finding it later, collector by collector, would take a second for each ten.
+ */
 const planned = `
   DELETE FROM planned;
   INSERT INTO planned (collector, hour)
@@ -74,16 +80,16 @@ const planned = `
     WHERE hour - since = place - 1 GROUP BY collector;
 `
 
-/** What mending has to know. */
+/** Dependencies of `mend`. */
 export interface MendDeps {
-  /** The current one, in hours since 1970. */
+  /** The current hour, in hours since 1970. */
   readonly hour: number
   readonly nowMs: number
-  /** Ids of the collectors that are expected, as JSON. */
+  /** Ids of the configured collectors, as JSON. */
   readonly collectors: string
 }
 
-/** Makes one whole of the rows that were found: every reference leads somewhere, every dead or held metric has a reason. */
+/** Makes the salvaged rows consistent: every reference leads to a row, every dead or held metric has a reason. */
 export function mend(database: Sqlite, context: MendDeps): void {
   runAll(database, renumbered, context)
   runAll(database, names, context)
@@ -91,22 +97,21 @@ export function mend(database: Sqlite, context: MendDeps): void {
   runAll(database, mended, context)
 }
 
-/** Counts the rows anew, and how far they go without a hole. */
+/** Counts the rows again, and the unbroken run of each collector's hours. */
 export function recount(database: Sqlite): void {
   database.exec(counted)
   database.exec(planned)
 }
 
 /**
- * Metrics whose own row is lost. They belong to their protocol's collector; where that has several, to one of them until
- * they are collected.
+ * Restores metrics whose own row is lost. They are assigned to a collector of their protocol until they are collected.
  */
 function nameMetrics(database: Sqlite): void {
   const lost = database.prepare<[], { id: number; name: string }>(
     "SELECT id, name FROM named WHERE kind = 'metric' AND name IS NOT NULL AND id NOT IN (SELECT id FROM metric)",
   )
   const protocolOf = database.prepare<[number], number>('SELECT protocol FROM outbox WHERE metric = ? LIMIT 1').pluck()
-  // No collector has the number 0: it gets one with those whose collector is not known.
+  // No collector has the number 0: it is replaced by those whose collector is unknown.
   const add = database.prepare<{ id: number; name: string; protocol: number }>(
     'INSERT OR IGNORE INTO metric (id, name, protocol, collector) VALUES (@id, @name, @protocol, 0)',
   )

@@ -19,9 +19,9 @@ export interface SalvagedTables {
 /** What is known of the world while a new file is made. */
 export interface RemakeDeps {
   readonly nowMs: number
-  /** How long settled hours are kept: what is older may be missing for good. */
+  /** How long delivered hours are kept, in milliseconds: older ones may have been pruned. */
   readonly keepMs: number
-  /** Ids of the collectors that are expected, for a file in which none can be read. */
+  /** Ids of the configured collectors, for a file in which none can be read. */
   readonly collectors: readonly string[]
 }
 
@@ -53,7 +53,7 @@ export function remake(damaged: string, file: string, tables: SalvagedTables, co
   }
 }
 
-/** A file whose version cannot be read is taken for one of this version. */
+/** Schema version of a file; this version if it cannot be read. */
 function requireVersion({ version }: PageFile, damaged: string, known: number): void {
   if (version === undefined || version === 0 || version === known) return
   throw fileFault('the outbox', damaged, new OtherSchemaError(damaged, version, known))
@@ -88,8 +88,8 @@ function fill(
 }
 
 /**
- * What follows a gap in the log is newer; but a page that was split there may be half, and the other half in the gap. What
- * was before the gap fills that.
+ * Loads the newest rows first. Frames after a gap in the log are newer, but a page split there may be half old. Pages
+ * from before the gap then fill in what is missing.
  */
 function load(database: Sqlite, pages: PageFile, damaged: string): void {
   prepareLoad(database)
@@ -103,7 +103,7 @@ function load(database: Sqlite, pages: PageFile, damaged: string): void {
   }
 }
 
-/** When the file was made, as far as the disk knows; not before what is caught up. */
+/** Hour of the file's creation, as far as the disk knows; at most the catch-up range ago. */
 function bornHour(file: string, nowMs: number): number {
   const born = statSync(file, { throwIfNoEntry: false })?.birthtimeMs ?? 0
   return hourNumber(hourAt(Math.min(nowMs, Math.max(born, nowMs - catchUpHoursMax * hourMs))))

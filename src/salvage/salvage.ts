@@ -3,14 +3,14 @@ import { brokenPages, quickDamageOf } from './detect-damage.ts'
 import { callWhole, finishMoves, moveAside, moveIn, nameFor, stampOf } from './files.ts'
 import { type Made, type RemakeDeps, remake, type SalvagedTables } from './remake.ts'
 
-/** What a salvage knows of the world. */
+/** Dependencies of `salvage`. */
 export type SalvageDeps = RemakeDeps
 
-/** What came of a damaged outbox. */
+/** Result of salvaging a damaged outbox. */
 export interface Salvaged extends Made {
-  /** What showed the damage. */
+  /** The damage found. */
   readonly reason: string
-  /** Where the damaged file lies. */
+  /** Path of the damaged file. */
   readonly aside: string
 }
 
@@ -23,10 +23,10 @@ export class Salvage {
   }
 
   /**
-   * Looks for damage before the outbox is opened: SQLite itself takes an emptied file for a new one, and reads a log up to
-   * the first frame that is not whole, then writes over the rest.
+   * Checks for damage before the outbox is opened. SQLite would treat an emptied file as a new one, read a log only up
+   * to its first broken frame, and overwrite the rest.
    *
-   * @returns what shows it; `undefined` when there is none to be seen
+   * @returns the damage; `undefined` when none is visible
    */
   damageOf(file: string): string | undefined {
     return this.quickDamageOf(file) ?? (existsSync(file) ? this.brokenPages(file) : undefined)
@@ -37,7 +37,7 @@ export class Salvage {
     return quickDamageOf(file)
   }
 
-  /** Reads every page; 0.5 s for 1,000,000 metrics. @returns what shows damage; `undefined` when none does */
+  /** Reads every page: 0.5 s for 1,000,000 metrics. @returns the damage; `undefined` when there is none */
   brokenPages(file: string): string | undefined {
     return brokenPages(file, this.#tables.schema.version)
   }
@@ -60,7 +60,7 @@ export class Salvage {
     const made = remake(file, file, this.#tables, context)
     const aside = callWhole(file, at)
     moveAside(file, aside)
-    // A command that had the outbox open may have stored something while it was read.
+    // A command that had the outbox open may have written while it was read.
     const final = stampOf(aside) === stamp ? made : this.#again(file, aside, at, context)
     moveIn(file, at)
     return { reason, aside, ...final }

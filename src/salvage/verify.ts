@@ -4,9 +4,9 @@ import type { Sqlite } from '../sqlite/database.ts'
 export type RowDigest = (hour: number, metric: number, value: number) => number
 
 /**
- * Takes out metrics that may not be what they were: those of hours whose digest says that a value has changed, and those
- * of a page that is not in order unless their hour's digest vouches for them. What an hour had and has is then in
- * `found (hour, collector, metrics, digest)`, which lasts as long as the connection.
+ * Removes metrics whose value may have changed: those of hours whose digest differs, and those of a page that is not in
+ * order unless their hour's digest matches. Leaves the counts before and after in the temporary table `found (hour,
+ * collector, metrics, digest)`.
  */
 export function takeOutDoubtful(database: Sqlite, rowDigest: RowDigest): void {
   database.function('row_digest', { deterministic: true }, (hour, metric, value) =>

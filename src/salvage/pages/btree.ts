@@ -1,22 +1,22 @@
 import type { PageFile } from './pages.ts'
 import { compareRecords, readRecord, readVarint, type Value } from './record.ts'
 
-/** A row as a page holds it. Rows of tables without a rowid, and of indexes, have none. */
+/** A row as a page holds it. Rows of indexes and of tables without a rowid have none. */
 export interface PageRow {
   readonly rowid?: number
   readonly values: readonly Value[]
 }
 
-/** A page of a table or an index, as far as it can be understood. */
+/** A page of a table or an index, as far as it can be read. */
 export interface BtreePage {
   /** Rows with a rowid lie in `table` pages. */
   readonly kind: 'table' | 'index'
-  /** Pages below this one; empty for a leaf. */
+  /** Child pages; empty for a leaf. */
   readonly children: readonly number[]
-  /** Pages that hold the ends of long rows. */
+  /** Pages with the ends of long rows. */
   readonly overflow: readonly number[]
   readonly rows: readonly PageRow[]
-  /** Every byte has its place, every row is whole, and they are in order. */
+  /** Every byte is accounted for, and every row is whole and in order. */
   readonly isClean: boolean
 }
 
@@ -24,7 +24,7 @@ interface PageCell {
   readonly child?: number
   readonly row?: PageRow
   readonly overflow: readonly number[]
-  /** Bytes on this page. */
+  /** Bytes of the row on this page. */
   readonly bytes: number
 }
 
@@ -35,12 +35,12 @@ const kinds = {
   13: { kind: 'table', isLeaf: true },
 } as const
 
-/** The least room a row takes, so that it can become free room when it goes. */
+/** Smallest room of a row, so that it can become free room when deleted. */
 const cellBytesMin = 4
 
 /**
- * Reads one page; `undefined` when it is none of a table or an index. Rows that make no sense are left out. Source:
- * "B-tree Pages", sqlite.org/fileformat2.html.
+ * Reads one page; `undefined` when it is not of a table or an index. Unreadable rows are left out. Source: "B-tree
+ * Pages", sqlite.org/fileformat2.html.
  */
 export function readBtreePage(pages: PageFile, number: number): BtreePage | undefined {
   const page = pages.page(number)
@@ -95,7 +95,7 @@ function readCell(
 interface Payload {
   readonly payload: Buffer
   readonly overflow: readonly number[]
-  /** Where it ends on the page. */
+  /** Offset of its end on the page. */
   readonly end: number
 }
 
@@ -125,7 +125,7 @@ function readPayload(
   return { payload: parts.length === 1 ? (parts[0] ?? page) : Buffer.concat(parts), overflow, end }
 }
 
-/** How much of a row lies on its own page. */
+/** How many bytes of a row lie on its own page. */
 function localBytes(bytes: number, usable: number, kind: BtreePage['kind']): number {
   const most = kind === 'table' ? usable - 35 : Math.floor(((usable - 12) * 64) / 255) - 23
   if (bytes <= most) return bytes
@@ -143,7 +143,7 @@ function isOrdered(rows: readonly PageRow[]): boolean {
   })
 }
 
-/** Rows, free room and scraps together are the whole page, and no two lie in the same place. */
+/** Whether rows, free room and fragments fill the page without overlap. */
 function isFilled(
   page: Buffer,
   start: number,

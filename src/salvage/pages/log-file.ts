@@ -1,15 +1,15 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import type { LogBytes } from './wal.ts'
 
-/** The log beside a database file. Closing it frees no lock: SQLite has none on its log. */
+/** The log of a database file. Closing it releases no lock: SQLite has none on its log. */
 export interface LogFile extends LogBytes {
   close(): void
 }
 
 /**
- * Opens the log of a database; one without a byte where there is none.
+ * Opens the log of a database; an empty one if there is none.
  *
- * @throws what the file system throws, also for a folder in its place
+ * @throws errors of the file system, also for a folder at its path
  */
 export function openLog(file: string): LogFile {
   const descriptor = openOrNone(`${file}-wal`)
@@ -35,7 +35,7 @@ function openOrNone(path: string): number | undefined {
   }
 }
 
-/** What can be read of a part; nothing of one that the disk fails to read. */
+/** The readable bytes of a part; none when the disk fails to read it. */
 function readPart(descriptor: number, at: number, bytes: number): Buffer {
   const part = Buffer.allocUnsafe(bytes)
   let read = 0
@@ -46,7 +46,7 @@ function readPart(descriptor: number, at: number, bytes: number): Buffer {
       read += some
     }
   } catch {
-    // What was read before counts.
+    // Keeps what was read before.
   }
   return part.subarray(0, read)
 }

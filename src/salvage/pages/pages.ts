@@ -4,24 +4,24 @@ import { isPageSize, readWal } from './wal.ts'
 
 const magic = 'SQLite format 3\0'
 
-/** The pages of a database file as they were last committed, the log beside it included. Nothing is written. */
+/** The pages of a database file as last committed, its log included. Nothing is written. */
 export interface PageFile {
-  /** Bytes of a page that are in use. */
+  /** Usable bytes of a page. */
   readonly usableBytes: number
   readonly count: number
-  /** The schema's version; `undefined` when the first page is not one of SQLite's. */
+  /** Schema version; `undefined` when the first page is not SQLite's. */
   readonly version: number | undefined
-  /** Whether the log has a gap, so that what is read of it matters. */
+  /** Whether the log has a gap, so that it matters which frames are read. */
   readonly hasGap: boolean
-  /** A page, counted from 1; `undefined` for one that cannot be read. */
+  /** A page, counted from 1; `undefined` when it cannot be read. */
   page(number: number): Buffer | undefined
   close(): void
 }
 
-/** What of a log with a gap is read: all that is whole, or what SQLite reads, which is older. */
+/** Frames read of a log with a gap: all whole ones, or only those SQLite reads, which are older. */
 export type WalReading = 'all' | 'unbroken'
 
-/** Opens a file that may be damaged in any way, or be missing. */
+/** Opens a file that may be missing or damaged in any way. */
 export function openPages(file: string, reading: WalReading = 'all'): PageFile {
   const log = openLog(file)
   const wal = readWal(log)
@@ -61,7 +61,7 @@ function pageBytesOf(header: Buffer | undefined, usual: number): number {
   return isPageSize(bytes) ? bytes : usual
 }
 
-/** Exactly so many bytes; `undefined` where the file ends before, or the disk cannot read them. */
+/** Exactly that many bytes; `undefined` when the file ends before or cannot be read. */
 function readAt(descriptor: number | undefined, at: number, bytes: number): Buffer | undefined {
   if (descriptor === undefined) return undefined
   try {

@@ -4,9 +4,9 @@ export type Value = number | string | Uint8Array | null
 const text = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * A variable-length integer: seven bits a byte, at most nine bytes.
+ * Reads a variable-length integer: seven bits a byte, at most nine bytes.
  *
- * @returns the number and where it ends; `undefined` when the bytes end before it does
+ * @returns the number and its end; `undefined` when the bytes end too early
  */
 export function readVarint(bytes: Buffer, at: number): readonly [value: number, end: number] | undefined {
   let value = 0
@@ -21,8 +21,7 @@ export function readVarint(bytes: Buffer, at: number): readonly [value: number, 
 }
 
 /**
- * The values of a record; `undefined` when it is not one from its first byte to its last. Source: "Record Format",
- * sqlite.org/fileformat2.html.
+ * Values of a record; `undefined` when it is not a whole record. Source: "Record Format", sqlite.org/fileformat2.html.
  */
 export function readRecord(payload: Buffer): Value[] | undefined {
   const header = readVarint(payload, 0)
@@ -66,7 +65,7 @@ function readValue(bytes: Buffer, at: number, type: number, length: number): Val
   }
 }
 
-/** SQLite's order of records, text by its bytes. */
+/** Compares records in SQLite's order, text by its bytes. */
 export function compareRecords(a: readonly Value[], b: readonly Value[]): number {
   for (let index = 0; index < Math.min(a.length, b.length); index += 1) {
     const order = compareValues(a[index] ?? null, b[index] ?? null)

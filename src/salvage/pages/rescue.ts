@@ -3,23 +3,23 @@ import { type BtreePage, type PageRow, readBtreePage } from './btree.ts'
 import type { PageFile } from './pages.ts'
 import type { Value } from './record.ts'
 
-/** A table as its schema says. */
+/** A table by its schema. */
 export interface TableShape {
   readonly name: string
   readonly kind: BtreePage['kind']
   readonly columns: readonly { readonly type: string; readonly isRequired: boolean; readonly isRowid: boolean }[]
 }
 
-/** A row that was found, of a table or an index by name. */
+/** A row found, with the name of its table or index. */
 export interface RescuedRow {
   readonly table: string
-  /** In the order of the columns; the rowid stands where it has a column. */
+  /** In the order of the columns; a rowid stands in its column if it has one. */
   readonly values: readonly Value[]
-  /** Whether its page is in order; otherwise values may have been changed. */
+  /** Whether its page is in order; if not, values may have changed. */
   readonly isSure: boolean
 }
 
-/** The shapes of a database's tables. */
+/** The tables of a database. */
 export function shapesOf(database: Sqlite): TableShape[] {
   const tables = database.prepare<[], { name: string; wr: number }>(
     `SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'`,
@@ -39,10 +39,10 @@ export function shapesOf(database: Sqlite): TableShape[] {
 }
 
 /**
- * Every row of a damaged file that can still be read. Pages are reached from their table's root as far as that goes; a
- * page that nothing leads to any more is taken for the table its rows fit, so that one damaged page loses only its own.
+ * Reads every readable row of a damaged file. Pages are reached from their table's root as far as possible; an
+ * unreachable page is assigned to the table its rows fit, so that a damaged page loses only its own rows.
  *
- * @param shapes tables of the schema the file had; those named in `reachedOnly` are not guessed by their shape
+ * @param shapes tables of the schema the file had; those in `reachedOnly` are not assigned by shape
  */
 export function* rescue(
   pages: PageFile,
@@ -51,7 +51,7 @@ export function* rescue(
 ): Generator<RescuedRow> {
   const seen = new Set<number>()
   const schema = [...walk(pages, 1, () => true, seen)].flatMap(({ rows }) => rows.map(({ values }) => values))
-  // Tables first: a page is taken only once, and an index says nothing of what its rows look like.
+  // Tables first: a page is assigned only once, and an index does not define the shape of its rows.
   for (const [, name, , root] of schema.toSorted(([a], [b]) => Number(b === 'table') - Number(a === 'table'))) {
     if (typeof name !== 'string' || typeof root !== 'number') continue
     const shape = shapes.find(table => table.name === name)
@@ -75,12 +75,12 @@ function* rowsOf(page: BtreePage, table: string, shape: TableShape | undefined):
   }
 }
 
-/** The rowid's own column is stored empty. */
+/** Values by column: a rowid's own column is stored empty. */
 function columnsOf({ rowid, values }: PageRow, { columns }: TableShape): Value[] {
   return columns.map(({ isRowid }, index) => (isRowid ? (rowid ?? null) : (values[index] ?? null)))
 }
 
-/** The pages below a root, itself included, that belong to it; where a damaged page leads astray is not followed. */
+/** Pages of a tree, root included; pointers of a damaged page to pages of another kind are not followed. */
 function* walk(
   pages: PageFile,
   root: number,
@@ -122,7 +122,7 @@ function isOfType(value: Value, type: string): boolean {
   return typeof value === (type === 'TEXT' ? 'string' : 'number')
 }
 
-/** Pages that are not in use: they may hold rows as they once were. */
+/** Pages not in use: they may hold earlier rows. */
 function freePages(pages: PageFile): Set<number> {
   const free = new Set<number>()
   let trunk = pages.version === undefined ? 0 : (pages.page(1)?.readUInt32BE(32) ?? 0)

@@ -1,6 +1,6 @@
 /**
- * A write-ahead log as bytes. SQLite reads it up to the first frame that is not whole and forgets the rest; here every
- * frame that is whole counts. Source: "WAL-mode File Format", sqlite.org/walformat.html.
+ * Reads a write-ahead log as bytes. SQLite reads it up to the first broken frame and discards the rest; here every
+ * whole frame counts. Source: "WAL-mode File Format", sqlite.org/walformat.html.
  */
 
 const headerBytes = 32
@@ -9,21 +9,21 @@ const magicLittle = 0x377f0682
 const magicBig = 0x377f0683
 const pageBytesUsual = 4_096
 
-/** One page as it was written. */
+/** One page as written to the log. */
 export interface Frame {
-  /** Counted from 1. */
+  /** Page number, counted from 1. */
   readonly page: number
-  /** Place of the page's bytes. */
+  /** Offset of the page's bytes. */
   readonly at: number
 }
 
-/** What a log holds: the frames up to the last whole commit, oldest first. */
+/** Content of a log: the frames up to the last whole commit, oldest first. */
 export interface Wal {
   readonly pageBytes: number
   readonly frames: readonly Frame[]
-  /** How many of the frames SQLite reads: those of whole commits before the first frame that is not whole. */
+  /** Number of frames SQLite reads: those of whole commits before the first broken frame. */
   readonly unbroken: number
-  /** What SQLite would not see or would misread: a header that is not whole, or frames behind one that is not. */
+  /** Whether SQLite would miss or misread something: a broken header, or frames after a broken one. */
   readonly isDamaged: boolean
 }
 
@@ -32,22 +32,22 @@ type Sums = readonly [number, number]
 interface WalHeader {
   readonly pageBytes: number
   readonly isLittle: boolean
-  /** `undefined` when the header is not whole. */
+  /** `undefined` when the header is broken. */
   readonly salt: string | undefined
   readonly sums: Sums
 }
 
-/** Bytes that are read a part at a time: a log may be larger than memory, and than what one read of Node's takes. */
+/** Bytes read in parts: a log may be larger than memory, and than one read of Node's. */
 export interface LogBytes {
   readonly length: number
-  /** Fewer than asked for where the log ends, or cannot be read. */
+  /** Reads up to `bytes` bytes; fewer where the log ends or cannot be read. */
   read(at: number, bytes: number): Buffer
 }
 
 /** Frames read at a time. */
 const partFrames = 256
 
-/** Reads a log; nothing has to be right in it. */
+/** Reads a log, damaged or not. */
 export function readWal(log: LogBytes): Wal {
   const header = readHeader(log.read(0, headerBytes))
   const { pageBytes } = header
@@ -63,9 +63,9 @@ export function readWal(log: LogBytes): Wal {
     for (let at = 0; at + frameBytes <= part.length; at += frameBytes) {
       const own = part.toString('latin1', at + 8, at + 16)
       const stored: Sums = [view.getInt32(at + 16), view.getInt32(at + 20)]
-      // Of an earlier use of the log, as most of a large one is: not worth adding up.
+      // Frames of an earlier use of the log, which most of a large one is, need no checksum.
       const isWhole = own === (salt ?? own) && isSummedUp(view, at, header, sumsBefore, stored)
-      // Each frame's sum goes on from the one before it as that one says, so that one which is not whole spoils no other.
+      // Each checksum continues from the stored one before, so that a broken frame spoils no other.
       sumsBefore = stored
       if (!isWhole) continue
       salt ??= own
@@ -83,11 +83,11 @@ export function readWal(log: LogBytes): Wal {
 
 interface WholeFrame extends Frame {
   readonly isCommit: boolean
-  /** Counted from 0, those that are not whole included. */
+  /** Counted from 0, broken ones included. */
   readonly index: number
 }
 
-/** Whether a frame's bytes add up to what it says. */
+/** Whether a frame's checksum is right. */
 function isSummedUp(
   view: DataView,
   at: number,
@@ -114,7 +114,7 @@ function readHeader(bytes: Buffer): WalHeader {
   return { pageBytes, isLittle, salt: bytes.toString('latin1', 16, 24), sums }
 }
 
-/** Whether SQLite has pages of this size. */
+/** Whether SQLite allows pages of this size. */
 export function isPageSize(bytes: number): boolean {
   return bytes >= 512 && bytes <= 65_536 && (bytes & (bytes - 1)) === 0
 }
