@@ -77,7 +77,7 @@ export class ClockWatch {
     this.#running = this.#run()
   }
 
-  /** Complete when it returns. */
+  /** Stops the loop; resolves when it has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopped'))
     await this.#running

@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 
 export type Sqlite = Database.Database
 
-/** How long a statement waits for another process's lock, unless it is told not to; nothing else runs meanwhile. */
+/** Default of how long a statement waits for another process's lock. The event loop is blocked meanwhile. */
 export const lockMsMax = 10_000
 
 /** The tables of a database file. */
@@ -41,7 +41,7 @@ export class OtherSchemaError extends Error {
  */
 export function openDatabase(file: string, schema: Schema): Sqlite {
   if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  // One that is there is left alone: to close any descriptor of it would free the locks that this process has on it.
+  // An existing file is not touched: closing any descriptor of it would release this process's locks on it.
   if (file !== ':memory:' && !existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   const database = new Database(file, { timeout: lockMsMax })
   try {
@@ -60,8 +60,7 @@ export function openDatabase(file: string, schema: Schema): Sqlite {
 }
 
 /**
- * Gives a database a write-ahead log. Where there is no shared memory for it, SQLite says nothing and stays with another
- * kind of journal.
+ * Switches a database to WAL. Without shared memory SQLite silently keeps another journal.
  *
  * @throws Error with the code `SQLITE_NO_SHARED_MEMORY`, which `troubleOf` knows
  */
@@ -72,14 +71,14 @@ export function useWal(database: Sqlite, file: string): void {
   throw Object.assign(new Error(words), { code: 'SQLITE_NO_SHARED_MEMORY' })
 }
 
-/** Opens a database file to look at it: nothing in it is changed, and its log is left as it is. */
+/** Opens a database file read-only: neither it nor its log is changed. */
 export function openReadOnly(file: string): Sqlite {
   return new Database(file, { readonly: true, timeout: lockMsMax })
 }
 
 /**
- * Makes writes, each in a transaction of its own, whose commit does not wait for the disk. They survive the end of the
- * process; a power cut may undo those since the last commit that waited, and nothing else.
+ * Wraps a write in a transaction whose commit does not wait for the disk. It survives the end of the process; a power
+ * cut may undo such writes since the last synced commit, and nothing else.
  */
 export function unsynced<T>(database: Sqlite, write: (what: T) => void): (what: T) => void {
   const transaction = database.transaction(write)
@@ -104,7 +103,7 @@ function hasNoTables(database: Sqlite, file: string, { version }: Schema): boole
 }
 
 function makeTables(database: Sqlite, file: string, schema: Schema): void {
-  // IMMEDIATE: of two processes that open a new file at once, the second waits and then finds the work done.
+  // IMMEDIATE: of two processes that open a new file at once, the second waits and then finds the migrations done.
   database
     .transaction(() => {
       if (!hasNoTables(database, file, schema)) return

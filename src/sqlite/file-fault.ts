@@ -4,10 +4,10 @@ import { OtherSchemaError } from './database.ts'
 import { type FileTrouble, isTrouble, troubleFix, troubleOf, troubleWords } from './trouble.ts'
 
 /**
- * An error of a database file as something a person can act on: the file, what keeps it from being used, and what to do.
+ * Turns an error of a database file into a Fault: the file, why it cannot be used, and what to do.
  *
- * @param what the file is, as in `the outbox`
- * @param error what was thrown when it was opened, read or written; a Fault stays as it is
+ * @param what the file's role, such as `the outbox`
+ * @param error thrown when it was opened, read or written; a Fault is returned unchanged
  */
 export function fileFault(what: string, file: string, error: unknown): Fault {
   if (error instanceof Fault) return error
@@ -25,10 +25,9 @@ const otherSchemaFixes: Readonly<Record<OtherSchemaError['madeBy'], string>> = {
 }
 
 /**
- * Runs what works on a database file. What the file or its disk is to blame for is thrown as a Fault, everything else as
- * it is.
+ * Runs work on a database file. Errors of the file or its disk are thrown as a Fault, others unchanged.
  *
- * @param what the file is, as in `the outbox`
+ * @param what the file's role, such as `the outbox`
  */
 export function withFileFaults<T>(what: string, file: string, act: () => T): T {
   try {
@@ -38,7 +37,7 @@ export function withFileFaults<T>(what: string, file: string, act: () => T): T {
   }
 }
 
-/** A trouble that was seen, as a fault. */
+/** The Fault of a trouble. */
 export function troubleFault(what: string, file: string, trouble: FileTrouble, cause?: unknown): Fault {
   const { kind, path } = trouble
   const where = path === file ? file : `${file}: ${path}`

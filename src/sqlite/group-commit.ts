@@ -1,31 +1,31 @@
 import type { Sqlite } from './database.ts'
 
-/** Work that was asked for, and whoever waits for it. */
+/** Requested work and its waiting caller. */
 interface PendingWork {
-  /** @returns says so to whoever waits, once it is on disk */
+  /** @returns a function that resolves the caller's promise, called once the work is on disk */
   readonly work: () => () => void
   readonly rows: number
   readonly reject: (error: unknown) => void
 }
 
-/** What came of one work inside a commit: how to say so. */
+/** Resolves or rejects the promise of one piece of work. */
 type Announce = () => void
 
 /**
- * Runs work in a transaction of its own, together with what else is asked for in the same turn.
+ * Runs work in its own transaction, together with other work of the same turn.
  *
- * @param rows it writes, about; default 1
+ * @param rows written, about; default 1
  */
 export type Commit = <T>(work: () => T, rows?: number) => Promise<T>
 
 /**
- * Runs each piece of work in a transaction of its own, all or nothing, and lets those asked for in the same turn of the
- * event loop share one commit: the wait for the disk is paid once, as a nested transaction costs none. A promise
- * resolves only when its work is on disk; when the commit fails, all that shared it reject.
+ * Runs each piece of work in its own transaction, all or nothing, and commits those of one event-loop turn together:
+ * the wait for the disk is paid once, and a nested transaction costs none. A promise resolves only when its work is on
+ * disk; when the commit fails, all that shared it reject.
  *
- * @param rolledBack called when something that ran was undone
- * @param rowsMax of one commit, which holds up the event loop; what is beyond waits for the next turn
- * @param whenFree runs a commit, later where it cannot be done at once; default: at once
+ * @param rolledBack called when work that ran was undone
+ * @param rowsMax of one commit, which blocks the event loop; further work waits for the next turn
+ * @param whenFree runs a commit, later if it cannot be done at once; default: at once
  */
 export function groupCommit(
   database: Sqlite,
@@ -77,7 +77,7 @@ export function groupCommit(
   }
 }
 
-/** How many of the first fit into one commit: at least one. */
+/** How many of the first pieces fit into one commit: at least one. */
 function fitting(waiting: readonly { readonly rows: number }[], rowsMax: number): number {
   let rows = 0
   const beyond = waiting.findIndex(work => {

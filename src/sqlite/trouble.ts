@@ -2,7 +2,7 @@ import { accessSync, closeSync, constants, openSync, statSync, unlinkSync, write
 import { dirname, join } from 'node:path'
 import { codesOf } from './damage.ts'
 
-/** What keeps a file from being used, as a closed list. */
+/** Reasons why a file cannot be used, as a closed list. */
 export type TroubleKind =
   | 'read-only'
   | 'denied'
@@ -16,10 +16,10 @@ export type TroubleKind =
   | 'busy'
   | 'other'
 
-/** What keeps a file, or its folder, from being used. */
+/** A reason why a file, or its folder, cannot be used. */
 export interface FileTrouble {
   readonly kind: TroubleKind
-  /** Where it was seen: the file, what SQLite keeps beside it, or a folder above. */
+  /** Path of the file, of SQLite's files next to it, or of a folder above. */
   readonly path: string
 }
 
@@ -47,7 +47,7 @@ const kindByErrno: Readonly<Record<string, TroubleKind>> = {
   EBUSY: 'busy',
 }
 
-/** SQLite's own codes that say more than a look at the file can. */
+/** SQLite's codes that say more than the file system shows. */
 const kindByCode: readonly (readonly [code: RegExp, kind: TroubleKind])[] = [
   [/^SQLITE_BUSY|^SQLITE_LOCKED/, 'busy'],
   [/^SQLITE_(FULL|IOERR_SHMSIZE)$/, 'no-room'],
@@ -57,16 +57,16 @@ const kindByCode: readonly (readonly [code: RegExp, kind: TroubleKind])[] = [
   ],
 ]
 
-/** What SQLite's codes say where a look at the file shows nothing. */
+/** Meaning of SQLite's codes where the file system shows nothing. */
 const kindByLastCode: readonly (readonly [code: RegExp, kind: TroubleKind])[] = [
-  // Of a quota it says no more than this.
+  // An exceeded quota gives this code and no other.
   [/^SQLITE_IOERR_WRITE$/, 'no-room'],
   [/^SQLITE_READONLY/, 'read-only'],
   [/^SQLITE_(PERM|AUTH)/, 'denied'],
   [/^SQLITE_IOERR/, 'failing'],
 ]
 
-/** Whether an error says that a file, or its folder, cannot be read or written: `troubleOf` says why. */
+/** Whether an error means that a file or its folder cannot be read or written: `troubleOf` says why. */
 export function isTrouble(error: unknown): boolean {
   return codesOf(error).some(
     code => code in kindByErrno || /^SQLITE_(?!CONSTRAINT|ERROR|MISUSE|RANGE|MISMATCH|ABORT|INTERRUPT)/.test(code),
@@ -74,11 +74,11 @@ export function isTrouble(error: unknown): boolean {
 }
 
 /**
- * Finds out what keeps a file from being used. SQLite's words ("unable to open database file", "disk I/O error") leave
- * that open, so the file system is asked.
+ * Finds out why a file cannot be used. SQLite's messages ("unable to open database file", "disk I/O error") leave that
+ * open, so the file system is asked.
  *
  * @param file the database
- * @param error what was thrown when it was opened, read or written
+ * @param error thrown when it was opened, read or written
  */
 export function troubleOf(file: string, error: unknown): FileTrouble {
   const codes = codesOf(error)
@@ -100,7 +100,7 @@ function pathOf(error: unknown): string | undefined {
   return typeof path === 'string' && path !== '' ? path : pathOf(error.cause)
 }
 
-/** What can be seen without opening the file: to close any descriptor of it would free the locks this process has on it. */
+/** Trouble visible without opening the file: closing any descriptor of it would release this process's locks on it. */
 function seenAt(file: string): FileTrouble | undefined {
   const folder = dirname(file)
   return (
@@ -121,20 +121,20 @@ function seenAtFile(path: string): FileTrouble | undefined {
   })
 }
 
-/** What keeps a folder from being used, as far as it shows without writing to it; `undefined` when nothing does. */
+/** Why a folder cannot be used, as far as visible without writing to it; `undefined` when it can. */
 export function accessTrouble(folder: string): FileTrouble | undefined {
   const { R_OK, W_OK, X_OK } = constants
   return attempt(folder, () => accessSync(folder, R_OK | W_OK | X_OK))
 }
 
-/** What keeps anything from being written into a folder; `undefined` when nothing does. */
+/** Why nothing can be written into a folder; `undefined` when it can. */
 export function writingTrouble(folder: string): FileTrouble | undefined {
   return attempt(folder, () => tryWriting(join(folder, probeName)))
 }
 
 const probeName = '.probe'
 
-/** As much as a page: a full disk may still take a name. */
+/** Writes as much as a page: a full disk may still accept an empty file. */
 function tryWriting(path: string): void {
   const descriptor = openSync(path, 'w', 0o600)
   try {
@@ -154,7 +154,7 @@ function attempt(path: string, look: () => void): FileTrouble | undefined {
   }
 }
 
-/** What a trouble is called, after the path. */
+/** Description of a trouble, to follow the path. */
 export const troubleWords: Readonly<Record<TroubleKind, string>> = {
   'read-only': 'the file system is read-only',
   denied: 'this user may not read and write it',
@@ -169,7 +169,7 @@ export const troubleWords: Readonly<Record<TroubleKind, string>> = {
   other: 'it cannot be used',
 }
 
-/** What a person does about a trouble. */
+/** Instruction for a person. */
 export function troubleFix({ kind, path }: FileTrouble): string {
   return fixes[kind](path)
 }

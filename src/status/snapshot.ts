@@ -126,7 +126,7 @@ export interface HourCell {
   readonly fault?: FaultRecord
 }
 
-/** A remark of the service about pushes, however often it was made. */
+/** A distinct warning of the service about pushes, with how often it came. */
 export interface WarningState {
   readonly metricId?: MetricId
   /** What it is about: `label-long`, `unit-changed`, `already-exists`, `timestamp`, or the words without what changes. */

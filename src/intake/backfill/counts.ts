@@ -13,7 +13,7 @@ export interface CollectorCounts {
   readonly failed: number
   /** Past hours of a collector that reads only "now", and hours before a chain's first block. */
   readonly impossible: number
-  /** Metrics that are new. */
+  /** Number of new metrics. */
   readonly added: number
   /** Metrics whose value is another one than it was. */
   readonly corrected: number

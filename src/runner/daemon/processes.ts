@@ -53,7 +53,7 @@ export class Processes {
     return shared.run(task)
   }
 
-  /** Complete when it returns. */
+  /** Stops the loop; resolves when it has ended. */
   async stop(): Promise<void> {
     this.#tellRested()
     await Promise.all([...this.#byKey.values()].map(shared => shared.stop()))

@@ -51,7 +51,7 @@ export class SharedProcess {
     return this.#children.size > 0 && !this.#starting && [...this.#children].every(child => child.idle())
   }
 
-  /** Complete when it returns. */
+  /** Stops the loop; resolves when it has ended. */
   async stop(): Promise<void> {
     await this.#starting?.catch(() => {})
     await Promise.all([...this.#children].map(child => this.#end(child)))
