@@ -1,6 +1,5 @@
 import type { CollectorConfig } from '../config/config.ts'
 import type { Collected } from '../intake/collect.ts'
-import type { Foreseen } from '../intake/foreseen.ts'
 import { pushedMetric } from '../model/batch.ts'
 import { faultLine } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
@@ -8,7 +7,8 @@ import type { MetricId } from '../model/metric.ts'
 import { numberText } from '../model/number-text.ts'
 import type { Accepted } from '../outbox/tables/metrics.ts'
 import type { MetricState } from '../outbox/tables/states.ts'
-import { noteForeseen } from './foreseen.ts'
+import type { Foreseen } from './foreseen.ts'
+import { noteForeseen } from './foreseen-text.ts'
 import { print, printJson, printTable } from './terminal.ts'
 
 /** One collector's part of a collected hour. */

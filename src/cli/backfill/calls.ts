@@ -1,8 +1,8 @@
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import { type CallBudget, firstHourCalls } from '../../intake/backfill/budget.ts'
-import { callsIn } from '../../intake/backfill/cost.ts'
 import { Fault } from '../../model/fault.ts'
 import { grouped } from '../terminal.ts'
+import { callsIn } from './cost.ts'
 
 /**
  * Counts calls of all chains, and sends none that would pass a cap: whoever asks meets the Fault, and so is told at once.

@@ -3,7 +3,10 @@ import type { Surroundings } from '../../app/surroundings.ts'
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import type { ChainConfig } from '../../config/config.ts'
 import { destinationsOf } from '../../delivery/destination.ts'
-import { type Cost, chainWindows, pushesOf, scaledCost, sumOf } from '../../intake/backfill/cost.ts'
+import { type HourOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
+import { type Hour, hourAt } from '../../model/hour.ts'
+import type { Outbox } from '../../outbox/outbox.ts'
+import { type Cost, chainWindows, pushesOf, scaledCost, sumOf } from './cost.ts'
 import {
   blocksOf,
   chainsOf,
@@ -14,10 +17,7 @@ import {
   type SampledRun,
   type SampledRuns,
   takeSample,
-} from '../../intake/backfill/sample.ts'
-import { type HourOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
-import { type Hour, hourAt } from '../../model/hour.ts'
-import type { Outbox } from '../../outbox/outbox.ts'
+} from './sample.ts'
 
 /** What a backfill would do and take. */
 export interface BackfillPlan {

@@ -2,8 +2,8 @@ import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import type { Time } from '../../edge/time.ts'
 import type { BackfillNews, Progress } from '../../intake/backfill/backfill.ts'
 import type { BacklogWait, StuckBacklog } from '../../intake/backfill/backpressure.ts'
-import { callsIn } from '../../intake/backfill/cost.ts'
 import { counted, cut, grouped, isWatched, note, redraw } from '../terminal.ts'
+import { callsIn } from './cost.ts'
 
 /** Percent between two lines where no terminal is. */
 const plainPercent = 5

@@ -1,11 +1,11 @@
 import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
 import type { BackfillEnd } from '../../intake/backfill/backfill.ts'
-import { callsIn } from '../../intake/backfill/cost.ts'
 import type { CollectorCounts } from '../../intake/backfill/counts.ts'
 import type { Reason } from '../../intake/backfill/failure-reasons.ts'
 import { faultLine } from '../../model/fault.ts'
 import { hourText } from '../../model/hour.ts'
 import { counted, cut, grouped, print, printJson, printTable } from '../terminal.ts'
+import { callsIn } from './cost.ts'
 import type { HourSpan } from './options.ts'
 import { durationText } from './progress.ts'
 

@@ -1,13 +1,13 @@
 import type { Time } from '../../edge/time.ts'
+import { firstHour } from '../../intake/backfill/first-block.ts'
+import { readHour } from '../../intake/backfill/read.ts'
+import type { StoredMetrics } from '../../intake/backfill/window-past.ts'
+import { hoursInOrder, type Work } from '../../intake/backfill/work.ts'
+import { asFault } from '../../intake/collect.ts'
 import type { AsOfBlock, PinnedBlock } from '../../model/block.ts'
 import { Fault, type FaultCode } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import type { Runner } from '../../runner/runner.ts'
-import { asFault } from '../collect.ts'
-import { firstHour } from './first-block.ts'
-import { readHour } from './read.ts'
-import type { StoredMetrics } from './window-past.ts'
-import { hoursInOrder, type Work } from './work.ts'
 
 /** What one collector came to for one sampled hour. */
 export interface SampledRun {

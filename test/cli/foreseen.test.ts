@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { foreseen, type Sighted } from '../../src/intake/foreseen.ts'
+import { foreseen, type Sighted } from '../../src/cli/foreseen.ts'
 import { warningKind } from '../../src/model/warning-kind.ts'
 import { anHour } from '../support/metrics.ts'
 

@@ -1,6 +1,6 @@
+import type { Collected } from '../intake/collect.ts'
 import type { Hour } from '../model/hour.ts'
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
-import type { Collected } from './collect.ts'
 
 /** A metric that has another value when it is read again. */
 export interface Difference {

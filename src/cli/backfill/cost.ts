@@ -1,7 +1,7 @@
+import type { HourOrder, Work } from '../../intake/backfill/work.ts'
+import { windowsOf } from '../../intake/backfill/work.ts'
 import type { Hour } from '../../model/hour.ts'
 import { batchMetricsMax } from '../../model/limits.ts'
-import type { HourOrder, Work } from './work.ts'
-import { windowsOf } from './work.ts'
 
 /** What is asked of a chain. */
 export interface Cost {
