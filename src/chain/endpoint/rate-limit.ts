@@ -1,11 +1,9 @@
 import type { Time } from '../../edge/time.ts'
 import { backoffMs } from '../../model/backoff.ts'
-import { endpointRestMsMax, rateBackoffBaseMs, rateBackoffCapMs, rateLookMs } from '../limits.ts'
-import { type FoundRate, lowered, type RisenRate, risen } from './found-rate.ts'
+import { endpointRestMsMax, rateBackoffBaseMs, rateBackoffCapMs, rateLookMs, rateTriesMax } from '../limits.ts'
+import { type FoundRate, lowered, risen } from './found-rate.ts'
 import { SentCalls, type Turn } from './sent-calls.ts'
 import { Slots } from './slots.ts'
-
-const unlimited: RisenRate = { perSecond: Infinity, atOnce: Infinity }
 
 /**
  * How often a node may be asked, in calls a second: as configured, which is never overshot, else without a limit until
@@ -23,6 +21,8 @@ export class RateLimit {
   #refusals = 0
   #notBeforeMs = 0
   #answeredMs = 0
+  /** Calls of the largest request that was answered; 0 once more were refused in a row than are tried. */
+  #answeredMax = 0
   #refusalsInRow = 0
   #waiting = 0
 
@@ -31,18 +31,14 @@ export class RateLimit {
     this.#configured = callsPerSecondMax ?? Infinity
   }
 
-  get #risen(): RisenRate {
-    return this.#found ? risen(this.#found, this.#time.nowMs()) : unlimited
-  }
-
   /** The rate now; infinite when there is none. */
   get callsPerSecondMax(): number {
-    return Math.min(this.#risen.perSecond, this.#configured)
+    return Math.min(this.#found ? risen(this.#found, this.#time.nowMs()) : Infinity, this.#configured)
   }
 
   /** Calls that may go in one request: never more than the configured ones of a second. */
   get callsAtOnceMax(): number {
-    return Math.max(1, Math.floor(Math.min(this.#risen.atOnce, this.#configured)))
+    return Math.max(1, Math.floor(this.#found?.isCut ? this.callsPerSecondMax : this.#configured))
   }
 
   /** The node asked for patience up to this instant, in milliseconds since 1970; in the past when it did not. */
@@ -104,7 +100,7 @@ export class RateLimit {
   /** The node answered. */
   answered(turn: Turn): void {
     this.ended(turn)
-    turn.isAnswered = true
+    this.#answeredMax = Math.max(this.#answeredMax, turn.count)
     this.#answeredMs = this.#time.nowMs()
     this.#refusalsInRow = 0
   }
@@ -129,8 +125,9 @@ export class RateLimit {
     this.#refusalsInRow++
     this.#refusedMs = nowMs
     this.#notBeforeMs = Math.max(untilMs ?? nowMs + this.#backoffMs(), nowMs + 1)
-    const [inSecond, answeredInSecondMax] = [this.#sent.inSecondOf(turn), this.#sent.answeredInSecondMax]
-    const refusal = { count: turn.count, inSecond, answeredInSecondMax, isAfterAnswer, nowMs }
+    if (this.#refusalsInRow > rateTriesMax) this.#answeredMax = 0
+    const inSecond = this.#sent.inSecondOf(turn)
+    const refusal = { count: turn.count, inSecond, answeredMax: this.#answeredMax, isAfterAnswer, nowMs }
     this.#found = lowered(this.#found, refusal, this.#notBeforeMs)
   }
 

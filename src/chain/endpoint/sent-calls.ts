@@ -1,14 +1,12 @@
 import { rateHistoryMs, rateTransitMsMax, rateWindowMs } from '../limits.ts'
 
-/** A request that was sent, and what came of it. */
+/** A request that was sent. */
 export interface Turn {
   /** Its calls. */
   readonly count: number
   readonly sentMs: number
   /** When the node was through with it, in milliseconds since 1970; undefined while it is under way. */
   endedMs?: number
-  /** Whether the node answered it. */
-  isAnswered?: boolean
 }
 
 /** Which calls a node had lately, in the order in which they were sent. */
@@ -43,21 +41,8 @@ export class SentCalls {
 
   /** Calls of the second up to a request. */
   inSecondOf({ sentMs }: Turn): number {
-    return sum(this.#turns.filter(turn => turn.sentMs > sentMs - 1000 && turn.sentMs <= sentMs))
-  }
-
-  /** Most calls of one second that were answered. */
-  get answeredInSecondMax(): number {
-    const answered = this.#turns.filter(({ isAnswered }) => isAnswered)
-    let [most, inSecond, first] = [0, 0, 0]
-    for (const turn of answered) {
-      inSecond += turn.count
-      for (let old = answered[first]; old && old.sentMs <= turn.sentMs - 1000; old = answered[++first]) {
-        inSecond -= old.count
-      }
-      most = Math.max(most, inSecond)
-    }
-    return most
+    const turns = this.#turns.filter(turn => turn.sentMs > sentMs - 1000 && turn.sentMs <= sentMs)
+    return turns.reduce((calls, { count }) => calls + count, 0)
   }
 }
 
@@ -66,5 +51,3 @@ function countsUntilMs({ sentMs, endedMs }: Turn, countsMs: number, nowMs: numbe
   if (endedMs !== undefined) return Math.min(endedMs, sentMs + rateTransitMsMax) + countsMs
   return sentMs + countsMs > nowMs ? sentMs + countsMs : sentMs + rateTransitMsMax + countsMs
 }
-
-const sum = (turns: readonly Turn[]) => turns.reduce((calls, { count }) => calls + count, 0)

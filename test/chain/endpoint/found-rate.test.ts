@@ -2,24 +2,25 @@ import { describe, expect, test } from 'vitest'
 import { type FoundRate, lowered, type RefusedBurst, risen } from '../../../src/chain/endpoint/found-rate.ts'
 import { SentCalls, type Turn } from '../../../src/chain/endpoint/sent-calls.ts'
 
-const refusal: RefusedBurst = { count: 60, inSecond: 60, answeredInSecondMax: 300, isAfterAnswer: true, nowMs: 10_000 }
-const found: FoundRate = { perSecond: 100, atOnce: 50, sinceMs: 0, doublesMs: 3_000 }
+const refusal: RefusedBurst = { count: 60, inSecond: 60, answeredMax: 300, isAfterAnswer: true, nowMs: 10_000 }
+const found: FoundRate = { perSecond: 100, isCut: false, sinceMs: 0, doublesMs: 3_000 }
 
 describe('a refusal', () => {
-  test('halves what the node had in the second before it, or took in one lately', () => {
+  test('halves what the node had in the second before it, or took in one request', () => {
     expect(lowered(undefined, { ...refusal, inSecond: 400 }, 13_000).perSecond).toBe(200)
     expect(lowered(undefined, { ...refusal, count: 1, inSecond: 1 }, 13_000).perSecond).toBe(150)
     expect(lowered(found, { ...refusal, nowMs: 0 }, 13_000).perSecond).toBe(50)
-    expect(lowered(undefined, { ...refusal, inSecond: 1, answeredInSecondMax: 0 }, 13_000).perSecond).toBe(5)
+    expect(lowered(undefined, { ...refusal, inSecond: 1, answeredMax: 0 }, 13_000).perSecond).toBe(5)
   })
 
   test('makes requests smaller only where the request alone can be why', () => {
-    const alone = { ...refusal, answeredInSecondMax: 0 }
-    expect(lowered(undefined, alone, 13_000).atOnce).toBe(30)
-    expect(lowered(undefined, { ...alone, count: 1, inSecond: 1 }, 13_000).atOnce).toBe(1)
-    expect(lowered(undefined, { ...alone, inSecond: 120 }, 13_000).atOnce).toBe(Infinity)
-    expect(lowered(undefined, { ...alone, answeredInSecondMax: 60 }, 13_000).atOnce).toBe(Infinity)
-    expect(lowered({ ...found, sinceMs: 10_000 }, { ...alone, inSecond: 120 }, 13_000).atOnce).toBe(50)
+    const alone = { ...refusal, answeredMax: 0 }
+    expect(lowered(undefined, alone, 13_000)).toMatchObject({ perSecond: 30, isCut: true })
+    expect(lowered(undefined, { ...alone, inSecond: 120 }, 13_000).isCut).toBe(false)
+    expect(lowered(undefined, { ...alone, answeredMax: 60 }, 13_000).isCut).toBe(false)
+    const cut = { ...found, isCut: true }
+    expect(lowered({ ...cut, sinceMs: 10_000 }, { ...alone, inSecond: 120 }, 13_000).isCut).toBe(true)
+    expect(lowered(cut, { ...alone, inSecond: 120, nowMs: 60_000 }, 61_000).isCut, 'it was no limit').toBe(false)
   })
 
   test('on the way up makes the way up slower, unless nothing was answered between', () => {
@@ -33,10 +34,7 @@ describe('a refusal', () => {
 
 test('a found rate doubles, ever faster, until it is none; not during the wait that was asked for', () => {
   const at = (ms: number) => risen(found, ms)
-  expect(at(-5_000)).toEqual({ perSecond: 100, atOnce: 50 })
-  expect(at(3_000)).toEqual({ perSecond: 200, atOnce: 100 })
-  expect(at(6_000)).toEqual({ perSecond: 1_600, atOnce: 800 })
-  expect(at(9_000)).toEqual({ perSecond: Infinity, atOnce: Infinity })
+  expect([-5_000, 3_000, 6_000, 9_000].map(at)).toEqual([100, 200, 1_600, Infinity])
 })
 
 describe('calls that were sent', () => {
@@ -49,7 +47,6 @@ describe('calls that were sent', () => {
     count,
     sentMs,
     endedMs,
-    isAnswered: true,
   })
 
   test('count for a second from when they were answered, as far as that may be their way to the node', () => {
@@ -69,10 +66,9 @@ describe('calls that were sent', () => {
     expect(sent(turn(0, 100)).waitMs(1, 10, 0, 0)).toBe(1_001)
   })
 
-  test('tell what the node had in the second up to one, and the most that it took', () => {
+  test('tell what the node had in the second up to one', () => {
     const refused: Turn = { sentMs: 2_500, count: 9, endedMs: 6_000 }
     const calls = sent(turn(0, 5), turn(999, 5), turn(1_000, 5), turn(2_400, 2), refused)
     expect(calls.inSecondOf(refused)).toBe(11)
-    expect(calls.answeredInSecondMax).toBe(10)
   })
 })
