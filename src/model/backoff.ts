@@ -1,5 +1,3 @@
-import { retryAfterMsMax } from './limits.ts'
-
 /** Backoff and retry instants. Pure: randomness comes in as a number from 0 up to 1. */
 
 /** First step and longest wait, in milliseconds. */
@@ -16,19 +14,6 @@ export interface Backoff {
  */
 export function backoffMs({ baseMs, capMs }: Backoff, attempt: number, chance: number): number {
   return Math.floor(chance * Math.min(capMs, baseMs * 2 ** Math.min(attempt - 1, 30)))
-}
-
-/**
- * Reads a `Retry-After` header: whole seconds or an HTTP date, at most a day ahead.
- *
- * @returns the instant before which nothing may be sent, in milliseconds since 1970; `undefined` when there is none
- */
-export function retryAfterInstantMs(header: string | undefined, nowMs: number): number | undefined {
-  const text = header?.trim()
-  if (!text) return undefined
-  if (/^\d+$/.test(text)) return nowMs + Math.min(Number(text) * 1000, retryAfterMsMax)
-  const dateMs = /^[A-Za-z]/.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(dateMs) ? undefined : Math.min(Math.max(nowMs, dateMs), nowMs + retryAfterMsMax)
 }
 
 /**

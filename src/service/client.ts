@@ -1,12 +1,10 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, type Dispatcher, request } from 'undici'
 import { z } from 'zod'
 import { readBounded } from '../edge/bounded-body.ts'
 import type { Time } from '../edge/time.ts'
-import { retryAfterInstantMs } from '../model/backoff.ts'
+import { answerTimes } from '../model/answer-times.ts'
 import { Fault } from '../model/fault.ts'
 import { answerBytesMax } from '../model/limits.ts'
-import { clockSkewMs, type RoundTrip } from '../model/skew.ts'
 import type { Answer } from '../model/verdict.ts'
 import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts'
 
@@ -42,8 +40,6 @@ export interface ServiceClient {
   close(): Promise<void>
 }
 
-type Answered = Extract<Answer, { kind: 'answered' }>
-
 const widgetBody = z.array(readMetric)
 
 /** Makes a client of a service at an address. Redirects are never followed: the key must not go elsewhere. */
@@ -77,12 +73,11 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
         if (status < 300) throw error
         return undefined
       })
-      const times = timesOf(response.headers, { sentMs, receivedMs })
       return {
         kind: 'answered',
         status,
         body: withoutKey(parseJson(redact && text ? redact(text) : text), key),
-        ...times,
+        ...answerTimes(response.headers, { sentMs, receivedMs }),
       }
     } catch (error) {
       return { kind: 'unanswered', reason: networkReason(error) }
@@ -122,21 +117,6 @@ function readWidget(answer: Answer, host: string, protocolId: string): readonly 
     throw new Fault('service-refused', `${host} gave no widget of "${protocolId}"`, { facts: { status } })
   }
   return widget.data
-}
-
-function header(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value
-}
-
-/** What an answer says of the service's clock and wishes, by this machine's clock. */
-export function timesOf(headers: IncomingHttpHeaders, trip: RoundTrip): Pick<Answered, 'skewMs' | 'notBeforeMs'> {
-  const skewMs = clockSkewMs(header(headers['date']), trip)
-  const aheadMs = skewMs ?? 0
-  const notBeforeMs = retryAfterInstantMs(header(headers['retry-after']), trip.receivedMs + aheadMs)
-  return {
-    ...(notBeforeMs === undefined ? {} : { notBeforeMs: notBeforeMs - aheadMs }),
-    ...(skewMs === undefined ? {} : { skewMs }),
-  }
 }
 
 /** A body without the key; `undefined` for one that nests too deeply to be searched. */

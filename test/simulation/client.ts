@@ -1,6 +1,7 @@
+import { answerTimes } from '../../src/model/answer-times.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 import type { ReadMetric, Registration } from '../../src/model/wire.ts'
-import { type ServiceClient, timesOf } from '../../src/service/client.ts'
+import type { ServiceClient } from '../../src/service/client.ts'
 import type { Clock } from './clock.ts'
 import { type Reply, type Request, type Service, sentMetrics } from './service.ts'
 
@@ -84,5 +85,5 @@ export class ScriptedClient implements ServiceClient {
 /** As the client proper reads an answer. */
 function answerOf({ status, body, date, retryAfter }: Reply, sentMs: number, receivedMs: number): Answer {
   if (status === undefined) return { kind: 'unanswered', reason: 'no answer (ECONNRESET)' }
-  return { kind: 'answered', status, body, ...timesOf({ date, 'retry-after': retryAfter }, { sentMs, receivedMs }) }
+  return { kind: 'answered', status, body, ...answerTimes({ date, 'retry-after': retryAfter }, { sentMs, receivedMs }) }
 }

@@ -1,10 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { Agent, request } from 'undici'
 import { readBoundedBytes } from '../../edge/bounded-body.ts'
 import type { Time } from '../../edge/time.ts'
 import { unpackedBody } from '../../edge/unpacked-body.ts'
-import { retryAfterInstantMs } from '../../model/backoff.ts'
-import { clockSkewMs } from '../../model/skew.ts'
+import { answerTimes } from '../../model/answer-times.ts'
 import { chainAnswerBytesMax, connectMsMax, refusalBytesMax, requestsAtOnceMax } from '../limits.ts'
 import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
 import { answersIn } from './http-answer.ts'
@@ -47,7 +45,7 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
         const bytes = await readBoundedBytes(body, bytesMax)
         const packed = bytes && (await textOf(bytes, first(response.headers['content-encoding']), bytesMax))
         const text = packed && withoutValues(packed, mine)
-        const retryAtMs = retryAtMsOf(response.headers, { sentMs, receivedMs })
+        const { notBeforeMs: retryAtMs } = answerTimes(response.headers, { sentMs, receivedMs })
         return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs })
       } catch (error) {
         throw error instanceof EndpointFailure ? error : unanswered(error, url)
@@ -103,16 +101,6 @@ async function textOf(bytes: Buffer, encoding: string | undefined, bytesMax: num
   const unpacked = await unpackedBody(bytes, encoding, bytesMax)
   if (unpacked === 'too-long') return undefined
   return typeof unpacked === 'string' ? '' : unpacked.toString('utf8')
-}
-
-/** By this machine's clock, also where the node's own, in which it writes a date, is another. */
-function retryAtMsOf(
-  headers: IncomingHttpHeaders,
-  trip: { readonly sentMs: number; readonly receivedMs: number },
-): number | undefined {
-  const aheadMs = clockSkewMs(first(headers['date']), trip) ?? 0
-  const atMs = retryAfterInstantMs(first(headers['retry-after']), trip.receivedMs + aheadMs)
-  return atMs === undefined ? undefined : atMs - aheadMs
 }
 
 const first = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header)

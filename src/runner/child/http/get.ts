@@ -1,8 +1,7 @@
 import { type Dispatcher, request as send } from 'undici'
 import type { Time } from '../../../edge/time.ts'
-import { retryAfterInstantMs } from '../../../model/backoff.ts'
+import { type AnswerTimes, answerTimes } from '../../../model/answer-times.ts'
 import { Fault } from '../../../model/fault.ts'
-import { clockSkewMs, type RoundTrip } from '../../../model/skew.ts'
 import { bodyText } from './body.ts'
 import type { Hop, Redirect } from './hops.ts'
 import type { HttpNetwork } from './network.ts'
@@ -27,7 +26,7 @@ const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** Asks once. @throws Fault that would be the same again */
 export async function getOnce(hop: Hop, edge: GetDeps): Promise<Got> {
   try {
-    return await judged(await ask(hop, edge), hop.address.host, edge.time)
+    return await judged(await ask(hop, edge), hop.address.host)
   } catch (error) {
     if (error instanceof Fault) throw error
     return { kind: 'transient', fault: unansweredOf(error, hop) }
@@ -37,11 +36,11 @@ export async function getOnce(hop: Hop, edge: GetDeps): Promise<Got> {
 interface HttpResponse {
   readonly status: number
   readonly body: Dispatcher.ResponseData['body']
-  /** One that came more than once has several values. */
-  headers(name: string): readonly string[]
-  /** Its values in one, as a list is written. */
+  /** The values of a header in one, as a list is written. */
   header(name: string): string | undefined
-  readonly trip: RoundTrip
+  /** The first value of the header. */
+  readonly location: string | undefined
+  readonly times: AnswerTimes
 }
 
 async function ask(hop: Hop, { network, time, signal }: GetDeps): Promise<HttpResponse> {
@@ -50,29 +49,28 @@ async function ask(hop: Hop, { network, time, signal }: GetDeps): Promise<HttpRe
   const { method, body } = hop
   const dispatcher = network.dispatcher(hop.reach)
   const answer = await send(hop.address, { dispatcher, method, headers, signal, ...(body !== undefined && { body }) })
-  const all = (name: string) => [answer.headers[name] ?? []].flat()
+  const values = (name: string) => [answer.headers[name] ?? []].flat()
   return {
     status: answer.statusCode,
     body: answer.body,
-    headers: all,
-    header: name => (all(name).length > 0 ? all(name).join(', ') : undefined),
-    trip: { sentMs, receivedMs: time.nowMs() },
+    header: name => (values(name).length > 0 ? values(name).join(', ') : undefined),
+    location: values('location')[0],
+    times: answerTimes(answer.headers, { sentMs, receivedMs: time.nowMs() }),
   }
 }
 
-async function judged(answer: HttpResponse, host: string, time: Time): Promise<Got> {
-  const { status, header, headers } = answer
+async function judged(answer: HttpResponse, host: string): Promise<Got> {
+  const { status, header, location, times } = answer
   if (status >= 200 && status < 300) {
     const kind = { contentEncoding: header('content-encoding'), contentType: header('content-type') }
     return { kind: 'answered', text: await bodyText(answer.body, kind, host) }
   }
   drop(answer)
-  const [location] = headers('location')
   if (redirectStatuses.has(status) && location !== undefined) return { kind: 'redirects', status, location }
   const facts = { host, status }
   if (!mayPass(status)) throw new Fault('http-refused', `${host} refuses the request`, { facts })
   const fault = new Fault('http-unreachable', `${host} answers an error`, { facts })
-  return { kind: 'transient', fault, notBeforeMs: notBeforeMs(answer, time.nowMs()) }
+  return { kind: 'transient', fault, notBeforeMs: times.notBeforeMs }
 }
 
 /** What an answer without a value says beside its status is not read: it may be long, slow or without end. */
@@ -82,14 +80,4 @@ function drop({ body }: HttpResponse): void {
 
 function mayPass(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || status >= 500
-}
-
-/** The latest `Retry-After`, by this machine's clock; a date in it is by the source's, which the answer shows. */
-function notBeforeMs({ header, headers, trip }: HttpResponse, nowMs: number): number | undefined {
-  const instants = headers('retry-after').flatMap(text => {
-    const aheadMs = /^\s*\d/.test(text) ? 0 : (clockSkewMs(header('date'), trip) ?? 0)
-    const instantMs = retryAfterInstantMs(text, nowMs + aheadMs)
-    return instantMs === undefined ? [] : [instantMs - aheadMs]
-  })
-  return instants.length > 0 ? Math.max(...instants) : undefined
 }
