@@ -5,12 +5,12 @@ import type {
   CollectorConfig,
   Config,
   HeaderValue,
-  Place,
   ProtocolConfig,
   SecretRef,
   ServiceConfig,
 } from './config.ts'
 import { ownIdOf } from './forms.ts'
+import type { Place } from './mistakes.ts'
 import type { ParsedFile } from './schema.ts'
 
 type PlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place

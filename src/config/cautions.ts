@@ -1,14 +1,7 @@
 import { statSync } from 'node:fs'
 import { Fault } from '../model/fault.ts'
-import type {
-  CollectorConfig,
-  Config,
-  ConfigMistake,
-  Place,
-  PlacedSecret,
-  ProtocolConfig,
-  SecretRef,
-} from './config.ts'
+import type { CollectorConfig, Config, PlacedSecret, ProtocolConfig, SecretRef } from './config.ts'
+import type { ConfigMistake, Place } from './mistakes.ts'
 import { inOrder } from './mistakes.ts'
 import type { OptionSecret } from './option-secrets.ts'
 import { readHeader, readOption, readSecret, resolveAddress } from './secret.ts'

@@ -1,16 +1,10 @@
 import type { Hour } from '../model/hour.ts'
+import type { Place } from './mistakes.ts'
 
 /** Where a secret is kept; its value is read when it is needed and is never part of the configuration. */
 export type SecretRef =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'env'; readonly name: string }
-
-/** A place in the configuration file, counted from 1. */
-export interface Place {
-  readonly file: string
-  readonly line: number
-  readonly column: number
-}
 
 /** A secret that the file asks for, and where. */
 export type PlacedSecret = SecretRef & { readonly place: Place }
@@ -109,13 +103,6 @@ export interface Config {
   readonly log: { readonly level: LogLevel }
   readonly chains: readonly ChainConfig[]
   readonly protocols: readonly ProtocolConfig[]
-}
-
-/** One mistake in a configuration: where, what, what to do. */
-export interface ConfigMistake {
-  readonly place: Place
-  readonly message: string
-  readonly fix?: string
 }
 
 /** A mistake in a collector's options, found by its own schema; `path` counts from the options' root. */

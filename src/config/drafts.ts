@@ -1,5 +1,6 @@
-import type { CollectorConfig, Place } from './config.ts'
+import type { CollectorConfig } from './config.ts'
 import { ownIdOf } from './forms.ts'
+import type { Place } from './mistakes.ts'
 
 type DraftPlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
 

@@ -1,24 +1,17 @@
 import { relative } from 'node:path'
-import { Fault } from '../model/fault.ts'
-import type { CollectorConfig, ConfigMistake, Place } from './config.ts'
 
-/** A configuration that cannot be used: every mistake in it, in the order of the file. At least one. */
-export class ConfigError extends Fault {
-  readonly mistakes: readonly ConfigMistake[]
-  /** Collectors whose own mistakes can be looked for all the same. */
-  readonly drafts: readonly CollectorConfig[]
+/** A place in the configuration file, counted from 1. */
+export interface Place {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+}
 
-  constructor(file: string, mistakes: readonly ConfigMistake[], drafts: readonly CollectorConfig[] = []) {
-    const count = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`
-    const first = mistakes[0] ? `: ${lineOf(mistakes[0])}` : ''
-    const fix = mistakes[0]?.fix
-    super('config', `${count} in the configuration${mistakes.length > 1 ? ', the first' : ''}${first}`, {
-      facts: { file: shortest(file) },
-      ...(fix === undefined ? {} : { fix }),
-    })
-    this.mistakes = mistakes
-    this.drafts = drafts
-  }
+/** One mistake in a configuration: where, what, what to do. */
+export interface ConfigMistake {
+  readonly place: Place
+  readonly message: string
+  readonly fix?: string
 }
 
 /** How many mistakes are printed; one misplaced bracket can make thousands. */
@@ -34,14 +27,16 @@ export function formatMistakes(mistakes: readonly ConfigMistake[]): string {
   return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('\n')
 }
 
-const lineOf = ({ place, message }: ConfigMistake) => `${placeText(place)}: ${message}`
+/** The mistake as one line, without its fix. */
+export const lineOf = ({ place, message }: ConfigMistake) => `${placeText(place)}: ${message}`
 
 /** `file:line:col`, as editors and terminals take it. */
 export function placeText({ file, line, column }: Place): string {
   return `${shortest(file)}:${line}:${column}`
 }
 
-function shortest(file: string): string {
+/** A file's path as people type it: relative to the working directory where it is below. */
+export function shortest(file: string): string {
   const near = relative(process.cwd(), file)
   return near !== '' && !near.startsWith('..') && near.length < file.length ? near : file
 }

@@ -1,4 +1,5 @@
-import type { CollectorConfig, ConfigMistake, OptionMistake } from './config.ts'
+import type { CollectorConfig, OptionMistake } from './config.ts'
+import type { ConfigMistake } from './mistakes.ts'
 import { inOrder } from './mistakes.ts'
 import { meant, pathText, quoted } from './words.ts'
 

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
+import { ConfigError } from '../../src/config/config-error.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { ConfigError } from '../../src/config/mistakes.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tidegauge-config-'))
 afterAll(() => rmSync(folder, { recursive: true }))

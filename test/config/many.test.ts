@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { ConfigError } from '../../src/config/config-error.ts'
 import { parseConfig } from '../../src/config/load.ts'
-import { ConfigError } from '../../src/config/mistakes.ts'
 
 const head = 'service: embedded\nprotocols: []\n'
 const headLines = 2

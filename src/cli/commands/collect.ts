@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { openOutbox } from '../../app/app.ts'
 import type { Surroundings } from '../../app/surroundings.ts'
-import { ConfigError } from '../../config/mistakes.ts'
+import { ConfigError } from '../../config/config-error.ts'
 import { begin } from '../../intake/plan-hours.ts'
 import { retryDelayMs } from '../../intake/startable-hours.ts'
 import { Fault } from '../../model/fault.ts'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { connect, observed, openOutbox } from '../../app/app.ts'
 import type { Surroundings } from '../../app/surroundings.ts'
-import { ConfigError } from '../../config/mistakes.ts'
+import { ConfigError } from '../../config/config-error.ts'
 import { hourText } from '../../model/hour.ts'
 import { numberText } from '../../model/number-text.ts'
 import { type StatusJson, statusJson } from '../../status/json.ts'

@@ -1,0 +1,22 @@
+import { Fault } from '../model/fault.ts'
+import type { CollectorConfig } from './config.ts'
+import { type ConfigMistake, lineOf, shortest } from './mistakes.ts'
+
+/** A configuration that cannot be used: every mistake in it, in the order of the file. At least one. */
+export class ConfigError extends Fault {
+  readonly mistakes: readonly ConfigMistake[]
+  /** Collectors whose own mistakes can be looked for all the same. */
+  readonly drafts: readonly CollectorConfig[]
+
+  constructor(file: string, mistakes: readonly ConfigMistake[], drafts: readonly CollectorConfig[] = []) {
+    const count = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`
+    const first = mistakes[0] ? `: ${lineOf(mistakes[0])}` : ''
+    const fix = mistakes[0]?.fix
+    super('config', `${count} in the configuration${mistakes.length > 1 ? ', the first' : ''}${first}`, {
+      facts: { file: shortest(file) },
+      ...(fix === undefined ? {} : { fix }),
+    })
+    this.mistakes = mistakes
+    this.drafts = drafts
+  }
+}
