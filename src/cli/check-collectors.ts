@@ -1,7 +1,7 @@
 import { openOfflineRunner } from '../app/open-runner.ts'
 import type { Surroundings } from '../app/surroundings.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import type { ConfigMistake } from '../config/mistakes.ts'
+import type { ConfigMistake } from '../config/mistakes/mistakes.ts'
 import { optionMistakes } from '../config/option-mistakes.ts'
 import { asFault } from '../intake/collect.ts'
 import type { Fault } from '../model/fault.ts'

@@ -9,9 +9,9 @@ import type {
   SecretRef,
   ServiceConfig,
 } from './config.ts'
-import { ownIdOf } from './forms.ts'
-import type { Place } from './mistakes.ts'
-import type { ParsedFile } from './schema.ts'
+import type { Place } from './mistakes/mistakes.ts'
+import { ownIdOf } from './schema/forms.ts'
+import type { ParsedFile } from './schema/schema.ts'
 
 type PlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
 type ParsedProtocol = ParsedFile['protocols'][number]

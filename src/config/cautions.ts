@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs'
 import { Fault } from '../model/fault.ts'
 import type { CollectorConfig, Config, PlacedSecret, ProtocolConfig, SecretRef } from './config.ts'
-import type { ConfigMistake, Place } from './mistakes.ts'
-import { inOrder } from './mistakes.ts'
+import type { ConfigMistake, Place } from './mistakes/mistakes.ts'
+import { inOrder } from './mistakes/mistakes.ts'
+import { meant } from './mistakes/words.ts'
 import type { OptionSecret } from './option-secrets.ts'
 import { readHeader, readOption, readSecret, resolveAddress } from './secret.ts'
-import { meant } from './words.ts'
 
 /** A secret of the configuration, where it is asked for, and what it is. */
 interface NamedSecret {

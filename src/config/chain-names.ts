@@ -1,5 +1,5 @@
-import type { Finding } from './finding.ts'
-import { meant, pathText, quoted } from './words.ts'
+import type { Finding } from './mistakes/finding.ts'
+import { meant, pathText, quoted } from './mistakes/words.ts'
 
 type OptionPath = readonly PropertyKey[]
 

@@ -1,7 +1,7 @@
 import { unknownChains } from './chain-names.ts'
-import type { Finding } from './finding.ts'
-import { ownIdOf, sanitised, slug } from './forms.ts'
-import { pathText, quoted } from './words.ts'
+import type { Finding } from './mistakes/finding.ts'
+import { pathText, quoted } from './mistakes/words.ts'
+import { ownIdOf, sanitised, slug } from './schema/forms.ts'
 
 type FilePath = readonly PropertyKey[]
 type LineOf = (path: FilePath) => number

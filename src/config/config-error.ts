@@ -1,6 +1,6 @@
 import { Fault } from '../model/fault.ts'
 import type { CollectorConfig } from './config.ts'
-import { type ConfigMistake, lineOf, shortest } from './mistakes.ts'
+import { type ConfigMistake, lineOf, shortest } from './mistakes/mistakes.ts'
 
 /** A configuration that cannot be used: every mistake in it, in the order of the file. At least one. */
 export class ConfigError extends Fault {

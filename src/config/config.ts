@@ -1,5 +1,5 @@
 import type { Hour } from '../model/hour.ts'
-import type { Place } from './mistakes.ts'
+import type { Place } from './mistakes/mistakes.ts'
 
 /** Where a secret is kept; its value is read when it is needed and is never part of the configuration. */
 export type SecretRef =

@@ -1,6 +1,6 @@
 import type { CollectorConfig } from './config.ts'
-import { ownIdOf } from './forms.ts'
-import type { Place } from './mistakes.ts'
+import type { Place } from './mistakes/mistakes.ts'
+import { ownIdOf } from './schema/forms.ts'
 
 type DraftPlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
 

@@ -1,7 +1,7 @@
 import type { CollectorConfig, OptionMistake } from './config.ts'
-import type { ConfigMistake } from './mistakes.ts'
-import { inOrder } from './mistakes.ts'
-import { meant, pathText, quoted } from './words.ts'
+import type { ConfigMistake } from './mistakes/mistakes.ts'
+import { inOrder } from './mistakes/mistakes.ts'
+import { meant, pathText, quoted } from './mistakes/words.ts'
 
 /**
  * A collector's own option mistakes, at their places in the file and in the words of all other mistakes. An unknown option

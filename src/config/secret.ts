@@ -1,13 +1,13 @@
 import { Fault } from '../model/fault.ts'
 import { keysInHost } from '../model/host.ts'
 import { secretBytesMax } from '../model/limits.ts'
-import { endpoint } from './addresses.ts'
 import type { Config, EndpointRef, SecretRef } from './config.ts'
-import type { Place } from './mistakes.ts'
-import { placeText } from './mistakes.ts'
+import type { Place } from './mistakes/mistakes.ts'
+import { placeText } from './mistakes/mistakes.ts'
+import { pathText } from './mistakes/words.ts'
 import type { OptionSecret } from './option-secrets.ts'
-import { readBytes } from './text.ts'
-import { pathText } from './words.ts'
+import { endpoint } from './schema/addresses.ts'
+import { readBytes } from './yaml/text.ts'
 
 /**
  * Reads a secret where it is kept now, without the blanks and line breaks around it.

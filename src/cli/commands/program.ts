@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { version } from '../../app/version.ts'
 import { ConfigError } from '../../config/config-error.ts'
-import { formatMistakes } from '../../config/mistakes.ts'
+import { formatMistakes } from '../../config/mistakes/mistakes.ts'
 import { Fault } from '../../model/fault.ts'
 import { exitCodeOf, exitCodes } from '../exit.ts'
 import { demandCommand } from '../stray-word.ts'

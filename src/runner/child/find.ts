@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { meant, quoted } from '../../config/words.ts'
+import { meant, quoted } from '../../config/mistakes/words.ts'
 import { Fault } from '../../model/fault.ts'
 import type { CollectorRef } from '../messages.ts'
 import { originOf, shippedCollectors, shippedUrl } from '../origin.ts'

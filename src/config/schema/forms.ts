@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path'
-import { Fault } from '../model/fault.ts'
-import { type Hour, parseHour } from '../model/hour.ts'
-import { quoted } from './words.ts'
+import { Fault } from '../../model/fault.ts'
+import { type Hour, parseHour } from '../../model/hour.ts'
+import { quoted } from '../mistakes/words.ts'
 
 /** What a text in the file came to: its meaning, or what is wrong with it and what to write instead. */
 export type Formed<T> = { readonly ok: true; readonly value: T } | Refused

@@ -1,5 +1,5 @@
+import { inline } from '../mistakes/words.ts'
 import type { JsonSchema } from './json-schema.ts'
-import { inline } from './words.ts'
 
 /** The schema of one part of the file, as JSON Schema: what its keys, values and examples are. */
 export type SchemaPart = JsonSchema

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
+import { quoted } from '../mistakes/words.ts'
 import { type Formed, formed, refused } from './forms.ts'
-import { quoted } from './words.ts'
 
 // No refusal of a URL repeats it: a key may sit anywhere in it.
 

@@ -9,7 +9,7 @@ import {
   keepMsMin,
   pacePerSecondMax,
   settleMsMax,
-} from '../model/limits.ts'
+} from '../../model/limits.ts'
 import { hostName, hostNamePattern, listenAddress, listenPattern, logoUrl, serviceUrl } from './addresses.ts'
 import {
   displayText,

@@ -5,7 +5,7 @@ export type JsonSchema = z.core.JSONSchema.JSONSchema
 
 /**
  * The JSON Schema of the operator's file, for editors and for the words of mistakes. `config/tidegauge.schema.json`
- * holds it; after a change of schema.ts: `node src/config/json-schema.ts > config/tidegauge.schema.json && npm run fix`.
+ * holds it; after a change of schema.ts: `node src/config/schema/json-schema.ts > config/tidegauge.schema.json && npm run fix`.
  */
 export function jsonSchema(): JsonSchema {
   return z.toJSONSchema(operatorFile, {

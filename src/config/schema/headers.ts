@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isHeaderName, isSecretHeader } from '../model/header-name.ts'
+import { isHeaderName, isSecretHeader } from '../../model/header-name.ts'
 import { formed, refused } from './forms.ts'
 import { secretRef, written } from './written.ts'
 

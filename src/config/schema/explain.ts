@@ -1,8 +1,8 @@
 import type { z } from 'zod'
-import type { Finding } from './finding.ts'
+import type { Finding } from '../mistakes/finding.ts'
+import { kindOf, meant, pathText, quoted } from '../mistakes/words.ts'
 import { jsonSchema } from './json-schema.ts'
 import { choicesOf, exampleOf, examplesOf, expectationOf, isRequired, keysOf, partAt, type SchemaPart } from './part.ts'
-import { kindOf, meant, pathText, quoted } from './words.ts'
 
 type ZodIssue = z.core.$ZodIssue
 type IssuePath = readonly PropertyKey[]

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { rpcBatchCallsMax, rpcCallsPerSecondMax, rpcLogBlocksMax } from '../model/limits.ts'
+import { rpcBatchCallsMax, rpcCallsPerSecondMax, rpcLogBlocksMax } from '../../model/limits.ts'
 import { endpoint } from './addresses.ts'
 import { environmentName, environmentNamePattern, path } from './forms.ts'
 import { headers } from './headers.ts'
