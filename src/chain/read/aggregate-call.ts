@@ -12,29 +12,29 @@ import { type Aggregated, aggregated } from './multicall-answer.ts'
 import type { ReadMemory } from './read-memory.ts'
 import { callAt } from './single-reads.ts'
 
-/** The block that is read; its timestamp may come later, when it is proven to be the one: a rejection refuses the answer. */
+/** The block to read. Its proof may arrive later, as a promise of its timestamp; a rejection refuses the answer. */
 export interface ReadTarget extends Pick<AsOfBlock, 'number' | 'hash'> {
   readonly timestampSeconds: number | Promise<number>
 }
 
-/** What came of putting reads to a node as one call. */
+/** Outcome of sending reads to a node as one call. */
 export type Aggregate =
   | { readonly kind: 'answers'; readonly answers: readonly ReadAnswer[] }
   /** The node says that there is no Multicall3 at that block. */
   | { readonly kind: 'absent' }
   /** Too much gas or size for this node. */
   | { readonly kind: 'too-much' }
-  /** It took this node too long, which is not dead. */
+  /** Too slow for this node, which is not dead. */
   | { readonly kind: 'slow' }
-  /** The node answered something else. Why is not known: it may be because of one of the reads, or fail at them all. */
+  /** The node answered something else, for an unknown reason: one of the reads, or any. */
   | { readonly kind: 'failed'; readonly failure: EndpointFailure; readonly isError: boolean }
 
 /**
- * Reads through Multicall3 in one `eth_call`, at the block and no other: pinned by hash where the node takes it
- * (EIP-1898), which is found out once for each endpoint; else by number, with the block's header beside it. The answer
- * certifies itself by the number and the timestamp of the block it was read from.
+ * Executes reads through Multicall3 in one `eth_call`, at the block and no other: pinned by hash if the endpoint
+ * accepts it (EIP-1898, tested once), else by number together with the block's header. The answer certifies itself by
+ * the number and the timestamp of the block it was read from.
  *
- * @param answerMsMax given where the call travels in a request of its own, which has so long
+ * @param answerMsMax time limit of the request; given when the call has a request of its own
  * @throws EndpointFailure when the endpoint is dead, limits its rate, or answers from another block
  */
 export async function callTogether(
@@ -65,7 +65,7 @@ interface AggregateSent {
   readonly answerMsMax: number | undefined
 }
 
-/** The node answered from another block than was asked: perhaps it does not know how to take the block. */
+/** The node answered from another block: it may not support the way the block was named. */
 class OtherBlockError extends EndpointFailure {}
 
 async function callPinned(asked: AggregateSent, pin: BlockReference): Promise<Aggregate> {
@@ -92,7 +92,7 @@ async function outputOf(asked: AggregateSent, pin: BlockReference): Promise<Hex 
   try {
     const answer = await answerOf(asked, pin)
     if (answer?.kind === 'error') {
-      // An aggregate lets every read fail alone, so a revert of the whole is about gas or size too.
+      // An aggregate lets every read fail alone, so a revert of the whole is about gas or size, too.
       if (meaningOf(answer.error).kind !== 'node') return { kind: 'too-much' }
       return { kind: 'failed', failure: endpoint.failure(answer.error), isError: true }
     }
@@ -106,12 +106,12 @@ async function outputOf(asked: AggregateSent, pin: BlockReference): Promise<Hex 
   }
 }
 
-/** The digits are checked when they are cut. */
+/** Whether an output looks like hex; its digits are checked when they are parsed. */
 function isHexStart(output: unknown): output is Hex {
   return typeof output === 'string' && output.startsWith('0x')
 }
 
-/** By hash no reorg can come between; by number the header's hash must be the block's. */
+/** The verified answer. By hash no reorg can interfere; by number the header's hash must be the block's. */
 async function answerOf({ endpoint, block, call, signal, answerMsMax }: AggregateSent, pin: BlockReference) {
   const at = pinParam(block, pin)
   const written = { ...call.start, end: `${JSON.stringify(at)}]}` }
@@ -123,7 +123,7 @@ async function answerOf({ endpoint, block, call, signal, answerMsMax }: Aggregat
   return outcome
 }
 
-/** Refuses an answer that was read from another block. */
+/** Rejects an answer that was read from another block. */
 async function certify(asked: AggregateSent, { blockNumber, timestampSeconds }: Aggregated): Promise<void> {
   const { endpoint, block, memory } = asked
   const ownSeconds = await block.timestampSeconds
@@ -136,7 +136,7 @@ async function certify(asked: AggregateSent, { blockNumber, timestampSeconds }: 
   memory.hasOwnNumber = false
 }
 
-/** Chains of Arbitrum's family have a contract of their own at this address (ArbSys), others nothing. */
+/** Chains of Arbitrum's family have a contract (ArbSys) at this address, others none. */
 const arbSys: Hex = '0x0000000000000000000000000000000000000064'
 
 async function isArbitrum({ endpoint, block, signal }: AggregateSent): Promise<boolean> {

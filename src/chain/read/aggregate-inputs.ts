@@ -8,19 +8,19 @@ import { aggregateInput, multicall3Address } from './multicall.ts'
 export interface AggregateCall {
   readonly requests: readonly ReadRequest[]
   readonly input: Hex
-  /** The call as JSON up to its block. */
+  /** The call as JSON up to its block parameter. */
   readonly start: Pick<WrittenBefore, 'start' | 'startBytes'>
 }
 
 /**
- * The call data of lists of reads: an hour asks what the hour before asked, so they are written once. A bounded number of
- * lists and digits, those longest unused are forgotten.
+ * Cache of the call data of lists of reads: an hour reads the same as the hour before. Lists and digits are bounded;
+ * the least recently used are deleted.
  */
 export class AggregateInputs {
   readonly #calls = new Map<string, AggregateCall>()
   #digits = 0
 
-  /** The same object for the same list, while it is remembered. */
+  /** The call of a list; the same object while it is cached. */
   of(requests: readonly ReadRequest[]): AggregateCall {
     const key = outlineOf(requests)
     const known = this.#calls.get(key)
@@ -56,7 +56,7 @@ function startOf(input: Hex): AggregateCall['start'] {
   return { start, startBytes: Buffer.from(start, 'latin1') }
 }
 
-/** Enough to find a list by; whether it is the same one is looked at read by read. */
+/** Key to find a list by; the lists are then compared read by read. */
 function outlineOf(requests: readonly ReadRequest[]): string {
   return [requests.length, ...[0, requests.length >> 1, requests.length - 1].map(at => textOf(requests[at]))].join()
 }

@@ -11,10 +11,10 @@ import type { ApartWay } from './reads-apart.ts'
 import { isAnswer, type ReadOutcome, readEachAlone, readOneByOne } from './single-reads.ts'
 
 /**
- * Reads at one block, in as few `eth_call`s as fit: one through Multicall3, split while the node finds it too much or
- * fails at it, one by one where Multicall3 is not deployed yet. What can be asked at once is asked in the same turn.
- * Whatever the node does at one read, the others have their answers; one that takes it too long is a failure of the kind
- * `slow`, and `readLate` may still have it.
+ * Executes reads at one block in as few `eth_call`s as fit: one through Multicall3, split while the node finds it too
+ * much or fails at it, one by one where Multicall3 is not deployed. Calls that do not depend on each other are sent in
+ * one turn. A read the node fails at does not affect the others; a read it is too slow for is a failure of kind `slow`,
+ * which `readLate` may still answer.
  *
  * @param memory of the chain, the same for all of its hours and endpoints
  * @returns outcomes in the order of the requests
@@ -44,8 +44,8 @@ export async function readAt(
 }
 
 /**
- * Reads that took the endpoint too long: each alone, with all the time there is. What is quick alone travels with the
- * others again.
+ * Executes reads the endpoint was too slow for: each alone, with the full time limit. A read that is fast alone is sent
+ * with the others again.
  *
  * @throws EndpointFailure
  */
@@ -64,7 +64,7 @@ export async function readLate(
   return withSlow(requests, outcomes, slow => readEachAlone(endpoint, block, slow, signal, answerMsMax))
 }
 
-/** Outcomes, with those of slow reads replaced by what comes of reading these again. */
+/** Outcomes in which those of slow reads are replaced by reading them again. */
 async function withSlow(
   requests: readonly ReadRequest[],
   outcomes: readonly ReadOutcome[],
@@ -90,7 +90,7 @@ async function readTogether(place: ReadPlace, requests: readonly ReadRequest[]):
   return (await Promise.all(parts.map(part => readPart(place, part)))).flat()
 }
 
-/** @param partMs given where the part travels in a request of its own, which has so long */
+/** @param partMs time limit of the request; given when the part has a request of its own */
 async function readPart(
   place: ReadPlace,
   requests: readonly ReadRequest[],
@@ -122,14 +122,14 @@ async function readPart(
   }
 }
 
-/** A single read that is too much within an aggregate may pass alone. */
+/** Executes the two halves of a list; a single read that is too much for an aggregate may pass alone. */
 async function readHalves(place: ReadPlace, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
   if (requests.length === 1) return readSingly(place, requests)
   const halves = partsOf(requests, 2)
   return (await Promise.all(halves.map(part => readPart(place, part)))).flat()
 }
 
-/** The node failed at an aggregate: at one of its reads, unless it fails at any. */
+/** Handles an aggregate the node failed at: because of one of its reads, or because it fails at any. */
 async function readFailed(
   place: ReadPlace,
   requests: readonly ReadRequest[],
@@ -144,8 +144,8 @@ async function readFailed(
 }
 
 /**
- * Reads that were not answered in time together: in parts, each in a request of its own, and of a part that is slow each
- * read alone. The wait is short, so that those who wait for the quick ones have them within their deadline.
+ * Executes reads that were not answered in time together: in parts, each in its own request, then each read of a slow
+ * part alone. The wait is short, so that callers get the fast ones within their deadline.
  */
 async function readSlow(place: ReadPlace, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
   const [only] = requests
@@ -168,9 +168,9 @@ async function readAlone(place: ReadPlace, requests: readonly ReadRequest[]): Pr
 }
 
 /**
- * Reads one by one. Those that were not answered in time in one batch are asked each alone.
+ * Executes reads one by one; those not answered in time in one batch are sent each alone.
  *
- * @param isServed whether others are known to be answered at that block
+ * @param isServed whether other reads are answered at that block
  * @throws EndpointFailure when the endpoint fails at all reads of the block
  */
 async function readSingly(
@@ -186,8 +186,8 @@ async function readSingly(
 }
 
 /**
- * A revert without data may be the contract's, or gas that other reads of the aggregate used up: such reads are made
- * again alone, which tells.
+ * Repeats reads that reverted without data, each alone: the contract may have reverted, or other reads of the aggregate
+ * used up the gas.
  */
 async function withCertainReverts(
   place: ReadPlace,

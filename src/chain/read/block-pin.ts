@@ -7,18 +7,20 @@ import { headerCall } from '../look-up/as-of-search.ts'
 import { hexOf, parseHeader } from '../shapes.ts'
 import { multicall3Address } from './multicall.ts'
 
-/** The block that is read, as far as a call names it. */
+/** The part of a block that a call names it by. */
 export type NamedBlock = Pick<AsOfBlock, 'number' | 'hash'>
 
-/** How a call names its block: by hash (EIP-1898) nothing can come between, by number its header must be looked at. */
+/**
+ * How a call names its block. By hash (EIP-1898) no reorg can interfere; by number the block's header must be checked.
+ */
 export type BlockReference = 'hash' | 'number'
 
-/** A block as a parameter of a call. */
+/** The block parameter of a call. */
 export function pinParam({ number, hash }: NamedBlock, pin: BlockReference): unknown {
   return pin === 'hash' ? { blockHash: hash, requireCanonical: true } : hexOf(number)
 }
 
-/** Nobody has code there: it answers wherever there is a state at all. */
+/** An address without code: it answers wherever there is state. */
 const nowhere: Hex = `0x${'0'.repeat(40)}`
 const noBlock: NamedBlock = { number: 0n, hash: `0x${'f'.repeat(64)}` }
 
@@ -28,15 +30,15 @@ function harmlessCall(block: NamedBlock, pin: BlockReference): RpcCall {
   return { method: 'eth_call', params: [call, pinParam(block, pin)] }
 }
 
-/** Whether the state of the block was there to be asked. */
+/** Whether the block's state was available. */
 function isServed(outcome: RpcOutcome | undefined): boolean {
   if (!outcome || outcome instanceof EndpointFailure) return false
   return outcome.kind === 'result' || meaningOf(outcome.error).kind === 'reverted'
 }
 
 /**
- * How an endpoint takes the block, found out once: by hash where it answers for the block's and refuses one that is
- * none. What cannot be found out now is read by number.
+ * How an endpoint takes the block, tested once: by hash if it answers for this block's and refuses an invalid one.
+ * While the test is not conclusive, by number.
  *
  * @throws EndpointFailure when it has another block of that number
  */
@@ -51,7 +53,7 @@ async function pinOf(endpoint: Endpoint, block: NamedBlock, signal: AbortSignal)
   return endpoint.pinnedBy ?? 'number'
 }
 
-/** @throws EndpointFailure when the header is not the block's */
+/** Checks the header of a read by number. @throws EndpointFailure when it is of another block */
 export function requireBlock(endpoint: Endpoint, block: NamedBlock, header: RpcOutcome | undefined): void {
   if (header instanceof EndpointFailure) throw header
   if (header?.kind === 'error') throw endpoint.failure(header.error)
@@ -60,8 +62,8 @@ export function requireBlock(endpoint: Endpoint, block: NamedBlock, header: RpcO
 }
 
 /**
- * Asks for something at a block. By number its header is read before and after: what is read of a node that changes to
- * another branch, or behind a balancer, is refused.
+ * Makes calls at a block. By number the header is read before and after: an answer is refused if the node changed its
+ * branch, or a load balancer its node.
  *
  * @throws EndpointFailure
  */
@@ -82,7 +84,7 @@ export async function atBlock<T>(
   return answer
 }
 
-/** Whether an endpoint serves the state of a block. @throws EndpointFailure when it does not */
+/** Checks that an endpoint serves the state of a block. @throws EndpointFailure when it does not */
 export async function requireState(endpoint: Endpoint, block: NamedBlock, signal: AbortSignal): Promise<void> {
   const [outcome] = await atBlock(endpoint, block, signal, pin => endpoint.tryCall([harmlessCall(block, pin)], signal))
   if (outcome instanceof EndpointFailure) throw outcome

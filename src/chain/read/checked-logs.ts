@@ -3,18 +3,18 @@ import type { RawLog } from '../reads.ts'
 import { type NodeLog, parseLogs } from '../shapes.ts'
 import type { LogRange } from './log-ranges.ts'
 
-/** What is to be true of an answer to `eth_getLogs`. */
+/** Conditions that an answer to `eth_getLogs` must meet. */
 export interface LogQuestion {
   readonly range: LogRange
   readonly filter: LogFilter
-  /** Hashes of blocks, where they are known. */
+  /** Hashes of blocks, as far as known. */
   readonly hashes: ReadonlyMap<bigint, Hex>
 }
 
 /**
- * Logs as a node answers them, oldest first. Pure.
+ * Validates a node's logs and returns them oldest first. Pure.
  *
- * @returns what is wrong with them, in words that follow the name of the node, where they are not what was asked for
+ * @returns the mistake, in words that follow the node's name, when they are not the logs asked for
  */
 export function checkedLogs(result: unknown, question: LogQuestion): readonly NodeLog[] | string {
   const logs = parseLogs(result)
@@ -41,7 +41,10 @@ function mistakeIn(log: NodeLog, { range, hashes }: LogQuestion, fits: (log: Raw
   return fits(log) ? undefined : `answered a log of block ${blockNumber} that was not asked for`
 }
 
-/** Neighbours in the order of blocks. Indices alone do not tell logs apart: on a few chains each transaction counts anew. */
+/**
+ * Mistake in the order of two neighbours. Indices alone do not identify logs: on a few chains each transaction counts
+ * from 0.
+ */
 function mistakeBetween(before: NodeLog | undefined, log: NodeLog): string | undefined {
   if (before?.blockNumber !== log.blockNumber) return undefined
   if (before.blockHash !== log.blockHash) return `answered logs of two blocks ${log.blockNumber}`
@@ -49,7 +52,7 @@ function mistakeBetween(before: NodeLog | undefined, log: NodeLog): string | und
   return isSame ? `answered a log of block ${log.blockNumber} twice` : undefined
 }
 
-/** Whether a log is one that a filter asks for. */
+/** A function that tells whether a log matches a filter. */
 function fitting({ address, topics }: LogFilter): (log: RawLog) => boolean {
   const addresses = setOf(address)
   const sets = topics.map(topic => (topic === null ? undefined : setOf(topic)))
@@ -59,7 +62,7 @@ function fitting({ address, topics }: LogFilter): (log: RawLog) => boolean {
   }
 }
 
-/** Undefined where everything is asked for. */
+/** The accepted values; undefined when all are. */
 function setOf(one: Hex | readonly Hex[]): ReadonlySet<string> | undefined {
   const list = typeof one === 'string' ? [one] : one
   return list.length === 0 ? undefined : new Set(list.map(text => text.toLowerCase()))

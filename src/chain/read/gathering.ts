@@ -7,24 +7,24 @@ import type { ReadTarget } from './aggregate-call.ts'
 import type { AnyRead } from './reads-on-any.ts'
 import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
-/** How the reads of an hour are made. */
+/** Dependencies of `HourReads`. */
 export interface HourReadsDeps {
   asOf(signal: AbortSignal): Promise<AsOfBlock>
-  /** Reads at the as-of block, on whichever endpoint can. */
+  /** Executes reads at the as-of block, on any endpoint that can. */
   read(block: AsOfBlock, requests: readonly ReadRequest[], signal: AbortSignal): Promise<AnyRead>
-  /** Called when nothing more may join, and with the fault when it failed. */
+  /** Called when no more reads can join, with the fault when the look-up failed. */
   closed(failure?: unknown): void
 }
 
-/** A read at a block that probably is the as-of block, which travels with the question whether it is. */
+/** A read at a candidate block, sent together with the request that proves the block. */
 interface Trial {
   readonly block: Likely
   readonly timestampSeconds: PromiseWithResolvers<number>
-  /** `undefined` when it failed: then it is read again, as if it had not been tried. */
+  /** `undefined` when it failed: the reads are then repeated. */
   readonly outcomes: Promise<readonly ReadOutcome[] | undefined>
 }
 
-/** Reads at a block on one endpoint. */
+/** Executes reads at a block on one endpoint. */
 export type TryAt = (
   block: ReadTarget,
   requests: readonly ReadRequest[],
@@ -32,13 +32,13 @@ export type TryAt = (
 ) => Promise<readonly ReadOutcome[]>
 
 /**
- * Reads of one hour that travel together, different ones once each: whatever is asked for until the as-of block is known
- * and the event loop has turned.
+ * Collects the reads of one hour to send them together, each distinct one once: all that are requested until the as-of
+ * block is known and the event loop has turned.
  */
 export class HourReads {
   readonly #parts: HourReadsDeps
   readonly #requests: ReadRequest[] = []
-  /** Index in the requests by whom and what is asked. Not by one text of both: to write that takes longer than to ask. */
+  /** Index in the requests by address and call. Not by one text of both: building it takes longer than the look-up. */
   readonly #places = new Map<string, Map<string, number>>()
   readonly work: SharedWork<ReadAt<AnyRead>>
   #trial: Trial | undefined
@@ -57,7 +57,7 @@ export class HourReads {
     })
   }
 
-  /** Where the outcome of a request will stand; one that is there already is not asked twice. */
+  /** The index of a request's outcome; an identical request shares it. */
   placeOf(request: ReadRequest): number {
     const [address, input] = request.kind === 'call' ? [request.to, request.input] : [request.address, '']
     const ofAddress = this.#places.get(address) ?? new Map<string, number>()
@@ -67,7 +67,7 @@ export class HourReads {
     return place
   }
 
-  /** What stands at some places: later where one of them failed, as other endpoints are asked for it. */
+  /** Outcomes at some indexes; later when one of them failed, as other endpoints are then asked for it. */
   async outcomesAt(
     places: readonly number[],
     { outcomes, late }: AnyRead,
@@ -82,7 +82,7 @@ export class HourReads {
     })
   }
 
-  /** Reads what is gathered so far at a block that is not proven yet: it counts only if the block turns out to be the one. */
+  /** Executes the reads so far at a candidate block. The outcome counts only if the block is proven. */
   tryAt(block: Likely, tryAt: TryAt): void {
     if (this.#trial || this.#requests.length === 0 || !this.#signal || this.#signal.aborted) return
     const timestampSeconds = Promise.withResolvers<number>()
@@ -95,7 +95,7 @@ export class HourReads {
   async #travel(signal: AbortSignal): Promise<ReadAt<AnyRead>> {
     const at = await this.#parts.asOf(signal)
     const tried = await this.#tried(at)
-    // A turn for those who asked in the turn in which the block became known.
+    // One turn for requests made when the block became known.
     if (tried.length < this.#requests.length) await setImmediate()
     this.#parts.closed()
     const rest = this.#requests.filter((_, place) => !isAnswer(tried[place]))
@@ -110,7 +110,7 @@ export class HourReads {
     return { at, value: { outcomes: merged, ...(late && { late }) } }
   }
 
-  /** What was read of the block before it was proven. */
+  /** Outcomes read at the block before it was proven. */
   async #tried(at: AsOfBlock): Promise<readonly ReadOutcome[]> {
     const trial = this.#trial
     if (!trial) return []

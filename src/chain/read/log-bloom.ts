@@ -5,10 +5,10 @@ import type { Hex, LogFilter } from '../../model/block.ts'
 const bloomBytes = 256
 
 /**
- * Whether a block may have logs of a filter, as its header tells. A few chains leave it empty whatever is in a block: there it spares a
- * question that would be of use. Pure.
+ * Whether a block may have logs of a filter, by its header's Bloom filter. A few chains leave it empty whatever the
+ * block holds; a check is then skipped that would be useful. Pure.
  *
- * @returns false only where it certainly has none; undefined where the header has no such filter
+ * @returns false only when it certainly has none; undefined when the header has no such filter
  */
 export function mayHaveLogs(bloom: unknown, { address, topics }: LogFilter): boolean | undefined {
   if (typeof bloom !== 'string' || !/^0x[0-9a-fA-F]{512}$/.test(bloom)) return undefined
@@ -20,7 +20,7 @@ export function mayHaveLogs(bloom: unknown, { address, topics }: LogFilter): boo
   return may(address) && topics.every(may)
 }
 
-/** Three bits stand for an address or a topic, each taken from two bytes of its hash. */
+/** Whether the filter contains an address or a topic: three bits, each from two bytes of its hash. */
 function isIn(bits: Buffer, hex: Hex): boolean {
   const hash = Buffer.from(keccak_256(Buffer.from(hex.slice(2), 'hex')))
   return [0, 2, 4].every(at => {

@@ -1,17 +1,20 @@
-/** Blocks whose logs are asked for, both ends included. */
+/** A range of blocks whose logs are requested, both ends included. */
 export interface LogRange {
   readonly from: bigint
   readonly to: bigint
-  /** Most of its blocks that may be asked for at once, where a larger part of it was refused though others passed. */
+  /**
+   * Blocks of it that may be requested at once, when a larger part was refused though others passed. Default: the span
+   * of the filter.
+   */
   readonly blocksMax?: number
 }
 
-/** How many blocks a range has. */
+/** Number of blocks in a range. */
 export function blocksIn({ from, to }: LogRange): number {
   return Number(to - from) + 1
 }
 
-/** The same blocks in ranges of at most so many. Pure. */
+/** Cuts ranges into ranges of at most that many blocks. Pure. */
 export function cut(ranges: readonly LogRange[], blocksMax: number): LogRange[] {
   return ranges.flatMap(range => {
     const most = Math.min(blocksMax, range.blocksMax ?? blocksMax, blocksIn(range))
@@ -23,7 +26,7 @@ export function cut(ranges: readonly LogRange[], blocksMax: number): LogRange[] 
   })
 }
 
-/** The first, the middle and the last: whether their size passes is told although there is too much in one of them. */
+/** The first, middle and last range: they show whether the size passes, even if one of them has too many logs. */
 export function samplesOf(ranges: readonly LogRange[]): LogRange[] {
   const places = new Set([0, Math.floor(ranges.length / 2), ranges.length - 1])
   return ranges.filter((_, index) => places.has(index))

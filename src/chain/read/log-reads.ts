@@ -11,8 +11,8 @@ import { blocksIn, cut, type LogRange, samplesOf } from './log-ranges.ts'
 import { IncompleteLogs, LogRequests, type RangeOutcome } from './log-requests.ts'
 
 /**
- * Logs from block `from` to `to`, both included, oldest first. A range that the node refuses, for whatever reason, is asked
- * for in smaller ones, down to single blocks; what passes is remembered. Ranges that pass are asked for at the same time.
+ * Reads logs from block `from` to `to`, both included, oldest first. A refused range is split, down to single blocks;
+ * the span that passes is remembered. Ranges of a known size are requested concurrently.
  *
  * @throws EndpointFailure
  */
@@ -42,15 +42,15 @@ async function readOnce(...[endpoint, from, to, filter, signal]: Parameters<type
     await requests.certify(from)
     return list
   } catch (error) {
-    // What else was asked for is of no use any more.
+    // The other requests are useless now.
     failed.abort(error)
     throw error
   }
 }
 
-/** Which logs of a chain are read. */
+/** Selects the logs of a chain to read. */
 export interface LogsWanted {
-  /** The chain's name. */
+  /** Name of the chain in the configuration. */
   readonly name: string
   readonly pool: EndpointPool
   readonly from: bigint
@@ -59,7 +59,10 @@ export interface LogsWanted {
   readonly signal: AbortSignal
 }
 
-/** The same on whichever endpoint can: where one has no logs, the hour's other reads stay with it. @throws Fault */
+/**
+ * As `readLogs`, on any endpoint that can. When an endpoint has no logs, the hour's other reads stay with it.
+ * @throws Fault
+ */
 export async function readLogsOnAny(
   { name, pool, from, to, filter, signal }: LogsWanted,
   hour: Served,
@@ -71,14 +74,14 @@ export async function readLogsOnAny(
 
 type RefusedRange = Extract<RangeOutcome, { kind: 'refused' }>
 
-/** The logs of one hour and filter, as far as they are read. */
+/** Reading of one hour's logs of a filter. */
 class HourLogs {
   readonly #endpoint: Endpoint
   readonly #requests: LogRequests
   readonly #span: LogSpan
   readonly #answered = new Map<bigint, LogList>()
   #rest: readonly LogRange[]
-  /** Blocks of the largest range that was answered, and logs of the fullest. */
+  /** Blocks of the largest answered range, and logs of the fullest. */
   #blocksPassed = 0
   #logsSeen = 1
 
@@ -96,7 +99,7 @@ class HourLogs {
     return new LogList(oldestFirst.flatMap(([, { pieces }]) => pieces))
   }
 
-  /** All that is left, where its size is known to pass; else some of it, to find out. */
+  /** Requests all remaining ranges if their size is known to pass; otherwise a few, to find out. */
   async #round(): Promise<void> {
     const parts = cut(this.#rest, this.#span.blocksMax)
     const passing = Math.max(this.#blocksPassed, this.#span.proven)
@@ -130,17 +133,17 @@ class HourLogs {
     this.#span.answered(blocksIn(range))
   }
 
-  /** @returns the range as it is to be asked for next */
+  /** @returns the range to request next */
   #refused({ range, failure, refusal }: RefusedRange): LogRange {
     const blocks = blocksIn(range)
     if (blocks === 1) throw this.#alone(range, failure)
-    // As much passed elsewhere: there is too much in this part of the hour.
+    // As large a range passed elsewhere: this part of the hour has too many logs.
     if (blocks <= this.#blocksPassed) return { ...range, blocksMax: nextBlocks(blocks, refusal) }
     this.#span.refused(blocks, refusal)
     return range
   }
 
-  /** Not even a single block's logs can be had. */
+  /** The failure when even a single block's logs are refused. */
   #alone({ from }: LogRange, { host, reason, kind }: EndpointFailure): EndpointFailure {
     const isOfBlock = kind === 'pruned' || kind === 'unknown-block'
     if (this.#blocksPassed > 0 || isOfBlock) {

@@ -13,7 +13,7 @@ import { suggestedBlocks } from './log-suggestion.ts'
 import { mistakeInTail } from './log-tail.ts'
 import { callAt } from './single-reads.ts'
 
-/** What asking for the logs of a range came to. */
+/** Outcome of requesting the logs of a range. */
 export type RangeOutcome =
   | { readonly kind: 'logs'; readonly range: LogRange; readonly logs: LogList }
   | {
@@ -23,10 +23,10 @@ export type RangeOutcome =
       readonly refusal: LogRefusal
     }
 
-/** A node answered without having all blocks: another one behind the same address may. */
+/** A node answered without having all blocks; another one at the same address may have them. */
 export class IncompleteLogs extends EndpointFailure {}
 
-/** Which logs are asked for, where, and of which branch of the chain. */
+/** Filter, endpoint and branch of the chain for requests of logs. */
 export interface LogsAsked {
   readonly endpoint: Endpoint
   readonly asOf: AsOfBlock
@@ -35,13 +35,13 @@ export interface LogsAsked {
 }
 
 /**
- * Asks one endpoint for logs of ranges. Where it takes batches, the as-of block's header stands before and after the
- * calls for logs: a node behind a load balancer that has not seen that block yet leaves logs out, and says nothing.
+ * Requests logs of ranges from one endpoint. If it accepts batches, the as-of block's header is read before and after
+ * the logs: a node behind a load balancer that has not seen that block leaves logs out silently.
  */
 export class LogRequests {
   readonly #asked: LogsAsked
   readonly #hashes: ReadonlyMap<bigint, Hex>
-  /** Of the last blocks that logs were answered of. */
+  /** Hash of each recent block, as answered logs have it. */
   readonly #seen = new Map<bigint, string | undefined>()
 
   constructor(asked: LogsAsked) {
@@ -53,7 +53,7 @@ export class LogRequests {
     return this.#asked.signal
   }
 
-  /** Asks for ranges in one request. Throws what says nothing of the ranges. */
+  /** Requests ranges in one request. Throws failures that are not about the ranges. */
   async ask(ranges: readonly LogRange[]): Promise<readonly RangeOutcome[]> {
     const { endpoint } = this.#asked
     if (!endpoint.logs.takesBatches) return this.#askBare(ranges)
@@ -63,12 +63,15 @@ export class LogRequests {
       if (failure) return this.#askOtherwise(ranges, failure)
       const mistake = [before, after].map(header => this.#mistakeIn(header)).find(one => one !== undefined)
       if (!mistake) return ranges.map((range, index) => this.#outcome(range, outcomes[index]))
-      // The next request may meet a node that has the block.
+      // The next request may reach a node that has the block.
       if (tries >= logTriesMax) throw mistake
     }
   }
 
-  /** The block is still the chain's, and the nodes that answered had seen it. @param from the first block of all ranges */
+  /**
+   * Checks that the block is still the chain's, and that the nodes had seen it.
+   * @param from first block of all ranges
+   */
   async certify(from: bigint): Promise<void> {
     const { endpoint, asOf, signal } = this.#asked
     if (!endpoint.logs.takesBatches) await callAt(endpoint, asOf, [], signal)
@@ -76,7 +79,7 @@ export class LogRequests {
     if (mistake !== undefined) throw new IncompleteLogs(endpoint.host, mistake, 'refused')
   }
 
-  /** What the header before, the header after and the ranges came to. */
+  /** Outcomes of the header before, the ranges, and the header after. */
   async #between(ranges: readonly LogRange[]): Promise<readonly RpcOutcome[]> {
     const { endpoint, asOf, signal } = this.#asked
     const header = headerCall(asOf.number)
@@ -95,8 +98,8 @@ export class LogRequests {
   }
 
   /**
-   * The request as a whole failed. It is the node where it does not answer anything else either; else the ranges, or that they came in one
-   * request.
+   * Handles a request that failed as a whole: the node is dead if it answers nothing else; otherwise the ranges, or
+   * batching them, failed.
    */
   async #askOtherwise(ranges: readonly LogRange[], failure: EndpointFailure): Promise<readonly RangeOutcome[]> {
     const { endpoint, asOf, signal } = this.#asked
@@ -109,13 +112,13 @@ export class LogRequests {
     return outcomes
   }
 
-  /** Each in a request of its own. */
+  /** Requests each range in a request of its own. */
   async #askBare(ranges: readonly LogRange[]): Promise<readonly RangeOutcome[]> {
     const { endpoint, asOf, signal } = this.#asked
     const outcomes: RangeOutcome[] = []
     for (const range of ranges) {
       const [outcome] = await endpoint.callApart([this.#callOf(range)], signal)
-      // A node that does not answer anything else either is not asked for less and less.
+      // A node that answers nothing else is not asked for smaller and smaller ranges.
       if (outcome instanceof EndpointFailure && outcome.kind === 'unreachable') await callAt(endpoint, asOf, [], signal)
       outcomes.push(this.#outcome(range, outcome))
     }

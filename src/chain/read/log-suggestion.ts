@@ -3,10 +3,10 @@ import { isRecord } from '../endpoint/wire.ts'
 import { blocksIn, type LogRange } from './log-ranges.ts'
 
 /**
- * How many blocks would pass, as a node says that refuses the logs of a range: a range that begins like the one that was asked for, else
- * the largest number below its length that is said of a limit. It is only a hint, which is tried. Pure.
+ * Number of blocks that would pass, from the text of a refusal: a suggested range that starts like the requested one,
+ * else the largest number below its length that is named as a limit. Only a hint, to be tried. Pure.
  *
- * @returns undefined where it says nothing
+ * @returns undefined when it names none
  */
 export function suggestedBlocks(error: RpcError, range: LogRange): number | undefined {
   const texts = [error.message, textOf(error.data)]
@@ -30,7 +30,7 @@ function rangesIn(text: string): Ends[] {
   ])
 }
 
-/** Infura and others have it in the data, too. */
+/** A range in the error's data, as Infura and others send it. */
 function rangeIn(data: unknown): Ends[] {
   if (!isRecord(data)) return []
   const [from, to] = [data['from'], data['to']].map(String)
@@ -41,7 +41,7 @@ function rangeIn(data: unknown): Ends[] {
 const limited =
   /(?:limit|max|up to|exceed|than|over|at most|within|distance|allow|only|between)[^\d[]{0,40}?(?:0\s*-\s*)?(\d[\d,_]*)\s*(k\b)?(?!\s*(?:logs|results|bytes|[km]?b\b))|(\d[\d,_]*)\s*(k\b)?[ -]?(?:blocks?|ranges?)\b/gi
 
-/** Numbers that are said of a limit, and not of results. */
+/** Numbers named as a limit, but not of results. */
 function limitsIn(text: string): number[] {
   return [...text.matchAll(limited)].map(([, first, firstK, second, secondK]) => {
     const digits = (first ?? second ?? '').replaceAll(/[,_]/g, '')

@@ -8,12 +8,13 @@ import { mayHaveLogs } from './log-bloom.ts'
 import type { LogsAsked } from './log-requests.ts'
 
 /**
- * Looks whether a node that is some blocks behind, or on another branch, has answered for the last blocks of an hour: logs of such a block
- * must be of the chain's own, and a block without any must have none. Behind a load balancer no header that is asked for beside
- * proves that. What a node does not let be checked is checked once the block is final.
+ * Checks whether the logs of an hour's last blocks came from a node that lags or is on another branch: logs of a block
+ * must be of the chain's own block, and a block without any must have none. Behind a load balancer a header read
+ * together with the logs does not prove that. Blocks that the node does not let us check are checked when they are
+ * final.
  *
- * @param seen hash of each block that logs were answered of, as the logs have it
- * @returns what is wrong, in words that follow the name of the node
+ * @param seen hash of each block with answered logs, as the logs have it
+ * @returns the mistake, in words that follow the node's name
  */
 export async function mistakeInTail(
   asked: LogsAsked,
@@ -21,7 +22,7 @@ export async function mistakeInTail(
   seen: ReadonlyMap<bigint, string | undefined>,
 ): Promise<string | undefined> {
   const { endpoint, asOf } = asked
-  // A node is hardly so far behind.
+  // A node hardly lags that far.
   const { head } = endpoint
   if (!head || head.number - asOf.number >= BigInt(logTailBlocks)) return undefined
   const tail = await tailOf(asked, from)
@@ -41,7 +42,7 @@ interface TailBlock {
   readonly bloom: unknown
 }
 
-/** The last blocks down to one that is not known here, each the parent of the one before it. */
+/** The last blocks, each the parent of the one before it, down to an unknown one. */
 async function tailOf({ endpoint, asOf, signal }: LogsAsked, from: bigint): Promise<TailBlock[]> {
   const count = Math.min(logTailBlocks, Number(asOf.number - from) + 1)
   const numbers = Array.from({ length: count }, (_, index) => asOf.number - BigInt(index))

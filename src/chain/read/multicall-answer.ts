@@ -2,24 +2,24 @@ import type { Hex } from '../../model/block.ts'
 import type { ReadAnswer } from '../reads.ts'
 import { certifyingReads } from './multicall.ts'
 
-/** What one `aggregate3` came to. */
+/** Parsed answer of one `aggregate3`. */
 export interface Aggregated {
-  /** `block.number` of where the reads were made: on a few chains not the block's own. */
+  /** `block.number` as the contract sees it; on a few chains it is another chain's. */
   readonly blockNumber: bigint
-  /** Of the block the reads were made in: seconds since 1970. */
+  /** Timestamp of the block the reads were made in, in seconds since 1970. */
   readonly timestampSeconds: bigint
   readonly answers: readonly ReadAnswer[]
 }
 
 /**
- * Cuts an answer to `aggregateInput` of that many requests into pieces. Multicall3 is one and the same code everywhere and
- * writes its answer in one way; bytes in any other way are none.
+ * Parses an answer to `aggregateInput` of `count` requests. Multicall3 has the same code everywhere and encodes its
+ * answer in one way; any other encoding is rejected.
  *
- * @returns undefined for anything else than a whole answer
+ * @returns undefined unless the answer is complete
  */
 export function aggregated(output: Hex, count: number): Aggregated | undefined {
   const bytes = Buffer.from(output.slice(2), 'hex')
-  // Where a digit is none, or stands alone, the bytes end.
+  // At an invalid or single digit the bytes end.
   if (bytes.length * 2 !== output.length - 2 || bytes.length % 32 !== 0) return undefined
   const results = resultsOf(output, new DataView(bytes.buffer, bytes.byteOffset, bytes.length), count + certifyingReads)
   const [number, timestamp] = results ?? []
@@ -35,7 +35,7 @@ function isNumber(answer: ReadAnswer | undefined): answer is ReadAnswer {
   return answer?.kind === 'returned' && answer.output.length === 2 + 64
 }
 
-/** A list of (success, bytes): where the list begins, its length, where each result begins, then the results. */
+/** Parses a list of (success, bytes): offset of the list, its length, offset of each result, the results. */
 function resultsOf(output: Hex, bytes: DataView, count: number): ReadAnswer[] | undefined {
   if (numberAt(bytes, 0) !== 32 || numberAt(bytes, 32) !== count) return undefined
   const results: ReadAnswer[] = []
@@ -55,14 +55,14 @@ function resultsOf(output: Hex, bytes: DataView, count: number): ReadAnswer[] | 
 
 const tooLarge = Number.POSITIVE_INFINITY
 
-/** The word at a place, as far as it can be a place or a length; infinite past the end. */
+/** The word at an offset, as an offset or a length; infinite past the end. */
 function numberAt(bytes: DataView, at: number): number {
   if (at + 32 > bytes.byteLength) return tooLarge
   for (let part = 0; part < 28; part += 4) if (bytes.getUint32(at + part) !== 0) return tooLarge
   return bytes.getUint32(at + 28)
 }
 
-/** Whether all is zero from here to the end of the word, and within the bytes. */
+/** Whether the rest of the word is zero and within the bytes. */
 function isZero(bytes: DataView, from: number): boolean {
   if (from > bytes.byteLength) return false
   for (let at = from; at < wholeWords(from); at++) if (bytes.getUint8(at) !== 0) return false

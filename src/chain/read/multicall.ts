@@ -1,13 +1,13 @@
 import type { Hex } from '../../model/block.ts'
 import type { ReadRequest } from '../reads.ts'
 
-/** Where Multicall3 lives on every chain that has it (https://www.multicall3.com). */
+/** Address of Multicall3 on every chain that has it (https://www.multicall3.com). */
 export const multicall3Address: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
-/** Reads that stand before those asked for: the number and the timestamp of the block they run in. */
+/** Number of reads before the requested ones: the number and the timestamp of the block they run in. */
 export const certifyingReads = 2
 
-/** First four bytes of the Keccak hash of each signature, as Multicall3's ABI has them. */
+/** First four bytes of the Keccak hash of each signature in Multicall3's ABI. */
 const selectors = {
   /** `aggregate3((address target, bool allowFailure, bytes callData)[])` */
   aggregate3: '82ad56cb',
@@ -20,11 +20,11 @@ const selectors = {
 }
 
 /**
- * Call data of one `aggregate3` that first asks for the number and the timestamp of the block it runs in, so that the
- * answer says which block it was read from, and lets each read fail alone. Written by hand: the layout is fixed
+ * Call data of one `aggregate3`. It first reads the number and the timestamp of its block, so that the answer names the
+ * block it was read from, and lets each read fail alone. Written by hand: the layout is fixed
  * (https://docs.soliditylang.org/en/latest/abi-spec.html), and a general encoder takes ten times as long.
  *
- * @param requests askable ones: whole addresses, whole bytes
+ * @param requests valid ones: whole addresses, whole bytes
  */
 export function aggregateInput(requests: readonly ReadRequest[]): Hex {
   const calls = [selectors.blockNumber, selectors.timestamp].map(input => callOf(multicall3Address, input))
@@ -32,7 +32,7 @@ export function aggregateInput(requests: readonly ReadRequest[]): Hex {
     if (request.kind === 'call') calls.push(callOf(request.to, request.input.slice(2)))
     else calls.push(callOf(multicall3Address, `${selectors.balance}${addressWord(request.address)}`))
   }
-  // Each call is found by its distance from the end of the list's length.
+  // Each call's offset counts from the end of the list's length.
   let distance = calls.length * 32
   const distances = calls.map(call => {
     const own = distance
@@ -42,7 +42,7 @@ export function aggregateInput(requests: readonly ReadRequest[]): Hex {
   return `0x${selectors.aggregate3}${numberWord(32)}${numberWord(calls.length)}${distances.join('')}${calls.join('')}`
 }
 
-/** One call that may fail: whom to call, that it may, where its call data begin, how long they are, and they. */
+/** One `Call3`: target, allowFailure, data offset, data length, data. */
 function callOf(to: Hex, input: string): string {
   const missing = (64 - (input.length % 64)) % 64
   return `${addressWord(to)}${mayFailAndStart}${numberWord(input.length / 2)}${input}${zeros.slice(0, missing)}`

@@ -1,18 +1,18 @@
 import { aggregateDigitsMax, aggregateReadsMax } from '../limits.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
 
-/** Whether an answer within an aggregate may be another one alone. */
+/** Whether an answer within an aggregate may differ from the answer alone. */
 export function isUnsure(answer: ReadAnswer | undefined): boolean {
   return answer?.kind === 'reverted' && answer.output === '0x'
 }
 
-/** A list in so many parts, as equal as they can be, in order. */
+/** Splits a list into that many parts of nearly equal size, in order. */
 export function partsOf<T>(all: readonly T[], count: number): T[][] {
   const size = Math.ceil(all.length / count)
   return Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size))
 }
 
-/** Parts small enough for one call each. */
+/** Splits requests into parts small enough for one call each. */
 export function chunks(requests: readonly ReadRequest[]): ReadRequest[][] {
   const parts: ReadRequest[][] = []
   let digits = Number.POSITIVE_INFINITY

@@ -7,12 +7,12 @@ import { multicall3Address } from './multicall.ts'
 import type { ReadMemory } from './read-memory.ts'
 import { callAt } from './single-reads.ts'
 
-/** What an aggregate of nothing comes to; `odd`: the node answers, but something else. */
+/** Outcome of an empty aggregate; `odd`: the node answers, but something else. */
 type Together = 'answered' | 'failed' | 'odd'
 
 /**
- * Where reads are made, and what is known of the chain. It tells a node that fails at a read from one that fails at all
- * of them, by asking for what cannot fail; that is asked at most once.
+ * The endpoint and block of reads, with what is known of the chain. Tells a node that fails at one read from one that
+ * fails at all, by a read that cannot fail, made at most once.
  */
 export class ReadPlace {
   readonly endpoint: Endpoint
@@ -30,10 +30,10 @@ export class ReadPlace {
   }
 
   /**
-   * Whether an aggregate of nothing is answered; if it is an error, a read of nothing is answered, though.
+   * Whether an empty aggregate is answered. If it is an error, an empty read must be answered.
    *
-   * @throws EndpointFailure what the node failed with, when neither is, or the aggregate is answered by what is none: who
-   *   answers something else for one call is not believed for another
+   * @throws EndpointFailure the node's failure when neither is, or when the aggregate's answer is wrong: a node that
+   * answers one call wrongly is not trusted with another
    */
   async servesTogether(failure: EndpointFailure): Promise<boolean> {
     this.#together ??= this.#asksTogether()
@@ -45,7 +45,7 @@ export class ReadPlace {
     return false
   }
 
-  /** @throws EndpointFailure when a read of nothing is not answered either */
+  /** Checks that the block's state is served. @throws EndpointFailure when an empty read is not answered either */
   async requireState(): Promise<void> {
     this.#state ??= this.#askState()
     const missing = await this.#state
@@ -65,9 +65,10 @@ export class ReadPlace {
   }
 
   /**
-   * Absence is remembered for all blocks before, so it takes more than an empty answer: there is no code.
+   * Confirms that Multicall3 is absent. That is remembered for all earlier blocks, so an empty answer is not enough:
+   * there must be no code.
    *
-   * @returns whether reads one by one stand for it: not where there is code, which must have answered
+   * @returns whether reads may be made one by one; false when there is code, which should have answered
    */
   async confirmAbsent(): Promise<boolean> {
     const { endpoint, block, memory, signal } = this
@@ -80,7 +81,7 @@ export class ReadPlace {
   }
 }
 
-/** A failure of the endpoint as a value. */
+/** Returns a failure of the endpoint; throws any other error. */
 function passed(error: unknown): EndpointFailure {
   if (error instanceof EndpointFailure) return error
   throw error

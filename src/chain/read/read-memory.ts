@@ -5,29 +5,26 @@ import { type ApartWay, ReadsApart } from './reads-apart.ts'
 import { Splits } from './splits.ts'
 
 /**
- * Chains on which `block.number` is another chain's: Arbitrum One, Nova and Sepolia give about that of Ethereum
- * (https://docs.arbitrum.io/build-decentralized-apps/arbitrum-vs-ethereum/block-numbers-and-time). Others of that family
- * are learnt.
+ * Chains on which `block.number` is another chain's: Arbitrum One, Nova and Sepolia return about that of Ethereum
+ * (https://docs.arbitrum.io/build-decentralized-apps/arbitrum-vs-ethereum/block-numbers-and-time). Others of that
+ * family are learnt.
  */
 const foreignNumberIds: ReadonlySet<number> = new Set([42161, 42170, 421614])
 
 /**
- * Hedera and its networks: a contract sees balances in tinybars (8 decimals), `eth_getBalance` tells them in weibars (18
- * decimals) as it does everywhere (https://docs.hedera.com/hedera/core-concepts/smart-contracts). So that a balance is in
- * one unit on every path, it is never read through a contract there.
+ * Hedera and its networks: a contract sees balances in tinybars (8 decimals), while `eth_getBalance` returns weibars
+ * (18 decimals), as everywhere (https://docs.hedera.com/hedera/core-concepts/smart-contracts). Balances there are never
+ * read through a contract, so that their unit is the same on every path.
  */
 const tinybarIds: ReadonlySet<number> = new Set([295, 296, 297, 298])
 
-/**
- * What is learnt about one chain while it is read, whichever endpoint is asked. It only spares calls: the answers are the
- * same without it.
- */
+/** What was learnt about a chain, shared by all endpoints. It only saves calls: answers are the same without it. */
 export class ReadMemory {
   readonly inputs = new AggregateInputs()
   readonly splits = new Splits()
   readonly apart = new ReadsApart()
   readonly #balancesApart: boolean
-  /** Whether a contract that asks for the block's number is told that of its own chain. */
+  /** Whether a contract sees its own chain's block number. */
   hasOwnNumber: boolean
   #absentTo = -1n
   #presentFrom: bigint | undefined
@@ -38,33 +35,35 @@ export class ReadMemory {
     this.#balancesApart = tinybarIds.has(chainId)
   }
 
-  /** Whether all reads of an endpoint travel together: then there is nothing to look at read by read. */
+  /** Whether all reads of an endpoint are sent together, so that no read needs to be checked. */
   allTogether(endpoint: Endpoint): boolean {
     return !this.#balancesApart && this.apart.isEmpty(endpoint)
   }
 
-  /** How a read is made where it does not travel with the others. */
+  /** How a read is sent if not with the others. */
   wayOf(endpoint: Endpoint, request: ReadRequest): ApartWay | undefined {
     const way = this.apart.wayOf(endpoint, request)
     return way ?? (this.#balancesApart && request.kind === 'balance' ? 'singly' : undefined)
   }
 
-  /** Whether Multicall3 is known to be missing at a block: what is not deployed at one is not at any before it. */
+  /**
+   * Whether Multicall3 is known to be missing at a block: not deployed at one block, it is missing at all earlier ones.
+   */
   isAbsentAt(number: bigint): boolean {
     return number <= this.#absentTo
   }
 
-  /** Whether Multicall3 must be there: it answered at that block or before. */
+  /** Whether Multicall3 must exist at a block: it answered at that one or an earlier one. */
   isPresentAt(number: bigint): boolean {
     return this.#presentFrom !== undefined && number >= this.#presentFrom
   }
 
-  /** There is no code where Multicall3 should be. */
+  /** Records that there is no code at Multicall3's address. */
   sawAbsent(number: bigint): void {
     if (number > this.#absentTo && !this.isPresentAt(number)) this.#absentTo = number
   }
 
-  /** Multicall3 answered. */
+  /** Records that Multicall3 answered. */
   sawPresent(number: bigint): void {
     if (this.#presentFrom === undefined || number < this.#presentFrom) this.#presentFrom = number
   }

@@ -3,8 +3,8 @@ import { apartReadsMax, splitUsesMax } from '../limits.ts'
 import type { ReadRequest } from '../reads.ts'
 
 /**
- * How a read is made that failed others with it when they were asked together. `singly`: as a call of its own. `late`:
- * after the others, as it takes the endpoint too long.
+ * How a read is sent that made others fail when sent with them. `singly`: as a call of its own. `late`: after the
+ * others, because the endpoint is slow at it.
  */
 export type ApartWay = 'singly' | 'late'
 
@@ -14,13 +14,13 @@ interface Apart {
 }
 
 /**
- * Which reads of which endpoint are made apart from the others, as found out. It only spares time. Now and then they are
- * tried with the others again: a node that was busy need not stay so.
+ * Remembers which reads of which endpoint are sent apart from the others. It only saves time. Now and then they are
+ * sent with the others again, as a busy node may have recovered.
  */
 export class ReadsApart {
   readonly #apart = new WeakMap<Endpoint, Map<string, Apart>>()
 
-  /** Undefined for a read that travels with the others; counts as a use. */
+  /** How a read is sent; undefined when with the others. Counts as a use. */
   wayOf(endpoint: Endpoint, request: ReadRequest): ApartWay | undefined {
     const apart = this.#apart.get(endpoint)
     const known = apart?.get(keyOf(request))
@@ -28,19 +28,19 @@ export class ReadsApart {
     return known?.way
   }
 
-  /** Whether all reads of an endpoint travel together. */
+  /** Whether all reads of an endpoint are sent together. */
   isEmpty(endpoint: Endpoint): boolean {
     return (this.#apart.get(endpoint)?.size ?? 0) === 0
   }
 
-  /** How the read is made from now on. */
+  /** Sets how a read is sent from now on. */
   set(endpoint: Endpoint, request: ReadRequest, way: ApartWay): void {
     const apart = this.#apart.get(endpoint) ?? new Map<string, Apart>()
     if (apart.size >= apartReadsMax) apart.clear()
     this.#apart.set(endpoint, apart.set(keyOf(request), { way, usesLeft: splitUsesMax }))
   }
 
-  /** It travels with the others again. */
+  /** Sends a read with the others again. */
   delete(endpoint: Endpoint, request: ReadRequest): void {
     this.#apart.get(endpoint)?.delete(keyOf(request))
   }

@@ -9,9 +9,9 @@ import { readAt, readLate } from './aggregate-reads.ts'
 import type { ReadMemory } from './read-memory.ts'
 import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
-/** What is read, and where. */
+/** Dependencies of `readOnAny`. */
 export interface ReadsOnAnyDeps {
-  /** The chain's name. */
+  /** Name of the chain in the configuration. */
   readonly name: string
   readonly pool: EndpointPool
   readonly memory: ReadMemory
@@ -19,17 +19,20 @@ export interface ReadsOnAnyDeps {
   readonly block: AsOfBlock
 }
 
-/** What reads come to. */
+/** Result of reads on any endpoint. */
 export interface AnyRead {
-  /** In the order of the requests: answers, and failures for which other endpoints are still asked. */
+  /** In the order of the requests: answers, or failures for which other endpoints are still asked. */
   readonly outcomes: readonly ReadOutcome[]
-  /** An answer or a Fault for each of those that failed: whoever has no such read need not wait for it. */
+  /**
+   * Resolves to an answer or a Fault for each failed read; callers without such a read need not wait. Absent when none
+   * failed.
+   */
   readonly late?: SharedWork<ReadonlyMap<ReadRequest, ReadOutcome>>
 }
 
 /**
- * Reads on whichever endpoint can. What one endpoint cannot read, or not in time, is asked of the others too, and fails
- * alone where none can.
+ * Executes reads on any endpoint that can. A read that one endpoint cannot answer, or not in time, is sent to the
+ * others, and fails alone if none can.
  *
  * @throws Fault when no endpoint can read anything
  */
@@ -63,11 +66,11 @@ function failuresOf(
   return new Map(failures)
 }
 
-/** Reads that an endpoint failed at, while it had answers to others. */
+/** Reads that an endpoint failed at while it answered others. */
 class Rest {
   readonly #parts: ReadsOnAnyDeps
   readonly #outcomes = new Map<ReadRequest, ReadOutcome>()
-  /** The failures of each read that has no answer yet. */
+  /** Failures of each unanswered read. */
   readonly #failures = new Map<ReadRequest, EndpointFailure[]>()
   #last: ReadonlyMap<ReadRequest, EndpointFailure>
 
@@ -97,7 +100,7 @@ class Rest {
     return failures
   }
 
-  /** What took the endpoint too long is tried once more, as nobody else waits for it now. */
+  /** Repeats reads the endpoint was too slow for, as no other read waits for them now. */
   async #readSlow(endpoint: Endpoint, signal: AbortSignal): Promise<void> {
     const slow = [...this.#last].filter(([, { kind }]) => kind === 'slow').map(([request]) => request)
     if (slow.length === 0) return
@@ -118,7 +121,7 @@ class Rest {
     const { name, pool, hour } = this.#parts
     const requests = [...this.#last.keys()]
     const work = readOn(this.#parts, requests, signal)
-    // The hour stays with the endpoint that read the most of it.
+    // The hour stays with the endpoint that answered most of it.
     const served = await pool.serveElsewhere({ ...hour }, signal, work, before)
     if ('endpoint' in served) {
       this.#last = this.#keep(requests, served.outcomes)
@@ -130,7 +133,7 @@ class Rest {
     return undefined
   }
 
-  /** @returns those that failed */
+  /** @returns the reads that failed */
   #keep(requests: readonly ReadRequest[], outcomes: readonly ReadOutcome[]): Map<ReadRequest, EndpointFailure> {
     requests.forEach((request, index) => {
       const outcome = outcomes[index]

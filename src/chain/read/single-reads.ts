@@ -11,21 +11,17 @@ import { parseBytes, parseWord } from '../shapes.ts'
 import { atBlock, type BlockReference, type NamedBlock, pinParam, requireBlock } from './block-pin.ts'
 import { multicall3Address } from './multicall.ts'
 
-/**
- * The answer to one read, or why this one alone cannot be had although others can: a failure of the endpoint that was
- * asked, a Fault once all were.
- */
+/** Answer to one read, or why it failed although others succeed: a failure of one endpoint, or a Fault of all. */
 export type ReadOutcome = ReadAnswer | EndpointFailure | Fault
 
-/** Whether a read was answered, be it by a revert. */
+/** Whether a read was answered, a revert included. */
 export function isAnswer(outcome: ReadOutcome | undefined): outcome is ReadAnswer {
   return outcome !== undefined && !(outcome instanceof Error)
 }
 
 /**
- * Reads one by one, each as its own call in a JSON-RPC batch, all batches in the same turn: where Multicall3 is not
- * deployed, and where what an aggregate says of a read is not certain. What the node says of one read fails that one
- * alone, whatever its words.
+ * Executes reads one by one, each as its own call of a JSON-RPC batch, all batches in one turn: where Multicall3 is not
+ * deployed, and where an aggregate's answer is not certain. A failed read does not affect the others.
  *
  * @throws EndpointFailure when the endpoint is dead or has another block
  */
@@ -43,7 +39,7 @@ export function readOneByOne(
   })
 }
 
-/** The same, each in a request of its own, so that a slow one holds up no other. @throws EndpointFailure */
+/** As `readOneByOne`, each in a request of its own, so that a slow read delays no other. @throws EndpointFailure */
 export function readEachAlone(
   endpoint: Endpoint,
   block: NamedBlock,
@@ -57,7 +53,7 @@ export function readEachAlone(
   })
 }
 
-/** Calls in one batch with the header of the block, whose hash must be the block's. @throws EndpointFailure */
+/** Sends calls in one batch with the block's header, whose hash must match. @throws EndpointFailure */
 export async function callAt(
   endpoint: Endpoint,
   block: Pick<AsOfBlock, 'number' | 'hash'>,
@@ -73,14 +69,14 @@ export async function callAt(
   })
 }
 
-/** From the same sender as within an aggregate: what a view answers may depend on who asks. */
+/** The call of a read. Its sender is the same as within an aggregate: a view may depend on it. */
 function callOf(request: ReadRequest, block: NamedBlock, pin: BlockReference): RpcCall {
   const at = pinParam(block, pin)
   if (request.kind === 'balance') return { method: 'eth_getBalance', params: [request.address, at] }
   return { method: 'eth_call', params: [{ from: multicall3Address, to: request.to, data: request.input }, at] }
 }
 
-/** Failures that are not of one call: nobody's read can be had from there now. */
+/** Failures that are not of one call: the endpoint cannot answer any read now. */
 const ofEndpoint: ReadonlySet<FailureKind> = new Set(['unreachable', 'wrong-id', 'rate'])
 
 function outcomesOf(

@@ -3,13 +3,13 @@ import { splitUsesMax } from '../limits.ts'
 import type { AggregateCall } from './aggregate-inputs.ts'
 
 /**
- * Which lists of reads were too much for an endpoint, so that the next hour with the same list begins with its halves.
- * Now and then the whole is tried again: what was too much for a busy node need not stay so.
+ * Remembers which lists of reads were too much for an endpoint, so that the next hour starts with their halves. Now and
+ * then the whole is tried again, as a busy node may have recovered.
  */
 export class Splits {
   readonly #usesLeft = new WeakMap<AggregateCall, WeakMap<Endpoint, number>>()
 
-  /** Whether to begin with the halves; counts as a use. */
+  /** Whether to start with the halves. Counts as a use. */
   take(call: AggregateCall, endpoint: Endpoint): boolean {
     const ofCall = this.#usesLeft.get(call)
     const left = ofCall?.get(endpoint) ?? 0
@@ -17,7 +17,7 @@ export class Splits {
     return left > 0
   }
 
-  /** The list was too much as a whole. */
+  /** Records that a list was too much as a whole. */
   remember(call: AggregateCall, endpoint: Endpoint): void {
     const ofCall = this.#usesLeft.get(call) ?? new WeakMap<Endpoint, number>()
     this.#usesLeft.set(call, ofCall.set(endpoint, splitUsesMax))
