@@ -8,42 +8,45 @@ import { hexOf, parseHeader } from '../shapes.ts'
 import { type AsOfAnswer, nearPresentSeconds, nextStep, type Question } from './as-of.ts'
 import { type BlockHeader, KnownHeaders } from './known-headers.ts'
 
-/** What is looked for, and what may shorten the search without changing its answers. */
+/** What is searched for, and hints that shorten the search without changing its result. */
 export interface Search {
   readonly hours: readonly Hour[]
-  /** Headers from earlier searches; when they contradict the chain they are forgotten and it starts again. */
+  /** Headers from earlier searches. When they contradict the chain they are discarded, and the search starts again. */
   readonly seeds: readonly BlockHeader[]
-  /** Where the as-of block of an hour was before: it is asked for first. */
+  /** Earlier as-of blocks of hours, asked for first. */
   readonly hints?: ReadonlyMap<Hour, bigint>
   /** Seconds since 1970. */
   readonly nowSeconds: number
-  /** Told, in the turn in which it is asked for, of a block that is the hour's as-of block if it is not too late. */
+  /**
+   * Called in the turn in which a candidate is asked for: it is the hour's as-of block unless its timestamp is too
+   * late.
+   */
   readonly likely?: (hour: Hour, block: Likely) => void
 }
 
-/** A block whose timestamp alone is not known yet. */
+/** A block of which only the timestamp is still unknown. */
 export interface Likely {
   readonly number: bigint
   readonly hash: Hex
 }
 
-/** What a search came to, for each of its hours. */
+/** Result of a search, for each of its hours. */
 export interface AsOfSearchResult {
   readonly answers: ReadonlyMap<Hour, AsOfAnswer>
   readonly known: KnownHeaders
-  /** Why the endpoint did not give a block, by its number. */
+  /** Why the endpoint did not return a block, by its number. */
   readonly absent: ReadonlyMap<bigint, EndpointFailure>
 }
 
 /** More than any search takes: the range halves with each round. */
 const roundsMax = 100
 
-/** Rounds in a row that give an hour no block: the node has none of those around it. Chains with holes have short ones. */
+/** Rounds in a row without any block for an hour: the node has none around it. Chains with holes have short ones. */
 const emptyRoundsMax = 5
 
 /**
- * Searches for all hours in lockstep on one endpoint: what they ask for in one round travels together, and each header
- * helps all of them.
+ * Searches for all hours in lockstep on one endpoint: their requests of one round are sent together, and each header
+ * helps every hour.
  *
  * @throws EndpointFailure
  */
@@ -57,7 +60,7 @@ export async function findAsOf(endpoint: Endpoint, search: Search, signal: Abort
   throw new EndpointFailure(endpoint.host, 'answered headers that are not of one chain')
 }
 
-/** The state of one search. Pure but for `likely`. */
+/** State of one search. Pure but for `likely`. */
 export class Session implements AsOfSearchResult {
   readonly answers = new Map<Hour, AsOfAnswer>()
   readonly known = new KnownHeaders()
@@ -65,7 +68,7 @@ export class Session implements AsOfSearchResult {
   readonly #search: Search
   #pending: readonly Hour[]
   #rounds = 0
-  /** Of each hour: what it asked for last, and for how many rounds it was given nothing. */
+  /** For each hour: the numbers last asked for, and the rounds in a row that returned no block. */
   readonly #asked = new Map<Hour, { readonly numbers: readonly bigint[]; readonly emptyRounds: number }>()
 
   constructor(search: Search, seeds: readonly BlockHeader[]) {
@@ -75,7 +78,7 @@ export class Session implements AsOfSearchResult {
     this.known = new KnownHeaders()
   }
 
-  /** What all hours together ask for next; `undefined` when every hour has its answer. */
+  /** The next blocks to ask for, of all hours; `undefined` when every hour has its answer. */
   question(): Question | undefined {
     const asked = this.#pending.map(hour => [hour, this.#step(hour)] as const)
     const open = asked.flatMap(([hour, step]) => (step.kind === 'ask' ? [[hour, step] as const] : []))
@@ -88,7 +91,7 @@ export class Session implements AsOfSearchResult {
     return { kind: 'ask', latest: open.some(([, step]) => step.latest), numbers: [...numbers] }
   }
 
-  /** @returns whether the headers are of one chain with what is known */
+  /** Adds headers. @returns whether they are of one chain with the known ones */
   learn({ latest, headers, absent }: Headers): boolean {
     if (latest) this.known.head = latest
     for (const [number, failure] of absent) {
@@ -111,7 +114,7 @@ export class Session implements AsOfSearchResult {
     )
   }
 
-  /** Ends the search for one hour where the node has given none of the blocks around it for some rounds. */
+  /** Ends the search for an hour after some rounds in which the node returned none of the blocks around it. */
   #unlessInVain(hour: Hour, question: Question): AsOfAnswer | Question {
     const emptyRounds = this.#emptyRoundsOf(hour)
     const [number] = this.#asked.get(hour)?.numbers ?? []
@@ -125,7 +128,10 @@ export class Session implements AsOfSearchResult {
     return numbers.length > 0 && numbers.every(number => this.known.isAbsent(number)) ? emptyRounds + 1 : 0
   }
 
-  /** The parent of a block past the hour, when it alone is asked for: near the present that is nearly certain. */
+  /**
+   * Reports the parent of a block past the hour, when it is the only number asked for: near the present that is nearly
+   * certain.
+   */
   #tellLikely(hour: Hour, { numbers }: Question): void {
     const { high } = this.known.around(hour / 1000)
     const [number] = numbers
@@ -135,15 +141,18 @@ export class Session implements AsOfSearchResult {
   }
 }
 
-/** Headers that a node has given. */
+/** Headers returned by a node. */
 interface Headers {
   readonly latest: BlockHeader | undefined
   readonly headers: readonly BlockHeader[]
-  /** Blocks it did not give although they are not past its head, each with its reason. */
+  /** Blocks it did not return although they are not past its head, each with the reason. */
   readonly absent: ReadonlyMap<bigint, EndpointFailure>
 }
 
-/** The headers asked for, in one round trip. @throws EndpointFailure without the last block, or for garbage */
+/**
+ * Reads the headers in one round trip.
+ * @throws EndpointFailure when the last block is missing or an answer cannot be understood
+ */
 async function readHeaders(endpoint: Endpoint, { latest, numbers }: Question, signal: AbortSignal): Promise<Headers> {
   const asked = [...(latest ? (['latest'] as const) : []), ...numbers]
   const answers = await endpoint.call(asked.map(headerCall), signal)
@@ -154,14 +163,14 @@ async function readHeaders(endpoint: Endpoint, { latest, numbers }: Question, si
   const headers = read.slice(latest ? 1 : 0).flatMap((header, place) => {
     if (!(header instanceof EndpointFailure)) return [header]
     const number = numbers[place] ?? 0n
-    // Past the last block there is none, in whatever words a node says so: that is an answer.
+    // Past the last block there is no block, whatever words a node uses: that is an answer.
     if (!head || number <= head.number) absent.set(number, header)
     return []
   })
   return { latest: head, headers, absent }
 }
 
-/** One block's header, or why the node did not give it. @throws EndpointFailure for another block's header, or none */
+/** One block's header, or why the node did not return it. @throws EndpointFailure when it is of another block */
 function headerOf(
   endpoint: Endpoint,
   number: bigint | 'latest',
@@ -171,14 +180,14 @@ function headerOf(
   if (answer?.result === null) return new EndpointFailure(endpoint.host, `does not have block ${number}`)
   const header = parseHeader(answer?.result)
   if (header && (number === 'latest' || header.number === number)) return header
-  // Some nodes give the block before a null round in its place.
+  // Some nodes return the block before a null round in its place.
   if (header && number !== 'latest' && header.number < number) {
     return new EndpointFailure(endpoint.host, `does not have block ${number}`)
   }
   throw new EndpointFailure(endpoint.host, `answered something else than the header of block ${number}`)
 }
 
-/** The call that reads a block’s header. */
+/** The call that reads a block's header. */
 export function headerCall(number: bigint | 'latest') {
   return { method: 'eth_getBlockByNumber', params: [number === 'latest' ? number : hexOf(number), false] }
 }

@@ -2,47 +2,51 @@ import { headersPerRoundMax } from '../limits.ts'
 import { type Estimate, estimateBetween, firstGuesses } from './estimate.ts'
 import type { BlockHeader, KnownHeaders } from './known-headers.ts'
 
-/** The as-of block of an hour with the block that proves it, or why there is none. */
+/** The as-of block of an hour with the block that proves it, or the reason why there is none. */
 export type AsOfAnswer =
   /** `block` is the last one at or before the hour, proven by `after`: its child, later than the hour. */
   | { readonly kind: 'found'; readonly block: BlockHeader; readonly after: BlockHeader }
   | { readonly kind: 'before-first'; readonly first: BlockHeader }
-  /** No block past the hour, so none is proven to be the last before it. */
+  /** There is no block past the hour, so none is proven to be the last before it. */
   | { readonly kind: 'past-head'; readonly head: BlockHeader }
-  /** The endpoint does not have a block that the proof needs, and the numbers around it are not known to be empty. */
+  /** The endpoint lacks a block that the proof needs, and the numbers around it are not known to be empty. */
   | { readonly kind: 'missing'; readonly number: bigint }
 
-/** What to ask for next. `latest` is the chain's last block; numbers may lie behind it then. */
+/** The next blocks to ask for. `latest` is the chain's last block; numbers may lie past it. */
 export interface Question {
   readonly kind: 'ask'
   readonly latest: boolean
   readonly numbers: readonly bigint[]
 }
 
-/** How one step is taken. */
+/** Parameters of one step of the search. */
 export interface SearchStep {
-  /** Rounds that this hour has taken so far. */
+  /** Rounds taken for this hour so far. */
   readonly rounds: number
-  /** Of these, how many of the last ones gave it no block at all: then it asks for more. */
+  /** How many of the last rounds returned no block: the more, the more blocks are asked for. */
   readonly emptyRounds: number
-  /** `few-rounds` asks for more headers a round: where one hour is waited for. `few-calls`: where many are. */
+  /**
+   * `few-rounds` asks for more headers a round, when one hour is waited for; `few-calls` for fewer, when there are many
+   * hours.
+   */
   readonly thrift: 'few-rounds' | 'few-calls'
   /** Seconds since 1970. */
   readonly nowSeconds: number
 }
 
-/** So near the present, the last block tells more than any estimate. */
+/** Closer to the present than this, the last block is better than any estimate. */
 export const nearPresentSeconds = 600
 
-/** After so many rounds estimates have failed (a halt, another pace): then the range is halved, too. */
+/** Rounds after which the range is halved as well: estimates have failed, because of a halt or another pace. */
 const estimatedRoundsMax = 4
 
 /**
- * One step of the search for the last block with a timestamp at or before an hour. Pure: ask for the headers it names, add
- * them to what is known, and call it again. The answer lies between the last known block at or before the hour and the
- * first known one after it; what is asked for lies between them, where the chain's pace around there suggests.
+ * One step of the search for the last block with a timestamp at or before an hour. Pure: ask for the headers it names,
+ * add them to the known ones, and call it again. The as-of block lies between the last known block at or before the
+ * hour and the first known one after it. Within these, the chain's local pace determines what is asked for.
  *
- * Block numbers may have holes (Filecoin's null rounds), so the child is known by its parent's hash and not by its number.
+ * Block numbers may have holes (Filecoin's null rounds), so a child is identified by its parent's hash, not by its
+ * number.
  *
  * @param hourSeconds seconds since 1970
  */
@@ -55,7 +59,7 @@ export function nextStep(known: KnownHeaders, hourSeconds: number, manner: Searc
   }
   if (high.parentHash === low.hash) return { kind: 'found', block: low, after: high }
   const numbers = between(known, low, high, hourSeconds, manner)
-  // A block of an earlier search does not say whose child it is.
+  // A block of an earlier search has no parent hash.
   if (numbers.length === 0 && high.parentHash === undefined) return ask([high.number])
   return askOrMiss(numbers, high.number - 1n)
 }
@@ -81,7 +85,7 @@ function beyond(
   return ask(open(known, [number, number + 1n], low.number), true)
 }
 
-/** Numbers to ask for between two known blocks; none where all numbers between them are known to be empty. */
+/** Numbers to ask for between two known blocks; empty when all numbers between them are known to be empty. */
 function between(
   known: KnownHeaders,
   low: BlockHeader,
@@ -105,7 +109,7 @@ function allBetween(low: BlockHeader, high: BlockHeader): bigint[] {
   return Array.from({ length: Number(high.number - low.number) - 1 }, (_, index) => low.number + 1n + BigInt(index))
 }
 
-/** Where all numbers around the estimate are empty: as many of the next ones as one round may ask for. */
+/** The next numbers when all around the estimate are empty: as many as one round may ask for. */
 function nearby(known: KnownHeaders, estimate: bigint, low: BlockHeader, high: BlockHeader): bigint[] {
   const [number = low.number] = within([estimate], low.number, high.number)
   const chosen: bigint[] = []
@@ -117,7 +121,10 @@ function nearby(known: KnownHeaders, estimate: bigint, low: BlockHeader, high: B
   return chosen
 }
 
-/** An as-of block is proven by its child, so they are asked for together as soon as the estimate may be right. */
+/**
+ * Numbers around an estimate. An as-of block is proven by its child, so both are asked for together once the estimate
+ * may be right.
+ */
 function around({ number, spread }: Estimate, isThrifty: boolean): bigint[] {
   const pair = [number, number + 1n]
   if (isThrifty) return spread <= thriftySpreadMax ? pair : [number]
@@ -125,19 +132,19 @@ function around({ number, spread }: Estimate, isThrifty: boolean): bigint[] {
   return spread < 0.3 ? pair : [number - wide, ...pair, number + 1n + wide]
 }
 
-/** Blocks; with a larger spread a pair is too seldom the right one. */
+/** In blocks; with a larger spread a pair is too seldom the right one. */
 const thriftySpreadMax = 1.2
 
 /**
- * The different numbers strictly between two others, ascending; where none is, the one nearest. In place of one that is
- * known to be empty stands the nearest that is not; none where all are.
+ * Distinct numbers strictly between two others, ascending; the nearest one if none is. A number known to be empty is
+ * replaced by the nearest that is not; the result is empty when all are.
  */
 function open(known: KnownHeaders, numbers: readonly bigint[], from: bigint, to?: bigint): bigint[] {
   const chosen = within(numbers, from, to).flatMap(number => nearestOpen(known, number, from, to) ?? [])
   return [...new Set(chosen)].sort((a, b) => (a < b ? -1 : 1))
 }
 
-/** Those strictly between two others; where none is, the ones nearest. */
+/** The numbers strictly between two others; if none is, the nearest ones. */
 function within(numbers: readonly bigint[], from: bigint, to?: bigint): readonly bigint[] {
   const inside = numbers.filter(number => number > from && (to === undefined || number < to))
   if (inside.length > 0) return inside

@@ -1,30 +1,33 @@
 import type { BlockHeader, HeadersAround, KnownHeaders } from './known-headers.ts'
 
-/** Where the as-of block is expected. */
+/** The expected number of the as-of block. */
 export interface Estimate {
   readonly number: bigint
-  /** How far it may be off, in blocks: a standard deviation. */
+  /** Its standard deviation, in blocks. */
   readonly spread: number
 }
 
-/** Seconds between blocks that chains are known for: first guesses while only one header is known. */
+/** Typical seconds between blocks: first guesses while only one header is known. */
 const usualSpacingsSeconds = [12, 2, 1, 0.25]
 
-/** A first block stamped before 2001 says nothing about the chain's pace. */
+/** A first block with a timestamp before 2001 says nothing about the chain's pace. */
 const plausibleSeconds = 1_000_000_000
 
-/** Numbers to ask for while only a later block is known. Block 1 too: the first is often stamped years before its child. */
+/**
+ * Numbers to ask for while only a later block is known. Block 1, too: the first is often stamped years before its
+ * child.
+ */
 export function firstGuesses(high: BlockHeader, hourSeconds: number): bigint[] {
   const seconds = high.timestampSeconds - hourSeconds
   return [0n, 1n, ...usualSpacingsSeconds.map(spacing => high.number - BigInt(Math.ceil(seconds / spacing) + 1))]
 }
 
 /**
- * Expects the chain to go on as it does near the hour. Its timestamps are taken for ticks (beacon slots, say) of which
- * some have no block; how many of those lie before the hour is what is not known.
+ * Estimates the as-of block from the chain's pace near the hour. Models the chain as regular ticks (beacon slots, say),
+ * some empty; the unknown is how many empty ones lie before the hour.
  *
- * The mean and deviation are those of drawing without replacement where the hour lies between two known blocks, else of a
- * sum that goes on.
+ * Mean and deviation are those of drawing without replacement when the hour lies between two known blocks, else of a
+ * running sum.
  */
 export function estimateBetween(known: KnownHeaders, { low, high }: HeadersAround, hourSeconds: number): Estimate {
   const near = nearer(low, high, hourSeconds)
@@ -52,8 +55,8 @@ interface Span {
 }
 
 /**
- * Blocks between the near block and the hour: those after it up to the hour, or those after the hour up to it, itself
- * included.
+ * Blocks between the near block and the hour: those after it up to the hour, or those after the hour up to and
+ * including it.
  */
 function counted(
   { blocks, ticks, isAcross }: Span,
@@ -68,12 +71,12 @@ function counted(
     const mean = isBefore ? passed * inner : 1 + (passed - 1) * inner
     return { mean, spread: Math.sqrt(blocks * (1 - density) * bridge) }
   }
-  // Several blocks a tick: the near one may be any of its tick's.
+  // With several blocks a tick, the near one may be any of its tick's.
   const mean = isBefore ? passed * density + (density - 1) / 2 : (passed - 1) * density + (density + 1) / 2
   return { mean, spread: Math.sqrt((density * density) / 6 + blocks * unevenness * bridge) }
 }
 
-/** Deviation of chains with several blocks a tick: small, as such chains make them by the clock. */
+/** Deviation for chains with several blocks a tick: small, because such chains follow the clock. */
 const unevenness = 0.02
 
 function nearer(
@@ -85,7 +88,7 @@ function nearer(
   return hourSeconds - low.timestampSeconds <= high.timestampSeconds - hourSeconds ? low : high
 }
 
-/** While nothing tells the pace: the most usual one. */
+/** Estimate without a known pace: the most common one. */
 function unpaced(near: BlockHeader, hourSeconds: number): Estimate {
   const blocks = Math.round((hourSeconds - near.timestampSeconds) / 12)
   return { number: near.number + BigInt(blocks), spread: Math.abs(blocks) }

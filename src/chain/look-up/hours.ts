@@ -6,28 +6,28 @@ import type { HourReads } from '../read/gathering.ts'
 import type { SharedWork } from '../shared-work.ts'
 import { type BlockHeader, plain } from './known-headers.ts'
 
-/** An as-of block, with its child where that was read in this process: it proves it. */
+/** An as-of block, with its child if that was read in this process: the child proves it. */
 export interface Proven {
   readonly block: AsOfBlock
   readonly after?: BlockHeader
-  /** Whether it was final when it was looked up; one that was not is looked up anew once it is. */
+  /** Whether it was final when looked up; otherwise it is looked up again once it should be final. */
   readonly isFinal: boolean
 }
 
-/** What is under way or known for one hour of a chain. */
+/** The state of one hour of a chain: pending or known. */
 export interface HourLookUp {
   readonly hour: Hour
   endpoint?: Endpoint
-  /** Of the as-of block, once it is known. */
+  /** Number of the as-of block, once known. */
   blockNumber?: bigint
   search?: SharedWork<AsOfBlock>
   proven?: Proven
-  /** The chain's last block when it had none past the hour yet. */
+  /** The chain's last block, when it was not past the hour yet. */
   head?: BlockHeader
   gathering?: HourReads
 }
 
-/** The hours of one chain in memory: a bounded number, those longest unused are forgotten. */
+/** Cache of the hours of one chain; the least recently used are deleted. */
 export class Hours {
   readonly #states = new Map<Hour, HourLookUp>()
 
@@ -40,7 +40,7 @@ export class Hours {
     return state
   }
 
-  /** Headers already proven that lie closest around an hour: where a search starts. */
+  /** The proven headers nearest to an hour, where a search starts. */
   around(hour: Hour): BlockHeader[] {
     let [before, after]: [HourLookUp | undefined, HourLookUp | undefined] = [undefined, undefined]
     for (const state of this.#states.values()) {
@@ -51,13 +51,16 @@ export class Hours {
     return [before, after].flatMap(state => (state?.proven ? headersOf(state.proven) : []))
   }
 
-  /** What was proven of an hour does not hold any more: a reorg, or another endpoint's chain. */
+  /** Discards an hour's proven block: after a reorg, or when an endpoint is on another chain. */
   forget(hour: Hour): void {
     this.#states.delete(hour)
   }
 }
 
-/** A pair that a reorg may have replaced must not prove itself: whose child the second is, is asked anew. */
+/**
+ * Headers to start a search with. A pair that a reorg may have replaced must not prove itself: the parent hash of the
+ * second is asked for again.
+ */
 function headersOf({ block, after, isFinal }: Proven): BlockHeader[] {
   if (!after) return [block]
   return [block, isFinal ? after : plain(after)]

@@ -1,24 +1,23 @@
 import type { AsOfBlock, Hex } from '../../model/block.ts'
 
-/** What the search needs of a block's header. */
+/** The fields of a block's header that the search needs. */
 export interface BlockHeader extends AsOfBlock {
-  /** Absent of a block that is known from an earlier search, and does not prove another one. */
+  /** Absent for a block of an earlier search; such a block proves no other. */
   readonly parentHash?: Hex
 }
 
-/** The nearest known headers around an instant: the last at or before it, the first after it. */
+/** The known headers nearest to an instant: the last at or before it, the first after it. */
 export interface HeadersAround {
   readonly low?: BlockHeader
   readonly high?: BlockHeader
 }
 
-/** Headers around which the chain's tick is looked for. */
+/** Number of headers from which the chain's tick is derived. */
 const tickHeadersMax = 8
 
 /**
- * Headers that are known of one chain, in the order of their numbers. Timestamps never fall along a chain (equal ones are
- * fine), so they are in the order of their timestamps too. More headers never change the answer of a search, only how
- * fast it is found.
+ * Known headers of one chain, ordered by number. Timestamps never fall along a chain (equal ones are fine), so they are
+ * ordered by timestamp, too. More headers make a search faster and never change its result.
  */
 export class KnownHeaders {
   readonly #headers: BlockHeader[] = []
@@ -30,7 +29,7 @@ export class KnownHeaders {
     return this.#headers.length
   }
 
-  /** Numbers that have no block as far as this node says. */
+  /** Number of blocks that this node says do not exist. */
   get absentCount(): number {
     return this.#absent.size
   }
@@ -39,12 +38,15 @@ export class KnownHeaders {
     return this.#absent.has(number)
   }
 
-  /** The node has no block at a number that is not past its head: a null round, history it has dropped, or it lags. */
+  /** Records that the node has no block at a number not past its head: a null round, pruned history, or lag. */
   addAbsent(number: bigint): void {
     this.#absent.add(number)
   }
 
-  /** @returns whether it is of one chain with the others; if not, a reorg came between, or nodes disagree */
+  /**
+   * Adds a header.
+   * @returns whether it is of one chain with the others; if not, there was a reorg, or nodes disagree
+   */
   add(header: BlockHeader): boolean {
     const place = this.#headers.findLastIndex(({ number }) => number < header.number) + 1
     const there = this.#headers[place]
@@ -62,8 +64,8 @@ export class KnownHeaders {
   }
 
   /**
-   * A second header to measure the chain's pace with: the nearest to one that is at least so many seconds away from it, or
-   * else the farthest. Not the first block, whose timestamp is often made up, where there is another.
+   * A second header to measure the chain's pace with: the nearest one at least `seconds` away, else the farthest. The
+   * first block, whose timestamp is often made up, is used only if there is no other.
    */
   paceFrom(header: BlockHeader, seconds: number): BlockHeader | undefined {
     const away = (other: BlockHeader) => Math.abs(other.timestampSeconds - header.timestampSeconds)
@@ -78,7 +80,9 @@ export class KnownHeaders {
     return this.#headers.reduce<BlockHeader | undefined>(better, undefined)
   }
 
-  /** Seconds that all timestamps near an instant are apart from each other, or a multiple of it: a beacon slot's length. */
+  /**
+   * Common divisor of the distances between timestamps near an instant, in seconds: a beacon slot or a multiple of it.
+   */
   tickSeconds(seconds: number): number {
     const after = this.#after(seconds)
     const near = this.#headers

@@ -16,9 +16,9 @@ import type { HourLookUp, Hours } from './hours.ts'
 import { type BlockHeader, plain } from './known-headers.ts'
 import type { Pace } from './pace.ts'
 
-/** What looking up hours works with. */
+/** Dependencies of `LookUps`. */
 export interface LookUpDeps {
-  /** The chain's name in the configuration. */
+  /** Name of the chain in the configuration. */
   readonly name: string
   readonly pool: EndpointPool
   readonly hours: Hours
@@ -26,18 +26,18 @@ export interface LookUpDeps {
   readonly pace: Pace
   readonly settleMs: number
   readonly time: Time
-  /** Told of a block that probably is the as-of block, in the turn in which it is asked for. */
+  /** Called with a candidate for the as-of block, in the turn in which it is asked for. */
   readonly likely: (state: HourLookUp, block: Likely, endpoint: Endpoint) => void
 }
 
 /** An hour to look up. */
 export interface HourToLookUp {
   readonly state: HourLookUp
-  /** Where its block was before: it is looked at anew. */
+  /** Number of its earlier as-of block, to ask for first; absent when unknown. */
   readonly hint?: bigint
 }
 
-/** The answer for an hour: a Fault where it has none. */
+/** Result for an hour: a Fault when it cannot be answered. */
 type LookUpOutcome = Extract<AsOfAnswer, { kind: 'found' }> | Extract<AsOfAnswer, { kind: 'past-head' }> | Fault
 
 interface LookUpGroup {
@@ -45,7 +45,7 @@ interface LookUpGroup {
   readonly work: SharedWork<ReadonlyMap<Hour, LookUpOutcome>>
 }
 
-/** Look-ups of as-of blocks: hours asked for in one turn are searched together, in the same requests. */
+/** Looks up as-of blocks. Hours of one event-loop turn are searched together, in the same requests. */
 export class LookUps {
   readonly #parts: LookUpDeps
   #open: LookUpGroup | undefined
@@ -55,15 +55,15 @@ export class LookUps {
     this.#parts = parts
   }
 
-  /** Resolves in the turn in which the next hours are looked up: whoever joins then travels with them. */
+  /** Resolves in the turn in which the next hours are looked up, so that other requests can be sent with them. */
   get departure(): Promise<void> {
     return this.#departure.promise
   }
 
   /**
-   * The as-of block, or the chain's last block when that is not past the hour yet.
+   * The as-of block, or the chain's last block when it is not past the hour yet.
    *
-   * @throws Fault when no endpoint can say, or the chain began later
+   * @throws Fault when no endpoint can answer, or the chain began later
    */
   async find(wanted: HourToLookUp, signal: AbortSignal): Promise<Exclude<LookUpOutcome, Fault>> {
     if (!this.#open?.work.isUsable) this.#open = this.#depart()
@@ -90,7 +90,7 @@ export class LookUps {
   }
 
   async #search(wanted: readonly HourToLookUp[], signal: AbortSignal): Promise<ReadonlyMap<Hour, LookUpOutcome>> {
-    // Those that no endpoint serves yet go along with the others.
+    // Hours without an endpoint join the others.
     const own = wanted.find(({ state }) => state.endpoint)?.state.endpoint
     const groups = Map.groupBy(wanted, ({ state }) => state.endpoint ?? own)
     const outcomes = await Promise.all(
@@ -99,7 +99,7 @@ export class LookUps {
     return new Map(outcomes.flatMap(found => [...found]))
   }
 
-  /** Hours of one endpoint. Those past the head of an endpoint that lags are looked up elsewhere. */
+  /** Searches hours on one endpoint. Hours past the head of a lagging endpoint are searched on another. */
   async #searchGroup(
     preferred: Endpoint | undefined,
     group: readonly HourToLookUp[],
@@ -126,7 +126,7 @@ export class LookUps {
         if (unanswered) throw incomplete(endpoint, answers.get(unanswered.state.hour), absent)
       })
     } catch (error) {
-      // Whatever was found on one endpoint stands, though none can say the rest.
+      // Results of one endpoint stand, even if none can answer the rest.
       if (!(error instanceof Fault)) throw error
       for (const { state } of group) if (!outcomes.has(state.hour)) outcomes.set(state.hour, error)
     }
@@ -155,7 +155,7 @@ export class LookUps {
     return found
   }
 
-  /** What is known around the hours, and as far before and after them as they are apart: enough to tell the chain's pace. */
+  /** Known headers around the hours, and as far beyond as the hours are apart: enough to derive the chain's pace. */
   #seeds(hours: readonly Hour[]): BlockHeader[] {
     const { finalBlocks, hours: remembered } = this.#parts
     const [first, last] = [hours[0], hours.at(-1)]
@@ -180,7 +180,7 @@ export class LookUps {
   }
 }
 
-/** Why an endpoint could not answer for an hour. */
+/** The failure when an endpoint could not answer for an hour. */
 function incomplete(
   endpoint: Endpoint,
   answer: AsOfAnswer | undefined,

@@ -1,6 +1,6 @@
 import type { FinalBlocks } from '../../model/block.ts'
 
-/** Keeps nothing: where there is no outbox yet, and where an answer must not rest on what was found before. */
+/** Null cache: for runs without an outbox, and for checks that must not trust earlier results. */
 export class NoFinalBlocks implements FinalBlocks {
   of(): undefined {
     return undefined

@@ -2,14 +2,14 @@ import type { Hour } from '../../model/hour.ts'
 import { blockArrivalMs, paceHeadersMin, paceTickSecondsMax } from '../limits.ts'
 import type { KnownHeaders } from './known-headers.ts'
 
-/** A chain is waited for while its last block is at most so many ticks before the hour; else it has stopped. */
+/** A chain is waited for while its last block is at most this many ticks before the hour; later it counts as halted. */
 const ticksBehindMax = 3
 
-/** When a chain that makes its blocks by the clock makes the next: learnt from what look-ups have seen. */
+/** Predicts when a chain that follows the clock makes its next block, from what look-ups observed. */
 export class Pace {
   #tick: { readonly seconds: number; readonly at: number } | undefined
 
-  /** Takes what was seen around an hour. */
+  /** Learns from the headers around an hour. */
   learn(known: KnownHeaders, hour: Hour): void {
     const { low } = known.around(hour / 1000)
     const seconds = known.tickSeconds(hour / 1000)
@@ -19,17 +19,17 @@ export class Pace {
     }
   }
 
-  /** How long until a block past the hour should have arrived; 0 where that is not known, or not soon. */
+  /** Milliseconds until a block past the hour should have arrived; 0 when unknown or not soon. */
   waitMs(hour: Hour, nowMs: number): number {
     const waitMs = (this.#afterMs(hour) ?? nowMs) - nowMs
     return waitMs > 0 && waitMs <= paceTickSecondsMax * 1000 + blockArrivalMs ? waitMs : 0
   }
 
   /**
-   * How long until it is worth to ask again for a block past the hour.
+   * Milliseconds until asking again for a block past the hour makes sense.
    *
-   * @param headSeconds of the chain's last block
-   * @returns `undefined` when nobody knows
+   * @param headSeconds timestamp of the chain's last block
+   * @returns `undefined` when unknown
    */
   againMs(headSeconds: number, hour: Hour, nowMs: number): number | undefined {
     if (!this.#tick || headSeconds < hour / 1000 - ticksBehindMax * this.#tick.seconds) return undefined
