@@ -10,35 +10,34 @@ import type { Turn } from './sent-calls.ts'
 import { Slots } from './slots.ts'
 import { type RpcAnswer, type RpcCall, type RpcOutcome, type Wire, type WrittenCall, writtenCall } from './wire.ts'
 
-/** What calls are sent with. */
+/** Dependencies of `CallSender`. */
 export interface CallSenderDeps {
   readonly host: string
-  /** A secret. */
+  /** URL of the endpoint; a secret. */
   readonly url: string
   readonly wire: Wire
-  /** Requests under way at a time. */
+  /** Concurrent requests, at most. */
   readonly requestsMax: number
   readonly batch: BatchLimit
   readonly rate: RateLimit
   readonly time: Time
-  /** Whether a short wait that the node asks for is waited out: there is no other to ask. */
+  /** Whether a short retry-after is waited for, because there is no other endpoint. */
   readonly isOnlyOne: boolean
   readonly meter?: CallMeter | undefined
 }
 
-/** How a request is made. */
+/** Options of one request. */
 interface RequestOptions {
   readonly signal: AbortSignal
-  /** Longest wait for the answer. */
+  /** Longest wait for the answer, in milliseconds. */
   readonly answerMsMax: number
-  /** Whether the node answered a cheap question since a request failed: then it is not dead. */
+  /** Whether the node answered a cheap call since a request failed, so it is not dead. */
   readonly isAlive?: boolean
 }
 
 /**
- * Sends any number of calls in as few requests as the node takes, as fast as it takes them; what it refuses for being too
- * much goes again in halves. A request that fails because of one of its calls fails that call alone: a cheap question tells
- * a node that fails at one call from a dead one.
+ * Sends calls in as few requests and as fast as the node accepts. Calls refused as too much are sent again in halves.
+ * When a request fails because of one call, only that call fails: a cheap call tells such a node from a dead one.
  */
 export class CallSender {
   readonly #parts: CallSenderDeps
@@ -52,10 +51,10 @@ export class CallSender {
   }
 
   /**
-   * What each call came to, in their order: once the node fails, what is not answered yet fails with it. Rejects with the
-   * signal's reason, or with the Fault of the meter.
+   * Outcomes of the calls, in their order. When the node fails, all unanswered calls fail with it. Rejects with the
+   * signal's reason or with the Fault of the meter.
    *
-   * @param way `apart`: what is refused for being too much is not taken apart, and says nothing of the calls of others
+   * @param way `apart`: calls refused as too much are not split, and teach nothing about other calls
    */
   async send(
     calls: readonly RpcCall[],
@@ -125,7 +124,7 @@ export class CallSender {
     } catch (error) {
       if (!(error instanceof EndpointFailure)) throw error
       if (!(error instanceof BatchRefused)) return this.#sendAround(calls, error, manner)
-      // Of one call alone it is the failure of that call, not of the others.
+      // With a single call it is the failure of that call, not of others.
       if (calls.length === 1) return [error]
       if (error.because !== 'answer') batch.refused(calls, error.because)
       return this.#sendBoth(calls, Math.ceil(calls.length / 2), manner)
@@ -142,10 +141,11 @@ export class CallSender {
   }
 
   /**
-   * A request failed as a whole: perhaps only because of one call. Those that are cheap are sent again first, or another
-   * one, and tell whether the node is dead. Those that it was too slow for fail: whoever asked knows how to ask for less.
+   * Handles a request that failed as a whole, perhaps because of one call. Its cheap calls, or another one, are sent
+   * again first and tell whether the node is dead. Calls it was too slow for fail: the caller knows how to ask for
+   * less.
    *
-   * @throws EndpointFailure when the node is dead, or the failure concerns all that it is asked
+   * @throws EndpointFailure when the node is dead, or fails at everything
    */
   async #sendAround(
     calls: readonly WrittenCall[],
@@ -180,14 +180,14 @@ export class CallSender {
       return await this.#sendPart(asked, { signal, answerMsMax: probeMsMax })
     } catch (error) {
       if (!(error instanceof EndpointFailure)) throw error
-      // What it failed with first says more.
+      // The first failure says more.
       throw failure
     }
   }
 
   async #sendOnce(calls: readonly WrittenCall[], manner: RequestOptions): Promise<readonly RpcOutcome[]> {
     const { rate, meter, batch } = this.#parts
-    // Beside calls that were refused for the rate a cheap one tells whether it is the rate.
+    // A cheap call sent with those refused for the rate tells whether the rate is the reason.
     const asked = batch.callsMax > 1 ? this.#refusals.accompanied(calls) : calls
     const turn = await this.#admitted(asked.length, manner.signal)
     try {
@@ -205,7 +205,7 @@ export class CallSender {
     }
   }
 
-  /** Waits for the calls' turn. What another request's refusal overtakes meanwhile is cut anew. */
+  /** Waits until the calls may be sent. A batch is cut again when the limits changed meanwhile. */
   async #admitted(count: number, signal: AbortSignal): Promise<Turn> {
     const { host, rate, time } = this.#parts
     const isGiven = rate.notBeforeMs <= time.nowMs() || this.#isWorthWaiting()
@@ -224,7 +224,7 @@ export class CallSender {
     } catch (error) {
       signal.throwIfAborted()
       if (timeout.aborted) throw new TimedOut(host, `did not answer within ${answerMsMax / 1000} s`)
-      // Anything else would be a mistake of ours; its text is not shown, as it might hold the URL.
+      // Any other error is a defect of ours; its message is not shown, as it might hold the URL.
       throw error instanceof EndpointFailure ? error : new EndpointFailure(host, 'could not be asked')
     }
   }

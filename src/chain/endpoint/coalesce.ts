@@ -3,7 +3,7 @@ import { SharedWork } from '../shared-work.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
 import type { RpcAnswer, RpcCall, RpcOutcome } from './wire.ts'
 
-/** What each of several calls came to, in their order. */
+/** Sends calls; resolves to their outcomes, in their order. */
 export type SendCalls = (calls: readonly RpcCall[], signal: AbortSignal) => Promise<readonly RpcOutcome[]>
 
 interface Passenger {
@@ -17,7 +17,8 @@ interface CallGroup {
 }
 
 /**
- * Whatever is asked in one turn of the event loop travels together. Each caller gets what its own calls came to; one that gives up before the departure is left out, and the travel ends once nobody waits for it.
+ * Sends the calls of one event-loop turn together. Each caller gets the outcomes of its own calls. Calls aborted before
+ * they are sent are left out, and the request is aborted when no caller waits any more.
  */
 export function coalesced(travel: SendCalls): SendCalls {
   let open: CallGroup | undefined
@@ -60,7 +61,7 @@ function sharedOut(
   )
 }
 
-/** The answers of calls that all have one. @throws EndpointFailure the first of those that have none */
+/** The answers of calls that all succeeded. @throws EndpointFailure of the first that did not */
 export function answersOf(outcomes: readonly RpcOutcome[]): RpcAnswer[] {
   return outcomes.map(outcome => {
     if (outcome instanceof EndpointFailure) throw outcome

@@ -2,12 +2,11 @@ import { basename } from 'node:path'
 import { keysInHost, shownHost } from '../../model/host.ts'
 
 /**
- * What one endpoint did wrong. `unreachable`: it is dead, or answers nothing that can be understood; `refused`: it
- * answered an error; `slow`: it did not answer this in time, but answers other questions; `behind`: it has no block past
- * the hour; `too-much`: the same in smaller parts may pass; `rate`: it was asked too often; `pruned`: it does not have the state of that block
- * any more; `recent-state`: nor that of one of its last blocks, which every node should have; `unknown-block`: it does
- * not know that block, whether not yet or not any more; `no-address`: where it is cannot be read; `no-logs`: it serves
- * no logs, not even of single blocks.
+ * Kind of an endpoint's failure. `unreachable`: dead, or its answers cannot be understood; `refused`: an error answer;
+ * `slow`: no answer in time to this call, but to others; `behind`: no block past the hour; `too-much`: smaller parts
+ * may pass; `rate`: asked too often; `pruned`: the block's state is gone; `recent-state`: even the state of one of its
+ * last blocks is missing, which every node should have; `unknown-block`: the block is not known yet, or not any more;
+ * `no-address`: its address cannot be read; `no-logs`: it serves no logs, not even of single blocks.
  */
 export type FailureKind =
   | 'unreachable'
@@ -24,15 +23,15 @@ export type FailureKind =
   | 'no-logs'
 
 /**
- * One endpoint could not serve: the next one may. It never holds the endpoint's URL, nor an error of a library (whose
- * text, stack and cause do), only the host and a short reason.
+ * An endpoint could not serve a read; another one may. It holds only the host and a short reason: never the URL, nor a
+ * library's error, whose text, stack and cause contain it.
  */
 export class EndpointFailure extends Error {
   override readonly name = 'EndpointFailure'
   readonly host: string
   readonly reason: string
   readonly kind: FailureKind
-  /** When it may be asked again, as it says itself: milliseconds since 1970. */
+  /** The endpoint's retry-after, in milliseconds since 1970. */
   readonly retryAtMs: number | undefined
 
   constructor(host: string, reason: string, kind: FailureKind = 'unreachable', retryAtMs?: number) {
@@ -45,8 +44,8 @@ export class EndpointFailure extends Error {
 }
 
 /**
- * A node refuses several calls in one request. `calls`: there are too many of them; `chars`: their text is too long;
- * `answer`: what they come to is too much.
+ * A node refuses several calls in one request. `calls`: there are too many; `chars`: the request is too long; `answer`:
+ * the answer would be too large.
  */
 export class BatchRefused extends EndpointFailure {
   readonly because: 'calls' | 'chars' | 'answer'
@@ -57,30 +56,33 @@ export class BatchRefused extends EndpointFailure {
   }
 }
 
-/** It did not answer in time: what it was asked may have been too much for it. */
+/** No answer in time: the calls may have been too much for the endpoint. */
 export class TimedOut extends EndpointFailure {}
 
 /**
- * An endpoint failed at one read, while it serves others of that block. Whatever its words: it says nothing of the
- * endpoint, nor of the other reads.
+ * An endpoint failed at one read but serves others of that block. It says nothing about the endpoint or the other
+ * reads.
  */
 export class ReadFailure extends EndpointFailure {}
 
-/** Host and port of an endpoint's URL without a key in a subdomain, or the file name of an IPC path: all that may be shown of it. */
+/**
+ * Host and port of an endpoint's URL, without a key in a subdomain; for IPC, the file name. Nothing else of an address
+ * may be shown.
+ */
 export function hostOf(url: string): string {
   return isNetworkUrl(url) ? shownHost(new URL(url)) : basename(url)
 }
 
-/** Whether an address is a URL with a host, and not the path of an IPC socket. */
+/** Whether an address is a URL with a host, not the path of an IPC socket. */
 export function isNetworkUrl(url: string): boolean {
   return /^(https?|wss?):\/\//i.test(url) && URL.canParse(url)
 }
 
-/** Parts of a URL shorter than this are words such as `v3` or `mainnet`, no keys. */
+/** Shorter parts of a URL are words such as `v3` or `mainnet`, not keys. */
 const secretCharsMin = 8
 const reasonCharsMax = 160
 
-/** What a node says, made safe to show: one short line, without any URL and without the parts of its own URL. */
+/** A node's message made safe to show: one short line without URLs and without the secret parts of its own URL. */
 export function redacted(text: string, url: string): string {
   const line = text.replace(/\s+/g, ' ').replace(/\b[a-z][a-z0-9+.-]*:\/\/\S+/gi, '(URL)')
   const clean = secretsOf(url).reduce((rest, secret) => rest.replaceAll(secret, '(redacted)'), line)
@@ -98,7 +100,7 @@ function secretsOf(url: string): string[] {
     ...searchParams.values(),
     hash.slice(1),
   ]
-  // As it is sent in a header: a node may repeat that, too.
+  // The credentials as sent in a header: a node may repeat that, too.
   const basic = Buffer.from(`${decoded(username)}:${decoded(password)}`)
     .toString('base64')
     .replace(/=+$/, '')

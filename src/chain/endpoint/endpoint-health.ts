@@ -3,26 +3,29 @@ import { endpointRestMs, endpointRestMsMax } from '../limits.ts'
 import type { EndpointFailure } from './endpoint-failure.ts'
 import type { ChainHead } from './sightings.ts'
 
-/** What is known of an endpoint, to be shown. */
+/** State of an endpoint, for status output. */
 export interface EndpointReport {
   readonly host: string
-  /** `wrong-id`: it serves another chain. `resting`: it failed and is asked last. `no-address`: where it is cannot be read. */
+  /**
+   * `wrong-id`: it serves another chain. `resting`: it failed, and is asked last. `no-address`: its address cannot be
+   * read.
+   */
   readonly state: 'well' | 'resting' | 'wrong-id' | 'no-address'
-  /** Why it has no address. */
+  /** Why its address cannot be read; absent otherwise. */
   readonly reason?: string
-  /** Until when it rests: milliseconds since 1970. */
+  /** End of its rest, in milliseconds since 1970; absent when it does not rest. */
   readonly restsUntilMs?: number
-  /** The last block it told of. */
+  /** The last block it reported; absent before. */
   readonly head?: ChainHead
-  /** The lowest block whose state it is known to have. */
+  /** The lowest block whose state it is known to have; absent while unknown. */
   readonly servesStateFrom?: bigint
-  /** In calls a second, where there is a limit. */
+  /** Its rate limit, configured or discovered; absent when there is none. */
   readonly callsPerSecondMax?: number
-  /** In one request; absent while it has no address. */
+  /** Calls in one request, at most; absent while its address cannot be read. */
   readonly batchCallsMax?: number
 }
 
-/** Whether an endpoint is asked, rests after a failure, or is tried again. */
+/** Tracks whether an endpoint is well, rests after a failure, or is being probed. */
 export class EndpointHealth {
   readonly #time: Time
   #failuresInRow = 0
@@ -38,12 +41,12 @@ export class EndpointHealth {
     return this.#time.nowMs() < this.#restsUntilMs
   }
 
-  /** Whether it is asked last: it rests, or somebody tries whether it is well again. */
+  /** Whether it is asked last: it rests or is being probed. */
   get isSpared(): boolean {
     return this.isResting || (this.#failuresInRow > 0 && this.#trials > 0)
   }
 
-  /** Work on it begins. @returns what is to be called when it ends */
+  /** Records that work on it begins. @returns a function to call when the work ends */
   begin(): () => void {
     this.#trials++
     return () => {
@@ -51,14 +54,14 @@ export class EndpointHealth {
     }
   }
 
-  /** It did what was asked of it. */
+  /** Records a success. */
   didWell(): void {
     this.#failuresInRow = 0
     this.#restsUntilMs = 0
     this.#isWrongId = false
   }
 
-  /** It failed. What failed together with others, or while it rests, counts once. */
+  /** Records a failure. Failures of concurrent work, or during a rest, count once. */
   failed({ kind, retryAtMs }: Pick<EndpointFailure, 'kind' | 'retryAtMs'>): void {
     const nowMs = this.#time.nowMs()
     if (kind === 'rate') this.#rest(Math.min((retryAtMs ?? nowMs) - nowMs, endpointRestMsMax))
@@ -74,7 +77,7 @@ export class EndpointHealth {
     this.#restsUntilMs = Math.max(this.#restsUntilMs, this.#time.nowMs() + ms)
   }
 
-  /** For people. */
+  /** State for status output. */
   get report(): Pick<EndpointReport, 'state' | 'restsUntilMs'> {
     if (!this.isResting) return { state: this.#isWrongId ? 'wrong-id' : 'well' }
     return { state: this.#isWrongId ? 'wrong-id' : 'resting', restsUntilMs: this.#restsUntilMs }

@@ -8,25 +8,25 @@ import type { EndpointReport } from './endpoint-health.ts'
 import { type KeptEndpoint, PoolMember } from './pool-member.ts'
 import type { ChainHead } from './sightings.ts'
 
-/** Whoever reads for one hour remembers here which endpoint serves it, so that one serves all of its reads. */
+/** The endpoint chosen for an hour's reads, so that one endpoint serves all of them. */
 export interface Served {
   endpoint?: Endpoint
-  /** The hour's as-of block, once it is known: an endpoint that lacks its state is asked last. */
+  /** Number of the hour's as-of block, once known: an endpoint that lacks its state is asked last. */
   blockNumber?: bigint
 }
 
-/** An endpoint that could not do some work, and why. */
+/** An endpoint that failed at some work, and why. */
 export interface RefusedWork {
   readonly endpoint: Endpoint
   readonly failure: EndpointFailure
 }
 
-/** Failures that say nothing of whether the node has the state of a block. */
+/** Kinds of failure that do not show whether the node has the state of a block. */
 const hidingKinds: ReadonlySet<FailureKind> = new Set(['unreachable', 'rate', 'refused'])
 
 const headCall = { method: 'eth_getBlockByNumber', params: ['latest', false] }
 
-/** An endpoint silent for longer than this when its caller gives up is taken for hung. */
+/** An endpoint silent for longer than this when its caller gives up counts as hung. */
 const silenceMs = 1_000
 
 /** The endpoints of one chain, in the order of preference. */
@@ -34,13 +34,13 @@ export interface EndpointPool {
   /**
    * Does the work on the hour's endpoint, else on the next that can.
    *
-   * @throws Fault when none can; whatever else `work` throws, as it is
+   * @throws Fault when no endpoint can; other errors of `work`, unchanged
    */
   serve<T>(hour: Served, signal: AbortSignal, work: (endpoint: Endpoint) => Promise<T>): Promise<T>
   /**
-   * The same for what some endpoints could not do: they are not asked again.
+   * As `serve`, without the endpoints that failed before.
    *
-   * @returns why the others could not, when none can
+   * @returns the failures, when no other endpoint can
    */
   serveElsewhere<T>(
     hour: Served,
@@ -48,19 +48,22 @@ export interface EndpointPool {
     work: (endpoint: Endpoint) => Promise<T>,
     before: readonly RefusedWork[],
   ): Promise<T | readonly EndpointFailure[]>
-  /** Asks for the chain's last block. @returns the highest that any endpoint has told of @throws Fault when none can */
+  /**
+   * Asks for the chain's last block.
+   * @returns the highest that any endpoint reported @throws Fault when none answers
+   */
   askHead(signal: AbortSignal): Promise<ChainHead | undefined>
-  /** What is known of each endpoint, in the order of preference. */
+  /** State of each endpoint, in the order of preference. */
   health(): readonly EndpointReport[]
   close(): void
 }
 
-/** Told when an endpoint could not serve and another is asked instead: its host, and why. */
+/** Called with host and reason when an endpoint failed and another is asked instead. */
 export type PassedOver = (host: string, reason: string) => void
 
-/** What the endpoints of a chain share. */
+/** Dependencies shared by the endpoints of a chain. */
 export interface PoolDeps {
-  /** The chain's name and id. */
+  /** Name of the chain in the configuration. */
   readonly name: string
   readonly id: number
   readonly time: Time
@@ -68,16 +71,16 @@ export interface PoolDeps {
   readonly meter?: CallMeter | undefined
 }
 
-/** One that can be asked. */
+/** An endpoint with a known address. */
 interface Member {
   readonly endpoint: OpenEndpoint
   readonly health: PoolMember['health']
 }
 
-/** An endpoint by its URL or IPC path, with its limits, or by where its address is kept. */
+/** An endpoint: a URL or IPC path, one with its limits, or a place where the address is kept. */
 export type EndpointSource = string | EndpointDeps | KeptEndpoint
 
-/** @param endpoints the first is preferred; secrets */
+/** Creates the endpoints of one chain. @param endpoints secrets; the first is preferred */
 export function endpointPool(parts: PoolDeps, endpoints: readonly EndpointSource[]): EndpointPool {
   return new Pool(parts, endpoints)
 }
@@ -94,7 +97,7 @@ class Pool implements EndpointPool {
     this.#all = endpoints.map(one => new PoolMember(typeof one === 'string' ? { url: one } : one, open, time))
   }
 
-  /** Those that can be asked. */
+  /** Endpoints with a known address. */
   get #members(): Member[] {
     return this.#all.flatMap(({ endpoint, health }) => (endpoint ? [{ endpoint, health }] : []))
   }
@@ -139,7 +142,7 @@ class Pool implements EndpointPool {
     return [...failures, ...this.#all.flatMap(({ missing }) => missing ?? [])]
   }
 
-  /** The hour's own first, then in the order of preference; those that rest after those that are well. */
+  /** The hour's own endpoint first, then by preference; resting ones last. */
   #inOrder({ endpoint: own, blockNumber }: Served): Member[] {
     const rank = ({ endpoint, health }: Member) => {
       const lacks = blockNumber !== undefined && endpoint.depth.lacks(blockNumber)
@@ -175,9 +178,8 @@ class Pool implements EndpointPool {
   }
 
   /**
-   * Why state is missing: because the block is old, or, of the last blocks, because the node is not well. What a node said
-   * it does not have it does not have either while it fails with something else. A block that it does not know may be one
-   * of a branch that was given up: that is no reason to take its state for pruned.
+   * Classifies missing state: pruned (old block), or node unhealthy (recent block). A node that reported pruned state
+   * keeps that status while it fails otherwise. An unknown block may be an orphan, so it does not count as pruned.
    */
   async #judged(
     failure: EndpointFailure,
@@ -201,7 +203,7 @@ class Pool implements EndpointPool {
     return failure
   }
 
-  /** The highest block that is known; asked for anew where it might have been long ago that the block was a recent one. */
+  /** The highest known block; asked for again if the block may have been recent when it was reported. */
   async #headFor(endpoint: OpenEndpoint, blockNumber: bigint, signal: AbortSignal): Promise<bigint | undefined> {
     const known = this.#head?.number
     if (known !== undefined && known - blockNumber >= stateBlocksMin) return known

@@ -20,70 +20,70 @@ import type { RpcAnswer, RpcCall, RpcError, RpcOutcome, Wire } from './wire.ts'
 
 /** One node of one chain. */
 export interface Endpoint {
-  /** All that may be shown of its URL. */
+  /** Host name for messages: the only part of its URL that may be shown. */
   readonly host: string
-  /** How its `eth_call` takes the block; unknown until one was answered for the right block. */
+  /** Whether its `eth_call` takes a block by hash or by number; absent until one was answered from the right block. */
   pinnedBy?: 'hash' | 'number'
   /**
-   * Answers in the order of the calls. All that is asked in one turn of the event loop travels together, in as few
-   * requests as the node takes. The chain id is checked along with the first one.
+   * Answers in the order of the calls. Calls of one event-loop turn are sent together, in as few requests as the node
+   * accepts. The first request also checks the chain id.
    *
-   * @throws EndpointFailure when it does not answer in time or answers garbage; the signal's reason when aborted
+   * @throws EndpointFailure when it does not answer in time or cannot be understood; the signal's reason when aborted
    */
   call(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]>
-  /** The last block it told of. */
+  /** The last block it reported; absent before. */
   readonly head?: ChainHead | undefined
-  /** How it takes `eth_getLogs`. */
+  /** Learnt limits of `eth_getLogs`. */
   readonly logs: LogSpans
   /**
-   * What each call came to, in their order. They travel in requests of their own, and are not asked again in smaller ones:
-   * for calls that may be too much, which must not harm others. Rejects with the signal's reason when aborted.
+   * Outcomes of calls that are sent in requests of their own and never split: for calls that may be too much, which
+   * must not harm others. Rejects with the signal's reason when aborted.
    */
   callApart(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]>
   /**
-   * The same, only that what concerns one call is a failure in its place: the other calls have their answers.
+   * As `call`, but a failure of one call stands in its place and the others keep their answers.
    *
-   * @param answerMsMax given where the calls travel in a request of their own, which has so long
+   * @param answerMsMax time limit of the request; given when the calls have a request of their own
    */
   tryCall(calls: readonly RpcCall[], signal: AbortSignal, answerMsMax?: number): Promise<readonly RpcOutcome[]>
-  /** The failure that an error answer amounts to, its text made safe to show. */
+  /** The failure that an error answer means, with its text made safe to show. */
   failure(error: RpcError): EndpointFailure
   close(): void
 }
 
-/** An endpoint with what is known of it. */
+/** An endpoint with its observed state. */
 export interface OpenEndpoint extends Endpoint {
-  /** The last block it told of. */
+  /** The last block it reported; `undefined` before. */
   readonly head: ChainHead | undefined
   readonly depth: StateDepth
   readonly batch: BatchLimit
   readonly rate: RateLimit
 }
 
-/** Where an endpoint is, and what an operator knows of its limits; what is absent is found out. */
+/** Address of an endpoint and its known limits. Absent limits are discovered. */
 export interface EndpointDeps {
-  /** http(s), ws(s) or the path of an IPC socket; a secret. */
+  /** URL (http, https, ws, wss) or path of an IPC socket; a secret. */
   readonly url: string
-  /** Headers of each request, asked for anew; secrets. May throw a Fault. */
+  /** Returns the headers for each request; secrets. May throw a Fault. Default: none. */
   readonly headers?: () => Readonly<Record<string, string>>
   readonly callsPerSecondMax?: number
-  /** Calls in one request. */
+  /** Calls in one request, at most. */
   readonly batchCallsMax?: number
-  /** Blocks of one `eth_getLogs`. */
+  /** Blocks of one `eth_getLogs`, at most. */
   readonly logBlocksMax?: number
 }
 
-/** What an endpoint shares with the others of its chain. */
+/** Dependencies an endpoint shares with the others of its chain. */
 export interface EndpointShared {
-  /** What `eth_chainId` must answer. */
+  /** The expected answer to `eth_chainId`. */
   readonly chainId: number
-  /** Then short waits that it asks for are waited out. */
+  /** Whether it is the chain's only endpoint, so that a short retry-after is waited for. */
   readonly isOnlyOne: boolean
   readonly time: Time
   readonly meter?: CallMeter | undefined
 }
 
-/** @throws Fault `config` for what is neither URL nor path */
+/** Creates an endpoint. @throws Fault `config` when the address is neither a URL nor a path */
 export function openEndpoint(parts: EndpointDeps, surroundings: EndpointShared): OpenEndpoint {
   const { url } = parts
   const { chainId, time } = surroundings
@@ -98,7 +98,7 @@ export function openEndpoint(parts: EndpointDeps, surroundings: EndpointShared):
 
   const failure = (error: RpcError) => new EndpointFailure(host, errorText(error, url), failureKindOf(error))
 
-  /** What is wrong with the answer to `eth_chainId`. */
+  /** The failure for a wrong or missing answer to `eth_chainId`. */
   function mistaken(answer: RpcOutcome | undefined): EndpointFailure | undefined {
     if (answer instanceof EndpointFailure) return answer
     if (answer?.kind === 'error') return failure(answer.error)
@@ -155,7 +155,7 @@ export function openEndpoint(parts: EndpointDeps, surroundings: EndpointShared):
 
 interface WireTo {
   readonly wire: Wire
-  /** Calls in one request to begin with, and requests at a time. */
+  /** Calls in one request at first, and concurrent requests. */
   readonly callsMax: number
   readonly requestsMax: number
 }

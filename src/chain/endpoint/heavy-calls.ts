@@ -1,16 +1,18 @@
 import type { RpcCall, RpcOutcome, WrittenCall } from './wire.ts'
 
-/** The cheapest question to a node. */
+/** The cheapest call to a node. */
 export const chainIdCall: RpcCall = { method: 'eth_chainId', params: [] }
 
 const heavyMethods: ReadonlySet<string> = new Set(['eth_call', 'eth_getLogs', 'eth_getBalance', 'eth_getCode'])
 
-/** Whether a call makes a node compute or search: how it goes depends on the call, and may fail all that travel with it. */
+/**
+ * Whether a call makes a node compute or search. Its cost depends on the call, and it may fail all calls sent with it.
+ */
 export function isHeavy({ call }: WrittenCall): boolean {
   return heavyMethods.has(call.method)
 }
 
-/** What calls came to, in their order, where some were sent apart from the others. */
+/** Merges outcomes of calls that were partly sent apart, in the order of the calls. */
 export function inOrder(
   calls: readonly WrittenCall[],
   some: readonly WrittenCall[],

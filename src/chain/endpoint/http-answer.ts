@@ -2,25 +2,25 @@ import { BatchRefused, EndpointFailure, redacted, TimedOut } from './endpoint-fa
 import { backoffSecondsOf, isRateError } from './rpc-errors.ts'
 import { parseAnswer, type RpcAnswer, type RpcError } from './wire.ts'
 
-/** What an HTTP server answered to a JSON-RPC request. */
+/** An HTTP server's answer to a JSON-RPC request. */
 export interface HttpAnswer {
   readonly status: number
-  /** When it may be asked again, as `Retry-After` says: milliseconds since 1970. */
+  /** From `Retry-After`, in milliseconds since 1970. */
   readonly retryAtMs?: number | undefined
-  /** Undefined when it is longer than what is read. */
+  /** Body; undefined when it is longer than the limit. */
   readonly text: string | undefined
 }
 
-/** Who answered, and when: for the words of a failure. */
+/** The endpoint and the time of an answer, for messages of failures. */
 export interface Answering {
   readonly host: string
-  /** A secret; what it holds is taken out of every text. */
+  /** URL of the endpoint; a secret, removed from every text. */
   readonly url: string
   readonly nowMs: number
 }
 
 /**
- * The answers to calls with the ids 1, 2, …, in this order. Pure.
+ * Answers to calls with the ids 1, 2, …, in this order. Pure.
  *
  * @param count of the calls; a single one was not sent as a batch
  * @throws EndpointFailure; a BatchRefused when fewer calls at a time may pass
@@ -34,13 +34,13 @@ export function answersIn(answer: HttpAnswer, count: number, by: Answering): Rpc
   }
   if (status >= 300 && status < 400) throw new EndpointFailure(host, `${says}: redirects are not followed`)
   if (status === 413) throw new BatchRefused(host, says, 'chars')
-  // A gateway that waited for its node in vain: 522 and 524 are Cloudflare's.
+  // A gateway whose node did not answer in time: 522 and 524 are Cloudflare's.
   if ([408, 504, 522, 524].includes(status) && !isJsonRpc(parsed(text ?? ''))) throw new TimedOut(host, says)
   if (status === 401 || status === 403) throw new EndpointFailure(host, says)
   const isFine = status >= 200 && status < 300
   if (text === undefined) throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(by, says)
   const body = parsed(text)
-  // Some answer an error of JSON-RPC with a status of its own.
+  // Some servers send a JSON-RPC error with an HTTP status of its own.
   if (isFine || isJsonRpc(body)) return answersOf(body, count, by)
   if (count > 1 && (status === 400 || status === 422)) throw new BatchRefused(host, says, 'calls')
   throw failed(by, says)
@@ -90,14 +90,14 @@ function batchAnswers(messages: readonly unknown[], count: number, by: Answering
   throw new BatchRefused(by.host, 'left calls of a batch without an answer', 'calls')
 }
 
-/** The failure that an error for the rate amounts to. */
+/** The failure that an error about the rate means. */
 export function rateFailure(error: RpcError, { host, url, nowMs }: Answering): EndpointFailure {
   const seconds = backoffSecondsOf(error)
   const retryAtMs = seconds === undefined ? undefined : nowMs + seconds * 1000
   return new EndpointFailure(host, errorText(error, url), 'rate', retryAtMs)
 }
 
-/** An error of a node in words that are safe to show. @param url of the node */
+/** A node's error as a text that is safe to show. @param url of the node */
 export function errorText({ message, code }: RpcError, url: string): string {
   return `answered an error: ${redacted(message, url)}${Number.isNaN(code) ? '' : ` (${code})`}`
 }

@@ -10,10 +10,10 @@ import { type OwnHeaders, ownHeaders, withoutValues } from './own-headers.ts'
 import { isRecord, requestStart, requestText, type Wire, type WrittenCall } from './wire.ts'
 
 /**
- * JSON-RPC over HTTP: several calls are one batch, one request. Connections are kept; redirects are not followed, as they
- * may lead anywhere. The caller's signal is the only limit of time, and covers the body too.
+ * JSON-RPC over HTTP: several calls are one batch in one request. Connections are kept alive. Redirects are not
+ * followed, as they may lead anywhere. Only the caller's signal limits the time, the body included.
  *
- * viem's client is not used: it hides the headers of an answer.
+ * viem's client is not used: its errors hold the whole URL, and it would encode call data again that was prewritten.
  */
 export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})): Wire {
   const host = hostOf(url)
@@ -59,7 +59,7 @@ function bytesMaxOf(calls: readonly WrittenCall[]): number {
   return Math.min(...calls.map(({ call }) => call.answerBytesMax ?? chainAnswerBytesMax))
 }
 
-/** Credentials of a URL travel in a header, not in the address. */
+/** Splits a URL: its credentials are sent in a header, not in the address. */
 function requestTo(url: string): { readonly address: string; readonly headers: Readonly<Record<string, string>> } {
   const address = new URL(url)
   const { username, password } = address
@@ -78,7 +78,10 @@ function decoded(text: string): string {
   }
 }
 
-/** What was written before is copied as bytes: to put it into a text, and that into bytes, takes longer than all the rest. */
+/**
+ * Body of a request. Prewritten parts are copied as bytes: converting them to text and back would take longer than all
+ * the rest.
+ */
 function bodyOf(calls: readonly WrittenCall[]): Buffer {
   const pieces: Buffer[] = []
   let text = calls.length === 1 ? '' : '['
@@ -95,7 +98,7 @@ function bodyOf(calls: readonly WrittenCall[]): Buffer {
   return Buffer.concat([...pieces, Buffer.from(calls.length === 1 ? text : `${text}]`)])
 }
 
-/** Undefined when it is longer than the limit; what cannot be unpacked is empty, as it is no JSON either. */
+/** Text of a body; undefined when it is longer than the limit, empty when it cannot be decompressed. */
 async function textOf(bytes: Buffer, encoding: string | undefined, bytesMax: number): Promise<string | undefined> {
   if (encoding === undefined) return bytes.toString('utf8')
   const unpacked = await unpackedBody(bytes, encoding, bytesMax)
@@ -105,7 +108,7 @@ async function textOf(bytes: Buffer, encoding: string | undefined, bytesMax: num
 
 const first = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header)
 
-/** The short reason out of an error, and nothing else of it: its text, stack and cause may hold the whole URL. */
+/** The short reason of an error. Nothing else of it is kept: text, stack and cause may hold the whole URL. */
 function unanswered(error: unknown, url: string): EndpointFailure {
   const reasons = causes(error)
   const codes = reasons.map(cause => (isRecord(cause) ? cause['code'] : undefined))

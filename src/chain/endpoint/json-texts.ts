@@ -1,6 +1,6 @@
 /**
- * Cuts a stream of JSON objects and arrays, with or without line breaks between them, into whole texts. Braces inside
- * of strings do not count. Each character is looked at once, however long a text is.
+ * Splits a stream of JSON objects and arrays, with or without line breaks between them, into whole texts. Braces inside
+ * strings do not count. Each character is read once, however long a text is.
  */
 export function jsonTexts(): { push(chunk: string): string[] } {
   let parts: string[] = []
@@ -8,7 +8,7 @@ export function jsonTexts(): { push(chunk: string): string[] } {
   let inString = false
   let isEscaped = false
 
-  /** Whether a text ends with this character. */
+  /** A function that tells whether a text ends with this character. */
   function ends(character: string): boolean {
     if (isEscaped) {
       isEscaped = false

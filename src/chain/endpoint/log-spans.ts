@@ -5,19 +5,19 @@ import { LogSpan } from './log-span.ts'
 import { Slots } from './slots.ts'
 
 /**
- * How an endpoint takes `eth_getLogs`. Each filter has a span of its own, as a limit may be one of results: a contract
- * with many events does not make the ranges of others small. A filter that was not asked before begins with the largest
- * span of the others.
+ * Learnt limits of `eth_getLogs` on one endpoint. Each filter has its own span, as a limit may be one of results: a
+ * contract with many events does not shrink the ranges of others. A new filter starts with the largest span of the
+ * others.
  */
 export class LogSpans {
-  /** Fewer than its requests under way: there is room for other reads. */
+  /** Fewer than its concurrent requests, so that other reads have room. */
   readonly slots = new Slots(logRequestsAtOnceMax)
-  /** Whether `eth_getLogs` passes in a batch, as far as it was seen. */
+  /** Whether `eth_getLogs` passes in a batch, as far as observed. */
   takesBatches = true
   readonly #most: number
   readonly #byFilter = new Map<string, LogSpan>()
 
-  /** @param blocksMax as configured */
+  /** @param blocksMax as configured; default: no limit */
   constructor(blocksMax = Number.POSITIVE_INFINITY) {
     this.#most = blocksMax
   }
@@ -25,7 +25,7 @@ export class LogSpans {
   of(filter: LogFilter): LogSpan {
     const key = createHash('sha256').update(JSON.stringify(filter)).digest('base64')
     const span = this.#byFilter.get(key) ?? new LogSpan(this.#most, this.blocksMax)
-    // The last one that was used is the last to be forgotten.
+    // Moves the entry to the end: the least recently used is deleted first.
     this.#byFilter.delete(key)
     this.#byFilter.set(key, span)
     const [oldest] = this.#byFilter.keys()
@@ -33,7 +33,7 @@ export class LogSpans {
     return span
   }
 
-  /** Blocks of the largest range that is asked for; infinite where nothing limits it. */
+  /** Largest span of any filter, in blocks; infinite without a limit. */
   get blocksMax(): number {
     const spans = [...this.#byFilter.values()].map(({ blocksMax }) => blocksMax)
     return spans.length === 0 ? this.#most : Math.max(...spans)

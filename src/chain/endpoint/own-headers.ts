@@ -1,10 +1,10 @@
 import { Fault } from '../../model/fault.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
 
-/** Headers that an operator gives an endpoint's requests, by their names. Secrets. May throw a Fault. */
+/** Returns configured headers of an endpoint by name; secrets. May throw a Fault. */
 export type OwnHeaders = () => Readonly<Record<string, string>>
 
-/** The headers as they are now. @throws EndpointFailure when a secret among them cannot be read */
+/** The headers, read now. @throws EndpointFailure when a secret among them cannot be read */
 export function ownHeaders(host: string, own: OwnHeaders): Readonly<Record<string, string>> {
   try {
     return own()
@@ -14,10 +14,10 @@ export function ownHeaders(host: string, own: OwnHeaders): Readonly<Record<strin
   }
 }
 
-/** Shorter ones are words. */
+/** Shorter values are words, not secrets. */
 const secretCharsMin = 8
 
-/** What a node answers, without the values of headers: it may repeat them when it refuses. */
+/** A node's text without the values of headers, which it may repeat when it refuses. */
 export function withoutValues(text: string, headers: Readonly<Record<string, string>>): string {
   return Object.values(headers)
     .flatMap(value => [value, ...value.split(' ')])

@@ -5,15 +5,15 @@ import type { EndpointDeps, OpenEndpoint } from './endpoint.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
 import { EndpointHealth, type EndpointReport } from './endpoint-health.ts'
 
-/** An endpoint whose address is kept elsewhere: in a file or a variable. */
+/** An endpoint whose address is kept in a file or a variable. */
 export interface KeptEndpoint {
-  /** What it is called while its address is not known. No secret. */
+  /** Name for messages while its address is unknown; not a secret. */
   readonly name: string
-  /** @throws Fault that says what is missing, and where */
+  /** Reads the address. @throws Fault that says what is missing, and where */
   read(): EndpointDeps
 }
 
-/** One endpoint of a chain, open once its address is known. One that is missing is looked for again each minute. */
+/** One endpoint of a chain, opened once its address is known. A missing address is looked for again each minute. */
 export class PoolMember {
   readonly health: EndpointHealth
   readonly #time: Time
@@ -37,7 +37,7 @@ export class PoolMember {
     return this.#open
   }
 
-  /** Why there is no endpoint. */
+  /** Why there is no endpoint; `undefined` when there is one. */
   get missing(): EndpointFailure | undefined {
     return this.endpoint ? undefined : this.#missing
   }
@@ -53,7 +53,7 @@ export class PoolMember {
     }
   }
 
-  /** For people. */
+  /** State for status output. */
   get report(): EndpointReport {
     const { endpoint, missing, health } = this
     if (!endpoint) return { host: missing?.host ?? '', state: 'no-address', reason: missing?.reason ?? '' }

@@ -5,31 +5,31 @@ import { rateFailure } from './http-answer.ts'
 import { batchRefusalOf, isLogRateError, isRateError } from './rpc-errors.ts'
 import { type RpcAnswer, type RpcError, type RpcOutcome, type WrittenCall, writtenCall } from './wire.ts'
 
-/** Whose refusals, and when. */
+/** Dependencies of `Refusals`. */
 export interface RefusalsDeps {
   readonly host: string
-  /** A secret. */
+  /** URL of the endpoint; a secret. */
   readonly url: string
   readonly time: Time
 }
 
-/** What the calls of one request came to. */
+/** Judgement of the answers to one request. */
 export interface Judged {
   readonly outcomes: readonly RpcOutcome[]
-  /** The failure of those that were refused for the rate. */
+  /** The failure of the calls refused for the rate; absent when none was. */
   readonly refusal?: EndpointFailure
 }
 
 /**
- * What of an answer refuses calls for the rate, or for coming together.
+ * Decides which calls of a request were refused for the rate, or for being sent together.
  *
- * Some nodes say "limit exceeded" of what they do not serve at all. So a method that is refused beside calls of others
- * that are answered, again and again and without any answer between, is not refused for the rate: that is its answer. To
- * ask for it more slowly does not help, and slows everything else.
+ * Some nodes answer "limit exceeded" for methods they do not serve. So a method that is refused again and again, while
+ * other methods of the same request are answered, is not refused for the rate: that is its answer. Asking more slowly
+ * would not help, and would slow everything else.
  */
 export class Refusals {
   readonly #parts: RefusalsDeps
-  /** Methods that were refused and not answered since, and those of them that were refused beside others. */
+  /** Methods refused and not answered since, and those of them refused while others were answered. */
   readonly #refused = new Set<string>()
   readonly #refusedAlone = new Set<string>()
 
@@ -37,16 +37,16 @@ export class Refusals {
     this.#parts = parts
   }
 
-  /** The calls, and a cheap one where all of them are of such methods: whether that is answered tells. */
+  /** The calls, plus a cheap one if all of them are of such methods: whether that one is answered tells. */
   accompanied(calls: readonly WrittenCall[]): readonly WrittenCall[] {
     if (this.#refused.size === 0 || !calls.every(({ call }) => this.#refused.has(call.method))) return calls
     return [...calls, writtenCall(chainIdCall)]
   }
 
   /**
-   * Calls that were refused for the rate are failures in their places; those beside them keep their answers.
+   * Outcomes of a request: calls refused for the rate are failures in their places, the others keep their answers.
    *
-   * @throws EndpointFailure where all were refused; a BatchRefused where they were for coming together
+   * @throws EndpointFailure when all were refused; a BatchRefused when they were refused for being sent together
    */
   judge(calls: readonly WrittenCall[], answers: readonly RpcAnswer[]): Judged {
     const refusals = answers.map((answer, index) => this.#refusalOf(answer, calls[index]))
@@ -73,7 +73,7 @@ export class Refusals {
     }
   }
 
-  /** @returns whether what was refused may have been refused for the rate */
+  /** @returns whether the refusals may be about the rate */
   #learn(calls: readonly WrittenCall[], refusals: readonly (EndpointFailure | undefined)[]): boolean {
     const methods = calls.map(({ call }) => call.method)
     const refused = new Set(methods.filter((_, index) => refusals[index]))

@@ -2,7 +2,10 @@ import type { Hex } from '../../model/block.ts'
 import type { RpcError } from './wire.ts'
 import { isRecord } from './wire.ts'
 
-/** `reverted`: the chain's answer. `limit`: the node's bounds on one call; less at once may pass. `node`: its failure. */
+/**
+ * `reverted`: the chain's answer. `limit`: a bound of the node on one call, less at once may pass. `node`: a failure of
+ * the node.
+ */
 export type ErrorMeaning =
   | { readonly kind: 'reverted'; readonly output: Hex }
   | { readonly kind: 'limit' }
@@ -19,8 +22,8 @@ const halted =
   /revert|invalid ?(fe)? ?(opcode|code)|opcode.{0,40}not ?(defined|found)|(bad|invalid) ?instruction|(invalid|bad) ?jump|stack ?(under|over)flow|stack limit reached|VM (execution error|Exception)|static ?(call|state)|InsideStatic|write protection|out ?of ?(offset|bounds)|gas uint64 overflow|InvalidOperand|NotActivated|precompile ?(error|failure)|access ?violation|(call|create) ?(too ?deep|collision)|CreateContract|CreateInitCode|max(imum)? (code|initcode) size/i
 
 /**
- * What an error answer to `eth_call` or `eth_getLogs` means. Nodes agree on code 3 with the revert data (geth, reth,
- * erigon, anvil); older ones say it in words, Nethermind and Parity as `Reverted 0x…`.
+ * Meaning of an error answer to `eth_call` or `eth_getLogs`. Nodes agree on code 3 with the revert data (geth, reth,
+ * erigon, anvil); older ones use words, Nethermind and Parity `Reverted 0x…`.
  */
 export function meaningOf({ code, message, data }: RpcError): ErrorMeaning {
   if (code === 3) return { kind: 'reverted', output: revertData(data) }
@@ -29,30 +32,30 @@ export function meaningOf({ code, message, data }: RpcError): ErrorMeaning {
   return halted.test(message) ? { kind: 'reverted', output: revertData(data) } : { kind: 'node' }
 }
 
-/** Codes that gateways use for nothing else. -32005 stands for a limit on results too: that is told by the words. */
+/** Codes that gateways use only for the rate. -32005 is also used for a limit on results; its message tells which. */
 const rateCodes: ReadonlySet<number> = new Set([429, -32029, -32097])
 
-/** Whether the node was asked too often: whatever was asked may be asked again later. */
+/** Whether the node was asked too often: the same call may pass later. */
 export function isRateError({ code, message }: RpcError): boolean {
   if (rateCodes.has(code)) return true
   if (code === 3 || /revert/i.test(message)) return false
   return rate.test(message) || (code === -32005 && !limit.test(message))
 }
 
-/** Of a limit in calls a time, whatever else it is about. */
+/** Words that can only mean a limit on calls per time. */
 const plainlyRate = /\brate\b.{0,20}limit|ratelimit|too many requests?\b|requests? (per|rate)|per second|throttl/i
 const ofRange = /block|range|result|response|\blogs?\b/i
 
 /**
- * The same of an error to `eth_getLogs`. There the words of a limit may be about the range as well (-32005 is used for both),
- * which is then asked for in parts; only what is plainly about the rate slows other calls down.
+ * As `isRateError`, for an error to `eth_getLogs`. Words about a limit may mean the range there (-32005 is used for
+ * both), and the range is then split. Only an error that is plainly about the rate slows other calls down.
  */
 export function isLogRateError({ code, message }: RpcError): boolean {
   if (rateCodes.has(code) || plainlyRate.test(message)) return true
   return rate.test(message) && !ofRange.test(message)
 }
 
-/** How long a refusal for the rate asks to wait, in seconds, where it says so in its data (Infura and others). */
+/** Wait that a refusal for the rate asks for in its data, in seconds (Infura and others). */
 export function backoffSecondsOf({ data }: RpcError): number | undefined {
   const part = isRecord(data) && isRecord(data['rate']) ? data['rate'] : data
   const seconds = isRecord(part) ? part['backoff_seconds'] : undefined
@@ -60,22 +63,22 @@ export function backoffSecondsOf({ data }: RpcError): number | undefined {
 }
 
 /**
- * Whether an error to one call of several refuses them because they came together: there were too many, or what they
- * come to is too much.
+ * Whether an error to one of several calls refuses them for being sent together: too many calls, or too large an
+ * answer.
  */
 export function batchRefusalOf({ code, message }: RpcError): 'calls' | 'answer' | undefined {
   if (code === 3 || /revert/i.test(message)) return undefined
   if (batchRefused.test(message)) return 'calls'
-  // geth answers these in the place of every call it did not get to.
+  // geth answers this for every call of a batch it did not get to.
   const isCut = (code === -32003 && /too large/i.test(message)) || (code === -32002 && /timed out/i.test(message))
   return isCut ? 'answer' : undefined
 }
 
-/** Not of a block of a rollup, which is called a batch too: `L1 batch not found`. */
+/** Excludes blocks of a rollup, which are called batches, too: `L1 batch not found`. */
 const batchRefused =
   /\bbatch(es|ing)?\b.{0,40}(limit|size|large|big|long|many|more than|exceed|max|allowed|support|enabled|disabled|permitted|available)|(limit|many|exceed|max(imum)?|unsupported|disabled|refuse|disallow|more than|only|no).{0,40}\bbatch(es|ed|ing)?\b(?!.{0,10}not found)/i
 
-/** What kind of failure an error answer is that is neither the chain's answer nor a refusal for the rate. */
+/** Kind of an error that is neither the chain's answer nor about the rate. */
 export function failureKindOf({ message }: RpcError): 'pruned' | 'unknown-block' | 'refused' {
   if (pruned.test(message)) return 'pruned'
   return unknownBlock.test(message) ? 'unknown-block' : 'refused'

@@ -2,14 +2,14 @@ import { blocksRememberedMax } from '../limits.ts'
 import type { StateDepth } from './state-depth.ts'
 import { isRecord, type RpcCall, type RpcOutcome } from './wire.ts'
 
-/** The last block of a chain, as a node told it. */
+/** The last block of a chain, as reported by a node. */
 export interface ChainHead {
   readonly number: bigint
   /** Seconds since 1970. */
   readonly timestampSeconds: number
 }
 
-/** What passes by in an endpoint's answers: its head, and the blocks whose state it serves. */
+/** Observes an endpoint's answers: its head, and the blocks whose state it serves. */
 export class Sightings {
   readonly #depth: StateDepth
   readonly #numbers = new Map<string, bigint>()
@@ -19,12 +19,12 @@ export class Sightings {
     this.#depth = depth
   }
 
-  /** The last one seen; undefined before. */
+  /** The last head observed; undefined before. */
   get head(): ChainHead | undefined {
     return this.#head
   }
 
-  /** Looks at what calls came to. */
+  /** Observes calls and their outcomes. */
   saw(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[]): void {
     calls.forEach(({ method, params }, index) => {
       const outcome = outcomes[index]

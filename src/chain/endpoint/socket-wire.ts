@@ -7,15 +7,15 @@ export interface Pipe {
   send(text: string): void
 }
 
-/** What a pipe tells its user. */
+/** Events of a pipe. */
 export interface PipeEvents {
   /** One JSON-RPC message, as text. */
   text(text: string): void
-  /** Called once, whoever closed. `reason` holds no URL. */
+  /** Called once, whichever side closed. `reason` holds no URL. */
   closed(reason: string): void
 }
 
-/** Opens a connection; rejects with an EndpointFailure. @param end ends it at once, also while it is being opened */
+/** Opens a connection; rejects with an EndpointFailure. @param end closes it at once, also while it is being opened */
 export type Dial = (events: PipeEvents, end: AbortSignal) => Promise<Pipe>
 
 interface PendingAnswer {
@@ -24,11 +24,11 @@ interface PendingAnswer {
 }
 
 /**
- * JSON-RPC over a connection that stays open: opened by the first call, and again by the next one after it closed. When
- * it closes, every call under way fails at once.
+ * JSON-RPC over a persistent connection: opened by the first call, and again by the next one after it closed. When it
+ * closes, every pending call fails at once.
  *
- * viem's socket clients are not used: after a closed IPC socket their calls wait for the time-out, a message that is no
- * JSON throws where only the process can catch it, a brace in a revert reason breaks their framing, and a failed
+ * viem's socket clients are not used: after a closed IPC socket their calls wait for the time-out, a message that is
+ * not JSON throws where only the process can catch it, a brace in a revert reason breaks their framing, and a failed
  * reconnection prints the URL.
  */
 export function socketWire(host: string, dial: Dial): Wire {
@@ -46,7 +46,7 @@ export function socketWire(host: string, dial: Dial): Wire {
 
   function text(message: string): void {
     const parsed = parseAnswer(parsedJson(message))
-    // A subscription's message, or an answer nobody waits for any more, is of no use here.
+    // Ignores messages of subscriptions and late answers.
     if (typeof parsed?.id !== 'number') return
     waiting.get(parsed.id)?.resolve(parsed.answer)
     waiting.delete(parsed.id)
@@ -56,7 +56,7 @@ export function socketWire(host: string, dial: Dial): Wire {
     ending = new AbortController()
     const { signal } = ending
     const closedItself = (reason: string) => {
-      // What a pipe says that was given up is not of the one that follows it.
+      // Events of a pipe that was given up do not concern its successor.
       if (!signal.aborted) closed(reason)
     }
     const opening = unlessAborted(dial({ text, closed: closedItself }, signal), signal)

@@ -7,8 +7,8 @@ import { type OwnHeaders, ownHeaders, withoutValues } from './own-headers.ts'
 import type { Dial } from './socket-wire.ts'
 
 /**
- * Connects to a `ws://` or `wss://` URL. The events of a failed WebSocket carry no reason. It ends with its TCP socket: a
- * closing handshake waits for the node, and a frozen one never answers.
+ * Connects to a `ws://` or `wss://` URL. The events of a failed WebSocket carry no reason. Closing ends the TCP socket:
+ * a closing handshake would wait for the node, and a frozen one never answers.
  */
 export function webSocketDial(url: string, own: OwnHeaders = () => ({})): Dial {
   const host = hostOf(url)

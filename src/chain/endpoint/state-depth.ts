@@ -5,11 +5,11 @@ interface Missed {
   /** The highest block. */
   readonly number: bigint
   readonly atMs: number
-  /** The highest block of which the node said so itself. */
+  /** Highest block whose state the node itself reported missing. */
   readonly toldNumber: bigint | undefined
 }
 
-/** How far back an endpoint has the state of blocks, as far as it was seen: a node that prunes has only the last ones. */
+/** How far back an endpoint has the state of blocks, as observed: a pruning node has only the latest. */
 export class StateDepth {
   readonly #time: Time
   #missed: Missed | undefined
@@ -19,13 +19,16 @@ export class StateDepth {
     this.#time = time
   }
 
-  /** It answered from the state of a block. */
+  /** Records an answer from the state of a block. */
   served(number: bigint): void {
     if (this.#lowestServed === undefined || number < this.#lowestServed) this.#lowestServed = number
     if (this.#missed && number <= this.#missed.number) this.#missed = undefined
   }
 
-  /** It does not have the state of a block, nor, then, of those before. @param isTold whether it says that this is why */
+  /**
+   * Records that the state of a block, and of all before it, is missing.
+   * @param isTold whether the node itself says so
+   */
   missed(number: bigint, isTold: boolean): void {
     const highest = higher(this.#missed?.number, number)
     const told = this.#missed?.toldNumber
@@ -33,12 +36,12 @@ export class StateDepth {
     if (this.#lowestServed !== undefined && this.#lowestServed <= highest) this.#lowestServed = undefined
   }
 
-  /** Whether it is known not to have the state of a block. It is tried again after a while. */
+  /** Whether it is known to lack the state of a block. After a while it is asked again. */
   lacks(number: bigint): boolean {
     return this.#isKnown && this.#missed !== undefined && number <= this.#missed.number
   }
 
-  /** The same where the node said so itself, of this block or a later one. */
+  /** Whether the node itself reported the state of this block, or of a later one, missing. */
   toldToLack(number: bigint): boolean {
     const told = this.#missed?.toldNumber
     return this.#isKnown && told !== undefined && number <= told
@@ -48,7 +51,7 @@ export class StateDepth {
     return this.#missed !== undefined && this.#time.nowMs() - this.#missed.atMs < stateMissedMs
   }
 
-  /** The lowest block whose state it is known to have, or the one after the highest that it lacks. */
+  /** The lowest block whose state it is known to have, else the one after the highest that it lacks. */
   get servesFrom(): bigint | undefined {
     return this.#lowestServed ?? (this.#missed && this.#missed.number + 1n)
   }

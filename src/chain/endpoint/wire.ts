@@ -4,20 +4,23 @@ import type { EndpointFailure } from './endpoint-failure.ts'
 export interface RpcCall {
   readonly method: string
   readonly params: readonly unknown[]
-  /** The same as a JSON object, where most of it was written before. */
+  /** The same as a JSON object, mostly prewritten; absent when it is not. */
   readonly written?: WrittenBefore
-  /** Bytes read of an answer that holds this one's; what is longer is too much. Default: `chainAnswerBytesMax`. */
+  /**
+   * Limit for the whole answer that contains this one, in bytes; a longer one is too much. Default:
+   * `chainAnswerBytesMax`.
+   */
   readonly answerBytesMax?: number
 }
 
-/** A JSON object in two parts: the first is ASCII, long and kept, as text and as its bytes. */
+/** A JSON object in two parts. The first is ASCII, long, and cached as text and as bytes. */
 export interface WrittenBefore {
   readonly start: string
   readonly startBytes: Buffer
   readonly end: string
 }
 
-/** A node's answer to one call. An error is an answer too: what it means is decided where the call is known. */
+/** A node's answer to one call. An error is an answer, too: its meaning depends on the call. */
 export type RpcAnswer =
   | { readonly kind: 'result'; readonly result: unknown }
   | { readonly kind: 'error'; readonly error: RpcError }
@@ -29,17 +32,17 @@ export interface RpcError {
   readonly data?: unknown
 }
 
-/** What one call came to: an answer, or why there is none. */
+/** Outcome of one call: an answer, or why there is none. */
 export type RpcOutcome = RpcAnswer | EndpointFailure
 
-/** A call and its JSON text, which is written once however often it is sent. */
+/** A call with its JSON text, which is written once however often it is sent. */
 export interface WrittenCall {
   readonly call: RpcCall
   /** A JSON object without `jsonrpc` and `id`. */
   readonly text: string
 }
 
-/** The call with its text. */
+/** Writes the text of a call. */
 export function writtenCall(call: RpcCall): WrittenCall {
   const { method, params, written } = call
   return { call, text: written ? `${written.start}${written.end}` : JSON.stringify({ method, params }) }
@@ -50,28 +53,28 @@ export function requestText({ text }: WrittenCall, id: number): string {
   return `${requestStart(id)}${text.slice(1)}`
 }
 
-/** A JSON-RPC request before what is of its call, without the brace that opens it. */
+/** A JSON-RPC request up to the call's own part, without the opening brace. */
 export function requestStart(id: number): string {
   return `{"jsonrpc":"2.0","id":${id},`
 }
 
-/** Carries calls to one endpoint: all of them in one round trip, answers in their order. */
+/** Sends calls to one endpoint in one round trip; the answers are in their order. */
 export interface Wire {
   /**
-   * Rejects with an EndpointFailure (a `BatchRefused` when fewer of the calls at a time may pass), or with whatever when
-   * the signal is aborted. Never retries.
+   * Rejects with an EndpointFailure (a `BatchRefused` when fewer calls at a time may pass), or with any error when the
+   * signal is aborted. Never retries.
    */
   send(calls: readonly WrittenCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]>
   close(): void
 }
 
-/** A message as JSON-RPC 2.0 describes an answer; undefined for anything else. */
+/** Parses a JSON-RPC 2.0 answer; undefined for anything else. */
 export function parseAnswer(message: unknown): { readonly id: unknown; readonly answer: RpcAnswer } | undefined {
   if (!isRecord(message)) return undefined
   const { id, error, result } = message
   if (error !== undefined && error !== null) return { id, answer: { kind: 'error', error: parseError(error) } }
   if ('result' in message) return { id, answer: { kind: 'result', result } }
-  // Some leave out a result that is null: an answer to this call, though it is no value.
+  // Some nodes omit a result that is null: still an answer to this call, though not a value.
   const isNamed = 'jsonrpc' in message && id !== undefined && id !== null
   return isNamed ? { id, answer: { kind: 'result', result: undefined } } : undefined
 }
@@ -81,7 +84,7 @@ function parseError(error: unknown): RpcError {
   return { code: Number(code), message: typeof message === 'string' ? message : 'no reason given', data }
 }
 
-/** Whether a parsed value is an object with names. */
+/** Whether a parsed value is an object, not a list. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
