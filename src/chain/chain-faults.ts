@@ -3,9 +3,9 @@ import { Fault } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import { type EndpointFailure, type FailureKind, ReadFailure } from './endpoint/endpoint-failure.ts'
 
-/** The Faults of reading a chain: each names the chain and hosts, never a URL. */
+/** Faults of reading a chain. Each names the chain and hosts, never a URL. */
 
-/** What it comes to when every endpoint was tried. */
+/** The Fault when every endpoint failed. */
 export function allFailed(chain: string, failures: readonly EndpointFailure[]): Fault {
   const text = failures.map(({ message }) => message).join('; ')
   const message = failures.length === 1 ? `${chain}: ${text}` : `no endpoint of ${chain} could be read: ${text}`
@@ -40,7 +40,7 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
 
 const addressAdvice =
   'keep the address where the configuration says that it is: a file is looked at again each minute, a variable at a start'
-/** Whether it says something of the read, not of when or how often the endpoint was asked. */
+/** Whether a failure is about the read, not about when or how often the endpoint was asked. */
 function isOfRead(failure: EndpointFailure): boolean {
   return failure instanceof ReadFailure && failure.kind !== 'rate' && failure.kind !== 'unreachable'
 }
@@ -65,14 +65,14 @@ const tooMuchAdvice = 'this read is too much for one call: read less at once, or
 const noLogsAdvice = 'put a node that serves eth_getLogs under rpc:, also as a second one: it is asked for logs alone'
 const reachAdvice = 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'
 
-/** The node is up to date, the chain itself has not passed the hour. */
+/** The Fault when the node is up to date but the chain has no block past the hour. */
 export function chainBehind(chain: string, hour: Hour, head: AsOfBlock): Fault {
   return new Fault('chain-behind', `${chain} has no block past ${hourText(hour)} yet`, {
     facts: { chain, head: Number(head.number), headAt: secondsText(head.timestampSeconds) },
   })
 }
 
-/** The hour lies before the chain began. */
+/** The Fault for an hour before the chain's first block. */
 export function beforeFirstBlock(chain: string, hour: Hour, first: AsOfBlock): Fault {
   return new Fault('chain-before-first-block', `${chain} had no block yet at ${hourText(hour)}`, {
     facts: { chain, firstBlockAt: secondsText(first.timestampSeconds) },
@@ -80,7 +80,10 @@ export function beforeFirstBlock(chain: string, hour: Hour, first: AsOfBlock): F
   })
 }
 
-/** The caller's signal ended it, for a reason that is no Fault: a deadline is the node's slowness. */
+/**
+ * The Fault when the caller's signal aborted a read for a reason that is not a Fault. A deadline means that the node is
+ * slow.
+ */
 export function stoppedWhile(chain: string, host: string, reason: unknown): Fault {
   if (reason instanceof Error && reason.name === 'TimeoutError') {
     return new Fault('chain-unreachable', `${chain}: ${host} had not answered at the deadline`, {
@@ -91,7 +94,7 @@ export function stoppedWhile(chain: string, host: string, reason: unknown): Faul
   return new Fault('stopped', `reading ${chain} was stopped before it was done`, { facts: { chain, hosts: host } })
 }
 
-/** A read that no node could take. */
+/** The Fault for a read that no node can execute. */
 export function notAskable(chain: string, address: string): Fault {
   return new Fault('collector-threw', `"${String(address).slice(0, 50)}" cannot be read: it is no address`, {
     facts: { chain },
@@ -99,7 +102,7 @@ export function notAskable(chain: string, address: string): Fault {
   })
 }
 
-/** A mistake of ours: its kind alone is told, as the text of a library may hold a URL. */
+/** The Fault for a defect of ours. Only the error's class is shown: a library's message may hold a URL. */
 export function unexpected(chain: string, error: unknown): Fault {
   const kind = error instanceof Error ? error.name : typeof error
   return new Fault('chain-unreachable', `reading ${chain} failed in an unexpected way`, {
@@ -107,7 +110,7 @@ export function unexpected(chain: string, error: unknown): Fault {
   })
 }
 
-/** Seconds since 1970 as text, however far they lie outside of the calendar. */
+/** Seconds since 1970 as text, also for instants that `Date` cannot hold. */
 export function secondsText(seconds: number): string {
   const date = new Date(seconds * 1000)
   return Number.isNaN(date.getTime()) ? `${seconds} s` : `${date.toISOString().slice(0, 19)}Z`

@@ -1,95 +1,104 @@
 /** Limits of reading a chain. Units are in the names. */
 
-/** Headers asked for in one round trip of the as-of search. */
+/** Headers requested in one round of the as-of search. */
 export const headersPerRoundMax = 8
 
-/** How often an address that cannot be read is looked for again. */
+/** Interval of looking for an address that cannot be read. */
 export const addressLookMs = 60_000
 
-/** Longest wait for one answer of an endpoint, body included; then the next endpoint is asked. */
+/** Longest wait for one answer of an endpoint, body included; the next endpoint is asked then. */
 export const answerMsMax = 15_000
 
-/** Longest wait for the answer to a cheap question, which tells a node that is busy with one read from a dead one. */
+/** Longest wait for the answer to a cheap call, which tells a busy node from a dead one. */
 export const probeMsMax = 5_000
 
 /** Longest wait for each part of reads that were not answered in time together, so that the slow ones are found. */
 export const partMsMax = 5_000
 
-/** Reads of an endpoint that are remembered to be made apart from the others. */
+/** Reads of an endpoint remembered to be sent apart from the others. */
 export const apartReadsMax = 1_000
 
-/** Bytes read of one answer; blocks and logs can be large, a runaway answer is larger. */
+/** Limit of one answer in bytes: blocks and logs can be large. */
 export const chainAnswerBytesMax = 64 * 1_048_576
 
 /** Reads in one `aggregate3`, and the hexadecimal digits of their call data. */
 export const aggregateReadsMax = 1_000
 export const aggregateDigitsMax = 4_000_000
 
-/** Lists of reads whose call data are remembered for each chain, and the digits of all of them. */
+/** Lists of reads whose call data are cached for each chain, and their total digits. */
 export const aggregatesRememberedMax = 32
 export const aggregateDigitsRememberedMax = 2_000_000
 
-/** Call data remembered for each function of an ABI, and the characters of arguments that are worth it. */
+/** Call data cached for each function of an ABI, and the length of arguments worth caching, in characters. */
 export const inputsRememberedMax = 4_096
 export const inputCharsRememberedMax = 1_000
 
-/** How often a list that was too much for an endpoint begins with its halves before the whole is tried again. */
+/** How often a list that was too much for an endpoint starts with its halves before the whole is tried again. */
 export const splitUsesMax = 24
 
 /** Reads in one JSON-RPC batch where Multicall3 is not deployed; public nodes refuse larger batches. */
 export const batchReadsMax = 50
 
-/** Hours of one chain whose as-of block is remembered. */
+/** Hours of one chain whose as-of block is cached. */
 export const hoursRememberedMax = 500
 
-/** How long an endpoint that failed is asked last: doubled with each failure in a row up to the longest. */
+/**
+ * Rest of an endpoint that failed, during which it is asked last: doubled with each failure in a row, up to the
+ * longest.
+ */
 export const endpointRestMs = 30_000
 export const endpointRestMsMax = 5 * 60_000
 
 /** Longest wait for a connection to an endpoint. */
 export const connectMsMax = 10_000
 
-/** Calls in one request until a node refuses so many, and characters of its text. */
+/** Calls in one request, and characters of its text, until a node refuses that many. */
 export const batchCallsMax = 1_000
 export const batchCharsMax = 4_000_000
 
-/** Full requests that are answered before a limit of a batch that was found is doubled, at first and at most. */
+/** Full requests answered before a discovered batch limit is doubled, at first and at most. */
 export const batchRisesAfter = 32
 export const batchRisesAfterMax = 1_024
 
-/** Messages that go together over a socket, where there are no batches, and how often before the first are answered. */
+/**
+ * Messages sent together over a socket, where there are no batches, and how many such groups before the first is
+ * answered.
+ */
 export const socketCallsMax = 100
 export const socketRequestsMax = 4
 
-/** Requests under way to one endpoint. */
+/** Concurrent requests to one endpoint. */
 export const requestsAtOnceMax = 8
 
-/** Bytes read of an answer whose status refuses. */
+/** Bytes read of an answer with an error status. */
 export const refusalBytesMax = 65_536
 
-/** Requests for logs under way to one endpoint, and the calls in one of them. */
+/** Concurrent requests for logs to one endpoint, and the calls in one of them. */
 export const logRequestsAtOnceMax = 6
 export const logCallsMax = 20
-/** Logs that the answers to the calls of one request may be expected to hold. */
+/** Most logs that the answers of one request are expected to hold. */
 export const logsPerRequestMax = 5_000
 
-/** Bytes read of one answer with logs of several blocks: what is longer is asked for in parts, so that little is held at a time. */
+/**
+ * Limit of one answer with logs of several blocks, in bytes: a longer one is asked for in parts, so that little is in
+ * memory at a time.
+ */
 export const logAnswerBytesMax = 4 * 1_048_576
 
-/** Readings after which a span that was found is tried to rise, at first and at most. */
+/** Readings after which a larger span is tried, at first and at most. */
 export const logRisesAfter = 6
 export const logRisesAfterMax = 192
 
 /** Filters of an endpoint whose span is remembered. */
 export const logFiltersRememberedMax = 1_000
 
-/** Last blocks of an hour for which it is looked whether a node has answered that had not seen them. */
+/** Last blocks of an hour that are checked for logs answered by a node that had not seen them. */
 export const logTailBlocks = 32
 
-/** Requests for the same logs while the node answers from before the as-of block, or from another branch. */
+/** Attempts for the same logs while the node answers from before the as-of block, or from another branch. */
 export const logTriesMax = 3
 
-/** Longest wait that an endpoint asks for that is waited out where it is the only one, and how often for the same calls. */
+/** Longest retry-after of a chain's only endpoint that is waited for, and how often for the same calls. */
 export const patienceMsMax = 5_000
 export const rateTriesMax = 4
 
@@ -97,43 +106,43 @@ export const rateTriesMax = 4
 export const rateBackoffBaseMs = 1_000
 export const rateBackoffCapMs = 60_000
 
-/** After a refusal the rate doubles in this time; twice the time after each further refusal on the way up, up to the longest. */
+/** Time in which the rate doubles after a refusal; it doubles after each further refusal, up to the longest. */
 export const rateDoublesMs = 3_000
 export const rateDoublesMsMax = 60_000
 
-/** Calls a second to which refusals lower the rate at most, and from which on it is none. */
+/** Floor of the discovered rate, and the rate above which the limit is dropped. */
 export const ratePerSecondMin = 5
 export const rateUnlimitedPerSecond = 10_000
 
-/** The second of a rate, with a millisecond more as clocks cut them off, and the longest way of a request to the node. */
+/** The second of a rate, plus a millisecond because clocks truncate, and the longest way of a request to the node. */
 export const rateWindowMs = 1_001
 export const rateTransitMsMax = 500
 
-/** How long it is remembered what a node took in a second. */
+/** How long the calls that a node answered in a second are remembered. */
 export const rateHistoryMs = 10_000
 
-/** How often to look whether a rate that rises lets calls pass. */
+/** Interval of checking whether a rising rate lets calls pass. */
 export const rateLookMs = 250
 
-/** How long it is remembered that an endpoint misses the state of old blocks. */
+/** How long an endpoint is known to lack the state of old blocks. */
 export const stateMissedMs = 60 * 60_000
 
-/** A node keeps the state of at least this many blocks before its head: if it does not, it is not well. */
+/** A healthy node keeps the state of at least this many blocks before its head. */
 export const stateBlocksMin = 128
 
-/** Blocks of an endpoint whose number is remembered by their hash. */
+/** Blocks of an endpoint whose number is cached by their hash. */
 export const blocksRememberedMax = 4_096
 
-/** A head older than this by our clock is a node that lags, not a chain that waits for its next block. */
+/** A head older than this, by our clock, means that the node lags, not that the chain waits for its next block. */
 export const headAgeMsMax = 120_000
 
-/** Hours looked up together up to which few rounds matter more than few calls. */
+/** Number of hours looked up together up to which fewer rounds are preferred to fewer calls. */
 export const singleHoursMax = 4
 
 /** How long after its timestamp a block should have reached the nodes. */
 export const blockArrivalMs = 2_000
 
-/** Longest tick of a chain whose next block is waited for, rather than tried for again later. */
+/** Longest tick of a chain whose next block is waited for within a look-up. */
 export const paceTickSecondsMax = 15
 
 /** Longest wait for the next block within one look-up. */

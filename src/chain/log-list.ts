@@ -3,13 +3,13 @@ import type { Hex } from '../model/block.ts'
 import type { RawLog } from './reads.ts'
 
 /**
- * Logs as bytes, a good part smaller than as objects or as the JSON they came in, so that an hour with very many can be held and
- * sent to another process. Each is read when it is its turn.
+ * Logs as bytes, much smaller than as objects or as JSON, so that an hour with very many fits into memory and can be
+ * sent to another process. Each is parsed when it is iterated.
  */
 export class LogList implements Iterable<RawLog> {
-  /** In the order of the logs; the bytes of any two lists of the same logs are the same, however they are cut. */
+  /** In the order of the logs. Concatenated, the bytes of equal lists are equal, however they are cut. */
   readonly pieces: readonly Uint8Array[]
-  /** How many logs. */
+  /** Number of logs. */
   readonly length: number
 
   constructor(pieces: readonly Uint8Array[]) {
@@ -17,7 +17,7 @@ export class LogList implements Iterable<RawLog> {
     this.length = pieces.reduce((sum, piece) => sum + countIn(piece), 0)
   }
 
-  /** Equal for equal logs, and for no others. */
+  /** Equal for equal logs, different for different ones. */
   get digest(): string {
     const hash = createHash('sha256')
     for (const piece of this.pieces) hash.update(piece)
@@ -36,7 +36,7 @@ export class LogList implements Iterable<RawLog> {
 const headBytes = 8 + 8 + 4 + 1 + 20
 const topicBytes = 32
 
-/** Logs as a piece of a list. */
+/** Encodes logs as a piece of a list. */
 export function packed(logs: readonly RawLog[]): Uint8Array {
   const size = logs.reduce((sum, log) => sum + sizeOf(log), 0)
   const bytes = Buffer.alloc(size)

@@ -24,31 +24,31 @@ import type { ChainReader, ReadAnswer, ReadAt, ReadRequest } from './reads.ts'
 import { isAskable } from './shapes.ts'
 import { SharedWork } from './shared-work.ts'
 
-/** Which chain is read, and where. */
+/** Dependencies of `createChainReader`. */
 export interface ChainReaderDeps {
-  /** The chain's name in the configuration. */
+  /** Name of the chain in the configuration. */
   readonly name: string
-  /** What `eth_chainId` must answer. */
+  /** The expected answer to `eth_chainId`. */
   readonly id: number
-  /** URLs (http, https, ws, wss) or IPC paths, the first is preferred. Secrets: they appear in no Fault. */
+  /** URLs (http, https, ws, wss) or IPC paths, the first preferred. Secrets: they appear in no Fault. */
   readonly endpoints: readonly EndpointSource[]
   readonly time: Time
-  /** How long after an hour its as-of block counts as final; by default what is safe for the chain id. */
+  /** How long after an hour its as-of block counts as final. Default: a safe time for the chain id. */
   readonly settleMs?: number
-  /** Where final as-of blocks are kept; without it each is searched once in this process. */
+  /** Cache of final as-of blocks. Default: a cache of this process only. */
   readonly finalBlocks?: FinalBlocks
-  /** Told when an endpoint could not serve and another is asked instead. */
+  /** Called when an endpoint failed and another is asked instead. */
   readonly passedOver?: PassedOver
-  /** Longest wait for the chain's next block within a look-up; then it is the caller who tries again. Default: 30 s. */
+  /** Longest wait for the chain's next block within a look-up; after it the caller has to retry. Default: 30 s. */
   readonly patienceMs?: number
   /** Counts what is sent, and may stop it. */
   readonly meter?: CallMeter
 }
 
-/** A reader with its connections. */
+/** A reader with its connections; call `close` to end them. */
 export type OpenChainReader = ChainReader & Pick<EndpointPool, 'askHead' | 'health' | 'close'>
 
-/** Reads one chain as of hours. @throws Fault `config` for an endpoint that is neither URL nor path */
+/** Creates the reader of one chain. @throws Fault `config` for an endpoint that is neither a URL nor a path */
 export function createChainReader(parts: ChainReaderDeps): OpenChainReader {
   return new HourlyReader(parts)
 }
@@ -131,7 +131,7 @@ class HourlyReader implements OpenChainReader {
       const block = this.#finalBlocks.of(state.hour)
       if (block) state.proven = { block, isFinal: true }
     }
-    // Nobody looks again at what is read once it should be final: it must be.
+    // A read after the block should be final is not checked again, so the block must be final.
     if (state.proven && (state.proven.isFinal || !this.#isFinal(state.hour))) {
       state.blockNumber = state.proven.block.number
       return plain(state.proven.block)
@@ -148,7 +148,7 @@ class HourlyReader implements OpenChainReader {
     return hour + this.settleMs <= this.#time.nowMs()
   }
 
-  /** Waits for a block past the hour where the chain is known to make one any moment, rather than asking in vain. */
+  /** Waits for a block past the hour if the chain is known to make one soon, to save requests. */
   async #lookUp(wanted: HourToLookUp, signal: AbortSignal): Promise<AsOfBlock> {
     const { state } = wanted
     const waitMs = this.#pace.waitMs(state.hour, this.#time.nowMs())
@@ -159,7 +159,7 @@ class HourlyReader implements OpenChainReader {
       if (answer.kind === 'found') {
         state.proven = { ...answer, isFinal }
         state.blockNumber = answer.block.number
-        // Whoever waits has joined it; what it holds is not kept for hundreds of hours.
+        // All waiters have joined; the result is not kept for hundreds of hours.
         delete state.search
         return plain(answer.block)
       }
@@ -206,7 +206,10 @@ class HourlyReader implements OpenChainReader {
     return gathering
   }
 
-  /** Perhaps a reorg took the block, or what was kept is not of this chain: the next try searches anew. */
+  /**
+   * Discards the block after a failure that a reorg may have caused, or a cached block of another chain: the next
+   * attempt searches again.
+   */
   #distrust({ hour, proven, head }: HourLookUp, failure: unknown): void {
     if (!(failure instanceof Fault)) return
     if (proven && failure.code === 'chain-unreachable') this.#finalBlocks.forget(hour)
@@ -223,7 +226,7 @@ class HourlyReader implements OpenChainReader {
     }
   }
 
-  /** Every rejection is a Fault; an abort names the endpoint that was waited for. */
+  /** Runs work whose every rejection is a Fault; an abort names the endpoint that was waited for. */
   async #faulted<T>(hour: Hour, signal: AbortSignal, work: (state: HourLookUp) => Promise<T>): Promise<T> {
     const state = this.#hours.of(hour)
     try {

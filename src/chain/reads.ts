@@ -2,18 +2,18 @@ import type { AsOfBlock, Hex, LogFilter } from '../model/block.ts'
 import type { Hour } from '../model/hour.ts'
 import type { LogList } from './log-list.ts'
 
-/** One raw read at the as-of block: plain values only, so that it can cross into another process. */
+/** One raw read at the as-of block, as plain values, so that it can cross processes. */
 export type ReadRequest =
   | { readonly kind: 'call'; readonly to: Hex; readonly input: Hex }
-  /** Native balance of an address, in wei; answered as 32 bytes. */
+  /** Native balance of an address, in wei; the answer is 32 bytes. */
   | { readonly kind: 'balance'; readonly address: Hex }
 
-/** `reverted` carries the revert data of the contract: an answer of the chain, not a failure of the node. */
+/** `reverted` carries the contract's revert data: an answer of the chain, not a failure of the node. */
 export type ReadAnswer =
   | { readonly kind: 'returned'; readonly output: Hex }
   | { readonly kind: 'reverted'; readonly output: Hex }
 
-/** One log as the chain has it; `args` are still encoded in topics and data. */
+/** One log; its `args` are still encoded in topics and data. */
 export interface RawLog {
   readonly address: Hex
   readonly topics: readonly Hex[]
@@ -22,7 +22,10 @@ export interface RawLog {
   readonly logIndex: number
 }
 
-/** Raw reads of one chain as of hours, wherever the node is asked. Every method rejects with a Fault: a failure is never a value. */
+/**
+ * Raw reads of one chain as of hours, independent of the process that asks the node. Every method rejects with a Fault:
+ * a failure is never a value.
+ */
 export interface RawReads {
   /** As-of block of the hour. Rejects with `chain-behind` while the chain has no block past the hour. */
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock>
@@ -32,28 +35,30 @@ export interface RawReads {
   logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<Iterable<RawLog>>
 }
 
-/** What was read, and the block it was read at. */
+/** A result, and the block it was read at. */
 export interface ReadAt<T> {
   readonly at: AsOfBlock
   readonly value: T
 }
 
-/** One chain, read as of hours. Every method rejects with a Fault. What is asked for in one turn travels together. */
+/**
+ * One chain, read as of hours. Every method rejects with a Fault. Requests of one event-loop turn are sent together.
+ */
 export interface ChainReader {
   /** As `eth_chainId` answers it. */
   readonly id: number
-  /** How long after an hour its as-of block counts as final. */
+  /** How long after an hour its as-of block counts as final, in milliseconds. */
   readonly settleMs: number
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock>
   read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<ReadAt<readonly ReadAnswer[]>>
   logs(hour: Hour, filter: LogFilter, signal: AbortSignal): Promise<ReadAt<LogList>>
   /**
-   * The as-of block, searched anew whatever is remembered: it may be another one after a reorg.
+   * The as-of block, searched again without caches: a reorg may have replaced it.
    *
-   * @param before what it was, where that is known: it is asked for first
+   * @param before the earlier block, if known: it is asked for first
    */
   recheck(hour: Hour, signal: AbortSignal, before?: AsOfBlock): Promise<AsOfBlock>
-  /** Resolves in the turn in which hours are looked up next: what is asked for then travels with them. */
+  /** Resolves in the turn in which hours are looked up next, so that other requests can be sent with them. */
   readonly nextLookUp: Promise<void>
 }
 

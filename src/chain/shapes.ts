@@ -3,7 +3,7 @@ import type { Hex, LogFilter } from '../model/block.ts'
 import type { BlockHeader } from './look-up/known-headers.ts'
 import type { RawLog, ReadRequest } from './reads.ts'
 
-/** What a node answers, checked before it is believed: a field that is missing or odd is the node's fault. */
+/** Schemas of a node's answers: a missing or odd field is a failure of the node. */
 
 const quantity = z.custom<Hex>(isQuantity)
 const hash = z.custom<Hex>(isHash)
@@ -26,7 +26,7 @@ function isAddress(value: unknown): value is Hex {
 
 const headerShape = z.object({ number: quantity, hash, parentHash: hash, timestamp: quantity })
 
-/** A block’s header out of `eth_getBlockBy…`; `undefined` for anything else. */
+/** Parses a block's header of `eth_getBlockBy…`; `undefined` for anything else. */
 export function parseHeader(result: unknown): BlockHeader | undefined {
   const parsed = headerShape.safeParse(result)
   if (!parsed.success) return undefined
@@ -35,23 +35,23 @@ export function parseHeader(result: unknown): BlockHeader | undefined {
   return Number.isSafeInteger(timestampSeconds) ? { ...hashes, number: BigInt(number), timestampSeconds } : undefined
 }
 
-/** Whether a read can be put to a node: one that cannot must not travel with others. */
+/** Whether a read can be sent to a node: an invalid one must not be sent with others. */
 export function isAskable(request: ReadRequest): boolean {
   if (request.kind === 'balance') return isAddress(request.address)
   return isAddress(request.to) && isBytes(request.input)
 }
 
-/** An address of a filter that is none; undefined when all are. */
+/** The first invalid address of a filter; undefined when all are valid. */
 export function oddAddress({ address }: LogFilter): string | undefined {
   return (typeof address === 'string' ? [address] : address).find(one => !isAddress(one))
 }
 
-/** Bytes out of `eth_call`; `undefined` for anything else. */
+/** Parses the bytes of `eth_call`; `undefined` for anything else. */
 export function parseBytes(result: unknown): Hex | undefined {
   return isBytes(result) ? result : undefined
 }
 
-/** A quantity as 32 bytes, as a contract would return it. */
+/** Parses a quantity into 32 bytes, as a contract would return it. */
 export function parseWord(result: unknown): Hex | undefined {
   const parsed = quantity.safeParse(result)
   return parsed.success ? word(BigInt(parsed.data)) : undefined
@@ -62,15 +62,15 @@ export function word(amount: bigint): Hex {
   return `0x${amount.toString(16).padStart(64, '0')}`
 }
 
-/** A log as a node answers it. */
+/** A log as answered by a node. */
 export interface NodeLog extends RawLog {
   readonly blockHash: string | undefined
   readonly transactionHash: unknown
-  /** A reorg has taken its block. */
+  /** Whether a reorg has removed its block. */
   readonly removed: boolean
 }
 
-/** Logs out of `eth_getLogs`; `undefined` when one of them is none. By hand: there may be very many. */
+/** Parses logs of `eth_getLogs`; `undefined` when one of them is invalid. By hand, as there may be very many. */
 export function parseLogs(result: unknown): NodeLog[] | undefined {
   if (!Array.isArray(result)) return undefined
   const logs: NodeLog[] = []
@@ -100,7 +100,7 @@ function parseLog(value: unknown): NodeLog | undefined {
 
 const isTopics = (value: unknown): value is Hex[] => Array.isArray(value) && value.length <= 4 && value.every(isHash)
 
-/** A number as JSON-RPC writes it. */
+/** A number in JSON-RPC's notation. */
 export function hexOf(number: bigint): Hex {
   return `0x${number.toString(16)}`
 }

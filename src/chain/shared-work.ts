@@ -1,6 +1,6 @@
 import { unlessAborted } from './unless-aborted.ts'
 
-/** Work that several callers wait for, each with a signal of its own. It is aborted once none of them waits any more. */
+/** Work that several callers wait for, each with its own signal. It is aborted when no caller waits any more. */
 export class SharedWork<T> {
   readonly #abort = new AbortController()
   readonly #promise: Promise<T>
@@ -15,12 +15,12 @@ export class SharedWork<T> {
     })
   }
 
-  /** Whether joining makes sense: it neither failed nor was it given up. */
+  /** Whether callers can join: it neither failed nor was aborted. */
   get isUsable(): boolean {
     return !this.#failed && !this.#abort.signal.aborted
   }
 
-  /** Waits for the outcome; rejects with the signal's reason when that comes first. */
+  /** Waits for the result; rejects with the signal's reason if that comes first. */
   async join(signal: AbortSignal): Promise<T> {
     this.#waiting++
     let settled = false

@@ -1,4 +1,4 @@
-/** The promise's outcome, or the signal's reason when that comes first. The promise itself goes on. */
+/** The promise's result; rejects with the signal's reason if that comes first. The promise itself continues. */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   const { promise: aborted, reject } = Promise.withResolvers<never>()

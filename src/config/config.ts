@@ -14,7 +14,7 @@ export interface EndpointLimits {
   readonly callsPerSecondMax?: number
   /** In one request. */
   readonly batchCallsMax?: number
-  /** Blocks of one `eth_getLogs`. */
+  /** Blocks of one `eth_getLogs`, at most. */
   readonly logBlocksMax?: number
 }
 
@@ -35,7 +35,7 @@ export interface ChainConfig {
   readonly id: number
   /** At least one; the first is preferred. */
   readonly rpc: readonly EndpointRef[]
-  /** How long after an hour its as-of block counts as final. */
+  /** How long after an hour its as-of block counts as final, in milliseconds. */
   readonly settleMs: number
 }
 

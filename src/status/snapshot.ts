@@ -60,7 +60,7 @@ export interface EndpointState {
   readonly restsUntilMs?: number
   /** The last block it told of, and that block's own instant. */
   readonly head?: { readonly number: number; readonly atMs: number }
-  /** The lowest block whose state it is known to have. */
+  /** The lowest block whose state it is known to have; absent while unknown. */
   readonly servesStateFrom?: number
   /** Calls a second, where it has refused more, or where configured. */
   readonly callsPerSecondMax?: number
