@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 
-/** Paths in backticks, from the root or from `src`; those with a placeholder (`NAME`) are left out. */
+/** Paths in backticks or at the start of a line, from the root or from `src`; those with a placeholder are left out. */
 function pathsIn(markdown: string): string[] {
-  return [...markdown.matchAll(/`((?:[a-z]+\/)[\w./-]+)`/g)].flatMap(([, path]) => path ?? []).filter(isRealPath)
+  const named = /(?:`|^)((?:[a-z]+\/)[\w./-]+)(?:`|(?= ))/gm
+  return [...markdown.matchAll(named)].flatMap(([, path]) => path ?? []).filter(isRealPath)
 }
 
 const isRealPath = (path: string) => !path.includes('NAME') && (path.endsWith('/') || /\.\w+$/.test(path))
