@@ -54,7 +54,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   model: [],
   sqlite: ['model'],
   web: ['model'],
-  telemetry: ['status', 'model'],
+  telemetry: [],
   config: ['model', 'edge'],
   chain: ['model', 'edge'],
   service: ['model', 'edge'],
@@ -85,7 +85,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Folders among the above that are imported for their types alone. */
 const typesOnly: Readonly<Record<string, readonly string[]>> = {
   app: ['salvage'],
-  telemetry: ['status'],
   intake: ['telemetry', 'chain'],
   delivery: ['telemetry', 'service'],
 }
@@ -102,7 +101,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
     'src/chain/endpoint/sockets.ts',
   ],
   pino: ['src/telemetry/'],
-  'prom-client': ['src/telemetry/'],
+  'prom-client': ['src/status/'],
   croner: ['src/edge/time.ts'],
   fastify: ['src/web/'],
   '@fastify/swagger': ['src/reference/'],

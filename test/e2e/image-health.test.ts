@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
-import { startStatus } from '../../src/status/server.ts'
+import { startStatus } from '../../src/status/server/server.ts'
 import { emptySnapshot, richSnapshot } from '../support/snapshot.ts'
 
 /** The image's health check as the Dockerfile has it, on another port and with another fallback. */

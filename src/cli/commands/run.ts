@@ -12,7 +12,7 @@ import { breakageRestMs, roomLookMs, startLoadMsMax } from '../../model/limits.t
 import { DataFolders } from '../../outbox/file/data-folders.ts'
 import type { Breakage } from '../../outbox/file/disk.ts'
 import { Reloads } from '../../status/reloads.ts'
-import { startWaiting } from '../../status/waiting.ts'
+import { startWaiting } from '../../status/server/waiting.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
 import { exitCodeOf, exitCodes } from '../exit.ts'
 import { type ConfigOption, configuredCommand, setUp } from '../setting.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
-import { style } from './page/style/style.ts'
+import { style } from '../page/style/style.ts'
 
 const styleHash = createHash('sha256').update(style).digest('base64')
 

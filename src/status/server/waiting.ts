@@ -1,6 +1,6 @@
-import { type Listening, listen } from '../web/server.ts'
+import { type Listening, listen } from '../../web/server.ts'
+import { html } from '../page/html.ts'
 import type { ServedAddress } from './guard.ts'
-import { html } from './page/html.ts'
 import { guardedServer } from './server.ts'
 
 /** What is shown while the daemon cannot use its outbox. */

@@ -1,8 +1,8 @@
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Hour } from '../model/hour.ts'
-import type { Scrape } from '../status/scrape.ts'
-import type { CellState } from '../status/snapshot.ts'
-import { familyText, labelText, type MetricSample } from './text.ts'
+import { familyText, labelText, type MetricSample } from './exposition-text.ts'
+import type { Scrape } from './scrape.ts'
+import type { CellState } from './snapshot.ts'
 
 /**
  * Telemetry in the Prometheus text format 0.0.4: what the snapshot says, under names that begin with `tidegauge_`, and

@@ -1,9 +1,9 @@
-import type { Time } from '../edge/time.ts'
-import { type Listening, listen, type WebReply, type WebRequest, type WebServer, webServer } from '../web/server.ts'
+import type { Time } from '../../edge/time.ts'
+import { type Listening, listen, type WebReply, type WebRequest, type WebServer, webServer } from '../../web/server.ts'
+import { statusJson } from '../json.ts'
+import { page } from '../page/page.ts'
+import type { Readiness, Snapshot } from '../snapshot.ts'
 import { isHostAllowed, type ServedAddress, securityHeaders } from './guard.ts'
-import { statusJson } from './json.ts'
-import { page } from './page/page.ts'
-import type { Readiness, Snapshot } from './snapshot.ts'
 import { takenBy } from './taken.ts'
 
 /** How long a snapshot or the exposition may take; then the answer says that it did. */

@@ -1,5 +1,5 @@
-import type { Time } from '../edge/time.ts'
-import { Fault } from '../model/fault.ts'
+import type { Time } from '../../edge/time.ts'
+import { Fault } from '../../model/fault.ts'
 
 /** A daemon on this machine answers at once. */
 const answerMsMax = 1_000

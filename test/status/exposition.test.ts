@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { snapshotExposition, startExposition } from '../../src/telemetry/exposition.ts'
+import { snapshotExposition, startExposition } from '../../src/status/exposition.ts'
 import { emptyScrape, nowMs, richScrape } from '../support/snapshot.ts'
 
 const number = String.raw`(?:[-+]?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|Inf)|NaN)`
