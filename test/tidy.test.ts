@@ -50,28 +50,25 @@ const all = [...sources, ...collectors, ...tests]
 
 /** Folders of src each may import from, itself not named. cli may import from all. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
-  edge: [],
+  edge: ['model'],
   model: [],
   sqlite: ['model'],
-  web: ['model'],
   telemetry: [],
   config: ['model', 'edge'],
   chain: ['model', 'edge'],
-  service: ['model', 'edge'],
   salvage: ['model', 'sqlite'],
   outbox: ['model', 'edge', 'sqlite', 'salvage'],
   runner: ['model', 'edge', 'config', 'chain'],
   intake: ['model', 'edge', 'config', 'outbox', 'runner', 'chain', 'telemetry'],
-  delivery: ['model', 'edge', 'config', 'outbox', 'service', 'telemetry'],
-  status: ['model', 'edge', 'config', 'outbox', 'service', 'web'],
-  reference: ['model', 'edge', 'sqlite', 'web'],
+  delivery: ['model', 'edge', 'config', 'outbox', 'telemetry'],
+  status: ['model', 'edge', 'config', 'outbox'],
+  reference: ['model', 'edge', 'sqlite'],
   app: [
     'model',
     'edge',
     'config',
     'telemetry',
     'chain',
-    'service',
     'salvage',
     'outbox',
     'runner',
@@ -86,7 +83,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const typesOnly: Readonly<Record<string, readonly string[]>> = {
   app: ['salvage'],
   intake: ['telemetry', 'chain'],
-  delivery: ['telemetry', 'service'],
+  delivery: ['telemetry'],
 }
 
 /** The one home of each library; zod validates anywhere. */
@@ -95,7 +92,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   'better-sqlite3': ['src/sqlite/'],
   viem: ['src/runner/child/typed/', 'src/collector.ts', 'collectors/'],
   undici: [
-    'src/service/',
+    'src/edge/service-client.ts',
     'src/runner/child/http/',
     'src/chain/endpoint/http-wire.ts',
     'src/chain/endpoint/sockets.ts',
@@ -103,7 +100,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   pino: ['src/telemetry/'],
   'prom-client': ['src/status/'],
   croner: ['src/edge/time.ts'],
-  fastify: ['src/web/'],
+  fastify: ['src/edge/web-server.ts'],
   '@fastify/swagger': ['src/reference/'],
   'fastify-type-provider-zod': ['src/reference/'],
   yaml: ['src/config/yaml/'],

@@ -1,6 +1,6 @@
+import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import type { ServiceClient } from '../service/client.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 import type { Destination } from './destination.ts'

@@ -1,9 +1,9 @@
+import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import { backoffMs } from '../model/backoff.ts'
 import { type Batch, pushBody } from '../model/batch.ts'
 import { backoffBaseMs, backoffCapMs } from '../model/limits.ts'
 import { type Verdict, verdict } from '../model/verdict.ts'
-import type { ServiceClient } from '../service/client.ts'
 import type { Gate, Hold } from './gate/gate.ts'
 import { slowPushMs } from './limits.ts'
 

@@ -1,7 +1,7 @@
 import type { ProtocolConfig } from '../config/config.ts'
+import type { ServiceClient } from '../edge/service-client.ts'
 import { wordsOf } from '../model/remarks.ts'
 import { registration } from '../model/wire.ts'
-import type { ServiceClient } from '../service/client.ts'
 
 /**
  * Registers a protocol with the service.

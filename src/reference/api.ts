@@ -1,7 +1,7 @@
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 import type { Time } from '../edge/time.ts'
-import type { TypedWebServer } from '../web/server.ts'
+import type { TypedWebServer } from '../edge/web-server.ts'
 import { refused } from './refusal.ts'
 import type { Store } from './store/store.ts'
 

@@ -1,4 +1,4 @@
-import type { WebReply, WebRequest } from '../web/server.ts'
+import type { WebReply, WebRequest } from '../edge/web-server.ts'
 import { ServiceRefusal } from './refusal.ts'
 import type { StoredKey } from './store/keys.ts'
 import type { Store } from './store/store.ts'

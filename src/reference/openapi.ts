@@ -1,6 +1,6 @@
 import swagger from '@fastify/swagger'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
-import type { WebServer } from '../web/server.ts'
+import type { WebServer } from '../edge/web-server.ts'
 
 /** Publishes `/openapi.json`, made of the schemas that validate. To be awaited before routes are added. */
 export async function publishOpenApi(server: WebServer): Promise<void> {

@@ -1,4 +1,4 @@
-import type { WebReply, WebRequest, WebServer } from '../web/server.ts'
+import type { WebReply, WebRequest, WebServer } from '../edge/web-server.ts'
 import { requestBytesMax } from './limits.ts'
 import { ServiceRefusal } from './refusal.ts'
 

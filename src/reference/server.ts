@@ -1,7 +1,7 @@
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
 import type { Time } from '../edge/time.ts'
-import { type WebRequest, type WebServer, webServer } from '../web/server.ts'
+import { type WebRequest, type WebServer, webServer } from '../edge/web-server.ts'
 import { parseJsonBody } from './json-body.ts'
 import { pathIdBytesMax, requestBytesMax } from './limits.ts'
 import { publishOpenApi } from './openapi.ts'

@@ -1,5 +1,5 @@
 import type { Time } from '../edge/time.ts'
-import { listen } from '../web/server.ts'
+import { listen } from '../edge/web-server.ts'
 import type { Report } from './refusals.ts'
 import { referenceServer } from './server.ts'
 import { openStore, type Store } from './store/store.ts'

@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
+import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import type { ReadMetric } from '../model/wire.ts'
-import type { ServiceClient } from '../service/client.ts'
 
 /** What the service showed of a protocol at an instant. */
 export interface WidgetRead {

@@ -1,7 +1,7 @@
+import type { ServiceClient } from '../../src/edge/service-client.ts'
 import { answerTimes } from '../../src/model/answer-times.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 import type { ReadMetric, Registration } from '../../src/model/wire.ts'
-import type { ServiceClient } from '../../src/service/client.ts'
 import type { Clock } from './clock.ts'
 import { type Reply, type Request, type Service, sentMetrics } from './service.ts'
 

@@ -1,8 +1,8 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
+import type { Listening } from '../../src/edge/web-server.ts'
 import { type StatusDeps, startStatus } from '../../src/status/server/server.ts'
-import type { Listening } from '../../src/web/server.ts'
 import { findChromium, launchChromium } from '../support/chromium.ts'
 import { emptySnapshot, richSnapshot } from '../support/snapshot.ts'
 

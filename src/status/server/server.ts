@@ -1,5 +1,12 @@
 import type { Time } from '../../edge/time.ts'
-import { type Listening, listen, type WebReply, type WebRequest, type WebServer, webServer } from '../../web/server.ts'
+import {
+  type Listening,
+  listen,
+  type WebReply,
+  type WebRequest,
+  type WebServer,
+  webServer,
+} from '../../edge/web-server.ts'
 import { statusJson } from '../json.ts'
 import { page } from '../page/page.ts'
 import type { Readiness, Snapshot } from '../snapshot.ts'

@@ -1,4 +1,4 @@
-import { type Listening, listen } from '../../web/server.ts'
+import { type Listening, listen } from '../../edge/web-server.ts'
 import { html } from '../page/html.ts'
 import type { ServedAddress } from './guard.ts'
 import { guardedServer } from './server.ts'

@@ -5,9 +5,9 @@
  */
 import { once } from 'node:events'
 import { systemTime } from '../../../src/edge/time.ts'
+import { listen } from '../../../src/edge/web-server.ts'
 import { referenceServer } from '../../../src/reference/server.ts'
 import { openStore, type Store } from '../../../src/reference/store/store.ts'
-import { listen } from '../../../src/web/server.ts'
 
 const [file = ':memory:', storing, ...protocolIds] = process.argv.slice(2)
 

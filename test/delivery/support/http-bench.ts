@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { serviceClient } from '../../../src/service/client.ts'
+import { serviceClient } from '../../../src/edge/service-client.ts'
 import type { VirtualTime } from '../../support/virtual-time.ts'
 import { DeliveryBench, type DeliveryBenchOptions, startMs } from './delivery-bench.ts'
 import { HttpService } from './http-service.ts'

@@ -1,6 +1,6 @@
+import type { ServiceClient } from '../../../src/edge/service-client.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import type { Push, Registration } from '../../../src/model/wire.ts'
-import type { ServiceClient } from '../../../src/service/client.ts'
 import { accepted, answered } from './answers.ts'
 
 export type Sent = Push['metrics'][number]

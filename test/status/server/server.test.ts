@@ -4,9 +4,9 @@ import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { systemTime } from '../../../src/edge/time.ts'
+import type { Listening } from '../../../src/edge/web-server.ts'
 import { isHostAllowed } from '../../../src/status/server/guard.ts'
 import { type StatusDeps, startStatus } from '../../../src/status/server/server.ts'
-import type { Listening } from '../../../src/web/server.ts'
 import { emptySnapshot, richSnapshot } from '../../support/snapshot.ts'
 
 let server: Listening | undefined

@@ -2,7 +2,7 @@
  * Delivers out of a backlog, for the benchmark: `node backlog.ts FILE URL PROTOCOL FROM_HOUR`. As many metrics as were
  * pushed are stored again, so that the backlog stays what it is. Prints `{ batchMs, peakMb }`.
  */
-import type { ServiceClient } from '../../../../src/service/client.ts'
+import type { ServiceClient } from '../../../../src/edge/service-client.ts'
 import { median } from '../../figures.ts'
 import { clientOf, deliveryOf } from '../deliver.ts'
 import { bench, neighbour } from '../metrics.ts'

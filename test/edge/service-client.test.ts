@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createTcpServer } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { serviceClient } from '../../src/edge/service-client.ts'
 import { answerBytesMax } from '../../src/model/limits.ts'
 import type { Answer } from '../../src/model/verdict.ts'
-import { serviceClient } from '../../src/service/client.ts'
 import { ScriptedTime } from '../delivery/support/scripted-time.ts'
 
 const goOn = new AbortController().signal

@@ -1,12 +1,12 @@
 import { Agent, type Dispatcher, request } from 'undici'
 import { z } from 'zod'
-import { readBounded } from '../edge/bounded-body.ts'
-import type { Time } from '../edge/time.ts'
 import { answerTimes } from '../model/answer-times.ts'
 import { Fault } from '../model/fault.ts'
 import { answerBytesMax } from '../model/limits.ts'
 import type { Answer } from '../model/verdict.ts'
 import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts'
+import { readBounded } from './bounded-body.ts'
+import type { Time } from './time.ts'
 
 /** Where the service is, and how patiently it is asked. */
 export interface ServiceClientOptions {
