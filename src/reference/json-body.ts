@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { ServiceRefusal } from './refusal.ts'
+import { ServiceRefusal } from './routes/refusal.ts'
 
 /** Text that may hold the key `__proto__`, plain or with escapes. */
 const suspicious = /__proto__|\\u/

@@ -3,7 +3,3 @@ export const requestBytesMax = 1_048_576
 
 /** Bytes of a protocol id in a path, percent-encoding included. */
 export const pathIdBytesMax = 1_000
-
-/** Values in one answer of GET /api/metrics: unless asked for otherwise, and at most. */
-export const listedDefault = 1_000
-export const listedMax = 10_000

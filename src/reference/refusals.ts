@@ -1,6 +1,6 @@
 import type { WebReply, WebRequest, WebServer } from '../edge/web-server.ts'
 import { requestBytesMax } from './limits.ts'
-import { ServiceRefusal } from './refusal.ts'
+import { ServiceRefusal } from './routes/refusal.ts'
 
 /** Told of what is the service's own fault (status 500 or 503): never of a request's body or key. */
 export type Report = (error: Error) => void

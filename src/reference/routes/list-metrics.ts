@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { type Api, answers, keyIsRequired } from '../api.ts'
-import { callerOf, keyRequired } from '../auth.ts'
-import { instantText } from '../instant-text.ts'
-import { listedDefault, listedMax } from '../limits.ts'
-import { ServiceRefusal } from '../refusal.ts'
 import type { StoredKey } from '../store/keys.ts'
 import type { Store } from '../store/store.ts'
 import { type HistoryCursor, newestOf, type StoredValue } from '../store/stored.ts'
+import { type Api, answers, keyIsRequired } from './api.ts'
+import { callerOf, keyRequired } from './auth.ts'
+import { instantText } from './instant-text.ts'
+import { listedDefault, listedMax } from './limits.ts'
+import { ServiceRefusal } from './refusal.ts'
 
 const querystring = z.object({
   protocolId: z.string().optional().meta({ description: 'Only metrics of this protocol' }),

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { batchMetricsMax } from '../../model/limits.ts'
 import { push, pushResult } from '../../model/wire.ts'
-import { type Api, answers, keyIsRequired } from '../api.ts'
-import { callerOf, keyRequired } from '../auth.ts'
-import { addressed, parseInstantOnce, timestampsAhead, valuesOf, warningsOf, withMetricIds } from '../push.ts'
-import { type RefusalRemark, refusedFor, remark, ServiceRefusal } from '../refusal.ts'
+import { type Api, answers, keyIsRequired } from './api.ts'
+import { callerOf, keyRequired } from './auth.ts'
+import { addressed, parseInstantOnce, timestampsAhead, valuesOf, warningsOf, withMetricIds } from './push.ts'
+import { type RefusalRemark, refusedFor, remark, ServiceRefusal } from './refusal.ts'
 
 const pushAnswer = pushResult
   .extend({ success: z.literal(true), errors: z.array(remark).max(0), warnings: z.array(remark) })

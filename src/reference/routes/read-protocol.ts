@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { type Api, answers, keyIsOptional } from '../api.ts'
-import { keyOptional, optionalCallerOf } from '../auth.ts'
-import { change, spansMs, standsMs } from '../change.ts'
-import { instantText } from '../instant-text.ts'
-import { ServiceRefusal } from '../refusal.ts'
 import type { StoredKey } from '../store/keys.ts'
 import { isOpenTo, type Protocol } from '../store/protocols.ts'
 import type { Store } from '../store/store.ts'
 import type { LatestValue, Values } from '../store/values.ts'
+import { type Api, answers, keyIsOptional } from './api.ts'
+import { keyOptional, optionalCallerOf } from './auth.ts'
+import { change, spansMs, standsMs } from './change.ts'
+import { instantText } from './instant-text.ts'
+import { ServiceRefusal } from './refusal.ts'
 
 const params = z.object({ protocolId: z.string().meta({ description: 'The protocol slug' }) })
 

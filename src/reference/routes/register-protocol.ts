@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { registration } from '../../model/wire.ts'
-import { type Api, answers, keyIsRequired } from '../api.ts'
-import { callerOf, keyRequired } from '../auth.ts'
-import { ServiceRefusal } from '../refusal.ts'
-import { slug } from '../slug.ts'
 import type { Protocol } from '../store/protocols.ts'
+import { type Api, answers, keyIsRequired } from './api.ts'
+import { callerOf, keyRequired } from './auth.ts'
+import { ServiceRefusal } from './refusal.ts'
+import { slug } from './slug.ts'
 
 const body = registration
   .extend({ public: z.boolean().optional().meta({ description: 'Readable and writable by all; false when absent' }) })

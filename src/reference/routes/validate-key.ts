@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type Api, answers, keyIsRequired } from '../api.ts'
-import { callerOf, keyRequired } from '../auth.ts'
+import { type Api, answers, keyIsRequired } from './api.ts'
+import { callerOf, keyRequired } from './auth.ts'
 
 const validity = z
   .object({

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { registration } from '../../model/wire.ts'
-import { type Api, answers, keyIsRequired } from '../api.ts'
-import { callerOf, keyRequired } from '../auth.ts'
-import { slug } from '../slug.ts'
+import { type Api, answers, keyIsRequired } from './api.ts'
+import { callerOf, keyRequired } from './auth.ts'
+import { slug } from './slug.ts'
 
 const querystring = z.object({ id: registration.shape.id.meta({ description: 'The protocol slug to check' }) })
 

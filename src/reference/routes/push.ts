@@ -1,12 +1,12 @@
-import { hourAt } from '../model/hour.ts'
-import { parseIsoInstant } from '../model/iso-instant.ts'
-import { futureMsMax, labelCharsAdvised } from '../model/limits.ts'
-import type { Push, SubmittedMetric } from '../model/wire.ts'
+import { hourAt } from '../../model/hour.ts'
+import { parseIsoInstant } from '../../model/iso-instant.ts'
+import { futureMsMax, labelCharsAdvised } from '../../model/limits.ts'
+import type { Push, SubmittedMetric } from '../../model/wire.ts'
+import type { StoredKey } from '../store/keys.ts'
+import { isOpenTo, type Protocol } from '../store/protocols.ts'
+import type { NewValue } from '../store/values.ts'
 import { instantText } from './instant-text.ts'
 import { type RefusalRemark, ServiceRefusal } from './refusal.ts'
-import type { StoredKey } from './store/keys.ts'
-import { isOpenTo, type Protocol } from './store/protocols.ts'
-import type { NewValue } from './store/values.ts'
 
 export type ParseInstant = typeof parseIsoInstant
 

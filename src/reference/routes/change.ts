@@ -1,4 +1,4 @@
-import { hourMs } from '../model/limits.ts'
+import { hourMs } from '../../model/limits.ts'
 
 /** The two spans over which a change is told. */
 export const spansMs = { change1h: hourMs, change24h: 24 * hourMs } as const

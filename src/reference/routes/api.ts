@@ -1,9 +1,9 @@
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import type { z } from 'zod'
-import type { Time } from '../edge/time.ts'
-import type { TypedWebServer } from '../edge/web-server.ts'
+import type { Time } from '../../edge/time.ts'
+import type { TypedWebServer } from '../../edge/web-server.ts'
+import type { Store } from '../store/store.ts'
 import { refused } from './refusal.ts'
-import type { Store } from './store/store.ts'
 
 /** What a route is built from. */
 export interface Api {

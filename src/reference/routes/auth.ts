@@ -1,7 +1,7 @@
-import type { WebReply, WebRequest } from '../edge/web-server.ts'
+import type { WebReply, WebRequest } from '../../edge/web-server.ts'
+import type { StoredKey } from '../store/keys.ts'
+import type { Store } from '../store/store.ts'
 import { ServiceRefusal } from './refusal.ts'
-import type { StoredKey } from './store/keys.ts'
-import type { Store } from './store/store.ts'
 
 const bearer = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
