@@ -11,7 +11,7 @@ import { labelEnd, outputFault, undeclaredEnds, valueUnder } from './output.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import type { Scope } from './scope.ts'
 import { settledOrLate } from './settle.ts'
-import { faultOf } from './thrown.ts'
+import { faultOf } from './thrown/thrown.ts'
 
 /** What a run needs of its process. */
 export interface RunDeps {

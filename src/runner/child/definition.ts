@@ -2,8 +2,8 @@ import { z } from 'zod'
 import type { Collector } from '../../collector.ts'
 import { Fault } from '../../model/fault.ts'
 import type { MetricSpec } from '../../model/metric.ts'
-import { plainWords } from './plain-words.ts'
-import { shown, thrownText } from './thrown.ts'
+import { plainWords } from './thrown/plain-words.ts'
+import { shown, thrownText } from './thrown/thrown.ts'
 
 /** What is wrong with a default export that should be a collector; empty when nothing is. */
 export function mistakesOfShape(value: unknown): string[] {

@@ -4,7 +4,7 @@ import { Fault } from '../../model/fault.ts'
 import type { CollectorRef } from '../messages.ts'
 import { mistakesOfShape } from './definition.ts'
 import { findCollector, nothingCalled } from './find.ts'
-import { cut, deniedRead, readFix, thrownText } from './thrown.ts'
+import { cut, deniedRead, readFix, thrownText } from './thrown/thrown.ts'
 
 const runnerUrl = new URL('..', import.meta.url).href
 

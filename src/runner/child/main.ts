@@ -17,7 +17,7 @@ import { lockDown } from './lockdown.ts'
 import { registerOptionsEdge } from './options.ts'
 import { catchStrays, createScope, inScope } from './scope.ts'
 import { type Settled, settledOrLate } from './settle.ts'
-import { faultOf, thrownText } from './thrown.ts'
+import { faultOf, thrownText } from './thrown/thrown.ts'
 
 // A terminal's Ctrl-C and a service manager's stop reach the whole group: the daemon alone decides when this ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})

@@ -7,8 +7,8 @@ import { optionsEdge, unreadSecret } from '../../edge/options-edge.ts'
 import { Fault } from '../../model/fault.ts'
 import type { CollectorRef } from '../messages.ts'
 import type { Loaded } from './load.ts'
-import { plainWords } from './plain-words.ts'
-import { cut, thrownText } from './thrown.ts'
+import { plainWords } from './thrown/plain-words.ts'
+import { cut, thrownText } from './thrown/thrown.ts'
 
 export type ParsedOptions =
   /** `declared` are the paths in them, absolute; `secrets` what is secret in them, by `secretId`. */

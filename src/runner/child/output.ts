@@ -1,7 +1,7 @@
 import { Fault, type FaultRecord, faultRecord } from '../../model/fault.ts'
 import { undeclaredLabelsMax } from '../limits.ts'
 import type { Settled } from './settle.ts'
-import { cut, faultOf, shown } from './thrown.ts'
+import { cut, faultOf, shown } from './thrown/thrown.ts'
 
 /** What one label of an output came to. */
 export type LabelEnd = { readonly label: string } & (

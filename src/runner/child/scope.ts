@@ -5,7 +5,7 @@ import type { CollectorLog } from '../../collector.ts'
 import { Fault } from '../../model/fault.ts'
 import { runLogLinesMax } from '../limits.ts'
 import type { ChildLogLevel, LogLine } from '../messages.ts'
-import { cut, shown, thrownText } from './thrown.ts'
+import { cut, shown, thrownText } from './thrown/thrown.ts'
 
 /** What belongs to one run of a collector, wherever in the process its code is called from. */
 export interface Scope {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { address, type Collector } from '../../../src/collector.ts'
 import { parseOptions } from '../../../src/runner/child/options.ts'
-import { faultOf } from '../../../src/runner/child/thrown.ts'
+import { faultOf } from '../../../src/runner/child/thrown/thrown.ts'
 
 async function told(schema: z.ZodType, options: unknown): Promise<string[]> {
   const definition: Collector = { options: schema, metrics: {}, history: true, collect: () => ({}) }

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { Fault } from '../../../model/fault.ts'
 import { httpMistakesMax, httpValueCharsMax } from '../../limits.ts'
-import { plainWords } from '../plain-words.ts'
+import { plainWords } from '../thrown/plain-words.ts'
 
 /** What is said of an answer, and what must not be. */
 export interface AnswerOrigin {

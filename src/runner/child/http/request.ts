@@ -1,7 +1,7 @@
 import type { HttpRequest } from '../../../collector.ts'
 import { Fault } from '../../../model/fault.ts'
 import { httpRequestBytesMax } from '../../limits.ts'
-import { cut } from '../thrown.ts'
+import { cut } from '../thrown/thrown.ts'
 
 /** A request as it is sent. */
 export interface SentRequest {

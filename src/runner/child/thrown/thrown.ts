@@ -1,8 +1,8 @@
 import { basename } from 'node:path'
 import { inspect } from 'node:util'
 import type { z } from 'zod'
-import { Fault, type FaultCode } from '../../model/fault.ts'
-import { collectorTextCharsMax } from '../limits.ts'
+import { Fault, type FaultCode } from '../../../model/fault.ts'
+import { collectorTextCharsMax } from '../../limits.ts'
 import { plainWords } from './plain-words.ts'
 
 /** A text of a collector's making, cut to a length that is safe to log and store. */
