@@ -53,7 +53,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   edge: ['model'],
   model: [],
   sqlite: ['model'],
-  telemetry: [],
+  telemetry: ['model'],
   config: ['model', 'edge'],
   chain: ['model', 'edge'],
   salvage: ['model', 'sqlite'],

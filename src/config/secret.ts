@@ -1,6 +1,6 @@
 import { Fault } from '../model/fault.ts'
-import { keysInHost } from '../model/host.ts'
 import { secretBytesMax } from '../model/limits.ts'
+import { secretPartsOf } from '../model/secret-parts.ts'
 import type { Config, EndpointRef, SecretRef } from './config.ts'
 import type { Place } from './mistakes/mistakes.ts'
 import { placeText } from './mistakes/mistakes.ts'
@@ -136,9 +136,6 @@ function readNamed(ref: SecretRef, named: (message: string) => string): string {
   }
 }
 
-/** Parts of a URL shorter than this are words of any text; they are not worth hiding alone. */
-const partCharsMin = 8
-
 /**
  * Every secret that is known now, for the redaction of logs, the longest first: keys, RPC addresses, and the parts of
  * these that an error may quote alone (path, query, credentials). What cannot be read is left out.
@@ -158,19 +155,8 @@ export function secretsOfEndpoint(chain: string, ref: EndpointRef): string[] {
   const kept = ref.kind === 'url' ? [] : known(() => readSecret(ref))
   const headers = Object.values(ref.headers ?? {})
     .flatMap(value => (value.kind === 'text' ? [] : known(() => readSecret(value, words))))
-    .flatMap(wordsOf)
-  return longestFirst([...kept, ...urls.flatMap(partsOf), ...headers])
-}
-
-/** A collector's secret, and the parts of it that an error may quote alone: its words, and those of an address. */
-export function partsOfSecret(secret: string): string[] {
-  const isAddress = /^[a-z]+:\/\//i.test(secret) && URL.canParse(secret)
-  return longestFirst([secret, ...wordsOf(secret), ...(isAddress ? partsOf(secret) : [])])
-}
-
-/** `Bearer …` is the secret and a word before it. */
-function wordsOf(secret: string): string[] {
-  return [secret, ...secret.split(' ').filter(part => part.length >= partCharsMin)]
+    .flatMap(value => [value, ...secretPartsOf(value)])
+  return longestFirst([...kept, ...urls.flatMap(url => secretPartsOf(url)), ...headers])
 }
 
 function longestFirst(secrets: readonly string[]): string[] {
@@ -180,36 +166,4 @@ function longestFirst(secrets: readonly string[]): string[] {
 function known(read: () => string): string[] {
   const secret = attempt(read)
   return secret instanceof Error ? [] : [secret]
-}
-
-function partsOf(text: string): string[] {
-  const url = new URL(text)
-  const path = url.pathname.replace(/\/+$/, '')
-  const parts = [
-    ...keysInHost(url.hostname),
-    path,
-    `${url.pathname}${url.search}`,
-    ...path.split('/'),
-    ...url.searchParams.values(),
-    url.username,
-    url.password,
-    decoded(url.password),
-    // As it is sent in a header.
-    Buffer.from(`${decoded(url.username)}:${decoded(url.password)}`)
-      .toString('base64')
-      .replace(/=+$/, ''),
-  ]
-  // An address that is nothing but a host and port holds no secret, and may begin many others.
-  const whole =
-    path === '' && url.search === '' && url.username === '' ? [] : [text, text.replace(/\/+$/, ''), url.href]
-  return [...whole, ...parts.filter(part => part.length >= partCharsMin)]
-}
-
-function decoded(text: string): string {
-  return attemptText(() => decodeURIComponent(text), text)
-}
-
-function attemptText(act: () => string, otherwise: string): string {
-  const result = attempt(act)
-  return result instanceof Error ? otherwise : result
 }

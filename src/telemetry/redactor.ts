@@ -1,7 +1,5 @@
+import { secretCharsMin } from '../model/secret-parts.ts'
 import { decoded, type Spelling, spellingsOf } from './spellings.ts'
-
-/** Shorter ones would black out ordinary words; a secret is longer. */
-const secretCharsMin = 6
 
 /** Where something was cut off: by a collector's process, or by Node where it shows a long text; and where a text ends. */
 const cutOff = /…|'?\.\.\. \d+ more |$/g

@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
-import { keysInHost, shownHost } from '../../model/host.ts'
+import { shownHost } from '../../model/host.ts'
+import { secretPartsOf } from '../../model/secret-parts.ts'
 
 /**
  * Kind of an endpoint's failure. `unreachable`: dead, or its answers cannot be understood; `refused`: an error answer;
@@ -78,40 +79,12 @@ export function isNetworkUrl(url: string): boolean {
   return /^(https?|wss?):\/\//i.test(url) && URL.canParse(url)
 }
 
-/** Shorter parts of a URL are words such as `v3` or `mainnet`, not keys. */
-const secretCharsMin = 8
 const reasonCharsMax = 160
 
 /** A node's message made safe to show: one short line without URLs and without the secret parts of its own URL. */
 export function redacted(text: string, url: string): string {
   const line = text.replace(/\s+/g, ' ').replace(/\b[a-z][a-z0-9+.-]*:\/\/\S+/gi, '(URL)')
-  const clean = secretsOf(url).reduce((rest, secret) => rest.replaceAll(secret, '(redacted)'), line)
+  const secrets = isNetworkUrl(url) ? secretPartsOf(url) : []
+  const clean = secrets.reduce((rest, secret) => rest.replaceAll(secret, '(redacted)'), line)
   return clean.length > reasonCharsMax ? `${clean.slice(0, reasonCharsMax)}…` : clean
-}
-
-function secretsOf(url: string): string[] {
-  if (!isNetworkUrl(url)) return []
-  const { hostname, username, password, pathname, searchParams, hash } = new URL(url)
-  const parts = [
-    ...keysInHost(hostname),
-    username,
-    password,
-    ...pathname.split('/'),
-    ...searchParams.values(),
-    hash.slice(1),
-  ]
-  // The credentials as sent in a header: a node may repeat that, too.
-  const basic = Buffer.from(`${decoded(username)}:${decoded(password)}`)
-    .toString('base64')
-    .replace(/=+$/, '')
-  const forms = [...parts.flatMap(part => [part, decoded(part)]), ...(username || password ? [basic] : [])]
-  return [...new Set(forms)].filter(part => part.length >= secretCharsMin).sort((a, b) => b.length - a.length)
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
 }

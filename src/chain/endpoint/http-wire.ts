@@ -3,6 +3,7 @@ import { readBoundedBytes } from '../../edge/bounded-body.ts'
 import type { Time } from '../../edge/time.ts'
 import { unpackedBody } from '../../edge/unpacked-body.ts'
 import { answerTimes } from '../../model/answer-times.ts'
+import { basicAuthorization } from '../../model/credentials.ts'
 import { chainAnswerBytesMax, connectMsMax, refusalBytesMax, requestsAtOnceMax } from '../limits.ts'
 import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
 import { answersIn } from './http-answer.ts'
@@ -62,20 +63,10 @@ function bytesMaxOf(calls: readonly WrittenCall[]): number {
 /** Splits a URL: its credentials are sent in a header, not in the address. */
 function requestTo(url: string): { readonly address: string; readonly headers: Readonly<Record<string, string>> } {
   const address = new URL(url)
-  const { username, password } = address
-  const credentials = Buffer.from(`${decoded(username)}:${decoded(password)}`).toString('base64')
+  const authorization = basicAuthorization(address)
   Object.assign(address, { username: '', password: '', hash: '' })
   const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'content-type': 'application/json' }
-  const isOpen = username === '' && password === ''
-  return { address: address.href, headers: isOpen ? headers : { ...headers, authorization: `Basic ${credentials}` } }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  return { address: address.href, headers: { ...headers, ...(authorization && { authorization }) } }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { Fault } from '../../model/fault.ts'
+import { secretPartsOf } from '../../model/secret-parts.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
 
 /** Returns configured headers of an endpoint by name; secrets. May throw a Fault. */
@@ -14,13 +15,9 @@ export function ownHeaders(host: string, own: OwnHeaders): Readonly<Record<strin
   }
 }
 
-/** Shorter values are words, not secrets. */
-const secretCharsMin = 8
-
 /** A node's text without the values of headers, which it may repeat when it refuses. */
 export function withoutValues(text: string, headers: Readonly<Record<string, string>>): string {
   return Object.values(headers)
-    .flatMap(value => [value, ...value.split(' ')])
-    .filter(value => value.length >= secretCharsMin)
+    .flatMap(value => secretPartsOf(value))
     .reduce((rest, value) => rest.replaceAll(value, '(redacted)'), text)
 }

@@ -1,6 +1,7 @@
 import type { CollectorConfig } from '../../config/config.ts'
 import { type OptionSecret, secretId, secretsWritten } from '../../config/option-secrets.ts'
-import { partsOfSecret, readOption } from '../../config/secret.ts'
+import { readOption } from '../../config/secret.ts'
+import { secretPartsOf } from '../../model/secret-parts.ts'
 import type { CollectorRef } from '../messages.ts'
 import type { Redacting } from './redacting.ts'
 
@@ -33,7 +34,7 @@ export class RunSecrets {
       secret => [secretId(secret.ref), readOption(secret, collector.placeOf(secret.path))] as const,
     )
     const read = Object.fromEntries(values)
-    this.#redactor.add(Object.values(read).flatMap(partsOfSecret))
+    this.#redactor.add(Object.values(read).flatMap(secret => [secret, ...secretPartsOf(secret)]))
     const before = this.#before.get(ref)
     if (before && Object.entries(read).every(([id, value]) => before.secrets?.[id] === value)) return before
     const now = { ...ref, secrets: read }

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { Fault } from '../../../model/fault.ts'
+import { secretCharsMin, secretPartsOf } from '../../../model/secret-parts.ts'
 import { httpMistakesMax, httpValueCharsMax } from '../../limits.ts'
 import { plainWords } from '../thrown/plain-words.ts'
 
@@ -23,7 +24,8 @@ export async function parsedAnswer<S extends z.ZodType>(
   const result = await schema.safeParseAsync(jsonOf(text, host), { reportInput: true })
   if (result.success) return result.data
   const mistakes = result.error.issues.flatMap(issue => mistakesOf(issue, []))
-  const told = mistakes.slice(0, httpMistakesMax).map(mistake => worded(mistake, partsOf(secrets)))
+  const parts = secrets.flatMap(secret => secretPartsOf(secret, secretCharsMin))
+  const told = mistakes.slice(0, httpMistakesMax).map(mistake => worded(mistake, parts))
   const more = mistakes.length > told.length ? `; and ${mistakes.length - told.length} more` : ''
   throw new Fault('http-unexpected', `${host} answers something else than expected: ${told.join('; ')}${more}`, {
     facts: { host },
@@ -99,20 +101,4 @@ function found(value: unknown, secrets: readonly string[]): string {
 
 function cut(text: string, charsMax: number): string {
   return text.length > charsMax ? `${text.slice(0, charsMax)}…` : text
-}
-
-/** Shorter parts are no keys, and stand in many a text. */
-const secretCharsMin = 5
-
-function partsOf(secrets: readonly string[]): string[] {
-  const parts = secrets.flatMap(secret => [secret, ...secret.split(/[\s/?#&=:;,@]+/)])
-  return parts.flatMap(part => [part, decoded(part)]).filter(part => part.length >= secretCharsMin)
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
 }

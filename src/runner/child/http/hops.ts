@@ -1,3 +1,4 @@
+import { basicAuthorization } from '../../../model/credentials.ts'
 import { Fault } from '../../../model/fault.ts'
 
 /** Which addresses a request may connect to. */
@@ -31,24 +32,11 @@ export interface Hop {
 export function firstHop(url: string, { method, headers, body }: Pick<Hop, 'method' | 'headers' | 'body'>): Hop {
   const address = URL.canParse(url) ? new URL(url) : undefined
   if (!address || !isHttp(address)) throw new Fault('http-refused', 'what is to be fetched is no http or https address')
-  const signedIn = { ...basicOf(address), ...headers }
+  const authorization = basicAuthorization(address)
+  const signedIn = { ...(authorization && { authorization }), ...headers }
   address.username = ''
   address.password = ''
   return { address, method, headers: signedIn, reach: 'any', ...(body !== undefined && { body }) }
-}
-
-function basicOf({ username, password }: URL): Record<string, string> {
-  if (username === '' && password === '') return {}
-  const plain = `${decoded(username)}:${decoded(password)}`
-  return { authorization: `Basic ${Buffer.from(plain).toString('base64')}` }
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return part
-  }
 }
 
 /**
