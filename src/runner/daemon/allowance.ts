@@ -1,17 +1,17 @@
 import { childAllowance } from '../limits.ts'
 
-/** Counts what a child says against what it may say, so that one that talks without end is found out. */
+/** Counts messages of a child against its allowance, to stop one that sends without end. */
 export class MessageAllowance {
   #messages = childAllowance.messages
   #chars = childAllowance.chars
 
-  /** A run was given to it. */
+  /** Adds the allowance of a run given to it. */
   grant(): void {
     this.#messages += childAllowance.messages
     this.#chars += childAllowance.chars
   }
 
-  /** Whether a message of that length is still within it. */
+  /** Counts a message of that length. @returns whether it is within the allowance */
   take(chars: number): boolean {
     this.#messages -= 1
     this.#chars -= chars

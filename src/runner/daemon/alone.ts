@@ -6,12 +6,12 @@ import type { ProcessGroup } from './processes.ts'
 /** Runs tasks each in a process of its own, a few at a time. */
 export interface Alone {
   /**
-   * Never rejects.
+   * Runs a task. Never rejects.
    *
-   * @param known whether the collector is known to be a culprit: it waits behind those that are probably innocent
+   * @param known whether the collector has failed before: it waits behind those that are probably innocent
    */
   run(task: Task, group: ProcessGroup, known: boolean): Promise<TaskEnd | Lost>
-  /** Complete when it returns. */
+  /** Ends all processes; resolves when they have ended. */
   stop(): Promise<void>
 }
 
@@ -22,9 +22,10 @@ interface PendingRun {
 }
 
 /**
- * A collector holds one place at a time, however many hours of it wait, so that one culprit never keeps all places.
+ * Creates the pool. A collector holds one place at a time, however many hours of it wait, so that one culprit never
+ * takes all places.
  *
- * @param places tasks run at the same time
+ * @param places concurrent tasks, at most
  */
 export function createAlone(
   start: (group: ProcessGroup) => Promise<CollectorChild>,

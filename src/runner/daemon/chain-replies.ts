@@ -4,7 +4,7 @@ import type { Hour } from '../../model/hour.ts'
 import type { ChainQuestion, ChainReply } from '../messages.ts'
 import { unknownChain } from '../question.ts'
 
-/** Answers a child's question from the daemon's chains. Never rejects: what goes wrong is a reply too. */
+/** Answers a child's question from the daemon's chains. Never rejects: a failure is a reply, too. */
 export async function replyFromChain(
   chains: Chains,
   name: string,
@@ -30,7 +30,10 @@ export async function replyFromChain(
   }
 }
 
-/** What is no Fault is named by its kind alone: an RPC library's message may hold the endpoint's URL. */
+/**
+ * The Fault of an error. Other errors are named only by their class: an RPC library's message may hold the endpoint's
+ * URL.
+ */
 function chainFault(error: unknown, chain: string): Fault {
   if (error instanceof Fault) return error
   const kind = error instanceof Error ? error.name : typeof error

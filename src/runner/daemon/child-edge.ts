@@ -9,23 +9,23 @@ export interface Lost {
   readonly kind: 'lost'
   /** What happened to the process, to follow "its process ". */
   readonly how: string
-  /** What to look for in the collector, when it is known. */
+  /** What to check in the collector; absent when unknown. */
   readonly fix?: string
 }
 
-/** What a process needs of the daemon. */
+/** Dependencies of a child process on the daemon. */
 export interface ChildDeps {
   readonly chains: Chains
   readonly deadlineMs: number
   readonly limits: RunnerLimits
   readonly time: Time
   readonly log: (line: LogLine) => void
-  /** Where questions of all processes meet. */
+  /** Where the first questions of all processes meet. */
   readonly meeting: Meeting
   /** Files and folders it may read. */
   readonly reads: readonly string[]
-  /** Where relative paths count from. */
+  /** Folder that relative paths start from. */
   readonly folder: string
-  /** Whether it is ended as soon as it stops answering; else only a run's deadline ends it. */
+  /** Whether it is ended as soon as it stops answering; otherwise only a run's deadline ends it. */
   readonly pinged: boolean
 }

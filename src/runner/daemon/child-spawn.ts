@@ -10,37 +10,37 @@ import { boundedLines } from './lines.ts'
 
 /** A started process, as seen by the daemon. */
 export interface Spawned {
-  /** False when the process has left so much unread that nothing more is said to it. */
+  /** Sends a message. @returns false when the process has left so much unread that nothing more is sent */
   post(message: ToChild): boolean
-  /** At once, whatever the process is doing. */
+  /** Ends it at once, whatever it is doing. */
   kill(): void
-  /** Resolves when the process is gone, with what happened to it, to follow "its process ". */
+  /** Resolves when the process has ended, with what happened to it, to follow "its process ". */
   readonly exited: Promise<string>
 }
 
-/** What a new process gets, and where what it says goes. */
+/** Permissions of a new process, and callbacks for its output. */
 export interface SpawnDeps {
   /** Files and folders it may read; it may write none. */
   readonly reads: readonly string[]
-  /** Where relative paths count from, when it exists. */
+  /** Folder that relative paths start from, if it exists. */
   readonly folder: string
   readonly chainNames: readonly string[]
   readonly heapMbMax: number
   readonly log: (line: LogLine) => void
-  /** A line it has said; what is in it is not known yet. */
+  /** Called with each line of the process, not yet parsed. */
   readonly hear: (line: string) => void
-  /** It says something that has no end. */
+  /** Called when a line exceeds the limit. */
   readonly tooLong: () => void
 }
 
 const entry = fileURLToPath(new URL('../child/main.ts', import.meta.url))
 
-/** Variables that a collector's libraries may need; the rest of the daemon's environment may hold secrets. */
+/** Environment variables that a collector's libraries may need; the rest of the daemon's may hold secrets. */
 const environmentNames = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_EXTRA_CA_CERTS']
 
 /**
- * Starts a process that runs collectors, with nothing of the environment that it does not need, under Node's permissions:
- * it reads what it is told to, writes nothing, starts nothing and loads no native code. Does not throw.
+ * Starts a process that runs collectors, with a minimal environment and under Node's permissions: it can read only the
+ * given paths, and cannot write, start processes or load native code. Does not throw.
  */
 export function spawnChild(edge: SpawnDeps): Spawned {
   const { chainNames, heapMbMax, log, folder } = edge
@@ -67,9 +67,9 @@ function flagsOf({ heapMbMax, reads }: SpawnDeps): string[] {
   return [
     `--max-old-space-size=${heapMbMax}`,
     '--permission',
-    // For the thread that watches the daemon; taken back before a collector is loaded, hence no warning.
+    // For the thread that watches the daemon; removed before a collector is loaded, hence no warning.
     '--allow-worker',
-    // It opens any file, whatever may be read.
+    // It opens any file, whatever the permissions.
     '--no-experimental-sqlite',
     '--disable-warning=SecurityWarning',
     '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
@@ -77,7 +77,10 @@ function flagsOf({ heapMbMax, reads }: SpawnDeps): string[] {
   ]
 }
 
-/** @returns whether the line was closed while the process lived */
+/**
+ * Reads the process's lines.
+ * @returns a function that tells whether the connection was closed while the process lived
+ */
 function listen(child: ChildProcess, line: Duplex, { hear, tooLong }: SpawnDeps): () => boolean {
   let cut = false
   const completed = boundedLines(childMessageCharsMax)
@@ -90,7 +93,7 @@ function listen(child: ChildProcess, line: Duplex, { hear, tooLong }: SpawnDeps)
     .on('error', () => {})
     .on('close', () => {
       cut = child.exitCode === null && child.signalCode === null
-      // One that has closed its line has nothing to say any more.
+      // A process that has closed its connection can send nothing more.
       child.kill('SIGKILL')
     })
   return () => cut
@@ -99,7 +102,7 @@ function listen(child: ChildProcess, line: Duplex, { hear, tooLong }: SpawnDeps)
 function say(line: Duplex, message: ToChild): boolean {
   if (line.destroyed) return true
   if (line.writableLength > childBacklogBytesMax) return false
-  // That it is written is not waited for: a line that is closed is told by the exit.
+  // Not awaited: a closed connection shows in the exit.
   line.write(frameOf(message))
   return true
 }
@@ -113,14 +116,14 @@ function environment(): Record<string, string> {
   )
 }
 
-/** When memory runs out, the system is to end this process and not the daemon. Where it cannot be asked, it decides. */
+/** Asks the system to end this process rather than the daemon when memory runs out, where it can be asked. */
 function dieFirst({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) writeFileSync(`/proc/${pid}/oom_score_adj`, '1000')
   } catch {}
 }
 
-/** Turns of the event loop given to what the process has printed last; a process of its own may hold the pipe open. */
+/** Event-loop turns to read the last output; a process started by a collector may hold the pipe open. */
 const turnsToRead = 50
 
 async function exitOf(
@@ -147,10 +150,9 @@ async function turned(turns: number): Promise<void> {
 }
 
 /**
- * What is printed past the console goes to the log, a bounded part of it, but for V8's report of a full heap, which is
- * one fact.
+ * Logs output that bypassed the console, up to a limit, except V8's report of a full heap, which is one event.
  *
- * @returns whether that report was seen
+ * @returns a function that tells whether that report was seen
  */
 function logLines(child: ChildProcess, log: (line: LogLine) => void): () => boolean {
   let crashed = false
@@ -166,7 +168,7 @@ function logLines(child: ChildProcess, log: (line: LogLine) => void): () => bool
   return () => crashed
 }
 
-/** Lines up to a number and a length; the rest is read and dropped, so that whoever prints without end fills no memory. */
+/** Reads lines up to a number and a length; the rest is read and dropped, so that endless output fills no memory. */
 function eachLine(stream: Readable, take: (line: string) => void): void {
   let [rest, left] = ['', runLogLinesMax]
   stream.setEncoding('utf8').on('data', (chunk: string) => {

@@ -11,7 +11,7 @@ import { RunBlocks } from './run-blocks.ts'
 
 interface ChildRun {
   readonly task: Task
-  /** Aborted when the run is over, however it ended: for its timer, and for what was asked of chains. */
+  /** Aborted when the run is over, however it ended, to end its timer and its chain reads. */
   readonly over: AbortController
   readonly pins: RunBlocks
   settle(end: TaskEnd | Lost): void
@@ -33,13 +33,13 @@ export class CollectorChild {
   readonly #edge: ChildDeps
   readonly #spawned: Spawned
   readonly #runs = new Map<string, ChildRun>()
-  /** Runs started in one turn go in one message, and so do the replies known in one. */
+  /** Runs started in one turn are sent in one message, and so are the replies of one turn. */
   readonly #start = gathering<string>(runs => this.#post(runs))
   readonly #tell = gathering<Reply>(replies => this.#say({ kind: 'replies', replies }))
   readonly #ready = Promise.withResolvers<void>()
   readonly #gone = new AbortController()
   readonly #allowance = new MessageAllowance()
-  /** Collectors it was given: it writes log lines for no others. */
+  /** Collectors it was given: it may log for no others. */
   readonly #collectors = new Set([''])
   #lost: Lost = { kind: 'lost', how: 'ended' }
   #leaks = false
@@ -63,7 +63,10 @@ export class CollectorChild {
     void this.#watchStart()
   }
 
-  /** Never rejects. Ends at the deadline and a grace, with `lost` when the process does not answer by then. */
+  /**
+   * Runs a task. Never rejects. Ends at the deadline plus a grace, with `lost` when the process does not answer by
+   * then.
+   */
   async run(task: Task): Promise<TaskEnd | Lost> {
     await this.#ready.promise
     if (this.#gone.signal.aborted) return this.#lost
@@ -78,7 +81,7 @@ export class CollectorChild {
     return promise
   }
 
-  /** A run's deadline starts when the run does. */
+  /** Sends runs to the process. A run's deadline starts now. */
   #post(tokens: readonly string[]): void {
     const { deadlineMs } = this.#edge
     const runs = tokens.flatMap(token => {
@@ -92,7 +95,7 @@ export class CollectorChild {
     void this.#watchPings()
   }
 
-  /** Whether new work may be given to it: it lives, and nothing that never settles has stayed behind in it. */
+  /** Whether new work may be given to it: it lives, and no earlier run has left pending work in it. */
   sound(): boolean {
     return !this.#gone.signal.aborted && !this.#leaks
   }
@@ -101,13 +104,13 @@ export class CollectorChild {
     return this.#runs.size === 0
   }
 
-  /** Complete when it returns. */
+  /** Ends the process; resolves when it has ended. */
   async end(): Promise<void> {
     this.#lose('was stopped')
     await this.gone
   }
 
-  /** Resolves when the process is no more. */
+  /** Resolves when the process has ended. */
   get gone(): Promise<unknown> {
     return this.#spawned.exited
   }
@@ -133,7 +136,7 @@ export class CollectorChild {
     run?.settle(end)
   }
 
-  /** A line that is not what a child has to say ends it: nothing that it says is believed any more. */
+  /** Handles a line. An invalid one ends the process: none of its output can be trusted any more. */
   #hear(line: string): void {
     if (this.#gone.signal.aborted) return
     const wrong = this.#mistakeIn(line)
@@ -146,7 +149,7 @@ export class CollectorChild {
     return said.ok ? this.#receive(said.message) : said.wrong
   }
 
-  /** @returns what is wrong with it, when it is not to be believed */
+  /** Handles a message. @returns what is wrong with it; `undefined` when it is valid */
   #receive(message: FromChild): string | undefined {
     switch (message.kind) {
       case 'ready':
@@ -161,7 +164,7 @@ export class CollectorChild {
         this.#edge.log(message)
         return undefined
       case 'asks':
-        // Of a run that is over, too: what it asked in its last turn may come after its end.
+        // Also of a run that is over: questions of its last turn may arrive after its end.
         for (const ask of message.asks) void this.#reply(ask)
         return undefined
       case 'ended':
@@ -224,7 +227,7 @@ export class CollectorChild {
     if (unanswered >= pingsUnansweredMax) this.#lose(busy)
   }
 
-  /** False when the wait was cut short by the signal. */
+  /** Waits. @returns false when the signal ended the wait early */
   async #waited(ms: number, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#edge.time.sleep(ms, signal)

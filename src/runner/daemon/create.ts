@@ -18,15 +18,15 @@ import { readablePaths } from './readable.ts'
 import { knowsNone, type Redacting, redactedEnd, redactedLine } from './redacting.ts'
 import { declaredSecrets, RunSecrets } from './secrets.ts'
 
-/** What a runner needs of the daemon. */
+/** Dependencies of a runner on the daemon. */
 export interface RunnerDeps {
   readonly chains: Chains
-  /** For one collector and hour, or for loading one collector. */
+  /** Time limit for one collector and hour, or for loading one collector, in milliseconds. */
   readonly deadlineMs: number
   readonly time: Time
-  /** Files and folders that no collector may read, with what is below them. Default: none. */
+  /** Files and folders, with all below them, that no collector may read. Default: none. */
   readonly hidden?: readonly string[]
-  /** A line of a collector, or of a process as a whole (collectorId is then empty). `facts` are plain values. */
+  /** Writes a line of a collector, or of a process as a whole (collectorId is then empty). `facts` are plain values. */
   readonly log: (
     collectorId: string,
     level: ChildLogLevel,
@@ -34,11 +34,11 @@ export interface RunnerDeps {
     facts: Readonly<Record<string, unknown>>,
   ) => void
   readonly limits?: Partial<RunnerLimits>
-  /** Takes secrets out of all that collectors say. Default: none is known. */
+  /** Removes secrets from all output of collectors. Default: no secret is known. */
   readonly redactor?: Redacting
 }
 
-/** What a collector's options declare and its process is given. */
+/** Paths and secrets that a collector's options declare and its process is given. */
 interface Given {
   readonly paths: readonly string[]
   readonly secrets: readonly OptionSecret[]
@@ -49,8 +49,8 @@ const nothing: Given = { paths: [], secrets: [] }
 type Done = Exclude<TaskEnd, { kind: 'faulted' }>
 
 /**
- * Runs collectors in processes: one that all share that came with the daemon, and one for each file or package of one's
- * own. When a process ends or stops answering, what was under way is run again, each collector alone in a process of its
+ * Runs collectors in processes: one shared by all collectors shipped with the daemon, and one for each file or package
+ * of one's own. When a process ends or stops answering, its runs are repeated, each collector alone in a process of its
  * own, so that only the culprit fails; a culprit runs alone until it succeeds.
  */
 export function createRunner(edge: RunnerDeps): Runner {
@@ -80,14 +80,14 @@ export function createRunner(edge: RunnerDeps): Runner {
     stopping: stopping.signal,
   })
   const alone = createAlone(group => start(group, false), limits.aloneMax, stopping.signal)
-  /** What is given to a collector, once it has been described. */
+  /** Declarations of each collector, once it has been described. */
   const known = new WeakMap<CollectorRef, Promise<Given>>()
 
   async function runAlone(task: Task, group: ProcessGroup): Promise<TaskEnd> {
     const { id, use } = task.collector
     const end = await alone.run(task, group, culprits.has(id))
     if (end.kind !== 'lost') {
-      // That it can be described says nothing of how it collects.
+      // A successful description says nothing about collecting.
       if (task.kind === 'collect') culprits.delete(id)
       return end
     }
@@ -108,7 +108,10 @@ export function createRunner(edge: RunnerDeps): Runner {
     return end
   }
 
-  /** The same for the same collector: what is said twice in one message travels, and is prepared, once. */
+  /**
+   * The reference of a collector; the same object for the same collector, so that a message holds it once and it is
+   * loaded once.
+   */
   function refOf(collector: CollectorConfig): CollectorRef {
     const { id, use, options, place } = collector
     const ref = refs.get(collector) ?? { id, use, options, configFile: place.file }
@@ -136,7 +139,7 @@ export function createRunner(edge: RunnerDeps): Runner {
     return { given: { paths, secrets }, mistakes }
   }
 
-  /** Of one that has not been described: it is now. Many hours of it wait for the same. */
+  /** Declarations of a collector, describing it first if needed. Many hours of it share the wait. */
   function givenOf(ref: CollectorRef): Promise<Given> {
     const given = known.get(ref)
     if (given) return given

@@ -3,15 +3,15 @@ import type { OptionMistake } from '../../config/config.ts'
 import type { CollectorRef } from '../messages.ts'
 import { isHidden } from './readable.ts'
 
-/** Paths that the options of one's own collector declare: those that are given to its process, and what is wrong with others. */
+/** Declared paths that a process may read, and mistakes in others. */
 export interface Declared {
   readonly given: readonly string[]
   readonly mistakes: readonly OptionMistake[]
 }
 
 /**
- * What a collector says its options declare, held against the configuration: code asks for what it likes, so that only
- * what a person has written there is given, and nothing that is hidden.
+ * Checks the paths a collector claims its options declare against the configuration: its code could claim any. Only
+ * paths that a person has written there, and that are not hidden, are accepted.
  */
 export async function declaredPaths(
   { options, configFile }: Pick<CollectorRef, 'options' | 'configFile'>,

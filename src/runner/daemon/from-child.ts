@@ -5,15 +5,15 @@ import type { FromChild, TaskEnd } from '../messages.ts'
 import { question } from '../question.ts'
 
 /**
- * What a child may say. It runs code that is not the daemon's, so every part is looked at: kinds, numbers, lengths. What
- * is not named here is left out, and what does not fit is no message.
+ * Schemas of a child's messages. A child runs foreign code, so every part is checked: kinds, numbers, lengths. Unknown
+ * fields are dropped, and a message that does not fit is invalid.
  */
 
 const text = z.string().max(childTextCharsMax)
 const token = z.string().length(32)
 const count = z.int().nonnegative()
 
-/** What can go wrong in a collector; a fault of the daemon's own parts is never a child's to tell. */
+/** Fault codes a child may report: those of collectors, chains and sources, none of the daemon's own parts. */
 const tellable: readonly FaultCode[] = faultCodes.filter(code => /^(collector|chain|http)-|^stopped$/.test(code))
 
 const fault = z
@@ -65,7 +65,7 @@ const description = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('mistaken'), mistakes: z.array(mistake).min(1).max(labelsMax) }),
 ])
 
-/** Its pins are known where the chains are read: what a child says of them is not looked at. */
+/** Pins are known in the daemon: those of a child's message are ignored. */
 const outcome = z
   .object({ readings: labels(z.number()), failures: labels(fault) })
   .transform(({ readings, failures }) => ({ readings, failures, pins: [] }))
@@ -92,17 +92,17 @@ const message = z.discriminatedUnion('kind', [
   }),
 ]) satisfies z.ZodType<FromChild>
 
-/** A line of a child as what it means, or what is wrong with it. Repeats nothing of the line: it may be of any kind. */
+/** A child's line as a message, or what is wrong with it. Repeats nothing of the line, which may hold anything. */
 export type Heard = { readonly ok: true; readonly message: FromChild } | { readonly ok: false; readonly wrong: string }
 
-/** Understands a line of a child. Never throws. */
+/** Parses a line of a child. Never throws. */
 export function heard(line: string): Heard {
   const json = parsed(line)
   if (json === undefined) return { ok: false, wrong: 'not JSON' }
   const result = message.safeParse(json)
   if (result.success) return { ok: true, message: result.data }
   const [issue] = result.error.issues
-  // Names of labels are the collector's: of a path only what is named here is repeated.
+  // Names of labels are the collector's: of a path only the names listed here are repeated.
   const path = (issue?.path ?? []).filter(part => typeof part === 'string' && ownNames.has(part))
   return {
     ok: false,

@@ -1,8 +1,8 @@
-/** What a piece of text completed: the lines in it, or that a line is longer than it may be. */
+/** Lines completed by a piece of text, or that a line is too long. */
 export type Completed = { readonly kind: 'lines'; readonly lines: readonly string[] } | { readonly kind: 'too-long' }
 
 /**
- * Takes text in pieces and gives its whole lines. Never holds more than `charsMax` of a line that is not whole.
+ * Splits text that arrives in pieces into lines. Never holds more than `charsMax` of an incomplete line.
  *
  * @param charsMax of one line
  */

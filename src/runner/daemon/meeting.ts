@@ -7,14 +7,14 @@ interface Round {
   readonly silent: Set<string>
   readonly met: Promise<void>
   readonly open: () => void
-  /** Whether a question waits, and so the clock runs. */
+  /** Whether a question waits, so that the time limit runs. */
   isWaiting: boolean
 }
 
 /**
- * Lets the first questions of an hour's runs meet, whichever process they come from: what is asked in one turn is one
- * request to the node. A question waits until all runs of its hour have asked or ended, and no longer than a bound, since a
- * process may be slow to start.
+ * Lets the first questions of an hour's runs meet, from all processes: questions of one turn are one request to the
+ * node. A question waits until all runs of its hour have asked or ended, but only up to a limit, since a process may be
+ * slow to start.
  */
 export class Meeting {
   readonly #time: Time
@@ -24,23 +24,23 @@ export class Meeting {
     this.#time = time
   }
 
-  /** A run was given to a process. */
+  /** Adds a run given to a process. */
   join(hour: Hour, run: string): void {
     const round = this.#rounds.get(hour) ?? this.#newRound(hour)
     round.silent.add(run)
   }
 
-  /** A run has ended, or asks nothing more. */
+  /** Removes a run that has ended, or will not ask. */
   leave(hour: Hour, run: string): void {
     const round = this.#rounds.get(hour)
     round?.silent.delete(run)
     if (round?.silent.size === 0) this.#end(hour, round)
   }
 
-  /** Resolves in one turn for all that wait. */
+  /** Waits for the others. Resolves in one turn for all that wait. */
   async ask(hour: Hour, run: string): Promise<void> {
     const round = this.#rounds.get(hour)
-    // Of one that asks several things at once, the others wait with the first.
+    // Further questions of a run wait with its first.
     if (!round?.silent.has(run)) return round?.isWaiting ? round.met : undefined
     if (!round.isWaiting) {
       round.isWaiting = true

@@ -7,9 +7,9 @@ import type { Lost } from './child-edge.ts'
 import type { Readable } from './readable.ts'
 import { SharedProcess } from './shared.ts'
 
-/** Collectors that share a process: code of one origin, which may read the same files. */
+/** Collectors that share a process: code of one origin that may read the same files. */
 export interface ProcessGroup extends Omit<Readable, 'hidden'> {
-  /** The same for the same group. */
+  /** Equal for equal groups. */
   readonly key: string
 }
 
@@ -22,19 +22,19 @@ export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, declared:
   return { key, folder, configFile, declared, isShipped: origin.kind === 'shipped' }
 }
 
-/** What processes are kept with. */
+/** Dependencies of `Processes`. */
 export interface ProcessesDeps {
   readonly start: (group: ProcessGroup) => Promise<CollectorChild>
   readonly idleMsMax: number
-  /** At the same time. */
+  /** Concurrent processes, at most. */
   readonly processesMax: number
   readonly time: Time
   readonly stopping: AbortSignal
 }
 
 /**
- * One process for each group, and no more than a number of them at a time: one that has nothing to do makes place for one
- * that is needed; where all have work, it waits.
+ * Keeps one process for each group, up to a maximum. An idle process is ended when another group needs its place; if
+ * all are busy, the group waits.
  */
 export class Processes {
   readonly #edge: ProcessesDeps
@@ -46,7 +46,7 @@ export class Processes {
     this.#edge = edge
   }
 
-  /** Never rejects. */
+  /** Runs a task. Never rejects. */
   async run(task: Task, group: ProcessGroup): Promise<TaskEnd | Lost> {
     const shared = this.#byKey.get(group.key) ?? this.#sharedOf(group)
     this.#byKey.set(group.key, shared)

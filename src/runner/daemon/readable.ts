@@ -3,16 +3,16 @@ import { dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readableEntriesMax } from '../limits.ts'
 
-/** Whose code runs in a process, and what it may read beside packages. */
+/** Origin of the code that runs in a process, and what it may read apart from packages. */
 export interface Readable {
-  /** Folder of the collector's file; absent for a package or a collector that comes with the daemon. */
+  /** Folder of the collector's file; absent for a package or a shipped collector. */
   readonly folder: string | undefined
   readonly configFile: string
   /** Files and folders that the options declare. */
   readonly declared: readonly string[]
-  /** Whether the code came with the daemon: what it declares is given as it is. */
+  /** Whether the code was shipped with the daemon: its declarations are trusted. */
   readonly isShipped: boolean
-  /** What no collector may read, and what is below it: the configuration, files of secrets, the data. */
+  /** Paths no collector may read, with all below them: the configuration, files of secrets, the data. */
   readonly hidden: readonly string[]
 }
 
@@ -20,9 +20,9 @@ const packageRoot = fileURLToPath(new URL('../../../', import.meta.url))
 const own = ['src', 'collectors', 'package.json'].map(name => join(packageRoot, name))
 
 /**
- * Files and folders that a process may read, as Node's permissions take them: a folder with all that is below it. The
- * collector's own folder is looked through, since permissions know no exceptions: what is hidden, what begins with a dot,
- * other configurations beside the one in force, and links that lead elsewhere are left out.
+ * Files and folders a process may read, in the form of Node's permissions: a folder includes all below it. Permissions
+ * have no exceptions, so the collector's own folder is walked: hidden paths, names with a leading dot, other
+ * configurations than the one in force, and links that lead outside are left out.
  */
 export async function readablePaths(readable: Readable): Promise<string[]> {
   const { folder, configFile, declared, isShipped, hidden } = readable
@@ -34,11 +34,11 @@ export async function readablePaths(readable: Readable): Promise<string[]> {
   const beside = folder === undefined ? [] : await walk.below(folder)
   const given = isShipped ? [await withReal(declared)] : await Promise.all(declared.map(path => walk.declared(path)))
   const paths = [...own, ...packages.flat(), ...beside, ...given.flat()]
-  // A star is a wildcard there, and a file's name need not mean one; of the root alone it is the only spelling.
+  // A star is a wildcard in a permission, so file names with one are left out. The root can be written only as a star.
   return [...new Set(paths)].filter(path => !path.includes('*')).map(path => (path === '/' ? '*' : path))
 }
 
-/** Whether a path is one that no collector may read, by its name or where it leads. */
+/** Whether no collector may read a path, by its name or its target. */
 export async function isHidden(path: string, hidden: readonly string[]): Promise<boolean> {
   const [all, names] = [await withReal(hidden), await withReal([path])]
   return names.some(name => all.some(one => isAt(name, one)))
@@ -58,12 +58,12 @@ async function withReal(paths: readonly string[]): Promise<string[]> {
   return [...new Set([...paths, ...(await Promise.all(paths.map(real)))])]
 }
 
-/** Without links; as it is when there is no such thing. */
+/** The path with links resolved; unchanged when it does not exist. */
 async function real(path: string): Promise<string> {
   return realpath(path).catch(() => path)
 }
 
-/** One look through folders, up to a number of entries: what is beyond is not readable. */
+/** Walks folders up to a number of entries; further ones are not readable. */
 class FolderWalk {
   readonly #hidden: readonly string[]
   readonly #configFolder: string
@@ -74,21 +74,21 @@ class FolderWalk {
     this.#configFolder = configFolder
   }
 
-  /** A folder under the name it was given, and under its own where a link leads there: modules are loaded by that. */
+  /** A folder under its given name and, if a link leads there, under its real one, by which modules are loaded. */
   async below(folder: string): Promise<string[]> {
     const target = await real(folder)
     const { paths } = await this.#look(target, target)
     return [...paths, ...paths.filter(path => isAt(path, target)).map(path => join(folder, path.slice(target.length)))]
   }
 
-  /** What an option declares; of a folder that holds something hidden, the rest. */
+  /** A declared path; if the folder contains hidden paths, the rest of it. */
   async declared(path: string): Promise<string[]> {
     const names = await withReal([path])
     if (names.some(name => this.#isHidden(name))) return []
     return names.some(name => this.#holdsHidden(name)) ? this.below(path) : names
   }
 
-  /** A folder of packages, with those that are linked into it from elsewhere. */
+  /** A folder of packages, with those linked into it from elsewhere. */
   async packages(folder: string): Promise<string[]> {
     if (!(await stat(folder).catch(() => undefined))?.isDirectory()) return []
     const links = [...(await linksIn(folder)), ...(await Promise.all((await scopesIn(folder)).map(linksIn))).flat()]
@@ -97,7 +97,7 @@ class FolderWalk {
     return [...(await withReal([folder])), ...(await Promise.all(linked)).flat()]
   }
 
-  /** What of a folder may be read; one path where that is all of it. */
+  /** The readable part of a folder; one path if that is all of it. */
   async #look(folder: string, root: string): Promise<{ readonly whole: boolean; readonly paths: readonly string[] }> {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
     const seen = await Promise.all(

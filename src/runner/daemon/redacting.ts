@@ -4,16 +4,16 @@ import type { MetricSpec } from '../../model/metric.ts'
 import type { DescribedToDaemon, LogLine, TaskEnd } from '../messages.ts'
 import type { RunOutcome } from '../runner.ts'
 
-/** What knows secrets, and takes them out of texts. */
+/** Removes known secrets from texts. */
 export interface Redacting {
   add(secrets: readonly string[]): void
   redact(text: string): string
 }
 
-/** Of a runner that is given none: no secret is known. */
+/** Default of a runner: no secret is known. */
 export const knowsNone: Redacting = { add: () => {}, redact: text => text }
 
-/** How a run ended, without the secrets that a collector may have put into any text of it. */
+/** The end of a run without secrets, which a collector may have put into any text of it. */
 export function redactedEnd(end: TaskEnd, by: Redacting): TaskEnd {
   if (end.kind === 'faulted') return { ...end, fault: redactedFault(end.fault, by) }
   if (end.kind === 'collected') return { ...end, outcome: redactedOutcome(end.outcome, by) }
@@ -39,7 +39,7 @@ function redactedFacts<V>(facts: Readonly<Record<string, V>>, by: Redacting): Re
   )
 }
 
-/** A label is a text, too: one that was never declared may be anything. */
+/** Redacts labels, too: an undeclared one may be any text. */
 function redactedOutcome({ readings, failures, pins }: RunOutcome, by: Redacting): RunOutcome {
   const named = <V>(all: Readonly<Record<string, V>>) =>
     Object.entries(all).map(([name, v]) => [by.redact(name), v] as const)
@@ -58,7 +58,7 @@ function redactedDescription(description: DescribedToDaemon, by: Redacting): Des
   return description
 }
 
-/** What is declared goes to the service as it is: with a secret in it, it does not go. */
+/** Refuses a declaration that contains a secret: it would be sent to the service unchanged. */
 function refuseSecret(label: string, { unit = '', module = '' }: MetricSpec, by: Redacting): void {
   if ([label, unit, module].every(text => by.redact(text) === text)) return
   throw new Fault('collector-unusable', `a secret stands in what it declares of its metric ${by.redact(label)}`, {

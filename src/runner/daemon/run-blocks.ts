@@ -9,7 +9,7 @@ interface Met {
   readonly logs: PinnedLogs[]
 }
 
-/** The block that one run has read of each chain: one for all of its reads. And the logs that it has read there. */
+/** The block one run has read of each chain, the same for all of its reads, and the logs it read there. */
 export class RunBlocks {
   readonly #chains: Chains
   readonly #byChain = new Map<number, Met>()
@@ -18,7 +18,7 @@ export class RunBlocks {
     this.#chains = chains
   }
 
-  /** The reply; a fault in its place when it is of another block than an earlier one: a reorg came between. */
+  /** Checks a reply. @returns it, or a fault when its block differs from an earlier one because of a reorg */
   checked(name: string, question: ChainQuestion, reply: ChainReply): ChainReply {
     const chainId = this.#chains[name]?.id
     if (reply.kind === 'faulted' || chainId === undefined) return reply

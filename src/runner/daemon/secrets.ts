@@ -5,7 +5,7 @@ import { secretPartsOf } from '../../model/secret-parts.ts'
 import type { CollectorRef } from '../messages.ts'
 import type { Redacting } from './redacting.ts'
 
-/** Secrets that a collector says its options declare, as far as a person has written them there. */
+/** The secrets a collector claims its options declare, as far as a person has written them there. */
 export function declaredSecrets(
   { options, configFile }: Pick<CollectorRef, 'options' | 'configFile'>,
   said: readonly string[],
@@ -13,7 +13,7 @@ export function declaredSecrets(
   return secretsWritten(options, configFile).filter(({ ref }) => said.includes(secretId(ref)))
 }
 
-/** Reads what a collector is given in secret, at each of its runs. */
+/** Reads the secrets of collectors, at each of their runs. */
 export class RunSecrets {
   readonly #redactor: Redacting
   readonly #before = new WeakMap<CollectorRef, CollectorRef>()
@@ -23,8 +23,8 @@ export class RunSecrets {
   }
 
   /**
-   * The collector with its secrets as they are now, known to the redactor before anything is done with them. While they
-   * stay the same it is the same value, so that many hours of it are prepared once.
+   * The collector with its present secrets, which the redactor knows before anything else happens. While they are
+   * unchanged it is the same object, so that many hours of it are prepared once.
    *
    * @throws Fault `secret-missing`
    */

@@ -3,22 +3,21 @@ import type { Task, TaskEnd } from '../messages.ts'
 import type { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'
 
-/** What a shared process needs of whoever keeps several. */
+/** Dependencies of `SharedProcess`. */
 export interface SharedDeps {
-  /** Starts one, once there is a place for it. */
+  /** Starts a process, once there is a place for it. */
   start(): Promise<CollectorChild>
-  /** Whenever its work is done, or it has ended. */
+  /** Called when its work is done, or it has ended. */
   rested(): void
-  /** Without work it is ended after this long; an edited collector's imports are then read again, too. */
+  /** Idle time after which it is ended, in milliseconds; this also makes changed imports of a collector take effect. */
   readonly idleMsMax: number
   readonly time: Time
   readonly stopping: AbortSignal
 }
 
 /**
- * A process that several collectors share. Starts it when there is work, and replaces it when it is gone, or when a run
- * has left something behind in it that never settles: then as soon as the others in it have finished, so that leaks cannot
- * pile up.
+ * A process that several collectors share. It is started on demand. It is replaced when it has ended, or when a run has
+ * left pending work in it, as soon as the other runs have finished, so that leaks do not accumulate.
  */
 export class SharedProcess {
   readonly #edge: SharedDeps
@@ -33,7 +32,7 @@ export class SharedProcess {
     this.#edge = edge
   }
 
-  /** Never rejects. */
+  /** Runs a task. Never rejects. */
   async run(task: Task): Promise<TaskEnd | Lost> {
     this.#uses += 1
     const child = await this.#sound()
@@ -46,7 +45,7 @@ export class SharedProcess {
     return taskEnd
   }
 
-  /** Whether a process is there that has nothing to do. */
+  /** Whether there is a process without work. */
   get isIdle(): boolean {
     return this.#children.size > 0 && !this.#starting && [...this.#children].every(child => child.idle())
   }
