@@ -6,12 +6,12 @@ import type { Ask, ChainQuestion, ChainReply } from '../messages.ts'
 import { questionMistake } from '../question.ts'
 import type { Scope } from './scope.ts'
 
-/** Runs of one message come to their first question within a turn or two; the bound is for those that never rest. */
+/** The first questions of the runs of one message come within a turn or two; the bound is for runs that never pause. */
 const patience: GatherWait = { quietTurns: 1, turnsMax: 50 }
 
-/** A child's side of chain access: questions of all runs go out together once no new one comes. */
+/** Chain access in a child: the questions of all runs are sent together once no new one comes. */
 export interface ChainAsks {
-  /** A chain as one run sees it. Rejects with the signal's reason when it is aborted before the reply. */
+  /** The chain as one run sees it. Rejects with the signal's reason when aborted before the reply. */
   reader(run: string, chain: string, scope: Pick<Scope, 'waitsFor'>): RawReads
   replied(ask: number, reply: ChainReply): void
 }

@@ -3,12 +3,12 @@ import { frameReader, lineDescriptor } from '../frames.ts'
 import { childMessageCharsAimed, childMessageCharsMax } from '../limits.ts'
 import type { FromChild, ToChild } from '../messages.ts'
 
-/** A child's end of the line to the daemon. Its process ends when the daemon closes the line. */
+/** A child's end of the connection to the daemon. Its process ends when the daemon closes it. */
 export class ChildEnd {
   readonly socket = new Socket({ fd: lineDescriptor, readable: true, writable: true })
 
   constructor(receive: (message: ToChild) => void) {
-    // What comes here was written by the daemon's own `frameOf`.
+    // Every message here was written by the daemon's own `frameOf`.
     this.socket.on(
       'data',
       frameReader(value => receive(value as ToChild)),
@@ -21,9 +21,9 @@ export class ChildEnd {
   }
 
   /**
-   * Says many things together: in one message, or in several where it would be too long.
+   * Sends many items in one message, or in several when it would be too long.
    *
-   * @param refused is given what is too long by itself, or cannot be written
+   * @param refused called with an item that is too long alone, or cannot be written
    */
   postAll<T>(kind: string, name: string, all: readonly T[], refused: (one: T, why: string) => void): void {
     let parts: string[] = []

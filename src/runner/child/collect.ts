@@ -13,7 +13,7 @@ import type { Scope } from './scope.ts'
 import { settledOrLate } from './settle.ts'
 import { faultOf } from './thrown/thrown.ts'
 
-/** What a run needs of its process. */
+/** Dependencies of a run on its process. */
 export interface RunDeps {
   readonly scope: Scope
   readonly signal: AbortSignal
@@ -22,7 +22,7 @@ export interface RunDeps {
   chain(name: string, hour: Hour, signal: AbortSignal): ChainAsOf
 }
 
-/** Loads a collector, parses its options and checks what it declares. Rejects with Fault `collector-unusable`. */
+/** Loads a collector, parses its options and checks its declarations. Rejects with Fault `collector-unusable`. */
 export async function describeCollector(ref: CollectorRef): Promise<DescribedToDaemon> {
   const loaded = await loadCollector(ref)
   const parsed = await parseOptions(loaded, ref)
@@ -34,7 +34,7 @@ export async function describeCollector(ref: CollectorRef): Promise<DescribedToD
 }
 
 /**
- * One run of a collector for one hour. Ends when its signal is aborted, with the labels that are there by then.
+ * Runs a collector for one hour. When its signal is aborted, the labels that are there by then are returned.
  *
  * @throws Fault when the run as a whole failed
  */
@@ -45,7 +45,7 @@ export async function collectHour(ref: CollectorRef, hour: Hour, edge: RunDeps):
 }
 
 async function outputOf({ definition, file }: Prepared, context: CollectContext<unknown>, edge: RunDeps) {
-  // In a promise's executor, so that a collect that throws at once is one that rejects.
+  // In a promise's executor, so that a collect that throws synchronously rejects.
   const returned = new Promise<unknown>(resolve => resolve(definition.collect(context)))
   const settled = await settledOrLate(returned, edge.signal, edge.scope.opened())
   if (settled.kind === 'late') throw lateFault(edge.scope, edge.deadlineMs)
@@ -64,7 +64,7 @@ async function outcomeOf(output: unknown, { labels, file }: Prepared, edge: RunD
   return {
     readings: Object.fromEntries(ends.flatMap(end => (end.kind === 'reading' ? [[end.label, end.value]] : []))),
     failures: Object.fromEntries(ends.flatMap(end => (end.kind === 'failure' ? [[end.label, end.fault]] : []))),
-    // What was read is known where the chains are read.
+    // The daemon knows what was read.
     pins: [],
   }
 }
@@ -90,7 +90,7 @@ function contextOf(
   return { options, hour, http, signal, log: scope.log, chain: name => chain(name, hour, signal) }
 }
 
-/** What a run that was aborted comes to. */
+/** The Fault of an aborted run. */
 export function lateFault(scope: Scope, deadlineMs: number): Fault {
   const waitedFor = scope.waitedFor()
   return new Fault('collector-hung', `no answer within ${deadlineMs / 1000} s`, {

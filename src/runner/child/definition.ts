@@ -5,7 +5,7 @@ import type { MetricSpec } from '../../model/metric.ts'
 import { plainWords } from './thrown/plain-words.ts'
 import { shown, thrownText } from './thrown/thrown.ts'
 
-/** What is wrong with a default export that should be a collector; empty when nothing is. */
+/** Mistakes in a default export that should be a collector; empty when it is one. */
 export function mistakesOfShape(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [`its default export is ${shown(value)}`]
   const part = (name: string): unknown => Reflect.get(value, name)
@@ -36,7 +36,7 @@ const maxJump = z
 const metricSpec = z.strictObject({ unit: text, module: text, min: number, max: number, maxJump })
 
 /**
- * The labels a collector declares for its options, checked.
+ * The labels a collector declares for its options, validated.
  *
  * @throws Fault `collector-unusable` when there is none, a label cannot be part of a metric id, or a spec is wrong
  */
@@ -48,7 +48,7 @@ export function declaredMetrics(definition: Collector, options: unknown, name: s
 }
 
 /**
- * Whether a collector can be asked for a past hour, with these options.
+ * Whether a collector can be asked for a past hour with these options.
  *
  * @throws Fault `collector-unusable` when it does not say
  */

@@ -7,15 +7,15 @@ import type { CollectorRef } from '../messages.ts'
 import { originOf, shippedCollectors, shippedUrl } from '../origin.ts'
 import { packageSpecifier } from './hooks.ts'
 
-/** What `import()` is given for a collector, and how its file is called in messages; a package has no known file yet. */
+/** Specifier of a collector for `import()`, and its file for messages; a package's file is not known yet. */
 export interface CollectorModule {
   readonly specifier: string
   readonly file?: string
 }
 
 /**
- * Finds what `use` names: a path from the configuration file's folder when it starts with `.` or `/`, else a collector
- * that comes with the daemon, else an npm package as seen from that folder.
+ * Finds the module of `use`: a path from the configuration file's folder when it starts with `.` or `/`, else a
+ * collector shipped with the daemon, else an npm package as seen from that folder.
  *
  * @throws Fault `collector-unusable` when a path leads to no file
  */
@@ -28,7 +28,7 @@ export function findCollector(ref: Pick<CollectorRef, 'use' | 'configFile'>): Co
   return { specifier: url.href, file: fileURLToPath(url) }
 }
 
-/** The time of the last change is part of the address, so that an edited file is read again when it is next used. */
+/** The file's time of change is part of the address, so that an edited file is loaded again when next used. */
 function findFile(file: string, use: string): CollectorModule {
   const found = lookedAt(file)
   if (!found?.isFile()) {
@@ -39,7 +39,7 @@ function findFile(file: string, use: string): CollectorModule {
   return { specifier: `${pathToFileURL(file).href}?changed=${found.mtimeMs}`, file }
 }
 
-/** What cannot be looked at is not there for a collector. */
+/** Status of a file; one that cannot be read counts as missing. */
 function lookedAt(file: string) {
   try {
     return statSync(file, { throwIfNoEntry: false })
@@ -48,7 +48,7 @@ function lookedAt(file: string) {
   }
 }
 
-/** What to say when `use` is neither the name of a shipped collector nor a package that is installed. */
+/** The Fault when `use` is neither a shipped collector nor an installed package. */
 export function nothingCalled({ use, configFile }: Pick<CollectorRef, 'use' | 'configFile'>): Fault {
   const near = meant(use, shippedCollectors())
   const looked = `collectors/ of tidegauge, and npm packages from ${dirname(configFile)}`

@@ -1,10 +1,10 @@
 import { registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
-/** The daemon's own package: what `tidegauge`, `viem` and `zod` of a collector resolve from. */
+/** The daemon's own package: `tidegauge`, `viem` and `zod` of a collector resolve from there. */
 const daemonUrl = new URL('../../../package.json', import.meta.url).href
 
-/** Packages a collector's file gets from the daemon, wherever the file lies. */
+/** Packages a collector gets from the daemon, wherever its file lies. */
 const given = /^(tidegauge|viem|zod)(\/|$)/
 
 const packageScheme = 'tidegauge-package:'
@@ -15,8 +15,8 @@ export function packageSpecifier(name: string, fromFile: string): string {
 }
 
 /**
- * Makes a collector's file outside of this package find the daemon's packages. Inside a `node_modules` folder a
- * package's own dependency comes first, so that a published collector keeps the version it asks for.
+ * Lets collectors outside this package resolve the daemon's packages. In a `node_modules` folder a package's own
+ * dependency comes first, so that a published collector keeps its version.
  */
 export function registerCollectorHooks(): void {
   registerHooks({

@@ -8,15 +8,15 @@ import { cut, deniedRead, readFix, thrownText } from './thrown/thrown.ts'
 
 const runnerUrl = new URL('..', import.meta.url).href
 
-/** A collector whose shape is checked. */
+/** A loaded collector whose shape is valid. */
 export interface Loaded {
   readonly definition: Collector
-  /** Absent for a package. */
+  /** Path of the file; absent for a package. */
   readonly file?: string
 }
 
 /**
- * Loads what `use` names and checks that its default export is a collector.
+ * Loads the module of `use` and checks that its default export is a collector.
  *
  * @throws Fault `collector-unusable`, with file and line where they are known
  */

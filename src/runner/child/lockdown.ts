@@ -4,11 +4,12 @@ import os from 'node:os'
 import v8 from 'node:v8'
 
 /**
- * Takes away what Node's permissions leave to a process: signals to others, starting another's debugger, priorities of
- * others, V8's flags (some name a file to write), sockets in the file system, a look at the line to the daemon, and
- * threads, which would have no restrictions. For good: Node's own functions reach these through the same objects.
+ * Removes abilities that Node's permissions leave to a process: sending signals, starting another's debugger, changing
+ * priorities, setting V8's flags (some name a file to write), opening sockets in the file system, reading the
+ * connection to the daemon, and threads, which would have no restrictions. It is permanent: Node's own functions reach
+ * these through the same objects.
  *
- * @param line whose kind of handle is that of all sockets in the file system
+ * @param line the connection; its kind of handle is that of all sockets in the file system
  */
 export function lockDown(line: Socket): void {
   for (const name of ['kill', '_kill', '_debugProcess', '_debugEnd', '_getActiveHandles', '_getActiveRequests']) {

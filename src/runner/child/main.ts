@@ -1,6 +1,6 @@
 /**
- * Entry of a child that runs collectors: takes runs from the daemon, gives back how they ended. The names of the
- * configured chains are its arguments.
+ * Entry of a child that runs collectors: takes runs from the daemon and returns their results. Its arguments are the
+ * names of the configured chains.
  */
 import { Worker } from 'node:worker_threads'
 import type { ChainAsOf } from '../../collector.ts'
@@ -19,9 +19,10 @@ import { catchStrays, createScope, inScope } from './scope.ts'
 import { type Settled, settledOrLate } from './settle.ts'
 import { faultOf, thrownText } from './thrown/thrown.ts'
 
-// A terminal's Ctrl-C and a service manager's stop reach the whole group: the daemon alone decides when this ends.
+// A terminal's Ctrl-C and a service manager's stop reach the whole group: only the daemon decides when this ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-// Asleep but for a look each second: ends this process when the daemon was killed while a collector spins.
+// Checks once a second whether the daemon was killed, and ends this process even while a collector blocks its event
+// loop.
 new Worker(new URL('./orphan-watch.ts', import.meta.url), { workerData: process.ppid, env: {}, execArgv: [] }).unref()
 
 const chainNames = process.argv.slice(2)
@@ -42,10 +43,10 @@ catchStrays(
 registerCollectorHooks()
 registerOptionsEdge()
 lockDown(line.socket)
-// Only where there is a chain to read: viem takes a good part of a child's start and memory.
+// Only if there is a chain to read: viem takes a good part of a child's start and memory.
 const typedReads = chainNames.length > 0 ? await import('./typed/typed-reads.ts') : undefined
 
-/** Turns a run has after its abort, more than what it waits for has: so that what is there by then is its outcome. */
+/** Turns a run has after its abort: more than each label has, so that values there by then are returned. */
 const turnsAfterAbort = 50
 
 async function perform(task: Task, edge: RunDeps): Promise<TaskEnd> {
@@ -84,7 +85,7 @@ function endOf(settled: Settled<TaskEnd>, late: Fault): TaskEnd {
   return { kind: 'faulted', fault: faultRecord(fault) }
 }
 
-/** One that cannot leave keeps none of the others here. */
+/** Sends the ends of runs. One that cannot be sent does not keep the others. */
 function postEnds(runs: readonly EndedRun[]): void {
   line.postAll('ended', 'runs', runs, (run, why) => {
     const fault = new Fault('collector-output', `its answer cannot leave its process: ${why}`)

@@ -11,7 +11,7 @@ import { plainWords } from './thrown/plain-words.ts'
 import { cut, thrownText } from './thrown/thrown.ts'
 
 export type ParsedOptions =
-  /** `declared` are the paths in them, absolute; `secrets` what is secret in them, by `secretId`. */
+  /** `declared` are the paths in them, absolute; `secrets` are their secrets, by `secretId`. */
   | {
       readonly ok: true
       readonly options: unknown
@@ -20,14 +20,14 @@ export type ParsedOptions =
     }
   | { readonly ok: false; readonly mistakes: readonly OptionMistake[] }
 
-/** Whose options are parsed: those of several collectors may be at the same time. */
+/** The options being parsed: several collectors' may be at the same time. */
 const parsing = new AsyncLocalStorage<{
   readonly ref: CollectorRef
   readonly declared: string[]
   readonly secrets: string[]
 }>()
 
-/** Lets the schemas of `tidegauge` know where options are parsed. */
+/** Tells the schemas of `tidegauge` whose options are parsed. */
 export function registerOptionsEdge(): void {
   optionsEdge.path = written => {
     const place = parsing.getStore()
@@ -47,8 +47,8 @@ export function registerOptionsEdge(): void {
 }
 
 /**
- * The options of the configuration through the collector's own schema. Absent options are empty ones. Words of the
- * collector's author stand; all others are plain ones.
+ * Parses the options of the configuration with the collector's own schema; absent options are empty. Messages of the
+ * collector's author are kept, others are reworded.
  *
  * @throws Fault `collector-unusable` when the schema itself throws
  */
@@ -73,17 +73,17 @@ export async function parseOptions({ definition }: Loaded, ref: CollectorRef): P
 
 type OptionIssue = z.core.$ZodIssue
 
-/** The options that there are, by the list of those that there are not. */
+/** Known option names, by the list of unknown ones. */
 type KnownKeys = WeakMap<readonly string[], readonly string[]>
 
-/** Of the map that refuses a key. */
+/** Names of the map that refuses a key. */
 function keysOf(schema: unknown): string[] {
   const shape: unknown =
     typeof schema === 'object' && schema !== null && 'shape' in schema ? Reflect.get(schema, 'shape') : undefined
   return typeof shape === 'object' && shape !== null ? Object.keys(shape) : []
 }
 
-/** One mistake for each unknown key; of a union the branch that is of the value's kind and comes nearest. */
+/** One mistake for each unknown key; of a union, the branch of the value's kind that comes nearest. */
 function mistakesOf(issue: OptionIssue, before: readonly PropertyKey[], known: KnownKeys): OptionMistake[] {
   const path = [...before, ...issue.path]
   if (issue.code === 'unrecognized_keys') {
@@ -100,7 +100,7 @@ function mistakesOf(issue: OptionIssue, before: readonly PropertyKey[], known: K
   return [{ path: plain(path), message: cut(issue.message) }]
 }
 
-/** Whether a branch of a union fails for the value as a whole: then another one was meant. */
+/** Whether a branch of a union fails for the value as a whole: another branch was meant then. */
 function isOfAnotherKind({ path, code }: OptionIssue): boolean {
   return path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')
 }

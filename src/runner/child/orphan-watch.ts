@@ -1,6 +1,6 @@
 /**
- * Entry of a thread inside a child: when the daemon is gone without a word (kill -9) and a collector spins, the child
- * never learns of it; this thread does. Its seed is the daemon's process id.
+ * Entry of a thread in a child. When the daemon was killed (kill -9) while a collector blocks the event loop, the child
+ * does not notice; this thread does. Its data is the daemon's process id.
  */
 import { workerData } from 'node:worker_threads'
 import { systemTime } from '../../edge/time.ts'

@@ -3,13 +3,13 @@ import { undeclaredLabelsMax } from '../limits.ts'
 import type { Settled } from './settle.ts'
 import { cut, faultOf, shown } from './thrown/thrown.ts'
 
-/** What one label of an output came to. */
+/** Result of one label of an output. */
 export type LabelEnd = { readonly label: string } & (
   | { readonly kind: 'reading'; readonly value: number }
   | { readonly kind: 'failure'; readonly fault: FaultRecord }
 )
 
-/** The value under a label, still to be waited for. A getter that throws is a value that rejects. */
+/** The value of a label, still to be awaited. A getter that throws gives a rejected promise. */
 export function valueUnder(output: unknown, label: string): Promise<unknown> {
   return new Promise(resolve => {
     if (typeof output !== 'object' || output === null) throw wrong(`collect returned ${shown(output)}, not an object`)
@@ -18,7 +18,7 @@ export function valueUnder(output: unknown, label: string): Promise<unknown> {
   })
 }
 
-/** A label's value is a finite number, or there is no value. */
+/** Checks a label's value: only a finite number is one. */
 export function labelEnd(label: string, settled: Settled, late: Fault, file: string | undefined): LabelEnd {
   if (settled.kind === 'late') return failed(label, late)
   if (settled.kind === 'threw') return failed(label, faultOf(settled.error, 'collector-threw', file))
@@ -27,7 +27,7 @@ export function labelEnd(label: string, settled: Settled, late: Fault, file: str
   return failed(label, wrong(`"${label}" is ${shown(value)}, not a finite number`, fixFor(value)))
 }
 
-/** A failure for each label that is returned but not declared; many are counted, not named. */
+/** A failure for each returned label that is not declared; when there are many, only their number. */
 export function undeclaredEnds(output: unknown, declared: readonly string[]): LabelEnd[] {
   const undeclared = ownLabels(output).filter(label => !declared.includes(label))
   const more = undeclared.length - undeclaredLabelsMax
@@ -41,7 +41,7 @@ export function undeclaredEnds(output: unknown, declared: readonly string[]): La
   })
 }
 
-/** Why a whole output is no output: nothing of it can be looked at by label. */
+/** Fault when `collect` returned no object. */
 export function outputFault(output: unknown): Fault | undefined {
   if (typeof output === 'object' && output !== null && !Array.isArray(output)) return undefined
   return wrong(`collect returned ${shown(output)}, not an object of readings by label`)

@@ -5,22 +5,22 @@ import { declaredMetrics } from './definition.ts'
 import { loadCollector } from './load.ts'
 import { parseOptions } from './options.ts'
 
-/** What every hour of a collector is run with. */
+/** A collector ready to run for any hour. */
 export interface Prepared {
   readonly definition: Collector
-  /** Absent for a package. */
+  /** Path of the file; absent for a package. */
   readonly file: string | undefined
-  /** Parsed; frozen, since many hours share them. */
+  /** Parsed, and frozen because many hours share them. */
   readonly options: unknown
-  /** The declared ones. */
+  /** The declared labels. */
   readonly labels: readonly string[]
 }
 
 const known = new WeakMap<CollectorRef, Promise<Prepared>>()
 
 /**
- * Loads a collector and parses its options, once for all runs that came in one message: they share their `ref`. The
- * next message prepares anew, so that an edited file is seen.
+ * Loads a collector and parses its options, once for all runs of one message, which share their `ref`. The next message
+ * loads it again, so that an edited file is noticed.
  *
  * @throws Fault `collector-unusable`
  */
@@ -46,7 +46,7 @@ async function prepareOne(ref: CollectorRef): Promise<Prepared> {
   return { definition, file, options: frozen(parsed.options), labels }
 }
 
-/** Plain objects and lists; what else a schema makes is left as it is. */
+/** Freezes plain objects and lists; other values of a schema are left alone. */
 function frozen(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
   if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return value

@@ -7,25 +7,25 @@ import { runLogLinesMax } from '../limits.ts'
 import type { ChildLogLevel, LogLine } from '../messages.ts'
 import { cut, shown, thrownText } from './thrown/thrown.ts'
 
-/** What belongs to one run of a collector, wherever in the process its code is called from. */
+/** State of one run of a collector, available wherever its code runs in the process. */
 export interface Scope {
   readonly log: CollectorLog
   line(level: ChildLogLevel, message: string, facts?: Readonly<Record<string, unknown>>): void
-  /** Counts something that is to settle; the result is called when it has. */
+  /** Counts pending work; call the result when it has settled. */
   opened(): () => void
-  /** Whether something has not settled yet. */
+  /** Whether work is still pending. */
   leaks(): boolean
   /** Names what is waited for until the promise settles. */
   waitsFor<T>(name: string, promise: Promise<T>): Promise<T>
-  /** What was waited for when the signal was aborted (now, when it is not). */
+  /** What was waited for when the signal was aborted, or is now. */
   waitedFor(): string
-  /** Ends the run: code of it threw where nothing could catch it. */
+  /** Ends the run because its code threw where nothing could catch it. */
   fail(error: unknown): void
 }
 
 const current = new AsyncLocalStorage<Scope>()
 
-/** What a scope needs of its run. */
+/** Dependencies of a scope on its run. */
 export interface ScopeDeps {
   readonly collectorId: string
   readonly signal: AbortSignal
@@ -33,7 +33,7 @@ export interface ScopeDeps {
   readonly fail: (error: unknown) => void
 }
 
-/** Makes the scope of one run. */
+/** Creates the scope of one run. */
 export function createScope({ collectorId, signal, post, fail }: ScopeDeps): Scope {
   let linesLeft = runLogLinesMax
   let open = 0
@@ -79,20 +79,20 @@ export function createScope({ collectorId, signal, post, fail }: ScopeDeps): Sco
   }
 }
 
-/** Runs `work` so that whatever it starts, however late, belongs to the scope. */
+/** Runs `work` so that all it starts, however late, belongs to the scope. */
 export function inScope<T>(scope: Scope, work: () => T): T {
   return current.run(scope, work)
 }
 
 /**
- * Gives what a collector prints, and what it throws where nothing can catch it, to its own run; what belongs to no run
- * goes to `nobody`.
+ * Assigns console output and uncaught errors of a collector to its run.
+ * @param nobody scope of those that belong to no run
  */
 export function catchStrays(nobody: Scope): void {
   const owner = () => current.getStore() ?? nobody
   process.on('uncaughtException', error => owner().fail(error))
   process.on('unhandledRejection', reason => {
-    // A read that failed while nobody waited for it any more has been reported by the one that was waited for.
+    // A read that failed after it was needed was reported by the failure of the needed one.
     const level = reason instanceof Fault ? 'debug' : 'warn'
     owner().line(level, `a promise was rejected and nobody waited for it: ${thrownText(reason).message}`)
   })

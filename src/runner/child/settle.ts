@@ -6,15 +6,15 @@ export type Settled<T = unknown> =
   /** The signal was aborted first. */
   | { readonly kind: 'late' }
 
-/** Turns of the event loop that code of a collector has to settle by itself once its signal is aborted. */
+/** Event-loop turns a collector's code has to settle after its signal is aborted. */
 const turnsAfterAbort = 10
 
 /**
- * How a promise settles, or that it did not by the time its signal is aborted; waits no longer than that. What throws
- * because it was aborted is late, too.
+ * Result of a promise, or `late` when it has not settled at the abort of its signal. A rejection caused by the abort is
+ * late, too.
  *
- * @param onSettled called when it settles, be it after this has returned
- * @param turns of the event loop it has to settle by itself after the abort
+ * @param onSettled called when it settles, even after this has returned
+ * @param turns event-loop turns it has to settle after the abort
  */
 export async function settledOrLate<T>(
   promise: Promise<T>,

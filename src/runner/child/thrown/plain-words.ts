@@ -49,7 +49,7 @@ const forms: Readonly<Record<string, string>> = {
   uppercase: 'in uppercase',
 }
 
-/** What zod found, in the words of all other mistakes. Of the value its kind alone is told: it may be a secret. Pure. */
+/** A zod issue in the words of all other mistakes. Of the value only its kind is named: it may be a secret. Pure. */
 export function plainWords(issue: AnyZodIssue): string {
   switch (issue.code) {
     case 'invalid_type':
@@ -75,7 +75,7 @@ export function plainWords(issue: AnyZodIssue): string {
   }
 }
 
-/** Absent where nothing is there, or the value is not known. */
+/** Kind of the value; empty when there is none, or it is not known. */
 function found(issue: AnyZodIssue): string {
   const { input } = issue
   if (input === undefined || !('input' in issue)) return ''
@@ -123,7 +123,7 @@ function form(issue: AnyZodIssue): string {
     : `must have the form "${format}"`
 }
 
-/** Where each branch wants another kind of value, all kinds; else what the branch says that comes nearest. */
+/** Wording for a union: all kinds, if each branch wants another; else the branch that comes nearest. */
 function union(issue: AnyZodIssue): string {
   if (issue.code !== 'invalid_union') return ''
   if ('options' in issue && Array.isArray(issue.options)) return choice(issue.options, undefined)

@@ -5,12 +5,12 @@ import { Fault, type FaultCode } from '../../../model/fault.ts'
 import { collectorTextCharsMax } from '../../limits.ts'
 import { plainWords } from './plain-words.ts'
 
-/** A text of a collector's making, cut to a length that is safe to log and store. */
+/** Cuts a text of a collector to a length that is safe to log and store. */
 export function cut(text: string): string {
   return text.length > collectorTextCharsMax ? `${text.slice(0, collectorTextCharsMax)}…` : text
 }
 
-/** An odd value in words. Never throws, whatever the value does when it is looked at. */
+/** An unexpected value as text. Never throws, whatever the value does when inspected. */
 export function shown(value: unknown): string {
   if (typeof value === 'bigint') return `${cut(String(value))}n`
   try {
@@ -22,7 +22,7 @@ export function shown(value: unknown): string {
   }
 }
 
-/** Message and stack of anything thrown. Never throws. */
+/** Message and stack of any thrown value. Never throws. */
 export function thrownText(error: unknown): { readonly message: string; readonly stack: string } {
   try {
     if (!(error instanceof Error)) return { message: shown(error), stack: '' }
@@ -34,15 +34,15 @@ export function thrownText(error: unknown): { readonly message: string; readonly
   }
 }
 
-/** Many a library's message goes over lines, the first of which says what is wrong; a log and a page have one. */
+/** Joins a message of several lines into one, as a log and a page show one line. */
 function inOneLine(message: string): string {
   return message.trim().replace(/\s*\n\s*/g, ' ')
 }
 
-/** Mistakes told of a value that a collector's own schema refuses. */
+/** Mistakes quoted when a collector's own schema refuses a value. */
 const parseIssuesMax = 3
 
-/** One line for what zod throws, whose own message is a JSON text of many lines. */
+/** One line for a zod error, whose own message is a JSON text of many lines; `undefined` for other errors. */
 function parseError(error: Error): string | undefined {
   if (!/^\$?ZodError$/.test(error.name) || !('issues' in error) || !Array.isArray(error.issues)) return undefined
   const issues: readonly z.core.$ZodIssue[] = error.issues
@@ -55,7 +55,7 @@ function parseError(error: Error): string | undefined {
   return `a value does not fit its schema: ${told.join('; ')}${more > 0 ? `; and ${more} more` : ''}`
 }
 
-/** The same fault when it is one already; else one of `code` that says what was thrown, and where in the collector. */
+/** Returns a Fault unchanged; else one of `code` with what was thrown, and where in the collector. */
 export function faultOf(error: unknown, code: FaultCode, file: string | undefined): Fault {
   if (error instanceof Fault) return error
   const { message, stack } = thrownText(error)
@@ -65,11 +65,11 @@ export function faultOf(error: unknown, code: FaultCode, file: string | undefine
   return denied === undefined ? new Fault(code, message, { facts }) : new Fault(code, denied, { facts, fix: readFix })
 }
 
-/** What to do where a collector reads what its process may not. */
+/** Instruction for a collector that reads a file its process may not. */
 export const readFix =
   'a collector reads its own folder, packages, and what its options declare with `path` and the configuration names'
 
-/** In words, what Node says when a file is not among those that a process may read; of nothing else. */
+/** Sentence for Node's error about a file that a process may not read; `undefined` for other errors. */
 export function deniedRead(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_ACCESS_DENIED') return undefined
   const resource = 'resource' in error ? String(error.resource) : ''

@@ -18,7 +18,7 @@ const panicReasons: Readonly<Record<string, string>> = {
 
 const reasonCharsMax = 200
 
-/** Why a call reverted, in words: the reason string, the panic, or the custom error of the ABI with its arguments. */
+/** Why a call reverted: the reason string, the panic, or the custom error of the ABI with its arguments. */
 export function revertReason(abi: Abi, output: Hex): string {
   if (output === '0x') return 'it gave no reason'
   try {

@@ -2,13 +2,13 @@ import type { AbiParameter } from 'viem'
 import { getAddress } from 'viem/utils'
 import type { Hex } from '../../../model/block.ts'
 
-/** Reads the first word of what a call returned; undefined where it is not plainly a value. */
+/** Decodes the first word of a call's output; undefined when viem has to judge it. */
 type WordDecoder = (word: Hex) => unknown
 
 /**
- * A quick way to read what most functions return: one number, address, flag or hash. Undefined when there is none.
+ * Fast decoder for the most common outputs: one number, address, flag or hash. Undefined when there is none.
  *
- * @returns a function that gives what viem gives, or undefined for bytes that viem must judge
+ * @returns a function that returns what viem would, or undefined for bytes that viem has to judge
  */
 export function staticDecoder(outputs: readonly AbiParameter[] | undefined): ((output: Hex) => unknown) | undefined {
   const [output, ...others] = outputs ?? []
@@ -18,7 +18,7 @@ export function staticDecoder(outputs: readonly AbiParameter[] | undefined): ((o
 
 const wordChars = 2 + 64
 
-/** What follows is ignored, as viem does. */
+/** The first word; as in viem, the rest is ignored. */
 function firstWord(bytes: Hex): Hex {
   return bytes.length === wordChars ? bytes : `0x${bytes.slice(2, wordChars)}`
 }
@@ -40,7 +40,7 @@ function flagIn(word: Hex): boolean | undefined {
 
 const flagWord = /^0x0{63}[01]$/
 
-/** viem gives small integers as numbers, and does not look at their width. */
+/** viem returns small integers as numbers, whatever their declared width. */
 function safeNumber(amount: bigint): number | undefined {
   const number = Number(amount)
   return Number.isSafeInteger(number) ? number : undefined

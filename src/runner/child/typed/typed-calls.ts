@@ -4,7 +4,7 @@ import { inputCharsRememberedMax, inputsRememberedMax } from '../../../chain/lim
 import type { Hex } from '../../../model/block.ts'
 import { staticDecoder } from './static-outputs.ts'
 
-/** A call of a contract's function, whatever its ABI. */
+/** A call of a contract's function, with its ABI. */
 export interface TypedCall {
   readonly address: Hex
   readonly abi: Abi
@@ -16,12 +16,12 @@ export interface TypedCall {
 interface KnownFunction {
   readonly selector: Hex
   readonly abi: readonly [AbiFunction]
-  /** Call data by the arguments they were written from: by a single one as it is, by several as one text. */
+  /** Call data by their arguments: a single one as it is, several as one text. */
   readonly inputs: Map<unknown, Hex>
   readonly decode: ((output: Hex) => unknown) | undefined
 }
 
-/** Call data, as viem's `encodeFunctionData` writes them. @throws whatever viem throws */
+/** Call data, as viem's `encodeFunctionData` encodes them. @throws errors of viem */
 export function encodedInput({ abi, functionName, args }: TypedCall): Hex {
   const known = knownOf(abi, functionName)
   if (!known) return encodeFunctionData({ abi, functionName, ...(args && { args }) })
@@ -33,14 +33,14 @@ export function encodedInput({ abi, functionName, args }: TypedCall): Hex {
   return input
 }
 
-/** The value, as viem's `decodeFunctionResult` reads it. @throws whatever viem throws */
+/** The value, as viem's `decodeFunctionResult` decodes it. @throws errors of viem */
 export function decodedValue({ abi, functionName, args }: TypedCall, output: Hex): unknown {
   const known = knownOf(abi, functionName)
   if (!known) return decodeFunctionResult({ abi, functionName, data: output, ...(args && { args }) })
   return known.decode?.(output) ?? decodeFunctionResult<Abi>({ abi: known.abi, functionName, data: output })
 }
 
-/** By the ABI as an object, and by the name: collectors declare an ABI once and use it each hour. */
+/** By the ABI as an object, and by name: collectors declare an ABI once and use it each hour. */
 const knownByAbi = new WeakMap<Abi, Map<string, KnownFunction | undefined>>()
 
 function knownOf(abi: Abi, name: string): KnownFunction | undefined {
@@ -50,7 +50,10 @@ function knownOf(abi: Abi, name: string): KnownFunction | undefined {
   return ofAbi.get(name)
 }
 
-/** Undefined for what is not there, for overloads, which depend on the arguments, and for selectors as names. */
+/**
+ * A function of an ABI. Undefined for unknown names, for overloads, which depend on the arguments, and for selectors as
+ * names.
+ */
 function lookedUp(abi: Abi, name: string): KnownFunction | undefined {
   const [item, ...others] = abi.filter(item => 'name' in item && item.name === name)
   if (item?.type !== 'function' || others.length > 0 || name.startsWith('0x')) return undefined
@@ -62,7 +65,7 @@ function lookedUp(abi: Abi, name: string): KnownFunction | undefined {
   }
 }
 
-/** Undefined for arguments that are not plain, or long, or not as many as there should be. */
+/** Cache key of arguments; undefined when they are long, not plain, or of the wrong number. */
 function keyOf(count: number, args: readonly unknown[] = []): unknown {
   if (args.length !== count || !args.every(isPlain)) return undefined
   if (count === 1) return args[0]

@@ -17,10 +17,10 @@ type TypedLog<E extends AbiEvent> = Pick<
 >
 
 /**
- * Logs of one event, decoded. Logs of its signature that have another number of topics are another event's (an ERC-721 `Transfer` where an
- * ERC-20 one is asked for) and are left out, but only beside such as fit: where none does, it is the ABI that is wrong.
+ * Decodes logs of one event. Logs with its signature but another number of topics are of another event (an ERC-721
+ * `Transfer` instead of an ERC-20 one). They are left out if others fit; if none does, the ABI is wrong.
  *
- * @param chain the chain's name, for the words of a Fault
+ * @param chain name for the message of a Fault
  * @throws Fault `chain-call-undecodable`
  */
 export async function typedLogs<const E extends AbiEvent>(
@@ -43,7 +43,7 @@ export async function typedLogs<const E extends AbiEvent>(
   return decoded
 }
 
-/** The signature's, and one for each indexed argument. */
+/** One topic for the signature, and one for each indexed argument. */
 function topicsOf({ inputs }: AbiEvent): number {
   return 1 + inputs.filter(input => 'indexed' in input && input.indexed).length
 }

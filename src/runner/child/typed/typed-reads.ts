@@ -20,11 +20,11 @@ import { typedLogs } from './typed-logs.ts'
 type ReadOnlyMutability = 'pure' | 'view'
 
 /**
- * What a collector sees of a chain for one run: encodes by ABI, asks, decodes. Runs in the collector's thread; `reader`
- * carries the raw reads to wherever the node is asked.
+ * A chain as a collector sees it in one run: encodes by ABI, reads, decodes. Runs in the collector's thread; `reader`
+ * sends the raw reads to the daemon.
  *
  * @param signal aborted at the run's deadline
- * @param chain the chain's name in the configuration
+ * @param chain name of the chain in the configuration
  */
 export function chainAsOf(reader: RawReads, hour: Hour, signal: AbortSignal, chain: string): ChainAsOf {
   const ask = async (requests: readonly ReadRequest[]) => {
@@ -112,7 +112,7 @@ function factsOf(chain: string, { address, functionName }: TypedCall): Record<st
   return { chain, contract: String(address), function: String(functionName) }
 }
 
-/** viem's own words without its links and version. */
+/** viem's message without its links and version. */
 function shortMessage(error: unknown): string {
   if (!(error instanceof Error)) return 'no reason given'
   const { shortMessage } = error as Error & { shortMessage?: string }
