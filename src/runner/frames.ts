@@ -1,11 +1,11 @@
 import { deserialize, serialize } from 'node:v8'
 
-/** Descriptor of the line in a child. */
+/** File descriptor of the connection in a child. */
 export const lineDescriptor = 3
 
 /**
- * What the daemon says to a child: its length in four bytes, then the value as V8 writes it, which knows big integers and
- * what is said twice. Only a child reads it: it believes the daemon.
+ * A message to a child: its length in four bytes, then the value in V8's serialization, which supports big integers and
+ * shared references. Only a child reads it, and it trusts the daemon.
  */
 export function frameOf(value: unknown): Buffer {
   const body = serialize(value)
@@ -14,7 +14,7 @@ export function frameOf(value: unknown): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** Takes what comes in pieces, and gives the values that are whole. */
+/** Reads frames from pieces of bytes. @param take called with each complete value */
 export function frameReader(take: (value: unknown) => void): (piece: Buffer) => void {
   let pieces: Buffer[] = []
   let length = 0

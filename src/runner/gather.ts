@@ -1,20 +1,20 @@
-/** What is to leave together: how many turns of the event loop are waited for more of it. */
+/** How long items are gathered before they are sent together, in event-loop turns. */
 export interface GatherWait {
-  /** Turns without anything new after which it leaves; 0: at the end of the turn it came in. */
+  /** Turns without a new item after which they are sent; 0: at the end of the turn of the first. */
   readonly quietTurns: number
-  /** Turns after which it leaves in any case. */
+  /** Turns after which they are sent in any case. */
   readonly turnsMax: number
 }
 
-/** What came in one turn leaves at its end. */
+/** Items of one turn are sent at its end. */
 export const atTurnsEnd: GatherWait = { quietTurns: 0, turnsMax: 1 }
 
 /**
- * Gathers what comes one by one and lets it leave together. Counts turns, not time: how it is parted does not depend on
- * how fast the machine is.
+ * Gathers items and passes them on together. Counts turns, not time, so that the result does not depend on the speed of
+ * the machine.
  *
- * @param leave is called with everything gathered, never with nothing
- * @returns takes one
+ * @param leave called with all gathered items, never with none
+ * @returns a function that adds one
  */
 export function gathering<T>(leave: (all: readonly T[]) => void, patience: GatherWait = atTurnsEnd): (one: T) => void {
   let waiting: T[] = []

@@ -5,18 +5,18 @@ import type { Hour } from '../model/hour.ts'
 import type { DescribeResult, RunOutcome } from './runner.ts'
 
 /**
- * What travels between the daemon and a child of it that runs collectors: plain values only. The child
- * believes the daemon; what a child says is checked first (`daemon/from-child.ts`).
+ * Messages between the daemon and a child that runs collectors: plain values only. The child trusts the daemon; the
+ * daemon checks a child's messages (`daemon/from-child.ts`).
  */
 
-/** A configured collector, as far as a child needs it. */
+/** The parts of a configured collector that a child needs. */
 export interface CollectorRef {
   readonly id: string
   readonly use: string
-  /** The configuration file: `use` is resolved from its folder. */
+  /** Path of the configuration file: `use` is resolved from its folder. */
   readonly configFile: string
   readonly options: unknown
-  /** What its options ask for in secret, by `secretId`; absent where it is only described. */
+  /** Secrets of its options, by `secretId`; absent when it is only described. */
   readonly secrets?: Readonly<Record<string, string>>
 }
 
@@ -24,7 +24,10 @@ export type Task =
   | { readonly kind: 'describe'; readonly collector: CollectorRef }
   | { readonly kind: 'collect'; readonly collector: CollectorRef; readonly hour: Hour }
 
-/** A description, and the paths and secrets (by `secretId`) that the options declare, which the daemon decides about. */
+/**
+ * A description, and the paths and secrets (by `secretId`) that the options declare; the daemon decides which it
+ * grants.
+ */
 export type DescribedToDaemon =
   | (Omit<Extract<DescribeResult, { kind: 'usable' }>, 'secrets'> & {
       readonly declared: readonly string[]
@@ -37,7 +40,7 @@ export type TaskEnd =
   | { readonly kind: 'collected'; readonly outcome: RunOutcome }
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
-/** What a run wants to know of a chain, as of the run's hour. */
+/** A question of a run about a chain, as of the run's hour. */
 export type ChainQuestion =
   | { readonly kind: 'block' }
   | { readonly kind: 'read'; readonly requests: readonly ReadRequest[] }
@@ -50,7 +53,7 @@ export type ChainReply =
   | ({ readonly kind: 'logs' } & ReadAt<readonly Uint8Array[]>)
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
-/** A question of one run about one chain, with the number its reply will bear. */
+/** A run's question about one chain, with a number for its reply. */
 export interface Ask {
   readonly ask: number
   readonly run: string
@@ -68,7 +71,10 @@ export interface LogLine {
   readonly facts: Readonly<Record<string, unknown>>
 }
 
-/** One run that is to start, with the token its end will bear: nobody can guess one that is not its own. Runs of one collector share its `collector`. */
+/**
+ * A run to start, with a token that its end must carry, so that code of another run cannot end it. Runs of one
+ * collector share its `collector`.
+ */
 export interface StartedRun {
   readonly run: string
   readonly task: Task
@@ -81,28 +87,28 @@ export interface Reply {
   readonly reply: ChainReply
 }
 
-/** How a run ended. */
+/** The end of a run. */
 export interface EndedRun {
   readonly run: string
   readonly end: TaskEnd
-  /** Something of the run never settled and stays behind in the child. */
+  /** Whether the run left pending work behind in the child. */
   readonly leaks: boolean
 }
 
 export type ToChild =
-  /** Started in one turn. */
+  /** Runs started in one turn. */
   | { readonly kind: 'run'; readonly runs: readonly StartedRun[] }
-  /** The run's deadline has passed: it is to end now, with what it has. */
+  /** The run's deadline has passed: it must end now, with the values it has. */
   | { readonly kind: 'abort'; readonly run: string }
   | { readonly kind: 'ping'; readonly ping: number }
-  /** Known in one turn, so that what is asked next can travel together, too. */
+  /** Replies of one turn, so that the next questions can be sent together, too. */
   | { readonly kind: 'replies'; readonly replies: readonly Reply[] }
 
 export type FromChild =
   | { readonly kind: 'ready' }
   | { readonly kind: 'pong'; readonly ping: number }
-  /** Ended in one turn. */
+  /** Runs ended in one turn. */
   | { readonly kind: 'ended'; readonly runs: readonly EndedRun[] }
-  /** Asked until a whole turn brought nothing new, so that the reads of all runs can travel together. */
+  /** Questions gathered until a turn brought no new one, so that the reads of all runs are sent together. */
   | { readonly kind: 'asks'; readonly asks: readonly Ask[] }
   | ({ readonly kind: 'log' } & LogLine)

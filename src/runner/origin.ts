@@ -2,12 +2,12 @@ import { readdirSync } from 'node:fs'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import type { CollectorRef } from './messages.ts'
 
-/** Folder of the collectors that come with the daemon. */
+/** Folder of the collectors shipped with the daemon. */
 export const shippedUrl = new URL('../../collectors/', import.meta.url)
 
 const shipped: string[] = []
 
-/** Names of the collectors that come with the daemon; they do not change while it runs. */
+/** Names of the shipped collectors; they do not change while the daemon runs. */
 export function shippedCollectors(): readonly string[] {
   if (shipped.length === 0) {
     const names = readdirSync(shippedUrl).filter(name => name.endsWith('.ts'))
@@ -16,13 +16,13 @@ export function shippedCollectors(): readonly string[] {
   return shipped
 }
 
-/** Whose code a collector is: what comes with the daemon, a file of one's own, or a package. */
+/** Origin of a collector's code: shipped with the daemon, a file of one's own, or a package. */
 export type Origin =
   | { readonly kind: 'shipped' }
   | { readonly kind: 'file'; readonly file: string }
   | { readonly kind: 'package'; readonly name: string }
 
-/** Where `use` leads, without a look at whether it is there. */
+/** Origin by the text of `use`, without checking that it exists. */
 export function originOf({ use, configFile }: Pick<CollectorRef, 'use' | 'configFile'>): Origin {
   if (isAbsolute(use) || /^\.\.?(\/|$)/.test(use)) return { kind: 'file', file: resolve(dirname(configFile), use) }
   if (shippedCollectors().includes(use)) return { kind: 'shipped' }

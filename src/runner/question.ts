@@ -24,8 +24,8 @@ const filter = z.object({
 })
 
 /**
- * A question about a chain as it must be: it travels in one request with those of others, so that one that is malformed
- * must be found before. A child looks for itself, and the daemon looks again.
+ * Schema of a question about a chain. It is sent in one request with others, so a malformed one must be found first.
+ * The child checks it, and the daemon again.
  */
 export const question = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('block') }),
@@ -33,13 +33,13 @@ export const question = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('logs'), filter }),
 ]) satisfies z.ZodType<ChainQuestion>
 
-/** What is wrong with a question of a collector, to follow its chain's name; `undefined` when nothing is. */
+/** The mistake in a collector's question, to follow its chain's name; `undefined` when it is valid. */
 export function questionMistake(asked: ChainQuestion): string | undefined {
   const issue = question.safeParse(asked).error?.issues[0]
   return issue && `${String(issue.path.at(-1) ?? 'what is asked')} ${issue.message}`
 }
 
-/** A collector asked for a chain that is not configured. */
+/** The Fault when a collector asks for a chain that is not configured. */
 export function unknownChain(name: string, known: readonly string[]): Fault {
   return new Fault('chain-unknown', `there is no chain "${name}" in the configuration`, {
     fix: known.length > 0 ? `configured are: ${known.join(', ')}` : 'add it under chains:',

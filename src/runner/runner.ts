@@ -5,13 +5,13 @@ import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { MetricSpec } from '../model/metric.ts'
 
-/** What is known of a configured collector once its file is loaded and its options are parsed. */
+/** Description of a configured collector, once its file is loaded and its options are parsed. */
 export interface CollectorDescription {
-  /** Label → what is declared of it; at least one. */
+  /** Declarations by label; at least one. */
   readonly metrics: Readonly<Record<string, MetricSpec>>
-  /** Whether a past hour may be asked for. */
+  /** Whether past hours can be read. */
   readonly history: boolean
-  /** Secrets that its options ask for; absent without any. They are read at each run. */
+  /** Secrets that its options declare; absent without any. They are read at each run. */
   readonly secrets?: readonly OptionSecret[]
 }
 
@@ -19,25 +19,28 @@ export type DescribeResult =
   | ({ readonly kind: 'usable' } & CollectorDescription)
   | { readonly kind: 'mistaken'; readonly mistakes: readonly OptionMistake[] }
 
-/** What one run of a collector for one hour came to: every declared label is in exactly one of the two. */
+/** Result of one run of a collector for one hour: every declared label is in exactly one of the two. */
 export interface RunOutcome {
   /** Finite numbers, by label. */
   readonly readings: Readonly<Record<string, number>>
-  /** Why a label has no value, by label. A label that was returned but not declared is here, too, under its own name. */
+  /** Why a label has no value, by label; undeclared labels that were returned are listed, too. */
   readonly failures: Readonly<Record<string, FaultRecord>>
-  /** The block it read of each chain it asked; empty for one that asked none. */
+  /** The block it read of each chain; empty when it read none. */
   readonly pins: readonly PinnedBlock[]
 }
 
 /**
- * Runs collectors in processes of their own, so that one that hangs, spins, exits or eats all memory stops nothing
- * else. A process that stops answering is replaced, and what it had under way for others is run again.
+ * Runs collectors in processes of their own, so that one that hangs, blocks, exits or exhausts memory stops no other. A
+ * process that stops answering is replaced, and the runs of others in it are repeated.
  */
 export interface Runner {
   /** Loads the collector. Rejects with Fault `collector-unusable` (or `collector-hung`) when it cannot be loaded. */
   describe(collector: CollectorConfig): Promise<DescribeResult>
-  /** Rejects with a Fault when the run as a whole failed; ends at the deadline in any case. */
+  /**
+   * Runs the collector for an hour. Rejects with a Fault when the run as a whole failed; ends at the deadline in any
+   * case.
+   */
   collect(collector: CollectorConfig, hour: Hour): Promise<RunOutcome>
-  /** Ends every process; complete when it returns. */
+  /** Ends every process; resolves when they have ended. */
   stop(): Promise<void>
 }
