@@ -23,57 +23,57 @@ import {
   worksOf,
 } from './work.ts'
 
-/** Failed runs that are tried a second time at the end; what is beyond has failed. */
+/** Failed runs that are retried at the end; further ones fail at once. */
 const secondTriesMax = 20_000
 
-/** What a backfill tells while it goes on. */
+/** Events of a running backfill. */
 export type BackfillNews =
   | { readonly kind: 'went-on'; readonly progress: Progress }
   | BackpressureNews
   /** A chain cannot be read now. */
   | { readonly kind: 'waits-for-chain'; readonly wait: ChainWait }
-  /** What failed for a reason that may pass is tried once more. */
+  /** Runs that failed for a transient reason are retried once. */
   | { readonly kind: 'tries-again'; readonly runs: number }
 
-/** How far a backfill is. A run is a collector and an hour. */
+/** Progress of a backfill. A run is one collector and one hour. */
 export interface Progress {
   readonly runs: number
-  /** Those that had their turn; what is to be tried again had not. */
+  /** Finished runs; queued retries are not counted. */
   readonly runsDone: number
   readonly hours: number
   readonly hoursDone: number
 }
 
-/** What a backfill works with. */
+/** Dependencies of `Backfill`. */
 export interface BackfillDeps {
   readonly outbox: BackfillOutbox
-  /** Stopped when the backfill is. */
+  /** The runner is stopped together with the backfill. */
   readonly runner: Runner
   readonly time: Time
   readonly works: readonly Work[]
   readonly asked: BackfillRequest
   readonly order: HourOrder
-  /** Hours under way together. */
+  /** Hours read concurrently. */
   readonly concurrency: number
-  /** Aborted with a Fault as its reason: a person stops it, or a cap is reached. */
+  /** Aborted with a Fault as its reason: a person stopped it, or a limit was reached. */
   readonly signal: AbortSignal
   readonly told: (news: BackfillNews) => void
-  /** The configured ones: by their names and ids a fault of one, and a block of another, are told apart. */
+  /** The configured chains: they match a fault's chain name to the chain id of a block. */
   readonly chains: readonly Pick<ChainConfig, 'name' | 'id' | 'settleMs'>[]
   readonly dueMax?: number
-  /** Absent: as many calls as it takes. */
+  /** Limit on RPC calls. Default: none. */
   readonly budget?: CallBudget
 }
 
-/** What a backfill came to. */
+/** Result of a backfill. */
 export interface BackfillEnd {
   readonly collectors: readonly CollectorCounts[]
   readonly failures: readonly Reason[]
-  /** Why hours were not possible: they lie before the first block of a chain. */
+  /** Reasons of impossible hours: they lie before the first block of a chain. */
   readonly early: readonly Reason[]
-  /** Runs that did not have their turn, or were given up. */
+  /** Runs not finished, because the backfill was stopped. */
   readonly left: number
-  /** Why it ended early, and the hour it was at; absent when everything had its turn. */
+  /** Why it ended early, and the hour it was at; absent when all runs were finished. */
   readonly stopped?: { readonly fault: Fault; readonly at?: Hour }
 }
 
@@ -83,7 +83,7 @@ interface FailedRun {
   readonly fault: Fault
 }
 
-/** One backfill: window after window of hours, all collectors of all hours of a window started in one turn. */
+/** One backfill: window after window of hours. All runs of a window are started in one turn. */
 export class Backfill {
   readonly #parts: BackfillDeps
   readonly #counts: Counts
@@ -93,7 +93,7 @@ export class Backfill {
   readonly #patience: ChainOutage
   readonly #backpressure: Backpressure
   readonly #runs: number
-  /** By collector and hour: to be tried once more, and failed when they are not. */
+  /** Failed runs by collector and hour, to be retried once; without a retry they count as failed. */
   readonly #again = new Map<string, FailedRun>()
   readonly #hours: number
   #at: Hour | undefined
@@ -117,7 +117,7 @@ export class Backfill {
     })
   }
 
-  /** Never rejects: what goes wrong is part of what it came to. Runs once. */
+  /** Runs the backfill, once. Never rejects: failures are part of the result. */
   async run(): Promise<BackfillEnd> {
     const { runner, signal } = this.#parts
     const stop = () => void runner.stop()
@@ -129,7 +129,7 @@ export class Backfill {
     signal.removeEventListener('abort', stop)
     const at = this.#atOrBefore()
     for (const failed of [...this.#again.values()]) {
-      // What only met a chain that could not be read has not had its turn.
+      // A run that only met an unreadable chain is not finished.
       if (!stopped || !isTrouble(failed)) this.#failed(failed)
     }
     const [failures, early] = [this.#failures.reasons, this.#early.reasons]
@@ -137,7 +137,7 @@ export class Backfill {
     return stopped ? { ...end, stopped: { fault: stopped, ...(at === undefined ? {} : { at }) } } : end
   }
 
-  /** The hour it was at, or the first that was put aside before. */
+  /** The current hour, or the first one postponed before. */
   #atOrBefore(): Hour | undefined {
     if (this.#at === undefined) return undefined
     const hours = [this.#at, ...[...this.#again.values()].map(({ hour }) => hour)]
@@ -155,7 +155,7 @@ export class Backfill {
     await this.#pass(worksOf(again), () => {})
   }
 
-  /** All hours of some works, each window as large as the budget allows. */
+  /** Reads all hours of some works, in windows as large as the budget allows. */
   async #pass(works: readonly Work[], done: (window: readonly CollectorHours[]) => void): Promise<void> {
     const { concurrency, order } = this.#parts
     const hours = hoursInOrder(works, order)
@@ -171,7 +171,7 @@ export class Backfill {
     }
   }
 
-  /** Round after round, until its chains have answered or were waited for long enough. */
+  /** Reads a window in rounds, until its chains have answered or the wait for them is given up. */
   async #window(window: readonly CollectorHours[]): Promise<void> {
     let shares = window
     for (let round = 1; shares.length > 0; round += 1) {
@@ -185,7 +185,7 @@ export class Backfill {
     }
   }
 
-  /** Settles what became of its runs but for those whose chain cannot be read now. */
+  /** Reads a window once and records all results, except of runs whose chain cannot be read now. */
   async #round(window: readonly CollectorHours[]): Promise<RunEnd[]> {
     const { outbox, signal } = this.#parts
     await this.#backpressure.wait()

@@ -1,29 +1,31 @@
 import type { Time } from '../../edge/time.ts'
 import type { BackfillOutbox } from './store.ts'
 
-/** Due metrics above which a backfill waits for delivery: what waits takes room, and a full disk stops the live hours. */
+/**
+ * Due metrics above which a backfill waits for delivery: they take disk space, and a full disk stops the live hours.
+ */
 export const backfillBacklogMax = 20_000
 
-/** How often a waiting backfill looks whether there is room again. */
+/** Interval of checking whether a waiting backfill may continue. */
 const lookMs = 1_000
 
-/** How often it says that it still waits. */
+/** Interval of reporting that it still waits. */
 const tellMs = 60_000
 
-/** How long nothing of a protocol is delivered before nobody waits for it, while there is room for another one. */
+/** How long a protocol may have no delivery before it is no longer waited for, if another one has room. */
 const stuckMs = 60_000
 
 /** That too much is due. */
 export interface BacklogWait {
   readonly due: number
-  /** Why it is not delivered, as far as that is known. */
+  /** Why they are not delivered, as far as known. */
   readonly reasons: readonly string[]
-  /** Whether anything was delivered since it was told last. */
+  /** Whether any metric was delivered since the last report. */
   readonly isMoving: boolean
   readonly forMs: number
 }
 
-/** That the due metrics of a protocol are not waited for any more. */
+/** The due metrics of a protocol are not waited for any more. */
 export interface StuckBacklog {
   readonly protocolId: string
   readonly due: number
@@ -32,15 +34,15 @@ export interface StuckBacklog {
 
 /** What a wait for room tells. */
 export type BackpressureNews =
-  /** Too much is due; when the wait begins, and each minute of it. */
+  /** Too many metrics are due; reported when the wait begins and each minute. */
   | { readonly kind: 'waits'; readonly wait: BacklogWait }
-  /** Nothing of a protocol is delivered: the others go on without waiting for it. Once for each that gets stuck. */
+  /** A protocol has no deliveries: the others continue. Reported once each time a protocol gets stuck. */
   | { readonly kind: 'leaves-protocol'; readonly stuck: StuckBacklog }
 
 /** What a wait for room works with. */
 export interface BackpressureDeps {
   readonly outbox: Pick<BackfillOutbox, 'tally' | 'destinations'>
-  /** Those that the backfill collects for: what is due of others takes no more room because of it. */
+  /** Protocols of the backfill's collectors: it does not add to the due metrics of others. */
   readonly protocolIds: readonly string[]
   readonly dueMax: number
   readonly time: Time
@@ -48,15 +50,16 @@ export interface BackpressureDeps {
   readonly told: (news: BackpressureNews) => void
 }
 
-/** How many metrics of a protocol are due, and since when it is that none was settled. */
+/** Due metrics of a protocol, and since when none of them was delivered. */
 interface Watched {
   readonly settled: number
   readonly sinceMs: number
 }
 
 /**
- * Whether there is room for more due metrics of the protocols that a backfill collects for. One that the service refuses, while
- * another has room, is left out, so that its backlog stops nobody else; as soon as one of its metrics is settled it counts again.
+ * Decides whether there is room for more due metrics of a backfill's protocols. A protocol that the service refuses
+ * while another has room is left out, so that its backlog stops no other; it counts again once one of its metrics is
+ * delivered.
  */
 export class Backpressure {
   readonly #deps: BackpressureDeps
@@ -68,9 +71,9 @@ export class Backpressure {
   }
 
   /**
-   * Resolves once few enough metrics are due. However long nothing gets delivered, nothing is lost by waiting.
+   * Resolves once few enough metrics are due. However long delivery fails, waiting loses nothing.
    *
-   * Rejects with the signal's reason when it is aborted.
+   * Rejects with the signal's reason when aborted.
    */
   async wait(): Promise<void> {
     const { dueMax, destinations, time, signal, told } = { ...this.#deps, ...this.#deps.outbox }
@@ -90,7 +93,7 @@ export class Backpressure {
     }
   }
 
-  /** What is due of the protocols that are waited for, and how much of all was settled so far. */
+  /** Due metrics of the protocols waited for, and the number finished so far. */
   #look(): { readonly due: number; readonly settled: number } {
     const nowMs = this.#deps.time.nowMs()
     let [due, settled] = [0, 0]
@@ -106,14 +109,14 @@ export class Backpressure {
     return { due, settled }
   }
 
-  /** @returns whether any was left out */
+  /** Leaves out stuck protocols. @returns whether any was left out */
   #leaveStuck(nowMs: number): boolean {
     const { outbox, dueMax, told } = this.#deps
     const waited = [...this.#counts()].filter(([id]) => !this.#stuck.has(id))
     const isStill = (id: string) => nowMs - (this.#watched.get(id)?.sinceMs ?? nowMs) >= stuckMs
     const stuck = waited.filter(([id, { due }]) => due > 0 && isStill(id)).sort(([, a], [, b]) => b.due - a.due)
     const [most] = stuck
-    // Where nothing has room, the service may be down: then all of it is waited for.
+    // When no protocol has room, the service may be down: all are waited for.
     if (!most || !waited.some(([id, { due }]) => id !== most[0] && due <= dueMax)) return false
     const [protocolId, { due }] = most
     this.#stuck.add(protocolId)

@@ -1,49 +1,49 @@
 import { Fault } from '../../model/fault.ts'
 
-/** How many RPC calls may be made. */
+/** Limit on the RPC calls of a backfill. */
 export interface CallBudget {
   readonly callsMax: number
-  /** Made so far. */
+  /** Number of calls made so far. */
   readonly spent: () => number
-  /** Chains that may be read. */
+  /** Number of chains that may be read. */
   readonly chains: number
 }
 
-/** What an hour takes of a chain, about, as long as nothing was measured. */
+/** Assumed calls of an hour for each chain, before anything was measured. */
 const guess = { callsOnce: 12, callsAnHour: 6 } as const
 
-/** What a window may take of each chain beyond what the hours of the last one took: how it begins differs. */
+/** Calls a window may need of each chain beyond those the last one suggests: their beginnings differ. */
 const spareCalls = 6
 
-/** Calls that one hour alone takes, about, before anything was measured. */
+/** Assumed calls of a single hour, before anything was measured. */
 export function firstHourCalls({ chains }: Pick<CallBudget, 'chains'>): number {
   return chains * (guess.callsOnce + guess.callsAnHour)
 }
 
 interface Measured {
-  /** Of the first hour, which was read alone: no other takes more alone. */
+  /** Calls of the first hour, which was read alone: no later hour takes more alone. */
   readonly oneHourCalls: number
-  /** As the last window took. */
+  /** Calls for each hour of the last window. */
   readonly callsAnHour: number
 }
 
 /**
- * How many hours the rest of a budget allows: the calls of a window that the cap breaks off are lost. The first window is
- * one hour, as collectors may take any number of calls; those after it are as large as the last one lets expect.
+ * Computes how many hours fit into the rest of a budget, because the calls of a window cut off by the limit are lost.
+ * The first window is one hour, as collectors may make any number of calls; the last window predicts the next.
  */
 export class HoursAffordable {
   readonly #budget: CallBudget | undefined
   #spentBefore = 0
   #measured: Measured | undefined
-  /** Hours of the next window as long as none took any call. */
+  /** Hours of the next window while no calls were needed. */
   #trialHours = 1
 
-  /** @param budget absent: every window may be as large as it likes */
+  /** @param budget absent: windows are not limited */
   constructor(budget: CallBudget | undefined) {
     this.#budget = budget
   }
 
-  /** Hours of the next window, from 1 up to `most`. @throws Fault `stopped` when not even one fits */
+  /** Hours of the next window, from 1 to `most`. @throws Fault `stopped` when not even one fits */
   next(most: number): number {
     if (!this.#budget || this.#budget.chains === 0) return most
     const { callsMax, chains } = this.#budget
@@ -56,7 +56,7 @@ export class HoursAffordable {
     return Math.min(most, Math.max(1, fitting))
   }
 
-  /** Learns from a window of so many hours. */
+  /** Records that a window of this many hours was read. */
   took(hours: number): void {
     const calls = (this.#budget?.spent() ?? 0) - this.#spentBefore
     if (calls === 0) this.#trialHours *= 2

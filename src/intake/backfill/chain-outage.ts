@@ -3,16 +3,16 @@ import { Fault, type FaultCode } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { RunEnd } from './round.ts'
 
-/** A wait for a chain: the first, and the longest. */
+/** First and longest wait for a chain, in milliseconds. */
 const wait = { firstMs: 5_000, longestMs: 60_000 } as const
 
-/** How long nothing at all may be read before the backfill ends. */
+/** How long nothing may be readable before the backfill ends. */
 const nothingMsMax = 10 * 60_000
 
-/** How often the runs of one window are read before the next window is tried: it may be these hours alone. */
+/** How often the runs of one window are read before the next window is tried: only these hours may be unreadable. */
 export const roundsMax = 5
 
-/** What a chain comes to that cannot be read now. */
+/** Fault codes of a chain that cannot be read now. */
 const troubles: ReadonlySet<FaultCode> = new Set(['chain-unreachable', 'chain-behind', 'chain-reorganized'])
 
 /** Whether a run failed because its chain cannot be read now. */
@@ -20,27 +20,29 @@ export function isTrouble({ fault }: Pick<RunEnd, 'fault'>): boolean {
   return fault !== undefined && troubles.has(fault.code)
 }
 
-/** That a chain cannot be read now. */
+/** A wait for a chain that cannot be read now. */
 export interface ChainWait {
   readonly fault: Fault
-  /** Until it is tried again. */
+  /** Time until it is tried again, in milliseconds. */
   readonly forMs: number
 }
 
-/** What patience works with. */
+/** Dependencies of `ChainOutage`. */
 export interface ChainOutageDeps {
   readonly time: Time
   readonly signal: AbortSignal
-  /** Told once per wait. */
+  /** Called once for each wait. */
   readonly told: (wait: ChainWait) => void
-  /** By their names, as faults tell them; of one that is not here, any hour that was read tells that it can be. */
+  /**
+   * Configured chains, as faults name them. For a chain that is not listed, any hour read shows that it is readable.
+   */
   readonly chains: readonly { readonly name: string; readonly id: number }[]
 }
 
 /** Decides which runs wait for their chain, and waits. */
 export class ChainOutage {
   readonly #parts: ChainOutageDeps
-  /** Chains that were waited for long enough; until a window goes without trouble of theirs. */
+  /** Chains no longer waited for, until a window passes without trouble of theirs. */
   readonly #givenUp = new Set<string>()
   #waits = 0
   #nothingSinceMs: number | undefined
@@ -50,8 +52,8 @@ export class ChainOutage {
   }
 
   /**
-   * Of the runs of one round those to be read again before anything else: no other collector could read their chain at
-   * their hour either.
+   * Of the runs of a round, those to be read again first: no other collector could read their chain at their hour
+   * either.
    */
   held(ends: readonly RunEnd[]): ReadonlySet<RunEnd> {
     const read = ends.filter(({ fault }) => !fault)
@@ -65,8 +67,8 @@ export class ChainOutage {
   }
 
   /**
-   * Waits before the next round. Rejects with the signal's reason when it is aborted, and with the chain's Fault when
-   * nothing could be read for long.
+   * Waits before the next round. Rejects with the signal's reason when aborted, and with the chain's Fault when nothing
+   * was readable for long.
    */
   async wait(held: ReadonlySet<RunEnd>): Promise<void> {
     const { time, signal, told } = this.#parts
@@ -81,7 +83,7 @@ export class ChainOutage {
     await time.sleep(forMs, signal)
   }
 
-  /** Goes on without them. */
+  /** Stops waiting for the chains of some runs. */
   giveUp(held: ReadonlySet<RunEnd>): void {
     for (const end of held) this.#givenUp.add(chainOf(end))
   }
@@ -101,7 +103,7 @@ export class ChainOutage {
   }
 }
 
-/** Its name, as the Fault tells it. */
+/** Name of the chain, from the Fault. */
 function chainOf({ fault }: RunEnd): string {
   return String(fault?.facts['chain'] ?? '')
 }

@@ -1,25 +1,25 @@
 import type { Recorded } from '../../outbox/outbox.ts'
 import type { Work } from './work.ts'
 
-/** What became of the hours of one collector. */
+/** Results of the hours of one collector, as counts. */
 export interface CollectorCounts {
   readonly collector: string
   /** Hours read and stored. */
   readonly done: number
-  /** Hours that were collected before. */
+  /** Hours collected before. */
   readonly there: number
-  /** Hours that are due, and left to the running daemon. */
+  /** Due hours left to the running daemon. */
   readonly daemons: number
   readonly failed: number
-  /** Past hours of a collector that reads only "now", and hours before a chain's first block. */
+  /** Past hours of a collector that reads only the present, and hours before a chain's first block. */
   readonly impossible: number
   /** Number of new metrics. */
   readonly added: number
-  /** Metrics whose value is another one than it was. */
+  /** Metrics whose value changed. */
   readonly corrected: number
 }
 
-/** Counts what becomes of hours, by collector. */
+/** Counts results of hours, by collector. */
 export class Counts {
   readonly #counts: Map<string, CollectorCounts>
 
@@ -33,7 +33,7 @@ export class Counts {
     )
   }
 
-  /** One more hour. */
+  /** Counts one hour. */
   add(collector: string, fate: 'done' | 'there' | 'daemons' | 'failed' | 'impossible'): void {
     this.#change(collector, counts => ({ ...counts, [fate]: counts[fate] + 1 }))
   }

@@ -1,29 +1,29 @@
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
 
-/** Hours that failed for one reason. */
+/** Runs that failed for the same reason. */
 export interface Reason {
   readonly fault: Fault
-  /** Runs that failed so. */
+  /** Number of failed runs. */
   readonly count: number
-  /** Which hours of which collectors, as they failed one after the other; at most `spansMax` of them. */
+  /** Their hours and collectors, in the order they failed; at most `spansMax`. */
   readonly spans: readonly FailedSpan[]
 }
 
-/** Hours in a row of one collector, both ends included. */
+/** Consecutive hours of one collector, both ends included. */
 export interface FailedSpan {
   readonly collector: string
   readonly from: Hour
   readonly to: Hour
 }
 
-/** Spans that are remembered of one reason: of what is scattered over a year the first are enough. */
+/** Spans kept of one reason: if failures are scattered over a year, the first ones are enough. */
 const spansMax = 100
 
-/** Different reasons that are told apart; the rest is counted together. */
+/** Distinct reasons; further ones are counted together. */
 export const reasonsMax = 20
 
-/** Counts failures by their reason: a year of them takes no more memory than a few. */
+/** Counts failures by reason, in bounded memory. */
 export class FailureReasons {
   readonly #reasons = new Map<string, Reason>()
 
@@ -39,13 +39,13 @@ export class FailureReasons {
     })
   }
 
-  /** Most frequent first. */
+  /** Reasons, most frequent first. */
   get reasons(): readonly Reason[] {
     return [...this.#reasons.values()].sort((a, b) => b.count - a.count)
   }
 }
 
-/** Hours come in their order or against it, those of several collectors in turn. */
+/** Adds an hour to the spans. Hours ascend or descend; those of several collectors alternate. */
 function withHour(spans: readonly FailedSpan[], collector: string, hour: Hour): readonly FailedSpan[] {
   const place = spans.findLastIndex(
     span => span.collector === collector && span.from <= hourAfter(hour, 1) && span.to >= hourAfter(hour, -1),
@@ -58,7 +58,7 @@ function withHour(spans: readonly FailedSpan[], collector: string, hour: Hour): 
 
 const others = new Fault('stopped', 'other reasons')
 
-/** Hours, numbers and hashes in a message differ where the reason is the same. */
+/** Key of a reason: messages that differ only in hours, numbers or hashes have the same. */
 function keyOf({ code, message }: Fault): string {
   return `${code} ${message.replace(/0x[0-9a-f]+|\d[\d:TZ.,-]*/gi, '#')}`
 }

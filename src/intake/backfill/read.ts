@@ -7,7 +7,7 @@ import type { Work } from './work.ts'
 
 const passed = new Fault('hour-passed', 'the hour passed while it was read, and this collector reads only "now"')
 
-/** Validates what a run gave. */
+/** Validates the result of a run. */
 export function readHour(
   { collector, description }: Work,
   hour: Hour,

@@ -9,27 +9,27 @@ import { storeHour } from './store.ts'
 import { WindowPast } from './window-past.ts'
 import { type CollectorHours, fateOf, type HourFate, type Work } from './work.ts'
 
-/** What became of one run, a collector and an hour, once it is stored. */
+/** Result of one run, a collector and an hour, once it is stored. */
 export interface RunEnd {
   readonly work: Work
   readonly hour: Hour
-  /** Why it is not complete. */
+  /** Why it is not complete; absent when it is. */
   readonly fault?: Fault
-  /** The chains it has read. */
+  /** Ids of the chains it has read. */
   readonly chainIds: readonly number[]
 }
 
-/** What a round is read with. */
+/** Dependencies of `readRound`. */
 export type RoundDeps = Pick<BackfillDeps, 'runner' | 'outbox' | 'asked' | 'time' | 'signal' | 'chains'>
 
-/** Who is told what becomes of the runs of a round. */
+/** Callbacks for the runs of a round. */
 export interface RoundListener {
-  /** Once for each run; not for those that a stop took away. */
+  /** Called once for each run, except those cut off by a stop. */
   readonly ended: (end: RunEnd) => void
   readonly stored: (collector: string, recorded: Recorded) => void
 }
 
-/** Without what was collected meanwhile, by a daemon say. @param had told of each of those */
+/** Removes hours collected meanwhile, for example by a daemon. @param had called with each of them */
 export function stillToDo(
   { work, hours }: CollectorHours,
   { outbox, asked }: RoundDeps,
@@ -46,7 +46,7 @@ export function stillToDo(
   return { work, hours: left }
 }
 
-/** Starts all runs of a window in one turn, and stores what they give. Rejects with the outbox's Fault. */
+/** Starts all runs of a window in one turn, and stores their results. Rejects with the outbox's Fault. */
 export async function readRound(
   window: readonly CollectorHours[],
   parts: RoundDeps,
@@ -64,7 +64,7 @@ async function readShare({ work, hours }: CollectorHours, parts: RoundDeps, ears
   })
   const outcomes = await Promise.all(running)
   const past = new WindowPast(outbox.metrics)
-  // Async, so that an outbox that cannot be read leaves no store without whoever waits for it.
+  // Async, so that an unreadable outbox leaves no store without a handler.
   const storing = outcomes.map(async ({ hour, outcome }) => {
     const read = readHour(work, hour, outcome, past.of, hourAt(time.nowMs()))
     past.add(read.accepted)
@@ -73,7 +73,7 @@ async function readShare({ work, hours }: CollectorHours, parts: RoundDeps, ears
   await Promise.all(storing)
 }
 
-/** Values of an hour that is not complete are kept, too; the hour itself is not collected then. */
+/** Stores an hour. Values of an incomplete hour are kept, too; the hour is then not collected. */
 async function store(
   work: Work,
   hour: Hour,
@@ -83,7 +83,7 @@ async function store(
   ears: RoundListener,
 ): Promise<void> {
   const { accepted, fault } = read
-  // A stop takes the processes away: what then fails has not failed by itself.
+  // A stop ends the processes; a failure caused by it is not the run's own.
   if (fault && signal.aborted) return
   const { id } = work.collector
   if (!fault || accepted.length > 0) {

@@ -4,26 +4,26 @@ import type { Hour } from '../../model/hour.ts'
 import type { Outbox, Recorded } from '../../outbox/outbox.ts'
 import type { Accepted } from '../../outbox/tables/metrics.ts'
 
-/** The part of the outbox a backfill works with. */
+/** The part of the outbox that a backfill needs. */
 export type BackfillOutbox = Pick<
   Outbox,
   'expectedHours' | 'metrics' | 'recordCollection' | 'disk' | 'tally' | 'destinations'
 >
 
-/** What a collector came to for one hour, to be stored. */
+/** Result of a collector for one hour, to be stored. */
 export interface HourToStore {
   readonly collector: string
   readonly hour: Hour
   readonly accepted: readonly Accepted[]
-  /** The blocks it was read at that may still be reorganized. */
+  /** The non-final blocks it was read at. */
   readonly pins: readonly PinnedBlock[]
-  /** Why it is not complete. */
+  /** Why it is not complete; absent when it is. */
   readonly fault?: Fault
 }
 
 /**
- * Stores an hour, row and values in one commit. Values of one that is not complete are kept; nobody but the person who
- * asked for it waits for the rest. Rejects with the outbox's Fault.
+ * Stores an hour's row and values in one commit. Values of an incomplete hour are kept; its rest is not retried, as the
+ * hour was not expected. Rejects with the outbox's Fault.
  */
 export function storeHour(
   outbox: BackfillOutbox,

@@ -3,12 +3,12 @@ import { jumpHoursMax } from '../../model/limits.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
 import type { Accepted, Metrics, Past } from '../../outbox/tables/metrics.ts'
 
-/** What the outbox knows of metrics. */
+/** The stored metrics that validation needs. */
 export type StoredMetrics = Pick<Metrics, 'past' | 'entry'>
 
 /**
- * What is known of a metric id when hours are validated before those before them are stored: whether a value is held
- * must not depend on how many hours are read together.
+ * History of metrics while a window is validated before it is stored: whether a value is held must not depend on how
+ * many hours are read together.
  */
 export class WindowPast {
   readonly #stored: StoredMetrics
@@ -18,7 +18,7 @@ export class WindowPast {
     this.#stored = stored
   }
 
-  /** Takes what was validated of an hour; hours come in ascending order. */
+  /** Adds the validated metrics of an hour; hours ascend. */
   add(accepted: readonly Accepted[]): void {
     for (const { metric, hold } of accepted) {
       if (hold) continue
@@ -36,7 +36,7 @@ export class WindowPast {
     return { ...(unit === undefined ? {} : { unit }), previous: nearest.value }
   }
 
-  /** Of the day before; where the hours between lie in the outbox, theirs is nearer. */
+  /** The nearest value of the day before in the window; the outbox may have a nearer one. */
   #nearest(id: MetricId, hour: Hour): { readonly value: number; readonly unit?: string } | undefined {
     const own = this.#metrics.get(id)
     for (let back = 1; own && back <= jumpHoursMax; back += 1) {

@@ -2,37 +2,37 @@ import type { CollectorConfig } from '../../config/config.ts'
 import { type Hour, hoursFrom } from '../../model/hour.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
 
-/** What the outbox knows of an hour of a collector; absent for one that it never heard of. */
+/** Stored states of a collector's hours; hours without a row are absent. */
 export type StatesByHour = ReadonlyMap<Hour, 'due' | 'collected' | 'gap'>
 
-/** What a backfill was asked for. */
+/** The request of a backfill. */
 export interface BackfillRequest {
   /** First and last hour, both included. */
   readonly from: Hour
   readonly to: Hour
-  /** The current hour: what reads only "now" can be asked for it alone. */
+  /** The current hour: a collector that reads only the present can be asked for no other. */
   readonly current: Hour
-  /** `missing`: what is collected stays. `overwrite`: it is read again, and corrected where it differs. */
+  /** `missing`: collected hours are left alone. `overwrite`: they are read again, and differences are corrected. */
   readonly what: 'missing' | 'overwrite'
-  /** Whether a daemon runs on the same outbox: it collects the hours that are due by itself. */
+  /** Whether a daemon runs on the same outbox: it collects the due hours. */
   readonly daemon: 'runs' | 'none'
 }
 
-/** The hours of one collector, sorted by what is to become of them. */
+/** The hours of one collector, by what is to be done. */
 export interface Work {
   readonly collector: CollectorConfig
   readonly description: CollectorDescription
-  /** To be read, ascending. */
+  /** Hours to read, ascending. */
   readonly hours: readonly Hour[]
-  /** Collected already. */
+  /** Number of hours already collected. */
   readonly there: number
-  /** Due: the running daemon collects them. */
+  /** Number of due hours, which the running daemon collects. */
   readonly daemons: number
-  /** Past, and the collector reads only "now". */
+  /** Number of past hours, if the collector reads only the present. */
   readonly impossible: number
 }
 
-/** Sorts the hours of one collector. Pure. */
+/** Classifies the hours of one collector. Pure. */
 export function workOf(
   collector: CollectorConfig,
   description: CollectorDescription,
@@ -52,10 +52,10 @@ export function workOf(
   }
 }
 
-/** What is to become of an hour of a collector. */
+/** What is to be done about an hour of a collector. */
 export type HourFate = 'to-do' | 'there' | 'daemons' | 'impossible'
 
-/** What is to become of one hour. A gap is tried again. Pure. */
+/** Classifies one hour. A gap is tried again. Pure. */
 export function fateOf(
   hour: Hour,
   { history }: Pick<CollectorDescription, 'history'>,
@@ -68,17 +68,18 @@ export function fateOf(
   return 'to-do'
 }
 
-/** Hours of one collector that are read together with those of the others. */
+/** Hours of one collector that are read together with those of others. */
 export interface CollectorHours {
   readonly work: Work
   readonly hours: readonly Hour[]
 }
 
-/** In which order hours are done. */
+/** The order in which hours are read. */
 export type HourOrder = 'oldest-first' | 'newest-first'
 
 /**
- * Parts the work: each part holds the next hours, at most `size`, of all collectors. Within a part hours ascend.
+ * Splits the work into windows: each holds the next hours, at most `size`, of all collectors. Within a window hours
+ * ascend.
  */
 export function windowsOf(works: readonly Work[], size: number, order: HourOrder): CollectorHours[][] {
   const hours = hoursInOrder(works, order)
@@ -86,13 +87,13 @@ export function windowsOf(works: readonly Work[], size: number, order: HourOrder
   return Array.from({ length: count }, (_, index) => sharesOf(works, hours.slice(index * size, (index + 1) * size)))
 }
 
-/** The different hours of some works. */
+/** The distinct hours of some works. */
 export function hoursInOrder(works: readonly Work[], order: HourOrder): Hour[] {
   const ascending = [...new Set(works.flatMap(({ hours }) => hours))].sort((a, b) => a - b)
   return order === 'oldest-first' ? ascending : ascending.reverse()
 }
 
-/** What lies between the first and the last of some hours, both included. */
+/** The part of the work between the first and the last of some hours, both included. */
 export function sharesOf(works: readonly Work[], hours: readonly Hour[]): CollectorHours[] {
   const [one, other] = [hours[0] ?? 0, hours.at(-1) ?? 0]
   const [first, last] = [Math.min(one, other), Math.max(one, other)]
@@ -102,7 +103,7 @@ export function sharesOf(works: readonly Work[], hours: readonly Hour[]): Collec
   })
 }
 
-/** Work made of single runs, one for each collector. */
+/** Builds works from single runs, one work for each collector. */
 export function worksOf(runs: readonly { readonly work: Work; readonly hour: Hour }[]): Work[] {
   const byCollector = Map.groupBy(runs, ({ work }) => work.collector.id)
   return [...byCollector.values()].flatMap(own => {
@@ -111,12 +112,12 @@ export function worksOf(runs: readonly { readonly work: Work; readonly hour: Hou
   })
 }
 
-/** Runs in some shares: one for each collector and hour. */
+/** Number of runs in some shares: one for each collector and hour. */
 export function runsOf(shares: readonly Pick<CollectorHours, 'hours'>[]): number {
   return shares.reduce((sum, { hours }) => sum + hours.length, 0)
 }
 
-/** Different hours in some shares. */
+/** Number of distinct hours in some shares. */
 export function hoursOf(shares: readonly Pick<CollectorHours, 'hours'>[]): number {
   return new Set(shares.flatMap(({ hours }) => hours)).size
 }
