@@ -2,7 +2,7 @@ import type { Collected } from '../intake/collect.ts'
 import type { Hour } from '../model/hour.ts'
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
 
-/** A metric that has another value when it is read again. */
+/** A metric whose value differs when it is read again. */
 export interface Difference {
   readonly metric: MetricId
   readonly hour: Hour
@@ -10,16 +10,16 @@ export interface Difference {
   readonly again: number
 }
 
-/** What comparing an hour of a collector came to. */
+/** Result of comparing an hour of a collector. */
 export interface Comparison {
-  /** Values that were there to be compared, the different ones among them. */
+  /** Number of compared values, differing ones included. */
   readonly compared: number
   readonly differences: readonly Difference[]
-  /** Metrics that gave no value this time, and why. */
+  /** Metrics without a value this time, and why. */
   readonly unread: readonly { readonly metric: MetricId; readonly reason: string }[]
 }
 
-/** Compares what was delivered for an hour with what was read again, bit for bit. Pure. */
+/** Compares the delivered values of an hour with those read again, bit for bit. Pure. */
 export function compare(delivered: readonly Metric[], again: Collected): Comparison {
   const values = new Map(again.accepted.map(({ metric }) => [metric.id, metric.value]))
   const pairs = delivered.flatMap(({ id, hour, value }) => {
@@ -38,7 +38,7 @@ function reasonOf(metric: Metric, { failures, fault }: Collected): string {
   return failures[labelOf(metric)] ?? fault?.message ?? 'the collector does not give it any more'
 }
 
-/** Up to `count` of all, drawn by a seed (a whole number): the same ones for the same seed. In the order of `all`. */
+/** Draws up to `count` elements by a seed (a whole number): the same ones for the same seed, in the order of `all`. */
 export function drawn<T>(all: readonly T[], count: number, seed: number): T[] {
   const places = all.map((_, place) => place)
   const roll = rolls(seed)
@@ -51,7 +51,7 @@ export function drawn<T>(all: readonly T[], count: number, seed: number): T[] {
   return all.filter((_, place) => chosen.has(place))
 }
 
-/** Numbers from 0 up to 1 by a seed: Mulberry32 by Tommy Ettinger, public domain. */
+/** Pseudo-random numbers from 0 up to 1: Mulberry32 by Tommy Ettinger, public domain. */
 function rolls(seed: number): () => number {
   let state = seed | 0
   return () => {

@@ -4,27 +4,27 @@ import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
 import type { Past } from '../outbox/tables/metrics.ts'
 import type { MetricState } from '../outbox/tables/states.ts'
 
-/** What can be told about a metric before anything is sent. */
+/** A warning that can be predicted before anything is sent. */
 export interface Foreseen {
   readonly metric: MetricId
-  /** As `warningKind` names what the service says of it. */
+  /** The kind that `warningKind` gives for the service's words. */
   readonly kind: 'label-long' | 'unit-changed' | 'already-exists'
-  /** A sentence without the metric's id, so that the same one is told once for many. */
+  /** A sentence without the metric's id, so that one line can stand for many metrics. */
   readonly text: string
 }
 
-/** What is known of a metric that is to be sent. */
+/** A metric to be sent, with what is stored of it. */
 export interface Sighted extends Pick<Metric, 'id' | 'protocolId' | 'unit'> {
   readonly hour: Hour
-  /** Of its id; absent for one that never was in the outbox. */
+  /** Stored values of its id; absent for an id that is not in the outbox. */
   readonly past?: Past | undefined
-  /** What became of that hour's value; absent when there is none yet. */
+  /** State of that hour's value; absent when there is none yet. */
   readonly state?: MetricState | undefined
-  /** `pinned`: another unit is held. `changed`: a person has allowed it. */
+  /** `pinned`: a value with another unit is held. `changed`: a person has allowed it. */
   readonly units: 'pinned' | 'changed'
 }
 
-/** What the service would warn about, and what we do about it ourselves. Pure. */
+/** Predicts the service's warnings, and what we do about them. Pure. */
 export function foreseen(metric: Sighted): Foreseen[] {
   const texts = { 'label-long': longLabel(metric), 'unit-changed': otherUnit(metric), 'already-exists': again(metric) }
   return (['label-long', 'unit-changed', 'already-exists'] as const).flatMap(kind => {

@@ -1,11 +1,11 @@
 import { attentionMs } from '../model/limits.ts'
 
-/** Collectors that one turn looks at, and may start: what else happens in the process waits for it. */
+/** Collectors checked in one turn; the event loop is blocked for as long. */
 const atOnceMax = 250
 
 /**
- * Which collectors a turn looks at: those of which something has changed, and now and then all of them. With a thousand
- * collectors a look at each of them after every run would keep a core busy.
+ * Chooses the collectors a turn checks: those with a change, and now and then all. With a thousand collectors, checking
+ * each after every run would keep a core busy.
  */
 export class Attention {
   readonly #changed = new Set<string>()
@@ -13,17 +13,17 @@ export class Attention {
   #isLeft = false
   #lookedMs = 0
 
-  /** Something has become of a collector's hours: a run has ended, or they were planned. */
+  /** Records a change of a collector's hours: a run ended, or hours were planned. */
   changed(id: string): void {
     this.#changed.add(id)
   }
 
-  /** An instant has come that was waited for: it may concern any of them. */
+  /** Records that a wait has ended, which may concern any collector. */
   rested(): void {
     this.#areAllDue = true
   }
 
-  /** Those to be looked at now; with many, the rest is for the turns that follow at once. */
+  /** The collectors to check now; with many, the rest follow in the next turns. */
   take<T extends { readonly id: string }>(all: readonly T[], nowMs: number): readonly T[] {
     const areAll = this.#areAllDue || Math.abs(nowMs - this.#lookedMs) >= attentionMs
     if (areAll) for (const { id } of all) this.#changed.add(id)
@@ -36,7 +36,7 @@ export class Attention {
     return taken
   }
 
-  /** Whether there are some that were not taken yet. */
+  /** Whether collectors are left to check. */
   get isLeft(): boolean {
     return this.#isLeft
   }

@@ -1,14 +1,14 @@
 import type { Time } from '../edge/time.ts'
 
-/** Who knows how late it is at least. */
+/** A lower bound of the present time. */
 export interface EarliestNow {
-  /** The earliest that it may be, in milliseconds since 1970. */
+  /** The earliest possible present, in milliseconds since 1970. */
   readonly earliestMs: number
 }
 
 /**
- * The time for what must not be taken for over too early: whether a block is final. While this machine's clock is ahead of
- * others it is as late as those say. Waits are as long as by any clock.
+ * Time for decisions that must not be early, such as whether a block is final. While this machine's clock is ahead of
+ * others, `nowMs` follows the others. Waits have their usual length.
  */
 export class CautiousTime implements Time {
   readonly #time: Time

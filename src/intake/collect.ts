@@ -6,24 +6,24 @@ import type { Accepted } from '../outbox/tables/metrics.ts'
 import type { CollectorDescription, DescribeResult, Runner, RunOutcome } from '../runner/runner.ts'
 import { hourFault, type PastOf, validate } from './validate.ts'
 
-/** What one collector came to for one hour, validated, not yet stored. */
+/** Validated result of one collector for one hour, not yet stored. */
 export interface Collected {
   readonly accepted: readonly Accepted[]
   /** Why it is not complete; absent when every declared label has a value. */
   readonly fault?: Fault
   /** The blocks it was read at. */
   readonly pins: readonly PinnedBlock[]
-  /** By label; empty when the run failed as a whole. */
+  /** Why labels have no value, by label; empty when the run failed as a whole. */
   readonly failures: Readonly<Record<string, Fault['message']>>
 }
 
-/** What collecting works with: where collectors run, and what is known of their metrics. */
+/** Dependencies of `collect`: the runner, and the history of metrics. */
 export interface CollectWith {
   readonly runner: Pick<Runner, 'collect'>
   readonly pastOf: PastOf
 }
 
-/** Runs a collector for an hour and checks what it gave. Never rejects: a failure is part of the result. */
+/** Runs a collector for an hour and validates the result. Never rejects: a failure is part of the result. */
 export async function collect(
   { runner, pastOf }: CollectWith,
   collector: CollectorConfig,
@@ -37,7 +37,7 @@ export async function collect(
   }
 }
 
-/** What a run gave, validated. */
+/** Validates the result of a run. */
 export function checked(
   collector: CollectorConfig,
   description: CollectorDescription,
@@ -51,12 +51,12 @@ export function checked(
   return { accepted, pins: outcome.pins, failures: messages, ...(fault && { fault }) }
 }
 
-/** A run that gave nothing. */
+/** Result of a run without values. */
 export function nothing(fault: Fault): Collected {
   return { accepted: [], pins: [], failures: {}, fault }
 }
 
-/** @throws Fault when the collector cannot be loaded, or its options are mistaken */
+/** Description of a collector whose options fit. @throws Fault when it cannot be loaded, or its options are mistaken */
 export function usable(collector: CollectorConfig, description: DescribeResult): CollectorDescription {
   if (description.kind === 'usable') return description
   const [first] = description.mistakes
@@ -71,7 +71,7 @@ export function usable(collector: CollectorConfig, description: DescribeResult):
   )
 }
 
-/** Anything thrown as a Fault; what is none was thrown by a collector. */
+/** Any thrown value as a Fault; one that is not a Fault came from a collector. */
 export function asFault(error: unknown): Fault {
   if (error instanceof Fault) return error
   return new Fault('collector-threw', error instanceof Error ? error.message : String(error), { cause: error })

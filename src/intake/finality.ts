@@ -8,7 +8,7 @@ import type { Outbox } from '../outbox/outbox.ts'
 import type { PinnedHour } from '../outbox/tables/pinned-blocks.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** What is another one at finality than it was when an hour was read. */
+/** What changed since an hour was read, now that its block is final. */
 export type Changed = 'block' | 'logs'
 
 const changes: Readonly<Record<Changed, string>> = {
@@ -16,25 +16,24 @@ const changes: Readonly<Record<Changed, string>> = {
   logs: 'the hour has other logs than a node answered',
 }
 
-/** What the re-check works with. */
+/** Dependencies of `Finality`. */
 export interface FinalityDeps {
   readonly outbox: Outbox
   readonly chains: readonly ChainReader[]
   readonly time: Time
   readonly log: Log
-  /** Reads a collector's hour again, and stores what has changed. Rejects when that is to be tried again later. */
+  /** Reads a collector's hour again and stores the changes. Rejects to be called again later. */
   readonly readAgain: (collector: string, hour: Hour, because: Changed, signal: AbortSignal) => Promise<void>
   readonly signal: AbortSignal
 }
 
 /**
- * Values may be pushed before their block is final. Once it is, it is looked up again: when a reorg has put another one in
- * its place, the hour is read again. Logs that were read are asked for again, too: of all reads they alone do not prove
- * that they are whole.
+ * Checks hours again once their block is final, since values may be pushed before. If a reorg replaced the block, the
+ * hour is read again. Logs are requested again, too: of all reads, only they do not prove that they are complete.
  */
 export class Finality {
   readonly #parts: FinalityDeps
-  /** What was said to be read again, and could not be so far. */
+  /** Hours reported as to be read again, which failed so far. */
   readonly #told = new Set<string>()
   readonly #underWay = new Map<ChainReader, Promise<void>>()
 
@@ -42,7 +41,7 @@ export class Finality {
     this.#parts = parts
   }
 
-  /** Starts what is due and not under way. */
+  /** Starts checks that are due and not under way. */
   turn(): void {
     for (const chain of this.#parts.chains) {
       if (this.#underWay.has(chain) || this.#due(chain, 1).length === 0) continue
@@ -51,7 +50,7 @@ export class Finality {
     }
   }
 
-  /** Complete when nothing is under way any more. */
+  /** Resolves when no check is under way. */
   async ended(): Promise<void> {
     await Promise.all(this.#underWay.values())
   }
@@ -61,7 +60,7 @@ export class Finality {
     return outbox.pins.due(id, hourAt(time.nowMs() - settleMs), limit)
   }
 
-  /** Never rejects. */
+  /** Checks the due hours of a chain. Never rejects. */
   async #confirmDue(chain: ChainReader): Promise<void> {
     const { outbox, time, log, signal } = this.#parts
     try {
@@ -76,7 +75,7 @@ export class Finality {
     }
   }
 
-  /** The chain's next look-up takes it along, so that it costs no request; it does not wait for that for ever. */
+  /** Waits for the chain's next look-up, so that the check costs no request of its own; at most for a while. */
   async #untilLookUp(chain: ChainReader): Promise<void> {
     const { time, signal } = this.#parts
     const [oldest] = this.#due(chain, 1)
@@ -102,7 +101,10 @@ export class Finality {
     else await outbox.commit(() => outbox.pins.confirm(chain.id, hour, collector, read), 1)
   }
 
-  /** A node may have answered for the hour's last blocks before it had seen them, or from another branch. */
+  /**
+   * Whether the hour's logs differ now: a node may have answered for the last blocks before it had seen them, or from
+   * another branch.
+   */
   async #hasOtherLogs(chain: ChainReader, { hour, logs = [] }: PinnedHour): Promise<boolean> {
     for (const { filter, digest } of logs) {
       const { value } = await chain.logs(hour, filter, this.#parts.signal)
@@ -120,7 +122,7 @@ export class Finality {
     const { log, readAgain, signal } = this.#parts
     const facts = { chainId: id, collector, hour: hourText(hour), was: `${read.number} ${read.hash}` }
     const known = `${collector} ${hour} ${block.hash}`
-    // It may have to be tried for long.
+    // It may be retried for long.
     const level = this.#told.has(known) ? 'debug' : 'warn'
     this.#told.add(known)
     log[level]({ ...facts, is: `${block.number} ${block.hash}` }, `${changes[because]}: it is read again`)
@@ -129,7 +131,7 @@ export class Finality {
   }
 }
 
-/** Rejects with the first failure once all have come to their end: one that fails holds up no other. */
+/** Waits for all, then rejects with the first failure: one failure delays no other. */
 async function allDone(works: readonly Promise<void>[]): Promise<void> {
   const ends = await Promise.allSettled(works)
   for (const end of ends) if (end.status === 'rejected') throw end.reason

@@ -5,8 +5,8 @@ import type { DueHour } from '../outbox/tables/due-hours.ts'
 import type { ExpectedHours } from '../outbox/tables/expected-hours.ts'
 
 /**
- * Whether an hour that failed can never be had. Of the past, and not at the first time: a node that has just started may
- * lack the state of the present for a while.
+ * Whether a failed hour can never be collected. Only past hours, and not at the first attempt: a node that has just
+ * started may lack recent state for a while.
  */
 export function isGap(
   expectedHours: Pick<ExpectedHours, 'between'>,

@@ -5,22 +5,22 @@ import { type Hour, hourAt } from '../model/hour.ts'
 import type { EarliestNow } from './cautious-time.ts'
 import { passed } from './plan-hours.ts'
 
-/** Which hour it is, as far as that is known. */
+/** The current hour, as far as it is known. */
 export interface HourClock extends EarliestNow {
-  /** The current hour; `undefined` while the clock is not believed, or those who are asked do not agree. */
+  /** The current hour; `undefined` while the clock is not believed, or others disagree about the hour. */
   readonly hour: Hour | undefined
-  /** Calls back when the clock is believed again, or for the first time. */
+  /** Registers a listener for when the clock is believed, again or for the first time. */
   onBelieved(listener: () => void): void
 }
 
-/** Why a value that was read "now" is not stored: the hour stays due. */
+/** Why a value of the present is not stored: the hour stays due. */
 const hourUnknown = new Fault('clock-doubted', 'it is not known which hour it is: this machine’s clock is doubted', {
   fix: 'tidegauge status says why',
 })
 
 /**
- * Why a collector must not be asked for an hour, nor answer for it any more: what reads only "now" counts in its own hour
- * alone, and only while it is known which one that is.
+ * Why a collector must not be asked for an hour, or its answer not be used: one that reads only the present is asked
+ * for the current hour alone, and only while that is known.
  */
 export function objection(clock: HourClock, { history }: { readonly history: boolean }, hour: Hour): Fault | undefined {
   if (history) return undefined
@@ -29,7 +29,7 @@ export function objection(clock: HourClock, { history }: { readonly history: boo
   return hour < current ? passed : undefined
 }
 
-/** The machine's clock without anything to compare it with. */
+/** The machine's clock, without anything to compare it with. */
 export function uncompared(time: Pick<Time, 'nowMs'>): HourClock {
   return {
     get hour() {

@@ -3,21 +3,21 @@ import type { Outbox } from '../outbox/outbox.ts'
 import type { NextHour } from '../outbox/tables/next-hours.ts'
 import { oldestWanted, type Planned, type PlannedIn, planHours } from './plan-hours.ts'
 
-/** Whoever waits for a collector's hours to be planned. */
+/** A caller that waits for a collector's hours to be planned. */
 interface PendingPlan {
   readonly planning: Planned
   readonly done: (gaps: Promise<number>) => void
 }
 
-/** How many collectors are planned together: a few milliseconds of the event loop for the usual hour of each. */
+/** Collectors planned together: a few milliseconds of the event loop for the usual one hour of each. */
 const togetherMax = 250
 
-/** How many are planned one by one, in a commit that they share. */
+/** Collectors planned one by one, in a commit that they share. */
 const alikeMax = 25
 
 /**
- * Plans hours, those asked for in the same turn of the event loop together: at a full hour nearly every collector needs
- * one row more, and a thousand of them are a few statements. What else there is to do for one is done by `planHours`.
+ * Plans the hours that are requested in the same event-loop turn together: at a full hour nearly every collector needs
+ * one more row, and a thousand rows take a few statements. Other cases are left to `planHours`.
  */
 export class HourPlanner {
   readonly #outbox: PlannedIn & Pick<Outbox, 'nextHours'>
@@ -29,7 +29,7 @@ export class HourPlanner {
 
   /** As `planHours`. @returns how many became gaps */
   plan(planning: Planned): Promise<number> {
-    // Those that are asked for at once, and not a moment later: what is due already is started meanwhile.
+    // In a microtask, so that due hours are started in the meantime.
     if (this.#waiting.length === 0) queueMicrotask(() => void this.#planAll())
     const { promise, resolve } = Promise.withResolvers<number>()
     this.#waiting.push({ planning, done: resolve })
@@ -47,7 +47,7 @@ export class HourPlanner {
   }
 
   async #planTogether(some: readonly PendingPlan[], current: Hour): Promise<void> {
-    // Of a few nothing is gained by one commit more.
+    // For a few collectors another commit saves nothing.
     if (some.length <= alikeMax) return this.#planEach(some)
     const next = some.flatMap(({ planning }) => nextHourOf(planning) ?? [])
     const adding = this.#outbox.commit(() => this.#outbox.nextHours.add(next, current), next.length)
@@ -58,7 +58,7 @@ export class HourPlanner {
     for (let at = 0; at < rest.length; at += alikeMax) await this.#planEach(rest.slice(at, at + alikeMax))
   }
 
-  /** Whatever keeps the set from being planned is met again, and told, by each of them. */
+  /** Plans each collector. A failure of the set is met, and reported, again by each of them. */
   async #planEach(some: readonly PendingPlan[]): Promise<void> {
     const planned = some.map(({ planning, done }) => {
       const gaps = planHours(this.#outbox, planning)
@@ -69,7 +69,7 @@ export class HourPlanner {
   }
 }
 
-/** What the next hour of a collector depends on; `undefined` for one that is expected later only. */
+/** Input for planning the next hour of a collector; `undefined` for one that is expected only later. */
 function nextHourOf(planning: Planned): NextHour | undefined {
   const { collector, history, current } = planning
   const { id, since } = collector

@@ -21,31 +21,31 @@ import { recollectHour } from './recollect.ts'
 import { dueOf, retryDelayMs, startableHours } from './startable-hours.ts'
 import type { PastOf } from './validate.ts'
 
-/** What the intake loop works with. */
+/** Dependencies of `Intake`. */
 export interface IntakeOptions {
   readonly outbox: Outbox
   readonly runner: Runner
   readonly collectors: readonly CollectorConfig[]
-  /** What collectors read: blocks that are not final yet are looked at again. */
+  /** The chains that collectors read, to check blocks again once they are final. */
   readonly chains: readonly ChainReader[]
-  /** How far back missed hours are caught up. */
+  /** How far back missed hours are caught up, in milliseconds. */
   readonly catchUpMs: number
   readonly time: Time
   readonly log: Log
-  /** Which hour it is, where more than this machine's clock is asked. Default: what `time` says, unless that cannot be. */
+  /** The current hour by more than this machine's clock. Default: the hour of `time`. */
   readonly clock?: HourClock
 }
 
 /**
- * The intake loop: at each full hour, and at start, the hours that are expected become rows; due ones are collected,
- * the current hour at once and missed ones beside it, newest first.
+ * The intake loop. At each full hour and at start it inserts the expected hours and collects the due ones: the current
+ * hour at once, missed ones concurrently, newest first.
  */
 export class Intake {
   readonly #options: IntakeOptions
   readonly #stopping = new AbortController()
   readonly #underWay = new Map<DueHour, Promise<void>>()
   readonly #descriptions = new Map<string, CollectorDescription>()
-  /** The hour each collector was last planned for; one whose file hangs while it is loaded keeps nobody waiting. */
+  /** The hour each collector was last planned for. A collector whose file hangs while loading delays no other. */
   readonly #planned = new Map<string, Hour>()
   readonly #planning = new Map<string, Promise<void>>()
   readonly #running: Promise<void>
@@ -71,7 +71,10 @@ export class Intake {
     this.#running = this.#run().finally(() => everyHour.stop())
   }
 
-  /** Complete when it returns. Collections under way are given up with the runner's children; their hours stay due. */
+  /**
+   * Stops the loop; resolves when it has ended. Running collections are aborted with the runner's processes; their
+   * hours stay due.
+   */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopped'))
     this.#wake.resolve()
@@ -95,13 +98,13 @@ export class Intake {
     }
   }
 
-  /** @returns whether there are collectors that it has not looked at yet */
+  /** One turn of the loop. @returns whether there are collectors left to check */
   #turn(): boolean {
     const { outbox, time, collectors } = this.#options
-    // What is under way is stored with the room that is kept; the hours that wait lose nothing.
+    // Running collections are stored with the ballast's room; waiting hours lose nothing.
     if (outbox.disk.isFull || outbox.writer.waitingRows > waitingRowsMax) return false
     const current = this.#clock.hour
-    // Nothing is planned, collected or looked at again by a clock that is not believed.
+    // Nothing is planned, collected or checked by a clock that is not believed.
     if (current === undefined) return false
     for (const collector of collectors) this.#plan(collector, current)
     const underWay = [...this.#underWay.keys()]
@@ -112,7 +115,7 @@ export class Intake {
     return this.#attention.isLeft
   }
 
-  /** Until the next attempt or the next hour; a few seconds at most, in case the clock is set. */
+  /** Milliseconds until the next attempt or the next hour; a few seconds at most, in case the clock is set. */
   #restMs(): number {
     const { outbox, time } = this.#options
     const nowMs = time.nowMs()
@@ -121,7 +124,7 @@ export class Intake {
     return Math.max(0, Math.min(nextAttemptMs - nowMs, hourAfter(hourAt(nowMs), 1) - nowMs, recollectBaseMs))
   }
 
-  /** Rests, or less when something under way has ended. */
+  /** Waits, or less when something under way has ended. */
   async #rest(restMs: number): Promise<void> {
     const { time } = this.#options
     const waking = new AbortController()
@@ -148,7 +151,7 @@ export class Intake {
 
   async #planOne(collector: CollectorConfig, current: Hour): Promise<void> {
     const { catchUpMs } = this.#options
-    // One that cannot be loaded is expected all the same: it may be mended, and its hours are red until then.
+    // A collector that cannot be loaded is expected nevertheless: it may be repaired, and its hours are red until then.
     const history = (await this.#describe(collector).catch(() => undefined))?.history ?? true
     const gaps = await this.#planner.plan({ collector, history, current, catchUpMs })
     if (gaps > 0)
@@ -168,14 +171,14 @@ export class Intake {
     this.#underWay.set(due, running)
   }
 
-  /** The outbox did not take it (a full disk, say): the hour is still due, and is left alone for a while. */
+  /** Waits after the outbox refused a result (a full disk, say): the hour is still due. */
   async #restAfter({ id }: CollectorConfig, error: unknown): Promise<void> {
     const { time } = this.#options
     this.#tell(error, { collector: id }, 'cannot store an hour')
     await time.sleep(recollectBaseMs, this.#stopping.signal).catch(() => {})
   }
 
-  /** A full disk, or a broken file, is told once by those who look after it. */
+  /** Logs an error, except of a full disk or a broken file, which are reported once elsewhere. */
   #tell(error: unknown, facts: Readonly<Record<string, string>>, message: string): void {
     const { outbox, log } = this.#options
     if (outbox.disk.recover(error) === 'other')
@@ -195,7 +198,7 @@ export class Intake {
         return late ? nothing(outcome.fault ?? late) : outcome
       })
       .catch((error: unknown) => nothing(asFault(error)))
-    // A stop takes the children away: what then fails has not failed by itself.
+    // A stop ends the processes; a failure caused by it is not the run's own.
     if (signal.aborted && collected.fault) return
     const pins = notFinal(collected.pins, due.hour, this.#options.chains, startedMs)
     await this.#record(due, { ...collected, pins }, time.nowMs())
@@ -225,7 +228,7 @@ export class Intake {
     }
   }
 
-  /** An outbox that cannot be read is not the collector's failure alone. */
+  /** Reads the history of a metric. An unreadable outbox is not the collector's failure. */
   readonly #pastOf: PastOf = (id, hour) => {
     const { metrics, disk } = this.#options.outbox
     try {

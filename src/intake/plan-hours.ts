@@ -6,20 +6,20 @@ import type { Outbox } from '../outbox/outbox.ts'
 import type { ExpectedHours } from '../outbox/tables/expected-hours.ts'
 import { hoursWithoutRow, oldestCaughtUp } from './expected.ts'
 
-/** Whose hours are planned. */
+/** A collector whose hours are planned. */
 export interface Planned {
   readonly collector: Pick<CollectorConfig, 'id' | 'since'>
-  /** Whether it can read the past. */
+  /** Whether it can read past hours. */
   readonly history: boolean
   readonly current: Hour
-  /** How far back missed hours are caught up. */
+  /** How far back missed hours are caught up, in milliseconds. */
   readonly catchUpMs: number
 }
 
-/** Where hours are planned. */
+/** The part of the outbox that planning needs. */
 export type PlannedIn = Pick<Outbox, 'expectedHours' | 'repair' | 'commit'>
 
-/** Why an hour of a collector without history cannot be had any more. */
+/** Why a past hour of a collector without history is a gap. */
 export const passed = new Fault('hour-passed', 'not collected in its hour, and this collector can only read "now"')
 
 function tooOld(catchUpMs: number): Fault {
@@ -29,9 +29,9 @@ function tooOld(catchUpMs: number): Fault {
 }
 
 /**
- * Makes rows of the hours that are expected of a collector by now, and gaps of those that cannot be had any more. None is
- * expected before its start, nor after the current hour. Collectors that are planned in the same turn share commits; more
- * than a commit may hold is planned in parts.
+ * Inserts the expected hours of a collector, and turns those that cannot be collected any more into gaps. None is
+ * expected before the collector's start or after the current hour. Collectors planned in the same turn share commits;
+ * more rows than a commit may hold are written in parts.
  *
  * @returns how many became gaps
  */
@@ -44,7 +44,7 @@ export async function planHours(outbox: PlannedIn, planning: Planned): Promise<n
   }
 }
 
-/** Within a transaction. @returns how many became gaps; `undefined` when there is more to be planned */
+/** Plans one part. Within a transaction. @returns how many became gaps; `undefined` when there is more to plan */
 function planSome({ expectedHours, repair }: PlannedIn, planning: Planned): number | undefined {
   const { collector, history, current, catchUpMs } = planning
   const { id, since } = collector
@@ -59,25 +59,25 @@ function planSome({ expectedHours, repair }: PlannedIn, planning: Planned): numb
   return expectedHours.closeBefore(id, oldest, history ? tooOld(catchUpMs) : passed)
 }
 
-/** The oldest hour that a collector is still collected for by itself. */
+/** The oldest hour of a collector that is not a gap yet. */
 export function oldestWanted({ history, current, catchUpMs }: Planned): Hour {
   return history ? oldestCaughtUp(current, catchUpMs) : current
 }
 
-/** What planning a collector costs beside its hours, as rows. */
+/** Rows written for each collector apart from its hours. */
 const rowsAPlan = 4
 
-/** How many rows planning is about to write. */
+/** Estimated number of rows that planning will write. */
 function rowsToPlan(expectedHours: ExpectedHours, planning: Planned): number {
   return rowsAPlan + Math.min(missing(expectedHours, planning).length, commitRowsMax)
 }
 
 /**
- * Makes a collector known, expected from the current hour on. The start of a known one moves back for a configured hour
- * alone: a clock that is behind for a minute would else move it by decades. A start that is yet to come, and of which
- * there is nothing, is of a clock that was ahead.
+ * Inserts a collector, expected from the current hour on. The start of a known one moves back only to a configured
+ * hour: otherwise a clock that is behind for a minute would move it by decades. A future start without any rows was
+ * written by a clock that was ahead, and is replaced.
  *
- * @param configured the hour that the configuration says
+ * @param configured first hour by the configuration
  */
 export function begin(expectedHours: ExpectedHours, id: string, current: Hour, configured?: Hour): void {
   const known = expectedHours.since(id)

@@ -2,9 +2,9 @@ import type { Metric, MetricSpec } from '../model/metric.ts'
 import { type Hold, type Past, unitHold } from '../outbox/tables/metrics.ts'
 
 /**
- * Why a value needs a person's look before it is sent; `undefined` when it does not. Pure.
+ * Why a value is held until a person decides; `undefined` when it is plausible. Pure.
  *
- * @param past of its metric id; absent for the first value ever
+ * @param past of its metric id; absent for the first value
  */
 export function holdOf(metric: Metric, { min, max, maxJump }: MetricSpec, past: Past | undefined): Hold | undefined {
   const { value } = metric

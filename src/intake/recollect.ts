@@ -12,7 +12,7 @@ import { oldestCaughtUp } from './expected.ts'
 import type { Changed } from './finality.ts'
 import type { PastOf } from './validate.ts'
 
-/** What reading an hour again works with. */
+/** Dependencies of `readHourAgain`. */
 export interface RecollectDeps {
   readonly outbox: Outbox
   readonly runner: Runner
@@ -21,7 +21,7 @@ export interface RecollectDeps {
   readonly pastOf: PastOf
   /** @throws Fault when it cannot be loaded */
   readonly describe: (collector: CollectorConfig) => Promise<CollectorDescription>
-  /** How far back it is tried; what cannot be read again until then stays as it is. */
+  /** How far back hours are read again, in milliseconds; older ones keep their values. */
   readonly catchUpMs: number
   readonly time: Time
   readonly log: Log
@@ -32,7 +32,10 @@ const words: Readonly<Record<Changed, { readonly is: string; readonly after: str
   logs: { is: 'its logs are others', after: 'as its logs are others' },
 }
 
-/** Reads an hour again whose block was replaced, or whose logs are others: what has changed is due again. Rejects when it is to be tried later. */
+/**
+ * Reads an hour again whose block was replaced or whose logs differ; changed values become due again. Rejects to be
+ * called again later.
+ */
 export async function recollectHour(parts: RecollectDeps, id: string, hour: Hour, because: Changed): Promise<void> {
   const { outbox, runner, collectors, chains, pastOf, describe, catchUpMs, time, log } = parts
   const collector = collectors.find(entry => entry.id === id)

@@ -12,11 +12,11 @@ import type { DueHour } from '../outbox/tables/due-hours.ts'
 import type { ExpectedHours } from '../outbox/tables/expected-hours.ts'
 
 /**
- * Which due hours are started now. The current hour never waits for the past; of the past, each collector has a few
- * hours under way, so that one that hangs holds up nobody else.
+ * The due hours to start now. The current hour never waits for past ones; each collector has only a few past hours
+ * under way, so that one that hangs delays no other.
  *
  * @param due in the order in which they are to be started
- * @param underWay those that run already; none of them is started again
+ * @param underWay running already; none of them is started again
  */
 export function startableHours(due: readonly DueHour[], underWay: readonly DueHour[], current: Hour): DueHour[] {
   const countByCollector = new Map<string, number>()
@@ -34,7 +34,7 @@ export function startableHours(due: readonly DueHour[], underWay: readonly DueHo
   })
 }
 
-/** Due hours of some collectors, at least as many of each as can be started beside those that are under way. */
+/** Due hours of some collectors: of each, at least as many as can be started besides those under way. */
 export function dueOf(
   expectedHours: Pick<ExpectedHours, 'due'>,
   collectors: readonly { readonly id: string }[],
@@ -43,7 +43,7 @@ export function dueOf(
   nowMs: number,
 ): DueHour[] {
   const running = Map.groupBy(underWay, ({ collector }) => collector)
-  // Those that are under way are due, too.
+  // Hours under way are due, too.
   const most = collectors.reduce((most, { id }) => Math.max(most, running.get(id)?.length ?? 0), 0)
   const ids = collectors.map(({ id }) => id)
   return expectedHours.due(ids, current, nowMs, most + catchUpConcurrency + 1)
@@ -53,9 +53,9 @@ const ordinary: Backoff = { baseMs: recollectBaseMs, capMs: recollectCapMs }
 const chainBehind: Backoff = { baseMs: chainBehindBaseMs, capMs: chainBehindCapMs }
 
 /**
- * How long to wait before a failed hour is tried again; at least half of the backoff, so that a dead node is spared.
+ * Wait before a failed hour is retried, in milliseconds; at least half of the backoff, to spare a dead node.
  *
- * @param attempt the attempt that has just failed, counted from 1
+ * @param attempt the failed attempt, counted from 1
  */
 export function retryDelayMs(fault: Fault, attempt: number, chance: number): number {
   return backoffMs(fault.code === 'chain-behind' ? chainBehind : ordinary, attempt, 0.5 + chance / 2)

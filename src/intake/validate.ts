@@ -7,19 +7,19 @@ import type { Accepted, Past } from '../outbox/tables/metrics.ts'
 import type { CollectorDescription, RunOutcome } from '../runner/runner.ts'
 import { holdOf } from './plausibility.ts'
 
-/** What is known of a metric id for an hour; `undefined` for one that is new. */
+/** History of a metric id at an hour; `undefined` for a new one. */
 export type PastOf = (id: MetricId, hour: Hour) => Past | undefined
 
-/** What a run gave after validation: every declared label is in exactly one of the two. */
+/** Validated result of a run: every declared label is in exactly one of the two. */
 export interface Validated {
   readonly accepted: readonly Accepted[]
   readonly failures: Readonly<Record<string, FaultRecord>>
 }
 
 /**
- * Turns readings into metrics of the interface; what does not fit it is a failure of its label alone.
+ * Turns readings into metrics. A reading that does not fit the interface fails only its own label.
  *
- * @param pastOf what is known of a metric id at that hour
+ * @param pastOf history of a metric id at that hour
  */
 export function validate(
   { protocolId }: Pick<CollectorConfig, 'protocolId'>,
@@ -32,7 +32,7 @@ export function validate(
   const accepted: Accepted[] = []
   for (const [label, value] of Object.entries(outcome.readings)) {
     const spec = Object.hasOwn(description.metrics, label) ? description.metrics[label] : undefined
-    // Whatever a collector's process says: what was not declared is no metric.
+    // A collector's process may send any label: undeclared ones are not metrics.
     if (!spec) {
       failures[label] = outputFault(label, `"${label}": returned but not declared`)
       continue
@@ -49,7 +49,7 @@ export function validate(
   return { accepted, failures }
 }
 
-/** Declared labels of which a run says nothing at all. */
+/** Declared labels that a run does not mention. */
 function missing({ metrics }: CollectorDescription, { readings, failures }: RunOutcome): Record<string, FaultRecord> {
   const silent = Object.keys(metrics).filter(
     label => !Object.hasOwn(readings, label) && !Object.hasOwn(failures, label),
@@ -63,7 +63,7 @@ function metricOf(protocolId: string, label: string, hour: Hour, value: number, 
     id: metricId(protocolId, label),
     protocolId,
     hour,
-    // −0 travels as 0, and two runs of the same hour must give the same bytes.
+    // −0 is sent as 0, and two runs of the same hour must give the same bytes.
     value: value === 0 ? 0 : value,
     ...(unit === undefined ? {} : { unit }),
     ...(module === undefined ? {} : { module }),
@@ -74,17 +74,17 @@ function outputFault(label: string, message: string): FaultRecord {
   return { code: 'collector-output', message, facts: { label } }
 }
 
-/** Different messages told in the one fault of an hour. */
+/** Distinct messages quoted in the fault of an hour. */
 const toldMessagesMax = 3
 
-/** One fault for the whole hour when labels failed; `undefined` when none did. */
+/** The fault of an hour whose labels failed; `undefined` when none did. */
 export function hourFault(failures: Validated['failures']): Fault | undefined {
   const records = Object.values(failures)
   const [first] = records
   if (!first) return undefined
   const messages = [...new Set(records.map(({ message }) => message))].slice(0, toldMessagesMax)
   const fixes = records.flatMap(({ fix }) => fix ?? [])
-  // What may pass unchanged for one label is tried again for all.
+  // If one label may succeed later, all are retried.
   const lead = records.find(record => !isPermanent(faultFromRecord(record))) ?? first
   return new Fault(lead.code, messages.join('; '), {
     facts: { ...first.facts, failed: Object.keys(failures).join(' ') },

@@ -3,45 +3,45 @@ import { agreedHour, type ClockEvidence, type ClockVerdict, judgeClock } from '.
 import { clockPatienceLongMs, clockStepMs, witnessAskMs, witnessWaitMs } from '../model/clock-limits.ts'
 import type { Hour } from '../model/hour.ts'
 
-/** Who can say how late it is, beside this machine's clock. */
+/** Sources that can confirm the time. */
 export interface ClockWitnesses {
-  /** Whether there is a service that is not inside this process. */
+  /** Whether the service runs outside this process. */
   readonly service: boolean
-  /** Whether there is a chain that does not go by this machine's clock. */
+  /** Whether there is a chain that does not follow this machine's clock. */
   readonly chains: boolean
-  /** The latest instant at which this machine has stored something. */
+  /** The latest instant at which this machine stored something, in milliseconds since 1970. */
   readonly storedMs?: number
-  /** When the configuration was written. */
+  /** When the configuration was written, in milliseconds since 1970. */
   readonly configuredMs?: number
 }
 
-/** A point at which both clocks were looked at. */
+/** Readings of both clocks at one moment. */
 interface Mark {
   readonly wallMs: number
   readonly steadyMs: number
 }
 
-/** What a witness says, as what is to be added to the steady clock. */
+/** A witness's time minus the steady clock. */
 type Offset = number
 
 const nobody: ClockWitnesses = { service: false, chains: false }
 
 /**
- * This machine's clock, believed only while something agrees with it. While it is doubted the time goes on by the steady
- * clock from where it was trusted last, so that no wait of this process ends early or never when the clock is set.
+ * This machine's clock, believed only while something agrees with it. While it is doubted, time continues by the steady
+ * clock from the last trusted reading, so that no wait ends early or never when the clock is set.
  */
 export class WatchedClock implements Time {
   readonly #machine: Time
   readonly #listeners = new Set<(byMs: number) => void>()
   #witnesses = nobody
-  /** Where the clock was trusted last. */
+  /** The last trusted reading. */
   #trusted: (Mark & { readonly isConfirmed: boolean }) | undefined
-  /** Where it was looked at last, whether it is trusted or not. */
+  /** The last reading, trusted or not. */
   #even: Mark
   #evenSinceMs: number
   #service: Offset | undefined
   #head: { readonly chain: string; readonly offset: Offset } | undefined
-  /** When witnesses were asked, since the clock was set. */
+  /** When each witness was last asked, since the clock was set. */
   readonly #askedMs: { service?: number; chains?: number } = {}
 
   /** @param machine the machine's own clock */
@@ -51,13 +51,13 @@ export class WatchedClock implements Time {
     this.#evenSinceMs = this.#even.steadyMs
   }
 
-  /** Says who can be asked from now on, and what is known without asking. Whoever listened before does not any more. */
+  /** Sets the witnesses, and what is known without asking. Removes earlier listeners. */
   meet(witnesses: ClockWitnesses): void {
     this.#witnesses = witnesses
     this.#listeners.clear()
   }
 
-  /** The time that is believed; before any is, the machine's. */
+  /** The believed time; the machine's until one is believed. */
   nowMs(): number {
     const { wallMs, steadyMs } = this.#look()
     return this.#expected(steadyMs)?.nowMs ?? wallMs
@@ -76,58 +76,61 @@ export class WatchedClock implements Time {
     return verdict
   }
 
-  /** The current hour; `undefined` while the clock is not believed, or whoever is asked about the time is in another hour. */
+  /** The current hour; `undefined` while the clock is not believed, or a witness is in another hour. */
   get hour(): Hour | undefined {
     return agreedHour(this.verdict)
   }
 
-  /** As late as whoever agrees with the clock says at least; while it is doubted, the time that is believed. */
+  /** The earliest time by any witness that agrees with the clock; the believed time while it is doubted. */
   get earliestMs(): number {
     const { verdict } = this
     return verdict.kind === 'trusted' ? verdict.earliestMs : this.nowMs()
   }
 
-  /** Whether what is old may be deleted: not before something agrees with the clock, or it was alone for long. */
+  /** Whether old data may be deleted: not before a witness agrees with the clock, or it ran alone for long. */
   get mayPrune(): boolean {
     const { verdict } = this
     return verdict.kind === 'trusted' && (this.#trusted?.isConfirmed === true || this.#evenMs >= clockPatienceLongMs)
   }
 
-  /** Calls back when the clock is believed again, or for the first time. @param listener told by how much the time has changed */
+  /**
+   * Registers a listener for when the clock is believed, again or for the first time.
+   * @param listener called with the change of the time, in milliseconds
+   */
   onBelieved(listener: (byMs: number) => void): void {
     this.#listeners.add(listener)
   }
 
-  /** The service's clock was seen. @param aheadMs how far it is ahead of the time that is believed */
+  /** Records the service's clock. @param aheadMs how far it is ahead of the believed time */
   sawService(aheadMs: number): void {
     this.#service = this.nowMs() + aheadMs - this.steadyMs()
     void this.verdict
   }
 
-  /** How far the service's clock is ahead of the time that is believed; `undefined` while it was not seen. */
+  /** How far the service's clock is ahead of the believed time, in milliseconds; `undefined` until it was seen. */
   get serviceAheadMs(): number | undefined {
     return this.#service === undefined ? undefined : Math.round(this.#service + this.steadyMs() - this.nowMs())
   }
 
-  /** A chain's last block was seen. */
+  /** Records a chain's last block. */
   sawHead(chain: string, timestampMs: number): void {
     const offset = timestampMs - this.steadyMs()
     if (!this.#head || offset > this.#head.offset) this.#head = { chain, offset }
     void this.verdict
   }
 
-  /** Whether the service should be asked for its clock now; a question that is under way is not repeated. */
+  /** Whether the service should be asked for its clock now; a pending question is not repeated. */
   wantsService(): boolean {
     return this.#witnesses.service && this.#isWanted('service')
   }
 
-  /** Whether chains should be asked for their last block now: where the service has not said that all is well. */
+  /** Whether chains should be asked for their last block now, because the service has not confirmed the clock. */
   wantsHeads(): boolean {
     if (!this.#witnesses.chains || this.#awaits('service')) return false
     return this.#isWanted('chains')
   }
 
-  /** Somebody is asked now. */
+  /** Records that a witness is asked now. */
   asks(witness: 'service' | 'chains'): void {
     this.#askedMs[witness] = this.steadyMs()
   }
@@ -152,7 +155,7 @@ export class WatchedClock implements Time {
     return this.#machine.everyHour(tick)
   }
 
-  /** Looks at both clocks. Once the machine's was set, what was said before is not about this time. */
+  /** Reads both clocks. After the machine's clock was set, earlier statements are discarded. */
   #look(): Mark {
     const mark = { wallMs: this.#machine.nowMs(), steadyMs: this.steadyMs() }
     if (Math.abs(apart(this.#even, mark)) > clockStepMs) {
@@ -197,7 +200,7 @@ export class WatchedClock implements Time {
     return this.#awaits('service') || this.#awaits('chains') ? 'awaited' : 'silent'
   }
 
-  /** Whether a witness has said nothing yet, and may before long. */
+  /** Whether a witness has not answered yet but still may. */
   #awaits(witness: 'service' | 'chains'): boolean {
     if (!this.#witnesses[witness]) return false
     const isSeen = witness === 'service' ? this.#service !== undefined : this.#head !== undefined
@@ -211,7 +214,7 @@ export class WatchedClock implements Time {
   }
 }
 
-/** By how much a clock was set between two marks. */
+/** By how much the clock was set between two readings. */
 function apart(before: Mark, after: Mark): number {
   return after.wallMs - before.wallMs - (after.steadyMs - before.steadyMs)
 }

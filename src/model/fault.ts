@@ -55,7 +55,7 @@ const permanenceByCode = {
   'chain-call-reverted': 'permanent',
   /** A call returned bytes its ABI does not describe: often no contract at that address. */
   'chain-call-undecodable': 'permanent',
-  /** A collector asked for a chain that is not configured. */
+  /** The Fault when a collector asks for a chain that is not configured. */
   'chain-unknown': 'permanent',
   /** An off-chain source does not answer, or answers with a transient error. */
   'http-unreachable': 'transient',

@@ -3,10 +3,10 @@ import { windowsOf } from '../../intake/backfill/work.ts'
 import type { Hour } from '../../model/hour.ts'
 import { batchMetricsMax } from '../../model/limits.ts'
 
-/** What is asked of a chain. */
+/** Requests and calls to a chain. */
 export interface Cost {
   readonly requests: number
-  /** By method. */
+  /** Calls by method. */
   readonly calls: Readonly<Record<string, number>>
 }
 
@@ -27,7 +27,7 @@ export function scaledCost(sampled: Cost, sampledHours: number, windows: readonl
   return { requests: sampled.requests * windows.length, calls: Object.fromEntries(calls) }
 }
 
-/** The hours in which a chain is read, window by window; without the windows in which it is not. */
+/** The hours in which a chain is read, by window; windows in which it is not are left out. */
 export function chainWindows(
   works: readonly Work[],
   size: number,
@@ -44,7 +44,7 @@ export function chainWindows(
     .filter(hours => hours.length > 0)
 }
 
-/** All of them together. */
+/** The sum of some costs. */
 export function sumOf(costs: readonly Cost[]): Cost {
   const calls: Record<string, number> = {}
   for (const [method, count] of costs.flatMap(cost => Object.entries(cost.calls))) {
@@ -53,12 +53,12 @@ export function sumOf(costs: readonly Cost[]): Cost {
   return { requests: costs.reduce((sum, { requests }) => sum + requests, 0), calls }
 }
 
-/** Pushes of so many metrics: all but the last are full. */
+/** Number of pushes for that many metrics; all but the last are full. */
 export function pushesOf(metrics: number): number {
   return Math.ceil(metrics / batchMetricsMax)
 }
 
-/** Calls of all methods. */
+/** Number of calls of all methods. */
 export function callsIn({ calls }: Pick<Cost, 'calls'>): number {
   return Object.values(calls).reduce((sum, count) => sum + count, 0)
 }

@@ -9,7 +9,7 @@ import { Fault, type FaultCode } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import type { Runner } from '../../runner/runner.ts'
 
-/** What one collector came to for one sampled hour. */
+/** Result of one collector for one sampled hour. */
 export interface SampledRun {
   readonly work: Work
   readonly hour: Hour
@@ -19,16 +19,16 @@ export interface SampledRun {
   readonly fault?: Fault
 }
 
-/** Some hours that were read to see what the others will take. */
+/** Hours read to estimate the cost of the others. */
 export interface SampledRuns {
   readonly runs: readonly SampledRun[]
   readonly ms: number
 }
 
-/** What a sample is taken with. */
+/** Dependencies of `takeSample`. */
 export interface SampleDeps {
   readonly runner: Pick<Runner, 'collect'>
-  /** What is known of metrics; absent where there is no outbox yet. */
+  /** The stored metrics; absent when there is no outbox yet. */
   readonly stored: StoredMetrics | undefined
   readonly time: Time
 }
@@ -59,7 +59,7 @@ export function outerHours(works: readonly Work[]): ReadonlySet<Hour> {
   return new Set([...hours.slice(0, 1), ...hours.slice(-1)])
 }
 
-/** Why a chain could not be read at an hour at all: a contract that refuses a call is none of it. */
+/** Faults that mean a chain could not be read at an hour at all; a reverted call is not one. */
 const unreadable: ReadonlySet<FaultCode> = new Set([
   'chain-unreachable',
   'chain-behind',
@@ -69,10 +69,10 @@ const unreadable: ReadonlySet<FaultCode> = new Set([
 ])
 
 /**
- * Which hours to read instead where a chain could not be read at some: the others, and their neighbours. `undefined` when
- * there is nothing to replace, none when nothing was read.
+ * The hours to read instead when a chain could not be read at some: the others, and their neighbours. `undefined` when
+ * there is nothing to replace; empty when nothing was read.
  *
- * @param works what is left to be done now that the sample is known
+ * @param works the work left, as the sample shows
  */
 export function hoursInstead(works: readonly Work[], { runs }: SampledRuns): ReadonlySet<Hour> | undefined {
   const failed = new Set(runs.filter(isUnreadable).map(({ hour }) => hour))
@@ -89,7 +89,7 @@ function isUnreadable({ fault }: SampledRun): boolean {
   return fault !== undefined && unreadable.has(fault.code)
 }
 
-/** Without the hours before the first block of a chain that a work reads: they are not possible. */
+/** Removes hours before the first block of a chain that a work reads: they are impossible. */
 export function possibleWorks(works: readonly Work[], { runs }: SampledRuns): Work[] {
   return works.map(work => {
     const own = runs.filter(run => run.work.collector === work.collector)
@@ -99,7 +99,7 @@ export function possibleWorks(works: readonly Work[], { runs }: SampledRuns): Wo
   })
 }
 
-/** Metrics of one hour of a work: as sampled, as declared where it was not; none where nothing of it could be read. */
+/** Metrics in one hour of a work: as sampled, else as declared; 0 when nothing of it could be read. */
 export function metricsAnHour({ runs }: SampledRuns, { collector, description }: Work): number {
   const own = runs.filter(({ work }) => work.collector === collector)
   if (own.length === 0) return Object.keys(description.metrics).length
@@ -113,7 +113,7 @@ export function chainsOf({ runs }: SampledRuns, { collector }: Work): ReadonlySe
   )
 }
 
-/** The as-of blocks of a chain that were met, by hour, ascending. */
+/** The as-of blocks of a chain in the sample, by hour, ascending. */
 export function blocksOf({ runs }: SampledRuns, chainId: number): ReadonlyMap<Hour, AsOfBlock> {
   const met = runs.flatMap(({ hour, pins }) =>
     pins.filter(pin => pin.chainId === chainId).map(({ block }) => [hour, block] as const),
