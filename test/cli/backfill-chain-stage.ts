@@ -7,7 +7,8 @@ import { hourMs } from '../../src/model/limits.ts'
 import { type Behaviour, type Call, type FakeNode, startNode } from '../chain/support/node.ts'
 import { type SyntheticArchive, syntheticArchive } from '../chain/support/synthetic-archive.ts'
 import { type Steps, syntheticChain } from '../chain/support/synthetic-chain.ts'
-import { configured, type Ended, start, tidegauge } from '../support/tidegauge.ts'
+import { command } from '../support/command.ts'
+import { configured, type Ended, start } from '../support/tidegauge.ts'
 import { type CountingService, countingService } from './backfill-stage.ts'
 
 const collectorFile = fileURLToPath(new URL('../chain/support/synthetic-collector.ts', import.meta.url))
@@ -73,7 +74,7 @@ ${protocols.join('')}`
     config,
     env,
     range: ['--from', hourText(hourAfter(last, 1 - hours)), '--to', hourText(last)],
-    run: (...args) => tidegauge(words(args), env),
+    run: (...args) => command(words(args), env),
     start: (...args) => start(words(args), env),
   }
   return stage

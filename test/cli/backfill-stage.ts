@@ -3,8 +3,9 @@ import { createServer } from 'node:http'
 import { onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText } from '../../src/model/hour.ts'
+import { command } from '../support/command.ts'
 import { listening } from '../support/listening.ts'
-import { configured, type Ended, start, tidegauge } from '../support/tidegauge.ts'
+import { configured, type Ended, start } from '../support/tidegauge.ts'
 import type { Sent } from './stage.ts'
 
 /** What a service was sent. */
@@ -140,7 +141,7 @@ protocols:
     env,
     hours,
     range: ['--from', hourText(hours[0] ?? last), '--to', hourText(last)],
-    run: (...args) => tidegauge(words(args), env),
+    run: (...args) => command(words(args), env),
     start: (...args) => start(words(args), env),
     reads: () => post.reads,
     set(name, value) {

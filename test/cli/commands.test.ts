@@ -5,11 +5,12 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { openStore } from '../../src/reference/store/store.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
-import { configured, hostYaml, tidegauge } from '../support/tidegauge.ts'
+import { command } from '../support/command.ts'
+import { configured, hostYaml } from '../support/tidegauge.ts'
 
 describe('the command line', () => {
   it('lists its commands', async () => {
-    const { code, stdout } = await tidegauge(['--help'])
+    const { code, stdout } = await command(['--help'])
     expect(code).toBe(0)
     const names = [
       'run',
@@ -63,7 +64,7 @@ describe('the command line', () => {
       args[0] === 'service' ||
       args[0] === 'warnings' ||
       (expected === 2 && args.length === 1 && args[0] !== 'show')
-    const { code, stderr } = await tidegauge(hasOwn ? args : [...args, '--config', config])
+    const { code, stderr } = await command(hasOwn ? args : [...args, '--config', config])
     expect(stderr).toContain(words)
     expect(stderr).not.toMatch(/^\s+at /m)
     expect(code).toBe(expected)
@@ -73,14 +74,14 @@ describe('the command line', () => {
     const { folder } = configured(hostYaml)
     const pipe = join(folder, 'pipe.yaml')
     execFileSync('mkfifo', [pipe])
-    const { code, stderr } = await tidegauge(['check', '--config', pipe])
+    const { code, stderr } = await command(['check', '--config', pipe])
     expect(stderr).toContain('this is a pipe, not a file')
     expect(code).toBe(78)
   })
 
   it('shows what would be sent and leaves no trace with --dry-run', async () => {
     const { folder, config } = configured(hostYaml)
-    const { code, stdout } = await tidegauge(['collect', '--dry-run', '--config', config])
+    const { code, stdout } = await command(['collect', '--dry-run', '--config', config])
     expect(code).toBe(0)
     expect(stdout).toContain('this-machine___Load')
     expect(stdout).toContain('4 metrics would be sent')
@@ -89,7 +90,7 @@ describe('the command line', () => {
 
   it('collects, queues and delivers one hour, and shows it', async () => {
     const { config } = configured(hostYaml)
-    const collected = await tidegauge(['collect', '--json', '--config', config])
+    const collected = await command(['collect', '--json', '--config', config])
     expect(collected.code).toBe(0)
     const { hour, metrics, faults } = JSON.parse(collected.stdout) as {
       hour: string
@@ -98,11 +99,11 @@ describe('the command line', () => {
     }
     expect(faults).toEqual([])
     expect(metrics.every(({ timestamp }) => timestamp === hour)).toBe(true)
-    const status = await tidegauge(['status', '--json', '--config', config])
+    const status = await command(['status', '--json', '--config', config])
     expect(JSON.parse(status.stdout)).toMatchObject({ balance: { enqueued: 4, delivered: 4, due: 0 } })
-    const shown = await tidegauge(['show', 'this-machine', '--config', config])
+    const shown = await command(['show', 'this-machine', '--config', config])
     expect(shown.stdout).toContain('Load')
-    const flushed = await tidegauge(['flush', '--config', config])
+    const flushed = await command(['flush', '--config', config])
     expect(flushed).toMatchObject({ code: 0, stdout: '0 delivered, 0 due\n' })
   })
 
@@ -110,11 +111,11 @@ describe('the command line', () => {
     const { folder, config } = configured(hostYaml)
     openDatabase(join(folder, 'data', 'embedded', 'outbox.db'), { version: 99, sql: '' }).close()
     for (const args of [['collect'], ['collect', '--dry-run'], ['dead'], ['warnings']]) {
-      const { code, stdout, stderr } = await tidegauge([...args, '--config', config])
+      const { code, stdout, stderr } = await command([...args, '--config', config])
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
       expect(stderr).toContain('cannot open the outbox')
     }
-    const checked = await tidegauge(['check', '--config', config])
+    const checked = await command(['check', '--config', config])
     expect(checked.stderr).toContain('units are not compared with those sent so far: cannot open the outbox')
     expect(checked.code).toBe(0)
   })
@@ -132,15 +133,15 @@ export default defineCollector({
 `,
       value: '42',
     })
-    await tidegauge(['collect', '--config', config])
+    await command(['collect', '--config', config])
     writeFileSync(join(folder, 'config', 'value'), '99')
-    const { stdout } = await tidegauge(['collect', '--config', config])
+    const { stdout } = await command(['collect', '--config', config])
     expect(stdout).toMatch(/this-machine___Given +99 +collected before: 42 stands/)
   })
 
   it('says beside the mistakes of the file that a daemon keeps the configuration it has', async () => {
     const { config } = configured(hostYaml.replace('use: host', 'uses: host'))
-    const { code, stdout, stderr } = await tidegauge(['status', '--config', config])
+    const { code, stdout, stderr } = await command(['status', '--config', config])
     expect({ code, stdout }).toEqual({ code: 78, stdout: '' })
     expect(stderr).toMatch(/^A daemon that runs already goes on with the configuration it has\.$/m)
     expect(stderr).toMatch(/tidegauge\.yaml:\d+:\d+: /)
@@ -148,33 +149,33 @@ export default defineCollector({
 
   it('never takes what was tried with the embedded service for delivered to a real one', async () => {
     const { config } = configured(hostYaml)
-    expect(await tidegauge(['collect', '--config', config])).toMatchObject({ code: 0 })
+    expect(await command(['collect', '--config', config])).toMatchObject({ code: 0 })
     writeFileSync(config, hostYaml.replace('embedded', '{ url: "http://127.0.0.1:9", key: { env: METRICS_KEY } }'))
-    const status = await tidegauge(['status', '--json', '--config', config], { METRICS_KEY: 'some-key-or-other' })
+    const status = await command(['status', '--json', '--config', config], { METRICS_KEY: 'some-key-or-other' })
     expect(JSON.parse(status.stdout)).toMatchObject({ balance: { enqueued: 0, delivered: 0 } })
   })
 
   it('tells mistakes to programs, too', async () => {
     const { config } = configured(`${hostYaml}        options: { pth: / }\n`)
-    const { code, stdout } = await tidegauge(['check', '--json', '--config', config])
+    const { code, stdout } = await command(['check', '--json', '--config', config])
     expect(code).toBe(78)
     expect(JSON.parse(stdout)).toMatchObject({ mistakes: [{ line: 8, message: expect.stringContaining('pth') }] })
   })
 
   it('does not ask a collector that reads only "now" for a past hour', async () => {
     const { config } = configured(hostYaml)
-    const { code, stdout } = await tidegauge(['collect', '--hour', '2026-01-01T00:00:00Z', '--config', config])
+    const { code, stdout } = await command(['collect', '--hour', '2026-01-01T00:00:00Z', '--config', config])
     expect(code).toBe(1)
     expect(stdout).toContain('reads only "now"')
   })
 
   it('registers protocols, and says so when they were registered before', async () => {
     const { config } = configured(hostYaml)
-    expect(await tidegauge(['register', '--config', config])).toMatchObject({
+    expect(await command(['register', '--config', config])).toMatchObject({
       code: 0,
       stdout: 'this-machine: registered\n',
     })
-    expect(await tidegauge(['register', '--config', config])).toMatchObject({
+    expect(await command(['register', '--config', config])).toMatchObject({
       code: 0,
       stdout: 'this-machine: registered before\n',
     })
@@ -182,14 +183,14 @@ export default defineCollector({
 
   it('checks options with the collector’s own schema, at their place in the file', async () => {
     const { config } = configured(`${hostYaml}        options: { pth: / }\n`)
-    const { code, stderr } = await tidegauge(['check', '--config', config])
+    const { code, stderr } = await command(['check', '--config', config])
     expect(code).toBe(78)
     expect(stderr).toMatch(/tidegauge\.yaml:8:\d+: .*pth/)
   })
 
   it('refuses two collectors of one protocol that give the same metric', async () => {
     const { config } = configured(`${hostYaml}      - use: host\n        id: again\n`)
-    const { code, stderr } = await tidegauge(['check', '--config', config])
+    const { code, stderr } = await command(['check', '--config', config])
     expect(code).toBe(78)
     expect(stderr).toMatch(/tidegauge\.yaml:8:\d+: this-machine\/again gives the metric this-machine___Load/)
   })
@@ -197,8 +198,8 @@ export default defineCollector({
   it('checks offline, and collects what needs no chain, without the address of a node', async () => {
     const chain = 'chains: { ethereum: { id: 1, rpc: [{ env: NO_SUCH_VARIABLE }] } }\n'
     const { config } = configured(hostYaml + chain)
-    expect(await tidegauge(['check', '--config', config])).toMatchObject({ code: 0 })
-    const { code, stderr } = await tidegauge(['collect', '--dry-run', '--config', config])
+    expect(await command(['check', '--config', config])).toMatchObject({ code: 0 })
+    const { code, stderr } = await command(['collect', '--dry-run', '--config', config])
     expect(code).toBe(0)
     expect(stderr).toMatch(/"endpoint":"NO_SUCH_VARIABLE","reason":"[^"]*tidegauge\.yaml:8:\d+\)/)
   })
@@ -206,11 +207,11 @@ export default defineCollector({
   it('makes a key of the reference service, printed once and listed without it', async () => {
     const { folder } = configured(hostYaml)
     const file = join(folder, 'service.db')
-    const made = await tidegauge(['service', 'key', 'create', 'phone', '--file', file])
+    const made = await command(['service', 'key', 'create', 'phone', '--file', file])
     expect(made).toMatchObject({ code: 0, stderr: '' })
     const key = made.stdout.trim()
     expect(key.length).toBeGreaterThan(30)
-    const listed = await tidegauge(['service', 'key', 'ls', '--file', file])
+    const listed = await command(['service', 'key', 'ls', '--file', file])
     expect(listed.stdout).toContain('phone')
     expect(listed.stdout).not.toContain(key)
     const store = openStore(file, systemTime)

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
-import { configured, tidegauge } from '../support/tidegauge.ts'
+import { command } from '../support/command.ts'
+import { configured } from '../support/tidegauge.ts'
 
 /** A metric as a service is sent it. */
 export interface Sent {
@@ -103,7 +104,7 @@ export interface Stage {
   /** What a command needs of the environment: the key. */
   readonly env: Readonly<Record<string, string>>
   /** Runs a command on the configuration. */
-  run(...args: string[]): ReturnType<typeof tidegauge>
+  run(...args: string[]): ReturnType<typeof command>
   /** Runs one that prints JSON. */
   read<T>(...args: string[]): Promise<T>
   /** What the collector gives from now on. */
@@ -114,7 +115,7 @@ export interface Stage {
 export async function stage(given: Given): Promise<Stage> {
   const service = await scriptedService()
   const { folder, config, env } = gauge(service.url, given)
-  const run = (...args: string[]) => tidegauge([...args, '--config', config], env)
+  const run = (...args: string[]) => command([...args, '--config', config], env)
   return {
     service,
     config,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { configured, hostYaml, tidegauge } from '../../support/tidegauge.ts'
+import { command } from '../../support/command.ts'
+import { configured, hostYaml } from '../../support/tidegauge.ts'
 
 const mistaken = `service: { url: https://m.example.com, key: { env: NO_SUCH_KEY } }
 chains:
@@ -21,7 +22,7 @@ const linesOf = (stderr: string) =>
 describe('check', () => {
   it('tells mistakes of the file and of the options at once, in the order of the file', async () => {
     const { config } = configured(mistaken)
-    const { code, stderr, stdout } = await tidegauge(['check', '--config', config])
+    const { code, stderr, stdout } = await command(['check', '--config', config])
     expect({ code, stdout }).toEqual({ code: 78, stdout: '' })
     expect(linesOf(stderr)).toEqual([
       '6:5: unknown key "nmae" in protocols[0]',
@@ -31,7 +32,7 @@ describe('check', () => {
       '10:9: there is no collector "hots"',
       '11:7: data: must be text, not the number 5',
     ])
-    const json = await tidegauge(['check', '--json', '--config', config])
+    const json = await command(['check', '--json', '--config', config])
     expect(JSON.parse(json.stdout)['mistakes'].map(({ line }: { line: number }) => line)).toEqual([6, 9, 9, 9, 10, 11])
   })
 
@@ -39,11 +40,11 @@ describe('check', () => {
     const { config } = configured(
       hostYaml.replace('embedded', '{ url: "https://m.example.com", key: { env: NO_SUCH_KEY } }'),
     )
-    const { code, stderr, stdout } = await tidegauge(['check', '--config', config])
+    const { code, stderr, stdout } = await command(['check', '--config', config])
     expect(linesOf(stderr)).toEqual(['1:42: warning: the key of the service: the variable NO_SUCH_KEY is not set'])
     expect(stdout).toContain('in order, 4 metrics an hour, but see 1 warning above')
     expect(code).toBe(0)
-    const json = await tidegauge(['check', '--json', '--config', config])
+    const json = await command(['check', '--json', '--config', config])
     expect(JSON.parse(json.stdout)).toMatchObject({
       cautions: [{ line: 1, column: 42, fix: 'set it for this process' }],
     })

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { configured, type Ended, tidegauge } from '../../support/tidegauge.ts'
+import { command } from '../../support/command.ts'
+import { configured, type Ended } from '../../support/tidegauge.ts'
 import { hourBack } from '../stage.ts'
 
 /** Full hours before this one, by how many; as of when the tests began. */
@@ -47,7 +48,7 @@ interface Stage {
 async function collected(files: Readonly<Record<string, string>>, hours: number): Promise<Stage> {
   const uses = Object.keys(files).map(file => `      - use: ./${file}\n`)
   const { folder, config } = configured(head + uses.join(''), files)
-  const run = (...args: string[]) => tidegauge([...args, '--config', config])
+  const run = (...args: string[]) => command([...args, '--config', config])
   for (let back = 1; back <= hours; back += 1) await run('collect', '--hour', at(back))
   return {
     folder,

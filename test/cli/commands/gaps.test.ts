@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { Fault } from '../../../src/model/fault.ts'
 import { hourAfter, hoursFrom, hourText, parseHour } from '../../../src/model/hour.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { configured, tidegauge } from '../../support/tidegauge.ts'
+import { command } from '../../support/command.ts'
+import { configured } from '../../support/tidegauge.ts'
 import { hourBack } from '../stage.ts'
 
 const yaml = `service: { url: "http://127.0.0.1:9", key: { env: METRICS_KEY } }
@@ -43,7 +44,7 @@ function stage(fill?: (outbox: Outbox) => void) {
     fill(outbox)
     outbox.close()
   }
-  const run = (...args: string[]) => tidegauge([...args, '--config', config], { METRICS_KEY: 'k' })
+  const run = (...args: string[]) => command([...args, '--config', config], { METRICS_KEY: 'k' })
   return { config, run, read: async () => JSON.parse((await run('gaps', '--json')).stdout) as Found }
 }
 

@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../../src/edge/time.ts'
 import { openStore } from '../../../src/reference/store/store.ts'
+import { command } from '../../support/command.ts'
 import { temporaryFolder } from '../../support/folder.ts'
-import { tidegauge } from '../../support/tidegauge.ts'
 
 function trial() {
   const folder = temporaryFolder()
   const [file, out] = [join(folder, 'service.db'), join(folder, 'secrets', 'metrics_key')]
-  const key = (...args: readonly string[]) => tidegauge(['service', 'key', ...args, '--file', file])
+  const key = (...args: readonly string[]) => command(['service', 'key', ...args, '--file', file])
   return { folder, file, out, key }
 }
 
@@ -68,7 +68,7 @@ it.each([
   ['protocol', 'public', 'x'],
 ])('service %s %s makes no file that is missing', async (...args) => {
   const { folder, file } = trial()
-  const { code, stderr } = await tidegauge(['service', ...args.filter(Boolean), '--file', file])
+  const { code, stderr } = await command(['service', ...args.filter(Boolean), '--file', file])
   expect(code).toBe(2)
   expect(stderr).toContain(`the service has no file ${file}`)
   expect(existsSync(file)).toBe(false)
