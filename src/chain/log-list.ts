@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Hex } from '../model/block.ts'
-import type { RawLog } from './reads.ts'
+
+/** One log; its `args` are still encoded in topics and data. */
+export interface RawLog {
+  readonly address: Hex
+  readonly topics: readonly Hex[]
+  readonly data: Hex
+  readonly blockNumber: bigint
+  readonly logIndex: number
+}
 
 /**
  * Logs as bytes, much smaller than as objects or as JSON, so that an hour with very many fits into memory and can be

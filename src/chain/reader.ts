@@ -63,6 +63,8 @@ class HourlyReader implements OpenChainReader {
   readonly #pool: EndpointPool
   readonly #lookUps: LookUps
   readonly #memory: ReadMemory
+  /** Reads of an hour that are sent together with its look-up, or after it. */
+  readonly #gatherings = new WeakMap<HourLookUp, HourReads>()
   readonly askHead = (signal: AbortSignal) => this.#pool.askHead(signal)
   readonly #hours = new Hours()
   readonly #pace = new Pace()
@@ -85,8 +87,10 @@ class HourlyReader implements OpenChainReader {
       hours: this.#hours,
       finalBlocks: this.#finalBlocks,
       pace: this.#pace,
-      likely: ({ gathering }, block, endpoint) =>
-        gathering?.tryAt(block, (at, requests, signal) => readAt(endpoint, at, requests, signal, this.#memory)),
+      likely: (state, block, endpoint) =>
+        this.#gatherings
+          .get(state)
+          ?.tryAt(block, (at, requests, signal) => readAt(endpoint, at, requests, signal, this.#memory)),
     })
   }
 
@@ -179,8 +183,7 @@ class HourlyReader implements OpenChainReader {
     if (requests.length === 0) return { at: await this.#asOf(state, signal), value: [] }
     const odd = requests.find(request => !isAskable(request))
     if (odd) throw notAskable(this.#name, odd.kind === 'call' ? odd.to : odd.address)
-    if (!state.gathering?.work.isUsable) state.gathering = this.#gather(state)
-    const { gathering } = state
+    const gathering = this.#gatheringOf(state)
     const places = requests.map(request => gathering.placeOf(request))
     const { at, value } = await gathering.work.join(signal)
     return { at, value: (await gathering.outcomesAt(places, value, signal)).map(outcome => this.#answer(outcome)) }
@@ -191,7 +194,9 @@ class HourlyReader implements OpenChainReader {
     throw outcome instanceof Fault ? outcome : allFailed(this.#name, outcome ? [outcome] : [])
   }
 
-  #gather(state: HourLookUp): HourReads {
+  #gatheringOf(state: HourLookUp): HourReads {
+    const open = this.#gatherings.get(state)
+    if (open?.work.isUsable) return open
     const gathering: HourReads = new HourReads({
       asOf: signal => this.#asOf(state, signal),
       read: (block, requests, signal) => {
@@ -199,10 +204,11 @@ class HourlyReader implements OpenChainReader {
         return readOnAny({ name, pool, memory, hour: state, block }, requests, signal)
       },
       closed: failure => {
-        if (state.gathering === gathering) delete state.gathering
+        if (this.#gatherings.get(state) === gathering) this.#gatherings.delete(state)
         this.#distrust(state, failure)
       },
     })
+    this.#gatherings.set(state, gathering)
     return gathering
   }
 

@@ -1,6 +1,6 @@
 import type { AsOfBlock, Hex, LogFilter } from '../model/block.ts'
 import type { Hour } from '../model/hour.ts'
-import type { LogList } from './log-list.ts'
+import type { LogList, RawLog } from './log-list.ts'
 
 /** One raw read at the as-of block, as plain values, so that it can cross processes. */
 export type ReadRequest =
@@ -12,15 +12,6 @@ export type ReadRequest =
 export type ReadAnswer =
   | { readonly kind: 'returned'; readonly output: Hex }
   | { readonly kind: 'reverted'; readonly output: Hex }
-
-/** One log; its `args` are still encoded in topics and data. */
-export interface RawLog {
-  readonly address: Hex
-  readonly topics: readonly Hex[]
-  readonly data: Hex
-  readonly blockNumber: bigint
-  readonly logIndex: number
-}
 
 /**
  * Raw reads of one chain as of hours, independent of the process that asks the node. Every method rejects with a Fault:

@@ -1,7 +1,13 @@
 import { z } from 'zod'
-import type { Hex, LogFilter } from '../model/block.ts'
-import type { BlockHeader } from './look-up/known-headers.ts'
-import type { RawLog, ReadRequest } from './reads.ts'
+import type { AsOfBlock, Hex, LogFilter } from '../model/block.ts'
+import type { RawLog } from './log-list.ts'
+import type { ReadRequest } from './reads.ts'
+
+/** The fields of a block's header that the search needs. */
+export interface BlockHeader extends AsOfBlock {
+  /** Absent for a block of an earlier search; such a block proves no other. */
+  readonly parentHash?: Hex
+}
 
 /** Schemas of a node's answers: a missing or odd field is a failure of the node. */
 

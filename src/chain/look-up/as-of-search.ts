@@ -4,9 +4,9 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { RpcAnswer } from '../endpoint/wire.ts'
 import { singleHoursMax } from '../limits.ts'
-import { hexOf, parseHeader } from '../shapes.ts'
+import { type BlockHeader, hexOf, parseHeader } from '../shapes.ts'
 import { type AsOfAnswer, nearPresentSeconds, nextStep, type Question } from './as-of.ts'
-import { type BlockHeader, KnownHeaders } from './known-headers.ts'
+import { KnownHeaders } from './known-headers.ts'
 
 /** What is searched for, and hints that shorten the search without changing its result. */
 export interface Search {

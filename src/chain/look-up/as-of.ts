@@ -1,6 +1,7 @@
 import { headersPerRoundMax } from '../limits.ts'
+import type { BlockHeader } from '../shapes.ts'
 import { type Estimate, estimateBetween, firstGuesses } from './estimate.ts'
-import type { BlockHeader, KnownHeaders } from './known-headers.ts'
+import type { KnownHeaders } from './known-headers.ts'
 
 /** The as-of block of an hour with the block that proves it, or the reason why there is none. */
 export type AsOfAnswer =

@@ -1,4 +1,5 @@
-import type { BlockHeader, HeadersAround, KnownHeaders } from './known-headers.ts'
+import type { BlockHeader } from '../shapes.ts'
+import type { HeadersAround, KnownHeaders } from './known-headers.ts'
 
 /** The expected number of the as-of block. */
 export interface Estimate {

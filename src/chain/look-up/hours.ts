@@ -2,9 +2,9 @@ import type { AsOfBlock } from '../../model/block.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { hoursRememberedMax } from '../limits.ts'
-import type { HourReads } from '../read/gathering.ts'
+import type { BlockHeader } from '../shapes.ts'
 import type { SharedWork } from '../shared-work.ts'
-import { type BlockHeader, plain } from './known-headers.ts'
+import { plain } from './known-headers.ts'
 
 /** An as-of block, with its child if that was read in this process: the child proves it. */
 export interface Proven {
@@ -24,7 +24,6 @@ export interface HourLookUp {
   proven?: Proven
   /** The chain's last block, when it was not past the hour yet. */
   head?: BlockHeader
-  gathering?: HourReads
 }
 
 /** Cache of the hours of one chain; the least recently used are deleted. */

@@ -1,10 +1,5 @@
-import type { AsOfBlock, Hex } from '../../model/block.ts'
-
-/** The fields of a block's header that the search needs. */
-export interface BlockHeader extends AsOfBlock {
-  /** Absent for a block of an earlier search; such a block proves no other. */
-  readonly parentHash?: Hex
-}
+import type { AsOfBlock } from '../../model/block.ts'
+import type { BlockHeader } from '../shapes.ts'
 
 /** The known headers nearest to an instant: the last at or before it, the first after it. */
 export interface HeadersAround {

@@ -9,11 +9,12 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
 import { headAgeMsMax } from '../limits.ts'
+import type { BlockHeader } from '../shapes.ts'
 import { SharedWork } from '../shared-work.ts'
 import type { AsOfAnswer } from './as-of.ts'
 import { type AsOfSearchResult, findAsOf, type Likely } from './as-of-search.ts'
 import type { HourLookUp, Hours } from './hours.ts'
-import { type BlockHeader, plain } from './known-headers.ts'
+import { plain } from './known-headers.ts'
 import type { Pace } from './pace.ts'
 
 /** Dependencies of `LookUps`. */

@@ -1,5 +1,5 @@
 import type { Hex, LogFilter } from '../../model/block.ts'
-import type { RawLog } from '../reads.ts'
+import type { RawLog } from '../log-list.ts'
 import { type NodeLog, parseLogs } from '../shapes.ts'
 import type { LogRange } from './log-ranges.ts'
 

@@ -1,5 +1,4 @@
-import type { AsOfBlock, Hex, LogFilter } from '../../model/block.ts'
-import type { Endpoint } from '../endpoint/endpoint.ts'
+import type { Hex } from '../../model/block.ts'
 import { EndpointFailure, TimedOut } from '../endpoint/endpoint-failure.ts'
 import type { LogRefusal } from '../endpoint/log-span.ts'
 import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
@@ -11,6 +10,7 @@ import { checkedLogs } from './checked-logs.ts'
 import { blocksIn, type LogRange } from './log-ranges.ts'
 import { suggestedBlocks } from './log-suggestion.ts'
 import { mistakeInTail } from './log-tail.ts'
+import type { LogsAsked } from './logs-asked.ts'
 import { callAt } from './single-reads.ts'
 
 /** Outcome of requesting the logs of a range. */
@@ -25,14 +25,6 @@ export type RangeOutcome =
 
 /** A node answered without having all blocks; another one at the same address may have them. */
 export class IncompleteLogs extends EndpointFailure {}
-
-/** Filter, endpoint and branch of the chain for requests of logs. */
-export interface LogsAsked {
-  readonly endpoint: Endpoint
-  readonly asOf: AsOfBlock
-  readonly filter: LogFilter
-  readonly signal: AbortSignal
-}
 
 /**
  * Requests logs of ranges from one endpoint. If it accepts batches, the as-of block's header is read before and after

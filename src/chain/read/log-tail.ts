@@ -5,7 +5,7 @@ import { logTailBlocks } from '../limits.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
 import { parseHeader, parseLogs } from '../shapes.ts'
 import { mayHaveLogs } from './log-bloom.ts'
-import type { LogsAsked } from './log-requests.ts'
+import type { LogsAsked } from './logs-asked.ts'
 
 /**
  * Checks whether the logs of an hour's last blocks came from a node that lags or is on another branch: logs of a block

@@ -1,18 +1,13 @@
-import type { ChainConfig } from '../../config/config.ts'
-import type { Time } from '../../edge/time.ts'
 import { type Fault, isPermanent } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { Runner } from '../../runner/runner.ts'
 import { asFault } from '../collect.ts'
 import { Backpressure, type BackpressureNews, backfillBacklogMax } from './backpressure.ts'
 import { type CallBudget, HoursAffordable } from './budget.ts'
 import { ChainOutage, type ChainWait, isTrouble, roundsMax } from './chain-outage.ts'
 import { type CollectorCounts, Counts } from './counts.ts'
 import { FailureReasons, type Reason } from './failure-reasons.ts'
-import { type RunEnd, readRound, stillToDo } from './round.ts'
-import type { BackfillOutbox } from './store.ts'
+import { type RoundDeps, type RunEnd, readRound, stillToDo } from './round.ts'
 import {
-  type BackfillRequest,
   type CollectorHours,
   type HourOrder,
   hoursInOrder,
@@ -45,21 +40,12 @@ export interface Progress {
 }
 
 /** Dependencies of `Backfill`. */
-export interface BackfillDeps {
-  readonly outbox: BackfillOutbox
-  /** The runner is stopped together with the backfill. */
-  readonly runner: Runner
-  readonly time: Time
+export interface BackfillDeps extends RoundDeps {
   readonly works: readonly Work[]
-  readonly asked: BackfillRequest
   readonly order: HourOrder
   /** Hours read concurrently. */
   readonly concurrency: number
-  /** Aborted with a Fault as its reason: a person stopped it, or a limit was reached. */
-  readonly signal: AbortSignal
   readonly told: (news: BackfillNews) => void
-  /** The configured chains: they match a fault's chain name to the chain id of a block. */
-  readonly chains: readonly Pick<ChainConfig, 'name' | 'id' | 'settleMs'>[]
   readonly dueMax?: number
   /** Limit on RPC calls. Default: none. */
   readonly budget?: CallBudget

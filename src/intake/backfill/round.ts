@@ -1,13 +1,15 @@
+import type { ChainConfig } from '../../config/config.ts'
+import type { Time } from '../../edge/time.ts'
 import type { Fault } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import { notFinal } from '../../model/settle.ts'
 import type { Recorded } from '../../outbox/outbox.ts'
+import type { Runner } from '../../runner/runner.ts'
 import { asFault, type Collected } from '../collect.ts'
-import type { BackfillDeps } from './backfill.ts'
 import { readHour } from './read.ts'
-import { storeHour } from './store.ts'
+import { type BackfillOutbox, storeHour } from './store.ts'
 import { WindowPast } from './window-past.ts'
-import { type CollectorHours, fateOf, type HourFate, type Work } from './work.ts'
+import { type BackfillRequest, type CollectorHours, fateOf, type HourFate, type Work } from './work.ts'
 
 /** Result of one run, a collector and an hour, once it is stored. */
 export interface RunEnd {
@@ -20,7 +22,17 @@ export interface RunEnd {
 }
 
 /** Dependencies of `readRound`. */
-export type RoundDeps = Pick<BackfillDeps, 'runner' | 'outbox' | 'asked' | 'time' | 'signal' | 'chains'>
+export interface RoundDeps {
+  readonly outbox: BackfillOutbox
+  /** The runner is stopped together with the backfill. */
+  readonly runner: Runner
+  readonly time: Time
+  readonly asked: BackfillRequest
+  /** Aborted with a Fault as its reason: a person stopped it, or a limit was reached. */
+  readonly signal: AbortSignal
+  /** The configured chains: they match a fault's chain name to the chain id of a block. */
+  readonly chains: readonly Pick<ChainConfig, 'name' | 'id' | 'settleMs'>[]
+}
 
 /** Callbacks for the runs of a round. */
 export interface RoundListener {

@@ -1,4 +1,4 @@
-import type { BlockHeader } from '../../../src/chain/look-up/known-headers.ts'
+import type { BlockHeader } from '../../../src/chain/shapes.ts'
 import type { Hex } from '../../../src/model/block.ts'
 
 /** A chain from a formula: as long as one likes, and nothing is stored. */

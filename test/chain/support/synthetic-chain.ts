@@ -1,4 +1,4 @@
-import type { BlockHeader } from '../../../src/chain/look-up/known-headers.ts'
+import type { BlockHeader } from '../../../src/chain/shapes.ts'
 import { scriptedChain } from './scripted-chain.ts'
 
 /**

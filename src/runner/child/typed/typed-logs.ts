@@ -1,6 +1,7 @@
 import type { AbiEvent, Log } from 'viem'
 import { decodeEventLog, encodeEventTopics } from 'viem/utils'
-import type { RawLog, RawReads } from '../../../chain/reads.ts'
+import type { RawLog } from '../../../chain/log-list.ts'
+import type { RawReads } from '../../../chain/reads.ts'
 import type { Hex } from '../../../model/block.ts'
 import { Fault } from '../../../model/fault.ts'
 import type { Hour } from '../../../model/hour.ts'

@@ -1,6 +1,6 @@
 import { encodeAbiParameters, encodeEventTopics, pad, parseAbiItem } from 'viem/utils'
 import { describe, expect, it } from 'vitest'
-import type { RawLog } from '../../../../src/chain/reads.ts'
+import type { RawLog } from '../../../../src/chain/log-list.ts'
 import type { Hex } from '../../../../src/model/block.ts'
 import { chainAsOf } from '../../../../src/runner/child/typed/typed-reads.ts'
 import { faultOf, firstHour, patient } from '../../../chain/support/readers.ts'
