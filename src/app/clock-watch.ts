@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import type { OpenChainReader } from '../chain/reader.ts'
+import type { OpenChainReader } from '../chain/read/reader.ts'
 import type { Config } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
 import type { ClockWitnesses, WatchedClock } from '../intake/watched-clock.ts'

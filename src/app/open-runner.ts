@@ -1,5 +1,5 @@
 import type { CallMeter } from '../chain/endpoint/call-meter.ts'
-import { createChainReader, type OpenChainReader } from '../chain/reader.ts'
+import { createChainReader, type OpenChainReader } from '../chain/read/reader.ts'
 import type { Chains } from '../chain/reads.ts'
 import { hiddenPaths } from '../config/hidden.ts'
 import { secretsOf } from '../config/secret.ts'

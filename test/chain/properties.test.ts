@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { OpenChainReader } from '../../src/chain/reader.ts'
+import type { OpenChainReader } from '../../src/chain/read/reader.ts'
 import type { AsOfBlock } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../../src/model/hour.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createChainReader, type OpenChainReader } from '../../src/chain/reader.ts'
+import { createChainReader, type OpenChainReader } from '../../src/chain/read/reader.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'

@@ -1,6 +1,6 @@
 import type { ChainHead } from '../../src/chain/endpoint/sightings.ts'
 import type { LogList } from '../../src/chain/log-list.ts'
-import type { OpenChainReader } from '../../src/chain/reader.ts'
+import type { OpenChainReader } from '../../src/chain/read/reader.ts'
 import type { ChainReader, ReadAnswer, ReadAt, ReadRequest } from '../../src/chain/reads.ts'
 import type { Time } from '../../src/edge/time.ts'
 import type { AsOfBlock, FinalBlocks } from '../../src/model/block.ts'

@@ -1,5 +1,5 @@
 import type { AsOfBlock, LogFilter } from '../../model/block.ts'
-import { notAskable } from '../chain-faults.ts'
+import { notAskable } from '../endpoint/chain-faults.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'

@@ -1,5 +1,5 @@
 import type { AsOfBlock } from '../../model/block.ts'
-import { allFailed } from '../chain-faults.ts'
+import { allFailed } from '../endpoint/chain-faults.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointPool, RefusedWork, Served } from '../endpoint/endpoint-pool.ts'

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { createChainReader, type OpenChainReader } from '../../../src/chain/reader.ts'
+import { createChainReader, type OpenChainReader } from '../../../src/chain/read/reader.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAt } from '../../../src/model/hour.ts'

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { createChainReader } from '../../../src/chain/reader.ts'
+import { createChainReader } from '../../../src/chain/read/reader.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { archive } from '../support/archive.ts'

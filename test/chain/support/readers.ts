@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { onTestFinished } from 'vitest'
 import type { RawLog } from '../../../src/chain/log-list.ts'
-import { type ChainReaderDeps, createChainReader, type OpenChainReader } from '../../../src/chain/reader.ts'
+import { type ChainReaderDeps, createChainReader, type OpenChainReader } from '../../../src/chain/read/reader.ts'
 import type { ChainReader, RawReads } from '../../../src/chain/reads.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { Fault } from '../../../src/model/fault.ts'

@@ -3,7 +3,7 @@
  * `LogsRead`.
  */
 import { createInterface } from 'node:readline'
-import { createChainReader } from '../../../../src/chain/reader.ts'
+import { createChainReader } from '../../../../src/chain/read/reader.ts'
 import { systemTime } from '../../../../src/edge/time.ts'
 import { hourAfter, hourAt } from '../../../../src/model/hour.ts'
 

@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici'
 import { createPublicClient, erc20Abi, http } from 'viem'
 import { aggregateInput, multicall3Address } from '../../../../src/chain/read/multicall.ts'
-import { createChainReader } from '../../../../src/chain/reader.ts'
+import { createChainReader } from '../../../../src/chain/read/reader.ts'
 import type { RawReads, ReadRequest } from '../../../../src/chain/reads.ts'
 import { systemTime } from '../../../../src/edge/time.ts'
 import { encodedInput } from '../../../../src/runner/child/typed/typed-calls.ts'

@@ -1,7 +1,7 @@
-import type { AsOfBlock } from '../model/block.ts'
-import { Fault } from '../model/fault.ts'
-import { type Hour, hourText } from '../model/hour.ts'
-import { type EndpointFailure, type FailureKind, ReadFailure } from './endpoint/endpoint-failure.ts'
+import type { AsOfBlock } from '../../model/block.ts'
+import { Fault } from '../../model/fault.ts'
+import { type Hour, hourText } from '../../model/hour.ts'
+import { type EndpointFailure, type FailureKind, ReadFailure } from './endpoint-failure.ts'
 
 /** Faults of reading a chain. Each names the chain and hosts, never a URL. */
 
