@@ -23,11 +23,11 @@ import { startStatus } from '../status/server/server.ts'
 import { Widgets } from '../status/widgets.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import { ClockWatch, witnessesOf, writtenAt } from './clock-watch.ts'
+import type { AppContext } from './context.ts'
 import { startDelivering } from './delivering.ts'
 import { startEmbedded } from './embedded.ts'
 import { endpointStates, openChains, runnerOn } from './open-runner.ts'
 import { tellSalvage } from './outbox-news.ts'
-import type { Surroundings } from './surroundings.ts'
 import { version } from './version.ts'
 
 /** The way to the service: the client, and the destinations with their keys. */
@@ -42,7 +42,7 @@ export interface Connection {
 
 /** Connects to the configured service, starting the embedded one where that is configured; ends with the stack. */
 export async function connect(
-  { config, time, redactor }: Surroundings,
+  { config, time, redactor }: AppContext,
   stack: AsyncDisposableStack,
 ): Promise<Connection> {
   const { service, delivery } = config
@@ -77,18 +77,18 @@ export async function connect(
  * Opens the outbox, beside a running daemon or without one; it is closed with the stack. A damaged one is mended first,
  * where no daemon runs.
  */
-export function openOutbox(surroundings: Surroundings, stack: AsyncDisposableStack): Outbox {
+export function openOutbox(context: AppContext, stack: AsyncDisposableStack): Outbox {
   // Commands say on stderr themselves what is to be said, except this, which nobody expects.
-  const log = createLog('error', surroundings.redactor)
-  return closedWith(stack, openWithoutRole(openContext(surroundings)), log)
+  const log = createLog('error', context.redactor)
+  return closedWith(stack, openWithoutRole(outboxDeps(context)), log)
 }
 
 /** Opens the outbox where there is one already; it is closed with the stack. */
-export function openExistingOutbox(surroundings: Surroundings, stack: AsyncDisposableStack): Outbox | undefined {
-  return existsSync(outboxFile(surroundings.config.data)) ? openOutbox(surroundings, stack) : undefined
+export function openExistingOutbox(context: AppContext, stack: AsyncDisposableStack): Outbox | undefined {
+  return existsSync(outboxFile(context.config.data)) ? openOutbox(context, stack) : undefined
 }
 
-function openContext({ config, time }: Surroundings): OpenDeps {
+function outboxDeps({ config, time }: AppContext): OpenDeps {
   const collectors = config.protocols.flatMap(protocol => protocol.collectors).map(({ id }) => id)
   const { data: folder, file, outbox } = config
   return { folder, config: file, keepMs: outbox.keepMs, collectors, nowMs: time.nowMs() }
@@ -108,7 +108,7 @@ function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, l
 export function deliveriesTo(
   connection: Connection,
   outbox: Outbox,
-  { config, time, clock: watched, log, redactor }: Surroundings,
+  { config, time, clock: watched, log, redactor }: AppContext,
   fewest: () => number = () => 1,
 ): Delivery[] {
   const pacer = new Pacer(time, config.delivery.pacePerSecond)
@@ -123,7 +123,7 @@ export function deliveriesTo(
 
 /** What a look at the state starts from, without the service's widgets. */
 export function observed(
-  { config, time, clock }: Surroundings,
+  { config, time, clock }: AppContext,
   outbox: Outbox,
   connection: Pick<Connection, 'host' | 'destinations'>,
   startedAtMs: number,
@@ -171,10 +171,10 @@ export interface Daemon {
  * @param damage of the outbox that showed in the daemon before this one; else it is looked for
  * @throws Fault `outbox-held` when there is another daemon; whatever started is stopped again on any error
  */
-export async function startDaemon(given: Surroundings, reloads: Reloads, damage?: string): Promise<Daemon> {
+export async function startDaemon(given: AppContext, reloads: Reloads, damage?: string): Promise<Daemon> {
   const clock = given.clock ?? new WatchedClock(given.time)
-  const surroundings: Surroundings = { ...given, time: clock, clock }
-  const { config, time, log } = surroundings
+  const context: AppContext = { ...given, time: clock, clock }
+  const { config, time, log } = context
   given.place?.require(config.data)
   const written = writtenAt(config)
   await using stack = new AsyncDisposableStack()
@@ -184,20 +184,20 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
   stack.defer(() => daemonRole.release())
   const role = takeDeliveryRoleAsDaemon(seeker())
   stack.defer(() => role?.release())
-  const context = openContext(surroundings)
-  const outbox = closedWith(stack, role ? openForDaemon(context, damage) : openWithoutRole(context), log)
+  const deps = outboxDeps(context)
+  const outbox = closedWith(stack, role ? openForDaemon(deps, damage) : openWithoutRole(deps), log)
   given.place?.opened(config.data)
   outbox.writer.neverBlock()
   if (outbox.disk.held) log.info('the outbox is large: it is looked through for damage, and written to only then')
   clock.meet(witnessesOf(config, outbox, written))
-  const connection = await connect(surroundings, stack)
-  const chains = openChains({ ...surroundings, time: new CautiousTime(clock, clock) }, stack, { outbox })
-  const runner = runnerOn(chains, surroundings, stack)
+  const connection = await connect(context, stack)
+  const chains = openChains({ ...context, time: new CautiousTime(clock, clock) }, stack, { outbox })
+  const runner = runnerOn(chains, context, stack)
 
   const watch = new ClockWatch({ clock, chains, log, time })
   stack.defer(() => watch.stop())
-  const deliveries = () => deliveriesTo(connection, outbox, surroundings)
-  const delivering = startDelivering({ surroundings, outbox, daemonRole, deliveries, seeker }, role)
+  const deliveries = () => deliveriesTo(connection, outbox, context)
+  const delivering = startDelivering({ context, outbox, daemonRole, deliveries, seeker }, role)
   stack.defer(() => delivering.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const { catchUpMs } = config.collect
@@ -205,7 +205,7 @@ export async function startDaemon(given: Surroundings, reloads: Reloads, damage?
   const intake = new Intake({ outbox, collectors, catchUpMs, time, log, ...reading })
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
-  const now = () => observed(surroundings, outbox, connection, startedAtMs, endpointStates(chains), reloads)
+  const now = () => observed(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
   const snapshot = async () => {
     const reads = await widgets.read()
     return seen(outbox, () => observe({ ...now(), widgets: reads }))

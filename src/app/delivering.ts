@@ -5,8 +5,8 @@ import { faultLine } from '../model/fault.ts'
 import { bothRoles, deliveryHolder, type Role, type RoleSeeker, takeDeliveryRoleAsDaemon } from '../outbox/file/lock.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { Upkeep, type UpkeepNews } from '../outbox/upkeep.ts'
+import type { AppContext } from './context.ts'
 import { tellUpkeep } from './outbox-news.ts'
-import type { Surroundings } from './surroundings.ts'
 
 /** How often a daemon looks whether the command that delivers in its place has ended. */
 const roleLookMs = 500
@@ -84,7 +84,7 @@ export class Delivering {
 
 /** What the daemon's delivering is wired with. */
 export interface DeliveringParts {
-  readonly surroundings: Surroundings
+  readonly context: AppContext
   readonly outbox: Outbox
   readonly daemonRole: Role
   /** Made when the role is taken. */
@@ -106,8 +106,8 @@ export interface StartedDelivering {
  * @param role absent while a command has it
  */
 export function startDelivering(parts: DeliveringParts, role: Role | undefined): StartedDelivering {
-  const { surroundings, outbox, daemonRole, deliveries, seeker } = parts
-  const { config, time, log, clock } = surroundings
+  const { context, outbox, daemonRole, deliveries, seeker } = parts
+  const { config, time, log, clock } = context
   const mayPrune = () => clock?.mayPrune ?? true
   const { promise: roleLost, resolve: loseRole } = Promise.withResolvers<{ readonly kind: 'role-lost' }>()
   const told = (news: UpkeepNews) => {

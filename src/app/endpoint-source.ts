@@ -6,7 +6,7 @@ import type { EndpointRef } from '../config/config.ts'
 import { placeText } from '../config/mistakes/mistakes.ts'
 import { resolveAddress, resolveHeaders, secretsOfEndpoint } from '../config/secret.ts'
 import { Fault } from '../model/fault.ts'
-import type { Surroundings } from './surroundings.ts'
+import type { AppContext } from './context.ts'
 
 /**
  * Where a chain's reader finds an endpoint. One whose address or header is kept elsewhere and cannot be read is said in the log once,
@@ -15,7 +15,7 @@ import type { Surroundings } from './surroundings.ts'
 export function endpointSource(
   chain: string,
   ref: EndpointRef,
-  { log, redactor }: Pick<Surroundings, 'log' | 'redactor'>,
+  { log, redactor }: Pick<AppContext, 'log' | 'redactor'>,
 ): EndpointSource {
   const headers = () => {
     redactor.add(secretsOfEndpoint(chain, ref))

@@ -7,8 +7,8 @@ import type { Outbox } from '../outbox/outbox.ts'
 import { createRunner } from '../runner/daemon/create.ts'
 import type { Runner } from '../runner/runner.ts'
 import type { EndpointState } from '../status/snapshot.ts'
+import type { AppContext } from './context.ts'
 import { endpointSource } from './endpoint-source.ts'
-import type { Surroundings } from './surroundings.ts'
 
 /** How chains are read. */
 export interface ChainsOptions {
@@ -20,11 +20,11 @@ export interface ChainsOptions {
 
 /** Opens the configured chains; they are closed with the stack. */
 export function openChains(
-  surroundings: Surroundings,
+  context: AppContext,
   stack: AsyncDisposableStack,
   { outbox, meterOf }: ChainsOptions = {},
 ): Readonly<Record<string, OpenChainReader>> {
-  const { config, time, log, redactor } = surroundings
+  const { config, time, log, redactor } = context
   redactor.add(secretsOf(config))
   const chains: Record<string, OpenChainReader> = {}
   for (const chain of config.chains) {
@@ -35,7 +35,7 @@ export function openChains(
     const kept = outbox && { finalBlocks: outbox.finalBlocks(id) }
     // A run that waits for the chain must not come to its deadline by that.
     const patienceMs = config.collect.deadlineMs / 3
-    const endpoints = chain.rpc.map(ref => endpointSource(name, ref, surroundings))
+    const endpoints = chain.rpc.map(ref => endpointSource(name, ref, context))
     const own = { name, id, settleMs, patienceMs, endpoints, time, passedOver }
     const reader = createChainReader({ ...own, ...kept, ...(meter && { meter }) })
     stack.defer(() => reader.close())
@@ -57,8 +57,8 @@ export function endpointStates(chains: Readonly<Record<string, OpenChainReader>>
 }
 
 /** Opens the chains and the place collectors run in; they end with the stack. */
-export function openRunner(surroundings: Surroundings, stack: AsyncDisposableStack, options?: ChainsOptions): Runner {
-  return runnerOn(openChains(surroundings, stack, options), surroundings, stack)
+export function openRunner(context: AppContext, stack: AsyncDisposableStack, options?: ChainsOptions): Runner {
+  return runnerOn(openChains(context, stack, options), context, stack)
 }
 
 /** Opens the place collectors run in without a chain: they can be loaded and described, offline and without a secret. */
@@ -67,11 +67,11 @@ export function openOfflineRunner(edge: OpenRunnerDeps, deadlineMs: number, stac
 }
 
 /** Without a configuration, where that is mistaken, only what can be known without it is hidden from collectors. */
-type OpenRunnerDeps = Pick<Surroundings, 'time' | 'log' | 'redactor'> & Partial<Pick<Surroundings, 'config'>>
+type OpenRunnerDeps = Pick<AppContext, 'time' | 'log' | 'redactor'> & Partial<Pick<AppContext, 'config'>>
 
 /** Opens the place collectors run in; it ends with the stack. */
-export function runnerOn(chains: Chains, surroundings: Surroundings, stack: AsyncDisposableStack): Runner {
-  return runnerWithin(surroundings.config.collect.deadlineMs, chains, surroundings, stack)
+export function runnerOn(chains: Chains, context: AppContext, stack: AsyncDisposableStack): Runner {
+  return runnerWithin(context.config.collect.deadlineMs, chains, context, stack)
 }
 
 function runnerWithin(

@@ -1,5 +1,5 @@
+import type { AppContext } from '../app/context.ts'
 import { openOfflineRunner } from '../app/open-runner.ts'
-import type { Surroundings } from '../app/surroundings.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import type { ConfigMistake } from '../config/mistakes/mistakes.ts'
 import { optionMistakes } from '../config/option-mistakes.ts'
@@ -22,19 +22,19 @@ export interface Checked {
  * @param stopping ends it early; what is not loaded then is unusable with Fault `stopped`
  */
 export async function checkCollectors(
-  surroundings: Surroundings,
-  deadlineMs: number = surroundings.config.collect.deadlineMs,
+  context: AppContext,
+  deadlineMs: number = context.config.collect.deadlineMs,
   stopping?: AbortSignal,
 ): Promise<Checked> {
-  const collectors = surroundings.config.protocols.flatMap(protocol => protocol.collectors)
-  const checked = await checkEach(collectors, surroundings, deadlineMs, stopping)
+  const collectors = context.config.protocols.flatMap(protocol => protocol.collectors)
+  const checked = await checkEach(collectors, context, deadlineMs, stopping)
   return { ...checked, mistakes: [...checked.mistakes, ...sharedMetrics(checked.usable)] }
 }
 
 /** As `checkCollectors`, for collectors of which the file may have mistakes elsewhere. */
 export async function checkEach(
   collectors: readonly CollectorConfig[],
-  edge: Pick<Surroundings, 'time' | 'log' | 'redactor'> & Partial<Pick<Surroundings, 'config'>>,
+  edge: Pick<AppContext, 'time' | 'log' | 'redactor'> & Partial<Pick<AppContext, 'config'>>,
   deadlineMs: number,
   stopping?: AbortSignal,
 ): Promise<Checked> {

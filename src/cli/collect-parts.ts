@@ -1,5 +1,5 @@
+import type { AppContext } from '../app/context.ts'
 import { openRunner } from '../app/open-runner.ts'
-import type { Surroundings } from '../app/surroundings.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { asFault, collect, nothing, usable } from '../intake/collect.ts'
 import { holdOf } from '../intake/plausibility.ts'
@@ -11,28 +11,31 @@ import type { Outbox } from '../outbox/outbox.ts'
 import type { Accepted } from '../outbox/tables/metrics.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import { createLog } from '../telemetry/log.ts'
+import type { CollectedPart, CollectedReport } from './collected-report.ts'
 import { type Foreseen, foreseen } from './foreseen.ts'
-import type { CollectedPart, Told } from './parts.ts'
 
 /** `pinned`: a metric with another unit than so far is held. `changed`: a person says that it is meant. */
 export type Units = 'pinned' | 'changed'
 
 /** What collecting one hour by hand works with; without an outbox nothing was ever collected. */
 export interface CollectDeps {
-  readonly surroundings: Surroundings
+  readonly context: AppContext
   readonly outbox: Outbox | undefined
   readonly hour: Hour
   readonly units: Units
 }
 
 /** Runs collectors for one hour, and says what the outbox and the service will make of it. Stores nothing. */
-export async function collectParts(occasion: CollectDeps, collectors: readonly CollectorConfig[]): Promise<Told> {
-  const { surroundings, outbox, hour } = occasion
+export async function collectParts(
+  occasion: CollectDeps,
+  collectors: readonly CollectorConfig[],
+): Promise<CollectedReport> {
+  const { context, outbox, hour } = occasion
   await using stack = new AsyncDisposableStack()
   // What collectors log is for the person who runs this; what delivery logs is said in other words below.
-  const log = createLog(surroundings.config.log.level, surroundings.redactor)
-  const runner = openRunner({ ...surroundings, log }, stack, { outbox })
-  const isPast = hour < hourAt(surroundings.time.nowMs())
+  const log = createLog(context.config.log.level, context.redactor)
+  const runner = openRunner({ ...context, log }, stack, { outbox })
+  const isPast = hour < hourAt(context.time.nowMs())
   const pastOf: PastOf = (id, at) => outbox?.metrics.past(id, at)
   const parts = await Promise.all(
     collectors.map(async (collector): Promise<CollectedPart> => {
@@ -65,7 +68,7 @@ function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Un
 function known(
   parts: readonly CollectedPart[],
   { outbox, hour, units }: CollectDeps,
-): Pick<Told, 'stored' | 'warnings'> {
+): Pick<CollectedReport, 'stored' | 'warnings'> {
   const metrics = parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric))
   const entries = metrics.map(({ id }) => [id, outbox?.metrics.entry(id, hour)] as const)
   const stored = new Map(entries.flatMap(([id, entry]) => (entry ? [[id, entry] as const] : [])))

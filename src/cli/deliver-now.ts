@@ -1,11 +1,11 @@
 import { type Connection, connect, deliveriesTo } from '../app/app.ts'
-import type { Surroundings } from '../app/surroundings.ts'
+import type { AppContext } from '../app/context.ts'
 import { Fault } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
 import { daemonHolder, type Role, takeDeliveryRole } from '../outbox/file/lock.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import { untilDaemon } from './daemon.ts'
-import { type ConfigOption, typed } from './setting.ts'
+import { asTyped, type ConfigOption } from './configured-command.ts'
+import { untilDaemon } from './daemon-role.ts'
 import { note } from './terminal.ts'
 
 /** What waits for a person, with the commands that list it; empty when nothing does. */
@@ -14,23 +14,23 @@ export function standing(
   options: ConfigOption,
 ): string {
   return [
-    ...(dead > 0 ? [`, ${dead} dead (${typed('dead ls', options)})`] : []),
-    ...(held > 0 ? [`, ${held} held (${typed('held ls', options)})`] : []),
+    ...(dead > 0 ? [`, ${dead} dead (${asTyped('dead ls', options)})`] : []),
+    ...(held > 0 ? [`, ${held} held (${asTyped('held ls', options)})`] : []),
   ].join('')
 }
 
 /**
  * Delivers what is due, or waits while a running daemon does. Says on stderr why something stays due.
  */
-export async function deliverNow(surroundings: Surroundings, outbox: Outbox): Promise<void> {
-  const role = roleOrDeliverer(surroundings)
-  if (role && (await deliverAs(role, surroundings, outbox))) return
+export async function deliverNow(context: AppContext, outbox: Outbox): Promise<void> {
+  const role = roleOrDeliverer(context)
+  if (role && (await deliverAs(role, context, outbox))) return
   outbox.destinations.hurry()
-  await waitForDaemon(surroundings, outbox)
+  await waitForDaemon(context, outbox)
 }
 
 /** The delivery role; `undefined` when another process has it, which is said. */
-export function roleOrDeliverer({ config, time }: Surroundings): Role | undefined {
+export function roleOrDeliverer({ config, time }: AppContext): Role | undefined {
   try {
     return takeDeliveryRole(config.data, config.file, time.nowMs())
   } catch (error) {
@@ -43,42 +43,42 @@ export function roleOrDeliverer({ config, time }: Surroundings): Role | undefine
 }
 
 /** @returns whether all had its turn; `false` when a daemon has started meanwhile, which has the role now */
-async function deliverAs(role: Role, surroundings: Surroundings, outbox: Outbox): Promise<boolean> {
+async function deliverAs(role: Role, context: AppContext, outbox: Outbox): Promise<boolean> {
   await using stack = new AsyncDisposableStack()
   stack.defer(() => role.release())
   await outbox.disk.keepBallast()
-  const connection = await connect(surroundings, stack)
+  const connection = await connect(context, stack)
   const [flushing, watching] = [new AbortController(), new AbortController()]
   stack.defer(() => watching.abort(new Error('flushed')))
-  const isWanted = untilDaemon(surroundings, watching.signal).then(isThere => {
+  const isWanted = untilDaemon(context, watching.signal).then(isThere => {
     if (isThere) flushing.abort(new Fault('stopped', 'a daemon has started, which delivers'))
     return isThere
   })
-  const deliveries = deliveriesTo(connection, outbox, surroundings)
+  const deliveries = deliveriesTo(connection, outbox, context)
   await Promise.all(deliveries.map(delivery => delivery.flush('asked', flushing.signal)))
   watching.abort(new Error('flushed'))
   if (await isWanted) {
     note(handedOver)
     return false
   }
-  noteWaiting(connection, surroundings, outbox)
+  noteWaiting(connection, context, outbox)
   return true
 }
 
 /** Told when a command gives the delivery role up. */
 export const handedOver = 'a daemon has started: it delivers the rest'
 
-function noteWaiting(connection: Connection, surroundings: Surroundings, outbox: Outbox): void {
+function noteWaiting(connection: Connection, context: AppContext, outbox: Outbox): void {
   for (const { name } of connection.destinations) {
     const { waiting, notBeforeMs } = outbox.destinations.get(name)
     if (waiting !== undefined) note(waiting)
-    else if (notBeforeMs > surroundings.time.nowMs())
+    else if (notBeforeMs > context.time.nowMs())
       note(`the service asked to wait until ${new Date(notBeforeMs).toISOString()}`)
   }
 }
 
 /** As long as a push may take, and the daemon's look into the outbox. */
-async function waitForDaemon({ config, time }: Surroundings, outbox: Outbox): Promise<void> {
+async function waitForDaemon({ config, time }: AppContext, outbox: Outbox): Promise<void> {
   const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
   while (outbox.tally.balance().due > 0 && time.nowMs() < untilMs) await time.sleep(pollMs / 10)
   if (outbox.tally.balance().due === 0) return

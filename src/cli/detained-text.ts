@@ -1,8 +1,8 @@
 import { hourText } from '../model/hour.ts'
 import { numberText } from '../model/number-text.ts'
 import type { DetainedMetric } from '../outbox/tables/detained.ts'
+import { asTyped, quoted } from './configured-command.ts'
 import { isNarrow, type Selected } from './selection.ts'
-import { quoted, typed } from './setting.ts'
 import { counted, cut, grouped, instantText, note, print, printTable } from './terminal.ts'
 
 /** Rows of a table, and metrics shown in full: what a person looks through in a terminal. */
@@ -45,7 +45,7 @@ export function printDetained({ found, selection, options }: Selected): void {
   print(`${counted(found.length, 'metric')} ${state}, the newest ${shown.length} shown; --json has all. Why:`)
   printGroups(found)
   print(
-    `select with ids, --hour H, or --reason TEXT, as in ${typed(`${state} ls --reason ${sampleWords(found)}`, options)}`,
+    `select with ids, --hour H, or --reason TEXT, as in ${asTyped(`${state} ls --reason ${sampleWords(found)}`, options)}`,
   )
 }
 
@@ -125,7 +125,7 @@ function inFull(metric: DetainedMetric, { options }: Selected): string[] {
     ['collector', collector],
     [kind === 'refused' ? 'words' : 'why', words(metric)],
     ...nextSteps(metric).map(([when, words], index) => {
-      return [index === 0 ? 'next' : '', `${when}: ${typed(words, options)}`] as const
+      return [index === 0 ? 'next' : '', `${when}: ${asTyped(words, options)}`] as const
     }),
   ]
   const lines = facts.flatMap(([name, fact]) => (fact === undefined ? [] : [`  ${name.padEnd(9)}  ${indented(fact)}`]))

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { openExistingOutbox } from '../app/app.ts'
 import type { DetainedMetric, Selection } from '../outbox/tables/detained.ts'
-import { deliveryWords } from './daemon.ts'
+import { configuredCommand, type JsonOption, openContext } from './configured-command.ts'
+import { delivererSentence } from './daemon-role.ts'
 import { detainedJson, printDetained, printInFull } from './detained-text.ts'
 import type { EndWith } from './exit.ts'
 import {
@@ -15,7 +16,6 @@ import {
   selectingCommand,
   selectionOf,
 } from './selection.ts'
-import { configuredCommand, type JsonOption, setUp } from './setting.ts'
 import { strayWord } from './stray-word.ts'
 import { counted, note, print, printJson } from './terminal.ts'
 
@@ -87,15 +87,11 @@ export async function change(
 }
 
 /** Says that metrics are due from now on, and who pushes them. */
-export function printDue(
-  count: number,
-  released: readonly DetainedMetric[],
-  { surroundings, options }: Selected,
-): void {
-  print(`${counted(count, 'metric')} due${count === 0 ? '' : `: ${deliveryWords(surroundings, options)}`}`)
-  const configured = new Set(surroundings.config.protocols.map(({ id }) => id))
+export function printDue(count: number, released: readonly DetainedMetric[], { context, options }: Selected): void {
+  print(`${counted(count, 'metric')} due${count === 0 ? '' : `: ${delivererSentence(context, options)}`}`)
+  const configured = new Set(context.config.protocols.map(({ id }) => id))
   const homeless = new Set(released.map(({ protocolId }) => protocolId).filter(id => !configured.has(id)))
-  for (const id of homeless) note(`${id} is not in ${surroundings.config.file}: its metrics stay due until it is`)
+  for (const id of homeless) note(`${id} is not in ${context.config.file}: its metrics stay due until it is`)
 }
 
 async function withSelected(
@@ -105,8 +101,8 @@ async function withSelected(
   act: (selected: Selected) => Promise<void>,
 ): Promise<void> {
   const selection = selectionOf(state, ids, options)
-  const surroundings = setUp(options.config)
+  const context = openContext(options.config)
   await using stack = new AsyncDisposableStack()
-  const outbox = openExistingOutbox(surroundings, stack)
-  await act({ surroundings, outbox, selection, found: outbox?.detained.list(selection) ?? [], options })
+  const outbox = openExistingOutbox(context, stack)
+  await act({ context, outbox, selection, found: outbox?.detained.list(selection) ?? [], options })
 }

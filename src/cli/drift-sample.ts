@@ -1,5 +1,5 @@
+import type { AppContext } from '../app/context.ts'
 import { openRunner } from '../app/open-runner.ts'
-import type { Surroundings } from '../app/surroundings.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { asFault, collect, usable } from '../intake/collect.ts'
 import { faultLine } from '../model/fault.ts'
@@ -50,10 +50,10 @@ interface Chosen {
  * Reads random delivered hours again and compares. Nothing is stored, and no look-up goes by what the outbox remembers of
  * the chain.
  */
-export async function readAgain(surroundings: Surroundings, outbox: Outbox, draw: Draw): Promise<Drift> {
+export async function readAgain(context: AppContext, outbox: Outbox, draw: Draw): Promise<Drift> {
   await using stack = new AsyncDisposableStack()
-  const log = createLog(surroundings.config.log.level, surroundings.redactor)
-  const runner = openRunner({ ...surroundings, log }, stack)
+  const log = createLog(context.config.log.level, context.redactor)
+  const runner = openRunner({ ...context, log }, stack)
   const described = await Promise.all(draw.collectors.map(collector => describe(runner, collector)))
   const readable = described.flatMap(one => (one.kind === 'readable' ? [one] : []))
   const ids = readable.map(({ collector }) => collector.id)

@@ -2,7 +2,7 @@ import { Fault } from '../model/fault.ts'
 import { outboxFile } from '../outbox/file/data-folders.ts'
 import { fileFault } from '../sqlite/file-fault.ts'
 import { isTrouble } from '../sqlite/trouble.ts'
-import { dataFolder } from './setting.ts'
+import { dataFolder } from './configured-command.ts'
 
 /**
  * What SQLite or the file system say of the outbox in the middle of a command, as a Fault: they name neither the file nor

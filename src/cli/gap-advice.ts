@@ -1,6 +1,6 @@
 import { hourText } from '../model/hour.ts'
 import type { CollectorHourRange } from '../outbox/tables/hour-ranges.ts'
-import { type ConfigOption, quoted, typed } from './setting.ts'
+import { asTyped, type ConfigOption, quoted } from './configured-command.ts'
 
 /**
  * What can be asked of a gap's collector: any hour, only "now", nothing because it cannot be loaded, or nobody knows, since
@@ -16,9 +16,12 @@ export function gapAdvice(
 ): string {
   if (mendable === 'unknown') return 'nothing: the collector is not configured any more'
   if (mendable === 'now') return 'nothing: it can only read “now”'
-  if (mendable === 'unusable') return `mend the collector: ${typed('check', options)}`
+  if (mendable === 'unusable') return `mend the collector: ${asTyped('check', options)}`
   if (fault?.code === 'chain-before-first-block') return 'nothing: the chain had no block yet'
-  const backfill = typed(`backfill --from ${hourText(from)} --to ${hourText(to)} --only ${quoted(collector)}`, options)
+  const backfill = asTyped(
+    `backfill --from ${hourText(from)} --to ${hourText(to)} --only ${quoted(collector)}`,
+    options,
+  )
   if (fault?.code === 'chain-state-missing') return `with an endpoint that has the state of then: ${backfill}`
   return backfill
 }

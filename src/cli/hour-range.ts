@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourText, parseHour } from '../model/hour.ts'
-import { type ConfigOption, configuredCommand, type JsonOption } from './setting.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from './configured-command.ts'
 
 /** How a person says which collectors and hours are looked at. */
 export interface LookOptions extends ConfigOption, JsonOption {

@@ -1,7 +1,7 @@
 import { connect, openExistingOutbox } from '../app/app.ts'
 import { askHeads, type WrittenAt, witnessesOf, writtenAt } from '../app/clock-watch.ts'
+import type { AppContext } from '../app/context.ts'
 import { openChains } from '../app/open-runner.ts'
-import type { Surroundings } from '../app/surroundings.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
 import { agreedHour, type ClockVerdict } from '../model/clock.ts'
 import { witnessWaitMs } from '../model/clock-limits.ts'
@@ -11,7 +11,7 @@ import { note } from './terminal.ts'
 
 /** What a command goes by that works once and ends. */
 interface ClockOccasion {
-  readonly surroundings: Surroundings
+  readonly context: AppContext
   /** Absent where nothing was ever collected. */
   readonly outbox: Outbox | undefined
   /** Looked at before the outbox was opened. */
@@ -22,16 +22,16 @@ interface ClockOccasion {
  * Opens the outbox where there is one; it is closed with the stack. Before that this machine's clock is compared with what
  * can be known, so that nothing is stored by a wrong one.
  *
- * @returns the surroundings with the clock, so that the service is not asked again
+ * @returns the context with the clock, so that the service is not asked again
  * @throws Fault `clock-doubted`
  */
 export async function openedByClock(
-  given: Surroundings,
+  given: AppContext,
   stack: AsyncDisposableStack,
-): Promise<{ readonly surroundings: Surroundings; readonly outbox: Outbox | undefined }> {
+): Promise<{ readonly context: AppContext; readonly outbox: Outbox | undefined }> {
   const written = writtenAt(given.config)
   const outbox = openExistingOutbox(given, stack)
-  return { surroundings: await requireClock({ surroundings: given, outbox, written }), outbox }
+  return { context: await requireClock({ context: given, outbox, written }), outbox }
 }
 
 /**
@@ -40,17 +40,17 @@ export async function openedByClock(
  *
  * @throws Fault `clock-doubted`
  */
-async function requireClock(occasion: ClockOccasion): Promise<Surroundings> {
-  const { surroundings, outbox, written } = occasion
-  const clock = new WatchedClock(surroundings.time)
-  clock.meet(witnessesOf(surroundings.config, outbox, written))
+async function requireClock(occasion: ClockOccasion): Promise<AppContext> {
+  const { context, outbox, written } = occasion
+  const clock = new WatchedClock(context.time)
+  clock.meet(witnessesOf(context.config, outbox, written))
   await askService(occasion, clock)
-  if (clock.serviceAheadMs === undefined) await askChains(surroundings, clock)
+  if (clock.serviceAheadMs === undefined) await askChains(context, clock)
   const { verdict } = clock
   const wrong = mistake(verdict)
   if (wrong !== undefined) throw new Fault('clock-doubted', wrong)
   if (verdict.kind === 'trusted' && verdict.remark !== undefined) note(verdict.remark)
-  return { ...surroundings, clock }
+  return { ...context, clock }
 }
 
 function mistake(verdict: ClockVerdict): string | undefined {
@@ -60,16 +60,16 @@ function mistake(verdict: ClockVerdict): string | undefined {
 }
 
 /** Not while it wants to be left alone: its answers show its clock, too. */
-async function askService({ surroundings, outbox }: ClockOccasion, clock: WatchedClock): Promise<void> {
-  const { config, time } = surroundings
+async function askService({ context, outbox }: ClockOccasion, clock: WatchedClock): Promise<void> {
+  const { config, time } = context
   if (config.service.kind !== 'remote') return
   await using stack = new AsyncDisposableStack()
-  const { client, destinations } = await connect(surroundings, stack)
+  const { client, destinations } = await connect(context, stack)
   const [first] = destinations
   const { notBeforeMs = 0 } = (first && outbox?.destinations.get(first.name)) ?? {}
   const key = notBeforeMs > time.nowMs() ? undefined : readable(first?.readKey)
   if (key === undefined) return
-  surroundings.redactor.add([key])
+  context.redactor.add([key])
   const answer = await client.validateKey(key, time.timeout(witnessWaitMs))
   if (answer.kind === 'answered' && answer.skewMs !== undefined) clock.sawService(answer.skewMs)
 }
@@ -83,8 +83,8 @@ function readable(readKey: (() => string) | undefined): string | undefined {
   }
 }
 
-async function askChains(surroundings: Surroundings, clock: WatchedClock): Promise<void> {
+async function askChains(context: AppContext, clock: WatchedClock): Promise<void> {
   await using stack = new AsyncDisposableStack()
-  const chains = openChains(surroundings, stack)
-  await askHeads({ clock, chains }, surroundings.time.timeout(witnessWaitMs))
+  const chains = openChains(context, stack)
+  await askHeads({ clock, chains }, context.time.timeout(witnessWaitMs))
 }

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { Surroundings } from '../app/surroundings.ts'
+import type { AppContext } from '../app/context.ts'
 import { Fault } from '../model/fault.ts'
 import { hourAt, hourText, parseHour } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { DetainedMetric, Selection } from '../outbox/tables/detained.ts'
+import { asTyped, type ConfigOption, configuredCommand } from './configured-command.ts'
 import { exitCodes } from './exit.ts'
-import { type ConfigOption, configuredCommand, typed } from './setting.ts'
 import { counted, note } from './terminal.ts'
 
 /** How a person says which due, dead or held metrics are meant. */
@@ -51,7 +51,7 @@ export function demandSelection(
 ): void {
   if (isNarrow(selection) || options.all === true) return
   throw new Fault('usage', `which ${selection.state} metrics? Nothing is selected`, {
-    fix: `name metric or protocol ids, --reason TEXT or --hour H; all of them: ${typed(`${selection.state} ${verb} --all`, options)}`,
+    fix: `name metric or protocol ids, --reason TEXT or --hour H; all of them: ${asTyped(`${selection.state} ${verb} --all`, options)}`,
   })
 }
 
@@ -65,7 +65,7 @@ export function isNarrow({ ids, reason, hour }: Narrowing): boolean {
 
 /** What a command works with that was told which metrics are meant. */
 export interface Selected {
-  readonly surroundings: Surroundings
+  readonly context: AppContext
   /** Absent while there is none: nothing was collected yet. */
   readonly outbox: Outbox | undefined
   readonly selection: Selection
@@ -82,13 +82,13 @@ export function noteMisfits(selected: Selected, ended: (code: number) => void): 
   for (const name of strangers) note(misfit(name, selected))
   if (found.length === 0 && strangers.length === 0) note(`no ${state} metric fits`)
   if (found.length > 0 && strangers.length === 0) return
-  note(`  → ${typed(`${state} ls`, options)} lists what is ${state}`)
+  note(`  → ${asTyped(`${state} ls`, options)} lists what is ${state}`)
   ended(exitCodes.incomplete)
 }
 
 /** Whether a name is that of a configured protocol, or of a metric that there is something of. */
-export function isKnown(name: string, { surroundings, outbox, found }: Selected): boolean {
-  const { config, time } = surroundings
+export function isKnown(name: string, { context, outbox, found }: Selected): boolean {
+  const { config, time } = context
   return (
     found.some(({ id, protocolId }) => name === id || name === protocolId) ||
     config.protocols.some(({ id }) => id === name) ||
@@ -105,7 +105,7 @@ function misfit(name: string, selected: Selected): string {
   const other = state === 'dead' ? 'held' : 'dead'
   const others = outbox?.detained.list({ ...selection, state: other, ids: [name] }).length ?? 0
   const due = outbox?.dueMetrics.list({ ids: [name], ...(hour === undefined ? {} : { hour }) }).length ?? 0
-  const waits = due > 0 ? `; ${counted(due, 'metric')} due: ${typed(`due ls ${name}`, options)}` : ''
-  const beside = others > 0 ? `; ${counted(others, 'metric')} ${other}: ${typed(`${other} ls ${name}`, options)}` : ''
+  const waits = due > 0 ? `; ${counted(due, 'metric')} due: ${asTyped(`due ls ${name}`, options)}` : ''
+  const beside = others > 0 ? `; ${counted(others, 'metric')} ${other}: ${asTyped(`${other} ls ${name}`, options)}` : ''
   return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${beside}${waits}`
 }

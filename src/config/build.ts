@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { settleMsOf } from '../model/settle.ts'
+import { settleMsOf } from '../model/finality.ts'
 import type {
   ChainConfig,
   CollectorConfig,

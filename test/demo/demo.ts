@@ -6,7 +6,7 @@ import { type Daemon, statusOf } from './daemon.ts'
 import { untilAborted } from './edge.ts'
 import { DemoError } from './ending.ts'
 import { thisMachine } from './protocols.ts'
-import { type Running, type Surroundings, start } from './start.ts'
+import { type DemoContext, type Running, start } from './start.ts'
 import { tables } from './tables.ts'
 import type { Terminal } from './terminal.ts'
 import { truthOf } from './truth.ts'
@@ -21,12 +21,12 @@ const stillMsMax = 30_000
  * @throws DemoError when a part dies or stands still; the ending's reason when a person ended it. Nothing is left
  * running, and no file, in any case.
  */
-export async function demo({ once }: { readonly once: boolean }, surroundings: Surroundings): Promise<number> {
-  const { terminal, ending, time } = surroundings
+export async function demo({ once }: { readonly once: boolean }, context: DemoContext): Promise<number> {
+  const { terminal, ending, time } = context
   await using stack = new AsyncDisposableStack()
   const startedMs = time.nowMs()
-  const running = await start(surroundings, stack)
-  const status = await caughtUp(running, surroundings)
+  const running = await start(context, stack)
+  const status = await caughtUp(running, context)
   report(status, running, (time.nowMs() - startedMs) / 1000, terminal)
   if (once) return await compared(status, running.scene, terminal)
   terminal.say('Stop with Ctrl-C.')
@@ -34,7 +34,7 @@ export async function demo({ once }: { readonly once: boolean }, surroundings: S
 }
 
 /** Waits until every hour is at the service and the widgets were read from it since. */
-async function caughtUp(running: Running, { time, terminal, ending }: Surroundings): Promise<StatusJson> {
+async function caughtUp(running: Running, { time, terminal, ending }: DemoContext): Promise<StatusJson> {
   const { daemon, protocols, page } = running
   const watching: Watch = { status: () => statusOf(page, time), time, signal: ending.signal, pollMs, stillMsMax }
   const progress = (status: StatusJson) => {

@@ -3,7 +3,7 @@ import type { Scene } from '../support/scene.ts'
 import { isPortFree } from './daemon.ts'
 import { atTheEdge, untilAborted } from './edge.ts'
 import { DemoError } from './ending.ts'
-import type { Surroundings } from './start.ts'
+import type { DemoContext } from './start.ts'
 
 /** Where the README finds the chain: no node listens there by default. */
 const portDefault = 18_545
@@ -29,15 +29,15 @@ function parse(argv: readonly string[]): Options {
   }
 }
 
-async function stay(port: number, surroundings: Surroundings): Promise<number> {
-  const { ending, terminal } = surroundings
+async function stay(port: number, context: DemoContext): Promise<number> {
+  const { ending, terminal } = context
   await using stack = new AsyncDisposableStack()
   if (!(await isPortFree(port))) {
     throw new DemoError(`Port ${port} is in use, perhaps by another devchain: stop that, or add -- --port PORT.`)
   }
   // Loaded now, so that a signal is heeded while it is.
   const { startScene } = await import('./start.ts')
-  const scene = await startScene(surroundings, stack, { port })
+  const scene = await startScene(context, stack, { port })
   for (const line of linesOf(scene)) terminal.say(line)
   return await untilAborted(ending.signal)
 }
@@ -66,7 +66,7 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(`${usage}\n`)
     return 0
   }
-  return atTheEdge(surroundings => stay(options.port, surroundings))
+  return atTheEdge(context => stay(options.port, context))
 }
 
 process.exitCode = await main(process.argv.slice(2))

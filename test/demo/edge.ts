@@ -1,10 +1,10 @@
 import { systemTime } from '../../src/edge/time.ts'
 import { DemoError, Ending } from './ending.ts'
-import type { Surroundings } from './start.ts'
+import type { DemoContext } from './start.ts'
 import { terminal } from './terminal.ts'
 
 /** Runs what stays until it is done or a person ends it; says what went wrong. @returns the exit code */
-export async function atTheEdge(act: (surroundings: Surroundings) => Promise<number>): Promise<number> {
+export async function atTheEdge(act: (context: DemoContext) => Promise<number>): Promise<number> {
   const [time, ending] = [systemTime, new Ending(systemTime)]
   const { say, progress, complain } = terminal({ out: process.stdout, err: process.stderr }, time)
   ending.listen()

@@ -27,10 +27,10 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(`${usage}\n`)
     return 0
   }
-  return atTheEdge(async surroundings => {
+  return atTheEdge(async context => {
     // Loaded now, so that a signal is heeded while it is.
     const { demo } = await import('./demo.ts')
-    return demo(options, surroundings)
+    return demo(options, context)
   })
 }
 

@@ -15,7 +15,7 @@ import type { Terminal } from './terminal.ts'
 const pastHours = 48
 const preferredPort = 9464
 
-export interface Surroundings {
+export interface DemoContext {
   readonly time: Time
   readonly terminal: Terminal
   readonly ending: Ending
@@ -31,13 +31,13 @@ export interface Running {
 }
 
 /** Starts the chain and the daemon on it; both end with the stack, and their files go. */
-export async function start(surroundings: Surroundings, stack: AsyncDisposableStack): Promise<Running> {
-  const { time, terminal, ending } = surroundings
+export async function start(context: DemoContext, stack: AsyncDisposableStack): Promise<Running> {
+  const { time, terminal, ending } = context
   const folder = await mkdtemp(join(tmpdir(), 'tidegauge-demo-'))
   stack.defer(() => rm(folder, { recursive: true, force: true }))
   ending.signal.throwIfAborted()
   const nowMs = time.nowMs()
-  const scene = await startScene(surroundings, stack, { nowMs })
+  const scene = await startScene(context, stack, { nowMs })
 
   const protocols = demoProtocols(scene.addresses)
   const port = await freePort(preferredPort)
@@ -62,11 +62,11 @@ export async function start(surroundings: Surroundings, stack: AsyncDisposableSt
  * @param parts the instant that its past ends at, by default now; the port of the node, by default one that the system picks
  */
 export async function startScene(
-  surroundings: Surroundings,
+  context: DemoContext,
   stack: AsyncDisposableStack,
   parts: { readonly nowMs?: number; readonly port?: number } = {},
 ): Promise<Scene> {
-  const { time, terminal, ending } = surroundings
+  const { time, terminal, ending } = context
   terminal.say(`Building a local chain with ${pastHours} hours of past.`)
   const scene = await buildScene({ nowMs: time.nowMs(), ...parts, hours: pastHours, signal: ending.signal }).catch(
     async error => {

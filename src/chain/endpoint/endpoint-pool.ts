@@ -91,8 +91,8 @@ class Pool implements EndpointPool {
 
   constructor(parts: PoolDeps, endpoints: readonly EndpointSource[]) {
     const { id: chainId, time, meter } = parts
-    const surroundings = { chainId, time, meter, isOnlyOne: endpoints.length === 1 }
-    const open = (one: EndpointDeps) => openEndpoint(one, surroundings)
+    const context = { chainId, time, meter, isOnlyOne: endpoints.length === 1 }
+    const open = (one: EndpointDeps) => openEndpoint(one, context)
     this.#parts = parts
     this.#all = endpoints.map(one => new PoolMember(typeof one === 'string' ? { url: one } : one, open, time))
   }

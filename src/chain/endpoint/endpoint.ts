@@ -84,16 +84,16 @@ export interface EndpointShared {
 }
 
 /** Creates an endpoint. @throws Fault `config` when the address is neither a URL nor a path */
-export function openEndpoint(parts: EndpointDeps, surroundings: EndpointShared): OpenEndpoint {
+export function openEndpoint(parts: EndpointDeps, context: EndpointShared): OpenEndpoint {
   const { url } = parts
-  const { chainId, time } = surroundings
+  const { chainId, time } = context
   const host = hostOf(url)
   const { wire, callsMax, requestsMax } = wireTo(parts, time)
   const batch = new BatchLimit(parts.batchCallsMax ?? callsMax)
   const rate = new RateLimit(time, parts.callsPerSecondMax)
   const depth = new StateDepth(time)
   const sightings = new Sightings(depth)
-  const sender = new CallSender({ ...surroundings, host, url, wire, requestsMax, batch, rate })
+  const sender = new CallSender({ ...context, host, url, wire, requestsMax, batch, rate })
   let identified = false
 
   const failure = (error: RpcError) => new EndpointFailure(host, errorText(error, url), failureKindOf(error))

@@ -1,12 +1,12 @@
 import { type Connection, connect, deliveriesTo } from '../../app/app.ts'
-import type { Surroundings } from '../../app/surroundings.ts'
+import type { AppContext } from '../../app/context.ts'
 import type { Delivery } from '../../delivery/delivery.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import { batchMetricsMax, pollMs } from '../../model/limits.ts'
 import type { Role } from '../../outbox/file/lock.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
-import { untilDaemon } from '../daemon.ts'
+import { untilDaemon } from '../daemon-role.ts'
 import { deliverNow, handedOver, roleOrDeliverer } from '../deliver-now.ts'
 import { note } from '../terminal.ts'
 
@@ -22,21 +22,21 @@ export interface BackfillDelivery {
 
 /** Takes the delivery role, or sees who has it; what it opens ends with the stack. */
 export async function startDelivery(
-  surroundings: Surroundings,
+  context: AppContext,
   outbox: Outbox,
   stack: AsyncDisposableStack,
 ): Promise<BackfillDelivery> {
-  const role = roleOrDeliverer(surroundings)
-  if (!role) return { by: 'daemon', pushes: 0, finish: () => deliverNow(surroundings, outbox) }
+  const role = roleOrDeliverer(context)
+  if (!role) return { by: 'daemon', pushes: 0, finish: () => deliverNow(context, outbox) }
   stack.defer(() => role.release())
   await outbox.disk.keepBallast()
-  return startOwn(role, surroundings, outbox, await connect(surroundings, stack), stack)
+  return startOwn(role, context, outbox, await connect(context, stack), stack)
 }
 
 /** While hours come in only full batches are pushed: a push costs the service as much for one metric as for a hundred. */
 function startOwn(
   role: Role,
-  surroundings: Surroundings,
+  context: AppContext,
   outbox: Outbox,
   connection: Connection,
   stack: AsyncDisposableStack,
@@ -51,10 +51,10 @@ function startOwn(
     },
   }
   let fewest = batchMetricsMax
-  const deliveries = deliveriesTo({ ...connection, client: counting }, outbox, surroundings, () => fewest)
+  const deliveries = deliveriesTo({ ...connection, client: counting }, outbox, context, () => fewest)
   const [finishing, stopping] = [new AbortController(), new AbortController()]
   const pushing = deliveries.map(delivery =>
-    pushUntil(delivery, finishing.signal, stopping.signal, outbox, surroundings.time),
+    pushUntil(delivery, finishing.signal, stopping.signal, outbox, context.time),
   )
   const end = async () => {
     stopping.abort(stopped)
@@ -62,7 +62,7 @@ function startOwn(
     await Promise.all(pushing)
   }
   const [watching, watched] = [new AbortController(), { isHandedOver: false }]
-  const handingOver = untilDaemon(surroundings, watching.signal).then(async isThere => {
+  const handingOver = untilDaemon(context, watching.signal).then(async isThere => {
     if (!isThere) return
     watched.isHandedOver = true
     await end()
@@ -85,9 +85,9 @@ function startOwn(
       finishing.abort(stopped)
       await Promise.all(pushing)
       fewest = 1
-      if (watched.isHandedOver) return deliverNow(surroundings, outbox)
+      if (watched.isHandedOver) return deliverNow(context, outbox)
       await Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
-      if (watched.isHandedOver) return deliverNow(surroundings, outbox)
+      if (watched.isHandedOver) return deliverNow(context, outbox)
       for (const reason of outbox.destinations.waiting()) note(`delivery to the service waits: ${reason}`)
     },
   }

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import type { HourOrder } from '../../intake/backfill/work.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAt, hourText, parseHour } from '../../model/hour.ts'
-import { type ConfigOption, configuredCommand, type JsonOption, quoted, typed } from '../setting.ts'
+import { asTyped, type ConfigOption, configuredCommand, type JsonOption, quoted } from '../configured-command.ts'
 import { grouped } from '../terminal.ts'
 
 /** Hours under way together unless said otherwise. */
@@ -95,5 +95,5 @@ export function resumption(options: BackfillOptions, at: Hour | undefined): stri
     ...(concurrency === concurrencyDefault ? [] : [`--concurrency ${concurrency}`]),
     ...(maxCalls === undefined ? [] : [`--max-calls ${maxCalls}`]),
   ]
-  return typed(words.join(' '), options)
+  return asTyped(words.join(' '), options)
 }

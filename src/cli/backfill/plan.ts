@@ -1,5 +1,5 @@
+import type { AppContext } from '../../app/context.ts'
 import { openChains, runnerOn } from '../../app/open-runner.ts'
-import type { Surroundings } from '../../app/surroundings.ts'
 import { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import type { ChainConfig } from '../../config/config.ts'
 import { destinationsOf } from '../../delivery/destination.ts'
@@ -45,7 +45,7 @@ export interface PlannedWork extends Work {
 
 /** What a plan is made from. */
 export interface PlanDeps {
-  readonly surroundings: Surroundings
+  readonly context: AppContext
   /** Absent where there is none yet. */
   readonly outbox: Outbox | undefined
   readonly works: readonly Work[]
@@ -70,14 +70,14 @@ interface Sampled {
 
 /** Reads two hours to see what the others take; stores nothing of them, and asks the service nothing. */
 export async function makePlan(parts: PlanDeps): Promise<BackfillPlan> {
-  const { surroundings, order, concurrency } = parts
+  const { context, order, concurrency } = parts
   const sampled = await sampleOf(parts, parts.works, outerHours(parts.works), samplesMax)
   const { works, sample, faults, spent } = sampled
-  const costs = surroundings.config.chains.map(chain => chainCost(parts, sampled, chain))
+  const costs = context.config.chains.map(chain => chainCost(parts, sampled, chain))
   const planned = works.map(work => ({ ...work, metrics: work.hours.length * metricsAnHour(sample, work) }))
   const pushes = plannedPushes(parts, planned)
   const windows = windowsOf(works, concurrency, order).length
-  const pacedMs = (1000 * pushes) / surroundings.config.delivery.pacePerSecond
+  const pacedMs = (1000 * pushes) / context.config.delivery.pacePerSecond
   const hoursRead = [...new Set(sample.runs.filter(({ fault }) => !fault).map(({ hour }) => hour))].sort(
     (a, b) => a - b,
   )
@@ -102,12 +102,12 @@ async function sampleOf(
   hours: ReadonlySet<Hour>,
   triesLeft: number,
 ): Promise<Sampled> {
-  const { surroundings, outbox } = parts
-  const meters = new Map(surroundings.config.chains.map(({ name }) => [name, new CallMeter()]))
+  const { context, outbox } = parts
+  const meters = new Map(context.config.chains.map(({ name }) => [name, new CallMeter()]))
   await using stack = new AsyncDisposableStack()
-  const chains = openChains(surroundings, stack, { meterOf: chain => meters.get(chain) })
-  const runner = runnerOn(chains, surroundings, stack)
-  const sample = await takeSample(works, hours, { runner, stored: outbox?.metrics, time: surroundings.time })
+  const chains = openChains(context, stack, { meterOf: chain => meters.get(chain) })
+  const runner = runnerOn(chains, context, stack)
+  const sample = await takeSample(works, hours, { runner, stored: outbox?.metrics, time: context.time })
   const spent = sumOf([...meters.values()].map(meter => meter.counts()))
   const faults = sample.runs.filter(({ fault }) => fault)
   const possible = possibleWorks(works, sample)
@@ -137,8 +137,8 @@ function chainCost({ order, concurrency }: PlanDeps, sampled: Sampled, { name, i
 }
 
 /** Of what is due already, and what comes. */
-function plannedPushes({ surroundings, outbox }: PlanDeps, works: readonly PlannedWork[]): number {
-  const { config, time } = surroundings
+function plannedPushes({ context, outbox }: PlanDeps, works: readonly PlannedWork[]): number {
+  const { config, time } = context
   const destinations = destinationsOf(
     config,
     () => '',

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { openOutbox } from '../../app/app.ts'
+import type { AppContext } from '../../app/context.ts'
 import { openRunner } from '../../app/open-runner.ts'
-import type { Surroundings } from '../../app/surroundings.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import { Backfill, type BackfillEnd } from '../../intake/backfill/backfill.ts'
@@ -27,10 +27,10 @@ import { printPlan, printPlanJson } from '../backfill/plan-text.ts'
 import { ProgressLine } from '../backfill/progress.ts'
 import { printSummary, printSummaryJson } from '../backfill/summary.ts'
 import { checkCollectors } from '../check-collectors.ts'
+import { asTyped, openContext, selectCollectors } from '../configured-command.ts'
 import { standing } from '../deliver-now.ts'
 import { exitCodes } from '../exit.ts'
 import { openedByClock } from '../require-clock.ts'
-import { selectCollectors, setUp, typed } from '../setting.ts'
 import { Signals } from '../signals.ts'
 import { keepHeapSmall } from '../small-heap.ts'
 import { counted, note } from '../terminal.ts'
@@ -40,17 +40,17 @@ export function backfillCommand(ended: (code: number) => void): Command {
   return backfillOptions().action(async (options: BackfillOptions) => {
     keepHeapSmall()
     const signals = new Signals()
-    const given = setUp(options.config)
+    const given = openContext(options.config)
     const collectors = selectCollectors(given.config, options.only)
     const usable = await usableOf(given, collectors, signals.stopping)
     if (usable.length < collectors.length) ended(exitCodes.incomplete)
     await using stack = new AsyncDisposableStack()
-    const { surroundings, outbox } = await openedByClock(given, stack)
+    const { context, outbox } = await openedByClock(given, stack)
     const range = readRange(options, given.time.nowMs())
     const isDone = options.plan
-      ? await planOnly({ surroundings, outbox, options }, range, usable)
+      ? await planOnly({ context, outbox, options }, range, usable)
       : await collectAndDeliver(
-          { surroundings, outbox: outbox ?? openOutbox(surroundings, stack), options, signals, stack },
+          { context, outbox: outbox ?? openOutbox(context, stack), options, signals, stack },
           range,
           usable,
         )
@@ -62,12 +62,12 @@ type Usable = Awaited<ReturnType<typeof checkCollectors>>['usable']
 
 /** @throws ConfigError when options are mistaken */
 async function usableOf(
-  surroundings: Surroundings,
+  context: AppContext,
   collectors: readonly CollectorConfig[],
   stopping: AbortSignal,
 ): Promise<Usable> {
-  const { config } = surroundings
-  const { usable, unusable, mistakes } = await checkCollectors(surroundings, config.collect.deadlineMs, stopping)
+  const { config } = context
+  const { usable, unusable, mistakes } = await checkCollectors(context, config.collect.deadlineMs, stopping)
   if (mistakes.length > 0) throw new ConfigError(config.file, mistakes)
   const isMeant = ({ collector }: { readonly collector: CollectorConfig }) => collectors.includes(collector)
   for (const { collector, fault } of unusable.filter(isMeant)) {
@@ -77,7 +77,7 @@ async function usableOf(
 }
 
 interface BackfillContext {
-  readonly surroundings: Surroundings
+  readonly context: AppContext
   readonly outbox: Outbox
   readonly options: BackfillOptions
   readonly signals: Signals
@@ -86,19 +86,15 @@ interface BackfillContext {
 
 /** @returns whether the hours that were read for it could be read */
 async function planOnly(
-  {
-    surroundings,
-    outbox,
-    options,
-  }: Pick<BackfillContext, 'surroundings' | 'options'> & { readonly outbox: Outbox | undefined },
+  { context, outbox, options }: Pick<BackfillContext, 'context' | 'options'> & { readonly outbox: Outbox | undefined },
   range: HourSpan,
   usable: Usable,
 ): Promise<boolean> {
-  const by = daemonHolder(surroundings.config.data) ? 'daemon' : 'own'
-  const asked = askedOf({ surroundings, options }, range, { by })
+  const by = daemonHolder(context.config.data) ? 'daemon' : 'own'
+  const asked = askedOf({ context, options }, range, { by })
   const works = usable.map(each => workFor(outbox, asked, each))
   const { concurrency } = options
-  const plan = await makePlan({ surroundings, outbox, works, order: orderOf(options), concurrency })
+  const plan = await makePlan({ context, outbox, works, order: orderOf(options), concurrency })
   if (options.json) printPlanJson(plan, range)
   else printPlan(plan)
   return plan.faults.every(({ fault }) => fault?.code === 'chain-before-first-block')
@@ -106,13 +102,13 @@ async function planOnly(
 
 /** @returns whether everything that was asked for is collected and delivered */
 async function collectAndDeliver(occasion: BackfillContext, range: HourSpan, usable: Usable): Promise<boolean> {
-  const { surroundings, outbox, options, stack } = occasion
-  const { time } = surroundings
+  const { context, outbox, options, stack } = occasion
+  const { time } = context
   const [startMs, before] = [time.nowMs(), outbox.tally.balance()]
   const stopping = stoppingOf(occasion)
   const meter = cappedMeter(options.maxCalls, fault => stopping.abort(fault))
-  const budget = budgetOf(options.maxCalls, meter, surroundings.config.chains.length)
-  const delivery = await startDelivery(surroundings, outbox, stack)
+  const budget = budgetOf(options.maxCalls, meter, context.config.chains.length)
+  const delivery = await startDelivery(context, outbox, stack)
   const asked = askedOf(occasion, range, delivery)
   const works = usable.map(each => workFor(outbox, asked, each))
   const progress = new ProgressLine(
@@ -122,14 +118,14 @@ async function collectAndDeliver(occasion: BackfillContext, range: HourSpan, usa
   )
   const end = await new Backfill({
     outbox,
-    runner: openRunner(withCollectorsLog(surroundings), stack, { outbox, meterOf: () => meter }),
+    runner: openRunner(withCollectorsLog(context), stack, { outbox, meterOf: () => meter }),
     time,
     works,
     asked,
     order: orderOf(options),
     concurrency: options.concurrency,
     signal: stopping.signal,
-    chains: surroundings.config.chains,
+    chains: context.config.chains,
     ...(budget && { budget }),
     told: news => progress.told(news),
   }).run()
@@ -161,13 +157,13 @@ function stoppingOf({ signals }: BackfillContext): AbortController {
 }
 
 function askedOf(
-  { surroundings, options }: Pick<BackfillContext, 'surroundings' | 'options'>,
+  { context, options }: Pick<BackfillContext, 'context' | 'options'>,
   range: HourSpan,
   { by }: Pick<BackfillDelivery, 'by'>,
 ): BackfillRequest {
   return {
     ...range,
-    current: hourAt(surroundings.time.nowMs()),
+    current: hourAt(context.time.nowMs()),
     what: options.overwrite ? 'overwrite' : 'missing',
     daemon: by === 'daemon' ? 'runs' : 'none',
   }
@@ -179,13 +175,13 @@ function workFor(outbox: Outbox | undefined, asked: BackfillRequest, { collector
 }
 
 /** What collectors log is for the person who runs this; what delivery logs is said in other words. */
-function withCollectorsLog(surroundings: Surroundings): Surroundings {
-  return { ...surroundings, log: createLog(surroundings.config.log.level, surroundings.redactor) }
+function withCollectorsLog(context: AppContext): AppContext {
+  return { ...context, log: createLog(context.config.log.level, context.redactor) }
 }
 
 /** Who delivers what is due. */
 function dueAdvice({ by }: Pick<BackfillDelivery, 'by'>, options: BackfillOptions): string {
-  return by === 'daemon' ? 'the running daemon delivers them' : typed('flush', options)
+  return by === 'daemon' ? 'the running daemon delivers them' : asTyped('flush', options)
 }
 
 function noteEarly({ early }: BackfillEnd): void {

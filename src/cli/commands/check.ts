@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { openExistingOutbox } from '../../app/app.ts'
-import type { Surroundings } from '../../app/surroundings.ts'
+import type { AppContext } from '../../app/context.ts'
 import { cautionsOf } from '../../config/cautions.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import type { ConfigMistake } from '../../config/mistakes/mistakes.ts'
@@ -14,9 +14,9 @@ import { metricId } from '../../model/metric.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { type Checked, checkCollectors, checkEach, mistakesOf } from '../check-collectors.ts'
+import { type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
 import { type Foreseen, foreseen } from '../foreseen.ts'
 import { noteForeseen } from '../foreseen-text.ts'
-import { type ConfigOption, configuredCommand, type JsonOption, setUp } from '../setting.ts'
 import { counted, note, print, printJson, printTable, redactor } from '../terminal.ts'
 
 /** `check`: configuration and collectors, offline. Ends with 78 when something is wrong. */
@@ -26,16 +26,15 @@ export function checkCommand(): Command {
     .option('--json', 'print JSON')
     .action(async ({ config: file, json }: ConfigOption & JsonOption) => {
       try {
-        const surroundings = await setUpWhole(file)
-        const checked = await checkCollectors(surroundings)
+        const context = await setUpWhole(file)
+        const checked = await checkCollectors(context)
         const all = inOrder(mistakesOf(checked))
-        if (all.length > 0) throw new ConfigError(surroundings.config.file, all)
+        if (all.length > 0) throw new ConfigError(context.config.file, all)
         const rows = checked.usable.flatMap(metricRows)
-        const warnings = await foreseenOf(surroundings, checked.usable)
-        const cautions = cautionsOf(surroundings.config, checked.usable)
-        if (json)
-          printJson({ file: surroundings.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
-        else printChecked(surroundings.config.file, rows, warnings, cautions)
+        const warnings = await foreseenOf(context, checked.usable)
+        const cautions = cautionsOf(context.config, checked.usable)
+        if (json) printJson({ file: context.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
+        else printChecked(context.config.file, rows, warnings, cautions)
       } catch (error) {
         if (json && error instanceof ConfigError)
           printJson({ file: resolve(file), mistakes: error.mistakes.map(mistakeJson) })
@@ -45,9 +44,9 @@ export function checkCommand(): Command {
 }
 
 /** Mistakes of the file are told along with those of its collectors' options. @throws ConfigError */
-async function setUpWhole(file: string): Promise<Surroundings> {
+async function setUpWhole(file: string): Promise<AppContext> {
   try {
-    return setUp(file)
+    return openContext(file)
   } catch (error) {
     if (!(error instanceof ConfigError) || error.drafts.length === 0) throw error
     const edge = { time: systemTime, log: createLog('silent', redactor), redactor }
@@ -77,10 +76,10 @@ function metricRows({ collector, description }: Checked['usable'][number]): Metr
 }
 
 /** Units are compared with those of the outbox, where there is one. */
-async function foreseenOf(surroundings: Surroundings, usable: Checked['usable']): Promise<Foreseen[]> {
+async function foreseenOf(context: AppContext, usable: Checked['usable']): Promise<Foreseen[]> {
   await using stack = new AsyncDisposableStack()
-  const outbox = outboxToCompare(surroundings, stack)
-  const current = hourAt(surroundings.time.nowMs())
+  const outbox = outboxToCompare(context, stack)
+  const current = hourAt(context.time.nowMs())
   return usable.flatMap(({ collector: { protocolId }, description }) =>
     Object.entries(description.metrics).flatMap(([label, { unit }]) => {
       const id = metricId(protocolId, label)
@@ -92,9 +91,9 @@ async function foreseenOf(surroundings: Surroundings, usable: Checked['usable'])
 }
 
 /** The configuration may be in order while its outbox is not: that is said, and is no mistake of the configuration. */
-function outboxToCompare(surroundings: Surroundings, stack: AsyncDisposableStack): Outbox | undefined {
+function outboxToCompare(context: AppContext, stack: AsyncDisposableStack): Outbox | undefined {
   try {
-    return openExistingOutbox(surroundings, stack)
+    return openExistingOutbox(context, stack)
   } catch (error) {
     note(`units are not compared with those sent so far: ${faultLine(error)}`)
     return undefined

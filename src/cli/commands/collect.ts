@@ -1,21 +1,28 @@
 import type { Command } from 'commander'
 import { openOutbox } from '../../app/app.ts'
-import type { Surroundings } from '../../app/surroundings.ts'
+import type { AppContext } from '../../app/context.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import { begin } from '../../intake/plan-hours.ts'
 import { retryDelayMs } from '../../intake/startable-hours.ts'
 import { Fault } from '../../model/fault.ts'
+import { notFinal } from '../../model/finality.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
-import { notFinal } from '../../model/settle.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
 import type { Accepted } from '../../outbox/tables/metrics.ts'
 import { checkCollectors } from '../check-collectors.ts'
 import { collectParts, type Units } from '../collect-parts.ts'
+import { type CollectedPart, type CollectedReport, printParts, printPartsJson } from '../collected-report.ts'
+import {
+  asTyped,
+  type ConfigOption,
+  configuredCommand,
+  type JsonOption,
+  openContext,
+  selectCollectors,
+} from '../configured-command.ts'
 import { deliverNow, standing } from '../deliver-now.ts'
 import { exitCodes } from '../exit.ts'
-import { type CollectedPart, printParts, printPartsJson, type Told } from '../parts.ts'
 import { openedByClock } from '../require-clock.ts'
-import { type ConfigOption, configuredCommand, type JsonOption, selectCollectors, setUp, typed } from '../setting.ts'
 import { counted, cut, note, print } from '../terminal.ts'
 
 interface CollectOptions extends ConfigOption, JsonOption {
@@ -39,23 +46,23 @@ export function collectCommand(ended: (code: number) => void): Command {
     .option('--allow-unit-change', 'another unit than so far is meant; it is the unit from this hour on')
     .option('--json', 'print JSON')
     .action(async (options: CollectOptions) => {
-      const given = setUp(options.config)
+      const given = openContext(options.config)
       const collectors = selectCollectors(given.config, options.only)
       const { mistakes } = await checkCollectors(given)
       if (mistakes.length > 0) throw new ConfigError(given.config.file, mistakes)
       await using stack = new AsyncDisposableStack()
-      const { surroundings, outbox: existing } = await openedByClock(given, stack)
+      const { context, outbox: existing } = await openedByClock(given, stack)
       const hour = readHour(options.hour, given.time.nowMs())
       const units: Units = options.allowUnitChange ? 'changed' : 'pinned'
       if (options.dryRun) {
-        const told = await collectParts({ surroundings, outbox: existing, hour, units }, collectors)
+        const told = await collectParts({ context, outbox: existing, hour, units }, collectors)
         printDry(told, options)
         if (told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
       } else {
-        const outbox = existing ?? openOutbox(surroundings, stack)
+        const outbox = existing ?? openOutbox(context, stack)
         outbox.disk.requireRoom()
-        const told = await collectParts({ surroundings, outbox, hour, units }, collectors)
-        const isDelivered = await queueAndDeliver(surroundings, outbox, told, options)
+        const told = await collectParts({ context, outbox, hour, units }, collectors)
+        const isDelivered = await queueAndDeliver(context, outbox, told, options)
         if (!isDelivered || told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
       }
     })
@@ -70,7 +77,7 @@ function readHour(text: string | undefined, nowMs: number): Hour {
   return hour
 }
 
-function printDry(told: Told, { json }: CollectOptions): void {
+function printDry(told: CollectedReport, { json }: CollectOptions): void {
   const { hour, parts, stored } = told
   if (json) {
     printPartsJson(told)
@@ -88,14 +95,14 @@ function printDry(told: Told, { json }: CollectOptions): void {
 
 /** @returns whether everything of this hour that may be sent is delivered */
 async function queueAndDeliver(
-  surroundings: Surroundings,
+  context: AppContext,
   outbox: Outbox,
-  told: Told,
+  told: CollectedReport,
   options: CollectOptions,
 ): Promise<boolean> {
   const { hour, parts } = told
-  const { time } = surroundings
-  const { chains } = surroundings.config
+  const { time } = context
+  const { chains } = context.config
   await Promise.all(
     parts.map(part => {
       const pins = notFinal(part.pins, hour, chains, time.nowMs())
@@ -107,7 +114,7 @@ async function queueAndDeliver(
   if (options.json) printPartsJson(told)
   else printParts(told)
   const pushedAtMs = time.nowMs()
-  await deliverNow(surroundings, outbox)
+  await deliverNow(context, outbox)
   noteWarnings(outbox, pushedAtMs, options)
   const states = metrics.map(({ metric }) => outbox.metrics.entry(metric.id, hour)?.state)
   const count = (state: string) => states.filter(each => each === state).length
@@ -126,7 +133,7 @@ function noteWarnings(outbox: Outbox, sinceMs: number, options: CollectOptions):
     note(`the service warns: ${metricId ? `${metricId}: ` : ''}${cut(text, warningCharsMax)}`)
   }
   if (news.length > warningsShown)
-    note(`and ${counted(news.length - warningsShown, 'warning')} more: ${typed('warnings', options)}`)
+    note(`and ${counted(news.length - warningsShown, 'warning')} more: ${asTyped('warnings', options)}`)
 }
 
 /** Also what an earlier try of the hour held for its unit is meant, and the hours to come, where this one has its value. */

@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { openExistingOutbox } from '../../app/app.ts'
 import { hourText } from '../../model/hour.ts'
+import { openContext, selectCollectors } from '../configured-command.ts'
 import { type Drift, readAgain, type Unread } from '../drift-sample.ts'
 import { exitCodes } from '../exit.ts'
 import { type LookOptions, lookedAt, lookingCommand } from '../hour-range.ts'
-import { selectCollectors, setUp } from '../setting.ts'
 import { counted, cut, note, print, printJson, printTable } from '../terminal.ts'
 
 interface DriftOptions extends LookOptions {
@@ -28,13 +28,13 @@ export function driftCommand(ended: (code: number) => void): Command {
     .option('--seed <number>', 'draws the same hours as the run that printed it', wholeNumber(0, seedMax))
     .action(async (options: DriftOptions) => {
       const range = lookedAt(options)
-      const surroundings = setUp(options.config)
-      const collectors = selectCollectors(surroundings.config, options.only)
-      const seed = options.seed ?? Math.floor(surroundings.time.chance() * (seedMax + 1))
+      const context = openContext(options.config)
+      const collectors = selectCollectors(context.config, options.only)
+      const seed = options.seed ?? Math.floor(context.time.chance() * (seedMax + 1))
       await using stack = new AsyncDisposableStack()
-      const outbox = openExistingOutbox(surroundings, stack)
+      const outbox = openExistingOutbox(context, stack)
       const draw = { collectors, range, sample: options.sample, seed }
-      const drift = outbox ? await readAgain(surroundings, outbox, draw) : nothing
+      const drift = outbox ? await readAgain(context, outbox, draw) : nothing
       if (options.json) printJson(driftJson(drift, seed))
       else printDrift(drift, seed)
       if (drift.compared === 0 || drift.differences.length > 0) ended(exitCodes.incomplete)

@@ -1,12 +1,13 @@
 import { Command } from 'commander'
 import { openExistingOutbox } from '../../app/app.ts'
-import type { Surroundings } from '../../app/surroundings.ts'
+import type { AppContext } from '../../app/context.ts'
 import { pushedMetric } from '../../model/batch.ts'
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import { numberText } from '../../model/number-text.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
 import { rangesOf } from '../../outbox/tables/due-metrics.ts'
+import { asTyped, type JsonOption, openContext } from '../configured-command.ts'
 import { type EndWith, exitCodes } from '../exit.ts'
 import {
   changingCommand,
@@ -16,7 +17,6 @@ import {
   selectingCommand,
   selectionOf,
 } from '../selection.ts'
-import { type JsonOption, setUp, typed } from '../setting.ts'
 import { counted, cut, grouped, note, print, printJson, printTable } from '../terminal.ts'
 
 /** Rows of a table: what a person looks through in a terminal. */
@@ -75,10 +75,10 @@ async function withFound(
   act: (found: SelectedDue) => Promise<void>,
 ): Promise<void> {
   const { reason, ...selection } = selectionOf('due', ids, options)
-  const surroundings = setUp(options.config)
+  const context = openContext(options.config)
   await using stack = new AsyncDisposableStack()
-  const outbox = openExistingOutbox(surroundings, stack)
-  const whyOf = whyIn(surroundings, outbox)
+  const outbox = openExistingOutbox(context, stack)
+  const whyOf = whyIn(context, outbox)
   const fits = (protocolId: string) =>
     whyOf({ protocolId })
       .toLowerCase()
@@ -91,7 +91,7 @@ async function withFound(
 }
 
 /** Why what is due of a protocol is not delivered, as far as that is known. */
-function whyIn({ config }: Surroundings, outbox: Outbox | undefined): SelectedDue['whyOf'] {
+function whyIn({ config }: AppContext, outbox: Outbox | undefined): SelectedDue['whyOf'] {
   const configured = new Set(config.protocols.map(({ id }) => id))
   const waiting = outbox?.destinations.waiting() ?? []
   const why = waiting.length > 0 ? waiting.join('; ') : 'its turn has not come'
@@ -129,7 +129,9 @@ function printDue({ metrics, isNarrow, whyOf }: SelectedDue, options: SelectionO
   )
   if (isNarrow) printRows(metrics)
   else
-    print(`which ones: ${typed('due ls PROTOCOL', options)}; to give some up: ${typed('due drop PROTOCOL', options)}`)
+    print(
+      `which ones: ${asTyped('due ls PROTOCOL', options)}; to give some up: ${asTyped('due drop PROTOCOL', options)}`,
+    )
 }
 
 function printRows(metrics: readonly Metric[]): void {
@@ -155,6 +157,6 @@ function noteMisfits(
   for (const name of strangers) note(`nothing of ${name} is due`)
   if (metrics.length === 0 && strangers.length === 0 && isNarrow) note('no due metric fits')
   if (!isNarrow || (metrics.length > 0 && strangers.length === 0)) return
-  note(`  → ${typed('due ls', options)} lists what is due`)
+  note(`  → ${asTyped('due ls', options)} lists what is due`)
   ended(exitCodes.incomplete)
 }

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { openOutbox } from '../../app/app.ts'
 import { strandedSentence } from '../../status/readiness.ts'
+import { type ConfigOption, configuredCommand, openContext } from '../configured-command.ts'
 import { deliverNow, standing } from '../deliver-now.ts'
 import { exitCodes } from '../exit.ts'
 import { openedByClock } from '../require-clock.ts'
-import { type ConfigOption, configuredCommand, setUp } from '../setting.ts'
 import { note, print } from '../terminal.ts'
 
 /** `flush`: pushes what is due, now. Ends with 1 when something stays due, or is refused. */
@@ -13,13 +13,13 @@ export function flushCommand(ended: (code: number) => void): Command {
     .description('push what is due, now')
     .action(async (options: ConfigOption) => {
       await using stack = new AsyncDisposableStack()
-      const { surroundings, outbox: existing } = await openedByClock(setUp(options.config), stack)
-      const outbox = existing ?? openOutbox(surroundings, stack)
+      const { context, outbox: existing } = await openedByClock(openContext(options.config), stack)
+      const outbox = existing ?? openOutbox(context, stack)
       const before = outbox.tally.balance()
-      await deliverNow(surroundings, outbox)
+      await deliverNow(context, outbox)
       const after = outbox.tally.balance()
       const dead = after.dead - before.dead
-      const stranded = strandedSentence(surroundings.config, outbox)
+      const stranded = strandedSentence(context.config, outbox)
       if (stranded !== undefined) note(stranded)
       print(`${after.delivered - before.delivered} delivered, ${after.due} due${standing({ dead, held: 0 }, options)}`)
       if (after.due > 0 || dead > 0) ended(exitCodes.incomplete)

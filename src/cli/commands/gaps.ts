@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
 import { openExistingOutbox } from '../../app/app.ts'
+import type { AppContext } from '../../app/context.ts'
 import { openOfflineRunner } from '../../app/open-runner.ts'
-import type { Surroundings } from '../../app/surroundings.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { faultFromRecord, faultLine } from '../../model/fault.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs, startLoadMsMax } from '../../model/limits.ts'
 import type { CollectorHourRange } from '../../outbox/tables/hour-ranges.ts'
-import { holderWords } from '../daemon.ts'
+import { asTyped, openContext, selectCollectors } from '../configured-command.ts'
+import { daemonSentence } from '../daemon-role.ts'
 import { gapAdvice, type Mendable } from '../gap-advice.ts'
 import { type LookedAt, type LookOptions, lookedAt, lookingCommand } from '../hour-range.ts'
-import { selectCollectors, setUp, typed } from '../setting.ts'
 import { counted, cut, print, printJson, printTable } from '../terminal.ts'
 
 /** Ranges that are not collected, and for gaps what to do. */
@@ -29,36 +29,36 @@ export function gapsCommand(): Command {
     .description('hours that are not there, why, and what to do')
     .action(async (options: LookOptions) => {
       const range = lookedAt(options)
-      const surroundings = setUp(options.config)
-      const found = await find(surroundings, range, options)
+      const context = openContext(options.config)
+      const found = await find(context, range, options)
       if (options.json) printJson({ gaps: found.gaps.map(rangeJson), notCollectedYet: found.waiting.map(rangeJson) })
-      else printFound(found, surroundings, options)
+      else printFound(found, context, options)
     })
 }
 
-async function find(surroundings: Surroundings, { from, to }: LookedAt, options: LookOptions): Promise<ListedHours> {
-  const { config, time } = surroundings
+async function find(context: AppContext, { from, to }: LookedAt, options: LookOptions): Promise<ListedHours> {
+  const { config, time } = context
   const collectors = selectCollectors(config, options.only)
   await using stack = new AsyncDisposableStack()
-  const expectedHours = openExistingOutbox(surroundings, stack)?.expectedHours
+  const expectedHours = openExistingOutbox(context, stack)?.expectedHours
   const names = options.only && collectors.map(({ id }) => id)
   const gaps = expectedHours?.gaps(names, from, to) ?? []
   const late = hourAt(time.nowMs() - overdueMs)
   const until = to === undefined || to > late ? late : to
   const waiting = expectedHours?.waiting(names, from, until) ?? []
   const concerned = collectors.filter(({ id }) => gaps.some(({ collector }) => collector === id))
-  const mendable = await mendableOf(surroundings, concerned)
+  const mendable = await mendableOf(context, concerned)
   const advised = gaps.map(gap => ({ ...gap, advice: gapAdvice(gap, mendable(gap.collector), options) }))
   return { gaps: advised, waiting }
 }
 
 /** Whether a collector's past can be read; its file is loaded for that. */
 async function mendableOf(
-  surroundings: Surroundings,
+  context: AppContext,
   collectors: readonly CollectorConfig[],
 ): Promise<(collector: string) => Mendable> {
   await using stack = new AsyncDisposableStack()
-  const runner = openOfflineRunner(surroundings, startLoadMsMax, stack)
+  const runner = openOfflineRunner(context, startLoadMsMax, stack)
   const described = collectors.map(async (collector): Promise<readonly [string, Mendable]> => {
     const description = await runner.describe(collector).catch(() => undefined)
     if (description?.kind !== 'usable') return [collector.id, 'unusable']
@@ -68,7 +68,7 @@ async function mendableOf(
   return id => byId.get(id) ?? 'unknown'
 }
 
-function printFound({ gaps, waiting }: ListedHours, surroundings: Surroundings, options: LookOptions): void {
+function printFound({ gaps, waiting }: ListedHours, context: AppContext, options: LookOptions): void {
   if (gaps.length === 0) print(waiting.length === 0 ? 'no gaps: every hour that was expected is there' : 'no gaps')
   else {
     printRanges(gaps, ['what to do'], ({ advice }) => [advice])
@@ -77,8 +77,8 @@ function printFound({ gaps, waiting }: ListedHours, surroundings: Surroundings, 
   if (waiting.length === 0) return
   print('\nnot collected yet:')
   printRanges(waiting, [], () => [])
-  const holder = holderWords(surroundings)
-  if (holder === undefined) print(`\nno daemon runs: ${typed('run', options)}`)
+  const holder = daemonSentence(context)
+  if (holder === undefined) print(`\nno daemon runs: ${asTyped('run', options)}`)
   else print(`\nthe running daemon (${holder}) goes on trying`)
 }
 

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { loadConfig } from '../../config/load.ts'
+import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'
 import { exitCodes } from '../exit.ts'
-import { type ConfigOption, configuredCommand } from '../setting.ts'
 import { print } from '../terminal.ts'
 
 /**

@@ -1,10 +1,10 @@
 import { Command } from 'commander'
 import { hourText } from '../../model/hour.ts'
 import type { DetainedMetric } from '../../outbox/tables/detained.ts'
+import { asTyped } from '../configured-command.ts'
 import { change, dropCommand, listCommand, printDue, showDetainedCommand } from '../detained.ts'
 import { exitCodes } from '../exit.ts'
 import { changingCommand, type Selected, type SelectionOptions } from '../selection.ts'
-import { typed } from '../setting.ts'
 import { counted, note } from '../terminal.ts'
 
 interface ReleaseOptions extends SelectionOptions {
@@ -50,6 +50,6 @@ function noteStaying(stays: readonly DetainedMetric[], { outbox, options }: Sele
   }
   if (byId.length > toldMax) note(`  and ${counted(byId.length - toldMax, 'metric id')} more`)
   const which = byId.length > toldMax ? 'ID…' : byId.map(({ id }) => id).join(' ')
-  note(`  → if that is meant: ${typed(`held release ${which} --allow-unit-change`, options)}`)
-  note(`    if not, mend the collector and then: ${typed(`held drop ${which}`, options)}`)
+  note(`  → if that is meant: ${asTyped(`held release ${which} --allow-unit-change`, options)}`)
+  note(`    if not, mend the collector and then: ${asTyped(`held drop ${which}`, options)}`)
 }

@@ -3,8 +3,8 @@ import { type Connection, connect } from '../../app/app.ts'
 import type { ProtocolConfig } from '../../config/config.ts'
 import { registerProtocol } from '../../delivery/register.ts'
 import { Fault } from '../../model/fault.ts'
+import { type ConfigOption, configuredCommand, openContext } from '../configured-command.ts'
 import { exitCodes } from '../exit.ts'
-import { type ConfigOption, configuredCommand, setUp } from '../setting.ts'
 import { print } from '../terminal.ts'
 
 /** `register [ID…]`: registers protocols. Ends with 1 when one could not be registered. */
@@ -13,10 +13,10 @@ export function registerCommand(ended: (code: number) => void): Command {
     .description('register the configuration’s protocols with the service')
     .argument('[id...]', 'protocol ids (default: all)')
     .action(async (ids: readonly string[], { config }: ConfigOption) => {
-      const surroundings = setUp(config)
-      const protocols = select(surroundings.config.protocols, ids)
+      const context = openContext(config)
+      const protocols = select(context.config.protocols, ids)
       await using stack = new AsyncDisposableStack()
-      const connection = await connect(surroundings, stack)
+      const connection = await connect(context, stack)
       for (const protocol of protocols) {
         const refusal = await register(connection, protocol)
         print(refusal === undefined ? `${protocol.id}: registered` : `${protocol.id}: ${refusal.text}`)

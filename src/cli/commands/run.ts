@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type Breakdown, type Daemon, startDaemon } from '../../app/app.ts'
-import type { Surroundings } from '../../app/surroundings.ts'
+import type { AppContext } from '../../app/context.ts'
 import { changesOf } from '../../config/changes.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import { formatMistakes, inOrder } from '../../config/mistakes/mistakes.ts'
@@ -14,8 +14,8 @@ import type { Breakage } from '../../outbox/file/disk.ts'
 import { Reloads } from '../../status/reloads.ts'
 import { startWaiting } from '../../status/server/waiting.ts'
 import { checkCollectors, mistakesOf } from '../check-collectors.ts'
+import { type ConfigOption, configuredCommand, openContext } from '../configured-command.ts'
 import { exitCodeOf, exitCodes } from '../exit.ts'
-import { type ConfigOption, configuredCommand, setUp } from '../setting.ts'
 import { Signals } from '../signals.ts'
 import { keepHeapSmall } from '../small-heap.ts'
 import { filesOf, textsOf } from '../watched-files.ts'
@@ -29,22 +29,22 @@ export function runCommand(ended: (code: number) => void): Command {
       const signals = new Signals()
       // One clock for all reloads: what is known of the time outlives them. So does what is known of the data folder.
       const [clock, place] = [new WatchedClock(systemTime), new DataFolders()]
-      const surroundings = { ...setUp(config, ({ log }) => log.level), clock, place }
-      await checkOptions(surroundings, signals)
-      const { file } = surroundings.config
-      const reloads = new Reloads(file, surroundings.time.nowMs())
-      if (!signals.stopping.aborted) await keepRunning({ first: surroundings, signals, reloads, ended })
+      const context = { ...openContext(config, ({ log }) => log.level), clock, place }
+      await checkOptions(context, signals)
+      const { file } = context.config
+      const reloads = new Reloads(file, context.time.nowMs())
+      if (!signals.stopping.aborted) await keepRunning({ first: context, signals, reloads, ended })
     })
 }
 
 /** What a person asks of a running daemon. */
-type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly next: Surroundings }
+type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly next: AppContext }
 
 /** A daemon that runs, or what was asked for while none could be started. */
-type Begun = { readonly kind: 'daemon'; readonly surroundings: Surroundings; readonly daemon: Daemon } | Change
+type Begun = { readonly kind: 'daemon'; readonly context: AppContext; readonly daemon: Daemon } | Change
 
 interface Keeping {
-  readonly first: Surroundings
+  readonly first: AppContext
   readonly signals: Signals
   readonly reloads: Reloads
   readonly ended: (code: number) => void
@@ -53,16 +53,16 @@ interface Keeping {
 async function keepRunning({ first, signals, reloads, ended }: Keeping): Promise<void> {
   // Listened for from before a start: what is changed meanwhile is not missed.
   let changed = untilChanged(first, signals, reloads)
-  let surroundings = first
+  let context = first
   let begun = await begin(first, reloads, changed)
   let brokenAtMs = 0
   for (;;) {
     const event = await endOf(begun, changed)
-    const { log, time } = surroundings
+    const { log, time } = context
     try {
       if (event.kind === 'reload') {
         changed = untilChanged(event.next, signals, reloads)
-        begun = await replace(surroundings, event.next, reloads, changed)
+        begun = await replace(context, event.next, reloads, changed)
       } else if (event.kind === 'stop' || event.kind === 'role-lost') {
         log.info('stopped')
         if (event.kind === 'role-lost') ended(exitCodes.held)
@@ -71,14 +71,14 @@ async function keepRunning({ first, signals, reloads, ended }: Keeping): Promise
         log.error({ reason: event.reason }, 'the outbox cannot be used as it is: it is opened anew')
         const restMs = isYetToCome(brokenAtMs + breakageRestMs, time.nowMs(), breakageRestMs) ? breakageRestMs : 0
         brokenAtMs = time.nowMs()
-        begun = await begin(surroundings, reloads, changed, { ...event, restMs })
+        begun = await begin(context, reloads, changed, { ...event, restMs })
       }
     } catch (error) {
       // The log is what is read of a daemon that has run: a line of plain text would break it.
       log.error({ fault: faultLine(error) }, 'ended')
       return ended(exitCodeOf(error))
     }
-    if (begun.kind === 'daemon') surroundings = begun.surroundings
+    if (begun.kind === 'daemon') context = begun.context
   }
 }
 
@@ -86,7 +86,7 @@ async function keepRunning({ first, signals, reloads, ended }: Keeping): Promise
 async function endOf(begun: Begun, changed: Promise<Change>): Promise<Change | Breakdown> {
   if (begun.kind !== 'daemon') return begun
   const event = await Promise.race([changed, begun.daemon.broken])
-  begun.surroundings.log.info('stopping')
+  begun.context.log.info('stopping')
   await begun.daemon.stop()
   return event
 }
@@ -100,21 +100,16 @@ type Again = Breakage & { readonly restMs: number }
  *
  * @param again absent at the first start, where whatever else is wrong ends the command
  */
-async function begin(
-  surroundings: Surroundings,
-  reloads: Reloads,
-  changed: Promise<Change>,
-  again?: Again,
-): Promise<Begun> {
-  const { log } = surroundings
+async function begin(context: AppContext, reloads: Reloads, changed: Promise<Change>, again?: Again): Promise<Begun> {
+  const { log } = context
   const damage = again?.kind === 'damaged' ? again.reason : undefined
   let reason = again?.reason ?? ''
   let told = ''
   for (let waitMs = again?.restMs ?? 0; ; ) {
-    const change = waitMs > 0 ? await waitWith(reason, surroundings, waitMs, changed) : undefined
+    const change = waitMs > 0 ? await waitWith(reason, context, waitMs, changed) : undefined
     if (change) return change
     try {
-      return { kind: 'daemon', surroundings, daemon: await start(surroundings, reloads, damage) }
+      return { kind: 'daemon', context, daemon: await start(context, reloads, damage) }
     } catch (error) {
       const isUnusable = error instanceof Fault && error.code === 'outbox-unusable'
       if (!again && !(error instanceof Fault && isOfOutbox(error))) throw error
@@ -129,7 +124,7 @@ async function begin(
 /** @returns what was asked for meanwhile; `undefined` when the wait is over */
 async function waitWith(
   reason: string,
-  { config, log, time }: Surroundings,
+  { config, log, time }: AppContext,
   waitMs: number,
   changed: Promise<Change>,
 ): Promise<Change | undefined> {
@@ -148,14 +143,9 @@ async function waitWith(
 }
 
 /** Starts with the new configuration; when that cannot be (a taken port, a missing secret), with the old one again. */
-async function replace(
-  old: Surroundings,
-  next: Surroundings,
-  reloads: Reloads,
-  changed: Promise<Change>,
-): Promise<Begun> {
+async function replace(old: AppContext, next: AppContext, reloads: Reloads, changed: Promise<Change>): Promise<Begun> {
   try {
-    const begun = { kind: 'daemon', surroundings: next, daemon: await start(next, reloads) } as const
+    const begun = { kind: 'daemon', context: next, daemon: await start(next, reloads) } as const
     reloads.taken(next.config.file, next.time.nowMs())
     next.log.info({ changes: changesOf(old.config, next.config) }, 'the new configuration is in force')
     return begun
@@ -169,10 +159,10 @@ async function replace(
   }
 }
 
-async function start(surroundings: Surroundings, reloads: Reloads, damage?: string): Promise<Daemon> {
-  const daemon = await startDaemon(surroundings, reloads, damage)
+async function start(context: AppContext, reloads: Reloads, damage?: string): Promise<Daemon> {
+  const daemon = await startDaemon(context, reloads, damage)
   const { statusUrl, serviceHost } = daemon
-  surroundings.log.info({ page: `${statusUrl}/`, service: serviceHost, config: surroundings.config.file }, 'running')
+  context.log.info({ page: `${statusUrl}/`, service: serviceHost, config: context.config.file }, 'running')
   return daemon
 }
 
@@ -180,7 +170,7 @@ const refused = 'the new configuration is refused, the old one stays in force'
 
 /** Resolves to the new configuration after a reload that is in order, or when the daemon is to stop. */
 async function untilChanged(
-  { log, config, time, redactor, clock, place }: Surroundings,
+  { log, config, time, redactor, clock, place }: AppContext,
   signals: Signals,
   reloads: Reloads,
 ): Promise<Change> {
@@ -192,7 +182,11 @@ async function untilChanged(
     if (asked === 'look' && texts === seen) continue
     seen = texts
     try {
-      const next = { ...setUp(config.file, ({ log }) => log.level), ...(clock && { clock }), ...(place && { place }) }
+      const next = {
+        ...openContext(config.file, ({ log }) => log.level),
+        ...(clock && { clock }),
+        ...(place && { place }),
+      }
       // What is refused may be mended in a file that it alone names.
       files = [...new Set([...filesOf(config), ...filesOf(next.config)])]
       signals.watch(files)
@@ -212,15 +206,15 @@ async function untilChanged(
  * What `check` refuses is refused here: mistakes in options, and collectors that cannot be used. One that may be usable in
  * a while (its process was slow, or was stopped) stops no other.
  */
-async function checkOptions(surroundings: Surroundings, { stopping }: Signals): Promise<void> {
-  const deadlineMs = Math.min(startLoadMsMax, surroundings.config.collect.deadlineMs)
-  const checked = await checkCollectors(surroundings, deadlineMs, stopping)
+async function checkOptions(context: AppContext, { stopping }: Signals): Promise<void> {
+  const deadlineMs = Math.min(startLoadMsMax, context.config.collect.deadlineMs)
+  const checked = await checkCollectors(context, deadlineMs, stopping)
   const lasting = checked.unusable.filter(({ fault }) => isPermanent(fault))
   const mistakes = inOrder(mistakesOf({ ...checked, unusable: lasting }))
-  if (mistakes.length > 0) throw new ConfigError(surroundings.config.file, mistakes)
+  if (mistakes.length > 0) throw new ConfigError(context.config.file, mistakes)
   for (const { collector, fault } of checked.unusable) {
     const { message: reason, fix } = fault
     if (fault.code !== 'stopped')
-      surroundings.log.error({ collector: collector.id, reason, fix }, 'collector cannot be loaded')
+      context.log.error({ collector: collector.id, reason, fix }, 'collector cannot be loaded')
   }
 }

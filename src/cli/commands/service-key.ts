@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import type { Store } from '../../reference/store/store.ts'
+import { quoted } from '../configured-command.ts'
 import { keyFile } from '../key-file.ts'
 import { type FileOption, withFile, withNewStore, withStore } from '../service-file.ts'
-import { quoted } from '../setting.ts'
 import { print, printJson, printTable } from '../terminal.ts'
 
 interface OutOptions extends FileOption {

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { connect } from '../../app/app.ts'
 import { Fault } from '../../model/fault.ts'
 import { numberText, signedText } from '../../model/number-text.ts'
-import { type ConfigOption, configuredCommand, type JsonOption, setUp } from '../setting.ts'
+import { type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
 import { print, printJson, printTable } from '../terminal.ts'
 
 /** `show ID`: a protocol's widget, as the service has it. */
@@ -12,12 +12,12 @@ export function showCommand(): Command {
     .argument('<id>', 'protocol id')
     .option('--json', 'print JSON')
     .action(async (id: string, { config, json }: ConfigOption & JsonOption) => {
-      const surroundings = setUp(config)
-      const ids = surroundings.config.protocols.map(protocol => protocol.id)
+      const context = openContext(config)
+      const ids = context.config.protocols.map(protocol => protocol.id)
       if (!ids.includes(id))
         throw new Fault('usage', `no protocol is called "${id}"`, { fix: `there are: ${ids.join(', ')}` })
       await using stack = new AsyncDisposableStack()
-      const connection = await connect(surroundings, stack)
+      const connection = await connect(context, stack)
       const metrics = await connection.client.widget(id, connection.keyOf(id))
       if (json) {
         printJson(metrics)

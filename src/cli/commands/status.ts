@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { connect, observed, openOutbox } from '../../app/app.ts'
-import type { Surroundings } from '../../app/surroundings.ts'
+import type { AppContext } from '../../app/context.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import { hourText } from '../../model/hour.ts'
 import { numberText } from '../../model/number-text.ts'
@@ -8,10 +8,10 @@ import { type StatusJson, statusJson } from '../../status/json.ts'
 import { observe } from '../../status/observe.ts'
 import { Reloads } from '../../status/reloads.ts'
 import type { CellState, Snapshot } from '../../status/snapshot.ts'
-import { holderWords } from '../daemon.ts'
+import { asTyped, type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'
+import { daemonSentence } from '../daemon-role.ts'
 import { exitCodes } from '../exit.ts'
-import { type ConfigOption, configuredCommand, type JsonOption, setUp, typed } from '../setting.ts'
 import { counted, cut, note, print, printJson, printTable } from '../terminal.ts'
 
 /** `status`: what is true now, from the outbox, whether the daemon runs or not. Ends with 1 when something is late. */
@@ -20,14 +20,14 @@ export function statusCommand(ended: (code: number) => void): Command {
     .description('what is true now: hours, backlog, last verdicts')
     .option('--json', 'print JSON, as /status.json')
     .action(async ({ config, json }: ConfigOption & JsonOption) => {
-      const surroundings = readable(config)
+      const context = readable(config)
       await using stack = new AsyncDisposableStack()
-      const outbox = openOutbox(surroundings, stack)
-      const connection = await connect(surroundings, stack)
+      const outbox = openOutbox(context, stack)
+      const connection = await connect(context, stack)
       // Nobody is catching up here: what is late is late.
-      const daemon = holderWords(surroundings)
-      const reloads = daemon === undefined ? undefined : await reloadsOf(surroundings)
-      const snapshot = observe(observed(surroundings, outbox, connection, 0, [], reloads))
+      const daemon = daemonSentence(context)
+      const reloads = daemon === undefined ? undefined : await reloadsOf(context)
+      const snapshot = observe(observed(context, outbox, connection, 0, [], reloads))
       if (json) printJson(statusJson(snapshot))
       else printStatus(snapshot, daemon, { config })
       if (!snapshot.ready.ok) ended(exitCodes.incomplete)
@@ -35,9 +35,9 @@ export function statusCommand(ended: (code: number) => void): Command {
 }
 
 /** A daemon reads the file again by itself: that it keeps the configuration before is not to be seen in the mistakes. */
-function readable(file: string): Surroundings {
+function readable(file: string): AppContext {
   try {
-    return setUp(file)
+    return openContext(file)
   } catch (error) {
     if (error instanceof ConfigError) note('A daemon that runs already goes on with the configuration it has.')
     throw error
@@ -45,7 +45,7 @@ function readable(file: string): Surroundings {
 }
 
 /** What the running daemon says of its configuration; a daemon of before, or another program, says nothing. */
-async function reloadsOf({ config }: Surroundings): Promise<Reloads | undefined> {
+async function reloadsOf({ config }: AppContext): Promise<Reloads | undefined> {
   try {
     const answer = await daemonAnswer(config, '/status.json')
     const { startedAt, configuration } = (await answer.json()) as StatusJson
@@ -106,15 +106,15 @@ function printDelivery({ service, balance }: Snapshot, daemon: string | undefine
   const last = service.lastPush
     ? `, last push ${new Date(service.lastPush.atMs).toISOString()}: ${service.lastPush.verdict}`
     : ''
-  print(`daemon  ${daemon ?? `none runs on this outbox (${typed('run', options)})`}`)
+  print(`daemon  ${daemon ?? `none runs on this outbox (${asTyped('run', options)})`}`)
   print(`service ${service.host}${last}`)
   if (service.waiting !== undefined) print(`  waiting: ${service.waiting}`)
   if (service.nextAttemptMs !== undefined) print(`  next attempt ${new Date(service.nextAttemptMs).toISOString()}`)
   if (service.skewMs !== undefined) print(`clock   ${skewWords(service.skewMs)}`)
   const { enqueued, delivered, dead, held, due, dropped } = balance
   print(`metrics ${enqueued} enqueued = ${delivered} delivered + ${dead} dead + ${held} held + ${due} due`)
-  if (dead > 0) print(`  ${dead} dead: ${typed('dead ls', options)}`)
-  if (held > 0) print(`  ${held} held: ${typed('held ls', options)}`)
+  if (dead > 0) print(`  ${dead} dead: ${asTyped('dead ls', options)}`)
+  if (held > 0) print(`  ${held} held: ${asTyped('held ls', options)}`)
   if (dropped > 0) print(`  ${dropped} dropped, not counted above`)
 }
 
@@ -133,9 +133,9 @@ function printWarnings({ warnings }: Snapshot, options: ConfigOption): void {
     print(`warning ${count}× ${metricId ? `${metricId}: ` : ''}${cut(text, 160)}`)
   }
   const more = news.length - warningsShown
-  if (more > 0) print(`and ${counted(more, 'warning')} more: ${typed('warnings', options)}`)
-  else if (news.length > 0) print(`once you know: ${typed('warnings ack --all', options)}`)
-  if (silent > 0) print(`${counted(silent, 'acknowledged warning')}: ${typed('warnings --all', options)}`)
+  if (more > 0) print(`and ${counted(more, 'warning')} more: ${asTyped('warnings', options)}`)
+  else if (news.length > 0) print(`once you know: ${asTyped('warnings ack --all', options)}`)
+  if (silent > 0) print(`${counted(silent, 'acknowledged warning')}: ${asTyped('warnings --all', options)}`)
 }
 
 function printGrid({ hours, rows }: Snapshot['hours']): void {

@@ -3,8 +3,8 @@ import { openExistingOutbox } from '../../app/app.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
 import type { Warning } from '../../outbox/tables/warnings.ts'
+import { asTyped, type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
 import { exitCodes } from '../exit.ts'
-import { type ConfigOption, configuredCommand, type JsonOption, setUp, typed } from '../setting.ts'
 import { counted, cut, instantText, note, print, printJson, printTable } from '../terminal.ts'
 
 interface ListOptions extends ConfigOption, JsonOption {
@@ -34,9 +34,9 @@ function listCommand(): Command {
     .option('--all', 'the acknowledged ones, too')
     .option('--json', 'print JSON')
     .action(async (options: ListOptions) => {
-      const surroundings = setUp(options.config)
+      const context = openContext(options.config)
       await using stack = new AsyncDisposableStack()
-      const all = openExistingOutbox(surroundings, stack)?.warnings.all() ?? []
+      const all = openExistingOutbox(context, stack)?.warnings.all() ?? []
       const wanted = all.filter(({ isAcknowledged }) => options.all || !isAcknowledged)
       if (options.json) printJson(wanted.map(warningJson))
       else printWarnings(wanted, all.length - wanted.length, options)
@@ -44,7 +44,7 @@ function listCommand(): Command {
 }
 
 function printWarnings(wanted: readonly Warning[], silent: number, options: ListOptions): void {
-  const kept = silent > 0 ? ` (${silent} acknowledged: ${typed('warnings --all', options)})` : ''
+  const kept = silent > 0 ? ` (${silent} acknowledged: ${asTyped('warnings --all', options)})` : ''
   if (wanted.length === 0) {
     print(`no warnings${kept}`)
     return
@@ -63,7 +63,7 @@ function printWarnings(wanted: readonly Warning[], silent: number, options: List
   const acknowledged = options.all ? ['acknowledged'] : []
   printTable(['kind', 'metric', 'count', 'first seen', 'last seen', ...acknowledged, 'words'], rows, ['count'])
   if (wanted.length > rowsMax) print(`and ${wanted.length - rowsMax} more: --json has all`)
-  if (!options.all) print(`\nonce you know: ${typed('warnings ack [ID…] [--kind KIND] [--all]', options)}${kept}`)
+  if (!options.all) print(`\nonce you know: ${asTyped('warnings ack [ID…] [--kind KIND] [--all]', options)}${kept}`)
 }
 
 /** The names of `/status.json`. */
@@ -80,12 +80,12 @@ function acknowledgeCommand(ended: (code: number) => void): Command {
     .action(async (ids: readonly string[], options: AcknowledgeOptions) => {
       if (ids.length === 0 && options.kind === undefined && !options.all) {
         throw new Fault('usage', 'which warnings? Nothing is selected', {
-          fix: `name metric or protocol ids, or --kind KIND; all of them: ${typed('warnings ack --all', options)}`,
+          fix: `name metric or protocol ids, or --kind KIND; all of them: ${asTyped('warnings ack --all', options)}`,
         })
       }
-      const surroundings = setUp(options.config)
+      const context = openContext(options.config)
       await using stack = new AsyncDisposableStack()
-      const outbox = openExistingOutbox(surroundings, stack)
+      const outbox = openExistingOutbox(context, stack)
       const count = outbox ? acknowledge(outbox, ids, options) : 0
       if (count > 0 || isAll(ids, options)) print(`${counted(count, 'warning')} acknowledged`)
       else noteNone(options)
@@ -109,5 +109,5 @@ function acknowledge(outbox: Outbox, ids: readonly string[], { kind }: Acknowled
 
 function noteNone(options: AcknowledgeOptions): void {
   note('no warning fits that is not acknowledged yet')
-  note(`  → ${typed('warnings --all', options)} lists them`)
+  note(`  → ${asTyped('warnings --all', options)} lists them`)
 }

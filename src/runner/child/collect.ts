@@ -10,7 +10,7 @@ import { parseOptions } from './options.ts'
 import { labelEnd, outputFault, undeclaredEnds, valueUnder } from './output.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import type { Scope } from './scope.ts'
-import { settledOrLate } from './settle.ts'
+import { settledOrLate } from './settled-or-late.ts'
 import { faultOf } from './thrown/thrown.ts'
 
 /** Dependencies of a run on its process. */

@@ -16,7 +16,7 @@ import { registerCollectorHooks } from './hooks.ts'
 import { lockDown } from './lockdown.ts'
 import { registerOptionsEdge } from './options.ts'
 import { catchStrays, createScope, inScope } from './scope.ts'
-import { type Settled, settledOrLate } from './settle.ts'
+import { type Settled, settledOrLate } from './settled-or-late.ts'
 import { faultOf, thrownText } from './thrown/thrown.ts'
 
 // A terminal's Ctrl-C and a service manager's stop reach the whole group: only the daemon decides when this ends.

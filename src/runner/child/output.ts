@@ -1,6 +1,6 @@
 import { Fault, type FaultRecord, faultRecord } from '../../model/fault.ts'
 import { undeclaredLabelsMax } from '../limits.ts'
-import type { Settled } from './settle.ts'
+import type { Settled } from './settled-or-late.ts'
 import { cut, faultOf, shown } from './thrown/thrown.ts'
 
 /** Result of one label of an output. */

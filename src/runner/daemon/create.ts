@@ -8,10 +8,10 @@ import { type RunnerLimits, runnerLimits } from '../limits.ts'
 import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, Task, TaskEnd } from '../messages.ts'
 import { originOf } from '../origin.ts'
 import type { DescribeResult, Runner } from '../runner.ts'
-import { createAlone } from './alone.ts'
 import { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'
 import { declaredPaths } from './declared.ts'
+import { createIsolatedProcess } from './isolated-process.ts'
 import { Meeting } from './meeting.ts'
 import { groupOf, Processes, type ProcessGroup } from './processes.ts'
 import { readablePaths } from './readable.ts'
@@ -79,7 +79,7 @@ export function createRunner(edge: RunnerDeps): Runner {
     time,
     stopping: stopping.signal,
   })
-  const alone = createAlone(group => start(group, false), limits.aloneMax, stopping.signal)
+  const alone = createIsolatedProcess(group => start(group, false), limits.aloneMax, stopping.signal)
   /** Declarations of each collector, once it has been described. */
   const known = new WeakMap<CollectorRef, Promise<Given>>()
 

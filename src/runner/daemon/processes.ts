@@ -5,7 +5,7 @@ import { originOf } from '../origin.ts'
 import type { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'
 import type { Readable } from './readable.ts'
-import { SharedProcess } from './shared.ts'
+import { SharedProcess } from './shared-process.ts'
 
 /** Collectors that share a process: code of one origin that may read the same files. */
 export interface ProcessGroup extends Omit<Readable, 'hidden'> {

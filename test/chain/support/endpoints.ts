@@ -46,14 +46,14 @@ export async function faulty(behaviour: Behaviour = echoing, path?: string): Pro
 }
 
 /** An endpoint of chain 1 that is the only one, closed with the test. */
-export function open(url: string, parts: Partial<EndpointDeps> & Partial<Surroundings> = {}): OpenEndpoint {
+export function open(url: string, parts: Partial<EndpointDeps> & Partial<EndpointShared> = {}): OpenEndpoint {
   const { time = systemTime, isOnlyOne = true, meter = new CallMeter(), ...limits } = parts
   const endpoint = openEndpoint({ url, ...limits }, { chainId: 1, isOnlyOne, time, meter })
   onTestFinished(() => endpoint.close())
   return endpoint
 }
 
-type Surroundings = Parameters<typeof openEndpoint>[1]
+type EndpointShared = Parameters<typeof openEndpoint>[1]
 
 /** A pool of chain 1, closed with the test. */
 export function openPool(endpoints: readonly EndpointSource[], parts: Partial<PoolDeps> = {}): EndpointPool {

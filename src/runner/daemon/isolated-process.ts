@@ -4,7 +4,7 @@ import type { Lost } from './child-edge.ts'
 import type { ProcessGroup } from './processes.ts'
 
 /** Runs tasks each in a process of its own, a few at a time. */
-export interface Alone {
+export interface IsolatedProcess {
   /**
    * Runs a task. Never rejects.
    *
@@ -27,11 +27,11 @@ interface PendingRun {
  *
  * @param places concurrent tasks, at most
  */
-export function createAlone(
+export function createIsolatedProcess(
   start: (group: ProcessGroup) => Promise<CollectorChild>,
   places: number,
   stopping: AbortSignal,
-): Alone {
+): IsolatedProcess {
   const children = new Set<CollectorChild>()
   const waiting: PendingRun[] = []
   const busy = new Set<string>()

@@ -17,7 +17,7 @@ export interface CollectedPart extends Collected {
 }
 
 /** What a collected hour is told with. */
-export interface Told {
+export interface CollectedReport {
   readonly hour: Hour
   readonly parts: readonly CollectedPart[]
   /** What the outbox had of the hour before, by metric id: the first value stands. */
@@ -26,7 +26,7 @@ export interface Told {
 }
 
 /** What was collected, for programs: metrics as they are sent. */
-export function printPartsJson({ hour, parts, warnings }: Told): void {
+export function printPartsJson({ hour, parts, warnings }: CollectedReport): void {
   const accepted = parts.flatMap(part => part.accepted)
   const held = accepted.flatMap(({ metric, hold }) => (hold ? [{ id: metric.id, ...hold }] : []))
   const metrics = accepted.map(({ metric }) => pushedMetric(metric))
@@ -34,7 +34,7 @@ export function printPartsJson({ hour, parts, warnings }: Told): void {
 }
 
 /** What was collected, as a table. */
-export function printParts({ hour, parts, stored, warnings }: Told): void {
+export function printParts({ hour, parts, stored, warnings }: CollectedReport): void {
   const accepted = parts.flatMap(part => part.accepted)
   print(hourText(hour))
   const rows = accepted.map(entry => {

@@ -6,7 +6,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 
 /** What everything needs and the process edge decides. */
-export interface Surroundings {
+export interface AppContext {
   readonly config: Config
   readonly time: Time
   readonly log: Log

@@ -1,17 +1,17 @@
-import type { Surroundings } from '../app/surroundings.ts'
+import type { AppContext } from '../app/context.ts'
 import { pollMs } from '../model/limits.ts'
 import { daemonHolder } from '../outbox/file/lock.ts'
-import { type ConfigOption, typed } from './setting.ts'
+import { asTyped, type ConfigOption } from './configured-command.ts'
 
 /** Who pushes what is due, or how to have it pushed. */
-export function deliveryWords(surroundings: Surroundings, options: ConfigOption): string {
-  const holder = holderWords(surroundings)
-  if (holder === undefined) return `no daemon runs; push with ${typed('flush', options)}`
+export function delivererSentence(context: AppContext, options: ConfigOption): string {
+  const holder = daemonSentence(context)
+  if (holder === undefined) return `no daemon runs; push with ${asTyped('flush', options)}`
   return `the running daemon (${holder}) pushes`
 }
 
 /** `pid 7, since 2026-11-20T13:00:04Z`; `undefined` when no daemon runs on this outbox. */
-export function holderWords({ config }: Surroundings): string | undefined {
+export function daemonSentence({ config }: AppContext): string | undefined {
   const holder = daemonHolder(config.data)
   if (!holder) return undefined
   const { pid = 'unknown', since, config: file } = holder
@@ -24,7 +24,7 @@ export function holderWords({ config }: Surroundings): string | undefined {
  *
  * @returns whether there is one; `false` once the signal is aborted
  */
-export async function untilDaemon({ config, time }: Surroundings, signal: AbortSignal): Promise<boolean> {
+export async function untilDaemon({ config, time }: AppContext, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted) {
     if (isThere(config.data)) return true
     await time.sleep(pollMs, signal).catch(() => {})

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import type { Surroundings } from '../app/surroundings.ts'
+import type { AppContext } from '../app/context.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { secretsOf } from '../config/secret.ts'
@@ -25,7 +25,7 @@ export function dataFolder(): string | undefined {
 }
 
 /** A command line to type, as advice, with the configuration file where one is named by hand. */
-export function typed(words: string, { config }: ConfigOption): string {
+export function asTyped(words: string, { config }: ConfigOption): string {
   const isDefault = config === defaultFile()
   return `tidegauge ${words}${isDefault ? '' : ` --config ${quoted(config)}`}`
 }
@@ -55,7 +55,7 @@ function defaultFile(): string {
  * @param level of the log on stderr; one-shot commands keep quiet and say themselves what is to be said
  * @throws ConfigError
  */
-export function setUp(file: string, level: (config: Config) => LogThreshold = () => 'silent'): Surroundings {
+export function openContext(file: string, level: (config: Config) => LogThreshold = () => 'silent'): AppContext {
   const config = loadConfig(file)
   folderInUse = config.data
   redactor.add(secretsOf(config))
