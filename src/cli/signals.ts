@@ -1,6 +1,6 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { systemTime } from '../edge/time.ts'
-import { fileLookMs, parentLookMs } from '../model/limits.ts'
+import { fileLookMs, parentLookMs } from './limits.ts'
 
 /** What is asked of a process that stays up; `look` when a file it watches may have changed. */
 export type SignalRequest = 'stop' | 'reload' | 'look'

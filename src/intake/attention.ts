@@ -1,4 +1,4 @@
-import { attentionMs } from '../model/limits.ts'
+import { attentionMs } from './limits.ts'
 
 /** Collectors checked in one turn; the event loop is blocked for as long. */
 const atOnceMax = 250

@@ -3,10 +3,10 @@ import type { Time } from '../edge/time.ts'
 import type { AsOfBlock } from '../model/block.ts'
 import { faultLine } from '../model/fault.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
-import { recheckedHoursMax, recheckRestMs, settlesPatientMax } from '../model/limits.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { PinnedHour } from '../outbox/tables/pinned-blocks.ts'
 import type { Log } from '../telemetry/log.ts'
+import { recheckedHoursMax, recheckRestMs, settlesPatientMax } from './limits.ts'
 
 /** What changed since an hour was read, now that its block is final. */
 export type Changed = 'block' | 'logs'

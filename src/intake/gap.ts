@@ -1,8 +1,8 @@
 import type { Fault } from '../model/fault.ts'
 import { hourAt } from '../model/hour.ts'
-import { stateMissingAttemptsMax } from '../model/limits.ts'
 import type { DueHour } from '../outbox/tables/due-hours.ts'
 import type { ExpectedHours } from '../outbox/tables/expected-hours.ts'
+import { stateMissingAttemptsMax } from './limits.ts'
 
 /**
  * Whether a failed hour can never be collected. Only past hours, and not at the first attempt: a node that has just

@@ -1,15 +1,10 @@
 import { type Backoff, backoffMs } from '../model/backoff.ts'
 import type { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
-import {
-  catchUpConcurrency,
-  chainBehindBaseMs,
-  chainBehindCapMs,
-  recollectBaseMs,
-  recollectCapMs,
-} from '../model/limits.ts'
+import { catchUpConcurrency, recollectBaseMs, recollectCapMs } from '../model/limits.ts'
 import type { DueHour } from '../outbox/tables/due-hours.ts'
 import type { ExpectedHours } from '../outbox/tables/expected-hours.ts'
+import { chainBehindBaseMs, chainBehindCapMs } from './limits.ts'
 
 /**
  * The due hours to start now. The current hour never waits for past ones; each collector has only a few past hours

@@ -60,20 +60,11 @@ export const probeMetricsMax = 10
 /** Rows written in one commit, which holds up the event loop for as long. */
 export const commitRowsMax = 1_000
 
-/** Wait before a write is retried while another process has the outbox's lock. */
-export const lockedRestMs = 50
-
-/** How long another process may have the lock before it is reported and readiness turns red. */
-export const lockedToldMs = 10_000
-
 /** Rows waiting for the lock above which no more hours are started. */
 export const waitingRowsMax = 50_000
 
 /** Metrics whose verdict waits for the lock above which pushes stop; after a crash they are sent again. */
 export const unrecordedMax = 5_000
-
-/** How long a stop waits for the lock; rows not written by then are collected again. */
-export const lockedStopMs = 5_000
 
 /** Due metrics a flush reads at a time. */
 export const duePageMax = 500
@@ -84,23 +75,11 @@ export const jumpHoursMax = 24
 /** Longest pause between pushes after 429s; it doubles with each, and shrinks with each accepted push. */
 export const slowedIntervalMsMax = 60_000
 
-/**
- * Size of the file that is deleted when the disk is full, so that verdicts can still be recorded: the log grows to 4
- * MiB between checkpoints, and further while a reader blocks them.
- */
-export const ballastBytes = 16 * 1_048_576
-
 /** Interval of the outbox's upkeep: deleting old history, checking the disk's free space and the lock. */
 export const upkeepMs = 60_000
 
 /** Interval of checking a full disk for free space. */
 export const roomLookMs = 5_000
-
-/** Pause between two steps of deleting old history, so that other work can run. */
-export const pruneRestMs = 20
-
-/** Wait after a daemon's outbox broke twice in a row, to spare a failing disk. */
-export const breakageRestMs = 60_000
 
 /** Interval at which the delivery loop looks for due metrics enqueued by another process. */
 export const pollMs = 1_000
@@ -111,27 +90,8 @@ export const pollMs = 1_000
  */
 export const catchUpHoursMax = 7 * 24
 
-/** Attempts after which a past hour whose state no endpoint has becomes a gap. */
-export const stateMissingAttemptsMax = 3
-
-/** A block that may be final is checked with the chain's next look-up, or alone after this many times its `settle`. */
-export const settlesPatientMax = 4
-
-/** Hours checked for finality together. */
-export const recheckedHoursMax = 500
-
-/** Wait after a check for finality failed. */
-export const recheckRestMs = 60_000
-
-/** Interval of checking all collectors for due hours; a collector whose run has ended is checked at once. */
-export const attentionMs = 1_000
-
 /** Hours of one collector collected concurrently while catching up. */
 export const catchUpConcurrency = 4
-
-/** First wait while a chain has no block past the hour yet: short, since a block is due any second. */
-export const chainBehindBaseMs = 1_000
-export const chainBehindCapMs = 30_000
 
 /** First wait after a failed collection of an hour, doubled with each attempt up to the cap. */
 export const recollectBaseMs = 5_000
@@ -140,41 +100,8 @@ export const recollectCapMs = 10 * 60_000
 /** How long after an hour its metrics may be undelivered before readiness turns red. */
 export const overdueMs = 15 * 60_000
 
-/** Longest load of one collector while the daemon starts; after that the daemon starts without it. */
-export const startLoadMsMax = 10_000
-
-/** Longest configuration file in bytes, and deepest nesting of maps and lists in it. */
-export const configBytesMax = 262_144
-export const configDepthMax = 32
-
-/** Interval of checking the configuration file for a change. */
-export const fileLookMs = 5_000
-
-/** Interval at which a process started by npm checks that its parent still runs. */
-export const parentLookMs = 1_000
-
-/** Longest secret file, in bytes. */
-export const secretBytesMax = 65_536
-
-/** Upper bounds of settings in the configuration. */
-export const deadlineMsMax = 30 * 60_000
-export const deliveryTimeoutMsMax = 10 * 60_000
-/** How long delivered hours are kept, at least and at most. */
+/** How long delivered hours are kept, at least. */
 export const keepMsMin = 8 * 24 * hourMs
-export const keepMsMax = 3_650 * 24 * hourMs
-/** Concurrent pushes, at most. */
-export const inFlightMax = 64
-export const pacePerSecondMax = 1_000
-/** How far back hours missed in downtime are caught up, at least and at most. */
-export const catchUpMsMin = hourMs
-export const catchUpMsMax = 90 * 24 * hourMs
-/** How long after an hour its block counts as final, at most. */
-export const settleMsMax = 24 * hourMs
-/** Calls a second to one RPC endpoint, and calls in one request to it. */
-export const rpcCallsPerSecondMax = 100_000
-export const rpcBatchCallsMax = 10_000
-/** Blocks of one `eth_getLogs`. */
-export const rpcLogBlocksMax = 1_000_000
 
 const relations: readonly [holds: boolean, relation: string][] = [
   [backoffBaseMs < backoffCapMs, 'backoffBaseMs < backoffCapMs'],
@@ -194,6 +121,5 @@ const relations: readonly [holds: boolean, relation: string][] = [
   [probeMetricsMax < batchMetricsMax, 'probeMetricsMax < batchMetricsMax'],
   [batchMetricsMax <= duePageMax, 'batchMetricsMax <= duePageMax: a page fills a batch'],
   [overdueMs < hourMs, 'overdueMs < hourMs: readiness is red within one hour'],
-  [deadlineMsMax < hourMs, 'deadlineMsMax < hourMs: an hour is collected before the next one is due'],
 ]
 for (const [holds, relation] of relations) if (!holds) throw new Error(`limits contradict each other: ${relation}`)

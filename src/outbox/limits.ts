@@ -10,3 +10,6 @@ if (logTrimBytes >= logToldBytes) throw new Error('logTrimBytes < logToldBytes: 
 
 /** Size of the file above which a thread checks it for damage after the daemon has started, instead of before. */
 export const lookBesideBytes = 64 * 1_048_576
+
+/** Pause between two steps of deleting old history, so that other work can run. */
+export const pruneRestMs = 20

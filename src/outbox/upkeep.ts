@@ -1,9 +1,9 @@
 import type { Time } from '../edge/time.ts'
 import { hourAt } from '../model/hour.ts'
-import { pruneRestMs, roomLookMs, upkeepMs } from '../model/limits.ts'
+import { roomLookMs, upkeepMs } from '../model/limits.ts'
 import { isBusy } from '../sqlite/damage.ts'
 import type { Role } from './file/lock.ts'
-import { logToldBytes, logTrimBytes } from './limits.ts'
+import { logToldBytes, logTrimBytes, pruneRestMs } from './limits.ts'
 import type { Outbox } from './outbox.ts'
 
 /** Events of upkeep; each is reported when it begins, not while it lasts. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { Attention } from '../../src/intake/attention.ts'
-import { attentionMs } from '../../src/model/limits.ts'
+import { attentionMs } from '../../src/intake/limits.ts'
 
 const all = ['a', 'b', 'c'].map(id => ({ id }))
 const ids = (taken: readonly { readonly id: string }[]) => taken.map(({ id }) => id).join('')

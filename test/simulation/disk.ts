@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { ballastBytes } from '../../src/model/limits.ts'
+import { ballastBytes } from '../../src/outbox/file/limits.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 
 type Sqlite = Database.Database

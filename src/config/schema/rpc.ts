@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { rpcBatchCallsMax, rpcCallsPerSecondMax, rpcLogBlocksMax } from '../../model/limits.ts'
 import { endpoint } from './addresses.ts'
 import { environmentName, environmentNamePattern, path } from './forms.ts'
 import { headers } from './headers.ts'
+import { rpcBatchCallsMax, rpcCallsPerSecondMax, rpcLogBlocksMax } from './limits.ts'
 import { written } from './written.ts'
 
 const address = written(endpoint, {

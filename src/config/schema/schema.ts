@@ -1,15 +1,5 @@
 import { z } from 'zod'
-import {
-  catchUpMsMax,
-  catchUpMsMin,
-  deadlineMsMax,
-  deliveryTimeoutMsMax,
-  inFlightMax,
-  keepMsMax,
-  keepMsMin,
-  pacePerSecondMax,
-  settleMsMax,
-} from '../../model/limits.ts'
+import { keepMsMin } from '../../model/limits.ts'
 import { hostName, hostNamePattern, listenAddress, listenPattern, logoUrl, serviceUrl } from './addresses.ts'
 import {
   displayText,
@@ -22,6 +12,16 @@ import {
   slug,
   slugPattern,
 } from './forms.ts'
+import {
+  catchUpMsMax,
+  catchUpMsMin,
+  deadlineMsMax,
+  deliveryTimeoutMsMax,
+  inFlightMax,
+  keepMsMax,
+  pacePerSecondMax,
+  settleMsMax,
+} from './limits.ts'
 import { rpc } from './rpc.ts'
 import { key, written } from './written.ts'
 

@@ -1,5 +1,5 @@
 import { type Document, isAlias, isCollection, isNode, isScalar, type Node, type Scalar, visit } from 'yaml'
-import { configDepthMax } from '../../model/limits.ts'
+import { configDepthMax } from './limits.ts'
 
 /** Something that is YAML, but not for this file. */
 export interface Strange {

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
-import { configBytesMax } from '../../model/limits.ts'
+import { configBytesMax } from './limits.ts'
 
 /** A file's text, without a byte order mark; or why it cannot be had, and the offset in what can be shown of it. */
 export type FileText =

@@ -2,8 +2,8 @@ import { randomFillSync } from 'node:crypto'
 import { type Stats, statfsSync, statSync, unlinkSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ballastBytes } from '../../model/limits.ts'
 import { isFull } from '../../sqlite/damage.ts'
+import { ballastBytes } from './limits.ts'
 
 const blockBytes = 1_048_576
 

@@ -1,12 +1,12 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Fault, faultLine } from '../../model/fault.ts'
-import { ballastBytes } from '../../model/limits.ts'
 import { isDamage } from '../../sqlite/damage.ts'
 import { fileFault, troubleFault } from '../../sqlite/file-fault.ts'
 import { accessTrouble, type FileTrouble, isTrouble, troubleOf, writingTrouble } from '../../sqlite/trouble.ts'
 import { Ballast } from './ballast.ts'
 import { identityOf } from './identity.ts'
+import { ballastBytes } from './limits.ts'
 
 /** Why the outbox's file cannot be used any more. */
 export interface Breakage {

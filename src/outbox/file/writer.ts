@@ -1,9 +1,10 @@
 import type { Time } from '../../edge/time.ts'
-import { commitRowsMax, lockedRestMs, lockedStopMs, lockedToldMs } from '../../model/limits.ts'
+import { commitRowsMax } from '../../model/limits.ts'
 import { isBusy } from '../../sqlite/damage.ts'
 import { lockMsMax, type Sqlite } from '../../sqlite/database.ts'
 import { type Commit, groupCommit } from '../../sqlite/group-commit.ts'
 import type { Disk } from './disk.ts'
+import { lockedRestMs, lockedStopMs, lockedToldMs } from './limits.ts'
 
 /** What is remembered of the file's rows, and may be older than they are. */
 export interface RowMemory {

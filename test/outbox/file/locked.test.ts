@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { lockedToldMs } from '../../../src/model/limits.ts'
+import { lockedToldMs } from '../../../src/outbox/file/limits.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { outboxSchema } from '../../../src/outbox/tables/schema.ts'
 import { openDatabase } from '../../../src/sqlite/database.ts'

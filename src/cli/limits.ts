@@ -1,0 +1,13 @@
+/** Limits of commands alone. */
+
+/** Wait after a daemon's outbox broke twice in a row, to spare a failing disk. */
+export const breakageRestMs = 60_000
+
+/** Longest load of one collector while the daemon starts; after that the daemon starts without it. */
+export const startLoadMsMax = 10_000
+
+/** Interval of checking the configuration file for a change. */
+export const fileLookMs = 5_000
+
+/** Interval at which a process started by npm checks that its parent still runs. */
+export const parentLookMs = 1_000

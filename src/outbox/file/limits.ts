@@ -1,0 +1,16 @@
+/** Limits of the life of the file alone. */
+
+/** Wait before a write is retried while another process has the outbox's lock. */
+export const lockedRestMs = 50
+
+/** How long another process may have the lock before it is reported and readiness turns red. */
+export const lockedToldMs = 10_000
+
+/** How long a stop waits for the lock; rows not written by then are collected again. */
+export const lockedStopMs = 5_000
+
+/**
+ * Size of the file that is deleted when the disk is full, so that verdicts can still be recorded: the log grows to 4
+ * MiB between checkpoints, and further while a reader blocks them.
+ */
+export const ballastBytes = 16 * 1_048_576
