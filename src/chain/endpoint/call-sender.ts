@@ -6,8 +6,8 @@ import { BatchRefused, EndpointFailure, TimedOut } from './endpoint-failure.ts'
 import { chainIdCall, inOrder, isHeavy } from './heavy-calls.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { Refusals } from './refusals.ts'
+import { Semaphore } from './semaphore.ts'
 import type { Turn } from './sent-calls.ts'
-import { Slots } from './slots.ts'
 import { type RpcAnswer, type RpcCall, type RpcOutcome, type Wire, type WrittenCall, writtenCall } from './wire.ts'
 
 /** Dependencies of `CallSender`. */
@@ -41,12 +41,12 @@ interface RequestOptions {
  */
 export class CallSender {
   readonly #parts: CallSenderDeps
-  readonly #slots: Slots
+  readonly #semaphore: Semaphore
   readonly #refusals: Refusals
 
   constructor(parts: CallSenderDeps) {
     this.#parts = parts
-    this.#slots = new Slots(parts.requestsMax)
+    this.#semaphore = new Semaphore(parts.requestsMax)
     this.#refusals = new Refusals(parts)
   }
 
@@ -92,7 +92,7 @@ export class CallSender {
       }
     }
     const work = async () => {
-      while (waiting.length > 0 && !failure) await this.#slots.with(signal, sendNext)
+      while (waiting.length > 0 && !failure) await this.#semaphore.with(signal, sendNext)
     }
     await Promise.all(Array.from({ length: requestsMax }, work))
     const { host } = this.#parts

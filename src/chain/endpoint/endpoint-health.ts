@@ -1,7 +1,7 @@
 import type { Time } from '../../edge/time.ts'
 import { endpointRestMs, endpointRestMsMax } from '../limits.ts'
 import type { EndpointFailure } from './endpoint-failure.ts'
-import type { ChainHead } from './sightings.ts'
+import type { ChainHead } from './observed-blocks.ts'
 
 /** State of an endpoint, for status output. */
 export interface EndpointReport {

@@ -5,8 +5,8 @@ import { allFailed } from './chain-faults.ts'
 import { type Endpoint, type EndpointDeps, type OpenEndpoint, openEndpoint } from './endpoint.ts'
 import { EndpointFailure, type FailureKind } from './endpoint-failure.ts'
 import type { EndpointReport } from './endpoint-health.ts'
+import type { ChainHead } from './observed-blocks.ts'
 import { type KeptEndpoint, PoolMember } from './pool-member.ts'
-import type { ChainHead } from './sightings.ts'
 
 /** The endpoint chosen for an hour's reads, so that one endpoint serves all of them. */
 export interface Served {

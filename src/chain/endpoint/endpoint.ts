@@ -10,12 +10,12 @@ import { chainIdCall } from './heavy-calls.ts'
 import { errorText } from './http-answer.ts'
 import { httpWire } from './http-wire.ts'
 import { LogSpans } from './log-spans.ts'
+import { type ChainHead, ObservedBlocks } from './observed-blocks.ts'
 import { RateLimit } from './rate-limit.ts'
 import { failureKindOf } from './rpc-errors.ts'
-import { type ChainHead, Sightings } from './sightings.ts'
 import { socketWire } from './socket-wire.ts'
 import { ipcDial, webSocketDial } from './sockets.ts'
-import { StateDepth } from './state-depth.ts'
+import { StateAvailability } from './state-availability.ts'
 import type { RpcAnswer, RpcCall, RpcError, RpcOutcome, Wire } from './wire.ts'
 
 /** One node of one chain. */
@@ -55,7 +55,7 @@ export interface Endpoint {
 export interface OpenEndpoint extends Endpoint {
   /** The last block it reported; `undefined` before. */
   readonly head: ChainHead | undefined
-  readonly depth: StateDepth
+  readonly depth: StateAvailability
   readonly batch: BatchLimit
   readonly rate: RateLimit
 }
@@ -91,8 +91,8 @@ export function openEndpoint(parts: EndpointDeps, context: EndpointShared): Open
   const { wire, callsMax, requestsMax } = wireTo(parts, time)
   const batch = new BatchLimit(parts.batchCallsMax ?? callsMax)
   const rate = new RateLimit(time, parts.callsPerSecondMax)
-  const depth = new StateDepth(time)
-  const sightings = new Sightings(depth)
+  const depth = new StateAvailability(time)
+  const observedBlocks = new ObservedBlocks(depth)
   const sender = new CallSender({ ...context, host, url, wire, requestsMax, batch, rate })
   let identified = false
 
@@ -130,7 +130,7 @@ export function openEndpoint(parts: EndpointDeps, context: EndpointShared): Open
 
   async function travel(...asked: Parameters<typeof identifiedOutcomes>): Promise<readonly RpcOutcome[]> {
     const outcomes = await identifiedOutcomes(...asked)
-    sightings.saw(asked[0], outcomes)
+    observedBlocks.saw(asked[0], outcomes)
     return outcomes
   }
 
@@ -141,7 +141,7 @@ export function openEndpoint(parts: EndpointDeps, context: EndpointShared): Open
     batch,
     rate,
     get head() {
-      return sightings.head
+      return observedBlocks.head
     },
     failure,
     logs: new LogSpans(parts.logBlocksMax),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { LogFilter } from '../../model/block.ts'
 import { logFiltersRememberedMax, logRequestsAtOnceMax } from '../limits.ts'
 import { LogSpan } from './log-span.ts'
-import { Slots } from './slots.ts'
+import { Semaphore } from './semaphore.ts'
 
 /**
  * Learnt limits of `eth_getLogs` on one endpoint. Each filter has its own span, as a limit may be one of results: a
@@ -11,7 +11,7 @@ import { Slots } from './slots.ts'
  */
 export class LogSpans {
   /** Fewer than its concurrent requests, so that other reads have room. */
-  readonly slots = new Slots(logRequestsAtOnceMax)
+  readonly semaphore = new Semaphore(logRequestsAtOnceMax)
   /** Whether `eth_getLogs` passes in a batch, as far as observed. */
   takesBatches = true
   readonly #most: number

@@ -1,9 +1,9 @@
 import type { Time } from '../../edge/time.ts'
 import { backoffMs } from '../../model/backoff.ts'
 import { endpointRestMsMax, rateBackoffBaseMs, rateBackoffCapMs, rateLookMs, rateTriesMax } from '../limits.ts'
-import { type FoundRate, lowered, risen } from './found-rate.ts'
+import { type DiscoveredRate, lowered, risen } from './discovered-rate.ts'
+import { Semaphore } from './semaphore.ts'
 import { SentCalls, type Turn } from './sent-calls.ts'
-import { Slots } from './slots.ts'
 
 /**
  * How often a node may be asked, in calls a second: as configured, which is never overshot, else without a limit until
@@ -15,8 +15,8 @@ export class RateLimit {
   readonly #configured: number
   readonly #sent = new SentCalls()
   /** Those who wait go one after the other. */
-  readonly #door = new Slots(1)
-  #found: FoundRate | undefined
+  readonly #door = new Semaphore(1)
+  #found: DiscoveredRate | undefined
   #refusedMs = 0
   #refusals = 0
   #notBeforeMs = 0

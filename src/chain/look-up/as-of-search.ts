@@ -21,11 +21,11 @@ export interface Search {
    * Called in the turn in which a candidate is asked for: it is the hour's as-of block unless its timestamp is too
    * late.
    */
-  readonly likely?: (hour: Hour, block: Likely) => void
+  readonly likely?: (hour: Hour, block: CandidateBlock) => void
 }
 
 /** A block of which only the timestamp is still unknown. */
-export interface Likely {
+export interface CandidateBlock {
   readonly number: bigint
   readonly hash: Hex
 }
@@ -51,17 +51,17 @@ const emptyRoundsMax = 5
  * @throws EndpointFailure
  */
 export async function findAsOf(endpoint: Endpoint, search: Search, signal: AbortSignal): Promise<AsOfSearchResult> {
-  let session = new Session(search, search.seeds)
+  let session = new AsOfSearch(search, search.seeds)
   for (let round = 0; round < roundsMax; round++) {
     const question = session.question()
     if (!question) return session
-    if (!session.learn(await readHeaders(endpoint, question, signal))) session = new Session(search, [])
+    if (!session.learn(await readHeaders(endpoint, question, signal))) session = new AsOfSearch(search, [])
   }
   throw new EndpointFailure(endpoint.host, 'answered headers that are not of one chain')
 }
 
 /** State of one search. Pure but for `likely`. */
-export class Session implements AsOfSearchResult {
+export class AsOfSearch implements AsOfSearchResult {
   readonly answers = new Map<Hour, AsOfAnswer>()
   readonly known = new KnownHeaders()
   readonly absent = new Map<bigint, EndpointFailure>()

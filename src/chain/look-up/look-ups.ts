@@ -12,7 +12,7 @@ import { headAgeMsMax } from '../limits.ts'
 import type { BlockHeader } from '../shapes.ts'
 import { SharedWork } from '../shared-work.ts'
 import type { AsOfAnswer } from './as-of.ts'
-import { type AsOfSearchResult, findAsOf, type Likely } from './as-of-search.ts'
+import { type AsOfSearchResult, type CandidateBlock, findAsOf } from './as-of-search.ts'
 import type { HourLookUp, Hours } from './hours.ts'
 import { plain } from './known-headers.ts'
 import type { Pace } from './pace.ts'
@@ -28,7 +28,7 @@ export interface LookUpDeps {
   readonly settleMs: number
   readonly time: Time
   /** Called with a candidate for the as-of block, in the turn in which it is asked for. */
-  readonly likely: (state: HourLookUp, block: Likely, endpoint: Endpoint) => void
+  readonly likely: (state: HourLookUp, block: CandidateBlock, endpoint: Endpoint) => void
 }
 
 /** An hour to look up. */
@@ -141,7 +141,7 @@ export class LookUps {
       wanted.flatMap(({ state, hint }) => (hint === undefined ? [] : [[state.hour, hint] as const])),
     )
     const hours = [...states.keys()].sort((a, b) => a - b)
-    const tell = (hour: Hour, block: Likely) => {
+    const tell = (hour: Hour, block: CandidateBlock) => {
       const state = states.get(hour)
       if (state) likely(state, block, endpoint)
     }

@@ -121,7 +121,7 @@ class HourLogs {
     const { signal } = this.#requests
     const asked = starts.map(start => {
       const some = parts.slice(start, start + count)
-      return logs.slots.with(signal, () => this.#requests.ask(some))
+      return logs.semaphore.with(signal, () => this.#requests.ask(some))
     })
     return (await Promise.all(asked)).flat()
   }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
 import type { AsOfAnswer } from '../../../src/chain/look-up/as-of.ts'
-import { Session } from '../../../src/chain/look-up/as-of-search.ts'
+import { AsOfSearch } from '../../../src/chain/look-up/as-of-search.ts'
 import { KnownHeaders } from '../../../src/chain/look-up/known-headers.ts'
 import type { BlockHeader } from '../../../src/chain/shapes.ts'
 import type { Hour } from '../../../src/model/hour.ts'
@@ -12,7 +12,7 @@ import { type ScriptedChain, scriptedChain } from '../support/scripted-chain.ts'
 function searchAll(chain: ScriptedChain, hours: readonly number[], seeds: readonly BlockHeader[] = []) {
   const asked = hours.map(seconds => (seconds * 1000) as Hour)
   const search = { hours: asked, seeds, nowSeconds: 2_000_000_000 }
-  let [session, rounds, calls] = [new Session(search, seeds), 0, 0]
+  let [session, rounds, calls] = [new AsOfSearch(search, seeds), 0, 0]
   for (let question = session.question(); question; question = session.question()) {
     rounds += 1
     calls += question.numbers.length + Number(question.latest)
@@ -24,7 +24,7 @@ function searchAll(chain: ScriptedChain, hours: readonly number[], seeds: readon
     const absent = new Map(empty.map(number => [number, new EndpointFailure('node', `does not have block ${number}`)]))
     expect(numbers.some(number => session.known.isAbsent(number))).toBe(false)
     const latest = question.latest ? chain.header(chain.head) : undefined
-    if (!session.learn({ latest, headers, absent })) session = new Session(search, [])
+    if (!session.learn({ latest, headers, absent })) session = new AsOfSearch(search, [])
   }
   const answers = asked.map(hour => session.answers.get(hour))
   return { answers: answers.filter(answer => answer !== undefined), rounds, calls }

@@ -10,7 +10,7 @@ interface Missed {
 }
 
 /** How far back an endpoint has the state of blocks, as observed: a pruning node has only the latest. */
-export class StateDepth {
+export class StateAvailability {
   readonly #time: Time
   #missed: Missed | undefined
   #lowestServed: bigint | undefined

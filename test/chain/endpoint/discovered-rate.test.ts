@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type FoundRate, lowered, type RefusedBurst, risen } from '../../../src/chain/endpoint/found-rate.ts'
+import { type DiscoveredRate, lowered, type RefusedBurst, risen } from '../../../src/chain/endpoint/discovered-rate.ts'
 import { SentCalls, type Turn } from '../../../src/chain/endpoint/sent-calls.ts'
 
 const refusal: RefusedBurst = { count: 60, inSecond: 60, answeredMax: 300, isAfterAnswer: true, nowMs: 10_000 }
-const found: FoundRate = { perSecond: 100, isCut: false, sinceMs: 0, doublesMs: 3_000 }
+const found: DiscoveredRate = { perSecond: 100, isCut: false, sinceMs: 0, doublesMs: 3_000 }
 
 describe('a refusal', () => {
   test('halves what the node had in the second before it, or took in one request', () => {

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { Slots } from '../../../src/chain/endpoint/slots.ts'
+import { Semaphore } from '../../../src/chain/endpoint/semaphore.ts'
 
 const never = new AbortController().signal
 
 test('so many work at a time, the others in the order in which they came', async () => {
-  const slots = new Slots(2)
+  const semaphore = new Semaphore(2)
   const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>())
   const begun: number[] = []
   const works = gates.map(({ promise }, index) =>
-    slots.with(never, () => {
+    semaphore.with(never, () => {
       begun.push(index)
       return promise
     }),
@@ -25,20 +25,20 @@ test('so many work at a time, the others in the order in which they came', async
 })
 
 test('work that fails makes room', async () => {
-  const slots = new Slots(1)
-  const failing = slots.with(never, () => Promise.reject(new Error('no')))
-  const next = slots.with(never, async () => 'yes')
+  const semaphore = new Semaphore(1)
+  const failing = semaphore.with(never, () => Promise.reject(new Error('no')))
+  const next = semaphore.with(never, async () => 'yes')
   await expect(failing).rejects.toThrow('no')
   expect(await next).toBe('yes')
 })
 
 test.each(['before', 'just as'])('one that gives up %s there is room takes none', async when => {
-  const slots = new Slots(1)
+  const semaphore = new Semaphore(1)
   const gate = Promise.withResolvers<void>()
-  const first = slots.with(never, () => gate.promise)
+  const first = semaphore.with(never, () => gate.promise)
   const stop = new AbortController()
-  const givenUp = slots.with(stop.signal, async () => 'never').catch(error => error.message)
-  const last = slots.with(never, async () => 'last')
+  const givenUp = semaphore.with(stop.signal, async () => 'never').catch(error => error.message)
+  const last = semaphore.with(never, async () => 'last')
   stop.abort(new Error('enough'))
   if (when === 'before') expect(await givenUp).toBe('enough')
   gate.resolve()

@@ -1,7 +1,7 @@
 import { unlessAborted } from '../unless-aborted.ts'
 
 /** So many at a time; whoever comes later waits, first come, first served. */
-export class Slots {
+export class Semaphore {
   readonly #waiting: (() => void)[] = []
   #free: number
 

@@ -1,7 +1,7 @@
 import { rateDoublesMs, rateDoublesMsMax, ratePerSecondMin, rateUnlimitedPerSecond } from '../limits.ts'
 
 /** What a node's refusals taught of its rate: halved by each, and rising again in between. */
-export interface FoundRate {
+export interface DiscoveredRate {
   /** Calls a second right after the wait that it asked for. */
   readonly perSecond: number
   /** Whether a request holds no more calls than the rate: one was refused that was too large alone. */
@@ -33,7 +33,7 @@ export interface RefusedBurst {
  * @param before what was known when it refused
  * @param sinceMs when the wait that it asks for is over
  */
-export function lowered(before: FoundRate | undefined, refusal: RefusedBurst, sinceMs: number): FoundRate {
+export function lowered(before: DiscoveredRate | undefined, refusal: RefusedBurst, sinceMs: number): DiscoveredRate {
   const { count, inSecond, answeredMax, isAfterAnswer, nowMs } = refusal
   const known = before && risen(before, nowMs) < Infinity ? before : undefined
   const perSecond = Math.min(known ? risen(known, nowMs) : Infinity, Math.max(inSecond, answeredMax)) / 2
@@ -52,7 +52,7 @@ export function lowered(before: FoundRate | undefined, refusal: RefusedBurst, si
  *
  * @returns infinite once it is so high that it is no limit any more
  */
-export function risen({ perSecond, sinceMs, doublesMs }: FoundRate, nowMs: number): number {
+export function risen({ perSecond, sinceMs, doublesMs }: DiscoveredRate, nowMs: number): number {
   const now = perSecond * 2 ** ((Math.max(0, nowMs - sinceMs) / doublesMs) ** 2)
   return now < rateUnlimitedPerSecond ? now : Infinity
 }

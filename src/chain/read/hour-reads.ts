@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { AsOfBlock } from '../../model/block.ts'
-import type { Likely } from '../look-up/as-of-search.ts'
+import type { CandidateBlock } from '../look-up/as-of-search.ts'
 import type { ReadAt, ReadRequest } from '../reads.ts'
 import { SharedWork } from '../shared-work.ts'
 import type { ReadTarget } from './aggregate-call.ts'
@@ -18,7 +18,7 @@ export interface HourReadsDeps {
 
 /** A read at a candidate block, sent together with the request that proves the block. */
 interface Trial {
-  readonly block: Likely
+  readonly block: CandidateBlock
   readonly timestampSeconds: PromiseWithResolvers<number>
   /** `undefined` when it failed: the reads are then repeated. */
   readonly outcomes: Promise<readonly ReadOutcome[] | undefined>
@@ -83,7 +83,7 @@ export class HourReads {
   }
 
   /** Executes the reads so far at a candidate block. The outcome counts only if the block is proven. */
-  tryAt(block: Likely, tryAt: TryAt): void {
+  tryAt(block: CandidateBlock, tryAt: TryAt): void {
     if (this.#trial || this.#requests.length === 0 || !this.#signal || this.#signal.aborted) return
     const timestampSeconds = Promise.withResolvers<number>()
     timestampSeconds.promise.catch(() => {})

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { HourReads } from '../../../src/chain/read/gathering.ts'
+import { HourReads } from '../../../src/chain/read/hour-reads.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import type { AsOfBlock, Hex } from '../../../src/model/block.ts'
 import { patient } from '../support/readers.ts'

@@ -1,5 +1,5 @@
 import { blocksRememberedMax } from '../limits.ts'
-import type { StateDepth } from './state-depth.ts'
+import type { StateAvailability } from './state-availability.ts'
 import { isRecord, type RpcCall, type RpcOutcome } from './wire.ts'
 
 /** The last block of a chain, as reported by a node. */
@@ -10,12 +10,12 @@ export interface ChainHead {
 }
 
 /** Observes an endpoint's answers: its head, and the blocks whose state it serves. */
-export class Sightings {
-  readonly #depth: StateDepth
+export class ObservedBlocks {
+  readonly #depth: StateAvailability
   readonly #numbers = new Map<string, bigint>()
   #head: ChainHead | undefined
 
-  constructor(depth: StateDepth) {
+  constructor(depth: StateAvailability) {
     this.#depth = depth
   }
 
