@@ -30,17 +30,17 @@ import { endpointStates, openChains, runnerOn } from './open-runner.ts'
 import { tellSalvage } from './outbox-news.ts'
 import { version } from './version.ts'
 
-/** The way to the service: the client, and the destinations with their keys. */
+/** Connection to the service: the client, and the destinations with their keys. */
 export interface Connection {
   readonly client: ServiceClient
-  /** For people: `host:port`, or `embedded (host:port)`. */
+  /** The service for messages: `host:port`, or `embedded (host:port)`. */
   readonly host: string
   readonly destinations: readonly Destination[]
-  /** Reads the key a protocol is written with. Throws Fault `secret-missing`. */
+  /** Reads the key of a protocol's destination. Throws Fault `secret-missing`. */
   keyOf(protocolId: string): string
 }
 
-/** Connects to the configured service, starting the embedded one where that is configured; ends with the stack. */
+/** Connects to the configured service, starting the embedded one if that is configured; closed with the stack. */
 export async function connect(
   { config, time, redactor }: AppContext,
   stack: AsyncDisposableStack,
@@ -56,7 +56,7 @@ export async function connect(
   const ref = service.kind === 'remote' ? service.key : undefined
   const serviceKey = embedded ? () => embedded.key : ref && (() => readSecret(ref))
   const destinations = destinationsOf(config, serviceKey, readSecret)
-  // Each destination has its own, so that a key on which the service hangs keeps no other waiting; one is for widgets.
+  // Each destination has its own, so that a key on which the service hangs delays no other; one is for widgets.
   const connections = delivery.inFlight * destinations.length + 1
   const client = serviceClient({ url, timeoutMs: delivery.timeoutMs, connections, time, redact })
   stack.defer(() => client.close())
@@ -74,16 +74,16 @@ export async function connect(
 }
 
 /**
- * Opens the outbox, beside a running daemon or without one; it is closed with the stack. A damaged one is mended first,
- * where no daemon runs.
+ * Opens the outbox, whether or not a daemon runs; it is closed with the stack. A damaged one is salvaged first if no
+ * daemon runs.
  */
 export function openOutbox(context: AppContext, stack: AsyncDisposableStack): Outbox {
-  // Commands say on stderr themselves what is to be said, except this, which nobody expects.
+  // Commands report on stderr themselves, except for this, which is not expected.
   const log = createLog('error', context.redactor)
   return closedWith(stack, openWithoutRole(outboxDeps(context)), log)
 }
 
-/** Opens the outbox where there is one already; it is closed with the stack. */
+/** Opens the outbox if there is one; it is closed with the stack. */
 export function openExistingOutbox(context: AppContext, stack: AsyncDisposableStack): Outbox | undefined {
   return existsSync(outboxFile(context.config.data)) ? openOutbox(context, stack) : undefined
 }
@@ -101,9 +101,9 @@ function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, l
 }
 
 /**
- * One delivery for each destination, sharing the pace.
+ * Creates one delivery for each destination; they share the pace.
  *
- * @param fewest metrics that are worth a push, while more come in; default 1
+ * @param fewest metrics worth a push while more are being collected; default 1
  */
 export function deliveriesTo(
   connection: Connection,
@@ -121,7 +121,7 @@ export function deliveriesTo(
   return connection.destinations.map(destination => new Delivery({ ...shared, destination }))
 }
 
-/** What a look at the state starts from, without the service's widgets. */
+/** Input for observing the state, without the service's widgets. */
 export function observed(
   { config, time, clock }: AppContext,
   outbox: Outbox,
@@ -148,28 +148,28 @@ export function observed(
   }
 }
 
-/** Why a daemon cannot go on as it is: its outbox is to be opened anew, or another process has its role. */
+/** Why a daemon cannot continue: its outbox must be reopened, or another process has its role. */
 export type Breakdown = Breakage | { readonly kind: 'role-lost' }
 
 /** A running daemon. */
 export interface Daemon {
   /** Address of the status server. */
   readonly statusUrl: string
-  /** Address of the service, for people. */
+  /** Address of the service, for messages. */
   readonly serviceHost: string
-  /** Resolves when it cannot go on as it is. */
+  /** Resolves when the daemon cannot continue; the caller starts another one. */
   readonly broken: Promise<Breakdown>
-  /** Stops what started last first; complete when it returns. */
+  /** Stops its parts in reverse order of their start; resolves when all have stopped. */
   stop(): Promise<void>
 }
 
 /**
- * Starts the daemon: its role, the outbox, the service's client, then the two loops and the outbox's upkeep, then
- * the status server. While a command delivers from the outbox, the delivery loop and the upkeep wait for it to give that up.
+ * Starts the daemon: its role, the outbox, the service's client, the two loops and the outbox's upkeep, then the status
+ * server. While a command delivers from the outbox, the delivery loop and the upkeep wait for it to release the role.
  *
- * @param reloads what became of the process's configuration, for the status
- * @param damage of the outbox that showed in the daemon before this one; else it is looked for
- * @throws Fault `outbox-held` when there is another daemon; whatever started is stopped again on any error
+ * @param reloads state of the process's configuration, for the status
+ * @param damage found in the outbox by the previous daemon; default: the file is checked
+ * @throws Fault `outbox-held` when there is another daemon; after any error all started parts are stopped
  */
 export async function startDaemon(given: AppContext, reloads: Reloads, damage?: string): Promise<Daemon> {
   const clock = given.clock ?? new WatchedClock(given.time)
@@ -213,14 +213,14 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const status = await startStatus({
     ...config.status,
     snapshot,
-    // A probe or a scrape each few seconds must not ask the service anything.
+    // Frequent probes and scrapes must not send requests to the service.
     ready: () => seen(outbox, () => readiness(now())),
     exposition: startExposition(() => seen(outbox, () => scrape(now()))),
     time,
   })
   stack.defer(() => status.stop())
 
-  // A stop waits for another process's lock, but not for ever.
+  // A stop waits for another process's lock, but only for a while.
   stack.defer(() => outbox.writer.giveUpLater())
 
   const started = stack.move()
@@ -228,7 +228,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   return { statusUrl: status.url, serviceHost: connection.host, broken, stop: () => started.disposeAsync() }
 }
 
-/** A look that meets a damaged outbox is told to it. */
+/** Runs a read of the outbox, and reports damage it meets to the disk. */
 async function seen<T>({ disk }: Outbox, look: () => T | Promise<T>): Promise<T> {
   try {
     return await look()

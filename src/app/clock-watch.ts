@@ -11,13 +11,13 @@ import { outboxFile } from '../outbox/file/data-folders.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** What this machine has written by its own clock: when the outbox and the configuration were changed last. */
+/** When the outbox and the configuration were last changed, by this machine's clock. */
 export interface WrittenAt {
   readonly outboxMs?: number
   readonly configuredMs?: number
 }
 
-/** Looks when files were changed last. Before the outbox is opened: opening it changes it. */
+/** Reads the times of change of the files. Call it before opening the outbox, which changes them. */
 export function writtenAt({ data, file }: Pick<Config, 'data' | 'file'>): WrittenAt {
   const outbox = outboxFile(data)
   const outboxMs = latest([changedMs(outbox), changedMs(`${outbox}-wal`)])
@@ -25,7 +25,7 @@ export function writtenAt({ data, file }: Pick<Config, 'data' | 'file'>): Writte
   return { ...(outboxMs !== undefined && { outboxMs }), ...(configuredMs !== undefined && { configuredMs }) }
 }
 
-/** Who can say how late it is where this configuration runs. */
+/** The witnesses of the time in this configuration. */
 export function witnessesOf(
   config: Config,
   outbox: Outbox | undefined,
@@ -41,7 +41,7 @@ export function witnessesOf(
 }
 
 function latest(instants: readonly (number | undefined)[]): number | undefined {
-  // What no clock can show is of one that was wrong by decades.
+  // An impossible instant was written by a clock that was wrong by decades.
   const known = instants.flatMap(instant => (instant !== undefined && isPossible(instant) ? [instant] : []))
   return known.length > 0 ? Math.max(...known) : undefined
 }
@@ -54,7 +54,7 @@ function changedMs(file: string): number | undefined {
   }
 }
 
-/** What the watch works with. */
+/** Dependencies of `ClockWatch`. */
 export interface ClockWatchDeps {
   readonly clock: WatchedClock
   /** By their name in the configuration. */
@@ -63,7 +63,10 @@ export interface ClockWatchDeps {
   readonly time: Pick<Time, 'sleep'>
 }
 
-/** Asks chains for the time while the machine's clock is doubted, and tells once when it is, and when it is believed again. */
+/**
+ * Asks chains for the time while the machine's clock is doubted; reports once when it is, and when it is believed
+ * again.
+ */
 export class ClockWatch {
   readonly #parts: ClockWatchDeps
   readonly #stopping = new AbortController()
@@ -94,7 +97,7 @@ export class ClockWatch {
     }
   }
 
-  /** Never rejects: a chain that does not answer says nothing. */
+  /** Asks the chains. Never rejects: a chain without an answer is ignored. */
   async #askHeads(): Promise<void> {
     const { clock } = this.#parts
     clock.asks('chains')
@@ -103,7 +106,7 @@ export class ClockWatch {
 
   #tell(verdict: ClockVerdict): void {
     const { clock, log } = this.#parts
-    // Whoever can tell is just being asked.
+    // A witness is just being asked.
     const isEarly = clock.steadyMs() - this.#startedMs < witnessWaitMs
     const state = stateOf(verdict)
     if (state === this.#told || (state === 'unconfirmed' && isEarly)) return

@@ -5,14 +5,14 @@ import type { DataFolders } from '../outbox/file/data-folders.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 
-/** What everything needs and the process edge decides. */
+/** Dependencies set by the process: configuration, time, log, redactor. */
 export interface AppContext {
   readonly config: Config
   readonly time: Time
   readonly log: Log
   readonly redactor: Redactor
-  /** The same as `time`, where the machine's clock is compared with others. */
+  /** The same as `time`, if the machine's clock is compared with others; absent otherwise. */
   readonly clock?: WatchedClock
-  /** Where the process starts its daemon again and again: the data folders that it had open. */
+  /** Data folders that the process had open, if it starts its daemon repeatedly; absent otherwise. */
   readonly place?: DataFolders
 }

@@ -8,23 +8,24 @@ import { Upkeep, type UpkeepNews } from '../outbox/upkeep.ts'
 import type { AppContext } from './context.ts'
 import { tellUpkeep } from './outbox-news.ts'
 
-/** How often a daemon looks whether the command that delivers in its place has ended. */
+/** Interval at which a daemon checks whether the command that delivers in its place has ended. */
 const roleLookMs = 500
 
-/** What delivering works with. */
+/** Dependencies of `Delivering`. */
 export interface DeliveringDeps {
-  /** Tries to take the delivery role; `undefined` while a command has it. */
+  /** Takes the delivery role; `undefined` while a command has it. */
   readonly take: () => Role | undefined
-  /** Starts what only one process may do. @returns how it is stopped; complete when that returns */
+  /** Starts the work that needs the role. @returns a function that stops it, and resolves when it has stopped */
   readonly begin: (role: Role) => () => Promise<void>
-  /** A try failed: it is tried again. */
+  /** Called when an attempt failed; it is repeated. */
   readonly failed: (error: unknown) => void
   readonly time: Time
 }
 
 /**
- * What only the process with the delivery role does, from the moment on that it has the role. A command that delivers gives
- * it up when it sees the daemon; one that is suspended, or writes for long, does not, and the daemon collects meanwhile.
+ * The work of the process with the delivery role, from the moment it gets the role. A delivering command releases the
+ * role when it sees the daemon. One that is suspended, or writes for long, does not; the daemon only collects
+ * meanwhile.
  */
 export class Delivering {
   readonly #stopping = new AbortController()
@@ -35,7 +36,7 @@ export class Delivering {
     this.#running = this.#run(deps, role)
   }
 
-  /** Complete when it returns: the role is free. */
+  /** Stops the work; resolves when the role is free. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopped'))
     await this.#running
@@ -82,26 +83,26 @@ export class Delivering {
   }
 }
 
-/** What the daemon's delivering is wired with. */
+/** Dependencies of `startDelivering`. */
 export interface DeliveringParts {
   readonly context: AppContext
   readonly outbox: Outbox
   readonly daemonRole: Role
-  /** Made when the role is taken. */
+  /** Creates the deliveries; called when the role is taken. */
   readonly deliveries: () => readonly Delivery[]
   readonly seeker: () => RoleSeeker
 }
 
-/** The delivery loop and the upkeep of the outbox, as far as they run already. */
+/** The delivery loop and the outbox's upkeep, as far as they are running. */
 export interface StartedDelivering {
   /** Resolves when another process has taken one of the roles. */
   readonly roleLost: Promise<{ readonly kind: 'role-lost' }>
-  /** Complete when it returns. */
+  /** Ends all processes; resolves when they have ended. */
   stop(): Promise<void>
 }
 
 /**
- * Starts the delivery loop and the upkeep of the outbox, or waits for the role that they need.
+ * Starts the delivery loop and the outbox's upkeep, once the delivery role is taken.
  *
  * @param role absent while a command has it
  */
@@ -115,9 +116,9 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
     if (news.kind === 'role-lost') loseRole({ kind: 'role-lost' })
   }
   const begin = (own: Role) => {
-    // The command may have sent what was collected meanwhile.
+    // The command may have sent metrics collected meanwhile.
     if (!role) outbox.unsent.mayBeSent('all')
-    // What may fail, and be tried again, comes before what runs from then on.
+    // Steps that may fail, and are then repeated, come before those that keep running.
     const ready = deliveries()
     const both = bothRoles(daemonRole, own)
     const upkeep = new Upkeep({ outbox, role: both, keepMs: config.outbox.keepMs, time, mayPrune, told })
@@ -132,7 +133,7 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
     log.info({ ...deliveryHolder(config.data) }, 'a command delivers from this outbox: it is asked to give way')
   let why = ''
   const failed = (error: unknown) => {
-    // What breaks the outbox makes the daemon start again.
+    // A broken outbox makes the daemon start again.
     outbox.disk.recover(error)
     const fault = faultLine(outbox.disk.explain(error))
     if (fault !== why) log.error({ fault }, 'delivery cannot begin yet: it is tried again')

@@ -5,16 +5,16 @@ import { startReference } from '../reference/start.ts'
 
 /** The reference service inside this process. */
 export interface EmbeddedService {
-  /** On loopback, a port the system picked. */
+  /** On loopback, at a port the system picked. */
   readonly url: string
   readonly key: string
-  /** Complete when it returns. */
+  /** Ends all processes; resolves when they have ended. */
   stop(): Promise<void>
 }
 
 /**
- * Starts the reference service inside this process on the data folder's `service.db`. Its key is kept in
- * `service.key`, readable by the owner alone, because the protocols belong to it.
+ * Starts the reference service in this process, with the data folder's `service.db`. Its key is kept in `service.key`,
+ * readable only by the owner, because the protocols belong to it.
  */
 export async function startEmbedded(dataFolder: string, time: Time): Promise<EmbeddedService> {
   const { url, store, stop } = await startReference({
@@ -32,7 +32,7 @@ function readKey(file: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() || undefined : undefined
 }
 
-/** Whole or not at all, also when the power goes; the first of two processes that start at once wins. */
+/** Writes the key file atomically, also in a power cut; of two processes that start at once, the first wins. */
 function keepKey(file: string, key: string): string {
   const fresh = `${file}.${process.pid}`
   writeFileSync(fresh, key, { mode: 0o600, flush: true })

@@ -9,8 +9,8 @@ import { Fault } from '../model/fault.ts'
 import type { AppContext } from './context.ts'
 
 /**
- * Where a chain's reader finds an endpoint. One whose address or header is kept elsewhere and cannot be read is said in the log once,
- * and once again when it can; meanwhile it is an endpoint that cannot serve.
+ * Source of an endpoint for a chain's reader. When a kept address or header cannot be read, that is logged once, and
+ * once when it can be again; meanwhile the endpoint cannot serve.
  */
 export function endpointSource(
   chain: string,
@@ -46,7 +46,7 @@ export function endpointSource(
   }
 }
 
-/** What may be shown of where it is. */
+/** Name of an endpoint's address that may be shown. */
 function nameOf(ref: EndpointRef): string {
   if (ref.kind === 'url') return hostOf(ref.url)
   return ref.kind === 'env' ? ref.name : basename(ref.path)

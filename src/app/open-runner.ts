@@ -10,11 +10,11 @@ import type { EndpointState } from '../status/snapshot.ts'
 import type { AppContext } from './context.ts'
 import { endpointSource } from './endpoint-source.ts'
 
-/** How chains are read. */
+/** Options of `openChains`. */
 export interface ChainsOptions {
-  /** Where final as-of blocks are kept; without it each is searched, and the answers rest on nothing that was found before. */
+  /** Cache of final as-of blocks. Default: none, so that results do not depend on earlier searches. */
   readonly outbox?: Outbox | undefined
-  /** Counts what is asked of a chain, by its name. */
+  /** Counts the calls to a chain, by its name. Default: none are counted. */
   readonly meterOf?: (chain: string) => CallMeter | undefined
 }
 
@@ -33,7 +33,7 @@ export function openChains(
       log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
     const meter = meterOf?.(name)
     const kept = outbox && { finalBlocks: outbox.finalBlocks(id) }
-    // A run that waits for the chain must not come to its deadline by that.
+    // A run that waits for the chain must not reach its deadline because of it.
     const patienceMs = config.collect.deadlineMs / 3
     const endpoints = chain.rpc.map(ref => endpointSource(name, ref, context))
     const own = { name, id, settleMs, patienceMs, endpoints, time, passedOver }
@@ -44,7 +44,7 @@ export function openChains(
   return chains
 }
 
-/** What is known of the nodes of all chains, to be shown. */
+/** State of the endpoints of all chains, for status output. */
 export function endpointStates(chains: Readonly<Record<string, OpenChainReader>>): EndpointState[] {
   return Object.entries(chains).flatMap(([chain, reader]) =>
     reader.health().map(({ head, servesStateFrom, ...report }) => ({
@@ -56,20 +56,20 @@ export function endpointStates(chains: Readonly<Record<string, OpenChainReader>>
   )
 }
 
-/** Opens the chains and the place collectors run in; they end with the stack. */
+/** Opens the chains and a runner; both are closed with the stack. */
 export function openRunner(context: AppContext, stack: AsyncDisposableStack, options?: ChainsOptions): Runner {
   return runnerOn(openChains(context, stack, options), context, stack)
 }
 
-/** Opens the place collectors run in without a chain: they can be loaded and described, offline and without a secret. */
+/** Opens a runner without chains: collectors can be loaded and described, offline and without secrets. */
 export function openOfflineRunner(edge: OpenRunnerDeps, deadlineMs: number, stack: AsyncDisposableStack): Runner {
   return runnerWithin(deadlineMs, {}, edge, stack)
 }
 
-/** Without a configuration, where that is mistaken, only what can be known without it is hidden from collectors. */
+/** Without a valid configuration, only the paths known without it are hidden from collectors. */
 type OpenRunnerDeps = Pick<AppContext, 'time' | 'log' | 'redactor'> & Partial<Pick<AppContext, 'config'>>
 
-/** Opens the place collectors run in; it ends with the stack. */
+/** Opens a runner on chains; it is closed with the stack. */
 export function runnerOn(chains: Chains, context: AppContext, stack: AsyncDisposableStack): Runner {
   return runnerWithin(context.config.collect.deadlineMs, chains, context, stack)
 }

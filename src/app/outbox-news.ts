@@ -4,7 +4,7 @@ import type { UpkeepNews } from '../outbox/upkeep.ts'
 import type { Salvaged } from '../salvage/salvage.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** Says what was saved out of a damaged outbox, what was lost, and where the damaged file lies. */
+/** Logs the result of a salvage: what was saved, what was lost, and where the damaged file is. */
 export function tellSalvage(log: Log, { reason, aside, metrics, lost }: Salvaged): void {
   log.error({ reason, aside, metrics }, 'the outbox was damaged: what could be read is in a new one')
   for (const { collector, hours, oldest, newest } of lost) {
@@ -15,7 +15,7 @@ export function tellSalvage(log: Log, { reason, aside, metrics, lost }: Salvaged
 
 const logLarge = 'the log of the outbox grows: some process reads the outbox without an end'
 
-/** Says what upkeep has found. */
+/** Logs an event of upkeep. */
 export function tellUpkeep(log: Log, news: UpkeepNews): void {
   switch (news.kind) {
     case 'disk-full':
