@@ -18,7 +18,7 @@ type ParsedProtocol = ParsedFile['protocols'][number]
 type ParsedCollector = ParsedProtocol['collectors'][number]
 
 /**
- * The configuration out of a file without mistakes: absolute paths, places, collector ids. Deep-frozen.
+ * Builds the configuration from a file without mistakes: absolute paths, places, collector ids. Deep-frozen.
  *
  * @param file absolute
  */
@@ -27,7 +27,7 @@ export function buildConfig(file: string, parsed: ParsedFile, placeOf: PlaceOf):
   return deepFreeze({
     file,
     service,
-    // Of its own, so that what was tried with the embedded service is never taken for delivered to a real one.
+    // The embedded service has a folder of its own, so that metrics sent to it never count as delivered to a real one.
     data: join(beside(file, parsed.data), ...(service.kind === 'embedded' ? ['embedded'] : [])),
     collect: { deadlineMs: parsed.collect.deadline, catchUpMs: parsed.collect.catchUp },
     delivery: {

@@ -7,7 +7,7 @@ import { meant } from './mistakes/words.ts'
 import type { OptionSecret } from './option-secrets.ts'
 import { readHeader, readOption, readSecret, resolveAddress } from './secret.ts'
 
-/** A secret of the configuration, where it is asked for, and what it is. */
+/** A secret of the configuration: its role and its place. */
 interface NamedSecret {
   readonly what: string
   readonly ref: SecretRef
@@ -17,8 +17,8 @@ interface NamedSecret {
 }
 
 /**
- * What is no mistake of the configuration, and hardly meant: secrets that cannot be read on this machine, files of secrets
- * that others can read, names that are nearly those of a chain. In the order of the file; a secret is never repeated.
+ * Finds problems that are not mistakes but hardly intended: secrets that cannot be read on this machine, secret files
+ * that others can read, display names close to a chain's name. In the order of the file; a secret is never repeated.
  */
 export function cautionsOf(config: Config, collectors: readonly DescribedCollector[] = []): ConfigMistake[] {
   const secrets = [...secretsIn(config), ...collectors.flatMap(secretsOfOptions)]
@@ -50,7 +50,7 @@ function secretsIn({ service, protocols, chains }: Config): NamedSecret[] {
   ]
 }
 
-/** A collector, and what is known of it where that asks for secrets. */
+/** A collector, with its description if it asks for secrets. */
 interface DescribedCollector {
   readonly collector: CollectorConfig
   readonly description: { readonly secrets?: readonly OptionSecret[] }
@@ -77,7 +77,10 @@ function missing({ what, ref, place, read }: NamedSecret): ConfigMistake[] {
   }
 }
 
-/** Of one's own files alone: what an engine mounts under /run is the container's, and readable for whoever is in it. */
+/**
+ * Secret files that others can read. Files below /run are not checked: a container engine mounts them, readable for
+ * every user of the container.
+ */
 function open({ what, ref, place }: NamedSecret): ConfigMistake[] {
   if (ref.kind !== 'file' || /^(\/var)?\/run\//.test(ref.path)) return []
   const found = statSync(ref.path, { throwIfNoEntry: false })
@@ -88,7 +91,7 @@ function open({ what, ref, place }: NamedSecret): ConfigMistake[] {
   ]
 }
 
-/** These names are for display and may be any; one that is nearly a chain's is a slip. */
+/** Display names of chains may be any text; one close to a configured chain's name is probably a typo. */
 function nearChains({ chains: shown = [], place }: ProtocolConfig, known: readonly string[]): ConfigMistake[] {
   return shown.flatMap(name => {
     const near = known.includes(name) ? undefined : meant(name, known)

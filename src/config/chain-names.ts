@@ -4,8 +4,8 @@ import { meant, pathText, quoted } from './mistakes/words.ts'
 type OptionPath = readonly PropertyKey[]
 
 /**
- * Chains that a collector's options name and that are not configured. An option called `chain` is a chain's name, and one
- * called `chains` a list of them, at any depth: what has another shape is the collector's matter.
+ * Finds chains that a collector's options name and that are not configured. An option `chain` is a chain's name and
+ * `chains` a list of them, at any depth; other shapes are left to the collector.
  */
 export function unknownChains(options: unknown, path: OptionPath, known: readonly string[]): Finding[] {
   return namedIn(options, path)

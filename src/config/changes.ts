@@ -1,8 +1,8 @@
 import type { Config } from './config.ts'
 
 /**
- * What another configuration changes, as short sentences for the log: protocols, collectors and chains by their names, other
- * sections by their keys. Pure; holds no secret, as a configuration holds none but by reference.
+ * Describes the changes between two configurations as short sentences for the log: protocols, collectors and chains by
+ * name, other sections by key. Pure; holds no secret, as a configuration only refers to secrets.
  */
 export function changesOf(before: Config, after: Config): string[] {
   const collectors = (config: Config) => config.protocols.flatMap(protocol => protocol.collectors)
@@ -45,7 +45,7 @@ function listed(kind: string, before: ByName, after: ByName): string[] {
   ]
 }
 
-/** Where in the file a thing stands is no change of it. */
+/** Text of a value for comparison; its place in the file does not count. */
 function textOf(value: unknown): string {
   return JSON.stringify(value, (key, part: unknown) => (key === 'place' || key === 'placeOf' ? undefined : part)) ?? ''
 }

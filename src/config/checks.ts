@@ -12,7 +12,7 @@ interface MapAtPath {
   readonly path: FilePath
 }
 
-/** An identifier, where it stands, and what to do when it is taken. */
+/** An identifier, its place, and the fix when it is taken. */
 interface NamedId {
   readonly id: string
   readonly path: FilePath
@@ -20,8 +20,8 @@ interface NamedId {
 }
 
 /**
- * What no single key shows: ids used twice, keys that are missing, keys without use. These look at the file as it is
- * written, so that they are told along with what the schema finds; whatever has the wrong shape is the schema's matter.
+ * Checks that concern several keys: duplicate ids, missing keys, keys without effect. They read the file as written, so
+ * that they are reported together with the schema's mistakes; wrong shapes are left to the schema.
  */
 export function check(written: unknown, lineOf: LineOf): Finding[] {
   if (!isMap(written)) return []
@@ -69,7 +69,7 @@ function checkCollectors(protocol: MapAtPath, lineOf: LineOf): Finding[] {
 }
 
 function checkChains(protocol: MapAtPath, chains: unknown): Finding[] {
-  // What is no map is told as that.
+  // The schema reports what is not a map.
   if (chains !== undefined && !isMap(chains)) return []
   const known = Object.keys(chains ?? {})
   return entriesOf(protocol, 'collectors').flatMap(({ map, path }) =>
@@ -77,14 +77,14 @@ function checkChains(protocol: MapAtPath, chains: unknown): Finding[] {
   )
 }
 
-/** A `use` whose last part cannot be an id. (An own id is checked by the schema.) */
+/** Mistake of a `use` whose last part cannot be an id. (The schema checks an `id` key.) */
 function unnameable({ id, path }: NamedId): Finding[] {
   if (path.at(-1) !== 'use' || slug(id).ok) return []
   const message = `${pathText(path)}: the collector needs an id, as ${quoted(id)} cannot be one`
   return [{ path, at: 'value', message, fix: `add id: ${/[a-z0-9]/i.test(id) ? sanitised(id) : 'my-collector'}` }]
 }
 
-/** A remote service needs a key for every protocol; the embedded one has its own. */
+/** Checks that every protocol has a key for a remote service; the embedded one has its own. */
 function checkKeys(service: unknown, protocols: readonly MapAtPath[]): Finding[] {
   if (service === 'embedded') {
     return protocols

@@ -2,10 +2,10 @@ import { Fault } from '../model/fault.ts'
 import type { CollectorConfig } from './config.ts'
 import { type ConfigMistake, lineOf, shortest } from './mistakes/mistakes.ts'
 
-/** A configuration that cannot be used: every mistake in it, in the order of the file. At least one. */
+/** A configuration that cannot be used: all of its mistakes, at least one, in the order of the file. */
 export class ConfigError extends Fault {
   readonly mistakes: readonly ConfigMistake[]
-  /** Collectors whose own mistakes can be looked for all the same. */
+  /** Collectors whose options can be checked although the file has mistakes. */
   readonly drafts: readonly CollectorConfig[]
 
   constructor(file: string, mistakes: readonly ConfigMistake[], drafts: readonly CollectorConfig[] = []) {

@@ -1,34 +1,34 @@
 import type { Hour } from '../model/hour.ts'
 import type { Place } from './mistakes/mistakes.ts'
 
-/** Where a secret is kept; its value is read when it is needed and is never part of the configuration. */
+/** Where a secret is kept. Its value is read when needed and is never part of the configuration. */
 export type SecretRef =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'env'; readonly name: string }
 
-/** A secret that the file asks for, and where. */
+/** A secret that the file refers to, and the place of the reference. */
 export type PlacedSecret = SecretRef & { readonly place: Place }
 
-/** What an operator knows of a node's limits; what is absent is found out from its answers. */
+/** Known limits of an endpoint; absent ones are discovered. */
 export interface EndpointLimits {
   readonly callsPerSecondMax?: number
-  /** In one request. */
+  /** Calls in one request, at most. */
   readonly batchCallsMax?: number
   /** Blocks of one `eth_getLogs`, at most. */
   readonly logBlocksMax?: number
 }
 
 /**
- * An RPC endpoint: `http(s)://`, `ws(s)://`, or the absolute path of an IPC socket. Its URL often holds a key: it is
+ * An RPC endpoint: `http(s)://`, `ws(s)://`, or the absolute path of an IPC socket. The URL often holds a key, so it is
  * treated as a secret even when it is written in the file.
  */
 export type EndpointRef = ({ readonly kind: 'url'; readonly url: string } | SecretRef) &
   EndpointLimits & { readonly place: Place; readonly headers?: Readonly<Record<string, HeaderValue>> }
 
-/** What a header of a request holds, or where that is kept. */
+/** Value of a header, or where it is kept. */
 export type HeaderValue = { readonly kind: 'text'; readonly text: string } | SecretRef
 
-/** A chain, and where it is read. */
+/** A chain and its endpoints. */
 export interface ChainConfig {
   readonly name: string
   /** Chain id as answered by `eth_chainId`. */
@@ -41,24 +41,24 @@ export interface ChainConfig {
 
 /** One use of a collector by a protocol. */
 export interface CollectorConfig {
-  /** `{protocol id}/{own id}`; the own id defaults to the collector's name. Unique. */
+  /** `{protocol id}/{own id}`, unique. Default of the own id: the collector's name. */
   readonly id: string
   readonly protocolId: string
   /** As written: a name in `collectors/`, a path relative to the configuration file, or an npm package. */
   readonly use: string
   /** As written; parsed by the collector's own schema when it is loaded. */
   readonly options: unknown
-  /** First hour that is expected of it; when absent, the hour in which the daemon first runs it. */
+  /** First expected hour. Default: the hour in which the daemon first runs it. */
   readonly since?: Hour
   readonly place: Place
   /**
-   * The place of a path inside `options`, for errors that the collector's own schema finds; the nearest existing part.
-   * Of its value, unless the key is asked for.
+   * The place of a path inside `options`, or of its nearest existing part, for mistakes found by the collector's
+   * schema. Default: the place of the value, not of the key.
    */
   placeOf(path: readonly PropertyKey[], at?: 'key' | 'value'): Place
 }
 
-/** A protocol, as it is registered with the service, and what collects for it. */
+/** A protocol as it is registered with the service, and its collectors. */
 export interface ProtocolConfig {
   readonly id: string
   readonly name: string
@@ -66,7 +66,10 @@ export interface ProtocolConfig {
   readonly chains?: readonly string[]
   /** Overrides the service's key. */
   readonly key?: PlacedSecret
-  /** Register the protocol by itself when the service does not know it. Default: true with the embedded service. */
+  /**
+   * Whether the daemon registers the protocol when the service does not know it. Default: true with the embedded
+   * service, else false.
+   */
   readonly register: boolean
   readonly collectors: readonly CollectorConfig[]
   readonly place: Place
@@ -74,7 +77,7 @@ export interface ProtocolConfig {
 
 export type ServiceConfig =
   | { readonly kind: 'embedded' }
-  /** `url` has no trailing slash. The key may be absent where every protocol has its own. */
+  /** `url` has no trailing slash. The key may be absent when every protocol has its own. */
   | { readonly kind: 'remote'; readonly url: string; readonly key?: PlacedSecret }
 
 /** Lines below this level are not logged. */
@@ -84,20 +87,23 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export interface Config {
   readonly file: string
   readonly service: ServiceConfig
-  /** Folder of the outbox and all that is kept: with the embedded service, the folder `embedded` in it. */
+  /** Folder of the outbox and other data; with the embedded service, its sub-folder `embedded`. */
   readonly data: string
   readonly collect: {
     readonly deadlineMs: number
-    /** How far back hours missed in downtime are caught up; less than `outbox.keepMs`. */
+    /** How far back hours missed in downtime are caught up, in milliseconds; less than `outbox.keepMs`. */
     readonly catchUpMs: number
   }
   readonly delivery: { readonly timeoutMs: number; readonly inFlight: number; readonly pacePerSecond: number }
-  /** How long settled metrics stay in the outbox. */
+  /** How long delivered metrics stay in the outbox, in milliseconds. */
   readonly outbox: { readonly keepMs: number }
   readonly status: {
     readonly host: string
     readonly port: number
-    /** Names that the status server answers to beside IP addresses; none: every name, unless it listens on loopback. */
+    /**
+     * Host names that the status server answers to besides IP addresses. Empty: any name, unless it listens on
+     * loopback.
+     */
     readonly hosts: readonly string[]
   }
   readonly log: { readonly level: LogLevel }
@@ -105,10 +111,10 @@ export interface Config {
   readonly protocols: readonly ProtocolConfig[]
 }
 
-/** A mistake in a collector's options, found by its own schema; `path` counts from the options' root. */
+/** A mistake in a collector's options, found by its own schema; `path` starts at the options' root. */
 export interface OptionMistake {
   readonly path: readonly (string | number)[]
   readonly message: string
-  /** Of an unknown option: those that there are. */
+  /** For an unknown option: the known ones. */
   readonly known?: readonly string[]
 }

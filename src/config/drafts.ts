@@ -5,8 +5,8 @@ import { ownIdOf } from './schema/forms.ts'
 type DraftPlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
 
 /**
- * The collectors of a file that has mistakes, as far as they are written well enough to look for mistakes in their options,
- * so that all of a file are told at once.
+ * The collectors of a file with mistakes that are written well enough to check their options, so that all mistakes are
+ * reported at once.
  */
 export function draftsIn(written: unknown, placeOf: DraftPlaceOf): CollectorConfig[] {
   return listIn(written, 'protocols').flatMap((protocol, index) =>

@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import type { Config, EndpointRef, HeaderValue, SecretRef } from './config.ts'
 import { secretsWritten } from './option-secrets.ts'
 
-/** Files and folders that no collector may read: the configuration, the files of secrets, and what is kept. */
+/** Files and folders that no collector may read: the configuration, secret files, and the data. */
 export function hiddenPaths({ file, data, service, protocols, chains }: Config): string[] {
   const collectors = protocols.flatMap(protocol => protocol.collectors)
   const secrets = [
@@ -11,7 +11,7 @@ export function hiddenPaths({ file, data, service, protocols, chains }: Config):
     ...chains.flatMap(({ rpc }) => rpc.flatMap(endpoint => [endpoint, ...Object.values(endpoint.headers ?? {})])),
     ...collectors.flatMap(({ options }) => secretsWritten(options, file).map(({ ref }) => ref)),
   ]
-  // The embedded service's folder lies in that of a real one, which may have been used before.
+  // The embedded service's folder lies in that of a real service, which may have been used before.
   return [file, service.kind === 'embedded' ? dirname(data) : data, ...secrets.flatMap(fileOf)]
 }
 

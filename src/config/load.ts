@@ -14,10 +14,10 @@ import { readText } from './yaml/text.ts'
 import { readTree, type Tree } from './yaml/tree.ts'
 
 /**
- * Reads a configuration file, once and strictly. Secrets are not read here.
+ * Reads a configuration file, once and strictly. Secrets are not read.
  *
  * @param file relative to the working directory, or absolute
- * @throws ConfigError with all mistakes at once, and nothing else
+ * @throws ConfigError with all mistakes at once, and no other error
  */
 export function loadConfig(file: string): Config {
   const absolute = resolve(file)
@@ -29,7 +29,7 @@ export function loadConfig(file: string): Config {
   return parseConfig(absolute, read.text)
 }
 
-/** The same, from the file's text. */
+/** As `loadConfig`, from the file's text. */
 export function parseConfig(file: string, text: string): Config {
   const { tree, misread } = readTree(text)
   const mistakes = misread.map(({ position, ...told }): ConfigMistake => ({ place: { file, ...position }, ...told }))
@@ -40,19 +40,22 @@ export function parseConfig(file: string, text: string): Config {
   if (tree.value() === null) throw new ConfigError(file, [...mistakes, emptyFile(placeOf([]))])
 
   const parsed = operatorFile.safeParse(tree.value())
-  // What is wrong as YAML is told once, not again as a value.
+  // A mistake of the YAML is not reported again as one of the value.
   const told = new Set(mistakes.map(({ place }) => placeText(place)))
   const all = inOrder([...mistakes, ...findMistakes(tree, file).filter(({ place }) => !told.has(placeText(place)))])
   if (parsed.success && all.length === 0) return buildConfig(file, parsed.data, placeOf)
   throw new ConfigError(file, all, draftsIn(tree.value(), placeOf))
 }
 
-/** A mistyped key is taken for the one that was meant, and the file is read again: what is under it is checked too. */
+/**
+ * Finds all mistakes. A mistyped key is replaced by the one meant and the file is checked again, so that the values
+ * below it are checked, too.
+ */
 function findMistakes(tree: Tree, file: string): ConfigMistake[] {
   const parsed = operatorFile.safeParse(tree.value())
   const found = parsed.success ? [] : explain(parsed.error.issues, tree.value())
   const typos = found.filter(isTypo)
-  // Places first: a renamed key is no longer found by its old name.
+  // Places first: a renamed key cannot be found by its old name.
   const told = placed(typos, tree, file)
   const renamed = typos.map(({ path, meant }) => tree.rename(path, meant))
   if (renamed.includes(true)) return [...told, ...findMistakes(tree, file)]

@@ -4,8 +4,8 @@ import { inOrder } from './mistakes/mistakes.ts'
 import { meant, pathText, quoted } from './mistakes/words.ts'
 
 /**
- * A collector's own option mistakes, at their places in the file and in the words of all other mistakes. An unknown option
- * is compared with those that are missing first: where one was meant for the other, that is one mistake.
+ * A collector's option mistakes with their places in the file, worded like other mistakes. An unknown option is first
+ * compared with missing ones: if one was meant, that is one mistake.
  */
 export function optionMistakes(collector: CollectorConfig, mistakes: readonly OptionMistake[]): ConfigMistake[] {
   const missing = mistakes.filter(mistake => !isUnknown(mistake) && isAbsent(collector.options, mistake.path))

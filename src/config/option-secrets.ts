@@ -1,15 +1,15 @@
 import { dirname, resolve } from 'node:path'
 import type { OptionMistake, SecretRef } from './config.ts'
 
-/** A secret that a collector's options ask for, and where in them. */
+/** A secret that a collector's options refer to, and its path in them. */
 export interface OptionSecret {
   readonly ref: SecretRef
   readonly path: OptionMistake['path']
 }
 
 /**
- * Whatever in a collector's options has the form of a secret's place: a map that is `{ env: NAME }` or `{ file: PATH }`
- * and nothing else. Whether it is one is decided by the collector's schema.
+ * Finds all maps in a collector's options that have the form of a secret's place, `{ env: NAME }` or `{ file: PATH }`
+ * and nothing else. The collector's schema decides whether they are secrets.
  */
 export function secretsWritten(options: unknown, configFile: string, path: OptionSecret['path'] = []): OptionSecret[] {
   if (typeof options !== 'object' || options === null) return []
@@ -30,7 +30,7 @@ function refOf(map: object, configFile: string): SecretRef | undefined {
   return kind === 'file' ? { kind, path: resolve(dirname(configFile), where) } : undefined
 }
 
-/** The same text for the same place, a different one for any other. */
+/** Id of a secret's place: equal for equal places, different for others. */
 export function secretId(ref: SecretRef): string {
   return ref.kind === 'env' ? `env ${ref.name}` : `file ${ref.path}`
 }

@@ -9,10 +9,10 @@ import { endpoint } from './schema/addresses.ts'
 import { readBytes } from './yaml/text.ts'
 
 /**
- * Reads a secret where it is kept now, without the blanks and line breaks around it.
+ * Reads a secret from where it is kept, without surrounding blanks and line breaks.
  *
  * @throws Fault `secret-missing` that names the file or the variable, when it cannot be read, is empty, or holds
- *   anything but visible ASCII: blanks, line breaks and control characters are never part of a key
+ * anything but visible ASCII: blanks, line breaks and control characters are never part of a key
  */
 export function readSecret(ref: SecretRef, form: RegExp = oneWord): string {
   const secret = (ref.kind === 'file' ? readFile(ref.path) : readVariable(ref.name)).trim()
@@ -28,7 +28,7 @@ export function readSecret(ref: SecretRef, form: RegExp = oneWord): string {
 }
 
 const oneWord = /^[\x21-\x7e]+$/
-/** `Bearer …` holds a blank. */
+/** `Bearer …` contains a blank. */
 const words = /^[\x21-\x7e][\x20-\x7e]*$/
 
 function readVariable(name: string): string {
@@ -78,9 +78,9 @@ function missing(ref: SecretRef, what: string, fix: string): Fault {
 }
 
 /**
- * A node's address, a URL or the absolute path of an IPC socket. Secret: never print it.
+ * The address of an endpoint, a URL or the absolute path of an IPC socket. Secret: never print it.
  *
- * @throws Fault `secret-missing` as `readSecret`; `config` when what was read is no address
+ * @throws Fault `secret-missing` as `readSecret`; `config` when the secret is not an RPC address
  */
 export function resolveAddress(chain: string, ref: EndpointRef): string {
   if (ref.kind === 'url') return ref.url
@@ -96,9 +96,9 @@ export function resolveAddress(chain: string, ref: EndpointRef): string {
 }
 
 /**
- * The headers of a node's requests. Secret: never print them.
+ * The headers of an endpoint's requests. Secret: never print them.
  *
- * @throws Fault `secret-missing` as `readSecret`, that names the header too
+ * @throws Fault `secret-missing` as `readSecret`; it also names the header
  */
 export function resolveHeaders({ headers = {} }: EndpointRef): Record<string, string> {
   return Object.fromEntries(
@@ -109,15 +109,15 @@ export function resolveHeaders({ headers = {} }: EndpointRef): Record<string, st
   )
 }
 
-/** What a header holds that is kept elsewhere. @throws Fault `secret-missing` */
+/** Value of a header that is kept elsewhere. @throws Fault `secret-missing` */
 export function readHeader(name: string, ref: SecretRef): string {
   return readNamed(ref, message => `header ${name}: ${message}`)
 }
 
 /**
- * What an option of a collector asks for.
+ * Value of a collector's secret option.
  *
- * @param place of the option, where that is not told otherwise
+ * @param place of the option, if the message has no other
  * @throws Fault `secret-missing` that names the option
  */
 export function readOption({ ref, path }: OptionSecret, place?: Place): string {
@@ -136,8 +136,8 @@ function readNamed(ref: SecretRef, named: (message: string) => string): string {
 }
 
 /**
- * Every secret that is known now, for the redaction of logs, the longest first: keys, RPC addresses, and the parts of
- * these that an error may quote alone (path, query, credentials). What cannot be read is left out.
+ * Every secret known now, the longest first, to redact logs: keys, RPC addresses, and the parts of these that an error
+ * may quote alone (path, query, credentials). Unreadable ones are left out.
  */
 export function secretsOf({ service, protocols, chains }: Config): string[] {
   const keys = [service.kind === 'remote' ? service.key : undefined, ...protocols.map(({ key }) => key)]
@@ -147,10 +147,10 @@ export function secretsOf({ service, protocols, chains }: Config): string[] {
   ])
 }
 
-/** The same of one endpoint. */
+/** The secrets of one endpoint. */
 export function secretsOfEndpoint(chain: string, ref: EndpointRef): string[] {
   const urls = known(() => resolveAddress(chain, ref)).filter(url => url.includes('://'))
-  // A variable that holds no address is still a secret.
+  // A variable that does not hold an address is still a secret.
   const kept = ref.kind === 'url' ? [] : known(() => readSecret(ref))
   const headers = Object.values(ref.headers ?? {})
     .flatMap(value => (value.kind === 'text' ? [] : known(() => readSecret(value, words))))

@@ -1,6 +1,6 @@
 import { relative } from 'node:path'
 
-/** A place in the configuration file, counted from 1. */
+/** A place in the configuration file; lines and columns count from 1. */
 export interface Place {
   readonly file: string
   readonly line: number
@@ -14,10 +14,13 @@ export interface ConfigMistake {
   readonly fix?: string
 }
 
-/** How many mistakes are printed; one misplaced bracket can make thousands. */
+/** Mistakes printed, at most; one misplaced bracket can cause thousands. */
 const shownMax = 50
 
-/** Like a compiler: `file:line:col: message`, and the fix on a line of its own. Files below here relative to it. */
+/**
+ * Formats mistakes like a compiler: `file:line:col: message`, with the fix on its own line. Paths below the working
+ * directory are relative.
+ */
 export function formatMistakes(mistakes: readonly ConfigMistake[]): string {
   const shown = mistakes.slice(0, shownMax).flatMap(mistake => {
     const line = lineOf(mistake)
@@ -35,13 +38,13 @@ export function placeText({ file, line, column }: Place): string {
   return `${shortest(file)}:${line}:${column}`
 }
 
-/** A file's path as people type it: relative to the working directory where it is below. */
+/** A file's path, relative to the working directory if it is below it. */
 export function shortest(file: string): string {
   const near = relative(process.cwd(), file)
   return near !== '' && !near.startsWith('..') && near.length < file.length ? near : file
 }
 
-/** In the order of the file; what is told twice of one place, once. */
+/** Mistakes in the order of the file; of equal ones at the same place, one. */
 export function inOrder(mistakes: readonly ConfigMistake[]): ConfigMistake[] {
   const seen = new Map(mistakes.map(mistake => [`${placeText(mistake.place)} ${mistake.message}`, mistake]))
   return [...seen.values()].sort((a, b) => a.place.line - b.place.line || a.place.column - b.place.column)

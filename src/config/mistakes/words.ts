@@ -1,12 +1,12 @@
 import { closestMatch } from 'leven'
 
-/** Text as it may be shown in a mistake: in quotes, printable, and not at all when it is long or looks like a URL. */
+/** Text of the file as it may be quoted in a mistake: printable, and left out when it is long or looks like a URL. */
 export function quoted(text: string): string {
   if (text.length > 40 || text.includes('://')) return 'this text'
   return JSON.stringify(text).replace(/\p{C}/gu, sign => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** A path as operators write it: `protocols[0].collectors[1].options`. Empty for the file as a whole. */
+/** A path as operators write it: `protocols[0].collectors[1].options`; empty for the file as a whole. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map(part => {
@@ -19,8 +19,8 @@ export function pathText(path: readonly PropertyKey[]): string {
 }
 
 /**
- * The one of `known` that was probably meant; `undefined` when none is near. Two neighbouring letters that changed places
- * are one slip, also in words of three letters.
+ * The word of `known` that was probably meant; `undefined` when none is close. Two swapped neighbours count as one
+ * typo, even in words of three letters.
  */
 export function meant(word: string, known: readonly string[]): string | undefined {
   const near = Math.min(3, Math.max(1, Math.floor(word.length / 2)))
@@ -32,14 +32,14 @@ export function meant(word: string, known: readonly string[]): string | undefine
   )
 }
 
-/** Whether one word is the other with two neighbouring letters in each other's place. */
+/** Whether two words differ only by two swapped neighbours. */
 function isSwapped(one: string, other: string): boolean {
   if (one.length !== other.length) return false
   const at = Array.from(one).findIndex((letter, index) => letter !== other[index])
   return at >= 0 && other === `${one.slice(0, at)}${one[at + 1] ?? ''}${one[at]}${one.slice(at + 2)}`
 }
 
-/** What a value is, in words: `the number 5`, `a list`, `the text "yes"`. */
+/** Kind of a value in words: `the number 5`, `a list`, `the text "yes"`. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return 'nothing'
   if (typeof value === 'string')
@@ -49,7 +49,7 @@ export function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'a list' : 'a map'
 }
 
-/** A value as it can be written on one line of YAML. */
+/** A value on one line of YAML. */
 export function inline(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`
   if (typeof value === 'object' && value !== null) {

@@ -2,14 +2,14 @@ import { isAbsolute } from 'node:path'
 import { quoted } from '../mistakes/words.ts'
 import { type Formed, formed, refused } from './forms.ts'
 
-// No refusal of a URL repeats it: a key may sit anywhere in it.
+// No message about a URL repeats it: a key may be anywhere in it.
 
-/** Whether a host, as `URL.hostname` gives it, is this machine's own: 127.0.0.0/8, ::1, localhost. */
+/** Whether a host, as `URL.hostname` gives it, is this machine: 127.0.0.0/8, ::1, localhost. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }
 
-/** `URL` takes and repairs much that nobody means: blanks, backslashes, missing slashes. This does not. */
+/** Parses a URL strictly. `URL` itself accepts and repairs blanks, backslashes and missing slashes. */
 function strictUrl(text: string, schemes: readonly string[]): URL | undefined {
   const scheme = /^([a-z]+):\/\/[^/\\?#]/i.exec(text)?.[1]?.toLowerCase()
   if (scheme === undefined || !schemes.includes(scheme) || /[\s\\\p{C}]/u.test(text)) return undefined
@@ -38,7 +38,7 @@ export function logoUrl(text: string): Formed<string> {
     : refused('this is not an http(s):// address', 'write it like https://example.com/logo.png')
 }
 
-/** An RPC endpoint: `http(s)://`, `ws(s)://`, or the path of an IPC socket, which is left as it is written. */
+/** An RPC endpoint: `http(s)://`, `ws(s)://`, or the path of an IPC socket, which is left as written. */
 export function endpoint(text: string): Formed<string> {
   if (strictUrl(text, ['http', 'https', 'ws', 'wss'])) return formed(text)
   const isPath = isAbsolute(text) || /^\.\.?[/\\]/.test(text) || /^[\w./-]+\.ipc$/.test(text)
@@ -51,15 +51,15 @@ export function endpoint(text: string): Formed<string> {
   )
 }
 
-/** Where a server listens. */
+/** The address a server listens on. */
 export interface ListenAddress {
   /** Without brackets. */
   readonly host: string
-  /** 0: one the system picks. */
+  /** 0: the system picks one. */
   readonly port: number
 }
 
-/** The form of host:port, for the JSON Schema. */
+/** Pattern of host:port, for the JSON Schema. */
 export const listenPattern = '^(\\[[0-9a-fA-F:.]+\\]|[^\\s:\\[\\]]+):[0-9]{1,5}$'
 
 /** `host:port`; an IPv6 host in brackets. */
@@ -69,7 +69,7 @@ export function listenAddress(text: string): Formed<ListenAddress> {
   const host = match?.[1]
   const port = Number(text.slice(text.lastIndexOf(':') + 1))
   if (host === undefined || !URL.canParse(`http://${host}`)) return refused(`${quoted(text)} is not host:port`, fix)
-  // A URL takes any number for an address: 1 would be 0.0.0.1.
+  // A URL accepts any number as an address: 1 would be 0.0.0.1.
   if (/^(0x[\da-f]*|[\d.]+)$/i.test(host) && !/^\d+(\.\d+){3}$/.test(host)) {
     return refused(`${quoted(host)} is no host: an IPv4 address has four numbers`, fix)
   }
@@ -77,10 +77,10 @@ export function listenAddress(text: string): Formed<ListenAddress> {
   return formed({ host: host.replace(/^\[|\]$/g, ''), port })
 }
 
-/** The form of a host's name, for the JSON Schema. */
+/** Pattern of a host name, for the JSON Schema. */
 export const hostNamePattern = '^(?!-)[A-Za-z0-9.-]{1,253}$'
 
-/** A host's name without a port, in lower case: what a browser sends as `Host`. */
+/** A host name without a port, in lower case, as a browser sends it in `Host`. */
 export function hostName(text: string): Formed<string> {
   if (new RegExp(hostNamePattern).test(text)) return formed(text.toLowerCase())
   const fix = 'write the name alone, without a scheme, port or path, like tidegauge.internal'

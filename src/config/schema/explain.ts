@@ -7,7 +7,7 @@ import { choicesOf, exampleOf, examplesOf, expectationOf, isRequired, keysOf, pa
 type ZodIssue = z.core.$ZodIssue
 type IssuePath = readonly PropertyKey[]
 
-/** Puts what zod found into words for an operator. Pure. */
+/** Words zod's issues for an operator. Pure. */
 export function explain(issues: readonly ZodIssue[], written: unknown): Finding[] {
   const whole = jsonSchema()
   return issues.flatMap(issue => explainIssue(issue, issue.path, written, whole))
@@ -35,7 +35,7 @@ function explainIssue(issue: ZodIssue, path: IssuePath, written: unknown, whole:
   }
 }
 
-/** Whether a branch of a union fails for the value as a whole: then the operator meant another branch. */
+/** Whether a branch of a union fails for the value as a whole: another branch was meant then. */
 function isOfAnotherKind(issue: ZodIssue): boolean {
   return issue.path.length === 0 && (issue.code === 'invalid_type' || issue.code === 'invalid_value')
 }
@@ -49,7 +49,7 @@ function valueAt(value: unknown, path: IssuePath): unknown {
 
 const fixOf = (fix: unknown) => (typeof fix === 'string' ? { fix } : {})
 
-/** Whether a path leads to a secret, or to where one may sit by mistake: then nothing written there is repeated. */
+/** Whether a path leads to a secret, or to a place where one may be by mistake: values there are not repeated. */
 export function isSecret(path: IssuePath): boolean {
   const text = pathText(path)
   return /^service(\.(key|url)\b|$)/.test(text) || /^protocols\[\d+\]\.key\b/.test(text) || isEndpoint(path)
@@ -100,7 +100,7 @@ function wrongValue(path: IssuePath, value: unknown, whole: SchemaPart): Finding
   return { path, at: 'value', message, fix: rewritten(value, part) }
 }
 
-/** A secret's file may be given by mistake: what it holds is not repeated. */
+/** Kind of a whole file. A secret's file may be given by mistake, so its content is not repeated. */
 const wholeKind = (value: unknown) => (typeof value === 'object' ? kindOf(value) : 'plain text')
 
 const wholeFix = 'write it as key: value lines; service and protocols are required'
@@ -125,7 +125,7 @@ function writeOne(path: IssuePath, part: SchemaPart, whole: SchemaPart): string 
   return isRequired(partAt(whole, path.slice(0, -1)), path.at(-1)) ? write : `${write}, or remove the key`
 }
 
-/** How to write what was probably meant. */
+/** Fix: how to write the value that was probably meant. */
 function rewritten(value: unknown, part: SchemaPart): string {
   const near = typeof value === 'string' ? meant(value, choicesOf(part)) : undefined
   if (near) return `did you mean ${near}?`

@@ -3,25 +3,25 @@ import { Fault } from '../../model/fault.ts'
 import { type Hour, parseHour } from '../../model/hour.ts'
 import { quoted } from '../mistakes/words.ts'
 
-/** What a text in the file came to: its meaning, or what is wrong with it and what to write instead. */
+/** Result of parsing a string: the value, or the mistake and its fix. */
 export type Formed<T> = { readonly ok: true; readonly value: T } | Refused
-/** A text that does not have the form, and why. */
+/** A string that could not be parsed: the mistake and its fix. */
 export interface Refused {
   readonly ok: false
   readonly wrong: string
   readonly fix: string
 }
 
-/** A way to write something as text. Pure. */
+/** A parser of strings. Pure. */
 export type Form<T> = (text: string) => Formed<T>
 
-/** The text has the form. */
+/** The result of a valid string. */
 export const formed = <T>(value: T): Formed<T> => ({ ok: true, value })
 export const refused = (wrong: string, fix: string): Refused => ({ ok: false, wrong, fix })
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
-/** `500ms`, `60s`, `5m`, `2h`, `35d`: a whole number and one unit. The pattern is for editors; the meaning is below. */
+/** `500ms`, `60s`, `5m`, `2h`, `35d`: a whole number and one unit. The pattern is for editors; `duration` parses it. */
 export const durationPattern = '^[1-9][0-9]{0,8}(ms|s|m|h|d)$'
 
 /** A duration from `minMs` up to `maxMs`, in milliseconds. */
@@ -36,7 +36,7 @@ export function duration(maxMs: number, minMs = 1): Form<number> {
   }
 }
 
-/** A duration that may be none at all, for editors. */
+/** Pattern of a duration or `0s`, for editors. */
 export const durationOrNonePattern = '^(0s|[1-9][0-9]{0,8}(ms|s|m|h|d))$'
 
 /** A duration up to `maxMs`, or `0s`, in milliseconds. */
@@ -45,19 +45,19 @@ export function durationOrNone(maxMs: number): Form<number> {
   return text => (text === '0s' ? formed(0) : some(text))
 }
 
-/** In days from two days on, in hours from two hours on, else in minutes. */
+/** Text of a duration: in days from two days on, in hours from two hours on, else in minutes. */
 function durationText(ms: number): string {
   const unit = ms >= 2 * unitMs.d ? 'd' : ms >= 2 * unitMs.h ? 'h' : 'm'
   return `${ms / unitMs[unit]}${unit}`
 }
 
-/** As the wire schema takes them. */
+/** The limit of the wire schema. */
 const idCharsMax = 200
 
-/** The form of a slug, for the JSON Schema. */
+/** Pattern of a slug, for the JSON Schema. */
 export const slugPattern = '^[a-z0-9_-]+$'
 
-/** What the service would make of an identifier, and three underscores in a row made two. */
+/** An identifier as the service would store it, with three underscores in a row reduced to two. */
 export function sanitised(text: string): string {
   return text
     .toLowerCase()
@@ -65,7 +65,7 @@ export function sanitised(text: string): string {
     .replace(/_{3,}/g, '__')
 }
 
-/** A slug: lowercase letters, digits, `-` and `_`. `___` is what parts a protocol id from a label, so it is not in one. */
+/** A slug: lowercase letters, digits, `-` and `_`. `___` separates a protocol id from a label, so a slug has none. */
 export function slug(text: string): Formed<string> {
   const fix = /[a-z0-9]/i.test(text) ? `write ${sanitised(text)}` : 'write a slug like awesome-vault'
   if (!new RegExp(slugPattern).test(text)) {
@@ -76,13 +76,13 @@ export function slug(text: string): Formed<string> {
   return formed(text)
 }
 
-/** A collector's own id when it gives none: the base name of its `use`, without an extension. */
+/** Default of a collector's own id: the base name of its `use`, without an extension. */
 export function ownIdOf(use: string): string {
   const base = use.replace(/[/\\]+$/, '').replace(/^.*[/\\]/, '')
   return base.replace(/\.[cm]?[jt]s$/, '')
 }
 
-/** A full UTC hour, as the first one expected of a collector. */
+/** A full UTC hour, as the first expected one of a collector. */
 export function fullHour(text: string): Formed<Hour> {
   try {
     return formed(parseHour(text))
@@ -96,10 +96,12 @@ export function fullHour(text: string): Formed<Hour> {
   }
 }
 
-/** The form of a variable’s name, for the JSON Schema. */
+/** Pattern of an environment variable's name, for the JSON Schema. */
 export const environmentNamePattern = '^[A-Za-z_][A-Za-z0-9_]*$'
 
-/** The name of an environment variable. A refusal does not repeat it: it may be the secret itself, in the wrong place. */
+/**
+ * The name of an environment variable. A mistake does not repeat it: it may be the secret itself, in the wrong place.
+ */
 export function environmentName(text: string): Formed<string> {
   const [, variable] = /^\$\{?([A-Za-z_]\w*)\}?$/.exec(text) ?? []
   if (variable !== undefined) return refused('a variable is named without a $', `write ${variable}`)
@@ -108,7 +110,7 @@ export function environmentName(text: string): Formed<string> {
     : refused('this is not the name of an environment variable', 'write its name, like METRICS_KEY, not its value')
 }
 
-/** A path in the file system. A refusal does not repeat it. */
+/** A path in the file system. A mistake does not repeat it. */
 export function path(text: string): Formed<string> {
   if (text.trim() === '') return refused('the path is empty', 'write a path')
   if (text.startsWith('~'))

@@ -3,7 +3,7 @@ import { isHeaderName, isSecretHeader } from '../../model/header-name.ts'
 import { formed, refused } from './forms.ts'
 import { secretRef, written } from './written.ts'
 
-/** Set by whoever sends the request. */
+/** Headers that are set by the HTTP client. */
 const ownNames = new Set([
   'accept-encoding',
   'connection',
@@ -26,7 +26,7 @@ const text = written(
   { description: 'The value itself, where it is no secret.' },
 )
 
-/** Headers of a request by their names: a text, or where a secret is kept. */
+/** Headers of a request by name: a text, or where a secret is kept. */
 export const headers = z
   .record(z.string(), z.union([text, secretRef]))
   .superRefine((all, context) => {

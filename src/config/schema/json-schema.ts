@@ -4,14 +4,14 @@ import { operatorFile } from './schema.ts'
 export type JsonSchema = z.core.JSONSchema.JSONSchema
 
 /**
- * The JSON Schema of the operator's file, for editors and for the words of mistakes. `config/tidegauge.schema.json`
- * holds it; after a change of schema.ts: `node src/config/schema/json-schema.ts > config/tidegauge.schema.json && npm run fix`.
+ * The JSON Schema of the operator's file, for editors and for messages. `config/tidegauge.schema.json` holds it; after
+ * a change of schema.ts: `node src/config/schema/json-schema.ts > config/tidegauge.schema.json && npm run fix`.
  */
 export function jsonSchema(): JsonSchema {
   return z.toJSONSchema(operatorFile, {
     io: 'input',
     reused: 'inline',
-    // zod takes examples for values of the output side and leaves them out where a transform follows; ours are as written.
+    // zod takes examples for outputs and leaves them out before a transform; ours are inputs.
     override({ zodSchema, jsonSchema }) {
       const examples = z.globalRegistry.get(zodSchema)?.examples
       if (Array.isArray(examples)) jsonSchema.examples = examples

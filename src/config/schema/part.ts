@@ -1,14 +1,14 @@
 import { inline } from '../mistakes/words.ts'
 import type { JsonSchema } from './json-schema.ts'
 
-/** The schema of one part of the file, as JSON Schema: what its keys, values and examples are. */
+/** The JSON Schema of one part of the file: its keys, values and examples. */
 export type SchemaPart = JsonSchema
 
 const isPart = (schema: unknown): schema is SchemaPart => typeof schema === 'object' && schema !== null
 const asPart = (schema: unknown): SchemaPart[] => (isPart(schema) ? [schema] : [])
 const alternatives = (part: SchemaPart): SchemaPart[] => (part.anyOf ? part.anyOf.flatMap(asPart) : [part])
 
-/** The part at a path; `undefined` where the file may hold anything, or nothing. */
+/** The part at a path; `undefined` where the file may hold any value, or none. */
 export function partAt(whole: SchemaPart, path: readonly PropertyKey[]): SchemaPart | undefined {
   return path.reduce<SchemaPart[]>(
     (parts, step) => parts.flatMap(alternatives).flatMap(part => child(part, step)),
@@ -22,7 +22,7 @@ function child(part: SchemaPart, step: PropertyKey): SchemaPart[] {
   return asPart(own ?? part.additionalProperties)
 }
 
-/** Keys that a map at this part may have, when they are a closed list. */
+/** Keys that a map at this part may have, if they are a closed list; else empty. */
 export function keysOf(part: SchemaPart | undefined): string[] {
   return part ? alternatives(part).flatMap(one => Object.keys(one.properties ?? {})) : []
 }
@@ -36,7 +36,7 @@ const typeWords: Readonly<Record<string, string>> = {
   object: 'a map',
 }
 
-/** What a value at this part must be, in words: `text`, `embedded or a map`, `debug, info, warn or error`. */
+/** Expected value of a part in words: `text`, `embedded or a map`, `debug, info, warn or error`. */
 export function expectationOf(part: SchemaPart): string {
   const words = alternatives(part).flatMap(one => {
     const fixed = choicesOf(one)
@@ -45,23 +45,23 @@ export function expectationOf(part: SchemaPart): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 }
 
-/** The texts a value may be, when they are a closed list. */
+/** Texts a value may be, if they are a closed list; else empty. */
 export function choicesOf(part: SchemaPart): string[] {
   return alternatives(part).flatMap(one => (one.const === undefined ? (one.enum ?? []) : [one.const]).map(String))
 }
 
-/** How a value at this part may look, each on one line; none when nothing is known. */
+/** Examples of a part's value, each on one line; empty when there are none. */
 export function examplesOf(part: SchemaPart | undefined): string[] {
   const values: readonly unknown[] = part?.examples ?? (part?.default === undefined ? [] : [part.default])
   return values.map(inline)
 }
 
-/** The first of them. */
+/** The first example. */
 export function exampleOf(part: SchemaPart | undefined): string | undefined {
   return examplesOf(part)[0]
 }
 
-/** Whether a map at this part must have a key. */
+/** Whether a map at this part requires a key. */
 export function isRequired(part: SchemaPart | undefined, key: PropertyKey | undefined): boolean {
   return part !== undefined && alternatives(part).some(one => one.required?.includes(String(key)))
 }

@@ -74,5 +74,5 @@ const withLimits = z
     oneOf: [{ required: ['url'] }, { required: ['file'] }, { required: ['env'] }],
   })
 
-/** A node to read from: its address, where that is kept, or either with the limits of the node. */
+/** An endpoint: its address or where that is kept, optionally with the node's limits. */
 export const rpc = z.union([address, withLimits])

@@ -26,9 +26,8 @@ import { rpc } from './rpc.ts'
 import { key, written } from './written.ts'
 
 /**
- * The operator's file: what may be written, with every default. What comes out of it is not yet the `Config`: places,
- * absolute paths and collector ids are added by build.ts. Texts for mistakes are made by explain.ts, from `description`
- * and `examples` too.
+ * Schema of the operator's file, with every default. Its output is not yet the `Config`: build.ts adds places, absolute
+ * paths and collector ids. explain.ts words the mistakes, using `description` and `examples`.
  */
 
 const service = z
@@ -224,5 +223,5 @@ export const operatorFile = z
   })
   .meta({ title: 'Tidegauge configuration' })
 
-/** What an operator wrote, understood: durations in milliseconds, defaults filled in. Paths are still as written. */
+/** The parsed file: durations in milliseconds, defaults filled in. Paths are still as written. */
 export type ParsedFile = z.output<typeof operatorFile>

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { environmentName, environmentNamePattern, type Form, path } from './forms.ts'
 
-/** What a key means, for editors and mistakes: `examples` are as written in the file. */
+/** Meaning of a key, for editors and messages: `examples` are as written in the file. */
 export interface Meaning {
   readonly description: string
   readonly examples?: readonly unknown[]
   readonly pattern?: string
 }
 
-/** A text in one of the forms of forms.ts and addresses.ts. */
+/** Schema of a text in one of the forms of forms.ts and addresses.ts. */
 export function written<T>(form: Form<T>, meaning: Meaning) {
   const { description, examples, pattern } = meaning
   const text = z.string().meta({ description, ...(examples && { examples }), ...(pattern && { pattern }) })
@@ -39,7 +39,7 @@ export const secretRef = z
     return z.NEVER
   })
 
-/** An API key: always kept elsewhere. */
+/** An API key, which is never written in the file. */
 export const key = secretRef.meta({
   description: 'Where the API key is kept. It is read when it is needed and is never written in this file.',
   examples: [{ file: '/run/secrets/metrics_key' }, { env: 'METRICS_KEY' }],

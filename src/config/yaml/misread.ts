@@ -2,30 +2,30 @@ import type { Document, YAMLError } from 'yaml'
 import { duplicateKeys, openingBefore } from './offsets.ts'
 import { givenTwice, isUnclosed, leavesRestReadable, syntaxWords } from './syntax.ts'
 
-/** A place in the text, counted from 1. */
+/** A place in the text; lines and columns count from 1. */
 export interface Position {
   readonly line: number
   readonly column: number
 }
 
-/** Something that is wrong with the YAML. */
+/** A mistake of the YAML. */
 export interface Misread {
   readonly position: Position
   readonly message: string
   readonly fix: string
 }
 
-/** A text, what the parser made of it, and where an offset in it stands. */
+/** A text with its parsed document, and a function from offsets to places. */
 export interface Source {
   readonly text: string
   readonly document: Document.Parsed
   readonly at: (offset: number) => Position
 }
 
-/** How many are told of one file: the parser can find thousands behind one that is missing. */
+/** Mistakes reported of one file: the parser can find thousands after a missing character. */
 const toldMax = 50
 
-/** Errors that leave nothing to read on. */
+/** Errors after which the file cannot be read. */
 export function brokenParts(source: Source): Misread[] {
   const broken = source.document.errors.filter(error => !leavesRestReadable(error))
   const deep = broken.find(({ code }) => code === 'RESOURCE_EXHAUSTION')
@@ -34,10 +34,10 @@ export function brokenParts(source: Source): Misread[] {
   return firstOfEachLine(first.slice(0, toldMax).map(({ error }) => misreadOf(source, error)))
 }
 
-/** Errors and warnings that are told along with all other mistakes. */
+/** Errors and warnings that are reported together with all other mistakes. */
 export function oddParts(source: Source): Misread[] {
   const { errors, warnings } = source.document
-  // A warning about indentation is about a closing bracket at the line's beginning, which everyone writes.
+  // That warning is about a closing bracket at the beginning of a line, which is common.
   const told = warnings.filter(({ code }) => code !== 'BAD_INDENT')
   return [...duplicates(source), ...[...errors, ...told].slice(0, toldMax).map(error => misreadOf(source, error))]
 }
@@ -56,7 +56,7 @@ function misreadOf({ text, document, at }: Source, error: YAMLError): Misread {
   return { position: at(offset), ...syntaxWords(error) }
 }
 
-/** One broken place often breaks what follows it on the line; only the first is the operator's. */
+/** The first mistake of each line: one broken place often breaks the rest of its line. */
 export function firstOfEachLine<T extends { readonly position: Position }>(parts: readonly T[]): T[] {
   const sorted = [...parts].sort((a, b) => a.position.line - b.position.line || a.position.column - b.position.column)
   return sorted.filter((one, index) => one.position.line !== sorted[index - 1]?.position.line)

@@ -1,12 +1,12 @@
 import { type Document, isMap, isNode, isScalar, isSeq, type Node, type Pair, visit, type YAMLMap } from 'yaml'
 
-/** Where a part of a document stands, as an offset in its text: the key it has, and the value. */
+/** Offsets of a part of a document: its key and its value. */
 interface DocumentPart {
   readonly key?: Node
   readonly value?: Node
 }
 
-/** Offset of the nearest existing part of a path: a scalar's own, for maps, lists and empty values that of their key. */
+/** Offset of the nearest existing part of a path: a scalar's own; for maps, lists and empty values, their key's. */
 export function offsetOf(document: Document.Parsed, path: readonly PropertyKey[], at: 'key' | 'value'): number {
   let found: DocumentPart = isNode(document.contents) ? { value: document.contents } : {}
   for (const [index, step] of path.entries()) {
@@ -18,7 +18,10 @@ export function offsetOf(document: Document.Parsed, path: readonly PropertyKey[]
   return startOf(found, at)
 }
 
-/** Renames the key at a path in the document's value; its place stays. False where the map has the new name already. */
+/**
+ * Renames the key at a path in the document's value; its place stays.
+ * @returns false when the map has the new name already
+ */
 export function renameKey(document: Document.Parsed, path: readonly PropertyKey[], name: string): boolean {
   let node: Node | undefined = isNode(document.contents) ? document.contents : undefined
   for (const step of path.slice(0, -1)) node = childOf(node, step)?.value
@@ -29,13 +32,13 @@ export function renameKey(document: Document.Parsed, path: readonly PropertyKey[
   return true
 }
 
-/** A key that its map has already, and the first of its name, as offsets. */
+/** A duplicate key and the first of its name, as offsets. */
 export interface Duplicate {
   readonly again: number
   readonly first: number
 }
 
-/** Keys that are given more than once in one map. The parser's own look compares each key with each. */
+/** Finds duplicate keys. The parser's own check compares each key with every other. */
 export function duplicateKeys(document: Document.Parsed): Duplicate[] {
   const found: Duplicate[] = []
   visit(document, {
@@ -62,13 +65,13 @@ function childOf(node: Node | undefined, step: PropertyKey): DocumentPart | unde
   return { ...(isNode(pair.key) && { key: pair.key }), ...(isNode(pair.value) && { value: pair.value }) }
 }
 
-/** The pairs of maps that were looked into, so that thousands of keys are found without walking past each other. */
+/** Pairs of maps by key, cached so that thousands of keys are found fast. */
 const pairsByName = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>()
 
 function pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
   const known = pairsByName.get(map)
   if (known) return known
-  // The last one counts where a key is given twice, as it does for the value.
+  // The last one counts for a duplicate key, as in the value.
   const pairs = new Map(map.items.flatMap(pair => (isScalar(pair.key) ? [[String(pair.key.value), pair]] : [])))
   pairsByName.set(map, pairs)
   return pairs
@@ -82,7 +85,7 @@ function startOf({ key, value }: DocumentPart, at: 'key' | 'value'): number {
 
 const closers: Readonly<Record<string, string>> = { '"': '"', "'": "'", '[': ']', '{': '}' }
 
-/** Offset of what opens last before `end` and is not closed there: a quote, `[` or `{`. */
+/** Offset of the last bracket or quote before `end` that is not closed there. */
 export function openingBefore(document: Document.Parsed, text: string, end: number): number {
   let opening = -1
   visit(document, (_, node) => {

@@ -1,12 +1,12 @@
 import { type Document, isAlias, isCollection, isNode, isScalar, type Node, type Scalar, visit } from 'yaml'
 import { configDepthMax } from './limits.ts'
 
-/** Something that is YAML, but not for this file. */
+/** A YAML feature that this file does not support. */
 export interface Strange {
   readonly offset: number
   readonly message: string
   readonly fix: string
-  /** Whether the value of the file can be had all the same. */
+  /** Whether the file's value can be read nevertheless. */
   readonly readable: boolean
 }
 
@@ -17,7 +17,7 @@ const told = (node: Node, message: string, fix: string, readable: boolean): Stra
   readable,
 })
 
-/** What the parser takes and an operator did not mean, or what would make the file mean more than it shows. */
+/** Finds YAML that an operator hardly meant, or that would make the file mean more than it shows. */
 export function strange(document: Document.Parsed): Strange[] {
   const found: Strange[] = []
   if (document.directives.yaml.version !== '1.2') {

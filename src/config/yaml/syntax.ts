@@ -1,6 +1,6 @@
 import type { ErrorCode, YAMLError } from 'yaml'
 
-/** What is wrong with the YAML itself, in words that repeat nothing of the file: a secret may stand there. */
+/** Wording of a YAML mistake; it repeats nothing of the file, which may contain a secret. */
 export interface SyntaxWords {
   readonly message: string
   readonly fix: string
@@ -24,10 +24,10 @@ const unclosed = words(
 const plain = words('anchors (&), aliases (*) and tags (!) are not used here', 'write the value itself; text in quotes')
 const directive = words('a line that begins with % is not used here', 'remove it')
 
-/** What is said of a file nested too deeply. */
+/** Wording for a file that is nested too deeply. */
 export const tooDeep = words('maps and lists are nested too deeply here', 'write them flatter')
 
-/** What is said of a key that its map has already. */
+/** Wording for a duplicate key. */
 export const givenTwice = words('this key is given twice', 'keep one of them')
 
 /** By the parser's code. */
@@ -57,7 +57,7 @@ const byCode: Readonly<Record<ErrorCode, SyntaxWords>> = {
   UNEXPECTED_TOKEN: extra,
 }
 
-/** Where one code has several meanings, by the beginning of the parser's message. */
+/** By the beginning of the parser's message, for codes with several meanings. */
 const byMessage: readonly (readonly [begins: string, SyntaxWords])[] = [
   ['Missing closing', words('the quote that opens here is not closed', 'close it at the end of the text')],
   ['Missing , ', words('a comma is missing between entries', 'part the entries of [ ] and { } with commas')],
@@ -72,17 +72,17 @@ const byMessage: readonly (readonly [begins: string, SyntaxWords])[] = [
   ['Unexpected ,', words('this comma parts nothing', 'remove it')],
 ]
 
-/** What is said of a mistake the YAML parser found. */
+/** Wording of a mistake found by the YAML parser. */
 export function syntaxWords(error: YAMLError): SyntaxWords {
   return byMessage.find(([begins]) => error.message.startsWith(begins))?.[1] ?? byCode[error.code]
 }
 
-/** Errors that leave the rest of the file as it is: they are told along with all other mistakes. */
+/** Errors after which the rest of the file is readable: they are reported together with all other mistakes. */
 export function leavesRestReadable(error: YAMLError): boolean {
   return error.code === 'TAG_RESOLVE_FAILED'
 }
 
-/** Errors at the end of something that was opened before: the place to show is where it opens. */
+/** Errors at the end of something unclosed: the place to show is where it opens. */
 export function isUnclosed(error: YAMLError): boolean {
   return (
     error.message.startsWith('Missing closing') || (error.message.startsWith('Flow ') && error.code !== 'BLOCK_IN_FLOW')

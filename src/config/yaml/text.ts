@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { configBytesMax } from './limits.ts'
 
-/** A file's text, without a byte order mark; or why it cannot be had, and the offset in what can be shown of it. */
+/** A file's text without a byte order mark; or why it cannot be read, and the offset in the readable part. */
 export type FileText =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly message: string; readonly fix: string; readonly before?: string }
@@ -17,7 +17,7 @@ const systemWords: Readonly<Record<string, readonly [message: string, fix: strin
   ENAMETOOLONG: ['the path is too long', 'give a shorter path'],
 }
 
-/** Reads a configuration file as UTF-8, and never more of it than is allowed. */
+/** Reads a configuration file as UTF-8, up to the size limit. */
 export function readText(file: string): FileText {
   try {
     const bytes = readBytes(file, configBytesMax + 1)
@@ -32,9 +32,9 @@ export function readText(file: string): FileText {
   }
 }
 
-/** At most `bytesMax` bytes: a device or a pipe may never end. Throws the system's error. */
+/** Reads at most `bytesMax` bytes: a device or a pipe may never end. Throws the system's error. */
 export function readBytes(file: string, bytesMax: number): Buffer {
-  // Without waiting for a writer, should it be a pipe.
+  // Does not wait for a writer if it is a pipe.
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     if (fstatSync(descriptor).isFIFO()) throw Object.assign(new Error('is a pipe'), { code: 'ESPIPE' })
@@ -50,7 +50,7 @@ export function readBytes(file: string, bytesMax: number): Buffer {
   }
 }
 
-/** As text copied from a page may have. */
+/** Blanks in text copied from a web page. */
 const oddBlank = {
   message: 'this looks like a blank in the indentation, and is another character',
   fix: 'put ordinary blanks there',
@@ -58,7 +58,7 @@ const oddBlank = {
 
 function decode(bytes: Buffer): FileText {
   try {
-    // YAML takes a carriage return alone for the end of a line, its parser does not.
+    // In YAML a lone carriage return ends a line; the parser does not know that.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r(?!\n)/g, '\n')
     const odd = text.search(/(?<=^[ \t]*)[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]/m)
     if (odd >= 0) return { ok: false, ...oddBlank, before: text.slice(0, odd) }

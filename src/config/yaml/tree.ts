@@ -4,31 +4,34 @@ import { offsetOf, renameKey } from './offsets.ts'
 import { strange } from './strange.ts'
 import { tooDeep } from './syntax.ts'
 
-/** A file as YAML: its value, and where each part of it stands. */
+/** A parsed YAML file: its value, and the place of each part. */
 export interface Tree {
   /** Plain maps, lists and scalars; `null` for an empty file. */
   value(): unknown
-  /** Of the nearest existing part of the path: a scalar's own place, for maps and lists that of their key. */
+  /** The place of the nearest existing part of a path: a scalar's own; for maps and lists, their key's. */
   positionOf(path: readonly PropertyKey[], at: 'key' | 'value'): Position
-  /** Takes a mistyped key for the one that was meant, so that what is under it is read too; false where that one is there. */
+  /**
+   * Replaces a mistyped key by the one meant, so that the values below it are read, too.
+   * @returns false when the map has that key already
+   */
   rename(path: readonly PropertyKey[], key: string): boolean
 }
 
-/** `misread`: what is wrong with the YAML. Without a tree nothing more can be said of the file. */
+/** Result of reading YAML. `misread`: its mistakes. Without a tree the file cannot be checked further. */
 export interface Read {
   readonly tree?: Tree
   readonly misread: readonly Misread[]
 }
 
 /**
- * Reads YAML 1.2 without tags, anchors, aliases and merge keys. `0x…` is text here: YAML's core schema would make a
- * number of every address that is written without quotes, and lose its digits.
+ * Reads YAML 1.2 without tags, anchors, aliases and merge keys. `0x…` is text: YAML's core schema would turn an
+ * unquoted address into a number and lose its digits.
  */
 export function readTree(text: string): Read {
   try {
     return parse(text)
   } catch (error) {
-    // The parser calls itself for each level; its own limit does not hold for all it does.
+    // The parser recurses for each level; its own limit does not cover all of that.
     if (!(error instanceof RangeError)) throw error
     return { misread: [{ position: { line: longestLine(text), column: 1 }, ...tooDeep }] }
   }
@@ -42,7 +45,7 @@ function longestLine(text: string): number {
 function parse(text: string): Read {
   const document = parseDocument(text, {
     version: '1.2',
-    // Looked for afterwards: the parser compares each key with each.
+    // Checked afterwards: the parser would compare each key with every other.
     uniqueKeys: false,
     stringKeys: true,
     prettyErrors: false,
@@ -70,8 +73,8 @@ function parse(text: string): Read {
 }
 
 /**
- * Places in a text by their offset; never past the last visible character, as "missing" is often found at the end. The
- * parser's own counter loses lines in files that are broken in odd ways.
+ * Places by offset, at most the last visible character, as "missing" is often found at the end. The parser's own
+ * counter loses lines in badly broken files.
  */
 function positions(text: string): (offset: number) => Position {
   const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)]
