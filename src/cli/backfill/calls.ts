@@ -5,9 +5,9 @@ import { grouped } from '../terminal.ts'
 import { callsIn } from './cost.ts'
 
 /**
- * Counts calls of all chains, and sends none that would pass a cap: whoever asks meets the Fault, and so is told at once.
+ * Counts the calls of all chains and refuses those above a limit with a Fault.
  *
- * @param callsMax absent: no cap
+ * @param callsMax absent: no limit
  */
 export function cappedMeter(callsMax: number | undefined, reached: (fault: Fault) => void): CallMeter {
   const meter: CallMeter = new CallMeter(calls => {
@@ -20,7 +20,7 @@ export function cappedMeter(callsMax: number | undefined, reached: (fault: Fault
 }
 
 /**
- * What a backfill may ask of its chains, counted by a meter; `undefined` for one without a cap.
+ * The call budget of a backfill, counted by a meter; `undefined` without a limit.
  *
  * @throws Fault `usage` when not even one hour fits
  */

@@ -10,14 +10,14 @@ export interface Cost {
   readonly calls: Readonly<Record<string, number>>
 }
 
-/** Each endpoint is asked for it when it is first used, whatever the number of hours. */
+/** Sent to each endpoint when it is first used, whatever the number of hours. */
 const onceMethod = 'eth_chainId'
 
 /**
- * What a chain takes for all its windows of hours, by what it took for a few: as many requests for each window as for the
- * sample, as many calls for each hour.
+ * Estimates a chain's cost for all windows of hours from a sample: as many requests for each window, as many calls for
+ * each hour.
  *
- * @param sampled of `sampledHours`, which were read together
+ * @param sampled cost of `sampledHours`, which were read together
  */
 export function scaledCost(sampled: Cost, sampledHours: number, windows: readonly (readonly Hour[])[]): Cost {
   const hours = windows.reduce((sum, { length }) => sum + length, 0)

@@ -10,17 +10,19 @@ import { untilDaemon } from '../daemon-role.ts'
 import { deliverNow, handedOver, roleOrDeliverer } from '../deliver-now.ts'
 import { note } from '../terminal.ts'
 
-/** How what a backfill collects gets to the service. */
+/** Delivery of the hours that a backfill collects. */
 export interface BackfillDelivery {
-  /** `own`: this process pushes beside collecting. `daemon`: another process has the role, also once one has started. */
+  /**
+   * `own`: this process pushes while it collects. `daemon`: another process has the role, also one started meanwhile.
+   */
   readonly by: 'own' | 'daemon'
-  /** Pushes of this process so far, each try counted. */
+  /** Pushes of this process so far, attempts included. */
   readonly pushes: number
-  /** Pushes what is left, or waits a while for the daemon to. Complete when it returns. */
+  /** Pushes the rest, or waits a while for the daemon to push it. */
   finish(): Promise<void>
 }
 
-/** Takes the delivery role, or sees who has it; what it opens ends with the stack. */
+/** Takes the delivery role, or finds which process has it; what it opens is closed with the stack. */
 export async function startDelivery(
   context: AppContext,
   outbox: Outbox,
@@ -33,7 +35,10 @@ export async function startDelivery(
   return startOwn(role, context, outbox, await connect(context, stack), stack)
 }
 
-/** While hours come in only full batches are pushed: a push costs the service as much for one metric as for a hundred. */
+/**
+ * Pushes only full batches while hours are being collected: a push of one metric costs the service as much as one of a
+ * hundred.
+ */
 function startOwn(
   role: Role,
   context: AppContext,
@@ -95,7 +100,7 @@ function startOwn(
 
 const stopped = new Fault('stopped', 'the backfill has ended')
 
-/** Flush after flush; what is under way when it is to finish is not broken off. Never rejects. */
+/** Flushes repeatedly; a running flush is not aborted at the end. Never rejects. */
 async function pushUntil(
   delivery: Delivery,
   finishing: AbortSignal,

@@ -5,13 +5,13 @@ import { type Hour, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption, quoted } from '../configured-command.ts'
 import { grouped } from '../terminal.ts'
 
-/** Hours under way together unless said otherwise. */
+/** Default of the hours read concurrently. */
 const concurrencyDefault = 100
 
-/** At most: what is under way is in memory, and is lost when the process is killed. */
+/** Upper bound: hours being read are in memory, and are lost when the process is killed. */
 const concurrencyMax = 500
 
-/** As commander gives them. */
+/** The options, as parsed by commander. */
 export interface BackfillOptions extends ConfigOption, JsonOption {
   readonly from: string
   readonly to: string
@@ -23,7 +23,7 @@ export interface BackfillOptions extends ConfigOption, JsonOption {
   readonly maxCalls?: number
 }
 
-/** The command and its options, without what it does. */
+/** The command and its options, without its action. */
 export function backfillOptions(): Command {
   return configuredCommand('backfill')
     .description('past hours: collect, queue and push what is missing; a second time it goes on where it stopped')
@@ -52,13 +52,13 @@ function wholeNumber(most: number): (text: string) => number {
   }
 }
 
-/** The hours that are meant, both included. */
+/** The requested hours, both ends included. */
 export interface HourSpan {
   readonly from: Hour
   readonly to: Hour
 }
 
-/** @throws Fault `usage` for a range that is none, or lies in the future */
+/** @throws Fault `usage` for an empty range, or one in the future */
 export function readRange({ from, to }: Pick<BackfillOptions, 'from' | 'to'>, nowMs: number): HourSpan {
   const range = { from: parseHour(from), to: parseHour(to) }
   const current = hourText(hourAt(nowMs))
@@ -73,15 +73,15 @@ export function readRange({ from, to }: Pick<BackfillOptions, 'from' | 'to'>, no
   return range
 }
 
-/** The order that is asked for. */
+/** The requested order. */
 export function orderOf({ newestFirst }: Pick<BackfillOptions, 'newestFirst'>): HourOrder {
   return newestFirst ? 'newest-first' : 'oldest-first'
 }
 
 /**
- * The command line that goes on where a backfill has stopped.
+ * Command line that continues a stopped backfill.
  *
- * @param at the hour it was at: what is collected is skipped anyway, but not when it is overwritten
+ * @param at the hour it was at: collected hours are skipped anyway, but not with `--overwrite`
  */
 export function resumption(options: BackfillOptions, at: Hour | undefined): string {
   const { overwrite, newestFirst, only, concurrency, maxCalls } = options

@@ -18,7 +18,7 @@ function faultsOf({ faults }: BackfillPlan): SampledFault[] {
   )
 }
 
-/** For programs. */
+/** Prints the plan as JSON. */
 export function printPlanJson(plan: BackfillPlan, { from, to }: HourSpan): void {
   const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
   printJson({
@@ -46,7 +46,7 @@ export function printPlanJson(plan: BackfillPlan, { from, to }: HourSpan): void 
   })
 }
 
-/** For people. */
+/** Prints the plan for a person. */
 export function printPlan(plan: BackfillPlan): void {
   const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
   printTable(

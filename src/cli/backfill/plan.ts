@@ -19,56 +19,56 @@ import {
   takeSample,
 } from './sample.ts'
 
-/** What a backfill would do and take. */
+/** The work of a backfill and its estimated cost. */
 export interface BackfillPlan {
   readonly works: readonly PlannedWork[]
   readonly hours: number
-  /** Of all chains. */
+  /** Cost of all chains. */
   readonly cost: Cost
   readonly pushes: number
   readonly durationMs: number
-  /** `about`: estimated from the sampled hours; `unknown`: no hour could be read, and the cost is of none. */
+  /** `about`: estimated from the sampled hours; `unknown`: no hour could be read, so there is no cost. */
   readonly certainty: 'about' | 'unknown'
-  /** What could not be read of the hours that were to tell what the others take. */
+  /** Sampled runs that failed. */
   readonly faults: readonly SampledRun[]
-  /** The hours it is planned from. */
+  /** Sampled hours. */
   readonly hoursRead: readonly Hour[]
-  /** What reading them has taken, all tries together. */
+  /** Cost of sampling, repeated samples included. */
   readonly spent: Cost
 }
 
-/** Of one collector. */
+/** The work of one collector, with its estimate. */
 export interface PlannedWork extends Work {
   /** Metrics of all its hours. */
   readonly metrics: number
 }
 
-/** What a plan is made from. */
+/** Dependencies of `makePlan`. */
 export interface PlanDeps {
   readonly context: AppContext
-  /** Absent where there is none yet. */
+  /** Absent when there is none yet. */
   readonly outbox: Outbox | undefined
   readonly works: readonly Work[]
   readonly order: HourOrder
   readonly concurrency: number
 }
 
-/** How often hours are read instead of those that could not be. */
+/** How often other hours are sampled in place of those that could not be read. */
 const samplesMax = 3
 
 interface Sampled {
-  /** Without the hours that are not possible, as the sample has shown. */
+  /** Without hours that the sample showed to be impossible. */
   readonly works: readonly Work[]
-  /** The last sample: what is planned from. */
+  /** The last sample, which the plan is based on. */
   readonly sample: SampledRuns
   readonly faults: readonly SampledRun[]
-  /** What the last sample took of a chain. */
+  /** Cost of the last sample for one chain. */
   readonly costOf: (chain: string) => Cost
-  /** What all samples took of all chains. */
+  /** Cost of all samples for all chains. */
   readonly spent: Cost
 }
 
-/** Reads two hours to see what the others take; stores nothing of them, and asks the service nothing. */
+/** Plans from a sample of two hours. Stores nothing and sends nothing to the service. */
 export async function makePlan(parts: PlanDeps): Promise<BackfillPlan> {
   const { context, order, concurrency } = parts
   const sampled = await sampleOf(parts, parts.works, outerHours(parts.works), samplesMax)
@@ -95,7 +95,7 @@ export async function makePlan(parts: PlanDeps): Promise<BackfillPlan> {
   }
 }
 
-/** Reads again with other hours where a chain could not be read at some. Each sample opens its chains anew, as a run does. */
+/** Samples; other hours when a chain could not be read at some. Each sample opens its chains again, as a run does. */
 async function sampleOf(
   parts: PlanDeps,
   works: readonly Work[],
@@ -130,13 +130,13 @@ const nothing: Cost = { requests: 0, calls: {} }
 function chainCost({ order, concurrency }: PlanDeps, sampled: Sampled, { name, id }: ChainConfig): Cost {
   const { works, sample, costOf } = sampled
   const hours = blocksOf(sample, id).size
-  // What was asked for hours that could not be read says nothing of the others.
+  // The cost of hours that could not be read says nothing about others.
   if (hours === 0) return nothing
   const windows = chainWindows(works, concurrency, order, work => chainsOf(sample, work).has(id))
   return scaledCost(costOf(name), hours, windows)
 }
 
-/** Of what is due already, and what comes. */
+/** Pushes for metrics due already and for those to come. */
 function plannedPushes({ context, outbox }: PlanDeps, works: readonly PlannedWork[]): number {
   const { config, time } = context
   const destinations = destinationsOf(

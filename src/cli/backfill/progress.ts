@@ -5,15 +5,15 @@ import type { BacklogWait, StuckBacklog } from '../../intake/backfill/backpressu
 import { counted, cut, grouped, isWatched, note, redraw } from '../terminal.ts'
 import { callsIn } from './cost.ts'
 
-/** Percent between two lines where no terminal is. */
+/** Percent between two lines when stderr is not a terminal. */
 const plainPercent = 5
 
 const barChars = 20
 
-/** Characters of a line that is drawn over the last one. */
+/** Longest line that is redrawn, in characters. */
 const lineCharsMax = 120
 
-/** What a line of progress is made of. */
+/** Input for a line of progress. */
 export interface Moment {
   readonly progress: Progress
   readonly elapsedMs: number
@@ -21,7 +21,7 @@ export interface Moment {
   readonly due: number
 }
 
-/** Tells on stderr how far a backfill is: on a terminal in one line that is drawn anew, else a line now and then. */
+/** Shows progress on stderr: on a terminal in one line that is redrawn, otherwise in a line now and then. */
 export class ProgressLine {
   readonly #time: Time
   readonly #startMs: number
@@ -43,7 +43,7 @@ export class ProgressLine {
     else this.#say(lineOf(news))
   }
 
-  /** Leaves nothing half drawn. */
+  /** Clears the line. */
   end(): void {
     if (this.#isDrawn) redraw('')
   }

@@ -9,26 +9,26 @@ import { callsIn } from './cost.ts'
 import type { HourSpan } from './options.ts'
 import { durationText } from './progress.ts'
 
-/** What is told at the end of a backfill. */
+/** Input for the summary of a backfill. */
 export interface Summary {
   readonly range: HourSpan
   readonly end: BackfillEnd
   readonly counts: CallCounts
   readonly pushes: number
   readonly durationMs: number
-  /** Metrics that wait for delivery. */
+  /** Metrics waiting for delivery. */
   readonly due: number
 }
 
-/** Characters of a line where no terminal says how many it has. */
+/** Width of a line when stdout is not a terminal, in characters. */
 const plainLineChars = 120
 
-/** Characters of a reason that are told in any case. */
+/** Characters shown of any reason, at least. */
 const reasonCharsMin = 40
 
 const lineChars = () => process.stdout.columns || plainLineChars
 
-/** For programs. */
+/** Prints the summary as JSON. */
 export function printSummaryJson({ range, end, counts, pushes, durationMs, due }: Summary): void {
   printJson({
     from: hourText(range.from),
@@ -54,7 +54,7 @@ export function printSummaryJson({ range, end, counts, pushes, durationMs, due }
   })
 }
 
-/** For people. */
+/** Prints the summary for a person. */
 export function printSummary({ end, counts, pushes, durationMs }: Summary): void {
   const columns = columnsOf(end.collectors)
   printTable(
@@ -76,7 +76,7 @@ export function callsText(counts: CallCounts): string {
 interface Column {
   readonly head: string
   readonly of: Exclude<keyof CollectorCounts, 'collector'>
-  /** Left out where it is 0 for all. */
+  /** Left out when it is 0 for all collectors. */
   readonly isRare?: true
 }
 
@@ -94,7 +94,9 @@ function columnsOf(rows: readonly CollectorCounts[]): readonly Column[] {
   return allColumns.filter(({ of, isRare }) => !isRare || rows.some(row => row[of] > 0))
 }
 
-/** Reasons are cut so that a row stays one line of the terminal; all of their words are in `--json`. */
+/**
+ * Prints the reasons of failures, cut so that a row stays one line of the terminal; `--json` has all of their words.
+ */
 function printFailures(failures: readonly Reason[]): void {
   const rows = failures.map(({ fault, count, spans }) => ({
     count: grouped(count),
@@ -119,10 +121,10 @@ function exampleOf([first]: Reason['spans']): string {
   return first ? `${first.collector} ${hourText(first.from)}` : ''
 }
 
-/** Ranges shown of a reason; the others are counted. */
+/** Ranges shown of a reason; further ones are counted. */
 const rangesShown = 3
 
-/** The first hours in a row that failed so, and how many more ranges there are. */
+/** The first range of failed hours, and how many more there are. */
 function spansText(spans: Reason['spans']): string {
   const shown = spans.slice(0, rangesShown).map(({ collector, from, to }) => {
     return `${collector} ${from === to ? hourText(from) : `${hourText(from)} to ${hourText(to)}`}`
