@@ -16,10 +16,10 @@ export interface Checked {
 }
 
 /**
- * Loads every configured collector and lets it parse its options. Offline.
+ * Loads every configured collector and parses its options. Offline.
  *
  * @param deadlineMs for loading one
- * @param stopping ends it early; what is not loaded then is unusable with Fault `stopped`
+ * @param stopping ends it early; collectors not loaded by then are unusable with Fault `stopped`
  */
 export async function checkCollectors(
   context: AppContext,
@@ -31,7 +31,7 @@ export async function checkCollectors(
   return { ...checked, mistakes: [...checked.mistakes, ...sharedMetrics(checked.usable)] }
 }
 
-/** As `checkCollectors`, for collectors of which the file may have mistakes elsewhere. */
+/** As `checkCollectors`, for some collectors of a file that may have mistakes elsewhere. */
 export async function checkEach(
   collectors: readonly CollectorConfig[],
   edge: Pick<AppContext, 'time' | 'log' | 'redactor'> & Partial<Pick<AppContext, 'config'>>,
@@ -62,7 +62,7 @@ export async function checkEach(
   }
 }
 
-/** Two collectors of a protocol that give the same metric would take turns in being first: a mistake of the later one. */
+/** Mistakes of collectors that give the same metric as an earlier one of the protocol: the first to run would win. */
 function sharedMetrics(usable: Checked['usable']): ConfigMistake[] {
   const ownerOf = new Map<string, string>()
   return usable.flatMap(({ collector, description }) =>
@@ -79,7 +79,7 @@ function sharedMetrics(usable: Checked['usable']): ConfigMistake[] {
   )
 }
 
-/** All mistakes: a collector that cannot be loaded is one of the entry that uses it. */
+/** All mistakes: a collector that cannot be loaded is a mistake of the entry that uses it. */
 export function mistakesOf({ mistakes, unusable }: Checked): ConfigMistake[] {
   const unloadable = unusable.map(({ collector, fault }) => ({
     place: collector.place,

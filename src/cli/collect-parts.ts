@@ -14,10 +14,10 @@ import { createLog } from '../telemetry/log.ts'
 import type { CollectedPart, CollectedReport } from './collected-report.ts'
 import { type Foreseen, foreseen } from './foreseen.ts'
 
-/** `pinned`: a metric with another unit than so far is held. `changed`: a person says that it is meant. */
+/** `pinned`: a metric with another unit than before is held. `changed`: the person allows the new unit. */
 export type Units = 'pinned' | 'changed'
 
-/** What collecting one hour by hand works with; without an outbox nothing was ever collected. */
+/** Dependencies of collecting one hour by hand; the outbox is absent when nothing was ever collected. */
 export interface CollectDeps {
   readonly context: AppContext
   readonly outbox: Outbox | undefined
@@ -25,14 +25,14 @@ export interface CollectDeps {
   readonly units: Units
 }
 
-/** Runs collectors for one hour, and says what the outbox and the service will make of it. Stores nothing. */
+/** Runs collectors for one hour and predicts how outbox and service will treat the result. Stores nothing. */
 export async function collectParts(
   occasion: CollectDeps,
   collectors: readonly CollectorConfig[],
 ): Promise<CollectedReport> {
   const { context, outbox, hour } = occasion
   await using stack = new AsyncDisposableStack()
-  // What collectors log is for the person who runs this; what delivery logs is said in other words below.
+  // The person who runs this sees the collectors' log; delivery is reported in other words below.
   const log = createLog(context.config.log.level, context.redactor)
   const runner = openRunner({ ...context, log }, stack, { outbox })
   const isPast = hour < hourAt(context.time.nowMs())
@@ -55,8 +55,8 @@ export async function collectParts(
 }
 
 /**
- * Where a changed unit is meant, what else was declared still counts; there is nothing to compare the value with. One that
- * is suspicious is held with its unit.
+ * Checks a value whose changed unit is allowed against its other bounds. There is no earlier value to compare it with.
+ * An implausible one is held with its unit.
  */
 function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Units): Accepted {
   const { metric, hold } = entry

@@ -11,7 +11,7 @@ import type { Foreseen } from './foreseen.ts'
 import { noteForeseen } from './foreseen-text.ts'
 import { print, printJson, printTable } from './terminal.ts'
 
-/** One collector's part of a collected hour. */
+/** The result of one collector for the hour. */
 export interface CollectedPart extends Collected {
   readonly collector: CollectorConfig
 }
@@ -20,12 +20,12 @@ export interface CollectedPart extends Collected {
 export interface CollectedReport {
   readonly hour: Hour
   readonly parts: readonly CollectedPart[]
-  /** What the outbox had of the hour before, by metric id: the first value stands. */
+  /** Earlier values of the hour in the outbox, by metric id: the first value stands. */
   readonly stored: ReadonlyMap<MetricId, { readonly value: number; readonly state: MetricState }>
   readonly warnings: readonly Foreseen[]
 }
 
-/** What was collected, for programs: metrics as they are sent. */
+/** Prints the collected values as JSON: metrics as they are sent. */
 export function printPartsJson({ hour, parts, warnings }: CollectedReport): void {
   const accepted = parts.flatMap(part => part.accepted)
   const held = accepted.flatMap(({ metric, hold }) => (hold ? [{ id: metric.id, ...hold }] : []))
@@ -33,7 +33,7 @@ export function printPartsJson({ hour, parts, warnings }: CollectedReport): void
   printJson({ hour: hourText(hour), metrics, held, warnings, faults: faultsOf(parts) })
 }
 
-/** What was collected, as a table. */
+/** Prints the collected values as a table. */
 export function printParts({ hour, parts, stored, warnings }: CollectedReport): void {
   const accepted = parts.flatMap(part => part.accepted)
   print(hourText(hour))
@@ -46,7 +46,7 @@ export function printParts({ hour, parts, stored, warnings }: CollectedReport): 
   noteForeseen(warnings)
 }
 
-/** How a stored value is called that is neither due nor delivered. */
+/** Notes for stored values that are neither due nor delivered. */
 const stays = { dead: 'refused by the service: it stays dead', held: 'held before', dropped: 'dropped by a person' }
 
 function remark({ metric, hold }: Accepted, before: { value: number; state: MetricState } | undefined): string {

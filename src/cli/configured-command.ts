@@ -9,33 +9,35 @@ import { Fault } from '../model/fault.ts'
 import { createLog, type LogThreshold } from '../telemetry/log.ts'
 import { redactor } from './terminal.ts'
 
-/** Used when neither `--config` nor `TIDEGAUGE_CONFIG` names a file: everything can be tried with no account. */
+/**
+ * Used when neither `--config` nor `TIDEGAUGE_CONFIG` names a file, so that everything can be tried without an account.
+ */
 const embeddedDefaults = fileURLToPath(new URL('../../config/local.yaml', import.meta.url))
 
-/** The file of a configured command. */
+/** Option with the configuration file. */
 export interface ConfigOption {
   readonly config: string
 }
 
 let folderInUse: string | undefined
 
-/** The data folder of the configuration this command works on; absent while none was read. */
+/** The data folder of this command's configuration; absent while none was read. */
 export function dataFolder(): string | undefined {
   return folderInUse
 }
 
-/** A command line to type, as advice, with the configuration file where one is named by hand. */
+/** A command line as advice, with the configuration file if `--config` was given. */
 export function asTyped(words: string, { config }: ConfigOption): string {
   const isDefault = config === defaultFile()
   return `tidegauge ${words}${isDefault ? '' : ` --config ${quoted(config)}`}`
 }
 
-/** As a shell takes it for one word. */
+/** A word quoted for a shell. */
 export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
-/** Of every command that reads. */
+/** Option of every reading command. */
 export interface JsonOption {
   readonly json?: boolean
 }
@@ -50,9 +52,9 @@ function defaultFile(): string {
 }
 
 /**
- * Reads the configuration and makes what a command works with. Its secrets are known to the redactor from here on.
+ * Reads the configuration and creates the dependencies of a command. From here on the redactor knows its secrets.
  *
- * @param level of the log on stderr; one-shot commands keep quiet and say themselves what is to be said
+ * @param level of the log on stderr; default: silent, as one-shot commands report themselves
  * @throws ConfigError
  */
 export function openContext(file: string, level: (config: Config) => LogThreshold = () => 'silent'): AppContext {
@@ -63,9 +65,9 @@ export function openContext(file: string, level: (config: Config) => LogThreshol
 }
 
 /**
- * The collectors a person names: by protocol id, by collector id, or by the collector's own name.
+ * The collectors that a person names: by protocol id, by collector id, or by the collector's own name.
  *
- * @throws Fault `usage` for a name that fits none
+ * @throws Fault `usage` for an unknown name
  */
 export function selectCollectors(config: Config, only: readonly string[] | undefined): readonly CollectorConfig[] {
   const all = config.protocols.flatMap(protocol => protocol.collectors)

@@ -4,12 +4,12 @@ import { Fault } from '../model/fault.ts'
 
 const answerMsMax = 5_000
 
-/** Where the status server of a daemon with this configuration is reached from this machine. */
+/** Address of the daemon's status server as reached from this machine. */
 export function daemonUrl({ status: { host, port } }: Config): string {
   return `http://${reachable(host)}:${port}`
 }
 
-/** What the daemon answers at a path. @throws Fault `daemon-unreachable` */
+/** The daemon's answer at a path. @throws Fault `daemon-unreachable` */
 export async function daemonAnswer(config: Config, path: string): Promise<Response> {
   const url = `${daemonUrl(config)}${path}`
   try {
@@ -19,7 +19,7 @@ export async function daemonAnswer(config: Config, path: string): Promise<Respon
   }
 }
 
-/** A server that listens on every address is asked on loopback. */
+/** Host to connect to: a server that listens on every address is reached on loopback. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

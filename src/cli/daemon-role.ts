@@ -20,7 +20,7 @@ export function daemonSentence({ config }: AppContext): string | undefined {
 }
 
 /**
- * Watches for a daemon, which wants to deliver itself: a command that has the delivery role gives it up then.
+ * Waits for a daemon to start: a command then releases the delivery role.
  *
  * @returns whether there is one; `false` once the signal is aborted
  */
@@ -32,7 +32,7 @@ export async function untilDaemon({ config, time }: AppContext, signal: AbortSig
   return false
 }
 
-/** What cannot be seen is nobody: the daemon could not have made it. */
+/** Whether a daemon has its role. An unreadable folder has none: the daemon could not have created its files. */
 function isThere(dataFolder: string): boolean {
   try {
     return daemonHolder(dataFolder) !== undefined

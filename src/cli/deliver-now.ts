@@ -8,7 +8,7 @@ import { asTyped, type ConfigOption } from './configured-command.ts'
 import { untilDaemon } from './daemon-role.ts'
 import { note } from './terminal.ts'
 
-/** What waits for a person, with the commands that list it; empty when nothing does. */
+/** Metrics that wait for a person, with the commands that list them; empty when there are none. */
 export function standing(
   { dead, held }: { readonly dead: number; readonly held: number },
   options: ConfigOption,
@@ -19,9 +19,7 @@ export function standing(
   ].join('')
 }
 
-/**
- * Delivers what is due, or waits while a running daemon does. Says on stderr why something stays due.
- */
+/** Delivers the due metrics, or waits while a running daemon does. Reports on stderr why a metric stays due. */
 export async function deliverNow(context: AppContext, outbox: Outbox): Promise<void> {
   const role = roleOrDeliverer(context)
   if (role && (await deliverAs(role, context, outbox))) return
@@ -29,7 +27,7 @@ export async function deliverNow(context: AppContext, outbox: Outbox): Promise<v
   await waitForDaemon(context, outbox)
 }
 
-/** The delivery role; `undefined` when another process has it, which is said. */
+/** The delivery role; `undefined` when another process has it, which is reported. */
 export function roleOrDeliverer({ config, time }: AppContext): Role | undefined {
   try {
     return takeDeliveryRole(config.data, config.file, time.nowMs())
@@ -42,7 +40,7 @@ export function roleOrDeliverer({ config, time }: AppContext): Role | undefined 
   }
 }
 
-/** @returns whether all had its turn; `false` when a daemon has started meanwhile, which has the role now */
+/** @returns whether all had their turn; `false` when a daemon started meanwhile and has the role now */
 async function deliverAs(role: Role, context: AppContext, outbox: Outbox): Promise<boolean> {
   await using stack = new AsyncDisposableStack()
   stack.defer(() => role.release())
@@ -65,7 +63,7 @@ async function deliverAs(role: Role, context: AppContext, outbox: Outbox): Promi
   return true
 }
 
-/** Told when a command gives the delivery role up. */
+/** Reported when a command releases the delivery role. */
 export const handedOver = 'a daemon has started: it delivers the rest'
 
 function noteWaiting(connection: Connection, context: AppContext, outbox: Outbox): void {
@@ -77,7 +75,7 @@ function noteWaiting(connection: Connection, context: AppContext, outbox: Outbox
   }
 }
 
-/** As long as a push may take, and the daemon's look into the outbox. */
+/** Waits as long as one push and the daemon's look into the outbox may take. */
 async function waitForDaemon({ config, time }: AppContext, outbox: Outbox): Promise<void> {
   const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
   while (outbox.tally.balance().due > 0 && time.nowMs() < untilMs) await time.sleep(pollMs / 10)

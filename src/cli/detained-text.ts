@@ -12,7 +12,7 @@ const inFullMax = 20
 const groupsMax = 10
 const wordCharsMax = 60
 
-/** For programs: the same names, times written out, what is not known left out. */
+/** A dead or held metric as JSON: the same names, instants as text, unknown fields left out. */
 export function detainedJson(metric: DetainedMetric) {
   const { id, protocolId, hour, value, unit, kind, reason, status, attempts, sinceMs, collector } = metric
   return {
@@ -30,7 +30,7 @@ export function detainedJson(metric: DetainedMetric) {
   }
 }
 
-/** What is dead or held as a table: the newest hours, and for more than fits a screen the words they share. */
+/** Prints dead or held metrics as a table: the newest hours, and if there are more, the words they share. */
 export function printDetained({ found, selection, options }: Selected): void {
   const { state } = selection
   if (found.length === 0) {
@@ -86,12 +86,12 @@ function printGroups(found: readonly DetainedMetric[]): void {
   if (rest > 0) print(`  ${grouped(rest)}× for other reasons`)
 }
 
-/** The service's words without the status before them, which has a place of its own; or why it is held. */
+/** The service's words without the status, which has a column of its own; or why the metric is held. */
 function words({ reason, status }: DetainedMetric): string {
   return status !== undefined && reason.startsWith(`${status}: `) ? reason.slice(`${status}: `.length) : reason
 }
 
-/** Words with an ellipsis for what differs from metric to metric: ids, numbers, times. */
+/** Words with an ellipsis in place of ids, numbers and times, which differ from metric to metric. */
 function general(reason: string): string {
   return reason.replace(/[\w-]+___[\w.-]+/g, '…').replace(/-?\d[\d.,:eTZ+-]*(?<=[\dZ])/g, '…')
 }
@@ -103,7 +103,7 @@ function sampleWords(found: readonly DetainedMetric[]): string {
   return quoted(longest)
 }
 
-/** All that is known of each, and what to do next. */
+/** Prints each metric in full, and what to do next. */
 export function printInFull(selected: Selected): void {
   const shown = selected.found.slice(-inFullMax)
   for (const [index, metric] of shown.entries()) {
@@ -132,7 +132,7 @@ function inFull(metric: DetainedMetric, { options }: Selected): string[] {
   return [`${id}  ${hourText(hour)}`, ...lines]
 }
 
-/** Words of several lines stay below each other. */
+/** Indents further lines of a text. */
 function indented(fact: string): string {
   return fact.trim().replace(/\n/g, `\n${' '.repeat(13)}`)
 }

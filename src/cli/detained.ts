@@ -20,7 +20,7 @@ import { strayWord } from './stray-word.ts'
 import { counted, note, print, printJson } from './terminal.ts'
 
 type State = Selection['state']
-/** `ls`: what is dead or held, as a table. */
+/** `ls`: dead or held metrics as a table. */
 export function listCommand(state: State, ended: EndWith): Command {
   return selectingCommand('ls')
     .description(`list what is ${state} (also without ls)`)
@@ -35,13 +35,13 @@ export function listCommand(state: State, ended: EndWith): Command {
     )
 }
 
-/** Without `ls`, a word that names nothing may have been meant for a command. @throws Fault `usage` */
+/** Refuses an unknown name without `ls`, which may be a misspelt command. @throws Fault `usage` */
 function demandKnown(selected: Selected, group: Command): void {
   const stranger = selected.selection.ids?.find(name => !isKnown(name, selected))
   if (stranger !== undefined) throw strayWord(group, stranger, ', and no metric or protocol is called so')
 }
 
-/** `show ID…`: all that is known of each. */
+/** `show ID…`: each metric in full. */
 export function showDetainedCommand(state: State, ended: EndWith): Command {
   return configuredCommand('show')
     .description('all that is known of each, and what to do next')
@@ -57,7 +57,7 @@ export function showDetainedCommand(state: State, ended: EndWith): Command {
     )
 }
 
-/** `drop`: gives them up. */
+/** `drop`: gives metrics up. */
 export function dropCommand(state: State, ended: EndWith): Command {
   return changingCommand('drop')
     .description('give them up for ever: not sent, not collected again')
@@ -69,7 +69,7 @@ export function dropCommand(state: State, ended: EndWith): Command {
     )
 }
 
-/** What a changing command does once it is clear what is meant, and that something is. */
+/** Runs a changing command once the selection is known not to be empty. */
 export async function change(
   verb: string,
   state: State,
@@ -86,7 +86,7 @@ export async function change(
   })
 }
 
-/** Says that metrics are due from now on, and who pushes them. */
+/** Reports that metrics are due from now on, and which process pushes them. */
 export function printDue(count: number, released: readonly DetainedMetric[], { context, options }: Selected): void {
   print(`${counted(count, 'metric')} due${count === 0 ? '' : `: ${delivererSentence(context, options)}`}`)
   const configured = new Set(context.config.protocols.map(({ id }) => id))

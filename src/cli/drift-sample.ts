@@ -12,7 +12,7 @@ import { createLog } from '../telemetry/log.ts'
 import { compare, type Difference, drawn } from './drift.ts'
 import type { LookedAt } from './hour-range.ts'
 
-/** Which delivered hours are drawn, and from which. */
+/** How many delivered hours are drawn, and from which. */
 export interface Draw {
   readonly collectors: readonly CollectorConfig[]
   readonly range: LookedAt
@@ -20,20 +20,20 @@ export interface Draw {
   readonly seed: number
 }
 
-/** What was read again, and what came of it. */
+/** Result of reading hours again. */
 export interface Drift {
-  /** Delivered hours there were to draw from, and those that were drawn. */
+  /** Delivered hours to draw from, and those drawn. */
   readonly hoursAll: number
   readonly hours: number
-  /** Values compared. */
+  /** Number of compared values. */
   readonly compared: number
   readonly differences: readonly Difference[]
   readonly unread: readonly Unread[]
-  /** Collectors that can only read "now". */
+  /** Collectors that can read only the present. */
   readonly leftOut: readonly string[]
 }
 
-/** What could not be read again: a metric's value at an hour, or a whole collector. */
+/** A metric's value at an hour, or a whole collector, that could not be read again. */
 export interface Unread {
   readonly of: string
   readonly hour?: Hour
@@ -46,10 +46,7 @@ interface Chosen {
   readonly hour: Hour
 }
 
-/**
- * Reads random delivered hours again and compares. Nothing is stored, and no look-up goes by what the outbox remembers of
- * the chain.
- */
+/** Reads random delivered hours again and compares. Stores nothing, and uses no cached as-of block. */
 export async function readAgain(context: AppContext, outbox: Outbox, draw: Draw): Promise<Drift> {
   await using stack = new AsyncDisposableStack()
   const log = createLog(context.config.log.level, context.redactor)
@@ -94,7 +91,7 @@ function unreadOf({ hour, unread }: Awaited<ReturnType<typeof compareOne>>): Unr
   return unread.map(({ metric, reason }) => ({ of: metric, hour, reason }))
 }
 
-/** A few at a time; what they come to is in their order. */
+/** Runs a few at a time; the results are in the order of `all`. */
 async function inLanes<T, R>(all: readonly T[], act: (one: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   const entries = all.entries()

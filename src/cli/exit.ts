@@ -1,6 +1,6 @@
 import { Fault, type FaultCode } from '../model/fault.ts'
 
-/** What a command ends with. */
+/** Exit codes of commands. */
 export const exitCodes = { done: 0, incomplete: 1, usage: 2, held: 75, config: 78 } as const
 
 const codeByFault: Partial<Record<FaultCode, number>> = {
@@ -10,10 +10,10 @@ const codeByFault: Partial<Record<FaultCode, number>> = {
   'secret-missing': exitCodes.config,
 }
 
-/** The exit code of a command that ended with an error. */
+/** The exit code for an error. */
 export function exitCodeOf(error: unknown): number {
   return (error instanceof Fault && codeByFault[error.code]) || exitCodes.incomplete
 }
 
-/** Sets the exit code that the command line ends with. */
+/** Sets the exit code of the command line. */
 export type EndWith = (code: number) => void

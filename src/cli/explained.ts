@@ -5,8 +5,8 @@ import { isTrouble } from '../sqlite/trouble.ts'
 import { dataFolder } from './configured-command.ts'
 
 /**
- * What SQLite or the file system say of the outbox in the middle of a command, as a Fault: they name neither the file nor
- * what to do. Everything else stays as it is.
+ * Turns an error of SQLite or the file system in the middle of a command into a Fault, which names the file and what to
+ * do. Returns other errors unchanged.
  */
 export function explained(error: unknown): unknown {
   const folder = dataFolder()

@@ -1,10 +1,10 @@
 import type { Foreseen } from './foreseen.ts'
 import { note } from './terminal.ts'
 
-/** Metrics named in one line; more are counted. */
+/** Metrics named in one line; further ones are counted. */
 const namedMax = 3
 
-/** What can be told before anything is sent, on stderr: the same sentence once, however many metrics it is about. */
+/** Prints predicted warnings on stderr: each sentence once, however many metrics it is about. */
 export function noteForeseen(all: readonly Foreseen[]): void {
   for (const [text, of] of Map.groupBy(all, ({ text }) => text)) note(`warning: ${namedMetrics(of)}: ${text}`)
 }

@@ -3,12 +3,12 @@ import type { CollectorHourRange } from '../outbox/tables/hour-ranges.ts'
 import { asTyped, type ConfigOption, quoted } from './configured-command.ts'
 
 /**
- * What can be asked of a gap's collector: any hour, only "now", nothing because it cannot be loaded, or nobody knows, since
- * it is not configured any more.
+ * What a gap's collector can read: any hour, only the present, nothing because it cannot be loaded, or unknown because
+ * it is no longer configured.
  */
 export type Mendable = 'past' | 'now' | 'unusable' | 'unknown'
 
-/** What a person can do about a gap. Pure. */
+/** Advice about a gap. Pure. */
 export function gapAdvice(
   { collector, from, to, fault }: CollectorHourRange,
   mendable: Mendable,

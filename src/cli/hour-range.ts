@@ -3,14 +3,14 @@ import { Fault } from '../model/fault.ts'
 import { type Hour, hourText, parseHour } from '../model/hour.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from './configured-command.ts'
 
-/** How a person says which collectors and hours are looked at. */
+/** Options that select collectors and hours. */
 export interface LookOptions extends ConfigOption, JsonOption {
   readonly only?: readonly string[]
   readonly from?: string
   readonly to?: string
 }
 
-/** A command that looks at hours of collectors: all of them where nothing is said. */
+/** A command that shows hours of collectors; default: all of them. */
 export function lookingCommand(name: string): Command {
   return configuredCommand(name)
     .option('--only <id...>', 'protocols or collectors')
@@ -19,13 +19,13 @@ export function lookingCommand(name: string): Command {
     .option('--json', 'print JSON')
 }
 
-/** The hours that are looked at, both ends included. */
+/** The selected hours, both ends included. */
 export interface LookedAt {
   readonly from?: Hour
   readonly to?: Hour
 }
 
-/** @throws Fault `usage` for an hour that is none, or a range that ends before it begins */
+/** @throws Fault `usage` for an invalid hour, or a range that ends before it begins */
 export function lookedAt({ from, to }: LookOptions): LookedAt {
   const range = { ...(from && { from: parseHour(from) }), ...(to && { to: parseHour(to) }) }
   if (range.from !== undefined && range.to !== undefined && range.from > range.to)

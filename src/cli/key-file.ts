@@ -2,18 +2,18 @@ import { closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, rename
 import { dirname } from 'node:path'
 import { Fault } from '../model/fault.ts'
 
-/** A file that a key will be written into. */
+/** A file that a key will be written to. */
 export interface KeyFile extends Disposable {
-  /** Whole or not at all. Once. */
+  /** Writes the key, atomically and only once. */
   write(key: string): void
 }
 
 /**
- * Makes sure that a key can be written into a file, readable by its owner alone (0600); folders that are missing are made.
- * What is not written until it is disposed of leaves nothing behind.
+ * Checks that a key can be written to a file, readable only by its owner (0600), creating missing folders. Disposing it
+ * before `write` leaves nothing behind.
  *
- * @param replaces also a file that is there already
- * @throws Fault `usage` where it cannot
+ * @param replaces whether an existing file may be replaced
+ * @throws Fault `usage` when it cannot
  */
 export function keyFile(file: string, replaces: boolean): KeyFile {
   if (!replaces && existsSync(file)) throw taken(file)
@@ -27,7 +27,7 @@ export function keyFile(file: string, replaces: boolean): KeyFile {
       attempt(file, () => {
         writeSync(descriptor, `${key}\n`)
         fsyncSync(descriptor)
-        // A link is refused where somebody was faster; a rename would replace it.
+        // A link fails if another process created the file meanwhile; a rename would replace it.
         if (replaces) renameSync(fresh, file)
         else linkSync(fresh, file)
       })
@@ -50,7 +50,7 @@ function attempt<T>(file: string, act: () => T): T {
     return act()
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error'
-    // It may also be said of a folder on the way that is a file.
+    // The code is also used for a folder on the path that is a file.
     if (code === 'EEXIST' && existsSync(file)) throw taken(file)
     throw new Fault('usage', `the key cannot be written into ${file} (${code})`, {
       fix: 'name a file in a folder that this user may write',

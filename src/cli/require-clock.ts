@@ -9,12 +9,12 @@ import { Fault } from '../model/fault.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { note } from './terminal.ts'
 
-/** What a command goes by that works once and ends. */
+/** Input for checking the clock of a one-shot command. */
 interface ClockOccasion {
   readonly context: AppContext
-  /** Absent where nothing was ever collected. */
+  /** Absent when nothing was ever collected. */
   readonly outbox: Outbox | undefined
-  /** Looked at before the outbox was opened. */
+  /** Read before the outbox was opened. */
   readonly written: WrittenAt
 }
 
@@ -35,8 +35,8 @@ export async function openedByClock(
 }
 
 /**
- * Compares this machine's clock before anything is stored by it. Whoever has typed the command is there: that nothing
- * confirms the clock is no hindrance, only that something says otherwise.
+ * Checks this machine's clock before anything is stored. A person has just typed the command, so an unconfirmed clock
+ * is accepted; a contradicted one is not.
  *
  * @throws Fault `clock-doubted`
  */
@@ -59,7 +59,7 @@ function mistake(verdict: ClockVerdict): string | undefined {
   return `this machine's clock is in another hour than the service's: ${verdict.remark ?? 'try again in a minute'}`
 }
 
-/** Not while it wants to be left alone: its answers show its clock, too. */
+/** Asks the service for its clock, unless a retry-after is running. */
 async function askService({ context, outbox }: ClockOccasion, clock: WatchedClock): Promise<void> {
   const { config, time } = context
   if (config.service.kind !== 'remote') return
@@ -74,7 +74,7 @@ async function askService({ context, outbox }: ClockOccasion, clock: WatchedCloc
   if (answer.kind === 'answered' && answer.skewMs !== undefined) clock.sawService(answer.skewMs)
 }
 
-/** A key that cannot be read is told about by whoever needs it. */
+/** Reads a key; an unreadable one is reported by the code that needs it. */
 function readable(readKey: (() => string) | undefined): string | undefined {
   try {
     return readKey?.()

@@ -9,7 +9,7 @@ import { asTyped, type ConfigOption, configuredCommand } from './configured-comm
 import { exitCodes } from './exit.ts'
 import { counted, note } from './terminal.ts'
 
-/** How a person says which due, dead or held metrics are meant. */
+/** Options that select due, dead or held metrics. */
 export interface SelectionOptions extends ConfigOption {
   readonly reason?: string
   readonly hour?: string
@@ -24,12 +24,12 @@ export function selectingCommand(name: string): Command {
     .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z')
 }
 
-/** One that changes something, and wants to be told what, if only by `--all`. */
+/** A command that changes metrics and demands a selection, if only `--all`. */
 export function changingCommand(name: string): Command {
   return selectingCommand(name).option('--all', 'all of them, where nothing else selects')
 }
 
-/** What the options say. @throws Fault `usage` for an hour that is none */
+/** The selection of the options. @throws Fault `usage` for an invalid hour */
 export function selectionOf<S extends string>(
   state: S,
   ids: readonly string[],
@@ -55,25 +55,25 @@ export function demandSelection(
   })
 }
 
-/** What of a selection leaves something out. */
+/** Criteria that narrow a selection. */
 export type Narrowing = Omit<Selection, 'state'>
 
-/** Whether anything is selected, other than all. */
+/** Whether anything but all is selected. */
 export function isNarrow({ ids, reason, hour }: Narrowing): boolean {
   return ids !== undefined || reason !== undefined || hour !== undefined
 }
 
-/** What a command works with that was told which metrics are meant. */
+/** Input of a command on selected metrics. */
 export interface Selected {
   readonly context: AppContext
-  /** Absent while there is none: nothing was collected yet. */
+  /** Absent when nothing was ever collected. */
   readonly outbox: Outbox | undefined
   readonly selection: Selection
   readonly found: readonly DetainedMetric[]
   readonly options: SelectionOptions
 }
 
-/** Says which of what was named fits nothing, and ends the command with 1 then. */
+/** Reports names that fit nothing; the command then ends with 1. */
 export function noteMisfits(selected: Selected, ended: (code: number) => void): void {
   const { selection, found, options } = selected
   const { state, ids = [] } = selection
@@ -86,7 +86,7 @@ export function noteMisfits(selected: Selected, ended: (code: number) => void): 
   ended(exitCodes.incomplete)
 }
 
-/** Whether a name is that of a configured protocol, or of a metric that there is something of. */
+/** Whether a name is a configured protocol, or a metric with matches. */
 export function isKnown(name: string, { context, outbox, found }: Selected): boolean {
   const { config, time } = context
   return (

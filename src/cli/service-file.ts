@@ -4,20 +4,20 @@ import { systemTime } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
 import { openStore, type Store } from '../reference/store/store.ts'
 
-/** The file of the reference service, as commands name it. */
+/** Option with the file of the reference service. */
 export interface FileOption {
   readonly file: string
 }
 
-/** A command on the reference service's file. */
+/** Adds that option to a command. */
 export function withFile(command: Command): Command {
   return command.option('--file <file>', 'SQLite file of the service', 'data/service.db')
 }
 
 /**
- * Works on the service's file, which is there already.
+ * Works on the service's existing file.
  *
- * @throws Fault `usage` when there is none, or it is not the service's; what `act` throws
+ * @throws Fault `usage` when there is none, or it is not the service's; errors of `act`
  */
 export function withStore<T>(file: string, act: (store: Store) => T): T {
   if (!existsSync(file)) {
@@ -28,7 +28,7 @@ export function withStore<T>(file: string, act: (store: Store) => T): T {
   return withNewStore(file, act)
 }
 
-/** The same, on a file that is made when it is missing. */
+/** Works on the service's file, creating it if missing. */
 export function withNewStore<T>(file: string, act: (store: Store) => T): T {
   const store = open(file)
   try {

@@ -2,12 +2,12 @@ import { unwatchFile, watchFile } from 'node:fs'
 import { systemTime } from '../edge/time.ts'
 import { fileLookMs, parentLookMs } from './limits.ts'
 
-/** What is asked of a process that stays up; `look` when a file it watches may have changed. */
+/** A request to a running process; `look` when a watched file may have changed. */
 export type SignalRequest = 'stop' | 'reload' | 'look'
 
 /**
- * What is asked, one after the other: SIGTERM and SIGINT are `stop`, SIGHUP is `reload`, a changed file is `look`. From
- * the moment this is made no signal is lost and none ends the process by itself, also while it starts.
+ * Queue of requests: SIGTERM and SIGINT are `stop`, SIGHUP is `reload`, a changed file is `look`. From its construction
+ * on no signal is lost and none ends the process directly, not even during the start.
  */
 export class Signals {
   readonly #asked: SignalRequest[] = []
@@ -33,8 +33,8 @@ export class Signals {
   }
 
   /**
-   * Asks to look whenever one of these files has changed, also one that is put in its place; those watched before are not
-   * watched any more. Looks by the clock: mounts do not tell.
+   * Watches files, and no longer those before: a changed or replaced one queues `look`. It polls, because mounts send
+   * no events.
    */
   watch(files: readonly string[]): void {
     const before = this.#watched
@@ -45,12 +45,12 @@ export class Signals {
     }
   }
 
-  /** Aborted as soon as the process is asked to stop. */
+  /** Aborted when the process is asked to stop. */
   get stopping(): AbortSignal {
     return this.#stopping.signal
   }
 
-  /** Resolves with what was asked next. */
+  /** Resolves to the next request. */
   async next(): Promise<SignalRequest> {
     for (;;) {
       const asked = this.#asked.shift()
@@ -60,15 +60,15 @@ export class Signals {
     }
   }
 
-  /** Resolves when the process is to stop. */
+  /** Resolves when the process must stop. */
   async untilStop(): Promise<void> {
     while ((await this.next()) !== 'stop');
   }
 }
 
 /**
- * npx and npm do not pass a signal on: they end, and what they started would live on with lock and port. It then has another
- * parent. Looking keeps no process alive.
+ * Stops when the parent process changes: npx and npm end without passing on a signal, and their child would live on
+ * with lock and port. The timer does not keep the process alive.
  */
 function whenOrphaned(parent: number, stop: () => void): void {
   const look = () => (process.ppid === parent ? whenOrphaned(parent, stop) : stop())

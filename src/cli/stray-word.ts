@@ -3,8 +3,7 @@ import { meant, quoted } from '../config/mistakes/words.ts'
 import { Fault } from '../model/fault.ts'
 
 /**
- * A word where a group's command should stand: `warnings akc`. Commander would take it for an argument of the command that
- * the group defaults to.
+ * Refuses a misspelt command of a group: `warnings akc`. Commander would pass the word to the group's default command.
  *
  * @throws Fault `usage`, unless that command takes such words
  */
@@ -16,7 +15,7 @@ export function demandCommand(program: Command, [name, word]: readonly string[])
   throw strayWord(group, word)
 }
 
-/** @param also why it is nothing else either */
+/** The Fault for an unknown word. @param also why it is nothing else either */
 export function strayWord(group: Command, word: string, also = ''): Fault {
   const near = meant(word, namesIn(group))
   const fix = near ? `did you mean ${group.name()} ${near}?` : `its commands: ${namesIn(group).join(', ')}`

@@ -2,23 +2,23 @@ import { writeSync } from 'node:fs'
 import Table from 'cli-table3'
 import { Redactor } from '../telemetry/redactor.ts'
 
-/** Everything a command prints passes here, so that no secret known to the process can leave by it. */
+/** All output of commands is redacted here, so that no known secret leaves the process. */
 export const redactor = new Redactor()
 
-/** A line on stdout: what the command answers. */
+/** Prints a line on stdout: the result of the command. */
 export function print(line: string): void {
   write(1, `${clean(line)}\n`)
 }
 
-/** A line on stderr: what a person should know beside the answer. */
+/** Prints a line on stderr: information apart from the result. */
 export function note(line: string): void {
   write(2, `${clean(line)}\n`)
 }
 
-/** Whether a person watches stderr: a line may be drawn over the last one there. */
+/** Whether stderr is a terminal, where a line can be redrawn. */
 export const isWatched = process.stderr.isTTY === true
 
-/** A line on stderr in the place of the last one drawn so; an empty one clears it. For a terminal only. */
+/** Replaces the last line drawn on stderr; an empty one clears it. Only for a terminal. */
 export function redraw(line: string): void {
   write(2, `\r\x1b[K${clean(line)}`)
 }
@@ -38,23 +38,23 @@ export function instantText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`
 }
 
-/** Words of any length on one line of at most so many characters. */
+/** Words of any length, on one line of at most that many characters. */
 export function cut(words: string, charsMax: number): string {
   const line = clean(words.replace(/\s+/g, ' ').trim())
   return line.length <= charsMax ? line : `${line.slice(0, charsMax - 1).trimEnd()}…`
 }
 
-/** Without secrets, and without what a terminal would obey: words of others may stand in a line. */
+/** Removes secrets and control sequences, since a line may quote others' words. */
 function clean(line: string): string {
   return redactor.redact(line).replace(/[^\P{Cc}\t\n]/gu, '')
 }
 
-/** The answer for programs. */
+/** Prints JSON on stdout. */
 export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2))
 }
 
-/** Rows below a head, in columns two spaces apart; the named columns are aligned right. */
+/** Prints rows below a head, in columns two spaces apart; the named columns are aligned right. */
 export function printTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -88,7 +88,7 @@ const noLines = {
   middle: '',
 }
 
-/** A reader that has gone away (`| head`) ends the output, not the command. */
+/** Writes to a descriptor. A closed pipe (`| head`) ends the output, not the command. */
 function write(descriptor: number, text: string): void {
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; ) {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { originOf } from '../runner/origin.ts'
 
-/** What files hold; one that cannot be read is told about when it is loaded. */
+/** Contents of files; an unreadable one is reported when it is loaded. */
 export function textsOf(files: readonly string[]): string {
   return JSON.stringify(files.map(file => attempt(() => readFileSync(file, 'utf8'))))
 }
@@ -15,7 +15,7 @@ function attempt(read: () => string): string | undefined {
   }
 }
 
-/** The configuration's file and those of one's own collectors: what is reloaded when it changes. */
+/** Files that trigger a reload: the configuration and one's own collectors. */
 export function filesOf({ file, protocols }: Config): string[] {
   const origins = protocols
     .flatMap(({ collectors }) => collectors)

@@ -35,7 +35,7 @@ import { Signals } from '../signals.ts'
 import { keepHeapSmall } from '../small-heap.ts'
 import { counted, note } from '../terminal.ts'
 
-/** `backfill`: past hours. Ends with 1 when something was not collected, is left, or is not delivered. */
+/** `backfill`: past hours. Ends with 1 when an hour was not collected, is left, or is not delivered. */
 export function backfillCommand(ended: (code: number) => void): Command {
   return backfillOptions().action(async (options: BackfillOptions) => {
     keepHeapSmall()
@@ -84,7 +84,7 @@ interface BackfillContext {
   readonly stack: AsyncDisposableStack
 }
 
-/** @returns whether the hours that were read for it could be read */
+/** @returns whether the sampled hours could be read */
 async function planOnly(
   { context, outbox, options }: Pick<BackfillContext, 'context' | 'options'> & { readonly outbox: Outbox | undefined },
   range: HourSpan,
@@ -100,7 +100,7 @@ async function planOnly(
   return plan.faults.every(({ fault }) => fault?.code === 'chain-before-first-block')
 }
 
-/** @returns whether everything that was asked for is collected and delivered */
+/** @returns whether all requested hours are collected and delivered */
 async function collectAndDeliver(occasion: BackfillContext, range: HourSpan, usable: Usable): Promise<boolean> {
   const { context, outbox, options, stack } = occasion
   const { time } = context
@@ -147,7 +147,7 @@ async function collectAndDeliver(occasion: BackfillContext, range: HourSpan, usa
   return failed + end.left + after.due + dead + held === 0
 }
 
-/** Aborted by a signal, or by whoever else aborts it. */
+/** A controller aborted by a signal, or by its other users. */
 function stoppingOf({ signals }: BackfillContext): AbortController {
   const stopping = new AbortController()
   const stop = () => stopping.abort(new Fault('stopped', 'it was asked to stop'))
@@ -174,12 +174,12 @@ function workFor(outbox: Outbox | undefined, asked: BackfillRequest, { collector
   return workOf(collector, description, asked, states)
 }
 
-/** What collectors log is for the person who runs this; what delivery logs is said in other words. */
+/** Shows the collectors' log to the person who runs this; delivery is reported in other words. */
 function withCollectorsLog(context: AppContext): AppContext {
   return { ...context, log: createLog(context.config.log.level, context.redactor) }
 }
 
-/** Who delivers what is due. */
+/** Sentence about which process delivers the due metrics. */
 function dueAdvice({ by }: Pick<BackfillDelivery, 'by'>, options: BackfillOptions): string {
   return by === 'daemon' ? 'the running daemon delivers them' : asTyped('flush', options)
 }

@@ -18,7 +18,7 @@ import { noteForeseen } from '../foreseen-text.ts'
 import { startLoadMsMax } from '../limits.ts'
 import { counted, note, print, printJson, printTable, redactor } from '../terminal.ts'
 
-/** `check`: configuration and collectors, offline. Ends with 78 when something is wrong. */
+/** `check`: configuration and collectors, offline. Ends with 78 for any mistake. */
 export function checkCommand(): Command {
   return configuredCommand('check')
     .description('the configuration and its collectors, offline')
@@ -42,7 +42,10 @@ export function checkCommand(): Command {
     })
 }
 
-/** Mistakes of the file are told along with those of its collectors' options. @throws ConfigError */
+/**
+ * Reads the configuration. Mistakes of the file are reported together with those of its collectors' options.
+ * @throws ConfigError
+ */
 async function setUpWhole(file: string): Promise<AppContext> {
   try {
     return openContext(file)
@@ -74,7 +77,7 @@ function metricRows({ collector, description }: Checked['usable'][number]): Metr
   }))
 }
 
-/** Units are compared with those of the outbox, where there is one. */
+/** Predicted warnings. Units are compared with those of the outbox, if there is one. */
 async function foreseenOf(context: AppContext, usable: Checked['usable']): Promise<Foreseen[]> {
   await using stack = new AsyncDisposableStack()
   const outbox = outboxToCompare(context, stack)
@@ -89,7 +92,7 @@ async function foreseenOf(context: AppContext, usable: Checked['usable']): Promi
   )
 }
 
-/** The configuration may be in order while its outbox is not: that is said, and is no mistake of the configuration. */
+/** The outbox to compare with. An unusable one is reported and is not a mistake of the configuration. */
 function outboxToCompare(context: AppContext, stack: AsyncDisposableStack): Outbox | undefined {
   try {
     return openExistingOutbox(context, stack)

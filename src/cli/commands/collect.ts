@@ -36,7 +36,7 @@ interface CollectOptions extends ConfigOption, JsonOption {
 const warningsShown = 10
 const warningCharsMax = 160
 
-/** `collect`: one hour, once. Ends with 1 when something was not collected or not delivered. */
+/** `collect`: one hour, once. Ends with 1 when a value was not collected or not delivered. */
 export function collectCommand(ended: (code: number) => void): Command {
   return configuredCommand('collect')
     .description('one hour, once: collect, queue and push; with --dry-run only show')
@@ -93,7 +93,7 @@ function printDry(told: CollectedReport, { json }: CollectOptions): void {
   print(`\n${counted(count, 'metric')} would be sent, with timestamp ${hourText(hour)}; nothing was enqueued`)
 }
 
-/** @returns whether everything of this hour that may be sent is delivered */
+/** @returns whether all sendable metrics of this hour are delivered */
 async function queueAndDeliver(
   context: AppContext,
   outbox: Outbox,
@@ -124,7 +124,7 @@ async function queueAndDeliver(
   return count('due') + count('dead') + count('held') === 0
 }
 
-/** What the service remarked on the pushes that were just made; what a person has acknowledged stays quiet. */
+/** Reports the warnings on the pushes just made, except acknowledged ones. */
 function noteWarnings(outbox: Outbox, sinceMs: number, options: CollectOptions): void {
   const news = outbox.warnings
     .all()
@@ -136,7 +136,10 @@ function noteWarnings(outbox: Outbox, sinceMs: number, options: CollectOptions):
     note(`and ${counted(news.length - warningsShown, 'warning')} more: ${asTyped('warnings', options)}`)
 }
 
-/** Also what an earlier try of the hour held for its unit is meant, and the hours to come, where this one has its value. */
+/**
+ * Changes the locked units. Values of the hour held earlier for their unit become due, and later hours use the new
+ * unit.
+ */
 async function changeUnits(outbox: Outbox, accepted: readonly Accepted[], hour: Hour, nowMs: number): Promise<void> {
   const meant = accepted.filter(({ hold }) => !hold).map(({ metric }) => metric)
   const held = outbox.detained.list({ state: 'held', ids: meant.map(({ id }) => id), hour })

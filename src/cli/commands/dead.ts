@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { change, dropCommand, listCommand, printDue, showDetainedCommand } from '../detained.ts'
 import { changingCommand, type SelectionOptions } from '../selection.ts'
 
-/** `dead ls|show|retry|drop`: what the service will never take, and what a person decides about it. */
+/** `dead ls|show|retry|drop`: metrics that the service rejected for good, and what a person decides about them. */
 export function deadCommand(ended: (code: number) => void): Command {
   return new Command('dead')
     .description('metrics the service refused for good: list, look, try again, give up')

@@ -20,7 +20,7 @@ const sampleDefault = 50
 const sampleMax = 1_000_000
 const seedMax = 2 ** 32 - 1
 
-/** `drift`: random delivered hours are read again. Ends with 1 when a value differs, or nothing could be compared. */
+/** `drift`: reads random delivered hours again. Ends with 1 when a value differs, or nothing could be compared. */
 export function driftCommand(ended: (code: number) => void): Command {
   return lookingCommand('drift')
     .description('read random delivered hours again and compare bit for bit; nothing is stored or sent')

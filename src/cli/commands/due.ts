@@ -23,7 +23,7 @@ import { counted, cut, grouped, note, print, printJson, printTable } from '../te
 const rowsMax = 50
 const wordCharsMax = 80
 
-/** `due ls|drop`: what waits for delivery and why, and giving up what nobody delivers any more. */
+/** `due ls|drop`: metrics that wait for delivery and why, and giving up those of a removed protocol. */
 export function dueCommand(ended: EndWith): Command {
   return new Command('due')
     .description('metrics that wait for delivery: list, give up')
@@ -58,11 +58,11 @@ function dropCommand(ended: EndWith): Command {
     })
 }
 
-/** What a person meant, and what there is of it. */
+/** The selected due metrics, and what was asked for. */
 interface SelectedDue {
   readonly outbox: Outbox | undefined
   readonly metrics: readonly Metric[]
-  /** Those that wait for such a reason. */
+  /** Protocols whose metrics wait for the given reason. */
   readonly protocolIds: readonly string[]
   readonly isNarrow: boolean
   whyOf(metric: Pick<Metric, 'protocolId'>): string
@@ -90,7 +90,7 @@ async function withFound(
   noteMisfits(ids, metrics, narrow, options, ended)
 }
 
-/** Why what is due of a protocol is not delivered, as far as that is known. */
+/** Why due metrics of a protocol are not delivered, as far as known. */
 function whyIn({ config }: AppContext, outbox: Outbox | undefined): SelectedDue['whyOf'] {
   const configured = new Set(config.protocols.map(({ id }) => id))
   const waiting = outbox?.destinations.waiting() ?? []
@@ -110,7 +110,7 @@ function jsonOf(metric: Metric) {
   }
 }
 
-/** How much of each protocol is due, and single metrics where some are asked for. */
+/** Prints the due metrics of each protocol, and single ones when some were selected. */
 function printDue({ metrics, isNarrow, whyOf }: SelectedDue, options: SelectionOptions): void {
   if (metrics.length === 0) {
     if (!isNarrow) print('nothing is due')
@@ -145,7 +145,7 @@ function printRows(metrics: readonly Metric[]): void {
   if (shown.length < metrics.length) print(`the newest ${shown.length} shown; --json has all`)
 }
 
-/** Says which of what was named has nothing due, and ends the command with 1 then. */
+/** Reports names without due metrics; the command then ends with 1. */
 function noteMisfits(
   ids: readonly string[],
   metrics: readonly Metric[],

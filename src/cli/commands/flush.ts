@@ -7,7 +7,7 @@ import { exitCodes } from '../exit.ts'
 import { openedByClock } from '../require-clock.ts'
 import { note, print } from '../terminal.ts'
 
-/** `flush`: pushes what is due, now. Ends with 1 when something stays due, or is refused. */
+/** `flush`: pushes the due metrics now. Ends with 1 when a metric stays due, or is refused. */
 export function flushCommand(ended: (code: number) => void): Command {
   return configuredCommand('flush')
     .description('push what is due, now')

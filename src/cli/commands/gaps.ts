@@ -14,7 +14,7 @@ import { type LookedAt, type LookOptions, lookedAt, lookingCommand } from '../ho
 import { startLoadMsMax } from '../limits.ts'
 import { counted, cut, print, printJson, printTable } from '../terminal.ts'
 
-/** Ranges that are not collected, and for gaps what to do. */
+/** Ranges of uncollected hours, and for gaps what to do. */
 interface ListedHours {
   readonly gaps: readonly (CollectorHourRange & { readonly advice: string })[]
   readonly waiting: readonly CollectorHourRange[]
@@ -24,7 +24,7 @@ interface ListedHours {
 const rowsMax = 50
 const reasonCharsMax = 60
 
-/** `gaps`: hours that are not there, why, and what to do. */
+/** `gaps`: uncollected hours, why, and what to do. */
 export function gapsCommand(): Command {
   return lookingCommand('gaps')
     .description('hours that are not there, why, and what to do')
@@ -53,7 +53,7 @@ async function find(context: AppContext, { from, to }: LookedAt, options: LookOp
   return { gaps: advised, waiting }
 }
 
-/** Whether a collector's past can be read; its file is loaded for that. */
+/** Whether a collector can read the past; its file is loaded for that. */
 async function mendableOf(
   context: AppContext,
   collectors: readonly CollectorConfig[],

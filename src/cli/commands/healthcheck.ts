@@ -8,8 +8,8 @@ import { print } from '../terminal.ts'
 /**
  * `healthcheck`: asks the running daemon's readiness, for alerts. Ends with 0 or 1.
  *
- * With `--live` it asks only whether the daemon answers, for an orchestrator: a service that is down is no reason to restart
- * the daemon that waits for it.
+ * With `--live` it only asks whether the daemon answers, for an orchestrator: a service that is down is no reason to
+ * restart the daemon that waits for it.
  */
 export function healthcheckCommand(ended: (code: number) => void): Command {
   return configuredCommand('healthcheck')

@@ -11,7 +11,7 @@ interface ReleaseOptions extends SelectionOptions {
   readonly allowUnitChange?: boolean
 }
 
-/** `held ls|show|release|drop`: what is held back as suspicious, and what a person decides about it. */
+/** `held ls|show|release|drop`: implausible values held back, and what a person decides about them. */
 export function heldCommand(ended: (code: number) => void): Command {
   return new Command('held')
     .description('suspicious metrics, held back: list, look, send after all, give up')
@@ -38,7 +38,7 @@ function releaseCommand(ended: (code: number) => void): Command {
     )
 }
 
-/** Metric ids told one by one; more are counted. */
+/** Metric ids listed; further ones are counted. */
 const toldMax = 5
 
 function noteStaying(stays: readonly DetainedMetric[], { outbox, options }: Selected): void {

@@ -9,7 +9,7 @@ import { note, print } from '../terminal.ts'
 
 type MakeCommand = (ended: (code: number) => void) => Command
 
-/** Each command is loaded when it is called, so that a health check does not cost what the daemon costs. */
+/** Modules of the commands. Each is loaded when called, so that a health check does not cost as much as the daemon. */
 const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   run: async () => (await import('./run.ts')).runCommand,
   collect: async () => (await import('./collect.ts')).collectCommand,
@@ -29,7 +29,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   healthcheck: async () => (await import('./healthcheck.ts')).healthcheckCommand,
 }
 
-/** Runs one command line. Never rejects: what goes wrong is said on stderr. Resolves to the exit code. */
+/** Runs one command line. Never rejects: errors are printed on stderr. Resolves to the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
   let exitCode: number = exitCodes.done
   const program = new Command('tidegauge')
@@ -56,20 +56,20 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The command that is called; all of them when help is wanted or none is known by that name. */
+/** The called command; all of them for help or an unknown name. */
 function wanted([name]: readonly string[]): (() => Promise<MakeCommand>)[] {
   const called = name !== undefined && Object.hasOwn(loaders, name) ? loaders[name] : undefined
   return called ? [called] : Object.values(loaders)
 }
 
-/** Commands made apart do not take over how the program ends and prints. */
+/** Gives a command the program's ways to exit and print, which commander does not pass on. */
 function inherit(program: Command, command: Command): void {
   command.copyInheritedSettings(program)
   command.showHelpAfterError(`(${wordsOf(command)} --help tells more)`)
   for (const child of command.commands) inherit(program, child)
 }
 
-/** As it is typed: `tidegauge dead ls`. */
+/** The command as typed: `tidegauge dead ls`. */
 function wordsOf(command: Command): string {
   return command.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name()
 }
@@ -77,7 +77,7 @@ function wordsOf(command: Command): string {
 async function report(thrown: unknown): Promise<number> {
   const isTold = thrown instanceof CommanderError || thrown instanceof ConfigError || thrown instanceof Fault
   const error = isTold ? thrown : (await import('../explained.ts')).explained(thrown)
-  // Commander has said it already; help and version are not errors.
+  // Commander has printed it already; help and version are not errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
   if (error instanceof ConfigError) note(formatMistakes(error.mistakes))
   else if (error instanceof Fault) note(faultText(error))

@@ -35,7 +35,7 @@ function select(protocols: readonly ProtocolConfig[], ids: readonly string[]): r
   return ids.length === 0 ? protocols : protocols.filter(({ id }) => ids.includes(id))
 }
 
-/** A taken id that can be read with this key is ours already, as far as the interface lets one tell. */
+/** Registers a protocol. A taken id that this key can read counts as its own, as far as the interface shows. */
 async function register(
   { client, keyOf }: Connection,
   protocol: ProtocolConfig,

@@ -21,14 +21,14 @@ import { Signals } from '../signals.ts'
 import { keepHeapSmall } from '../small-heap.ts'
 import { filesOf, textsOf } from '../watched-files.ts'
 
-/** `run`: the daemon. Ends with 0 after SIGTERM or SIGINT; SIGHUP and a changed file read the configuration again. */
+/** `run`: the daemon. Ends with 0 after SIGTERM or SIGINT; SIGHUP and a changed file reload the configuration. */
 export function runCommand(ended: (code: number) => void): Command {
   return configuredCommand('run')
     .description('the daemon: collects every full hour and delivers')
     .action(async ({ config }: ConfigOption) => {
       keepHeapSmall()
       const signals = new Signals()
-      // One clock for all reloads: what is known of the time outlives them. So does what is known of the data folder.
+      // Clock and data folders outlive reloads.
       const [clock, place] = [new WatchedClock(systemTime), new DataFolders()]
       const context = { ...openContext(config, ({ log }) => log.level), clock, place }
       await checkOptions(context, signals)
@@ -38,10 +38,10 @@ export function runCommand(ended: (code: number) => void): Command {
     })
 }
 
-/** What a person asks of a running daemon. */
+/** A request to a running daemon. */
 type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly next: AppContext }
 
-/** A daemon that runs, or what was asked for while none could be started. */
+/** A running daemon, or the request that came while none could be started. */
 type Begun = { readonly kind: 'daemon'; readonly context: AppContext; readonly daemon: Daemon } | Change
 
 interface Keeping {
@@ -52,7 +52,7 @@ interface Keeping {
 }
 
 async function keepRunning({ first, signals, reloads, ended }: Keeping): Promise<void> {
-  // Listened for from before a start: what is changed meanwhile is not missed.
+  // Listening begins before the start, so that no change is missed.
   let changed = untilChanged(first, signals, reloads)
   let context = first
   let begun = await begin(first, reloads, changed)
@@ -75,7 +75,7 @@ async function keepRunning({ first, signals, reloads, ended }: Keeping): Promise
         begun = await begin(context, reloads, changed, { ...event, restMs })
       }
     } catch (error) {
-      // The log is what is read of a daemon that has run: a line of plain text would break it.
+      // The log of a running daemon is read by programs: a line of plain text would break it.
       log.error({ fault: faultLine(error) }, 'ended')
       return ended(exitCodeOf(error))
     }
@@ -83,7 +83,7 @@ async function keepRunning({ first, signals, reloads, ended }: Keeping): Promise
   }
 }
 
-/** What ends a daemon; it is stopped then. */
+/** Waits for the end of a daemon and stops it. */
 async function endOf(begun: Begun, changed: Promise<Change>): Promise<Change | Breakdown> {
   if (begun.kind !== 'daemon') return begun
   const event = await Promise.race([changed, begun.daemon.broken])
@@ -92,14 +92,14 @@ async function endOf(begun: Begun, changed: Promise<Change>): Promise<Change | B
   return event
 }
 
-/** Why a daemon is started again, and how long it rests before. */
+/** Why a daemon is started again, and after how many milliseconds. */
 type Again = Breakage & { readonly restMs: number }
 
 /**
- * Starts the daemon, however long it takes until its outbox can be used; meanwhile the status server says what is wrong.
- * A process that ended instead would be started again by its container, to end again, and show nobody why.
+ * Starts the daemon, however long its outbox is unusable; meanwhile the status server shows the reason. If the process
+ * ended instead, its container would restart it in a loop without showing why.
  *
- * @param again absent at the first start, where whatever else is wrong ends the command
+ * @param again absent at the first start, where any other error ends the command
  */
 async function begin(context: AppContext, reloads: Reloads, changed: Promise<Change>, again?: Again): Promise<Begun> {
   const { log } = context
@@ -122,7 +122,7 @@ async function begin(context: AppContext, reloads: Reloads, changed: Promise<Cha
   }
 }
 
-/** @returns what was asked for meanwhile; `undefined` when the wait is over */
+/** @returns the request that came meanwhile; `undefined` when the wait is over */
 async function waitWith(
   reason: string,
   { config, log, time }: AppContext,
@@ -130,7 +130,7 @@ async function waitWith(
   changed: Promise<Change>,
 ): Promise<Change | undefined> {
   const waking = new AbortController()
-  // Without a page it waits all the same.
+  // It waits even without a page.
   const page = await startWaiting({ ...config.status, reason }).catch(() => undefined)
   if (page) log.debug({ page: `${page.url}/` }, 'waiting')
   const over = time.sleep(waitMs, waking.signal).then(
@@ -143,7 +143,7 @@ async function waitWith(
   return change
 }
 
-/** Starts with the new configuration; when that cannot be (a taken port, a missing secret), with the old one again. */
+/** Starts with the new configuration; if that fails (a taken port, a missing secret), with the old one again. */
 async function replace(old: AppContext, next: AppContext, reloads: Reloads, changed: Promise<Change>): Promise<Begun> {
   try {
     const begun = { kind: 'daemon', context: next, daemon: await start(next, reloads) } as const
@@ -151,7 +151,7 @@ async function replace(old: AppContext, next: AppContext, reloads: Reloads, chan
     next.log.info({ changes: changesOf(old.config, next.config) }, 'the new configuration is in force')
     return begun
   } catch (error) {
-    // What the disk is to blame for is no fault of the new configuration.
+    // A failure of the disk is not the new configuration's.
     const isSameFolder = next.config.data === old.config.data
     if (isSameFolder && error instanceof Fault && isOfOutbox(error)) return begin(next, reloads, changed)
     old.log.error({ fault: faultLine(error) }, refused)
@@ -169,7 +169,7 @@ async function start(context: AppContext, reloads: Reloads, damage?: string): Pr
 
 const refused = 'the new configuration is refused, the old one stays in force'
 
-/** Resolves to the new configuration after a reload that is in order, or when the daemon is to stop. */
+/** Resolves to the new configuration after a valid reload, or when the daemon must stop. */
 async function untilChanged(
   { log, config, time, redactor, clock, place }: AppContext,
   signals: Signals,
@@ -188,7 +188,7 @@ async function untilChanged(
         ...(clock && { clock }),
         ...(place && { place }),
       }
-      // What is refused may be mended in a file that it alone names.
+      // A refused configuration may be repaired in a file that only it names.
       files = [...new Set([...filesOf(config), ...filesOf(next.config)])]
       signals.watch(files)
       seen = textsOf(files)
@@ -204,8 +204,8 @@ async function untilChanged(
 }
 
 /**
- * What `check` refuses is refused here: mistakes in options, and collectors that cannot be used. One that may be usable in
- * a while (its process was slow, or was stopped) stops no other.
+ * Refuses what `check` refuses: mistakes in options, and unusable collectors. A collector that may be usable later (its
+ * process was slow, or was stopped) is accepted.
  */
 async function checkOptions(context: AppContext, { stopping }: Signals): Promise<void> {
   const deadlineMs = Math.min(startLoadMsMax, context.config.collect.deadlineMs)

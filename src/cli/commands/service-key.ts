@@ -50,7 +50,7 @@ function withOut(command: Command): Command {
     .option('--force', 'also where --out names a file that is there already')
 }
 
-/** Prints a new key, or writes it where it is wanted: that it can be is made sure of before there is a key. */
+/** Prints a new key, or writes it to a file. The file is checked before the key is created. */
 function give({ out, force = false }: OutOptions, make: () => string): void {
   if (out === undefined) {
     print(make())

@@ -14,7 +14,7 @@ import { daemonSentence } from '../daemon-role.ts'
 import { exitCodes } from '../exit.ts'
 import { counted, cut, note, print, printJson, printTable } from '../terminal.ts'
 
-/** `status`: what is true now, from the outbox, whether the daemon runs or not. Ends with 1 when something is late. */
+/** `status`: the present state, from the outbox, whether or not the daemon runs. Ends with 1 when an hour is late. */
 export function statusCommand(ended: (code: number) => void): Command {
   return configuredCommand('status')
     .description('what is true now: hours, backlog, last verdicts')
@@ -24,7 +24,7 @@ export function statusCommand(ended: (code: number) => void): Command {
       await using stack = new AsyncDisposableStack()
       const outbox = openOutbox(context, stack)
       const connection = await connect(context, stack)
-      // Nobody is catching up here: what is late is late.
+      // This command does not catch up: a late hour is late.
       const daemon = daemonSentence(context)
       const reloads = daemon === undefined ? undefined : await reloadsOf(context)
       const snapshot = observe(observed(context, outbox, connection, 0, [], reloads))
@@ -34,7 +34,7 @@ export function statusCommand(ended: (code: number) => void): Command {
     })
 }
 
-/** A daemon reads the file again by itself: that it keeps the configuration before is not to be seen in the mistakes. */
+/** Reads the configuration. Mistakes do not show that a running daemon keeps the configuration before. */
 function readable(file: string): AppContext {
   try {
     return openContext(file)
@@ -44,7 +44,7 @@ function readable(file: string): AppContext {
   }
 }
 
-/** What the running daemon says of its configuration; a daemon of before, or another program, says nothing. */
+/** State of the running daemon's configuration; `undefined` for an older daemon or another program. */
 async function reloadsOf({ config }: AppContext): Promise<Reloads | undefined> {
   try {
     const answer = await daemonAnswer(config, '/status.json')
@@ -60,13 +60,13 @@ async function reloadsOf({ config }: AppContext): Promise<Reloads | undefined> {
   }
 }
 
-/** Nothing is late now; without a daemon it will be. */
+/** Headline when nothing is late: without a daemon it will be. */
 function headline(isReady: boolean, daemon: string | undefined): string {
   if (!isReady) return 'NOT READY'
   return daemon === undefined ? 'nothing is late yet, and no daemon runs' : 'ready: nothing is late'
 }
 
-/** One character an hour, as in the legend below the grid. */
+/** One character for each hour, as in the legend below the grid. */
 const mark: Record<CellState, string> = {
   unexpected: '·',
   due: 'o',
@@ -77,7 +77,7 @@ const mark: Record<CellState, string> = {
   held: '!',
 }
 
-/** Warnings shown; more are counted. */
+/** Warnings shown; further ones are counted. */
 const warningsShown = 10
 
 function printStatus(snapshot: Snapshot, daemon: string | undefined, options: ConfigOption): void {
@@ -118,7 +118,7 @@ function printDelivery({ service, balance }: Snapshot, daemon: string | undefine
   if (dropped > 0) print(`  ${dropped} dropped, not counted above`)
 }
 
-/** The service's `Date` has whole seconds: what is less is no difference. */
+/** Clock skew in words. The service's `Date` has whole seconds, so less than one counts as none. */
 function skewWords(skewMs: number): string {
   const seconds = Math.round(Math.abs(skewMs) / 1000)
   if (seconds <= 1) return 'as the service’s'

@@ -20,7 +20,7 @@ interface AcknowledgeOptions extends ConfigOption {
 const rowsMax = 50
 const wordCharsMax = 80
 
-/** `warnings [ls]`, `warnings ack`: the service's remarks about pushes, each kind and metric once. */
+/** `warnings [ls]`, `warnings ack`: the service's warnings about pushes, each kind and metric once. */
 export function warningsCommand(ended: (code: number) => void): Command {
   return new Command('warnings')
     .description('the service’s warnings about pushes, each kind and metric once')
@@ -66,7 +66,7 @@ function printWarnings(wanted: readonly Warning[], silent: number, options: List
   if (!options.all) print(`\nonce you know: ${asTyped('warnings ack [ID…] [--kind KIND] [--all]', options)}${kept}`)
 }
 
-/** The names of `/status.json`. */
+/** A warning with the field names of `/status.json`. */
 function warningJson({ firstSeenMs, lastSeenMs, ...same }: Warning) {
   return { ...same, firstSeen: new Date(firstSeenMs).toISOString(), lastSeen: new Date(lastSeenMs).toISOString() }
 }
