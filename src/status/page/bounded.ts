@@ -1,9 +1,9 @@
 import type { HourCell, HourGrid, Snapshot } from '../snapshot.ts'
 
-/** Collectors, and protocols, that the page shows: a browser loads it again and again. The others are counted. */
+/** Collectors, and protocols, shown on the page, because a browser reloads it often. Others are counted. */
 export const shownMax = 100
 
-/** What of a snapshot the page shows, and how much more there is. */
+/** The part of a snapshot that the page shows, and how much more there is. */
 export interface Bounded {
   readonly hours: HourGrid
   readonly moreCollectors: number
@@ -11,7 +11,7 @@ export interface Bounded {
   readonly moreProtocols: number
 }
 
-/** The first collectors and protocols of a snapshot; where there are too many, those that need a person come first. */
+/** The first collectors and protocols of a snapshot; if there are too many, those that need a person come first. */
 export function bounded({ hours, protocols }: Pick<Snapshot, 'hours' | 'protocols'>): Bounded {
   const rows = hours.rows.length > shownMax ? firstOf(hours.rows, ({ cells }) => cells.some(isTrouble)) : hours.rows
   const troubled = new Set(rows.map(({ protocolId }) => protocolId))

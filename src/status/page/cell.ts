@@ -3,10 +3,10 @@ import type { CellState, HourCell } from '../snapshot.ts'
 import { type Html, html } from './html.ts'
 import { dayClockText } from './when.ts'
 
-/** A cell as it is drawn: an hour that is due and has failed before looks different from one that just waits. */
+/** Look of a cell: a due hour that has failed looks different from one that just waits. */
 export type CellLook = CellState | 'failing'
 
-/** What each look means, in the order of the legend. */
+/** Meaning of each look, in the order of the legend. */
 const meaningByLook: Readonly<Record<CellLook, string>> = {
   delivered: 'delivered',
   collected: 'collected, on its way',
@@ -18,7 +18,7 @@ const meaningByLook: Readonly<Record<CellLook, string>> = {
   unexpected: 'not expected',
 }
 
-/** Drawn on 12 × 12 units in the current colour; told apart by shape alone. */
+/** Drawn on 12 × 12 units in the current colour; distinguishable by shape alone. */
 const shapeByLook: Readonly<Record<CellLook, Html>> = {
   delivered: html`<rect x="1" y="1" width="10" height="10" rx="2" fill="currentColor"/>`,
   collected: html`<rect x="1.6" y="1.6" width="8.8" height="8.8" rx="1.6" fill="none" stroke="currentColor" stroke-width="1.2"/><path d="M1.6 6h8.8v3a1.4 1.4 0 0 1-1.4 1.4H3A1.4 1.4 0 0 1 1.6 9Z" fill="currentColor"/>`,
@@ -32,14 +32,14 @@ const shapeByLook: Readonly<Record<CellLook, Html>> = {
 
 const looks = Object.keys(meaningByLook) as CellLook[]
 
-/** The shapes, once in the page; `shape` refers to them. */
+/** Definitions of the shapes, once in the page; `shape` refers to them. */
 export function shapeDefinitions(): Html {
   return html`<svg class="definitions" width="0" height="0" aria-hidden="true">${looks.map(
     look => html`<symbol id="look-${look}" viewBox="0 0 12 12">${shapeByLook[look]}</symbol>`,
   )}</svg>`
 }
 
-/** One shape in its colour. Without words it is decoration beside a text that says the same. */
+/** One shape in its colour. Without words it is decoration next to a text that says the same. */
 export function shape(look: CellLook, words?: string): Html {
   const meaning = words === undefined ? html`aria-hidden="true"` : html`role="img" aria-label="${words}"`
   return html`<svg class="shape ${look}" ${meaning}><use href="#look-${look}"/></svg>`
@@ -50,7 +50,7 @@ export function legend(): Html {
   return html`<ul class="legend">${looks.map(look => html`<li>${shape(look)} ${meaningByLook[look]}</li>`)}</ul>`
 }
 
-/** One collector's hour; everything known of it is in the title. */
+/** One collector's hour; its title has all details. */
 export function hourCell(cell: HourCell, hour: Hour): Html {
   const look = lookOf(cell)
   const words = wordsOf(cell)

@@ -1,10 +1,10 @@
-/** A value's place in the curve: `x` its index in hours from the left, `y` from 0 (lowest) to 1 (highest). */
+/** A value's position in the curve: `x` its index in hours from the left, `y` from 0 (lowest) to 1 (highest). */
 export interface CurvePoint {
   readonly x: number
   readonly y: number
 }
 
-/** A curve as runs of hours without a hole; a run of one is a single point. */
+/** A curve as runs of hours without a hole; a run of one is a point. */
 export interface Curve {
   readonly runs: readonly (readonly CurvePoint[])[]
   readonly low: number
@@ -12,7 +12,7 @@ export interface Curve {
   readonly count: number
 }
 
-/** @returns `undefined` when there is no value at all */
+/** @returns `undefined` when there is no value */
 export function curveOf(values: readonly (number | null)[]): Curve | undefined {
   const known = values.filter(value => value !== null)
   if (known.length === 0) return undefined
@@ -31,8 +31,8 @@ export function curveOf(values: readonly (number | null)[]): Curve | undefined {
 }
 
 /**
- * Where the span of two finite numbers is not finite, they are halved before they are subtracted; always halving would
- * lose the smallest numbers. A flat curve is in the middle.
+ * Relative height of a value. If the span is not finite, values are halved before they are subtracted; always halving
+ * would lose the smallest numbers. A flat curve is in the middle.
  */
 function heightOf(value: number, low: number, high: number): number {
   if (low === high) return 0.5

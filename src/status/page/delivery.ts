@@ -4,7 +4,7 @@ import { type CellLook, shape } from './cell.ts'
 import { type Html, html, nothing } from './html.ts'
 import { ago, clockText } from './when.ts'
 
-/** The outbox's balance, and how the service answered last. */
+/** The outbox's balance, and the service's last answer. */
 export function delivery(balance: MetricCounts, service: ServiceState, nowMs: number): Html {
   return html`<section aria-labelledby="delivery"><h2 id="delivery">Delivery</h2>
 ${service.waiting === undefined ? nothing : html`<p class="notice">${service.waiting}${nextAttempt(service)}</p>`}
@@ -20,7 +20,7 @@ function term(name: string, count: number, look?: CellLook): Html {
   return html`<div class="${name}${count === 0 ? ' zero' : ''}"><dt>${look ? shape(look) : nothing} ${name}</dt><dd>${numberText(count)}</dd></div>`
 }
 
-/** A metric that is in no state is one that was lost: it must be seen at once. */
+/** Note when the balance does not add up: a metric in no state was lost. */
 function balanceNote({ enqueued, delivered, dead, held, due }: MetricCounts): Html {
   const missing = enqueued - delivered - dead - held - due
   if (enqueued === 0) return html`<p class="quiet">Nothing is enqueued yet.</p>`

@@ -3,7 +3,7 @@ import type { EndpointState } from '../snapshot.ts'
 import { type Html, html, nothing } from './html.ts'
 import { ago, clockText } from './when.ts'
 
-/** The nodes that chains are read from, by chain; nothing where no chain is configured. */
+/** The endpoints by chain; empty without a chain. */
 export function endpoints(states: readonly EndpointState[], nowMs: number): Html {
   if (states.length === 0) return nothing
   const byChain = [...Map.groupBy(states, ({ chain }) => chain)]

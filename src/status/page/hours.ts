@@ -8,12 +8,12 @@ import { clockText, dayText, hoursText } from './when.ts'
 /** Hours between two marks above the grid. */
 const markHours = 6
 
-/** Troubles listed; the rest is counted. */
+/** Troubles listed; further ones are counted. */
 const troublesMax = 12
 
 /**
- * Hours × collectors. The roles repeat what the elements say, because the rows are laid out as grids: on a narrow
- * screen the two days stand below each other, so that nothing has to be scrolled sideways.
+ * Grid of hours × collectors. The roles repeat what the elements say, because the rows are laid out as grids: on a
+ * narrow screen the two days are below each other, to avoid sideways scrolling.
  */
 export function hours(grid: HourGrid): Html {
   return html`<section aria-labelledby="hours"><h2 id="hours">Hours</h2>${
@@ -59,7 +59,7 @@ function hourHead(hour: Hour): Html {
   return html`<th role="columnheader" scope="col">${unseen}<span class="mark" aria-hidden="true">${mark}</span></th>`
 }
 
-/** Within its protocol's row the collector's own id is enough; the protocol is said beside it. */
+/** A collector's own id, with its protocol next to it. */
 function collectorName({ collector, protocolId }: HourGrid['rows'][number]): Html {
   const prefix = `${protocolId}/`
   const ownId = collector.startsWith(prefix) ? collector.slice(prefix.length) : collector

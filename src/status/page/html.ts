@@ -1,4 +1,4 @@
-/** Markup that is safe to send. Only `html` makes it, so text that was not escaped cannot pass for it. */
+/** Markup that is safe to send. Only `html` creates it, so unescaped text is a type error. */
 export class Html {
   readonly #markup: string
 
@@ -6,7 +6,7 @@ export class Html {
     this.#markup = markup
   }
 
-  /** For `html` and constant text of this code alone: never for anything that came from outside. */
+  /** For `html` and constant text of this code: never for anything from outside. */
   static trusted(markup: string): Html {
     return new Html(markup)
   }
@@ -16,7 +16,7 @@ export class Html {
   }
 }
 
-/** What may stand in a template: text and numbers are escaped, markup is kept, `undefined` is left out. */
+/** A value in a template: text and numbers are escaped, markup is kept, `undefined` is left out. */
 export type TemplateValue = Html | string | number | undefined | readonly TemplateValue[]
 
 /** Markup from a template. Every value is escaped for element content and for quoted attributes. */
@@ -24,7 +24,7 @@ export function html(texts: TemplateStringsArray, ...parts: readonly TemplateVal
   return Html.trusted(texts.map((text, index) => text + markupOf(parts[index])).join(''))
 }
 
-/** Nothing, where a template needs markup. */
+/** Empty markup. */
 export const nothing = html``
 
 function markupOf(part: TemplateValue): string {

@@ -8,7 +8,7 @@ const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect 
 /** Address of the page's icon, without a request. */
 export const favicon = `data:image/svg+xml,${encodeURIComponent(icon)}`
 
-/** Name, time, and whether everything that is due was delivered; when not, why. */
+/** Name, time, and whether all due metrics were delivered; if not, why. */
 export function masthead({ ready, nowMs }: Snapshot): Html {
   return html`<header class="masthead">
 <div class="bar"><h1>${mark()} Tidegauge</h1>

@@ -11,12 +11,12 @@ import { style } from './style/style.ts'
 import { warnings } from './warnings.ts'
 import { dayClockText, spanText } from './when.ts'
 
-/** How often a browser asks for the page again, in seconds. */
+/** Interval at which a browser reloads the page, in seconds. */
 const refreshSeconds = 30
 
 /**
- * The whole page as HTML, from nothing but the snapshot. It refers to no other host; its only style is `style`, whose
- * hash is in the answer's Content-Security-Policy.
+ * The whole page as HTML, only from the snapshot. It refers to no other host; its only style is `style`, whose hash is
+ * in the Content-Security-Policy.
  */
 export function page(snapshot: Snapshot): string {
   const { nowMs } = snapshot

@@ -45,8 +45,7 @@ function noProtocol(): Html {
 }
 
 /**
- * One or two letters that stand in for a logo: a logo's address is on another host, and the page loads nothing from
- * other hosts.
+ * One or two letters in place of a logo: its address is on another host, and the page loads nothing from other hosts.
  */
 export function initialsOf(name: string): string {
   const words = name.match(/[\p{L}\p{N}]\p{M}*/gu) ? name.split(/[^\p{L}\p{N}\p{M}]+/u).filter(word => word !== '') : []

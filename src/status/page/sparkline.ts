@@ -3,15 +3,15 @@ import { numberText } from '../../model/number-text.ts'
 import { type Curve, type CurvePoint, curveOf } from './curve.ts'
 import { type Html, html, nothing } from './html.ts'
 
-/** The drawing is stretched to its place, so only its proportions count; strokes keep their width. */
+/** The drawing is stretched, so only its proportions count; strokes keep their width. */
 const heightUnits = 100
 const paddingUnits = 8
 
-/** What a curve is drawn from. */
+/** Input of a sparkline. */
 export interface SparklineProps {
   readonly label: string
   readonly unit: string | undefined
-  /** Oldest first, one an hour; the last one is of `lastHour`. */
+  /** Oldest first, one for each hour up to `lastHour`. */
   readonly values: readonly (number | null)[]
   readonly lastHour: Hour
 }

@@ -2,14 +2,14 @@ import type { FaultRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { CellState, HourGrid } from '../snapshot.ts'
 
-/** Hours of one collector that failed in the same way: what a person has to look at once. */
+/** Hours of one collector that failed in the same way. */
 export interface HourTrouble {
   readonly collector: string
   readonly state: CellState
   readonly count: number
   readonly first: Hour
   readonly last: Hour
-  /** Of the newest of them. */
+  /** Fault of the newest hour. */
   readonly fault: FaultRecord
 }
 

@@ -3,7 +3,7 @@ import type { WarningState } from '../snapshot.ts'
 import { type Html, html } from './html.ts'
 import { ago } from './when.ts'
 
-/** What the service remarked about pushes, the latest first, each once with its count. */
+/** The service's warnings, the latest first, each with its count. */
 export function warnings(states: readonly WarningState[], nowMs: number): Html {
   const latestFirst = [...states].sort((a, b) => b.lastSeenMs - a.lastSeenMs)
   return html`<section aria-labelledby="warnings"><h2 id="warnings">Warnings of the service</h2>${

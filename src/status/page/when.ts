@@ -6,7 +6,7 @@ const minuteMs = 60 * secondMs
 const hourMs = 60 * minuteMs
 const dayMs = 24 * hourMs
 
-/** A space that does not break: a number stays with its unit. */
+/** A non-breaking space between a number and its unit. */
 const joined = '\u00a0'
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'] as const
@@ -22,7 +22,7 @@ export function clockText(atMs: number): string {
   return new Date(atMs).toISOString().slice(11, 16)
 }
 
-/** `20 Nov, 13:04`, in UTC; the page says once that all its times are. */
+/** `20 Nov, 13:04`, in UTC; the page says once that all its times are in UTC. */
 export function dayClockText(atMs: number): string {
   return `${dayText(atMs)}, ${clockText(atMs)}`
 }
@@ -42,7 +42,7 @@ export function ago(atMs: number, nowMs: number): Html {
   return html`<time datetime="${exact}" title="${exact}">${text}</time>`
 }
 
-/** Hours as a range, for a sentence: `20 Nov, 13:00`, `20 Nov, 13:00 to 16:00`, `19 Nov, 22:00 to 20 Nov, 04:00`. */
+/** A range of hours, for a sentence: `20 Nov, 13:00`, `20 Nov, 13:00 to 16:00`, `19 Nov, 22:00 to 20 Nov, 04:00`. */
 export function hoursText(first: Hour, last: Hour): string {
   if (first === last) return dayClockText(first)
   const sameDay = dayText(first) === dayText(last)

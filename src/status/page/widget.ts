@@ -6,10 +6,12 @@ import { type Html, html, nothing } from './html.ts'
 import { sparkline } from './sparkline.ts'
 import { clockText, dayClockText, hourTime, spanText } from './when.ts'
 
-/** Width of a value with its unit, in digits, from which it is set smaller, so that it stays on one line of a card. */
+/**
+ * Length of a value with its unit, in digits, from which the font is smaller, so that it fits on one line of a card.
+ */
 const longValueChars = 14
 
-/** A character of the unit, which is set smaller, in digits. */
+/** Width of a character of the unit, in digits of the value. */
 const unitCharWidth = 0.6
 
 /** One metric: its value with the unit, its changes, its curve. */
@@ -23,12 +25,12 @@ ${sparkline({ label, unit, values: curve, lastHour: hourAt(nowMs) })}
 </li>`
 }
 
-/** A value that the service does not have, and is not going to have unless a person decides. */
+/** Whether the service will not get the value unless a person decides. */
 function isWithheld({ state }: WidgetMetric): boolean {
   return state === 'held' || state === 'dead' || state === 'dropped'
 }
 
-/** A value of an hour that another should have followed by now is marked as old. */
+/** Marks a value as old when the next hour's should be there. */
 function asOf(hour: Hour, nowMs: number): Html {
   const ageMs = nowMs - hour
   if (ageMs <= hourMs + overdueMs)
@@ -46,7 +48,7 @@ function value({ value, unit }: WidgetMetric): Html {
   }</p>`
 }
 
-/** Exactly the number the service gives, in the metric's unit: the interface does not say how it is computed. */
+/** A change exactly as the service gives it, in the metric's unit: the interface does not say how it is computed. */
 function change(short: string, long: string, difference: number | undefined, unit: string | undefined): Html {
   const term = html`<dt><abbr title="change over ${long}">${short}</abbr></dt>`
   if (difference === undefined) return html`<div>${term}<dd class="none" title="not known">–</dd></div>`

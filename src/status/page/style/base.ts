@@ -1,4 +1,7 @@
-/** Colours for light and dark, type, and the frame of the page. Every text colour is at least 4.5:1 on both grounds. */
+/**
+ * Colours for light and dark, type, and the frame of the page. Every text colour has a contrast of at least 4.5:1 on
+ * both grounds.
+ */
 export const base = `
 :root {
   color-scheme: light dark;

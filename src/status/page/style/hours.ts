@@ -1,6 +1,6 @@
 /**
- * The grid of hours. A row is a name and 48 cells: beside each other where there is room, the name above its cells where
- * there is less, and two lines of 24 cells on a phone.
+ * The grid of hours. A row is a name and 48 cells: on one line if there is room, the name above its cells if there is
+ * less, and two lines of 24 cells on a phone.
  */
 export const hoursStyle = `
 .hours, .hours thead, .hours tbody { display: block; }
