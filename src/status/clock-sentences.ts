@@ -2,7 +2,7 @@ import { type ClockVerdict, offSentence } from '../model/clock.ts'
 import { clockToldMs, witnessWaitMs } from '../model/clock-limits.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 
-/** What is looked at. */
+/** Input of `clockSentences`. */
 interface ClockSeen {
   readonly clock?: ClockVerdict
   readonly outbox: Pick<Outbox, 'destinations'>
@@ -12,13 +12,13 @@ interface ClockSeen {
 }
 
 /**
- * Why this machine's clock is not to be relied on; empty when it is. Where nobody looks after it, by what the service's
- * answers have shown last. Right after a start, that nothing confirms it yet is no alarm.
+ * Why this machine's clock is unreliable; empty when it is not. Without a clock watch, by the skew of the service's
+ * last answers. Right after a start a missing confirmation is not reported.
  */
 export function clockSentences({ clock, outbox, destinations, nowMs, startedAtMs }: ClockSeen): string[] {
   if (clock?.kind === 'doubted') {
     const upMs = nowMs - startedAtMs
-    // The start lies in the future where the clock was set back since.
+    // The start is in the future if the clock was set back since.
     const isStarting = upMs >= 0 && upMs < witnessWaitMs
     return clock.why === 'unconfirmed' && isStarting ? [] : [clock.reason]
   }

@@ -1,7 +1,7 @@
 import { type Hour, hourText } from '../model/hour.ts'
 import type { DetainedCounts } from '../outbox/tables/detained.ts'
 
-/** Metrics that wait for a person are news once; older ones are in the balance. */
+/** Sentences about new dead and held metrics; older ones are only counted in the balance. */
 export function detainedSentences({ dead, held }: DetainedCounts, hour: Hour, host: string): string[] {
   const of = (number: number) => `${number} ${number === 1 ? 'metric' : 'metrics'} of ${hourText(hour)}`
   return [

@@ -1,10 +1,10 @@
 /** Labels of a sample, by name. */
 export type Labels = Readonly<Record<string, string>>
 
-/** One line: labels, or their text where many lines share it, and the value. */
+/** One line: labels, or their text when many lines share it, and the value. */
 export type MetricSample = readonly [labels: Labels | string, value: number]
 
-/** Several samples of one name, with what they say. */
+/** Samples of one metric name, with its description. */
 export interface Family {
   readonly name: string
   readonly type: 'gauge' | 'counter'
@@ -13,8 +13,8 @@ export interface Family {
 }
 
 /**
- * Families in the Prometheus text format 0.0.4. One without a sample is left out. Written by hand: thousands of labelled
- * lines take prom-client ten times as long.
+ * A family in the Prometheus text format 0.0.4; empty without a sample. Written by hand: thousands of labelled lines
+ * take prom-client ten times as long.
  */
 export function familyText({ name, type, help, samples }: Family): string {
   if (samples.length === 0) return ''
@@ -25,7 +25,7 @@ export function familyText({ name, type, help, samples }: Family): string {
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('\n')}\n`
 }
 
-/** Labels as they stand between the braces. */
+/** Labels as written between the braces. */
 export function labelText(labels: Labels): string {
   return Object.entries(labels)
     .map(([name, value]) => `${name}="${escaped(value)}"`)

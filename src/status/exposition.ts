@@ -5,10 +5,10 @@ import type { Scrape } from './scrape.ts'
 import type { CellState } from './snapshot.ts'
 
 /**
- * Telemetry in the Prometheus text format 0.0.4: what the snapshot says, under names that begin with `tidegauge_`, and
- * the process's own under prom-client's usual names (`process_…`, `nodejs_…`).
+ * Metrics in the Prometheus text format 0.0.4: the snapshot's under names that begin with `tidegauge_`, the process's
+ * under prom-client's usual names (`process_…`, `nodejs_…`).
  *
- * @param snapshot asked for at each scrape
+ * @param snapshot called at each scrape
  */
 export function startExposition(snapshot: () => Promise<Scrape> | Scrape): () => Promise<string> {
   const ofProcess = new Registry()
@@ -16,12 +16,12 @@ export function startExposition(snapshot: () => Promise<Scrape> | Scrape): () =>
   return async () => `${snapshotExposition(await snapshot())}${withNaN(await ofProcess.metrics())}`
 }
 
-/** prom-client writes `Nan`, where the format has `NaN`: the lag of an event loop that was not measured yet. */
+/** Replaces prom-client's `Nan` by the format's `NaN`: an event-loop lag that was not measured yet. */
 function withNaN(text: string): string {
   return text.replace(/ Nan$/gm, ' NaN')
 }
 
-/** The snapshot alone as text. What is not known has no line, rather than a 0. */
+/** The snapshot as text. An unknown value has no line, rather than a 0. */
 export function snapshotExposition(snapshot: Scrape): string {
   const parts: string[] = []
   const add: Add = (name, help, samples) => parts.push(familyText({ name, type: 'gauge', help, samples }))
@@ -130,7 +130,7 @@ function addHours(add: Add, { hours, nowMs, ages }: Scrape): void {
   )
 }
 
-/** Counts of warnings only grow: the one thing in a snapshot that is a counter. */
+/** Adds the counts of warnings, the only counters in a snapshot. */
 function addWarnings(count: Add, add: Add, { warnings }: Scrape): void {
   count(
     'tidegauge_service_warnings_total',

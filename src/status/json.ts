@@ -2,12 +2,13 @@ import { hourText } from '../model/hour.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
- * `/status.json`: the snapshot with the same names and nesting, and times written out.
+ * `/status.json`: the snapshot with the same names and nesting, and instants as text.
  *
  * - An hour is text at a full UTC hour: `2026-11-20T13:00:00Z`.
  * - An instant is ISO 8601 text with milliseconds in UTC, under the name without the unit: `nowMs` is `now`,
- *   `startedAtMs` is `startedAt`, `nextAttemptMs` is `nextAttempt`, `lastPush.atMs` is `lastPush.at`, `inForceSinceMs` is `inForceSince`, `restsUntilMs` is `restsUntil`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`.
- * - What is not known is absent; only in a `curve` it is `null`.
+ * `startedAtMs` is `startedAt`, `nextAttemptMs` is `nextAttempt`, `lastPush.atMs` is `lastPush.at`, `inForceSinceMs` is
+ * `inForceSince`, `restsUntilMs` is `restsUntil`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`.
+ * - An unknown value is absent; only in a `curve` it is `null`.
  */
 export function statusJson(snapshot: Snapshot) {
   const { nowMs, startedAtMs, configuration, service, endpoints, protocols, hours, warnings, ...same } = snapshot
@@ -24,7 +25,7 @@ export function statusJson(snapshot: Snapshot) {
   }
 }
 
-/** What `/status.json` answers. */
+/** The answer of `/status.json`. */
 export type StatusJson = ReturnType<typeof statusJson>
 
 function configurationJson({ file, inForceSinceMs, refused }: Snapshot['configuration']) {

@@ -12,7 +12,7 @@ import type { WidgetRead } from './widgets.ts'
 /** Hours shown. */
 export const shownHours = 48
 
-/** What is true now, from the outbox and the last reads of the service. Reads only; a few milliseconds. */
+/** The present state, from the outbox and the last widgets read. Reads only; takes a few milliseconds. */
 export function observe(observed: Observed): Snapshot {
   const { config, outbox, nowMs } = observed
   const current = hourAt(nowMs)
@@ -29,7 +29,7 @@ export function observe(observed: Observed): Snapshot {
   }
 }
 
-/** What is told of a daemon without a look at any hour: the same for the page and for a scrape. */
+/** The part of the state that needs no hour: the same for the page and for a scrape. */
 export function overview(observed: Observed): Omit<Snapshot, 'protocols' | 'hours'> {
   const { outbox } = observed
   return {
@@ -45,7 +45,7 @@ export function overview(observed: Observed): Omit<Snapshot, 'protocols' | 'hour
   }
 }
 
-/** How delivery to the service stands. */
+/** State of delivery to the service. */
 function serviceState({
   config,
   outbox,
@@ -138,7 +138,7 @@ function cell(row: CollectionRow | undefined, metrics: readonly StoredMetric[]):
   return { state: cellState(row, metrics), attempts: row.attempts, ...(row.fault ? { fault: row.fault } : {}) }
 }
 
-/** The worst that is true of an hour: what a person would want to know first. */
+/** The worst state of an hour's row and metrics: what a person needs to know first. */
 function cellState(row: CollectionRow, metrics: readonly StoredMetric[]): CellState {
   const has = (state: MetricState) => metrics.some(metric => metric.state === state)
   if (row.state !== 'collected') return row.state

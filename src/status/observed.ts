@@ -4,7 +4,7 @@ import type { Outbox } from '../outbox/outbox.ts'
 import type { ConfigurationState, EndpointState } from './snapshot.ts'
 import type { WidgetRead } from './widgets.ts'
 
-/** What an observation is made from. */
+/** Input of an observation. */
 export interface Observed {
   readonly config: Config
   readonly outbox: Outbox
@@ -12,16 +12,16 @@ export interface Observed {
   readonly host: string
   readonly destinations: readonly string[]
   readonly version: string
-  /** When the parts that collect and deliver were started; a reload starts them again. */
+  /** When the loops were started, in milliseconds since 1970; a reload starts them again. */
   readonly startedAtMs: number
-  /** When the process started, for people. */
+  /** When the process started, in milliseconds since 1970. */
   readonly processStartedAtMs: number
   readonly configuration: ConfigurationState
   readonly nowMs: number
   /** The last read of each protocol's widget, by protocol id. */
   readonly widgets: ReadonlyMap<string, WidgetRead>
-  /** Whether this machine's clock is believed; absent where nobody looks after it. */
+  /** Whether this machine's clock is believed; absent without a clock watch. */
   readonly clock?: ClockVerdict
-  /** What is known of the nodes; none where nobody reads. */
+  /** State of the endpoints; empty when this process reads no chain. */
   readonly endpoints: readonly EndpointState[]
 }

@@ -10,12 +10,12 @@ import type { Observed } from './observed.ts'
 import { refusedSentences } from './reloads.ts'
 import type { Readiness } from './snapshot.ts'
 
-/** Why pushes to the destinations wait, in sentences; none where they do not. */
+/** Why pushes to the destinations wait, one sentence each; empty when none waits. */
 export function waitingSentences({ outbox, destinations }: Pick<Observed, 'outbox' | 'destinations'>): string[] {
   return destinations.flatMap(name => outbox.destinations.get(name).waiting ?? [])
 }
 
-/** Due metrics that nothing is going to deliver: their protocol was taken out of the configuration. */
+/** Sentence about due metrics that will not be delivered: their protocol was removed from the configuration. */
 export function strandedSentence(config: Config, outbox: Outbox): string | undefined {
   const configured = new Set(config.protocols.map(({ id }) => id))
   const stranded = [...outbox.tally.dueByProtocol()].filter(([id]) => !configured.has(id))
@@ -25,9 +25,9 @@ export function strandedSentence(config: Config, outbox: Outbox): string | undef
 }
 
 /**
- * Red whenever an hour is late: not collected, or collected and not delivered, a quarter of an hour after its turn. It is
- * asked of what the configuration expects, not of what the rows happen to say, so a writer that is broken shows too. For
- * as long after a start, catching up alone is no alarm; what was tried and failed is.
+ * Readiness: red when an hour is late, that is, not collected or not delivered a quarter of an hour after its turn. The
+ * hours are those the configuration expects, not the stored rows, so that a broken writer shows, too. For the same time
+ * after a start, hours to catch up are not late, but failed ones are.
  */
 export function readiness(
   observed: Pick<
@@ -45,7 +45,7 @@ export function readiness(
       newestLate,
     )
     .filter(({ fault }) => fault || !isCatchingUp)
-  // The outbox could not be written, say. By a clock that is doubted nothing is planned, which is told already.
+  // The outbox may be unwritable. With a doubted clock nothing is planned, which has a reason of its own.
   const isPlanned = observed.clock?.kind !== 'doubted'
   const missing = isCatchingUp || !isPlanned ? [] : outbox.expectedHours.missing(collectors, newestLate)
   const expected = new Set(collectors.map(({ id }) => id))
@@ -73,7 +73,7 @@ export function readiness(
   return { ok: reasons.length === 0, reasons }
 }
 
-/** The newest late hour cannot be had any more: that is news; older gaps are history, and stand in the grid. */
+/** Gaps at the newest late hour; older ones are history, and shown in the grid. */
 function gapsAt(hour: Hour, outbox: Outbox): readonly CollectionRow[] {
   return outbox.expectedHours.between(hour, hour).filter(({ state }) => state === 'gap')
 }

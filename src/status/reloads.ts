@@ -1,8 +1,8 @@
 import type { ConfigurationState } from './snapshot.ts'
 
-/** What became of the configuration of one process: which is in force, and whether a newer one was refused. */
+/** Reload state of one process: the configuration in force, and a refused newer one. */
 export class Reloads {
-  /** When the process started, whatever was reloaded since: milliseconds since 1970. */
+  /** When the process started, in milliseconds since 1970. */
   readonly startedAtMs: number
   #state: ConfigurationState
 
@@ -15,18 +15,20 @@ export class Reloads {
     return this.#state
   }
 
-  /** Another configuration is in force: nothing refused before matters any more. */
+  /** Records that another configuration is in force: an earlier refusal no longer matters. */
   taken(file: string, nowMs: number): void {
     this.#state = { file, inForceSinceMs: nowMs }
   }
 
-  /** The file was changed and cannot be used; the one before stays in force until the file is mended. */
+  /**
+   * Records that the changed file cannot be used; the configuration before stays in force until the file is repaired.
+   */
   refused(reason: string, nowMs: number): void {
     this.#state = { ...this.#state, refused: { atMs: nowMs, reason } }
   }
 }
 
-/** What the file says now is not what runs: red until it is mended, as the next start would end with it. */
+/** Sentences about a refused file: red until it is repaired, as the next start would fail with it. */
 export function refusedSentences({ file, refused }: ConfigurationState): string[] {
   if (!refused) return []
   const since = new Date(refused.atMs).toISOString().slice(0, 19)

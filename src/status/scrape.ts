@@ -5,23 +5,23 @@ import { overview, shownHours } from './observe.ts'
 import type { Observed } from './observed.ts'
 import type { CellState, HourCell, HourGrid, Snapshot } from './snapshot.ts'
 
-/** What a scrape of `/metrics` is made from: a snapshot without widgets. */
+/** Input of `/metrics`: a snapshot without widgets. */
 export interface Scrape extends Omit<Snapshot, 'protocols'> {
   readonly ages: HourAges
 }
 
-/** Hours whose age is of interest, however old they are. */
+/** Hours whose age is reported, however old they are. */
 export interface HourAges {
-  /** The oldest in each state that should pass; absent when there is none. */
+  /** The oldest hour in each state that should pass; `undefined` when there is none. */
   readonly oldest: Readonly<Record<'due' | 'collected' | 'held', Hour | undefined>>
-  /** The newest of each collector that is delivered; its first one while none is. */
+  /** The newest delivered hour of each collector; its first hour when there is none. */
   readonly newestDelivered: ReadonlyMap<string, Hour>
 }
 
-/** Hours that are looked at before the event loop has its turn. */
+/** Hours read before the event loop gets a turn. */
 const hoursATurn = 12
 
-/** What is true now, without any value: no row of a metric is read that is delivered. */
+/** The present state without values: no delivered metric's row is read. */
 export async function scrape(observed: Observed): Promise<Scrape> {
   const hours = await states(observed)
   const ages = { oldest: oldestOf(observed), newestDelivered: await newestDelivered(observed, hours) }
@@ -53,7 +53,7 @@ async function states({ config, outbox, nowMs }: Observed): Promise<HourGrid> {
   return { hours, rows }
 }
 
-/** The worst that is true of an hour. */
+/** The worst state of an hour. */
 function stateOf(place: number, hour: HourOfAll): CellState {
   const row = hour.stateOf(place)
   if (row === undefined) return 'unexpected'
@@ -63,7 +63,7 @@ function stateOf(place: number, hour: HourOfAll): CellState {
   return hour.has(place, 'due') ? 'collected' : 'delivered'
 }
 
-/** The oldest hours in states that should pass, also those that are not shown any more: they are the worst. */
+/** The oldest hours in states that should pass, including those before the grid: they are the worst. */
 function oldestOf({ config, outbox, nowMs }: Observed): HourAges['oldest'] {
   const current = hourAt(nowMs)
   const ids = config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id))
@@ -77,14 +77,17 @@ function oldestOf({ config, outbox, nowMs }: Observed): HourAges['oldest'] {
   }
 }
 
-/** Each collector's newest delivered hour, or its first hour while there is none. It never goes: an alert is on its age. */
+/**
+ * Each collector's newest delivered hour, or its first hour if there is none. It is always reported, because alerts use
+ * its age.
+ */
 async function newestDelivered({ outbox, nowMs, startedAtMs }: Observed, grid: HourGrid): Promise<Map<string, Hour>> {
   const found = new Map<string, Hour>()
   for (const { collector, cells } of grid.rows) {
     const shown = grid.hours[cells.findLastIndex(({ state }) => state === 'delivered')]
     if (shown === undefined) await setImmediate()
     const before = hourAfter(hourAt(nowMs), -shownHours)
-    // One that was never planned yet is expected from this start on.
+    // A collector that was never planned is expected from this start on.
     const hour = shown ?? outbox.deliveredHours.newest(collector, before, nowMs) ?? hourAt(startedAtMs)
     found.set(collector, hour)
   }

@@ -11,7 +11,7 @@ export interface Snapshot {
   readonly ready: Readiness
   readonly configuration: ConfigurationState
   readonly service: ServiceState
-  /** The nodes that are read, by chain, in the order of preference; none where nobody reads. */
+  /** The endpoints by chain, in the order of preference; empty when this process reads no chain. */
   readonly endpoints: readonly EndpointState[]
   readonly balance: MetricCounts
   /** The protocols in the configuration's order. */
@@ -20,13 +20,13 @@ export interface Snapshot {
   readonly warnings: readonly WarningState[]
 }
 
-/** The configuration in force, and a newer one that was refused. */
+/** The configuration in force, and a refused newer one. */
 export interface ConfigurationState {
   /** Path of the file. */
   readonly file: string
-  /** When it was taken: at the start, or at the last reload that was in order. */
+  /** When it was taken, at the start or at the last valid reload, in milliseconds since 1970. */
   readonly inForceSinceMs: number
-  /** Why the file as it is now cannot be used; absent when it is the one in force. */
+  /** Why the present file cannot be used; absent when it is the one in force. */
   readonly refused?: { readonly atMs: number; readonly reason: string }
 }
 
@@ -36,57 +36,66 @@ export interface Readiness {
   readonly reasons: readonly string[]
 }
 
-/** How delivery to the service stands. */
+/** State of delivery to the service. */
 export interface ServiceState {
   /** `host:port` of the service, or `embedded (host:port)`. Never a key. */
   readonly host: string
   readonly lastPush?: { readonly atMs: number; readonly verdict: string }
   /** Why delivery waits, as a sentence; absent when it does not. */
   readonly waiting?: string
-  /** When it goes on by itself; absent when it does not wait for an instant. */
+  /** When it continues, in milliseconds since 1970; absent when it does not wait for an instant. */
   readonly nextAttemptMs?: number
-  /** How far its clock is ahead of this machine's, negative when behind; absent while no answer has shown it. */
+  /**
+   * How far the service's clock is ahead of this machine's, in milliseconds, negative when behind; absent until an
+   * answer showed it.
+   */
   readonly skewMs?: number
 }
 
-/** A node that a chain is read from. */
+/** An endpoint that a chain is read from. */
 export interface EndpointState {
   readonly chain: string
   readonly host: string
-  /** `resting`: it failed, and others are asked first. `wrong-id`: it serves another chain. `no-address`: it cannot serve. */
+  /**
+   * `resting`: it failed, and others are asked first. `wrong-id`: it serves another chain. `no-address`: it cannot
+   * serve.
+   */
   readonly state: 'well' | 'resting' | 'wrong-id' | 'no-address'
-  /** Why it has no address, as a sentence without its subject. */
+  /** Why its address cannot be read, as a sentence without its subject; absent otherwise. */
   readonly reason?: string
   readonly restsUntilMs?: number
-  /** The last block it told of, and that block's own instant. */
+  /** The last block it reported, and that block's timestamp in milliseconds since 1970; absent before. */
   readonly head?: { readonly number: number; readonly atMs: number }
   /** The lowest block whose state it is known to have; absent while unknown. */
   readonly servesStateFrom?: number
-  /** Calls a second, where it has refused more, or where configured. */
+  /** Its rate limit, configured or discovered; absent when there is none. */
   readonly callsPerSecondMax?: number
-  /** Calls in one request; absent where there is no address. */
+  /** Calls in one request, at most; absent while its address cannot be read. */
   readonly batchCallsMax?: number
 }
 
-/** Metrics ever put into the outbox, by state. Always: enqueued = delivered + dead + held + due. */
+/** Metrics ever enqueued, by state. Always: enqueued = delivered + dead + held + due. */
 export interface MetricCounts {
   readonly enqueued: number
-  /** Also those whose rows were pruned. */
+  /** Including those whose rows were pruned. */
   readonly delivered: number
   readonly dead: number
   readonly held: number
   readonly due: number
-  /** Taken out of the queue by a person: not part of `enqueued`. */
+  /** Given up by a person: not part of `enqueued`. */
   readonly dropped: number
 }
 
-/** A protocol’s widget. */
+/** A protocol's widget. */
 export interface ProtocolState {
   readonly id: string
   readonly name: string
   readonly logo?: string
   readonly metrics: readonly WidgetMetric[]
-  /** Instant of the read of the service the widget is from; absent when it could not be read, then values are the outbox's. */
+  /**
+   * When the widget was read from the service, in milliseconds since 1970; absent when it could not be read, then
+   * values are the outbox's.
+   */
   readonly readAtMs?: number
 }
 
@@ -96,11 +105,11 @@ export interface WidgetMetric {
   readonly label: string
   readonly value?: number
   readonly unit?: string
-  /** As the service answers; absent when it gives none. */
+  /** The service's answer; absent when it gives none. */
   readonly change1h?: number
   readonly change24h?: number
   readonly hour?: Hour
-  /** State of the value in the outbox; absent where `value` is the service's. */
+  /** State of the value in the outbox; absent when `value` is the service's. */
   readonly state?: MetricState
   /** The last 48 hours, oldest first, ending with the current hour; `null` where there is no value. */
   readonly curve: readonly (number | null)[]
@@ -119,7 +128,7 @@ export interface HourGrid {
   }[]
 }
 
-/** One collector’s hour. */
+/** One collector's hour. */
 export interface HourCell {
   readonly state: CellState
   readonly attempts: number
@@ -129,7 +138,7 @@ export interface HourCell {
 /** A distinct warning of the service about pushes, with how often it came. */
 export interface WarningState {
   readonly metricId?: MetricId
-  /** What it is about: `label-long`, `unit-changed`, `already-exists`, `timestamp`, or the words without what changes. */
+  /** `label-long`, `unit-changed`, `already-exists`, `timestamp`, or the words without the parts that change. */
   readonly kind: string
   readonly text: string
   readonly count: number

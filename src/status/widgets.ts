@@ -3,19 +3,19 @@ import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import type { ReadMetric } from '../model/wire.ts'
 
-/** What the service showed of a protocol at an instant. */
+/** The widget of a protocol as the service showed it at an instant. */
 export interface WidgetRead {
   readonly atMs: number
   readonly metrics: readonly ReadMetric[]
 }
 
-/** A widget is read from the service again when somebody looks and the last read is older. */
+/** Age above which a widget is read from the service again when the page is requested. */
 const freshMs = 5_000
 
-/** Longest wait for the service when somebody looks; a late answer is there at the next look. */
+/** Longest wait for the service when the page is requested; a late answer is used for the next request. */
 const patienceMs = 2_000
 
-/** The widgets as the service shows them, read when somebody looks. Never rejects: what cannot be read is absent. */
+/** Cache of the service's widgets, read when the page is requested. Never rejects: an unreadable widget is absent. */
 export class Widgets {
   readonly #reads = new Map<string, WidgetRead>()
   readonly #config: Config

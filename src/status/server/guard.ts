@@ -4,7 +4,7 @@ import { style } from '../page/style/style.ts'
 
 const styleHash = createHash('sha256').update(style).digest('base64')
 
-/** On every answer: nothing is loaded from another host, run, framed, guessed or kept. */
+/** Headers of every answer: nothing is loaded from another host, run, framed, sniffed or cached. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': [
     "default-src 'none'",
@@ -20,17 +20,17 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 }
 
-/** Where the server listens, and the names it is reached by where those are known. */
+/** The address the server listens on, and the names it is reached by, if known. */
 export interface ServedAddress {
   readonly host: string
   readonly hosts?: readonly string[]
 }
 
 /**
- * Whether a request's `Host` may be answered. A web page elsewhere could reach this server by pointing its own name here
- * (DNS rebinding), and is recognised by that name. Bound to loopback, the server is for this machine alone. Bound to another
- * address it answers to the configured names, and to any IP address, which no rebinding can send; where no name is
- * configured, to every one. Any port is taken, as a tunnel may end on another one.
+ * Whether a request with this `Host` may be answered. A web page elsewhere could reach this server by pointing its own
+ * name here (DNS rebinding); its name gives it away. On loopback, the server is for this machine only. On another
+ * address it answers to the configured names and to any IP address, which rebinding cannot send; without configured
+ * names, to any name. Any port is accepted, as a tunnel may use another one.
  *
  * @param header the request's `Host`
  */

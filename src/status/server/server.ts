@@ -13,35 +13,35 @@ import type { Readiness, Snapshot } from '../snapshot.ts'
 import { isHostAllowed, type ServedAddress, securityHeaders } from './guard.ts'
 import { takenBy } from './taken.ts'
 
-/** How long a snapshot or the exposition may take; then the answer says that it did. */
+/** How long a snapshot or the exposition may take before the answer is an error. */
 const answerMsMax = 5_000
 
-/** A reader sends a few short headers at once: whoever does not holds a connection for nothing. */
+/** Limits for slow readers: a real one sends a few short headers at once. */
 const patience = { headersMsMax: 10_000, requestMsMax: 15_000 }
 
-/** What the status server shows, and where. */
+/** Address and sources of the status server. */
 export interface StatusDeps {
   readonly host: string
-  /** 0 for one the system picks. */
+  /** 0: the system picks one. */
   readonly port: number
-  /** Names it answers to beside IP addresses, when it listens on all of them; none: every name. */
+  /** Names it answers to besides IP addresses, when it listens on all of them. Default: any name. */
   readonly hosts?: readonly string[]
-  /** What is true now, asked for at each request. */
+  /** The present state, called at each request. */
   readonly snapshot: () => Promise<Snapshot> | Snapshot
-  /** Readiness alone, asked for at each probe. */
+  /** Readiness alone, called at each probe. */
   readonly ready: () => Promise<Readiness> | Readiness
-  /** Prometheus text format 0.0.4. */
+  /** Text of `/metrics` in the Prometheus format 0.0.4. */
   readonly exposition: () => Promise<string>
   readonly time: Time
 }
 
 /**
- * Serves `/` (the page), `/livez`, `/readyz`, `/metrics` and `/status.json`, for reading alone.
+ * Serves `/` (the page), `/livez`, `/readyz`, `/metrics` and `/status.json`, read-only.
  *
- * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons }`. A snapshot that
- * fails or takes longer than five seconds makes `/readyz` 503 and the others 500.
+ * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons }`. A snapshot
+ * that fails or takes longer than five seconds makes `/readyz` 503 and the others 500.
  *
- * @throws Fault `address-unusable` when it cannot listen there; it names the daemon that does, where it is one
+ * @throws Fault `address-unusable` when it cannot listen there; it names another daemon that does
  */
 export async function startStatus(parts: StatusDeps): Promise<Listening> {
   const server = guardedServer(parts)
@@ -66,10 +66,10 @@ export async function startStatus(parts: StatusDeps): Promise<Listening> {
   }
 }
 
-/** What a request breaks: the name it asks for is not one of ours. */
+/** Answer to a request for a foreign host name. */
 const foreignHost = { error: 'this server does not answer to that name: see status.hosts in the configuration' }
 
-/** A server with what all routes of the status have: headers, methods, the names it answers to, and no words from inside. */
+/** Creates a server with what all routes share: headers, methods, accepted host names, and errors without internals. */
 export function guardedServer(bound: ServedAddress): WebServer {
   const server = webServer({ frameworkErrors: refuseMalformed(bound), ...patience })
   server.addHook('onRequest', async (request, reply) => {
@@ -80,12 +80,12 @@ export function guardedServer(bound: ServedAddress): WebServer {
     }
   })
   server.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'there is nothing here' }))
-  // What went wrong inside may hold what no page should: it is not sent.
+  // The error may hold what no page should show, so it is not sent.
   server.setErrorHandler(async (_, __, reply) => reply.code(500).send({ error: 'the status could not be read' }))
   return server
 }
 
-/** A path that is no text never meets the hooks: it is answered by the same rules. */
+/** Answers malformed paths, which skip the hooks, by the same rules. */
 function refuseMalformed(bound: ServedAddress) {
   return (_: Error, request: WebRequest, reply: WebReply): void => {
     reply.headers(securityHeaders)
@@ -102,7 +102,7 @@ async function readiness(ready: () => Promise<Readiness>): Promise<Readiness> {
   }
 }
 
-/** The answer, or a rejection once it takes too long; what comes later is dropped. */
+/** The answer, or a rejection when it takes too long; a later answer is dropped. */
 async function inTime<T>(time: Time, ask: () => Promise<T>): Promise<T> {
   const late = time.timeout(answerMsMax)
   const { promise, reject } = Promise.withResolvers<never>()

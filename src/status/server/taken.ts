@@ -1,17 +1,17 @@
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 
-/** A daemon on this machine answers at once. */
+/** Longest wait for a daemon on this machine. */
 const answerMsMax = 1_000
 
-/** Where another server listens. */
+/** The address that another server listens on. */
 interface Taken {
   readonly host: string
   readonly port: number
   readonly time: Time
 }
 
-/** Why the status server cannot listen, with the other daemon named where it is one that does. */
+/** Why the status server cannot listen; names the other daemon if it is one that does. */
 export async function takenBy(error: unknown, taken: Taken): Promise<unknown> {
   if (!(error instanceof Fault) || error.code !== 'address-unusable' || taken.port === 0) return error
   const isTaken = error.message.endsWith('another program listens there')
@@ -31,7 +31,7 @@ async function otherConfiguration({ host, port, time }: Taken): Promise<string |
   try {
     const answer: unknown = await (await fetch(url, { signal: time.timeout(answerMsMax) })).json()
     const file = partOf(partOf(answer, 'configuration'), 'file')
-    // Whatever listens there may answer anything.
+    // Any program may listen there, and answer anything.
     return typeof file === 'string' && /^[^\p{C}]{1,300}$/u.test(file) ? file : undefined
   } catch {
     return undefined

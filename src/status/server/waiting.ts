@@ -3,17 +3,18 @@ import { html } from '../page/html.ts'
 import type { ServedAddress } from './guard.ts'
 import { guardedServer } from './server.ts'
 
-/** What is shown while the daemon cannot use its outbox. */
+/** Content of the page while the daemon cannot use its outbox. */
 export interface WaitingDeps extends ServedAddress {
-  /** 0 for one the system picks. */
+  /** 0: the system picks one. */
   readonly port: number
-  /** What is wrong and what to do, in one line. */
+  /** The problem and what to do, in one line. */
   readonly reason: string
 }
 
 /**
- * Serves in the status server's place while there is no outbox to read: the process lives, and is not ready. `/livez` answers
- * 200; `/readyz` 503 with the reason; the page and `/status.json` 503 with the reason; `/metrics` a readiness of 0.
+ * Serves in place of the status server while there is no outbox to read: the process lives, and is not ready. `/livez`
+ * answers 200; `/readyz` 503 with the reason; the page and `/status.json` 503 with the reason; `/metrics` a readiness
+ * of 0.
  *
  * @throws Fault `address-unusable` when it cannot listen there
  */
