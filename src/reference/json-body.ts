@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { ServiceRefusal } from './routes/refusal.ts'
 
-/** Text that may hold the key `__proto__`, plain or with escapes. */
+/** Text that may contain the key `__proto__`, plain or escaped. */
 const suspicious = /__proto__|\\u/
 
 /**
- * A request's body as JSON.
+ * Parses a request's body as JSON.
  *
  * @throws Refusal 400 for bytes that are not UTF-8, text that is not JSON, and objects with a key `__proto__`
  */
@@ -26,7 +26,7 @@ function refusePrototype(key: string, value: unknown): unknown {
   return value
 }
 
-/** The parser's words without the piece of the body it quotes. */
+/** The parser's message without the part of the body it quotes. */
 function whereItBreaks(error: unknown): string {
   if (error instanceof RangeError) return 'it is nested too deeply'
   const message = error instanceof Error ? error.message : ''

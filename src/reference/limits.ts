@@ -1,5 +1,5 @@
-/** Bytes of a request's body: more than 100 metrics take with every text at its longest. */
+/** Longest body of a request, in bytes: more than 100 metrics with every text at its longest. */
 export const requestBytesMax = 1_048_576
 
-/** Bytes of a protocol id in a path, percent-encoding included. */
+/** Longest protocol id in a path, in bytes, percent-encoded. */
 export const pathIdBytesMax = 1_000

@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import type { WebServer } from '../edge/web-server.ts'
 
-/** Publishes `/openapi.json`, made of the schemas that validate. To be awaited before routes are added. */
+/** Publishes `/openapi.json`, generated from the validating schemas. Await it before adding routes. */
 export async function publishOpenApi(server: WebServer): Promise<void> {
   await server.register(swagger, {
     openapi: {
@@ -29,7 +29,7 @@ export async function publishOpenApi(server: WebServer): Promise<void> {
   })
 }
 
-/** Drops components that nothing refers to: schemas of other parts of the program that have a name of their own. */
+/** Removes unused components: named schemas of other parts of the program. */
 function withoutUnused(document: ReturnType<typeof jsonSchemaTransformObject>): typeof document {
   if (!('components' in document)) return document
   const { components, ...rest } = document

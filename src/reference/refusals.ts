@@ -2,10 +2,10 @@ import type { WebReply, WebRequest, WebServer } from '../edge/web-server.ts'
 import { requestBytesMax } from './limits.ts'
 import { ServiceRefusal } from './routes/refusal.ts'
 
-/** Told of what is the service's own fault (status 500 or 503): never of a request's body or key. */
+/** Called with errors of the service itself (status 500 or 503): they never hold a request's body or key. */
 export type Report = (error: Error) => void
 
-/** What our refusals, the framework's and the database's errors are answered with: always the same JSON. */
+/** Error handler: refusals, framework errors and database errors are all answered with the same JSON. */
 export function errorAnswer(report: Report) {
   return (error: Error & { code?: string; statusCode?: number }, _request: WebRequest, reply: WebReply): void => {
     const refusal = error instanceof ServiceRefusal ? error : refusalOf(error)
@@ -33,7 +33,9 @@ function refusalOf({
   return new ServiceRefusal(500, 'the service failed: try again later')
 }
 
-/** Answers unknown paths (404) and known paths with another method (405) in the same JSON. To be called before routes. */
+/**
+ * Answers unknown paths (404) and known paths with another method (405) in the same JSON. Call it before adding routes.
+ */
 export function answerUnknownRoutes(server: WebServer): void {
   const methodsByPath = new Map<string, Set<string>>()
   server.addHook('onRoute', ({ url, method }) => {

@@ -15,7 +15,7 @@ import { validateKey } from './routes/validate-key.ts'
 import { validateProtocol } from './routes/validate-protocol.ts'
 import type { Store } from './store/store.ts'
 
-/** The six endpoints of the interface and `/openapi.json`, on a server that does not listen yet. */
+/** Creates a server with the six endpoints of the interface and `/openapi.json`; it does not listen yet. */
 export async function referenceServer(store: Store, time: Time, report: Report): Promise<WebServer> {
   const frameworkErrors = errorAnswer(report)
   const routerOptions = { maxParamLength: pathIdBytesMax }
@@ -42,7 +42,7 @@ function readJsonOnly(server: WebServer): void {
   )
 }
 
-/** zod validates what comes in; what goes out is held to its schema by the compiler. */
+/** zod validates requests; the compiler checks answers against their schemas. */
 function checkBySchema(server: WebServer): void {
   server.setValidatorCompiler<z.ZodType>(({ schema, httpPart }) => {
     const error: z.core.$ZodErrorMap = ({ input }) => (input === undefined ? 'is missing' : undefined)

@@ -4,32 +4,32 @@ import type { Report } from './refusals.ts'
 import { referenceServer } from './server.ts'
 import { openStore, type Store } from './store/store.ts'
 
-/** Where the service keeps its file and listens. */
+/** File and address of the service. */
 export interface ReferenceOptions {
-  /** Made, with its folder, when missing; `:memory:` for one that is not kept. Several processes may share it. */
+  /** Created if missing, with its folder; `:memory:` for a temporary one. Several processes may share it. */
   readonly file: string
   readonly host: string
-  /** 0 for one the system picks. */
+  /** 0: the system picks one. */
   readonly port: number
   readonly time: Time
-  /** Told of answers 500 and 503. */
+  /** Called with errors of answers 500 and 503. */
   readonly report?: Report
 }
 
-/** A service that is listening. */
+/** A listening service. */
 export interface Reference {
   /** `http://host:port`, without a trailing slash. */
   readonly url: string
-  /** To make keys and set visibility; closed by `stop`. */
+  /** To create keys and set visibility; closed by `stop`. */
   readonly store: Store
-  /** Complete when it returns: no connection and no file is left open. */
+  /** Stops the service; resolves when every connection and the file are closed. */
   stop(): Promise<void>
 }
 
 /**
  * Starts the reference service.
  *
- * @throws what `openStore` throws; Fault `address-unusable` when it cannot listen there
+ * @throws errors of `openStore`; Fault `address-unusable` when it cannot listen there
  */
 export async function startReference({ file, host, port, time, report }: ReferenceOptions): Promise<Reference> {
   const store = openStore(file, time)

@@ -5,14 +5,14 @@ import type { TypedWebServer } from '../../edge/web-server.ts'
 import type { Store } from '../store/store.ts'
 import { refused } from './refusal.ts'
 
-/** What a route is built from. */
+/** Dependencies of a route. */
 export interface Api {
   readonly server: TypedWebServer<ZodTypeProvider>
   readonly store: Store
   readonly time: Time
 }
 
-/** How the OpenAPI document says who may call. */
+/** Security of a route in the OpenAPI document: a key is required. */
 export const keyIsRequired = [{ apiKey: [] }]
 export const keyIsOptional = [{}, { apiKey: [] }]
 
@@ -27,7 +27,7 @@ const meanings = {
 } as const
 type RefusalStatus = keyof typeof meanings
 
-/** The answers of a route: what it gives with 200, and the statuses it may refuse with (500 and 503 always). */
+/** The answers of a route: its 200 answer, and the statuses it may refuse with (500 and 503 always). */
 export function answers<S extends z.ZodType, R extends RefusalStatus>(
   description: string,
   schema: S,

@@ -5,7 +5,7 @@ import { ServiceRefusal } from './refusal.ts'
 
 const bearer = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
-/** The caller of a request, found once before its body is read. */
+/** Finds the caller of a request, once, before its body is read. */
 type Hook = (request: WebRequest, reply: WebReply) => Promise<void>
 
 /** Refuses a request without a valid key: 401. */
@@ -15,7 +15,7 @@ export function keyRequired(store: Store): Hook {
   }
 }
 
-/** Lets a request without a key pass; a key that is sent must be valid. */
+/** Accepts a request without a key; a key that is sent must be valid. */
 export function keyOptional(store: Store): Hook {
   return async request => {
     const header = request.headers.authorization
@@ -23,14 +23,14 @@ export function keyOptional(store: Store): Hook {
   }
 }
 
-/** The caller behind a request that `keyRequired` let pass. */
+/** The caller of a request accepted by `keyRequired`. */
 export function callerOf(request: WebRequest): StoredKey {
   const caller = optionalCallerOf(request)
   if (!caller) throw new Error('a route that asks for its caller has no hook that requires a key')
   return caller
 }
 
-/** The caller behind a request that `keyOptional` let pass, when it sent a key. */
+/** The caller of a request accepted by `keyOptional`; `undefined` without a key. */
 export function optionalCallerOf(request: WebRequest): StoredKey | undefined {
   return request.getDecorator<StoredKey | null>('caller') ?? undefined
 }

@@ -37,7 +37,7 @@ const listed = z
   })
   .meta({ id: 'StoredMetrics' })
 
-/** GET /api/metrics (section 4.3): every value the calling key has stored, by protocol, newest first. */
+/** GET /api/metrics (section 4.3): every value stored by the calling key, by protocol, newest first. */
 export function listMetrics({ server, store }: Api): void {
   server.route({
     method: 'GET',
@@ -60,7 +60,7 @@ export function listMetrics({ server, store }: Api): void {
   })
 }
 
-/** The rows of an answer, and one more where there are more. */
+/** The rows of an answer, plus one if there are more. */
 function page(
   store: Store,
   caller: StoredKey,

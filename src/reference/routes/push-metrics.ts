@@ -10,7 +10,7 @@ const pushAnswer = pushResult
   .extend({ success: z.literal(true), errors: z.array(remark).max(0), warnings: z.array(remark) })
   .meta({ id: 'PushAnswer' })
 
-/** POST /api/metrics (section 4.2): all of a push is stored, in one transaction, or nothing of it. */
+/** POST /api/metrics (section 4.2): stores a whole push in one transaction, or nothing of it. */
 export function pushMetrics({ server, store, time }: Api): void {
   server.route({
     method: 'POST',
@@ -36,7 +36,7 @@ export function pushMetrics({ server, store, time }: Api): void {
   })
 }
 
-/** Before the schema looks at each of them. */
+/** Refuses too many metrics before the schema checks each of them. */
 function refuseTooMany(body: unknown): void {
   const metrics = typeof body === 'object' && body !== null && 'metrics' in body ? body.metrics : undefined
   if (!Array.isArray(metrics) || metrics.length <= batchMetricsMax) return

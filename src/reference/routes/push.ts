@@ -10,7 +10,7 @@ import { type RefusalRemark, ServiceRefusal } from './refusal.ts'
 
 export type ParseInstant = typeof parseIsoInstant
 
-/** `parseIsoInstant` for one push: the timestamps of a push are mostly one and the same, read once. */
+/** `parseIsoInstant` for one push: most timestamps of a push are equal, and are parsed once. */
 export function parseInstantOnce(): ParseInstant {
   const parsed = new Map<string, number | undefined>()
   return text => {
@@ -19,7 +19,7 @@ export function parseInstantOnce(): ParseInstant {
   }
 }
 
-/** Timestamps that lie too far ahead, in a body as it came: also of metrics that have other mistakes. */
+/** Timestamps too far ahead in an unvalidated body, so that metrics with other mistakes are included. */
 export function timestampsAhead(body: unknown, nowMs: number, parse: ParseInstant): RefusalRemark[] {
   const untilMs = nowMs + futureMsMax
   return sentMetrics(body).flatMap((metric, index) => {
@@ -61,7 +61,7 @@ export interface Addressed {
 /**
  * Finds the protocol of each metric.
  *
- * @throws Refusal 404 that names every metric whose protocol is not registered or is not open to the key
+ * @throws Refusal 404 that names every metric whose protocol is not registered or not open to the key
  */
 export function addressed(push: Push, find: (id: string) => Protocol | undefined, key: StoredKey): Addressed[] {
   const protocols = new Map<string, Protocol | undefined>()
@@ -82,7 +82,7 @@ function notFound(protocolId: string): string {
   return `no protocol "${protocolId}" that this key may write: register it first, or use the key that owns it`
 }
 
-/** A valid push as rows: module and timestamp are filled in. */
+/** The rows of a valid push, with default module and timestamp. */
 export function valuesOf(metrics: readonly Addressed[], nowMs: number, parse: ParseInstant): NewValue[] {
   const startOfHourMs = hourAt(nowMs)
   return metrics.map(({ metric: { id, value, unit, module = 'protocol', timestamp }, protocol }) => {
@@ -91,7 +91,7 @@ export function valuesOf(metrics: readonly Addressed[], nowMs: number, parse: Pa
   })
 }
 
-/** Remarks on a push that was stored: long labels, and metrics that existed (by their place in the push). */
+/** Warnings on a stored push: long labels, and metrics that existed (by their index in the push). */
 export function warningsOf(push: Push, updated: readonly number[]): RefusalRemark[] {
   const existed = new Set(updated)
   return push.metrics.flatMap((metric, index) => [

@@ -55,7 +55,7 @@ function readable(store: Store, id: string, caller: StoredKey | undefined): Prot
 
 type Base = (latest: LatestValue, spanMs: number) => number | undefined
 
-/** Values to compare with. Metrics that share their instant, as those of one hour do, share one query. */
+/** Looks up bases of changes. Metrics with the same instant, as those of one hour, share one query. */
 function basesIn(values: Values, protocol: Protocol): Base {
   const cache = new Map<number, ReadonlyMap<number, number>>()
   return ({ metricNo, atMs }, spanMs) => {

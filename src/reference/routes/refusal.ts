@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** One thing that is wrong with a request (or, as a warning, remarkable): where it is and what it is. */
+/** One mistake of a request, or one warning: its place and its text. */
 export const remark = z
   .object({
     index: z.int().min(0).optional().meta({ description: 'Place in the array, counted from 0' }),
@@ -11,7 +11,7 @@ export const remark = z
   .meta({ id: 'Remark' })
 export type RefusalRemark = z.infer<typeof remark>
 
-/** The body of every answer that is not 2xx. */
+/** Body of every answer that is not 2xx. */
 export const refused = z
   .object({
     success: z.literal(false),
@@ -21,7 +21,7 @@ export const refused = z
   .meta({ id: 'Refused' })
 export type RefusalBody = z.infer<typeof refused>
 
-/** Why a request is not done, with its status. Its text goes to the client: it never holds a key. */
+/** A refused request, with its status. The text is sent to the client and never holds a key. */
 export class ServiceRefusal extends Error {
   override readonly name = 'Refusal'
   readonly statusCode: number
@@ -38,12 +38,12 @@ export class ServiceRefusal extends Error {
   }
 }
 
-/** A refusal 400 for every mistake a schema found in a part of a request (`body`, `querystring`, `params`). */
+/** Refusal 400 for all mistakes a schema found in a part of a request (`body`, `querystring`, `params`). */
 export function invalid(part: string, error: z.ZodError): ServiceRefusal {
   return refusedFor(part, error.issues.map(remarkOf))
 }
 
-/** A refusal 400 whose line says the first remark, and how many more there are. */
+/** Refusal 400 that quotes the first remark and counts the others. */
 export function refusedFor(part: string, remarks: readonly RefusalRemark[]): ServiceRefusal {
   const more = remarks.length > 1 ? ` (and ${remarks.length - 1} more: see errors)` : ''
   return new ServiceRefusal(400, `invalid ${part}: ${sentence(remarks[0])}${more}`, remarks)

@@ -10,7 +10,7 @@ const validity = z
   })
   .meta({ id: 'KeyValidity' })
 
-/** GET /api/validate-key (section 4.6). A key that is not valid is answered 401, as everywhere. */
+/** GET /api/validate-key (section 4.6). An invalid key is answered 401, as everywhere. */
 export function validateKey({ server, store }: Api): void {
   server.route({
     method: 'GET',

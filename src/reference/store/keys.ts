@@ -3,13 +3,13 @@ import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Sqlite } from '../../sqlite/database.ts'
 
-/** An owner, whatever its present secret is. */
+/** An owner, independent of its present key. */
 export interface StoredKey {
   readonly no: number
   readonly name: string
 }
 
-/** What may be shown of a key: never the key. */
+/** Public data of a key: never the key itself. */
 export interface KeyListing {
   readonly prefix: string
   readonly name: string
@@ -20,21 +20,21 @@ export interface KeyListing {
 /** The keys of the service: who may call, and who owns what. */
 export interface Keys {
   /**
-   * Makes a key, as the mobile app does for the real service.
+   * Creates a key, as the mobile app does for the real service.
    *
    * @param name for people, to tell keys apart; need not be unique
-   * @returns the key: it is shown this once and kept only as its hash
+   * @returns the key: only now, as only its hash is stored
    * @throws Fault `usage` for an empty name
    */
   create(name: string): string
-  /** The owner behind a key that is valid now. */
+  /** The owner of a valid key; `undefined` for others. */
   find(key: string): StoredKey | undefined
-  /** Oldest first, revoked ones included. */
+  /** All keys, oldest first, revoked ones included. */
   list(): KeyListing[]
   /** Makes a key invalid at once. @throws Fault `usage` when no key, or more than one, has that name or prefix */
   revoke(nameOrPrefix: string): void
   /**
-   * Gives an owner another key; the old one is invalid at once, what it owned stays its own.
+   * Gives an owner a new key; the old one is invalid at once, and ownership stays.
    *
    * @throws Fault `usage` when no key, or more than one, has that name or prefix
    */
@@ -43,7 +43,7 @@ export interface Keys {
 
 const prefixChars = 11
 
-/** 256 bits of chance: a hash without salt is enough, and lets the key be found by it. */
+/** Creates 256 random bits: a hash without salt is enough, and allows to look the key up by it. */
 function newKey() {
   const key = `tg_${randomBytes(32).toString('base64url')}`
   return { key, prefix: key.slice(0, prefixChars), hash: keyHash(key) }
@@ -60,7 +60,7 @@ interface ListedRow {
   readonly revokedAtMs: number | null
 }
 
-/** The keys in an open file of the service. Instants are the given clock's. */
+/** The keys in an open file of the service. Instants come from the given clock. */
 export function keysIn(database: Sqlite, time: Time): Keys {
   const insert = database.prepare<[string, string, Buffer, number]>(
     'INSERT INTO api_key (name, prefix, hash, created_at_ms) VALUES (?, ?, ?, ?)',

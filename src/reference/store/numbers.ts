@@ -1,17 +1,17 @@
 import type { Sqlite } from '../../sqlite/database.ts'
 
-/** Entries remembered before starting over: bounds the memory that clients with ever new ids can take. */
+/** Cached entries before the cache is cleared: bounds the memory that clients with ever new ids can take. */
 const rememberedMax = 100_000
 
-/** The numbers under which metrics and forms are stored; given on first use. Only within a transaction that writes. */
+/** The numbers under which metrics and forms are stored; assigned on first use. Only within a writing transaction. */
 export interface Numbers {
   metric(protocolNo: number, id: string, atMs: number): number
   form(unit: string | undefined, module: string): number
-  /** To be called when a transaction was rolled back: the numbers it gave do not exist. */
+  /** Clears the cache after a rollback: numbers assigned in it do not exist. */
   forget(): void
 }
 
-/** Numbers never change once committed, by whatever process: they are remembered in memory. */
+/** Cached numbers: committed ones never change. */
 export function numbersIn(database: Sqlite): Numbers {
   const metricNo = database
     .prepare<[number, string], number>('SELECT no FROM metric WHERE protocol_no = ? AND id = ?')
@@ -45,7 +45,7 @@ export function numbersIn(database: Sqlite): Numbers {
   }
 }
 
-/** Numbers by two names. */
+/** A cache of numbers by two names. */
 class Remembered<K> {
   readonly #numbers = new Map<K, Map<string, number>>()
   #size = 0

@@ -22,13 +22,13 @@ export interface Protocols {
   /** @returns `undefined` when the id is taken */
   register(protocol: Omit<Protocol, 'no' | 'ownerNo'>, owner: StoredKey): Protocol | undefined
   find(id: string): Protocol | undefined
-  /** Every protocol a key may write: its own and the public ones, by id. */
+  /** Every protocol a key may write: its own and public ones, by id. */
   writableBy(key: StoredKey): Protocol[]
-  /** @throws Fault `usage` when there is no such protocol */
+  /** @throws Fault `usage` for an unknown protocol */
   setVisibility(id: string, visibility: Visibility): void
 }
 
-/** Whether a key may write a protocol, and read it: both are its owner's alone, unless it is public. */
+/** Whether a key may read and write a protocol: only its owner's may, unless it is public. */
 export function isOpenTo(protocol: Protocol, key: StoredKey | undefined): boolean {
   return protocol.visibility === 'public' || protocol.ownerNo === key?.no
 }
@@ -45,7 +45,7 @@ interface ProtocolRow {
 
 const columns = 'no, id, name, logo, chains, visibility, owner_no AS ownerNo'
 
-/** The protocols in an open file of the service. Instants are the given clock's. */
+/** The protocols in an open file of the service. Instants come from the given clock. */
 export function protocolsIn(database: Sqlite, time: Time): Protocols {
   const insert = database.prepare<
     [string, string, string | null, string | null, Visibility, number, number],

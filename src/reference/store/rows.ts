@@ -1,6 +1,6 @@
 import type { Sqlite } from '../../sqlite/database.ts'
 
-/** One value as a row, and its place in the push it came with. */
+/** One value as a row, with its index in its push. */
 export interface ValueRow {
   readonly place: number
   readonly metricNo: number
@@ -8,17 +8,17 @@ export interface ValueRow {
   readonly formNo: number
 }
 
-/** What rows of one push share. */
+/** Fields that the rows of a push share. */
 export interface Instant {
   readonly protocolNo: number
   readonly atMs: number
   readonly keyNo: number
 }
 
-/** Writes rows of one instant, as many as a push has. @returns the places of rows that existed and were updated */
+/** Writes rows of one instant, as many as a push has. @returns indexes of rows that existed and were updated */
 export type WriteRows = (instant: Instant, rows: readonly ValueRow[]) => number[]
 
-/** Writes into an open file of the service; to be called within a transaction. */
+/** Writes into an open file of the service. Call the result within a transaction. */
 export function writeRowsIn(database: Sqlite): WriteRows {
   const existing = database
     .prepare<[number, number, number, number], number>(
@@ -54,7 +54,10 @@ export function writeRowsIn(database: Sqlite): WriteRows {
   }
 }
 
-/** One statement for many rows takes half the time of one a row. It is prepared when a push of that size first comes. */
+/**
+ * Caches statements by row count: one statement for many rows takes half the time of one for each. It is prepared when
+ * a push of that size first comes.
+ */
 function byCount<S>(prepare: (count: number) => S): (count: number) => S {
   const prepared = new Map<number, S>()
   return count => {

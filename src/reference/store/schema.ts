@@ -1,8 +1,8 @@
 import type { Schema } from '../../sqlite/database.ts'
 
 /**
- * The service's tables. A value is found by (protocol, instant, metric): a push writes neighbouring rows, and the last
- * hour of a protocol is one range.
+ * The service's tables. The key of a value is (protocol, instant, metric): a push writes neighbouring rows, and the
+ * last hour of a protocol is one range.
  */
 export const serviceSchema: Schema = {
   version: 1,

@@ -17,10 +17,10 @@ export interface Store {
 }
 
 /**
- * Opens the service's file, made when missing.
+ * Opens the service's file, creating it if missing.
  *
- * @param file `:memory:` for one that is not kept
- * @throws Fault `outbox-unusable` or `disk-full`; what else `openDatabase` throws
+ * @param file `:memory:` for a temporary one
+ * @throws Fault `outbox-unusable` or `disk-full`; other errors of `openDatabase`
  */
 export function openStore(file: string, time: Time): Store {
   const database = withFileFaults('the service’s file', file, () => openDatabase(file, serviceSchema))

@@ -1,6 +1,6 @@
 import type { Sqlite } from '../../sqlite/database.ts'
 
-/** A place in what is stored of a protocol, newest first: everything strictly before it comes next. */
+/** A position in the stored values of a protocol, newest first: the next values are strictly before it. */
 export interface HistoryCursor {
   readonly protocolNo: number
   readonly atMs: number
@@ -23,7 +23,7 @@ export function newestOf(protocolNo: number): HistoryCursor {
   return { protocolNo, atMs: Number.MAX_SAFE_INTEGER, metricNo: 0 }
 }
 
-/** Reads an open file of the service page by page. */
+/** Reads stored values of an open file page by page. */
 export function storedIn(database: Sqlite): StoredBy {
   const page = database.prepare<HistoryCursor & { keyNo: number; count: number }, StoredValue>(
     `SELECT metric_value.protocol_no AS protocolNo, at_ms AS atMs, metric_no AS metricNo, metric.id, value, unit, module

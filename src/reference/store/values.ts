@@ -23,13 +23,13 @@ export interface LatestValue {
   readonly unit: string | null
 }
 
-/** The values of the metrics of all protocols. */
+/** The values of all metrics. */
 export interface Values {
   /**
-   * Stores a push in one transaction: all of it or nothing.
+   * Stores a push in one transaction, all or nothing.
    *
-   * @param keyNo the key that pushes
-   * @returns the places, in `values`, of metrics that existed with the same id and instant and were updated
+   * @param keyNo the pushing key
+   * @returns indexes in `values` of metrics that existed with the same id and instant and were updated
    */
   put(values: readonly NewValue[], keyNo: number): Promise<readonly number[]>
   /** The newest value of every metric of a protocol, by metric id. */
@@ -48,7 +48,7 @@ export function valuesIn(database: Sqlite): Values {
        AND at_ms = latest_at_ms AND metric_no = metric.no
      JOIN form ON form.no = form_no WHERE metric.protocol_no = ? ORDER BY metric.id`,
   )
-  // SQLite takes the bare column `value` from the row that has the max.
+  // SQLite takes the bare column `value` from the row with the max.
   const newest = database.prepare<[number, number, number], { metricNo: number; value: number; atMs: number }>(
     `SELECT metric_no AS metricNo, value, max(at_ms) AS atMs FROM metric_value
      WHERE protocol_no = ? AND at_ms > ? AND at_ms <= ? GROUP BY metric_no`,
@@ -72,7 +72,7 @@ interface ValuesAtInstant {
   readonly rows: ValueRow[]
 }
 
-/** The rows of a push by protocol and instant: mostly all in one group, so the last group is looked at first. */
+/** Groups the rows of a push by protocol and instant; usually there is one group, so the last is checked first. */
 function byInstant(values: readonly NewValue[], keyNo: number, numbers: Numbers): ValuesAtInstant[] {
   const groups: ValuesAtInstant[] = []
   let last: ValuesAtInstant | undefined
