@@ -6,7 +6,7 @@ export type Log = Logger
 
 export type LogThreshold = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
-/** JSON lines on stderr; secrets are taken out of the finished line, so that nothing can slip past. */
+/** Writes JSON lines on stderr. Secrets are removed from the finished line, so that none can slip through. */
 export function createLog(level: LogThreshold, redactor: Redactor): Log {
   const sink = { write: (line: string) => writeLine(redactor.redact(line)) }
   return pino(
@@ -15,11 +15,11 @@ export function createLog(level: LogThreshold, redactor: Redactor): Log {
   )
 }
 
-/** A log that cannot be written (a closed pipe, a full disk) must not stop the work. */
+/** Writes a line. A log that cannot be written (a closed pipe, a full disk) must not stop the work. */
 function writeLine(line: string): void {
   try {
     writeSync(2, line)
   } catch {
-    // Nowhere left to say it.
+    // There is nowhere left to report it.
   }
 }

@@ -1,24 +1,24 @@
 import { secretCharsMin } from '../model/secret-parts.ts'
 import { decoded, type Spelling, spellingsOf } from './spellings.ts'
 
-/** Where something was cut off: by a collector's process, or by Node where it shows a long text; and where a text ends. */
+/** Where a text was cut: by a collector's process, by Node in a long value, or at its end. */
 const cutOff = /…|'?\.\.\. \d+ more |$/g
 
 /**
- * Takes known secrets out of text, however they are written there: as they are, in JSON, in a URL, in base64, or in one in
- * the other; also the beginning of one where a text was cut off in the middle of it.
+ * Removes known secrets from text in any encoding: plain, JSON, URL, base64, or one within the other; also the
+ * beginning of a secret that was cut off.
  */
 export class Redactor {
   readonly #secrets = new Set<string>()
   #spellings: readonly Spelling[] = []
 
-  /** Makes secrets known; from now on no text passes with them. */
+  /** Adds secrets; from now on they are removed from every text. */
   add(secrets: readonly string[]): void {
     const added = secrets.filter(secret => secret.length >= secretCharsMin && !this.#secrets.has(secret))
     if (added.length === 0) return
     for (const secret of added) this.#secrets.add(secret)
     const all = [...this.#spellings, ...[...new Set(added)].flatMap(spellingsOf)]
-    // Longest first, so that a secret that begins like another does not leave its end.
+    // Longest first, so that a secret which begins like another leaves no rest.
     this.#spellings = all.sort((a, b) => b.chars - a.chars)
   }
 
@@ -26,7 +26,7 @@ export class Redactor {
     const plain = decoded(text)
     let clean = text
     for (const { probe, pattern } of this.#spellings) {
-      // Few texts hold any: a look is much quicker than the pattern.
+      // Few texts contain any: this check is much faster than the pattern.
       if (text.includes(probe) || plain.includes(probe)) clean = clean.replace(pattern(), '[redacted]')
     }
     return this.#withoutBeginnings(clean)
@@ -46,7 +46,7 @@ export class Redactor {
   }
 }
 
-/** Characters of a secret's beginning that a text ends with; 0 for fewer than make a secret. */
+/** Length of a secret's beginning at the end of a text, in characters; 0 when it is too short. */
 function beginningAtEnd(text: string, secret: string): number {
   const last = text.at(-1)
   for (let chars = Math.min(secret.length - 1, text.length); chars >= secretCharsMin; chars -= 1) {

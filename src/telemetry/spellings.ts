@@ -1,13 +1,13 @@
-/** How to find a secret, or what it is in base64, in a text. */
+/** Pattern that finds a secret, or its base64 form, in a text. */
 export interface Spelling {
   readonly chars: number
-  /** Stands in each text that holds it, or in `decoded` of that. */
+  /** A part of every text that contains it, or of `decoded` of that text. */
   readonly probe: string
-  /** Of the text as it is; made when it is first needed. */
+  /** Pattern for the original text; compiled when first needed. */
   pattern(): RegExp
 }
 
-/** Every spelling of a secret: as text, and in base64, wherever in what was encoded it stands. */
+/** Every spelling of a secret: as text, and in base64 at any offset of the encoded bytes. */
 export function spellingsOf(secret: string): Spelling[] {
   return [secret, ...base64Of(secret)].map(text => {
     const [probe = ''] = (text.match(/[A-Za-z0-9]+/g) ?? []).sort((a, b) => b.length - a.length)
@@ -20,7 +20,7 @@ export function spellingsOf(secret: string): Spelling[] {
   })
 }
 
-/** A text with its letters and digits as they are: without percent-encoding, without JSON's escapes, however often both were done. */
+/** A text with its letters and digits decoded from percent-encoding and JSON escapes, also nested ones. */
 export function decoded(text: string): string {
   const unescaped = text.replaceAll('\\', '')
   if (!/%|u00/.test(unescaped)) return unescaped
@@ -29,12 +29,12 @@ export function decoded(text: string): string {
   )
 }
 
-/** Fewer characters of base64 may stand in any text by chance. */
+/** Shorter pieces of base64 occur in any text by chance. */
 const base64CharsMin = 7
 
 /**
- * The characters that the secret alone decides, for each place it can have in the groups of three bytes that base64
- * encodes; those of the alphabet for URLs, too.
+ * The base64 characters that the secret alone determines, for each of its three offsets in the groups of bytes; also in
+ * the alphabet for URLs.
  */
 function base64Of(secret: string): string[] {
   const bits = Buffer.byteLength(secret) * 8
@@ -47,8 +47,8 @@ function base64Of(secret: string): string[] {
 }
 
 /**
- * Each character as it is with the backslashes that JSON puts before it, as `\u…`, or percent-encoded, also when that was
- * done more than once.
+ * Pattern for a text in which each character may be plain, preceded by backslashes, `\u…`, or percent-encoded, also
+ * several times.
  */
 function spelled(text: string): string {
   return Array.from(text, character => {
