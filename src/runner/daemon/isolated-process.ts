@@ -11,7 +11,7 @@ export interface IsolatedProcess {
    * @param known whether the collector has failed before: it waits behind those that are probably innocent
    */
   run(task: Task, group: ProcessGroup, known: boolean): Promise<TaskEnd | Lost>
-  /** Ends all processes; resolves when they have ended. */
+  /** Stops the service; resolves when it has stopped. */
   stop(): Promise<void>
 }
 

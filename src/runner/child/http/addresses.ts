@@ -15,7 +15,7 @@ const networks4 = [
   ['240.0.0.0', 4],
 ] as const
 
-/** The same of IPv6; `2001::/32` and `2002::/16` tunnel to an IPv4 address of the sender's choice. */
+/** The IPv6 networks; `2001::/32` and `2002::/16` tunnel to an IPv4 address of the sender's choice. */
 const networks6 = [
   ['::', 96],
   ['64:ff9b:1::', 48],
@@ -32,13 +32,13 @@ const inner = new BlockList()
 for (const [network, prefix] of networks6) inner.addSubnet(network, prefix, 'ipv6')
 for (const [network, prefix] of networks4) {
   inner.addSubnet(network, prefix, 'ipv4')
-  // As a NAT64 gateway translates it. The list itself knows one that is mapped into IPv6 (::ffff:10.0.0.1).
+  // As translated by a NAT64 gateway. The list itself handles addresses mapped into IPv6 (::ffff:10.0.0.1).
   inner.addSubnet(`64:ff9b::${network}`, 96 + prefix, 'ipv6')
 }
 
 /**
- * Whether an IP address is one of the public internet: not loopback, link-local, private, shared, unspecified, multicast
- * or reserved, be it written as IPv6 or not. What is no IP address is not public.
+ * Whether an IP address is public: not loopback, link-local, private, shared, unspecified, multicast or reserved, also
+ * when written as IPv6. A text that is not an IP address is not public.
  */
 export function isPublicAddress(address: string): boolean {
   // Without the zone, which names an interface of this machine.

@@ -4,15 +4,15 @@ import { secretCharsMin, secretPartsOf } from '../../../model/secret-parts.ts'
 import { httpMistakesMax, httpValueCharsMax } from '../../limits.ts'
 import { plainWords } from '../thrown/plain-words.ts'
 
-/** What is said of an answer, and what must not be. */
+/** Source of an answer, for error messages, and secrets to keep out of them. */
 export interface AnswerOrigin {
   readonly host: string
-  /** The address that was asked and the values of headers: a source may repeat a part of them in its answer. */
+  /** The requested address and the values of headers: a source may repeat a part of them in its answer. */
   readonly secrets: readonly string[]
 }
 
 /**
- * The answer as the schema makes it.
+ * Parses an answer with the schema.
  *
  * @throws Fault `http-unexpected` that names up to three places in the answer, what was expected and what is there
  */
@@ -60,7 +60,7 @@ interface Mistake {
   readonly path: readonly PropertyKey[]
 }
 
-/** Of a union without words of its own the branch that comes nearest; else the issue as it is. */
+/** The mistakes of an issue: of a union without its own message, those of the branch that comes nearest. */
 function mistakesOf(issue: AnswerIssue, before: readonly PropertyKey[]): Mistake[] {
   const path = [...before, ...issue.path]
   if (issue.code !== 'invalid_union' || issue.message !== 'Invalid input') return [{ issue, path }]

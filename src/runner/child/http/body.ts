@@ -2,23 +2,23 @@ import { unpackedBody } from '../../../edge/unpacked-body.ts'
 import { Fault } from '../../../model/fault.ts'
 import { httpAnswerBytesMax } from '../../limits.ts'
 
-/** What an answer says of its own bytes. */
+/** Content headers of an answer. */
 export interface BodyKind {
   readonly contentEncoding: string | undefined
   readonly contentType: string | undefined
 }
 
 /**
- * The whole body as text, read no further than the limit: unpacked, and without a byte order mark.
+ * Reads the body as text up to the limit, decompressed and without a byte order mark.
  *
- * @throws Fault `http-unexpected` when it is longer, packed in an unknown way or no text; the stream's error
+ * @throws Fault `http-unexpected` when it is longer, compressed in an unknown way or not text; the stream's error
  */
 export async function bodyText(body: AsyncIterable<Uint8Array>, kind: BodyKind, host: string): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of body) {
     bytes += chunk.byteLength
-    // Leaving the loop ends the connection: the rest is never read.
+    // Leaving the loop closes the connection: the rest is never read.
     if (bytes > httpAnswerBytesMax) throw tooLong(host)
     chunks.push(chunk)
   }
@@ -33,12 +33,12 @@ async function unpacked(bytes: Buffer, { contentEncoding }: BodyKind, host: stri
   return unpacked
 }
 
-/** JSON is UTF-8; what is not, is read as it says of itself. */
+/** Decodes bytes: JSON is UTF-8, other texts have the charset they declare. */
 function decoded(bytes: Buffer, { contentType }: BodyKind, host: string): string {
   const declared = /;\s*charset="?([\w.:-]+)/i.exec(contentType ?? '')?.[1]
   const text = decodedAs(markedCharset(bytes) ?? 'utf-8', bytes) ?? (declared && decodedAs(declared, bytes))
   if (text === undefined) throw unexpected(host, 'answers something that is not UTF-8 text')
-  // Some sources put a mark in front of an answer that has one.
+  // Some sources add a byte order mark to a text that has one.
   return text.replace(/^\uFEFF+/, '')
 }
 

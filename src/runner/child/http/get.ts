@@ -7,23 +7,23 @@ import type { Hop, Redirect } from './hops.ts'
 import type { HttpNetwork } from './network.ts'
 import { unansweredOf } from './unanswered.ts'
 
-/** What one request needs beside its address. */
+/** Dependencies of one request. */
 export interface GetDeps {
   readonly network: HttpNetwork
   readonly time: Time
-  /** Aborted at the deadline of this try. */
+  /** Aborted at the deadline of this attempt. */
   readonly signal: AbortSignal
 }
 
 export type Got =
   | { readonly kind: 'answered'; readonly text: string }
   | ({ readonly kind: 'redirects' } & Redirect)
-  /** It may pass; the source may have said when. */
+  /** Transient; the source may have named a retry-after. */
   | { readonly kind: 'transient'; readonly fault: Fault; readonly notBeforeMs?: number | undefined }
 
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** Asks once. @throws Fault that would be the same again */
+/** Sends one request. @throws Fault when a retry would fail the same way */
 export async function getOnce(hop: Hop, edge: GetDeps): Promise<Got> {
   try {
     return await judged(await ask(hop, edge), hop.address.host)
@@ -73,7 +73,7 @@ async function judged(answer: HttpResponse, host: string): Promise<Got> {
   return { kind: 'transient', fault, notBeforeMs: times.notBeforeMs }
 }
 
-/** What an answer without a value says beside its status is not read: it may be long, slow or without end. */
+/** Discards the body of an answer without a value: it may be long, slow or endless. */
 function drop({ body }: HttpResponse): void {
   body.on('error', () => {}).destroy()
 }

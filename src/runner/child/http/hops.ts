@@ -1,10 +1,10 @@
 import { basicAuthorization } from '../../../model/credentials.ts'
 import { Fault } from '../../../model/fault.ts'
 
-/** Which addresses a request may connect to. */
+/** The addresses a request may connect to. */
 export type Reach = 'any' | 'public'
 
-/** An answer that leads elsewhere. */
+/** An answer that redirects. */
 export interface Redirect {
   readonly status: number
   readonly location: string
@@ -15,19 +15,19 @@ export interface Hop {
   /** http or https, without a name or a password. */
   readonly address: URL
   readonly method: 'GET' | 'POST'
-  /** The caller's headers, names in lower case; `accept` alone once the origin they are meant for was left. */
+  /** The caller's headers, names in lower case; only `accept` after leaving their origin. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   readonly reach: Reach
-  /** Host whose redirect led here; absent for the request as it was written. */
+  /** Host whose redirect led here; absent for the first request. */
   readonly sentBy?: string
 }
 
 /**
- * The request as it was written. It may go to a private address: one's own node is there. A name and a password in the
- * address travel as a header.
+ * The first request of a chain. It may go to a private address, such as one's own node. A name and a password in the
+ * address are sent as a header.
  *
- * @throws Fault `http-refused` when it is no http or https address
+ * @throws Fault `http-refused` when the address is not http or https
  */
 export function firstHop(url: string, { method, headers, body }: Pick<Hop, 'method' | 'headers' | 'body'>): Hop {
   const address = URL.canParse(url) ? new URL(url) : undefined
@@ -40,13 +40,13 @@ export function firstHop(url: string, { method, headers, body }: Pick<Hop, 'meth
 }
 
 /**
- * Where a redirect leads. A source must not choose what is asked inside the operator's network: after an answer from a
- * public address only public ones may follow, after one from a private address only the same host or public ones. A POST
- * stays a POST with 307 and 308, and inside its origin; 303 makes a GET of it.
+ * The request that a redirect leads to. A source must not choose what is requested inside the operator's network: after
+ * an answer from a public address only public ones may follow, after one from a private address only the same host or
+ * public ones. A POST stays a POST with 307 and 308, within its origin; 303 turns it into a GET.
  *
  * @param from the kind of address that answered
- * @throws Fault `http-refused` for another protocol, a way from https to http, a name or password, and a POST that would
- *   leave its origin or become something else
+ * @throws Fault `http-refused` for another protocol, a step from https to http, a name or password, and a POST that
+ * would leave its origin or change
  */
 export function nextHop(hop: Hop, { status, location }: Redirect, from: 'private' | 'public'): Hop {
   const { host, origin, hostname, protocol, href } = hop.address

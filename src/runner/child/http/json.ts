@@ -11,9 +11,9 @@ import { firstHop, type Hop, nextHop } from './hops.ts'
 import { createNetwork, type HttpNetwork } from './network.ts'
 import { sentRequest } from './request.ts'
 
-/** What a fetch needs of the run it belongs to. */
+/** Dependencies of a fetch on its run. */
 export interface HttpDeps {
-  /** What is asked, beside the address; default: a GET without headers. */
+  /** Headers, method and body; default: a GET without headers. */
   readonly request?: HttpRequest
   /** Aborted at the run's deadline. */
   readonly signal: AbortSignal
@@ -22,18 +22,18 @@ export interface HttpDeps {
   readonly time: Time
   /** Names what is waited for until the promise settles. */
   waitsFor<T>(name: string, promise: Promise<T>): Promise<T>
-  /** Default: the one of this process. */
+  /** Default: the network of this process. */
   readonly network?: HttpNetwork
 }
 
 const sharedNetwork = createNetwork()
 
 /**
- * Fetches a JSON answer and parses it with the schema. What may pass is tried again, with backoff and as `Retry-After`
- * asks, within the run's deadline. Every call asks the source: no answer is kept.
+ * Fetches JSON and parses it with the schema. Transient failures are retried with backoff, after `Retry-After`, within
+ * the run's deadline. Every call asks the source.
  *
- * @throws Fault `http-unreachable`, `http-refused` or `http-unexpected`; it names the host alone, because a key often
- *   sits in a path or a query. The signal's reason when it is aborted.
+ * @throws Fault `http-unreachable`, `http-refused` or `http-unexpected`; it names only the host, because a key often
+ * sits in a path or a query. The signal's reason when aborted.
  */
 export async function fetchJson<S extends z.ZodType>(url: string, schema: S, edge: HttpDeps): Promise<z.output<S>> {
   const sent = sentRequest(edge.request, 'application/json')
@@ -42,7 +42,7 @@ export async function fetchJson<S extends z.ZodType>(url: string, schema: S, edg
   return parsedAnswer(text, schema, { host: hop.address.host, secrets: [url, ...Object.values(hop.headers)] })
 }
 
-/** The same for what is no JSON. @throws Fault `http-unreachable`, `http-refused` or `http-unexpected` */
+/** Fetches an answer that is not JSON as text. @throws Fault `http-unreachable`, `http-refused` or `http-unexpected` */
 export async function fetchText(url: string, edge: HttpDeps): Promise<string> {
   const sent = sentRequest(edge.request, '*/*')
   const hop = firstHop(url, sent)
@@ -86,17 +86,17 @@ function tooLongToWait({ code, facts }: Fault, attempts: number, notBeforeMs: nu
   })
 }
 
-/** @throws Fault that would be the same again; the signal's reason */
+/** Makes one attempt. @throws Fault when a retry would fail the same way; the signal's reason */
 async function tryOnce(first: Hop, edge: HttpDeps): Promise<Tried> {
   try {
     return await follow(first, edge)
   } finally {
-    // Whatever came of it: a run that is over ends by its own reason.
+    // When the run is over, its own reason counts.
     edge.signal.throwIfAborted()
   }
 }
 
-/** Follows redirects by itself: what each may lead to is decided here, not by a library. */
+/** Follows redirects. Which ones are allowed is decided here, not by a library. */
 async function follow(first: Hop, { network = sharedNetwork, ...edge }: HttpDeps): Promise<Tried> {
   const signal = AbortSignal.any([edge.signal, edge.time.timeout(httpTryMsMax)])
   const getEdge = { network, time: edge.time, signal }

@@ -5,22 +5,22 @@ import { httpConnectMsMax, httpOriginsMax } from '../../limits.ts'
 import { isPublicAddress } from './addresses.ts'
 import type { Reach } from './hops.ts'
 
-/** The connections of off-chain reads; those of a reach are never used for the other. */
+/** Connections for off-chain reads; those of one reach are never used for the other. */
 export interface HttpNetwork {
   dispatcher(reach: Reach): Dispatcher
-  /** The kind of address an origin was reached at, for a request that could reach any; `public` where there is doubt. */
+  /** The kind of address an origin was reached at; `public` in doubt. */
   cameFrom(origin: string): 'private' | 'public'
 }
 
-/** What tests replace. */
+/** Settings that tests replace. */
 export interface HttpNetworkOptions {
   readonly lookup?: LookupFunction
   readonly isPublic?: (address: string) => boolean
-  /** Certificate authority to trust beside the usual ones. */
+  /** Certificate authority to trust besides the usual ones. */
   readonly ca?: string
 }
 
-/** A host that was to be public is not. */
+/** A host that should be public has a private address. */
 export class PrivateAddressError extends Error {
   override readonly name = 'PrivateAddressError'
   readonly address: string
@@ -31,17 +31,17 @@ export class PrivateAddressError extends Error {
   }
 }
 
-/** Opens connections when they are asked for. Addresses are judged when they are connected to, not by their text. */
+/** Creates a network; connections are opened on demand. Addresses are checked when connected to, not by their text. */
 export function createNetwork(options: HttpNetworkOptions = {}): HttpNetwork {
   const { lookup = systemLookup, isPublic = isPublicAddress, ca } = options
   const reached = new Map<string, 'private' | 'public'>()
-  // HTTP/1.1 alone: one request an hour gains nothing from more.
+  // Only HTTP/1.1: one request an hour gains nothing from HTTP/2.
   const shared = { allowH2: false, timeout: httpConnectMsMax, ...(ca === undefined ? {} : { ca }) }
   const anywhere = buildConnector({ ...shared, lookup })
   const outside = buildConnector({ ...shared, lookup: publicLookup(lookup, isPublic) })
 
   function remember(origin: string, address: string | undefined): void {
-    // Two kinds for one name: what a redirect may do is decided by the stricter.
+    // If a name had both kinds of address, the stricter rules for redirects apply.
     const before = reached.get(origin)
     if (before === undefined && reached.size >= httpOriginsMax) reached.clear()
     reached.set(origin, before === 'public' || address === undefined || isPublic(address) ? 'public' : 'private')
@@ -55,7 +55,7 @@ export function createNetwork(options: HttpNetworkOptions = {}): HttpNetwork {
     }),
   )
   const onlyPublic = agentOf((target, done) => {
-    // An address that is written out is never looked up.
+    // A literal address is never looked up.
     const isRefused = isIP(target.hostname) !== 0 && !isPublic(target.hostname)
     if (isRefused) return done(new PrivateAddressError(target.hostname), null)
     outside(target, done)
@@ -70,7 +70,7 @@ function agentOf(connect: buildConnector.connector): Agent {
   return new Agent({ connect, allowH2: false })
 }
 
-/** A look-up that fails when one of the addresses is not public: what is connected to is what was judged. */
+/** Wraps a DNS look-up to fail when one of the addresses is not public: only checked addresses are connected to. */
 function publicLookup(lookup: LookupFunction, isPublic: (address: string) => boolean): LookupFunction {
   return (hostname, options, done) =>
     lookup(hostname, options, (error, found, family) => {

@@ -3,23 +3,23 @@ import { Fault } from '../../../model/fault.ts'
 import { httpRequestBytesMax } from '../../limits.ts'
 import { cut } from '../thrown/thrown.ts'
 
-/** A request as it is sent. */
+/** A request in the form it is sent. */
 export interface SentRequest {
   readonly method: 'GET' | 'POST'
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** Whether it may be sent again after a failure. */
+  /** Whether it may be retried after a failure. */
   readonly isRead: boolean
 }
 
 const known: ReadonlySet<string> = new Set(['headers', 'body', 'method', 'isRead'] satisfies (keyof HttpRequest)[])
 
 /**
- * What a collector asks for as it is sent.
+ * Turns a collector's request into the form it is sent in.
  *
- * @param accept unless the collector says another
- * @throws Fault `http-refused` for what is unknown or does not fit
+ * @param accept default of that header
+ * @throws Fault `http-refused` for unknown or invalid fields
  */
 export function sentRequest(request: HttpRequest = {}, accept: string): SentRequest {
   const unknown = Object.keys(request).filter(name => !known.has(name))
@@ -61,7 +61,7 @@ function jsonOf(value: unknown): string | undefined {
   }
 }
 
-/** Whether a body is a GraphQL request that changes nothing. In doubt it is none. */
+/** Whether a body is a GraphQL request that changes nothing. In doubt it is not. */
 function isGraphqlRead(body: unknown): boolean {
   const query: unknown = typeof body === 'object' && body !== null && 'query' in body ? body.query : undefined
   return typeof query === 'string' && !/\bmutation\b/.test(query)

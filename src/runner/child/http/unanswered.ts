@@ -3,14 +3,14 @@ import { httpTryMsMax } from '../../limits.ts'
 import type { Hop } from './hops.ts'
 import { PrivateAddressError } from './network.ts'
 
-/** What OpenSSL and Node call a certificate that they do not accept. */
+/** Error codes of OpenSSL and Node for rejected certificates. */
 const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CRL/
 
 /**
- * What a request that got no answer comes to, when it may pass. A library's message is not repeated: it may hold the
+ * The Fault of a request without an answer, when it is transient. A library's message is not repeated: it may hold the
  * address.
  *
- * @throws Fault when it would be the same again
+ * @throws Fault when a retry would fail the same way
  */
 export function unansweredOf(error: unknown, { address: { host }, sentBy }: Hop): Fault {
   if (error instanceof PrivateAddressError) {
