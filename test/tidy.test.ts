@@ -1,162 +1,37 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { longFunctions } from './tidy/functions.ts'
+import { typesDeclaredTwice } from './tidy/names.ts'
+import { fileCycles, folderCycles, looseFiles, strayLibraries, wrongArrows } from './tidy/rooms.ts'
+import { limitsOfOneFolder } from './tidy/shared-limits.ts'
+import { codeOf, collectors, root, sources, tests } from './tidy/sources.ts'
 
-/** The rules of ARCHITECTURE.md, read off the sources. */
+/** The rules of ARCHITECTURE.md, read off the sources. Each says in its message why it is one. */
 
-const root = fileURLToPath(new URL('..', import.meta.url))
-
-interface Source {
-  /** Relative to the root, with forward slashes. */
-  readonly file: string
-  readonly text: string
-  /** What it imports: paths relative to the root for own files, package names for the rest; types marked. */
-  readonly imports: readonly { readonly target: string; readonly isType: boolean }[]
-}
-
-function filesBelow(folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile() && entry.name.endsWith('.ts') && !entry.parentPath.includes('node_modules'))
-    .map(entry => relative(root, join(entry.parentPath, entry.name)))
-}
-
-const importPattern = /^\s*(?:import|export)\s+(type\s)?(?:[^'"`;]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm
-
-function read(file: string): Source {
-  const text = readFileSync(join(root, file), 'utf8')
-  const imports = [...text.matchAll(importPattern)].map(([, type, from, dynamic]) => {
-    const specifier = from ?? dynamic ?? ''
-    const target = specifier.startsWith('.')
-      ? relative(root, resolve(root, dirname(file), specifier))
-      : packageOf(specifier)
-    return { target, isType: type !== undefined }
-  })
-  return { file, text, imports }
-}
-
-function packageOf(specifier: string): string {
-  if (specifier.startsWith('node:')) return specifier
-  return specifier
-    .split('/')
-    .slice(0, specifier.startsWith('@') ? 2 : 1)
-    .join('/')
-}
-
-const sources = filesBelow('src').map(read)
-const collectors = filesBelow('collectors').map(read)
-const tests = filesBelow('test').map(read)
 const all = [...sources, ...collectors, ...tests]
 
-/** Folders of src each may import from, itself not named. cli may import from all. */
-const mayImport: Readonly<Record<string, readonly string[]>> = {
-  edge: ['model'],
-  model: [],
-  sqlite: ['model'],
-  telemetry: ['model'],
-  config: ['model', 'edge'],
-  chain: ['model', 'edge'],
-  salvage: ['model', 'sqlite'],
-  outbox: ['model', 'edge', 'sqlite', 'salvage'],
-  runner: ['model', 'edge', 'config', 'chain'],
-  intake: ['model', 'edge', 'config', 'outbox', 'runner', 'chain', 'telemetry'],
-  delivery: ['model', 'edge', 'config', 'outbox', 'telemetry'],
-  status: ['model', 'edge', 'config', 'outbox'],
-  reference: ['model', 'edge', 'sqlite'],
-  app: [
-    'model',
-    'edge',
-    'config',
-    'telemetry',
-    'chain',
-    'salvage',
-    'outbox',
-    'runner',
-    'intake',
-    'delivery',
-    'status',
-    'reference',
-  ],
-}
-
-/** Folders among the above that are imported for their types alone. */
-const typesOnly: Readonly<Record<string, readonly string[]>> = {
-  app: ['salvage'],
-  intake: ['telemetry', 'chain'],
-  delivery: ['telemetry'],
-}
-
-/** The one home of each library; zod validates anywhere. */
-const homes: Readonly<Record<string, readonly string[]>> = {
-  '@noble/hashes': ['src/chain/'],
-  'better-sqlite3': ['src/sqlite/'],
-  viem: ['src/runner/child/typed/', 'src/collector.ts', 'collectors/'],
-  undici: [
-    'src/edge/service-client.ts',
-    'src/runner/child/http/',
-    'src/chain/endpoint/http-wire.ts',
-    'src/chain/endpoint/sockets.ts',
-  ],
-  pino: ['src/telemetry/'],
-  'prom-client': ['src/status/'],
-  croner: ['src/edge/time.ts'],
-  fastify: ['src/edge/web-server.ts'],
-  '@fastify/swagger': ['src/reference/'],
-  'fastify-type-provider-zod': ['src/reference/'],
-  yaml: ['src/config/yaml/'],
-  leven: ['src/config/mistakes/'],
-  commander: ['src/cli/'],
-  'cli-table3': ['src/cli/'],
-  jsonpointer: ['collectors/'],
-  zod: ['src/', 'collectors/'],
-  tidegauge: ['collectors/'],
-}
-
-const folderOf = (file: string) => (file.split('/').length > 2 ? (file.split('/')[1] ?? '.') : '.')
-/** Without comments and the contents of strings. */
-const codeOf = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(?<![:'"`])\/\/.*$/gm, '')
-
 describe('the house is tidy:', () => {
-  it('arrows point down, and the two loops do not know each other', () => {
-    const wrong = sources.flatMap(({ file, imports }) => {
-      const own = folderOf(file)
-      if (own === '.' || own === 'cli') return []
-      return imports
-        .filter(({ target }) => target.startsWith('src/'))
-        .filter(({ target, isType }) => {
-          const other = folderOf(target)
-          if (other === own || target === 'src/collector.ts') return false
-          if (!mayImport[own]?.includes(other)) return true
-          return Boolean(typesOnly[own]?.includes(other)) && !isType
-        })
-        .map(({ target }) => `${file} → ${target}`)
-    })
-    expect(wrong).toEqual([])
+  it('arrows point down, the two loops do not know each other, and a closed room has one door', () => {
+    expect(wrongArrows(), 'a room may be rewritten when what may use it is known: see mayImport and doors').toEqual([])
   })
 
-  it('there is no cycle', () => {
-    const graph = new Map(
-      sources.map(({ file, imports }) => [file, imports.filter(({ isType }) => !isType).map(({ target }) => target)]),
+  it('no files import each other, types included', () => {
+    expect(fileCycles(), 'one of the two cannot be read, tested or moved without the other').toEqual([])
+  })
+
+  it('no folders import each other, and no sub-folders of a folder', () => {
+    expect(folderCycles(), 'the files directly in a folder are above its sub-folders or below them, not both').toEqual(
+      [],
     )
-    const done = new Set<string>()
-    const visit = (file: string, path: readonly string[]): string[] => {
-      if (path.includes(file)) return [[...path.slice(path.indexOf(file)), file].join(' → ')]
-      if (done.has(file)) return []
-      const found = (graph.get(file) ?? []).flatMap(target => visit(target, [...path, file]))
-      done.add(file)
-      return found
-    }
-    expect([...graph.keys()].flatMap(file => visit(file, []))).toEqual([])
+  })
+
+  it('nothing is loose in src', () => {
+    expect(looseFiles(), 'a reader finds a file by its room').toEqual([])
   })
 
   it('each library has one home', () => {
-    const wrong = [...sources, ...collectors].flatMap(({ file, imports }) =>
-      imports
-        .filter(({ target }) => !target.startsWith('node:') && !existsSync(join(root, target)))
-        .filter(({ target }) => !homes[target]?.some(home => file.startsWith(home)))
-        .map(({ target }) => `${file} → ${target}`),
-    )
-    expect(wrong).toEqual([])
+    expect(strayLibraries(), 'a library that is replaced must be replaced in one place').toEqual([])
   })
 
   it('every import leads somewhere', () => {
@@ -165,7 +40,7 @@ describe('the house is tidy:', () => {
         .filter(({ target }) => target.endsWith('.ts') && target.includes('/') && !existsSync(join(root, target)))
         .map(({ target }) => `${file} → ${target}`),
     )
-    expect(lost).toEqual([])
+    expect(lost, 'a path that leads nowhere was left behind by a move').toEqual([])
   })
 
   it('time and chance come from one file', () => {
@@ -174,15 +49,21 @@ describe('the house is tidy:', () => {
     const wrong = [...sources, ...collectors].filter(
       ({ file, text }) => file !== 'src/edge/time.ts' && forbidden.test(codeOf(text)),
     )
-    expect(wrong.map(({ file }) => file)).toEqual([])
+    expect(
+      wrong.map(({ file }) => file),
+      'what takes the clock from the machine cannot be run through a year in a second',
+    ).toEqual([])
   })
 
   it('tests wait on signals and do not sleep', () => {
     const sleeping = tests.filter(
       ({ file, text }) =>
-        /test\.ts$/.test(file) && file !== 'test/tidy.test.ts' && /\bsetTimeout\(|timers\/promises/.test(codeOf(text)),
+        /test\.ts$/.test(file) && !file.startsWith('test/tidy') && /\bsetTimeout\(|timers\/promises/.test(codeOf(text)),
     )
-    expect(sleeping.map(({ file }) => file)).toEqual([])
+    expect(
+      sleeping.map(({ file }) => file),
+      'a test that sleeps is slow where it passes and fails where the machine is slower',
+    ).toEqual([])
   })
 
   it('there is no any, no silenced compiler or linter, and no test that is left out', () => {
@@ -194,19 +75,34 @@ describe('the house is tidy:', () => {
       /\bTODO\b|\bFIXME\b/,
     ]
     const wrong = all
-      .filter(({ file }) => file !== 'test/tidy.test.ts')
+      .filter(({ file }) => !file.startsWith('test/tidy'))
       .flatMap(({ file, text }) =>
         forbidden.filter(pattern => pattern.test(codeOf(text))).map(pattern => `${file}: ${pattern}`),
       )
-    expect(wrong).toEqual([])
+    expect(wrong, 'what is silenced is not checked').toEqual([])
   })
 
   it('files are small', () => {
     const lines = sources
       .map(({ file, text }) => ({ file, count: text.split('\n').length }))
       .sort((a, b) => a.count - b.count)
-    expect(lines.filter(({ count }) => count > 250)).toEqual([])
+    expect(
+      lines.filter(({ count }) => count > 250),
+      'a file is read in one go, and does one thing',
+    ).toEqual([])
     expect(lines[Math.floor(lines.length * 0.9)]?.count).toBeLessThanOrEqual(200)
+  })
+
+  it('functions are short', () => {
+    expect(sources.flatMap(longFunctions), 'what needs more than a screen does more than one thing').toEqual([])
+  })
+
+  it('a shared limit is shared', () => {
+    expect(limitsOfOneFolder(), 'a limit of one folder lies in its own limits.ts, beside what it limits').toEqual([])
+  })
+
+  it('a type name is declared once', () => {
+    expect(typesDeclaredTwice(), 'one name for two ideas is found by nobody who searches for it').toEqual([])
   })
 
   it('every export of the sources says what it is', () => {
@@ -215,7 +111,7 @@ describe('the house is tidy:', () => {
         .filter(([, before]) => !/\*\/\s*$/.test(before ?? ''))
         .map(([, , , name]) => `${file}: ${name}`),
     )
-    expect(silent).toEqual([])
+    expect(silent, 'whoever uses it must not have to read it').toEqual([])
   })
 
   it('words stand for one thing: no data, info, manager, helper, util, handle or process in names', () => {
@@ -226,6 +122,6 @@ describe('the house is tidy:', () => {
         ),
       ].map(([, name]) => `${file}: ${name}`),
     )
-    expect(wrong).toEqual([])
+    expect(wrong, 'such a word says nothing about what it names').toEqual([])
   })
 })

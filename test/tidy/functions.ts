@@ -1,0 +1,43 @@
+import type { Source } from './sources.ts'
+
+/** Lines of the longest function. */
+const functionLinesMax = 60
+
+/** Files that have a longer one. Nothing may be added. */
+const withLongOnes: readonly string[] = [
+  'src/chain/endpoint/endpoint.ts',
+  'src/chain/endpoint/socket-wire.ts',
+  'src/outbox/tables/expected-hours.ts',
+  'src/runner/daemon/create.ts',
+]
+
+const notFunctions = /^ *(?:\} )?(?:if|for|while|switch|catch|do|else|try|with)\b/
+const arrow = /=> \{$/
+const named = /\bfunction\b.*\{$/
+const method = /^ *(?:(?:async|static|get|set|override) )*\*?#?[\w[\].]+\(.*\)(?:: .+)? \{$/
+/** The last line of a signature that takes several. */
+const signatureEnd = /^ *\)(?:: .+)? \{$/
+
+/**
+ * Functions that are too long, as the formatter lays them out: from the line that begins one to the brace in its column.
+ * TypeScript's own parser offers no stable interface.
+ */
+export function longFunctions({ file, text }: Source): string[] {
+  const lines = text.split('\n')
+  return lines.flatMap((line, at) => {
+    const isFunction = [arrow, named, method, signatureEnd].some(form => form.test(line)) && !notFunctions.test(line)
+    if (!isFunction) return []
+    const indent = line.slice(0, line.search(/\S/))
+    const first = signatureEnd.test(line) ? beginOf(lines, at, indent) : at
+    const last = lines.findIndex((each, index) => index > at && each.startsWith(`${indent}}`))
+    const count = last - first + 1
+    return count > functionLinesMax && !withLongOnes.includes(file) ? [`${file}:${first + 1}: ${count} lines`] : []
+  })
+}
+
+/** The line above, in the same column, that opens the parenthesis. */
+function beginOf(lines: readonly string[], end: number, indent: string): number {
+  let at = end - 1
+  while (at > 0 && !(lines[at]?.startsWith(indent) && /^\S.*\($/.test(lines[at]?.slice(indent.length) ?? ''))) at -= 1
+  return at
+}

@@ -1,0 +1,158 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { collectors, root, sources } from './sources.ts'
+
+/** Folders of src each may import from, itself not named. cli may import from all. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  edge: ['model'],
+  model: [],
+  sqlite: ['model'],
+  telemetry: ['model'],
+  config: ['model', 'edge'],
+  chain: ['model', 'edge'],
+  salvage: ['model', 'sqlite'],
+  outbox: ['model', 'edge', 'sqlite', 'salvage'],
+  runner: ['model', 'edge', 'config', 'chain'],
+  intake: ['model', 'edge', 'config', 'outbox', 'runner', 'chain', 'telemetry'],
+  delivery: ['model', 'edge', 'config', 'outbox', 'telemetry'],
+  status: ['model', 'edge', 'config', 'outbox'],
+  reference: ['model', 'edge', 'sqlite'],
+  app: [
+    'model',
+    'edge',
+    'config',
+    'telemetry',
+    'chain',
+    'salvage',
+    'outbox',
+    'runner',
+    'intake',
+    'delivery',
+    'status',
+    'reference',
+  ],
+}
+
+/** Folders among the above that are imported for their types alone. */
+const typesOnly: Readonly<Record<string, readonly string[]>> = {
+  app: ['salvage'],
+  intake: ['telemetry', 'chain'],
+  delivery: ['telemetry'],
+}
+
+/** The one home of each library; zod validates anywhere. */
+const homes: Readonly<Record<string, readonly string[]>> = {
+  '@noble/hashes': ['src/chain/'],
+  'better-sqlite3': ['src/sqlite/'],
+  viem: ['src/runner/child/typed/', 'src/collector.ts', 'collectors/'],
+  undici: [
+    'src/edge/service-client.ts',
+    'src/runner/child/http/',
+    'src/chain/endpoint/http-wire.ts',
+    'src/chain/endpoint/sockets.ts',
+  ],
+  pino: ['src/telemetry/'],
+  'prom-client': ['src/status/'],
+  croner: ['src/edge/time.ts'],
+  fastify: ['src/edge/web-server.ts'],
+  '@fastify/swagger': ['src/reference/'],
+  'fastify-type-provider-zod': ['src/reference/'],
+  yaml: ['src/config/yaml/'],
+  leven: ['src/config/mistakes/'],
+  commander: ['src/cli/'],
+  'cli-table3': ['src/cli/'],
+  jsonpointer: ['collectors/'],
+  zod: ['src/', 'collectors/'],
+  tidegauge: ['collectors/'],
+}
+
+/** Rooms with one door: the only file of theirs that others may import. */
+const doors: Readonly<Record<string, string>> = { salvage: 'src/salvage/salvage.ts' }
+
+/** Folders that import each other. Nothing may be added. */
+const knots: readonly string[] = ['src/delivery', 'src/delivery/gate']
+
+/** What may lie directly in src: the entries and the face that collectors see. */
+const entries: readonly string[] = ['bin.js', 'collector.ts', 'main.ts']
+
+const folderOf = (file: string) => (file.split('/').length > 2 ? (file.split('/')[1] ?? '.') : '.')
+
+const arrows = sources.flatMap(({ file, imports }) =>
+  imports.filter(({ target }) => target.startsWith('src/')).map(({ target, isType }) => ({ file, target, isType })),
+)
+
+/** Imports that lead up, to another loop, or past a door. */
+export function wrongArrows(): string[] {
+  return arrows
+    .filter(({ file, target, isType }) => {
+      const [own, other] = [folderOf(file), folderOf(target)]
+      if (other === own || target === 'src/collector.ts') return false
+      if (doors[other] !== undefined && doors[other] !== target) return true
+      if (own === '.' || own === 'cli') return false
+      return !mayImport[own]?.includes(other) || (Boolean(typesOnly[own]?.includes(other)) && !isType)
+    })
+    .map(({ file, target }) => `${file} → ${target}`)
+}
+
+/** Files that import each other, imports of types included. */
+export function fileCycles(): string[] {
+  return cyclesOf(arrows.map(({ file, target }) => [file, target]))
+}
+
+/**
+ * Folders that import each other: each folder with the files directly in it, and each with all that is below it beside its
+ * siblings. An entry in src is a folder of its own.
+ */
+export function folderCycles(): string[] {
+  const between = (nodeOf: (file: string) => string | undefined) =>
+    cyclesOf(
+      arrows.flatMap(({ file, target }) => {
+        const [from, to] = [nodeOf(file), nodeOf(target)]
+        return from === undefined || to === undefined || from === to ? [] : [[from, to] as const]
+      }),
+    )
+  const folders = new Set(sources.flatMap(({ file }) => foldersAbove(file)))
+  const siblings = [...folders].flatMap(folder =>
+    between(file => {
+      const [child, ...below] = file.startsWith(`${folder}/`) ? file.slice(folder.length + 1).split('/') : []
+      return below.length > 0 ? `${folder}/${child}` : undefined
+    }),
+  )
+  const found = [...between(file => (dirname(file) === 'src' ? file : dirname(file))), ...siblings]
+  return [...new Set(found)].filter(cycle => !cycle.split(' → ').every(folder => knots.includes(folder)))
+}
+
+function foldersAbove(file: string): string[] {
+  const folder = dirname(file)
+  return folder === '.' ? [] : [folder, ...foldersAbove(folder)]
+}
+
+function cyclesOf(edges: readonly (readonly [from: string, to: string])[]): string[] {
+  const graph = Map.groupBy(edges, ([from]) => from)
+  const done = new Set<string>()
+  const visit = (node: string, path: readonly string[]): string[] => {
+    if (path.includes(node)) return [[...path.slice(path.indexOf(node)), node].join(' → ')]
+    if (done.has(node)) return []
+    const found = (graph.get(node) ?? []).flatMap(([, to]) => visit(to, [...path, node]))
+    done.add(node)
+    return found
+  }
+  return [...graph.keys()].flatMap(node => visit(node, []))
+}
+
+/** Files directly in src that belong into a room. */
+export function looseFiles(): string[] {
+  return readdirSync(join(root, 'src'), { withFileTypes: true })
+    .filter(entry => entry.isFile() && !entries.includes(entry.name))
+    .map(({ name }) => `src/${name}`)
+}
+
+/** Imports of libraries outside of their home. */
+export function strayLibraries(): string[] {
+  return [...sources, ...collectors].flatMap(({ file, imports }) =>
+    imports
+      .filter(({ target }) => !target.startsWith('node:') && !existsSync(join(root, target)))
+      .filter(({ target }) => !homes[target]?.some(home => file.startsWith(home)))
+      .map(({ target }) => `${file} → ${target}`),
+  )
+}
