@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
 import { createRunner } from '../../src/runner/daemon/create.ts'
-import type { Runner } from '../../src/runner/runner.ts'
-import { configured, faultOf, hour, testRunner } from '../runner/setup.ts'
+import { configured, faultOf, hour } from '../runner/setup.ts'
 import { type Answer, type Source, startSource } from '../runner/source.ts'
 import { collectorContract } from './contract.ts'
 
@@ -29,6 +28,10 @@ beforeAll(async () => {
   })
 })
 afterAll(() => source?.stop())
+
+/** One for all: a process costs more than all that is asked of it here. */
+const runner = createRunner({ chains: {}, deadlineMs: 60_000, time: systemTime, log: () => {} })
+afterAll(() => runner.stop())
 
 const reading = (path: string, pointer: string, more = {}) => ({ url: source.url + path, pointer, ...more })
 
@@ -65,13 +68,11 @@ describe('http-json', () => {
     ['/price', '/prices/0/a~1b/m~0n', 7],
     ['/number', '', 42],
   ] as const)('reads %s at %s', async ([path, pointer, value]) => {
-    const { runner } = testRunner()
     const { readings } = await runner.collect(configured('http-json', { options: reading(path, pointer) }), hour)
     expect(readings).toEqual({ Value: value })
   })
 
   it('asks the source each time, and has no value when it does not answer', async () => {
-    const { runner } = testRunner()
     const collect = () => runner.collect(configured('http-json', { options: reading('/once', '') }), hour)
     expect((await collect()).readings).toEqual({ Value: 7 })
     expect((await faultOf(collect())).message).toContain('asks to wait until')
@@ -80,14 +81,12 @@ describe('http-json', () => {
   })
 
   it('follows no redirect to another private address', async () => {
-    const { runner } = testRunner()
     const fault = await faultOf(runner.collect(configured('http-json', { options: reading('/away', '') }), hour))
     expect(fault).toMatchObject({ code: 'http-refused', facts: { address: '127.0.0.2' } })
     expect(JSON.stringify({ ...fault, message: fault.message })).not.toContain('hidden')
   })
 
   it('says where there is no number, and names the host alone', async () => {
-    const { runner } = testRunner()
     const options = reading('/price?key=hidden', '/prices/0/word')
     const fault = await faultOf(runner.collect(configured('http-json', { options }), hour))
     expect(fault.code).toBe('http-unexpected')
@@ -105,7 +104,6 @@ describe('http-json with headers and a body', () => {
     process.env[variable] = 'Bearer of-the-source'
     onTestFinished(() => void delete process.env[variable])
     const headers = { 'x-own': 'yes', Authorization: { env: variable } }
-    const { runner } = testRunner()
     const own = configured('http-json', { options: reading('/number', '', { headers, body }) })
     expect(await runner.describe(own)).toMatchObject({ kind: 'usable', history: true })
     expect((await runner.collect(own, hour)).readings).toEqual({ Value: 42 })
@@ -120,7 +118,6 @@ describe('http-json with headers and a body', () => {
   })
 
   it('fails where the answer to a query has errors, and says the first', async () => {
-    const { runner } = testRunner()
     const collect = (more: object) =>
       runner.collect(configured('http-json', { options: reading('/errors', '/data', more) }), hour)
     const fault = await faultOf(collect({ body: { query: '{ tvl }' } }))
@@ -132,7 +129,6 @@ describe('http-json with headers and a body', () => {
   it.for(['Authorization', 'x-api-key', 'Cookie', 'X-Auth-Token', 'my-secret'])(
     'takes no literal as %s',
     async name => {
-      const { runner } = testRunner()
       const headers = { [name]: 'in-the-clear' }
       const described = await runner.describe(configured('http-json', { options: reading('/number', '', { headers }) }))
       const message = 'must be { env: NAME } or { file: PATH }: a secret is kept elsewhere, and never written here'
@@ -166,11 +162,6 @@ describe('http-json with the hour in its address', () => {
   })
   afterAll(() => past?.stop())
   const options = (path: string, more = {}) => ({ url: `${past.url}${path}`, pointer: '/price', ...more })
-  let runner: Runner
-  beforeAll(() => {
-    runner = createRunner({ chains: {}, deadlineMs: 60_000, time: systemTime, log: () => {} })
-  })
-  afterAll(() => runner.stop())
   const collected = (own: Record<string, unknown>, at = earlier) =>
     runner.collect(configured('http-json', { options: own }), at)
 

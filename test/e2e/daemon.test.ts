@@ -68,13 +68,11 @@ describe('the daemon', () => {
     writeFileSync(config, hostYaml.replace('name: This machine', 'name: Renamed'))
     process.kill(daemon.pid, 'SIGHUP')
     await daemon.logged('stopping')
-    const running = daemon.log.filter(line => line.includes('"running"')).length
-    while (daemon.log.filter(line => line.includes('"running"')).length === running) await new Promise(setImmediate)
-    const page = JSON.parse(daemon.log.findLast(line => line.includes('"running"')) ?? '{}') as { page: string }
-    expect(await (await fetch(page.page)).text()).toContain('Renamed')
+    const { page } = await daemon.logged('running', 2)
+    expect(await (await fetch(String(page))).text()).toContain('Renamed')
     const taken = await daemon.logged('the new configuration is in force')
     expect(taken['changes']).toEqual(['protocol this-machine changed'])
-    const after = (await (await fetch(`${page.page}status.json`)).json()) as StatusJson
+    const after = (await (await fetch(`${page}status.json`)).json()) as StatusJson
     expect(after.ready).toEqual({ ok: true, reasons: [] })
     expect(after.startedAt).toBe(startedAt)
     expect(await daemon.kill('SIGTERM')).toBe(0)
@@ -87,10 +85,8 @@ describe('the daemon', () => {
     await daemon.logged('the new configuration is refused, the old one stays in force')
     writeFileSync(config, hostYaml.replace('name: This machine', 'name: Renamed'))
     await daemon.logged('stopping')
-    const isRunning = (line: string) => line.includes('"running"')
-    while (daemon.log.filter(isRunning).length < 2) await new Promise(setImmediate)
-    const page = JSON.parse(daemon.log.findLast(isRunning) ?? '{}') as { page: string }
-    expect(await (await fetch(page.page)).text()).toContain('Renamed')
+    const { page } = await daemon.logged('running', 2)
+    expect(await (await fetch(String(page))).text()).toContain('Renamed')
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })
 
@@ -113,8 +109,7 @@ describe('the daemon', () => {
       importsWell.replace('Level: {}', 'Level: {}, Other: {}').replace('Level: 1', 'Level: 1, Other: 2'),
     )
     await daemon.logged('stopping')
-    const isRunning = (line: string) => line.includes('"running"')
-    while (daemon.log.filter(isRunning).length < 2) await new Promise(setImmediate)
+    await daemon.logged('running', 2)
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })
 
@@ -158,9 +153,7 @@ describe('the daemon', () => {
     process.kill(daemon.pid, 'SIGHUP')
     const refused = await daemon.logged('the new configuration is refused, the old one stays in force')
     expect(refused['fault']).toContain(`${taken}`)
-    const runningAgain = () => daemon.log.filter(line => line.includes('"running"'))[1]
-    while (runningAgain() === undefined) await new Promise(setImmediate)
-    const { page } = JSON.parse(runningAgain() ?? '{}') as { page: string }
+    const { page } = await daemon.logged('running', 2)
     expect((await fetch(`${page}livez`)).status).toBe(200)
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })

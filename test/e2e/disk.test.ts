@@ -16,7 +16,14 @@ import { takeDaemonRole } from '../../src/outbox/file/lock.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'
-import { configured, hostYaml, type RunningDaemon, startDaemon, tidegauge } from '../support/tidegauge.ts'
+import {
+  configured,
+  hostYaml,
+  type RunningDaemon,
+  startDaemon,
+  tidegauge,
+  untilNextLook,
+} from '../support/tidegauge.ts'
 
 const pageBytes = 4_096
 const env = { METRICS_KEY: 'a-key-nobody-may-see' }
@@ -73,16 +80,14 @@ const ready = async ({ url }: RunningDaemon) =>
 
 /** The daemon after it has begun anew, with another port. */
 async function again(daemon: RunningDaemon): Promise<string> {
-  const running = () => daemon.log.filter(line => line.includes('"running"'))
-  while (running().length < 2) await new Promise(setImmediate)
-  const { page } = JSON.parse(running().at(-1) ?? '{}') as { page: string }
-  return page.replace(/\/$/, '')
+  return String((await daemon.logged('running', 2))['page']).replace(/\/$/, '')
 }
 
 async function statusAt(url: string, fits: (status: StatusJson) => boolean): Promise<StatusJson> {
   for (;;) {
     const status = (await (await fetch(`${url}/status.json`)).json()) as StatusJson
     if (fits(status)) return status
+    await untilNextLook()
   }
 }
 
@@ -97,7 +102,7 @@ describe.skipIf(!mayMount)('the daemon on a full disk (needs the right to mount 
     const { config } = configured(yamlOf(metricsService.url, `data: ${disk.folder}/data\n`), { 'many.ts': many })
     const daemon = await startDaemon(config, env)
     const { balance } = await daemon.status<StatusJson>(({ balance }) => balance.due === 49 * 40)
-    while (!readdirSync(join(disk.folder, 'data')).includes('ballast')) await new Promise(setImmediate)
+    while (!readdirSync(join(disk.folder, 'data')).includes('ballast')) await untilNextLook()
     await daemon.logged('delivery waits')
     disk.fill()
     metricsService.isDown = false

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'
-import { configured, start, tidegauge } from '../support/tidegauge.ts'
+import { configured, start, tidegauge, untilNextLook } from '../support/tidegauge.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -61,7 +61,7 @@ async function askedUntil(url: string, fits: (status: number, text: string) => b
     const answer = await fetch(url).catch(() => undefined)
     const text = (await answer?.text()) ?? ''
     if (answer && fits(answer.status, text)) return text
-    await new Promise(setImmediate)
+    await untilNextLook()
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { systemTime } from '../../src/edge/time.ts'
 import { temporaryFolder } from './folder.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -39,14 +40,19 @@ export async function tidegauge(args: readonly string[], env: Readonly<Record<st
   return { code, stdout, stderr }
 }
 
+/** Before a daemon is asked again: one that is asked without a pause has no time for its work. */
+export function untilNextLook(): Promise<void> {
+  return systemTime.sleep(20)
+}
+
 export interface RunningDaemon {
   /** Address of the status server. */
   readonly url: string
   readonly pid: number
   /** Every line of the log so far. */
   readonly log: string[]
-  /** The next line of the log (also an earlier one) whose message fits. */
-  logged(message: string | RegExp): Promise<Record<string, unknown>>
+  /** The line of the log, also an earlier one, whose message fits for the n-th time; the first by default. */
+  logged(message: string | RegExp, time?: number): Promise<Record<string, unknown>>
   /** `status.json`, as soon as it fits. */
   status<T>(fits: (status: T) => boolean): Promise<T>
   kill(signal: NodeJS.Signals): Promise<number | null>
@@ -77,12 +83,13 @@ export async function startDaemon(config: string, env: Readonly<Record<string, s
     wake()
   })
 
-  async function logged(message: string | RegExp): Promise<Record<string, unknown>> {
-    for (let seen = 0; ; ) {
+  async function logged(message: string | RegExp, time = 1): Promise<Record<string, unknown>> {
+    for (let [seen, left] = [0, time]; ; ) {
       for (; seen < log.length; seen += 1) {
         const line = JSON.parse(log[seen] ?? '') as Record<string, unknown>
         const text = String(line['msg'])
-        if (typeof message === 'string' ? text === message : message.test(text)) return line
+        if (typeof message === 'string' ? text === message : message.test(text)) left -= 1
+        if (left === 0) return line
       }
       if (hasEnded) throw new Error(`the daemon ended before it logged ${message}:\n${log.join('\n')}`)
       await told()
@@ -99,6 +106,7 @@ export async function startDaemon(config: string, env: Readonly<Record<string, s
       for (;;) {
         const status = (await (await fetch(`${url}/status.json`)).json()) as T
         if (fits(status)) return status
+        await untilNextLook()
       }
     },
     ended: closed.then(([code]) => code),
