@@ -68,15 +68,15 @@ export interface ClockWatchDeps {
  * again.
  */
 export class ClockWatch {
-  readonly #parts: ClockWatchDeps
+  readonly #deps: ClockWatchDeps
   readonly #stopping = new AbortController()
   readonly #running: Promise<void>
   readonly #startedMs: number
   #told = 'believed'
 
-  constructor(parts: ClockWatchDeps) {
-    this.#parts = parts
-    this.#startedMs = parts.clock.steadyMs()
+  constructor(deps: ClockWatchDeps) {
+    this.#deps = deps
+    this.#startedMs = deps.clock.steadyMs()
     this.#running = this.#run()
   }
 
@@ -87,7 +87,7 @@ export class ClockWatch {
   }
 
   async #run(): Promise<void> {
-    const { clock, time } = this.#parts
+    const { clock, time } = this.#deps
     const { signal } = this.#stopping
     while (!signal.aborted) {
       if (clock.wantsHeads()) void this.#askHeads()
@@ -99,13 +99,13 @@ export class ClockWatch {
 
   /** Asks the chains. Never rejects: a chain without an answer is ignored. */
   async #askHeads(): Promise<void> {
-    const { clock } = this.#parts
+    const { clock } = this.#deps
     clock.asks('chains')
-    await askHeads(this.#parts, this.#stopping.signal)
+    await askHeads(this.#deps, this.#stopping.signal)
   }
 
   #tell(verdict: ClockVerdict): void {
-    const { clock, log } = this.#parts
+    const { clock, log } = this.#deps
     // A witness is just being asked.
     const isEarly = clock.steadyMs() - this.#startedMs < witnessWaitMs
     const state = stateOf(verdict)

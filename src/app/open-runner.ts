@@ -62,8 +62,8 @@ export function openRunner(context: AppContext, stack: AsyncDisposableStack, opt
 }
 
 /** Opens a runner without chains: collectors can be loaded and described, offline and without secrets. */
-export function openOfflineRunner(edge: OpenRunnerDeps, deadlineMs: number, stack: AsyncDisposableStack): Runner {
-  return runnerWithin(deadlineMs, {}, edge, stack)
+export function openOfflineRunner(deps: OpenRunnerDeps, deadlineMs: number, stack: AsyncDisposableStack): Runner {
+  return runnerWithin(deadlineMs, {}, deps, stack)
 }
 
 /** Without a valid configuration, only the paths known without it are hidden from collectors. */

@@ -32,18 +32,18 @@ export interface FinalityDeps {
  * hour is read again. Logs are requested again, too: of all reads, only they do not prove that they are complete.
  */
 export class Finality {
-  readonly #parts: FinalityDeps
+  readonly #deps: FinalityDeps
   /** Hours reported as to be read again, which failed so far. */
   readonly #told = new Set<string>()
   readonly #underWay = new Map<ChainReader, Promise<void>>()
 
-  constructor(parts: FinalityDeps) {
-    this.#parts = parts
+  constructor(deps: FinalityDeps) {
+    this.#deps = deps
   }
 
   /** Starts checks that are due and not under way. */
   turn(): void {
-    for (const chain of this.#parts.chains) {
+    for (const chain of this.#deps.chains) {
       if (this.#underWay.has(chain) || this.#due(chain, 1).length === 0) continue
       const work = this.#confirmDue(chain).finally(() => this.#underWay.delete(chain))
       this.#underWay.set(chain, work)
@@ -56,13 +56,13 @@ export class Finality {
   }
 
   #due({ id, settleMs }: ChainReader, limit: number): PinnedHour[] {
-    const { outbox, time } = this.#parts
+    const { outbox, time } = this.#deps
     return outbox.pins.due(id, hourAt(time.nowMs() - settleMs), limit)
   }
 
   /** Checks the due hours of a chain. Never rejects. */
   async #confirmDue(chain: ChainReader): Promise<void> {
-    const { outbox, time, log, signal } = this.#parts
+    const { outbox, time, log, signal } = this.#deps
     try {
       await this.#untilLookUp(chain)
       const byHour = Map.groupBy(this.#due(chain, recheckedHoursMax), ({ hour }) => hour)
@@ -77,7 +77,7 @@ export class Finality {
 
   /** Waits for the chain's next look-up, so that the check costs no request of its own; at most for a while. */
   async #untilLookUp(chain: ChainReader): Promise<void> {
-    const { time, signal } = this.#parts
+    const { time, signal } = this.#deps
     const [oldest] = this.#due(chain, 1)
     const restMs = oldest ? oldest.hour + settlesPatientMax * chain.settleMs - time.nowMs() : 0
     if (restMs <= 0) return
@@ -89,12 +89,12 @@ export class Finality {
   }
 
   async #confirm(chain: ChainReader, hour: Hour, pinned: readonly PinnedHour[]): Promise<void> {
-    const block = await chain.recheck(hour, this.#parts.signal, pinned[0]?.block)
+    const block = await chain.recheck(hour, this.#deps.signal, pinned[0]?.block)
     await allDone(pinned.map(one => this.#confirmOne(chain, one, block)))
   }
 
   async #confirmOne(chain: ChainReader, pinned: PinnedHour, block: AsOfBlock): Promise<void> {
-    const { outbox } = this.#parts
+    const { outbox } = this.#deps
     const { hour, collector, block: read } = pinned
     if (read.hash !== block.hash) await this.#readAgain(chain, pinned, block, 'block')
     else if (await this.#hasOtherLogs(chain, pinned)) await this.#readAgain(chain, pinned, block, 'logs')
@@ -107,7 +107,7 @@ export class Finality {
    */
   async #hasOtherLogs(chain: ChainReader, { hour, logs = [] }: PinnedHour): Promise<boolean> {
     for (const { filter, digest } of logs) {
-      const { value } = await chain.logs(hour, filter, this.#parts.signal)
+      const { value } = await chain.logs(hour, filter, this.#deps.signal)
       if (value.digest !== digest) return true
     }
     return false
@@ -119,7 +119,7 @@ export class Finality {
     block: AsOfBlock,
     because: Changed,
   ): Promise<void> {
-    const { log, readAgain, signal } = this.#parts
+    const { log, readAgain, signal } = this.#deps
     const facts = { chainId: id, collector, hour: hourText(hour), was: `${read.number} ${read.hash}` }
     const known = `${collector} ${hour} ${block.hash}`
     // It may be retried for long.

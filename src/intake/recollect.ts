@@ -36,8 +36,8 @@ const words: Readonly<Record<Changed, { readonly is: string; readonly after: str
  * Reads an hour again whose block was replaced or whose logs differ; changed values become due again. Rejects to be
  * called again later.
  */
-export async function recollectHour(parts: RecollectDeps, id: string, hour: Hour, because: Changed): Promise<void> {
-  const { outbox, runner, collectors, chains, pastOf, describe, catchUpMs, time, log } = parts
+export async function recollectHour(deps: RecollectDeps, id: string, hour: Hour, because: Changed): Promise<void> {
+  const { outbox, runner, collectors, chains, pastOf, describe, catchUpMs, time, log } = deps
   const collector = collectors.find(entry => entry.id === id)
   const description = collector && (await describe(collector))
   const { is, after } = words[because]

@@ -40,14 +40,14 @@ interface RequestOptions {
  * When a request fails because of one call, only that call fails: a cheap call tells such a node from a dead one.
  */
 export class CallSender {
-  readonly #parts: CallSenderDeps
+  readonly #deps: CallSenderDeps
   readonly #semaphore: Semaphore
   readonly #refusals: Refusals
 
-  constructor(parts: CallSenderDeps) {
-    this.#parts = parts
-    this.#semaphore = new Semaphore(parts.requestsMax)
-    this.#refusals = new Refusals(parts)
+  constructor(deps: CallSenderDeps) {
+    this.#deps = deps
+    this.#semaphore = new Semaphore(deps.requestsMax)
+    this.#refusals = new Refusals(deps)
   }
 
   /**
@@ -62,7 +62,7 @@ export class CallSender {
     way: 'together' | 'apart' = 'together',
     answerMs: number = answerMsMax,
   ): Promise<readonly RpcOutcome[]> {
-    const { batch, rate, requestsMax } = this.#parts
+    const { batch, rate, requestsMax } = this.#deps
     const outcomes: RpcOutcome[] = []
     const waiting = calls.map((call, index) => ({ ...writtenCall(call), index }))
     let failure: EndpointFailure | undefined
@@ -95,12 +95,12 @@ export class CallSender {
       while (waiting.length > 0 && !failure) await this.#semaphore.with(signal, sendNext)
     }
     await Promise.all(Array.from({ length: requestsMax }, work))
-    const { host } = this.#parts
+    const { host } = this.#deps
     return calls.map((_, index) => outcomes[index] ?? failure ?? new EndpointFailure(host, 'was not asked'))
   }
 
   #isWorthWaiting(): boolean {
-    const { isOnlyOne, rate, time } = this.#parts
+    const { isOnlyOne, rate, time } = this.#deps
     return isOnlyOne && rate.refusalsInRow < rateTriesMax && rate.notBeforeMs - time.nowMs() <= patienceMsMax
   }
 
@@ -114,7 +114,7 @@ export class CallSender {
   }
 
   async #sendPart(calls: readonly WrittenCall[], manner: RequestOptions): Promise<readonly RpcOutcome[]> {
-    const { batch } = this.#parts
+    const { batch } = this.#deps
     const count = batch.fitting(calls)
     if (count < calls.length) return this.#sendBoth(calls, count, manner)
     try {
@@ -152,7 +152,7 @@ export class CallSender {
     failure: EndpointFailure,
     manner: RequestOptions,
   ): Promise<readonly RpcOutcome[]> {
-    const { host } = this.#parts
+    const { host } = this.#deps
     const isSlow = failure instanceof TimedOut
     if (failure.kind !== 'unreachable') throw failure
     const heavy = calls.filter(isHeavy)
@@ -186,7 +186,7 @@ export class CallSender {
   }
 
   async #sendOnce(calls: readonly WrittenCall[], manner: RequestOptions): Promise<readonly RpcOutcome[]> {
-    const { rate, meter, batch } = this.#parts
+    const { rate, meter, batch } = this.#deps
     // A cheap call sent with those refused for the rate tells whether the rate is the reason.
     const asked = batch.callsMax > 1 ? this.#refusals.accompanied(calls) : calls
     const turn = await this.#admitted(asked.length, manner.signal)
@@ -207,7 +207,7 @@ export class CallSender {
 
   /** Waits until the calls may be sent. A batch is cut again when the limits changed meanwhile. */
   async #admitted(count: number, signal: AbortSignal): Promise<Turn> {
-    const { host, rate, time } = this.#parts
+    const { host, rate, time } = this.#deps
     const isGiven = rate.notBeforeMs <= time.nowMs() || this.#isWorthWaiting()
     const turn = isGiven ? await rate.admitted(count, signal) : undefined
     if (turn) return turn
@@ -217,7 +217,7 @@ export class CallSender {
   }
 
   async #inTime(calls: readonly WrittenCall[], { signal, answerMsMax }: RequestOptions): Promise<readonly RpcAnswer[]> {
-    const { host, wire, time } = this.#parts
+    const { host, wire, time } = this.#deps
     const timeout = time.timeout(answerMsMax)
     try {
       return await wire.send(calls, AbortSignal.any([signal, timeout]))

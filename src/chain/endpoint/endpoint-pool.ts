@@ -81,19 +81,19 @@ interface Member {
 export type EndpointSource = string | EndpointDeps | KeptEndpoint
 
 /** Creates the endpoints of one chain. @param endpoints secrets; the first is preferred */
-export function endpointPool(parts: PoolDeps, endpoints: readonly EndpointSource[]): EndpointPool {
-  return new Pool(parts, endpoints)
+export function endpointPool(deps: PoolDeps, endpoints: readonly EndpointSource[]): EndpointPool {
+  return new Pool(deps, endpoints)
 }
 
 class Pool implements EndpointPool {
-  readonly #parts: PoolDeps
+  readonly #deps: PoolDeps
   readonly #all: readonly PoolMember[]
 
-  constructor(parts: PoolDeps, endpoints: readonly EndpointSource[]) {
-    const { id: chainId, time, meter } = parts
+  constructor(deps: PoolDeps, endpoints: readonly EndpointSource[]) {
+    const { id: chainId, time, meter } = deps
     const context = { chainId, time, meter, isOnlyOne: endpoints.length === 1 }
     const open = (one: EndpointDeps) => openEndpoint(one, context)
-    this.#parts = parts
+    this.#deps = deps
     this.#all = endpoints.map(one => new PoolMember(typeof one === 'string' ? { url: one } : one, open, time))
   }
 
@@ -105,7 +105,7 @@ class Pool implements EndpointPool {
   async serve<T>(hour: Served, signal: AbortSignal, work: (endpoint: Endpoint) => Promise<T>): Promise<T> {
     const outcome = await this.#serve(hour, signal, async endpoint => ({ value: await work(endpoint) }), [])
     if ('value' in outcome) return outcome.value
-    throw allFailed(this.#parts.name, outcome)
+    throw allFailed(this.#deps.name, outcome)
   }
 
   serveElsewhere<T>(
@@ -127,7 +127,7 @@ class Pool implements EndpointPool {
     const members = this.#inOrder(hour).filter(member => !before.some(({ endpoint }) => endpoint === member.endpoint))
     for (const member of members) {
       const last = failures.at(-1) ?? before.at(-1)?.failure
-      if (last) this.#parts.passedOver(last.host, last.reason)
+      if (last) this.#deps.passedOver(last.host, last.reason)
       hour.endpoint = member.endpoint
       try {
         return await this.#workOn(member, signal, work)
@@ -157,7 +157,7 @@ class Pool implements EndpointPool {
     signal: AbortSignal,
     work: (endpoint: Endpoint) => Promise<T>,
   ): Promise<T> {
-    const { time } = this.#parts
+    const { time } = this.#deps
     const startedMs = time.nowMs()
     const givenUp = () => {
       const silentSinceMs = Math.max(startedMs, endpoint.rate.answeredMs)

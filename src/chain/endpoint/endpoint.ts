@@ -84,13 +84,13 @@ export interface EndpointShared {
 }
 
 /** Creates an endpoint. @throws Fault `config` when the address is neither a URL nor a path */
-export function openEndpoint(parts: EndpointDeps, context: EndpointShared): OpenEndpoint {
-  const { url } = parts
+export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenEndpoint {
+  const { url } = deps
   const { chainId, time } = context
   const host = hostOf(url)
-  const { wire, callsMax, requestsMax } = wireTo(parts, time)
-  const batch = new BatchLimit(parts.batchCallsMax ?? callsMax)
-  const rate = new RateLimit(time, parts.callsPerSecondMax)
+  const { wire, callsMax, requestsMax } = wireTo(deps, time)
+  const batch = new BatchLimit(deps.batchCallsMax ?? callsMax)
+  const rate = new RateLimit(time, deps.callsPerSecondMax)
   const depth = new StateAvailability(time)
   const observedBlocks = new ObservedBlocks(depth)
   const sender = new CallSender({ ...context, host, url, wire, requestsMax, batch, rate })
@@ -144,7 +144,7 @@ export function openEndpoint(parts: EndpointDeps, context: EndpointShared): Open
       return observedBlocks.head
     },
     failure,
-    logs: new LogSpans(parts.logBlocksMax),
+    logs: new LogSpans(deps.logBlocksMax),
     close: wire.close,
     callApart: travelApart,
     call: async (calls, signal) => answersOf(await together(calls, signal)),

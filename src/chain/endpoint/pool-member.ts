@@ -18,12 +18,12 @@ export class PoolMember {
   readonly health: EndpointHealth
   readonly #time: Time
   readonly #source: EndpointDeps | KeptEndpoint
-  readonly #openWith: (parts: EndpointDeps) => OpenEndpoint
+  readonly #openWith: (deps: EndpointDeps) => OpenEndpoint
   #open: OpenEndpoint | undefined
   #missing: EndpointFailure | undefined
   #lookAgainAtMs = 0
 
-  constructor(source: EndpointDeps | KeptEndpoint, open: (parts: EndpointDeps) => OpenEndpoint, time: Time) {
+  constructor(source: EndpointDeps | KeptEndpoint, open: (deps: EndpointDeps) => OpenEndpoint, time: Time) {
     this.health = new EndpointHealth(time)
     this.#time = time
     this.#source = source

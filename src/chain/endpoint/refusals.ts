@@ -28,13 +28,13 @@ export interface Judged {
  * would not help, and would slow everything else.
  */
 export class Refusals {
-  readonly #parts: RefusalsDeps
+  readonly #deps: RefusalsDeps
   /** Methods refused and not answered since, and those of them refused while others were answered. */
   readonly #refused = new Set<string>()
   readonly #refusedAlone = new Set<string>()
 
-  constructor(parts: RefusalsDeps) {
-    this.#parts = parts
+  constructor(deps: RefusalsDeps) {
+    this.#deps = deps
   }
 
   /** The calls, plus a cheap one if all of them are of such methods: whether that one is answered tells. */
@@ -59,7 +59,7 @@ export class Refusals {
   }
 
   #refusalOf(answer: RpcAnswer, of: WrittenCall | undefined): EndpointFailure | undefined {
-    const { host, url, time } = this.#parts
+    const { host, url, time } = this.#deps
     if (answer.kind === 'result') return undefined
     const isOfRate = of?.call.method === 'eth_getLogs' ? isLogRateError(answer.error) : isRateError(answer.error)
     return isOfRate ? rateFailure(answer.error, { host, url, nowMs: time.nowMs() }) : undefined
@@ -69,7 +69,7 @@ export class Refusals {
     for (const answer of answers) {
       if (answer.kind === 'result') continue
       const because = batchRefusalOf(answer.error)
-      if (because) throw new BatchRefused(this.#parts.host, batchText(answer.error), because)
+      if (because) throw new BatchRefused(this.#deps.host, batchText(answer.error), because)
     }
   }
 

@@ -48,12 +48,12 @@ interface LookUpGroup {
 
 /** Looks up as-of blocks. Hours of one event-loop turn are searched together, in the same requests. */
 export class LookUps {
-  readonly #parts: LookUpDeps
+  readonly #deps: LookUpDeps
   #open: LookUpGroup | undefined
   #departure = Promise.withResolvers<void>()
 
-  constructor(parts: LookUpDeps) {
-    this.#parts = parts
+  constructor(deps: LookUpDeps) {
+    this.#deps = deps
   }
 
   /** Resolves in the turn in which the next hours are looked up, so that other requests can be sent with them. */
@@ -106,7 +106,7 @@ export class LookUps {
     group: readonly HourToLookUp[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<Hour, LookUpOutcome>> {
-    const { pool, name } = this.#parts
+    const { pool, name } = this.#deps
     const served: Served = { ...(preferred && { endpoint: preferred }) }
     const outcomes = new Map<Hour, LookUpOutcome>()
     try {
@@ -135,7 +135,7 @@ export class LookUps {
   }
 
   async #searchOn(endpoint: Endpoint, wanted: readonly HourToLookUp[], signal: AbortSignal): Promise<AsOfSearchResult> {
-    const { time, pace, likely } = this.#parts
+    const { time, pace, likely } = this.#deps
     const states = new Map(wanted.map(({ state }) => [state.hour, state]))
     const hints = new Map(
       wanted.flatMap(({ state, hint }) => (hint === undefined ? [] : [[state.hour, hint] as const])),
@@ -158,7 +158,7 @@ export class LookUps {
 
   /** Known headers around the hours, and as far beyond as the hours are apart: enough to derive the chain's pace. */
   #seeds(hours: readonly Hour[]): BlockHeader[] {
-    const { finalBlocks, hours: remembered } = this.#parts
+    const { finalBlocks, hours: remembered } = this.#deps
     const [first, last] = [hours[0], hours.at(-1)]
     if (first === undefined || last === undefined) return []
     const count = Math.max(1, (last - first) / hourMs)
@@ -168,7 +168,7 @@ export class LookUps {
   }
 
   #keep(answers: ReadonlyMap<Hour, AsOfAnswer>): void {
-    const { finalBlocks, settleMs, time } = this.#parts
+    const { finalBlocks, settleMs, time } = this.#deps
     const isFinal = (hour: Hour) => hour + settleMs <= time.nowMs()
     const found = [...answers].flatMap(([hour, answer]) =>
       answer.kind === 'found' && isFinal(hour) ? [{ hour, block: plain(answer.block) }] : [],
@@ -177,7 +177,7 @@ export class LookUps {
   }
 
   #isOld({ timestampSeconds }: BlockHeader): boolean {
-    return this.#parts.time.nowMs() - timestampSeconds * 1000 > headAgeMsMax
+    return this.#deps.time.nowMs() - timestampSeconds * 1000 > headAgeMsMax
   }
 }
 

@@ -36,7 +36,7 @@ export type TryAt = (
  * block is known and the event loop has turned.
  */
 export class HourReads {
-  readonly #parts: HourReadsDeps
+  readonly #deps: HourReadsDeps
   readonly #requests: ReadRequest[] = []
   /** Index in the requests by address and call. Not by one text of both: building it takes longer than the look-up. */
   readonly #places = new Map<string, Map<string, number>>()
@@ -44,14 +44,14 @@ export class HourReads {
   #trial: Trial | undefined
   #signal: AbortSignal | undefined
 
-  constructor(parts: HourReadsDeps) {
-    this.#parts = parts
+  constructor(deps: HourReadsDeps) {
+    this.#deps = deps
     this.work = new SharedWork(async signal => {
       this.#signal = signal
       try {
         return await this.#travel(signal)
       } catch (error) {
-        parts.closed(error)
+        deps.closed(error)
         throw error
       }
     })
@@ -93,14 +93,14 @@ export class HourReads {
   }
 
   async #travel(signal: AbortSignal): Promise<ReadAt<AnyRead>> {
-    const at = await this.#parts.asOf(signal)
+    const at = await this.#deps.asOf(signal)
     const tried = await this.#tried(at)
     // One turn for requests made when the block became known.
     if (tried.length < this.#requests.length) await setImmediate()
-    this.#parts.closed()
+    this.#deps.closed()
     const rest = this.#requests.filter((_, place) => !isAnswer(tried[place]))
     if (rest.length === 0) return { at, value: { outcomes: tried } }
-    const { outcomes, late } = await this.#parts.read(at, rest, signal)
+    const { outcomes, late } = await this.#deps.read(at, rest, signal)
     if (rest.length === this.#requests.length) return { at, value: { outcomes, ...(late && { late }) } }
     const read = outcomes.values()
     const merged = this.#requests.flatMap((_, place) => {

@@ -49,8 +49,8 @@ export interface ChainReaderDeps {
 export type OpenChainReader = ChainReader & Pick<EndpointPool, 'askHead' | 'health' | 'close'>
 
 /** Creates the reader of one chain. @throws Fault `config` for an endpoint that is neither a URL nor a path */
-export function createChainReader(parts: ChainReaderDeps): OpenChainReader {
-  return new HourlyReader(parts)
+export function createChainReader(deps: ChainReaderDeps): OpenChainReader {
+  return new HourlyReader(deps)
 }
 
 class HourlyReader implements OpenChainReader {
@@ -69,15 +69,15 @@ class HourlyReader implements OpenChainReader {
   readonly #hours = new Hours()
   readonly #pace = new Pace()
 
-  constructor(parts: ChainReaderDeps) {
-    const { name, id, endpoints, time, meter, settleMs = settleMsOf(id), passedOver = () => {} } = parts
+  constructor(deps: ChainReaderDeps) {
+    const { name, id, endpoints, time, meter, settleMs = settleMsOf(id), passedOver = () => {} } = deps
     this.id = id
     this.settleMs = settleMs
     this.#name = name
     this.#time = time
-    this.#patienceMs = parts.patienceMs ?? nextBlockWaitMsMax
+    this.#patienceMs = deps.patienceMs ?? nextBlockWaitMsMax
     this.#memory = new ReadMemory(id)
-    this.#finalBlocks = parts.finalBlocks ?? new NoFinalBlocks()
+    this.#finalBlocks = deps.finalBlocks ?? new NoFinalBlocks()
     this.#pool = endpointPool({ name, id, time, passedOver, meter }, endpoints)
     this.#lookUps = new LookUps({
       name,

@@ -37,14 +37,14 @@ export interface AnyRead {
  * @throws Fault when no endpoint can read anything
  */
 export async function readOnAny(
-  parts: ReadsOnAnyDeps,
+  deps: ReadsOnAnyDeps,
   requests: readonly ReadRequest[],
   signal: AbortSignal,
 ): Promise<AnyRead> {
-  const { endpoint, outcomes } = await parts.pool.serve(parts.hour, signal, readOn(parts, requests, signal))
+  const { endpoint, outcomes } = await deps.pool.serve(deps.hour, signal, readOn(deps, requests, signal))
   const failed = failuresOf(requests, outcomes)
   if (failed.size === 0) return { outcomes }
-  const rest = new Rest(parts, failed)
+  const rest = new Rest(deps, failed)
   return { outcomes, late: new SharedWork(late => rest.read(endpoint, late)) }
 }
 
@@ -68,14 +68,14 @@ function failuresOf(
 
 /** Reads that an endpoint failed at while it answered others. */
 class Rest {
-  readonly #parts: ReadsOnAnyDeps
+  readonly #deps: ReadsOnAnyDeps
   readonly #outcomes = new Map<ReadRequest, ReadOutcome>()
   /** Failures of each unanswered read. */
   readonly #failures = new Map<ReadRequest, EndpointFailure[]>()
   #last: ReadonlyMap<ReadRequest, EndpointFailure>
 
-  constructor(parts: ReadsOnAnyDeps, failed: ReadonlyMap<ReadRequest, EndpointFailure>) {
-    this.#parts = parts
+  constructor(deps: ReadsOnAnyDeps, failed: ReadonlyMap<ReadRequest, EndpointFailure>) {
+    this.#deps = deps
     this.#last = failed
   }
 
@@ -106,7 +106,7 @@ class Rest {
     if (slow.length === 0) return
     const others = [...this.#last].filter(([, { kind }]) => kind !== 'slow')
     try {
-      const { block, memory } = this.#parts
+      const { block, memory } = this.#deps
       const outcomes = await readLate(endpoint, block, slow, signal, memory)
       this.#last = new Map([...others, ...this.#keep(slow, outcomes)])
     } catch (error) {
@@ -118,9 +118,9 @@ class Rest {
 
   /** @returns the next endpoint that could read something; undefined when there is none */
   async #readElsewhere(before: readonly RefusedWork[], signal: AbortSignal): Promise<Endpoint | undefined> {
-    const { name, pool, hour } = this.#parts
+    const { name, pool, hour } = this.#deps
     const requests = [...this.#last.keys()]
-    const work = readOn(this.#parts, requests, signal)
+    const work = readOn(this.#deps, requests, signal)
     // The hour stays with the endpoint that answered most of it.
     const served = await pool.serveElsewhere({ ...hour }, signal, work, before)
     if ('endpoint' in served) {

@@ -69,13 +69,13 @@ interface Sampled {
 }
 
 /** Plans from a sample of two hours. Stores nothing and sends nothing to the service. */
-export async function makePlan(parts: PlanDeps): Promise<BackfillPlan> {
-  const { context, order, concurrency } = parts
-  const sampled = await sampleOf(parts, parts.works, outerHours(parts.works), samplesMax)
+export async function makePlan(deps: PlanDeps): Promise<BackfillPlan> {
+  const { context, order, concurrency } = deps
+  const sampled = await sampleOf(deps, deps.works, outerHours(deps.works), samplesMax)
   const { works, sample, faults, spent } = sampled
-  const costs = context.config.chains.map(chain => chainCost(parts, sampled, chain))
+  const costs = context.config.chains.map(chain => chainCost(deps, sampled, chain))
   const planned = works.map(work => ({ ...work, metrics: work.hours.length * metricsAnHour(sample, work) }))
-  const pushes = plannedPushes(parts, planned)
+  const pushes = plannedPushes(deps, planned)
   const windows = windowsOf(works, concurrency, order).length
   const pacedMs = (1000 * pushes) / context.config.delivery.pacePerSecond
   const hoursRead = [...new Set(sample.runs.filter(({ fault }) => !fault).map(({ hour }) => hour))].sort(
@@ -97,12 +97,12 @@ export async function makePlan(parts: PlanDeps): Promise<BackfillPlan> {
 
 /** Samples; other hours when a chain could not be read at some. Each sample opens its chains again, as a run does. */
 async function sampleOf(
-  parts: PlanDeps,
+  deps: PlanDeps,
   works: readonly Work[],
   hours: ReadonlySet<Hour>,
   triesLeft: number,
 ): Promise<Sampled> {
-  const { context, outbox } = parts
+  const { context, outbox } = deps
   const meters = new Map(context.config.chains.map(({ name }) => [name, new CallMeter()]))
   await using stack = new AsyncDisposableStack()
   const chains = openChains(context, stack, { meterOf: chain => meters.get(chain) })
@@ -113,7 +113,7 @@ async function sampleOf(
   const possible = possibleWorks(works, sample)
   const instead = hoursInstead(possible, sample)
   if (instead && instead.size > 0 && triesLeft > 1) {
-    const again = await sampleOf(parts, possible, instead, triesLeft - 1)
+    const again = await sampleOf(deps, possible, instead, triesLeft - 1)
     return { ...again, faults: [...faults, ...again.faults], spent: sumOf([spent, again.spent]) }
   }
   return {

@@ -71,12 +71,12 @@ interface FailedRun {
 
 /** One backfill: window after window of hours. All runs of a window are started in one turn. */
 export class Backfill {
-  readonly #parts: BackfillDeps
+  readonly #deps: BackfillDeps
   readonly #counts: Counts
   readonly #failures = new FailureReasons()
   readonly #early = new FailureReasons()
-  readonly #allowance: HoursAffordable
-  readonly #patience: ChainOutage
+  readonly #affordable: HoursAffordable
+  readonly #outage: ChainOutage
   readonly #backpressure: Backpressure
   readonly #runs: number
   /** Failed runs by collector and hour, to be retried once; without a retry they count as failed. */
@@ -86,16 +86,16 @@ export class Backfill {
   #runsDone = 0
   #hoursDone = 0
 
-  constructor(parts: BackfillDeps) {
-    this.#parts = parts
-    this.#counts = new Counts(parts.works)
-    this.#runs = runsOf(parts.works)
-    this.#hours = hoursOf(parts.works)
-    this.#allowance = new HoursAffordable(parts.budget)
-    const { time, signal, told, chains } = parts
-    const protocolIds = [...new Set(parts.works.map(({ collector }) => collector.protocolId))]
-    this.#backpressure = new Backpressure({ dueMax: backfillBacklogMax, ...parts, protocolIds })
-    this.#patience = new ChainOutage({
+  constructor(deps: BackfillDeps) {
+    this.#deps = deps
+    this.#counts = new Counts(deps.works)
+    this.#runs = runsOf(deps.works)
+    this.#hours = hoursOf(deps.works)
+    this.#affordable = new HoursAffordable(deps.budget)
+    const { time, signal, told, chains } = deps
+    const protocolIds = [...new Set(deps.works.map(({ collector }) => collector.protocolId))]
+    this.#backpressure = new Backpressure({ dueMax: backfillBacklogMax, ...deps, protocolIds })
+    this.#outage = new ChainOutage({
       time,
       signal,
       told: wait => told({ kind: 'waits-for-chain', wait }),
@@ -105,10 +105,10 @@ export class Backfill {
 
   /** Runs the backfill, once. Never rejects: failures are part of the result. */
   async run(): Promise<BackfillEnd> {
-    const { runner, signal } = this.#parts
+    const { runner, signal } = this.#deps
     const stop = () => void runner.stop()
     signal.addEventListener('abort', stop, { once: true })
-    const stopped = await this.#all().then(
+    const stopped = await this.#firstAndRetry().then(
       () => undefined,
       (error: unknown) => asFault(error),
     )
@@ -127,30 +127,30 @@ export class Backfill {
   #atOrBefore(): Hour | undefined {
     if (this.#at === undefined) return undefined
     const hours = [this.#at, ...[...this.#again.values()].map(({ hour }) => hour)]
-    const sign = this.#parts.order === 'oldest-first' ? 1 : -1
+    const sign = this.#deps.order === 'oldest-first' ? 1 : -1
     return hours.reduce((one, other) => (sign * other < sign * one ? other : one))
   }
 
-  async #all(): Promise<void> {
-    await this.#pass(this.#parts.works, window => {
+  async #firstAndRetry(): Promise<void> {
+    await this.#eachWindow(this.#deps.works, window => {
       this.#hoursDone += hoursOf(window)
     })
     const again = [...this.#again.values()]
     if (again.length === 0) return
-    this.#parts.told({ kind: 'tries-again', runs: again.length })
-    await this.#pass(worksOf(again), () => {})
+    this.#deps.told({ kind: 'tries-again', runs: again.length })
+    await this.#eachWindow(worksOf(again), () => {})
   }
 
   /** Reads all hours of some works, in windows as large as the budget allows. */
-  async #pass(works: readonly Work[], done: (window: readonly CollectorHours[]) => void): Promise<void> {
-    const { concurrency, order } = this.#parts
+  async #eachWindow(works: readonly Work[], done: (window: readonly CollectorHours[]) => void): Promise<void> {
+    const { concurrency, order } = this.#deps
     const hours = hoursInOrder(works, order)
     for (let index = 0; index < hours.length; ) {
-      this.#at = works === this.#parts.works ? hours[index] : undefined
-      const size = this.#allowance.next(concurrency)
+      this.#at = works === this.#deps.works ? hours[index] : undefined
+      const size = this.#affordable.next(concurrency)
       const window = sharesOf(works, hours.slice(index, index + size))
-      await this.#window(window)
-      this.#allowance.took(hoursOf(window))
+      await this.#windowUntilRead(window)
+      this.#affordable.took(hoursOf(window))
       done(window)
       this.#tell()
       index += size
@@ -158,28 +158,28 @@ export class Backfill {
   }
 
   /** Reads a window in rounds, until its chains have answered or the wait for them is given up. */
-  async #window(window: readonly CollectorHours[]): Promise<void> {
+  async #windowUntilRead(window: readonly CollectorHours[]): Promise<void> {
     let shares = window
     for (let round = 1; shares.length > 0; round += 1) {
-      const ends = await this.#round(shares)
-      const held = this.#patience.held(ends)
+      const ends = await this.#readOnce(shares)
+      const held = this.#outage.held(ends)
       const isOver = round === roundsMax
       for (const end of ends) if (isTrouble(end) && (isOver || !held.has(end))) this.#ended(end)
-      if (isOver) return this.#patience.giveUp(held)
-      if (held.size > 0) await this.#patience.wait(held)
+      if (isOver) return this.#outage.giveUp(held)
+      if (held.size > 0) await this.#outage.wait(held)
       shares = worksOf([...held]).map(work => ({ work, hours: work.hours }))
     }
   }
 
   /** Reads a window once and records all results, except of runs whose chain cannot be read now. */
-  async #round(window: readonly CollectorHours[]): Promise<RunEnd[]> {
-    const { outbox, signal } = this.#parts
+  async #readOnce(window: readonly CollectorHours[]): Promise<RunEnd[]> {
+    const { outbox, signal } = this.#deps
     await this.#backpressure.wait()
     signal.throwIfAborted()
     outbox.disk.requireRoom()
-    const shares = window.map(share => stillToDo(share, this.#parts, (...had) => this.#had(...had)))
+    const shares = window.map(share => stillToDo(share, this.#deps, (...run) => this.#finished(...run)))
     const ends: RunEnd[] = []
-    await readRound(shares, this.#parts, {
+    await readRound(shares, this.#deps, {
       ended: end => {
         ends.push(end)
         if (!isTrouble(end)) this.#ended(end)
@@ -191,7 +191,7 @@ export class Backfill {
   }
 
   #ended({ work, hour, fault }: RunEnd): void {
-    if (!fault) this.#had(work, hour, 'done')
+    if (!fault) this.#finished(work, hour, 'done')
     else if (fault.code === 'chain-before-first-block') this.#tooEarly(work, hour, fault)
     else if (this.#mayPass(fault)) this.#again.set(keyOf(work, hour), { work, hour, fault })
     else this.#failed({ work, hour, fault })
@@ -199,7 +199,7 @@ export class Backfill {
 
   #tooEarly(work: Work, hour: Hour, fault: Fault): void {
     this.#early.add(work.collector.id, hour, fault)
-    this.#had(work, hour, 'impossible')
+    this.#finished(work, hour, 'impossible')
   }
 
   #mayPass(fault: Fault): boolean {
@@ -208,10 +208,10 @@ export class Backfill {
 
   #failed({ work, hour, fault }: FailedRun): void {
     this.#failures.add(work.collector.id, hour, fault)
-    this.#had(work, hour, 'failed')
+    this.#finished(work, hour, 'failed')
   }
 
-  #had(work: Work, hour: Hour, fate: Parameters<Counts['add']>[1]): void {
+  #finished(work: Work, hour: Hour, fate: Parameters<Counts['add']>[1]): void {
     this.#again.delete(keyOf(work, hour))
     this.#counts.add(work.collector.id, fate)
     this.#runsDone += 1
@@ -220,7 +220,7 @@ export class Backfill {
   #tell(): void {
     const [runs, runsDone, hours, hoursDone] = [this.#runs, this.#runsDone, this.#hours, this.#hoursDone]
     const progress = { runs, runsDone, hours, hoursDone }
-    this.#parts.told({ kind: 'went-on', progress })
+    this.#deps.told({ kind: 'went-on', progress })
   }
 }
 

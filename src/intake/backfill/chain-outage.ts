@@ -41,14 +41,14 @@ export interface ChainOutageDeps {
 
 /** Decides which runs wait for their chain, and waits. */
 export class ChainOutage {
-  readonly #parts: ChainOutageDeps
+  readonly #deps: ChainOutageDeps
   /** Chains no longer waited for, until a window passes without trouble of theirs. */
   readonly #givenUp = new Set<string>()
   #waits = 0
   #nothingSinceMs: number | undefined
 
-  constructor(parts: ChainOutageDeps) {
-    this.#parts = parts
+  constructor(deps: ChainOutageDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -71,7 +71,7 @@ export class ChainOutage {
    * was readable for long.
    */
   async wait(held: ReadonlySet<RunEnd>): Promise<void> {
-    const { time, signal, told } = this.#parts
+    const { time, signal, told } = this.#deps
     const fault = [...held][0]?.fault
     if (!fault) return
     const nowMs = time.nowMs()
@@ -98,7 +98,7 @@ export class ChainOutage {
   }
 
   #isRead(read: readonly RunEnd[], name: string): boolean {
-    const id = this.#parts.chains.find(chain => chain.name === name)?.id
+    const id = this.#deps.chains.find(chain => chain.name === name)?.id
     return read.some(({ chainIds }) => id === undefined || chainIds.includes(id))
   }
 }

@@ -61,15 +61,15 @@ export function stillToDo(
 /** Starts all runs of a window in one turn, and stores their results. Rejects with the outbox's Fault. */
 export async function readRound(
   window: readonly CollectorHours[],
-  parts: RoundDeps,
-  ears: RoundListener,
+  deps: RoundDeps,
+  listener: RoundListener,
 ): Promise<void> {
-  const ends = await Promise.allSettled(window.map(share => readShare(share, parts, ears)))
+  const ends = await Promise.allSettled(window.map(share => readShare(share, deps, listener)))
   for (const end of ends) if (end.status === 'rejected') throw end.reason
 }
 
-async function readShare({ work, hours }: CollectorHours, parts: RoundDeps, ears: RoundListener): Promise<void> {
-  const { runner, outbox, time } = parts
+async function readShare({ work, hours }: CollectorHours, deps: RoundDeps, listener: RoundListener): Promise<void> {
+  const { runner, outbox, time } = deps
   const startedMs = time.nowMs()
   const running = hours.map(async hour => {
     return { hour, outcome: await runner.collect(work.collector, hour).catch((error: unknown) => asFault(error)) }
@@ -80,7 +80,7 @@ async function readShare({ work, hours }: CollectorHours, parts: RoundDeps, ears
   const storing = outcomes.map(async ({ hour, outcome }) => {
     const read = readHour(work, hour, outcome, past.of, hourAt(time.nowMs()))
     past.add(read.accepted)
-    await store(work, hour, read, startedMs, parts, ears)
+    await store(work, hour, read, startedMs, deps, listener)
   })
   await Promise.all(storing)
 }
@@ -92,7 +92,7 @@ async function store(
   read: Collected,
   startedMs: number,
   { outbox, asked, time, signal, chains }: RoundDeps,
-  ears: RoundListener,
+  listener: RoundListener,
 ): Promise<void> {
   const { accepted, fault } = read
   // A stop ends the processes; a failure caused by it is not the run's own.
@@ -101,10 +101,10 @@ async function store(
   if (!fault || accepted.length > 0) {
     const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
     const pins = notFinal(read.pins, hour, chains, startedMs)
-    ears.stored(
+    listener.stored(
       id,
       await storeHour(outbox, { collector: id, hour, accepted, pins, ...(fault && { fault }) }, mode, time.nowMs()),
     )
   }
-  ears.ended({ work, hour, ...(fault && { fault }), chainIds: read.pins.map(({ chainId }) => chainId) })
+  listener.ended({ work, hour, ...(fault && { fault }), chainIds: read.pins.map(({ chainId }) => chainId) })
 }

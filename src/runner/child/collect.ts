@@ -38,27 +38,27 @@ export async function describeCollector(ref: CollectorRef): Promise<DescribedToD
  *
  * @throws Fault when the run as a whole failed
  */
-export async function collectHour(ref: CollectorRef, hour: Hour, edge: RunDeps): Promise<RunOutcome> {
+export async function collectHour(ref: CollectorRef, hour: Hour, deps: RunDeps): Promise<RunOutcome> {
   const prepared = await prepare(ref)
-  const output = await outputOf(prepared, contextOf(prepared.options, hour, edge), edge)
-  return outcomeOf(output, prepared, edge)
+  const output = await outputOf(prepared, contextOf(prepared.options, hour, deps), deps)
+  return outcomeOf(output, prepared, deps)
 }
 
-async function outputOf({ definition, file }: Prepared, context: CollectContext<unknown>, edge: RunDeps) {
+async function outputOf({ definition, file }: Prepared, context: CollectContext<unknown>, deps: RunDeps) {
   // In a promise's executor, so that a collect that throws synchronously rejects.
   const returned = new Promise<unknown>(resolve => resolve(definition.collect(context)))
-  const settled = await settledOrLate(returned, edge.signal, edge.scope.opened())
-  if (settled.kind === 'late') throw lateFault(edge.scope, edge.deadlineMs)
+  const settled = await settledOrLate(returned, deps.signal, deps.scope.opened())
+  if (settled.kind === 'late') throw lateFault(deps.scope, deps.deadlineMs)
   if (settled.kind === 'threw') throw faultOf(settled.error, 'collector-threw', file)
   const fault = outputFault(settled.value)
   if (fault) throw fault
   return settled.value
 }
 
-async function outcomeOf(output: unknown, { labels, file }: Prepared, edge: RunDeps): Promise<RunOutcome> {
+async function outcomeOf(output: unknown, { labels, file }: Prepared, deps: RunDeps): Promise<RunOutcome> {
   const waiting = labels.map(async label => {
-    const settled = await settledOrLate(valueUnder(output, label), edge.signal, edge.scope.opened())
-    return labelEnd(label, settled, lateFault(edge.scope, edge.deadlineMs), file)
+    const settled = await settledOrLate(valueUnder(output, label), deps.signal, deps.scope.opened())
+    return labelEnd(label, settled, lateFault(deps.scope, deps.deadlineMs), file)
   })
   const ends = [...(await Promise.all(waiting)), ...undeclaredEnds(output, labels)]
   return {
@@ -75,16 +75,16 @@ function contextOf(
   { scope, signal, deadlineMs, chain }: RunDeps,
 ): CollectContext<unknown> {
   const deadlineAtMs = systemTime.nowMs() + deadlineMs
-  const edge = { signal, deadlineAtMs, time: systemTime, waitsFor: scope.waitsFor }
+  const deps = { signal, deadlineAtMs, time: systemTime, waitsFor: scope.waitsFor }
   const http: Http = {
     // Loaded when first used: undici costs more than most collectors.
     async json(url, schema, request = {}) {
       const { fetchJson } = await import('./http/json.ts')
-      return fetchJson(url, schema, { ...edge, request })
+      return fetchJson(url, schema, { ...deps, request })
     },
     async text(url, request = {}) {
       const { fetchText } = await import('./http/json.ts')
-      return fetchText(url, { ...edge, request })
+      return fetchText(url, { ...deps, request })
     },
   }
   return { options, hour, http, signal, log: scope.log, chain: name => chain(name, hour, signal) }

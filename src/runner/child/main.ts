@@ -49,9 +49,9 @@ const typedReads = chainNames.length > 0 ? await import('./typed/typed-reads.ts'
 /** Turns a run has after its abort: more than each label has, so that values there by then are returned. */
 const turnsAfterAbort = 50
 
-async function perform(task: Task, edge: RunDeps): Promise<TaskEnd> {
+async function perform(task: Task, deps: RunDeps): Promise<TaskEnd> {
   if (task.kind === 'describe') return { kind: 'described', description: await describeCollector(task.collector) }
-  return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, edge) }
+  return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, deps) }
 }
 
 async function start({ run, task, deadlineMs }: StartedRun): Promise<void> {

@@ -42,16 +42,16 @@ const environmentNames = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_EXTRA_CA
  * Starts a process that runs collectors, with a minimal environment and under Node's permissions: it can read only the
  * given paths, and cannot write, start processes or load native code. Does not throw.
  */
-export function spawnChild(edge: SpawnDeps): Spawned {
-  const { chainNames, heapMbMax, log, folder } = edge
-  const child = spawn(process.execPath, [...flagsOf(edge), entry, ...chainNames], {
+export function spawnChild(deps: SpawnDeps): Spawned {
+  const { chainNames, heapMbMax, log, folder } = deps
+  const child = spawn(process.execPath, [...flagsOf(deps), entry, ...chainNames], {
     env: environment(),
     ...(existsSync(folder) && { cwd: folder }),
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
   dieFirst(child)
   const line = child.stdio[lineDescriptor]
-  const isCut = line instanceof Duplex ? listen(child, line, edge) : () => false
+  const isCut = line instanceof Duplex ? listen(child, line, deps) : () => false
   const crashed = logLines(child, log)
   return {
     post: message => !(line instanceof Duplex) || say(line, message),

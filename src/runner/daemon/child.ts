@@ -30,7 +30,7 @@ function withPins(end: TaskEnd, pins: RunBlocks): TaskEnd {
 
 /** The daemon's side of one process that runs collectors. */
 export class CollectorChild {
-  readonly #edge: ChildDeps
+  readonly #deps: ChildDeps
   readonly #spawned: Spawned
   readonly #runs = new Map<string, ChildRun>()
   /** Runs started in one turn are sent in one message, and so are the replies of one turn. */
@@ -47,9 +47,9 @@ export class CollectorChild {
   #lastPing = 0
   #lastPong = 0
 
-  constructor(edge: ChildDeps) {
-    this.#edge = edge
-    const { chains, limits, log, reads, folder } = edge
+  constructor(deps: ChildDeps) {
+    this.#deps = deps
+    const { chains, limits, log, reads, folder } = deps
     this.#spawned = spawnChild({
       reads,
       folder,
@@ -71,19 +71,19 @@ export class CollectorChild {
     await this.#ready.promise
     if (this.#gone.signal.aborted) return this.#lost
     const { promise, resolve } = Promise.withResolvers<TaskEnd | Lost>()
-    const run: ChildRun = { task, over: new AbortController(), pins: new RunBlocks(this.#edge.chains), settle: resolve }
+    const run: ChildRun = { task, over: new AbortController(), pins: new RunBlocks(this.#deps.chains), settle: resolve }
     const token = randomBytes(16).toString('hex')
     this.#runs.set(token, run)
     this.#allowance.grant()
     this.#collectors.add(task.collector.id)
-    if (task.kind === 'collect') this.#edge.meeting.join(task.hour, token)
+    if (task.kind === 'collect') this.#deps.meeting.join(task.hour, token)
     this.#start(token)
     return promise
   }
 
   /** Sends runs to the process. A run's deadline starts now. */
   #post(tokens: readonly string[]): void {
-    const { deadlineMs } = this.#edge
+    const { deadlineMs } = this.#deps
     const runs = tokens.flatMap(token => {
       const run = this.#runs.get(token)
       if (!run) return []
@@ -131,7 +131,7 @@ export class CollectorChild {
   #settle(token: string, end: TaskEnd | Lost): void {
     const run = this.#runs.get(token)
     this.#runs.delete(token)
-    if (run?.task.kind === 'collect') this.#edge.meeting.leave(run.task.hour, token)
+    if (run?.task.kind === 'collect') this.#deps.meeting.leave(run.task.hour, token)
     run?.over.abort(new Fault('stopped', 'the run is over'))
     run?.settle(end)
   }
@@ -161,7 +161,7 @@ export class CollectorChild {
         return undefined
       case 'log':
         if (!this.#collectors.has(message.collectorId)) return 'a log line of another collector'
-        this.#edge.log(message)
+        this.#deps.log(message)
         return undefined
       case 'asks':
         // Also of a run that is over: questions of its last turn may arrive after its end.
@@ -188,7 +188,7 @@ export class CollectorChild {
   async #reply({ ask, run: token, chain, question }: Ask): Promise<void> {
     const run = this.#runs.get(token)
     if (run?.task.kind !== 'collect') return
-    const { chains, meeting } = this.#edge
+    const { chains, meeting } = this.#deps
     await meeting.ask(run.task.hour, token)
     const reply = run.pins.checked(
       chain,
@@ -199,23 +199,23 @@ export class CollectorChild {
   }
 
   async #watchStart(): Promise<void> {
-    const { startMsMax } = this.#edge.limits
+    const { startMsMax } = this.#deps.limits
     const started = new AbortController()
     void this.#ready.promise.then(() => started.abort())
     if (await this.#waited(startMsMax, started.signal)) this.#lose(`was not ready within ${startMsMax / 1000} s`)
   }
 
   async #watchDeadline(token: string, { over }: ChildRun): Promise<void> {
-    const { deadlineMs, limits } = this.#edge
+    const { deadlineMs, limits } = this.#deps
     if (!(await this.#waited(deadlineMs, over.signal))) return
     this.#say({ kind: 'abort', run: token })
     if (await this.#waited(limits.graceMs, over.signal)) this.#lose(busy)
   }
 
   async #watchPings(): Promise<void> {
-    if (this.#watched || !this.#edge.pinged) return
+    if (this.#watched || !this.#deps.pinged) return
     this.#watched = true
-    const { pingEveryMs, pingsUnansweredMax } = this.#edge.limits
+    const { pingEveryMs, pingsUnansweredMax } = this.#deps.limits
     let unanswered = 0
     while (this.#runs.size > 0 && unanswered < pingsUnansweredMax) {
       this.#lastPing += 1
@@ -230,7 +230,7 @@ export class CollectorChild {
   /** Waits. @returns false when the signal ended the wait early */
   async #waited(ms: number, signal: AbortSignal): Promise<boolean> {
     try {
-      await this.#edge.time.sleep(ms, signal)
+      await this.#deps.time.sleep(ms, signal)
       return true
     } catch {
       return false

@@ -53,8 +53,8 @@ type Done = Exclude<TaskEnd, { kind: 'faulted' }>
  * of one's own. When a process ends or stops answering, its runs are repeated, each collector alone in a process of its
  * own, so that only the culprit fails; a culprit runs alone until it succeeds.
  */
-export function createRunner(edge: RunnerDeps): Runner {
-  const { chains, deadlineMs, time, log, hidden = [], limits: own, redactor = knowsNone } = edge
+export function createRunner(deps: RunnerDeps): Runner {
+  const { chains, deadlineMs, time, log, hidden = [], limits: own, redactor = knowsNone } = deps
   const limits = { ...runnerLimits, ...own }
   const culprits = new Set<string>()
   const refs = new WeakMap<CollectorConfig, CollectorRef>()

@@ -37,13 +37,13 @@ export interface ProcessesDeps {
  * all are busy, the group waits.
  */
 export class Processes {
-  readonly #edge: ProcessesDeps
+  readonly #deps: ProcessesDeps
   readonly #byKey = new Map<string, SharedProcess>()
   #taken = 0
   #rested = Promise.withResolvers<void>()
 
-  constructor(edge: ProcessesDeps) {
-    this.#edge = edge
+  constructor(deps: ProcessesDeps) {
+    this.#deps = deps
   }
 
   /** Runs a task. Never rejects. */
@@ -60,7 +60,7 @@ export class Processes {
   }
 
   #sharedOf(group: ProcessGroup): SharedProcess {
-    const { idleMsMax, time, stopping } = this.#edge
+    const { idleMsMax, time, stopping } = this.#deps
     const rested = () => this.#tellRested()
     return new SharedProcess({ start: () => this.#start(group), rested, idleMsMax, time, stopping })
   }
@@ -69,7 +69,7 @@ export class Processes {
     await this.#place()
     this.#taken += 1
     try {
-      const child = await this.#edge.start(group)
+      const child = await this.#deps.start(group)
       void child.gone.then(() => this.#leave())
       return child
     } catch (error) {
@@ -84,7 +84,7 @@ export class Processes {
   }
 
   async #place(): Promise<void> {
-    while (this.#taken >= this.#edge.processesMax && !this.#edge.stopping.aborted) {
+    while (this.#taken >= this.#deps.processesMax && !this.#deps.stopping.aborted) {
       const idle = [...this.#byKey.values()].find(shared => shared.isIdle)
       if (idle) await idle.stop()
       else await this.#rested.promise

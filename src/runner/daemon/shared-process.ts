@@ -20,7 +20,7 @@ export interface SharedDeps {
  * left pending work in it, as soon as the other runs have finished, so that leaks do not accumulate.
  */
 export class SharedProcess {
-  readonly #edge: SharedDeps
+  readonly #deps: SharedDeps
   readonly #children = new Set<CollectorChild>()
   #current: CollectorChild | undefined
   #starting: Promise<CollectorChild> | undefined
@@ -28,19 +28,19 @@ export class SharedProcess {
   /** Aborted when a later rest begins: of many runs that end, one waits. */
   #resting = new AbortController()
 
-  constructor(edge: SharedDeps) {
-    this.#edge = edge
+  constructor(deps: SharedDeps) {
+    this.#deps = deps
   }
 
   /** Runs a task. Never rejects. */
   async run(task: Task): Promise<TaskEnd | Lost> {
     this.#uses += 1
     const child = await this.#sound()
-    if (this.#edge.stopping.aborted) return { kind: 'lost', how: 'was stopped' }
+    if (this.#deps.stopping.aborted) return { kind: 'lost', how: 'was stopped' }
     const taskEnd = await child.run(task)
     if (child.idle()) {
       void (child.sound() ? this.#endWhenIdle(child, this.#uses) : this.#end(child))
-      this.#edge.rested()
+      this.#deps.rested()
     }
     return taskEnd
   }
@@ -65,7 +65,7 @@ export class SharedProcess {
   }
 
   async #start(): Promise<CollectorChild> {
-    const child = await this.#edge.start()
+    const child = await this.#deps.start()
     this.#current = child
     this.#children.add(child)
     return child
@@ -75,11 +75,11 @@ export class SharedProcess {
     if (child === this.#current) this.#current = undefined
     await child.end()
     this.#children.delete(child)
-    this.#edge.rested()
+    this.#deps.rested()
   }
 
   async #endWhenIdle(child: CollectorChild, use: number): Promise<void> {
-    const { time, idleMsMax, stopping } = this.#edge
+    const { time, idleMsMax, stopping } = this.#deps
     this.#resting.abort()
     this.#resting = new AbortController()
     try {

@@ -43,26 +43,26 @@ export interface StatusDeps {
  *
  * @throws Fault `address-unusable` when it cannot listen there; it names another daemon that does
  */
-export async function startStatus(parts: StatusDeps): Promise<Listening> {
-  const server = guardedServer(parts)
-  const snapshot = () => inTime(parts.time, async () => parts.snapshot())
+export async function startStatus(deps: StatusDeps): Promise<Listening> {
+  const server = guardedServer(deps)
+  const snapshot = () => inTime(deps.time, async () => deps.snapshot())
 
   server.get('/livez', async (_, reply) => reply.type('text/plain; charset=utf-8').send('live\n'))
   server.get('/readyz', async (_, reply) => {
-    const { ok, reasons } = await readiness(() => inTime(parts.time, async () => parts.ready()))
+    const { ok, reasons } = await readiness(() => inTime(deps.time, async () => deps.ready()))
     return reply.code(ok ? 200 : 503).send({ ready: ok, reasons })
   })
   server.get('/metrics', async (_, reply) => {
-    const text = await inTime(parts.time, parts.exposition)
+    const text = await inTime(deps.time, deps.exposition)
     return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text)
   })
   server.get('/status.json', async () => statusJson(await snapshot()))
   server.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(page(await snapshot())))
 
   try {
-    return await listen(server, parts.host, parts.port)
+    return await listen(server, deps.host, deps.port)
   } catch (error) {
-    throw await takenBy(error, parts)
+    throw await takenBy(error, deps)
   }
 }
 

@@ -18,9 +18,9 @@ export interface WaitingDeps extends ServedAddress {
  *
  * @throws Fault `address-unusable` when it cannot listen there
  */
-export async function startWaiting(parts: WaitingDeps): Promise<Listening> {
-  const { host, port, reason } = parts
-  const server = guardedServer(parts)
+export async function startWaiting(deps: WaitingDeps): Promise<Listening> {
+  const { host, port, reason } = deps
+  const server = guardedServer(deps)
   const reasons = [reason]
   server.get('/livez', async (_, reply) => reply.type('text/plain; charset=utf-8').send('live\n'))
   server.get('/readyz', async (_, reply) => reply.code(503).send({ ready: false, reasons }))

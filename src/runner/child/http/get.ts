@@ -24,9 +24,9 @@ export type Got =
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** Sends one request. @throws Fault when a retry would fail the same way */
-export async function getOnce(hop: Hop, edge: GetDeps): Promise<Got> {
+export async function getOnce(hop: Hop, deps: GetDeps): Promise<Got> {
   try {
-    return await judged(await ask(hop, edge), hop.address.host)
+    return await judged(await ask(hop, deps), hop.address.host)
   } catch (error) {
     if (error instanceof Fault) throw error
     return { kind: 'transient', fault: unansweredOf(error, hop) }

@@ -35,34 +35,34 @@ const sharedNetwork = createNetwork()
  * @throws Fault `http-unreachable`, `http-refused` or `http-unexpected`; it names only the host, because a key often
  * sits in a path or a query. The signal's reason when aborted.
  */
-export async function fetchJson<S extends z.ZodType>(url: string, schema: S, edge: HttpDeps): Promise<z.output<S>> {
-  const sent = sentRequest(edge.request, 'application/json')
+export async function fetchJson<S extends z.ZodType>(url: string, schema: S, deps: HttpDeps): Promise<z.output<S>> {
+  const sent = sentRequest(deps.request, 'application/json')
   const hop = firstHop(url, sent)
-  const text = await edge.waitsFor(hop.address.host, answerTo(hop, sent.isRead, edge))
+  const text = await deps.waitsFor(hop.address.host, answerTo(hop, sent.isRead, deps))
   return parsedAnswer(text, schema, { host: hop.address.host, secrets: [url, ...Object.values(hop.headers)] })
 }
 
 /** Fetches an answer that is not JSON as text. @throws Fault `http-unreachable`, `http-refused` or `http-unexpected` */
-export async function fetchText(url: string, edge: HttpDeps): Promise<string> {
-  const sent = sentRequest(edge.request, '*/*')
+export async function fetchText(url: string, deps: HttpDeps): Promise<string> {
+  const sent = sentRequest(deps.request, '*/*')
   const hop = firstHop(url, sent)
-  return edge.waitsFor(hop.address.host, answerTo(hop, sent.isRead, edge))
+  return deps.waitsFor(hop.address.host, answerTo(hop, sent.isRead, deps))
 }
 
 type Tried = Exclude<Got, { readonly kind: 'redirects' }>
 
-async function answerTo(hop: Hop, isRead: boolean, edge: HttpDeps): Promise<string> {
+async function answerTo(hop: Hop, isRead: boolean, deps: HttpDeps): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
-    const tried = await tryOnce(hop, edge)
+    const tried = await tryOnce(hop, deps)
     if (tried.kind === 'answered') return tried.text
-    const nowMs = edge.time.nowMs()
+    const nowMs = deps.time.nowMs()
     const { fault, notBeforeMs = 0 } = tried
     if (!isRead) throw onceOnly(fault)
     if (attempt >= httpAttemptsMax) throw withAttempts(fault, attempt)
-    if (notBeforeMs >= edge.deadlineAtMs) throw tooLongToWait(fault, attempt, notBeforeMs, nowMs)
-    const nextAtMs = Math.max(nowMs + backoffMs(httpBackoff, attempt, edge.time.chance()), notBeforeMs)
-    if (nextAtMs >= edge.deadlineAtMs) throw withAttempts(fault, attempt)
-    await edge.time.sleep(nextAtMs - nowMs, edge.signal)
+    if (notBeforeMs >= deps.deadlineAtMs) throw tooLongToWait(fault, attempt, notBeforeMs, nowMs)
+    const nextAtMs = Math.max(nowMs + backoffMs(httpBackoff, attempt, deps.time.chance()), notBeforeMs)
+    if (nextAtMs >= deps.deadlineAtMs) throw withAttempts(fault, attempt)
+    await deps.time.sleep(nextAtMs - nowMs, deps.signal)
   }
 }
 
@@ -87,19 +87,19 @@ function tooLongToWait({ code, facts }: Fault, attempts: number, notBeforeMs: nu
 }
 
 /** Makes one attempt. @throws Fault when a retry would fail the same way; the signal's reason */
-async function tryOnce(first: Hop, edge: HttpDeps): Promise<Tried> {
+async function tryOnce(first: Hop, deps: HttpDeps): Promise<Tried> {
   try {
-    return await follow(first, edge)
+    return await follow(first, deps)
   } finally {
     // When the run is over, its own reason counts.
-    edge.signal.throwIfAborted()
+    deps.signal.throwIfAborted()
   }
 }
 
 /** Follows redirects. Which ones are allowed is decided here, not by a library. */
-async function follow(first: Hop, { network = sharedNetwork, ...edge }: HttpDeps): Promise<Tried> {
-  const signal = AbortSignal.any([edge.signal, edge.time.timeout(httpTryMsMax)])
-  const getEdge = { network, time: edge.time, signal }
+async function follow(first: Hop, { network = sharedNetwork, ...deps }: HttpDeps): Promise<Tried> {
+  const signal = AbortSignal.any([deps.signal, deps.time.timeout(httpTryMsMax)])
+  const getEdge = { network, time: deps.time, signal }
   let hop = first
   for (let redirects = 0; redirects <= httpRedirectsMax; redirects += 1) {
     const got = await getOnce(hop, getEdge)
