@@ -33,7 +33,7 @@ export const aggregateDigitsRememberedMax = 2_000_000
 export const inputsRememberedMax = 4_096
 export const inputCharsRememberedMax = 1_000
 
-/** How often a list that was too much for an endpoint starts with its halves before the whole is tried again. */
+/** Uses of a list that was too much for an endpoint, starting with its halves, before the whole is tried again. */
 export const splitUsesMax = 24
 
 /** Reads in one JSON-RPC batch where Multicall3 is not deployed; public nodes refuse larger batches. */
@@ -118,13 +118,13 @@ export const rateUnlimitedPerSecond = 10_000
 export const rateWindowMs = 1_001
 export const rateTransitMsMax = 500
 
-/** How long the calls that a node answered in a second are remembered. */
+/** Time for which the calls that a node answered in a second are remembered. */
 export const rateHistoryMs = 10_000
 
 /** Interval of checking whether a rising rate lets calls pass. */
 export const rateLookMs = 250
 
-/** How long an endpoint is known to lack the state of old blocks. */
+/** Time for which an endpoint is known to lack the state of old blocks. */
 export const stateMissedMs = 60 * 60_000
 
 /** A healthy node keeps the state of at least this many blocks before its head. */
@@ -139,7 +139,7 @@ export const headAgeMsMax = 120_000
 /** Number of hours looked up together up to which fewer rounds are preferred to fewer calls. */
 export const singleHoursMax = 4
 
-/** How long after its timestamp a block should have reached the nodes. */
+/** Delay after its timestamp within which a block should have reached the nodes. */
 export const blockArrivalMs = 2_000
 
 /** Longest tick of a chain whose next block is waited for within a look-up. */
@@ -148,8 +148,8 @@ export const paceTickSecondsMax = 15
 /** Longest wait for the next block within one look-up. */
 export const nextBlockWaitMsMax = 30_000
 
-/** How often the next block is waited for within one look-up. */
+/** Number of waits for the next block within one look-up. */
 export const nextBlockWaitsMax = 2
 
-/** Headers that must have been seen before a chain is taken to go by the clock. */
+/** Headers that must have been seen before a chain is assumed to follow the clock. */
 export const paceHeadersMin = 4

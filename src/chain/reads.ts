@@ -38,7 +38,7 @@ export interface ReadAt<T> {
 export interface ChainReader {
   /** As `eth_chainId` answers it. */
   readonly id: number
-  /** How long after an hour its as-of block counts as final, in milliseconds. */
+  /** Delay after an hour until its as-of block counts as final, in milliseconds. */
   readonly settleMs: number
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock>
   read(hour: Hour, requests: readonly ReadRequest[], signal: AbortSignal): Promise<ReadAt<readonly ReadAnswer[]>>

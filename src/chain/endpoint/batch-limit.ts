@@ -7,33 +7,33 @@ interface BatchBounds {
 }
 
 /**
- * How much a node takes in one request, found out by halving what it refuses. What was found is kept once a smaller
- * request was answered: a node that refuses everything for a while is not asked one by one for ever. After some full
- * requests were answered it doubles again, up to what it began with: a refusal may have been an outage.
+ * Limit of a node's batches, discovered by halving what it refuses. A new limit is kept once a smaller request was
+ * answered, so that a node that refuses everything for a while is not asked one call at a time for ever. After some
+ * full requests were answered the limit doubles, up to its start value: the refusal may have been an outage.
  */
 export class BatchLimit {
   readonly #first: BatchBounds
   #known: BatchBounds
   #tried: BatchBounds
-  /** Full requests that were answered since the limit was last changed, and how many let it rise. */
+  /** Full requests answered since the limit was last changed, and how many raise it. */
   #answered = 0
   #risesAfter = batchRisesAfter
-  /** Whether it rose, and nothing of that size was answered yet. */
+  /** Whether the limit rose and no request of that size was answered yet. */
   #isTrial = false
 
-  /** @param callsMax to begin with, and at most */
+  /** @param callsMax the first and the highest limit */
   constructor(callsMax: number) {
     this.#first = { calls: callsMax, chars: batchCharsMax }
     this.#known = this.#first
     this.#tried = this.#known
   }
 
-  /** Calls in one request. */
+  /** Calls in one request, at most. */
   get callsMax(): number {
     return this.#tried.calls
   }
 
-  /** How many of the calls, from the first on, fit into one request: at least one. */
+  /** Number of calls, from the first on, that fit into one request: at least one. */
   fitting(calls: readonly WrittenCall[]): number {
     let chars = 0
     const end = calls.findIndex(({ text }, index) => {
@@ -43,24 +43,24 @@ export class BatchLimit {
     return end === -1 ? calls.length : end
   }
 
-  /** The node refused these calls in one request, at least two: for as long as it is not known better, half of them. */
+  /** Records that the node refused these calls (at least two) in one request: half of them are tried next. */
   refused(calls: readonly WrittenCall[], because: 'calls' | 'chars'): void {
     const { calls: callsMax, chars: charsMax } = this.#tried
     if (because === 'chars') {
       this.#tried = { calls: callsMax, chars: Math.min(charsMax, Math.ceil(charsOf(calls) / 2)) }
     } else this.#tried = { calls: Math.min(callsMax, Math.ceil(calls.length / 2)), chars: charsMax }
     this.#answered = 0
-    // A node that refuses the larger one again has a limit: that is tried less and less often.
+    // A node that refuses the raised limit has one: it is raised less and less often.
     if (this.#isTrial) this.#risesAfter = Math.min(this.#risesAfter * 2, batchRisesAfterMax)
     this.#isTrial = false
   }
 
-  /** The node answered a request with results, not with errors alone: what was tried is known from now on. */
+  /** Records that the node answered a request with results, not only errors: the tried limit is kept. */
   answered(calls: readonly WrittenCall[]): void {
     this.#known = this.#tried
     if (this.#isAtMost || !this.#isFull(calls)) return
     this.#answered++
-    // One rise that was answered is followed by the next at once.
+    // A rise that was answered is followed by the next at once.
     if (!this.#isTrial && this.#answered < this.#risesAfter) return
     this.#answered = 0
     this.#isTrial = true
@@ -73,12 +73,12 @@ export class BatchLimit {
     return this.#known.calls === this.#first.calls && this.#known.chars === this.#first.chars
   }
 
-  /** Whether the request was as large as the limit lets it be: a smaller one tells nothing of a higher limit. */
+  /** Whether the request was as large as the limit allows: a smaller one says nothing about a higher limit. */
   #isFull(calls: readonly WrittenCall[]): boolean {
     return calls.length >= this.#known.calls || charsOf(calls) * 2 > this.#known.chars
   }
 
-  /** What was tried and never answered is forgotten. */
+  /** Discards a limit that was tried and never answered. */
   forgetTried(): void {
     this.#tried = this.#known
   }

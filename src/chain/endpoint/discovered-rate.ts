@@ -1,37 +1,37 @@
 import { rateDoublesMs, rateDoublesMsMax, ratePerSecondMin, rateUnlimitedPerSecond } from '../limits.ts'
 
-/** What a node's refusals taught of its rate: halved by each, and rising again in between. */
+/** The rate of a node as learnt from its refusals: each halves it, and it rises again in between. */
 export interface DiscoveredRate {
-  /** Calls a second right after the wait that it asked for. */
+  /** Calls a second at the end of the last retry-after. */
   readonly perSecond: number
-  /** Whether a request holds no more calls than the rate: one was refused that was too large alone. */
+  /** Whether a request holds no more calls than the rate, because a request alone was too large. */
   readonly isCut: boolean
-  /** When that wait was over: milliseconds since 1970. */
+  /** End of that retry-after, in milliseconds since 1970. */
   readonly sinceMs: number
-  /** The time in which the rate doubles at first. */
+  /** Time in which the rate doubles at first, in milliseconds. */
   readonly doublesMs: number
 }
 
-/** What was sent when a node refused. */
+/** Calls sent when a node refused. */
 export interface RefusedBurst {
   /** Calls of the refused request. */
   readonly count: number
   /** Calls of the second up to it, these included. */
   readonly inSecond: number
-  /** Calls of the largest request that the node answered; 0 where that was long ago. */
+  /** Calls of the largest recently answered request; 0 when there is none. */
   readonly answeredMax: number
-  /** Whether it answered anything since it refused before. */
+  /** Whether it answered any request since its last refusal. */
   readonly isAfterAnswer: boolean
   readonly nowMs: number
 }
 
 /**
- * Half of what the node had in the second up to the request that it refused, or of what it took in one request. Fewer calls
- * go in one request only where that alone can be why: many nodes count requests, not calls. A node that refuses again and
- * again as the rate rises has a limit: it is neared more slowly each time. Pure.
+ * The rate after a refusal: half of the calls in the second before it, or of the largest answered request. A request
+ * holds fewer calls only if its size alone can be the reason: many nodes count requests, not calls. A node that refuses
+ * again and again as the rate rises has a limit, which is then approached more slowly. Pure.
  *
- * @param before what was known when it refused
- * @param sinceMs when the wait that it asks for is over
+ * @param before the rate at the refusal; `undefined` when there was no limit
+ * @param sinceMs end of the retry-after
  */
 export function lowered(before: DiscoveredRate | undefined, refusal: RefusedBurst, sinceMs: number): DiscoveredRate {
   const { count, inSecond, answeredMax, isAfterAnswer, nowMs } = refusal
@@ -47,10 +47,10 @@ export function lowered(before: DiscoveredRate | undefined, refusal: RefusedBurs
 }
 
 /**
- * The rate now: it doubles, and ever faster for as long as nothing is refused, as it may have been an outage of a few
+ * The rate now: it doubles, ever faster while nothing is refused, as the refusals may have been an outage of a few
  * seconds. Pure.
  *
- * @returns infinite once it is so high that it is no limit any more
+ * @returns infinite once it is too high to be a limit
  */
 export function risen({ perSecond, sinceMs, doublesMs }: DiscoveredRate, nowMs: number): number {
   const now = perSecond * 2 ** ((Math.max(0, nowMs - sinceMs) / doublesMs) ** 2)

@@ -9,8 +9,8 @@ export interface LogRefusal {
 }
 
 /**
- * How many blocks one `eth_getLogs` of a filter may span on one endpoint, learnt from refusals of any wording. After
- * some hours a larger span is tried; a limit that stands is tried less and less often.
+ * Limit of the blocks that one `eth_getLogs` of a filter may span on one endpoint, learnt from refusals of any wording.
+ * After some hours a larger span is tried; a limit that stands is tried less and less often.
  */
 export class LogSpan {
   readonly #most: number

@@ -6,22 +6,22 @@ import { Semaphore } from './semaphore.ts'
 import { SentCalls, type Turn } from './sent-calls.ts'
 
 /**
- * How often a node may be asked, in calls a second: as configured, which is never overshot, else without a limit until
- * it refuses. What is found then rises again for as long as it answers; requests keep their size, and larger ones than
- * the rate of a second go alone and are waited for longer.
+ * Limits the rate of a node, in calls a second. A configured rate is never exceeded; otherwise there is no limit until
+ * the node refuses. A discovered rate rises while the node answers. Requests keep their size: one larger than the rate
+ * of a second is sent alone, after a longer wait.
  */
 export class RateLimit {
   readonly #time: Time
   readonly #configured: number
   readonly #sent = new SentCalls()
-  /** Those who wait go one after the other. */
+  /** Waiting callers are admitted one after the other. */
   readonly #door = new Semaphore(1)
   #found: DiscoveredRate | undefined
   #refusedMs = 0
   #refusals = 0
   #notBeforeMs = 0
   #answeredMs = 0
-  /** Calls of the largest request that was answered; 0 once more were refused in a row than are tried. */
+  /** Calls of the largest answered request; 0 after too many refusals in a row. */
   #answeredMax = 0
   #refusalsInRow = 0
   #waiting = 0
@@ -36,35 +36,35 @@ export class RateLimit {
     return Math.min(this.#found ? risen(this.#found, this.#time.nowMs()) : Infinity, this.#configured)
   }
 
-  /** Calls that may go in one request: never more than the configured ones of a second. */
+  /** Calls in one request, at most: never more than the configured rate of a second. */
   get callsAtOnceMax(): number {
     return Math.max(1, Math.floor(this.#found?.isCut ? this.callsPerSecondMax : this.#configured))
   }
 
-  /** The node asked for patience up to this instant, in milliseconds since 1970; in the past when it did not. */
+  /** End of the node's retry-after, in milliseconds since 1970; in the past when there is none. */
   get notBeforeMs(): number {
     return this.#notBeforeMs
   }
 
-  /** Refusals since the last answer; those of requests under way at the same time count once. */
+  /** Refusals since the last answer; those of concurrent requests count once. */
   get refusalsInRow(): number {
     return this.#refusalsInRow
   }
 
-  /** When the node answered last, in milliseconds since 1970; 0 before. */
+  /** Instant of the node's last answer, in milliseconds since 1970; 0 before. */
   get answeredMs(): number {
     return this.#answeredMs
   }
 
-  /** Whether somebody waits here: then it is not the node that is silent. */
+  /** Whether a caller waits here: the node is not silent then. */
   get isWaitedFor(): boolean {
     return this.#waiting > 0
   }
 
   /**
-   * Waits until so many calls may be sent. Rejects with the signal's reason.
+   * Waits until this many calls may be sent. Rejects with the signal's reason.
    *
-   * @returns them as sent now; undefined when the node refused others meanwhile, as the rate is another one then
+   * @returns the calls, as sent now; undefined when the node refused others meanwhile, because the rate has changed
    */
   async admitted(count: number, signal: AbortSignal): Promise<Turn | undefined> {
     const refusals = this.#refusals
@@ -87,7 +87,7 @@ export class RateLimit {
     const nowMs = this.#time.nowMs()
     if (nowMs < this.#notBeforeMs) return this.#notBeforeMs - nowMs
     const waitMs = this.#sent.waitMs(count, this.callsPerSecondMax, nowMs, this.#refusedMs)
-    // A rate that rises is over sooner than it says.
+    // A rising rate shortens the wait.
     return this.#found ? Math.min(waitMs, rateLookMs) : waitMs
   }
 
@@ -97,7 +97,7 @@ export class RateLimit {
     return turn
   }
 
-  /** The node answered. */
+  /** Records that the node answered. */
   answered(turn: Turn): void {
     this.ended(turn)
     this.#answeredMax = Math.max(this.#answeredMax, turn.count)
@@ -105,17 +105,17 @@ export class RateLimit {
     this.#refusalsInRow = 0
   }
 
-  /** Nothing more is to be expected of the request, whatever came of it. */
+  /** Records that a request has ended, with or without an answer. */
   ended(turn: Turn): void {
     turn.endedMs ??= this.#time.nowMs()
   }
 
-  /** The node refused calls because they were too many in a time. @param retryAtMs when it may be asked again */
+  /** Records that the node refused calls for the rate. @param retryAtMs its retry-after */
   refused(turn: Turn, retryAtMs: number | undefined): void {
     this.ended(turn)
     const nowMs = this.#time.nowMs()
     const untilMs = retryAtMs === undefined ? undefined : Math.min(retryAtMs, nowMs + endpointRestMsMax)
-    // Several requests under way are refused for the same reason: that counts once.
+    // Concurrent requests are refused for the same reason, which counts once.
     if (this.#refusals > 0 && turn.sentMs <= this.#refusedMs) {
       this.#notBeforeMs = Math.max(this.#notBeforeMs, untilMs ?? 0)
       return

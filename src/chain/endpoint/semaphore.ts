@@ -1,6 +1,6 @@
 import { unlessAborted } from '../unless-aborted.ts'
 
-/** So many at a time; whoever comes later waits, first come, first served. */
+/** FIFO semaphore. */
 export class Semaphore {
   readonly #waiting: (() => void)[] = []
   #free: number
@@ -30,7 +30,7 @@ export class Semaphore {
       await unlessAborted(promise, signal)
     } catch (error) {
       const place = this.#waiting.indexOf(resolve)
-      // It may have been let in just as it gave up.
+      // The place may have been granted at the moment of the abort.
       if (place === -1) this.#give()
       else this.#waiting.splice(place, 1)
       throw error

@@ -1,19 +1,19 @@
 import { rateHistoryMs, rateTransitMsMax, rateWindowMs } from '../limits.ts'
 
-/** A request that was sent. */
+/** A sent request. */
 export interface Turn {
-  /** Its calls. */
+  /** Number of its calls. */
   readonly count: number
   readonly sentMs: number
-  /** When the node was through with it, in milliseconds since 1970; undefined while it is under way. */
+  /** When the node had finished with it, in milliseconds since 1970; undefined while it is under way. */
   endedMs?: number
 }
 
-/** Which calls a node had lately, in the order in which they were sent. */
+/** The calls recently sent to a node, in order. */
 export class SentCalls {
   #turns: Turn[] = []
 
-  /** A request is sent now. */
+  /** Records that a request is sent now. */
   add(turn: Turn): void {
     const keptMs = turn.sentMs - rateHistoryMs
     const first = this.#turns.findIndex(({ sentMs }) => sentMs >= keptMs)
@@ -22,10 +22,10 @@ export class SentCalls {
   }
 
   /**
-   * How long until so many calls more keep within the rate: 0 when they do now, else when to look again. What is more
-   * than the rate of a second waits until nothing counts any more, and counts longer itself.
+   * Wait until this many calls keep within the rate, in milliseconds: 0 when they do now, else when to look again. A
+   * request larger than the rate of a second waits until no earlier one counts, and itself counts longer.
    *
-   * @param fromMs requests sent up to then count for a second alone: another rate held
+   * @param fromMs requests sent up to then, under another rate, count for only a second
    */
   waitMs(count: number, perSecond: number, nowMs: number, fromMs: number): number {
     let used = 0
@@ -46,7 +46,7 @@ export class SentCalls {
   }
 }
 
-/** The node counts a request when it arrives there: some time between it was sent and answered. */
+/** The node counts a request when it arrives, some time between sending and answer. */
 function countsUntilMs({ sentMs, endedMs }: Turn, countsMs: number, nowMs: number): number {
   if (endedMs !== undefined) return Math.min(endedMs, sentMs + rateTransitMsMax) + countsMs
   return sentMs + countsMs > nowMs ? sentMs + countsMs : sentMs + rateTransitMsMax + countsMs

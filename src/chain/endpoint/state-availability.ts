@@ -9,7 +9,7 @@ interface Missed {
   readonly toldNumber: bigint | undefined
 }
 
-/** How far back an endpoint has the state of blocks, as observed: a pruning node has only the latest. */
+/** Range of blocks whose state an endpoint has, as observed: a pruning node has only the latest. */
 export class StateAvailability {
   readonly #time: Time
   #missed: Missed | undefined

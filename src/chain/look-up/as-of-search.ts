@@ -8,7 +8,7 @@ import { type BlockHeader, hexOf, parseHeader } from '../shapes.ts'
 import { type AsOfAnswer, nearPresentSeconds, nextStep, type Question } from './as-of.ts'
 import { KnownHeaders } from './known-headers.ts'
 
-/** What is searched for, and hints that shorten the search without changing its result. */
+/** Input of a search, with hints that shorten it without changing its result. */
 export interface Search {
   readonly hours: readonly Hour[]
   /** Headers from earlier searches. When they contradict the chain they are discarded, and the search starts again. */

@@ -24,7 +24,7 @@ export interface Question {
 export interface SearchStep {
   /** Rounds taken for this hour so far. */
   readonly rounds: number
-  /** How many of the last rounds returned no block: the more, the more blocks are asked for. */
+  /** Number of last rounds that returned no block: the more, the more blocks are asked for. */
   readonly emptyRounds: number
   /**
    * `few-rounds` asks for more headers a round, when one hour is waited for; `few-calls` for fewer, when there are many

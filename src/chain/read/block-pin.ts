@@ -11,7 +11,8 @@ import { multicall3Address } from './multicall.ts'
 export type NamedBlock = Pick<AsOfBlock, 'number' | 'hash'>
 
 /**
- * How a call names its block. By hash (EIP-1898) no reorg can interfere; by number the block's header must be checked.
+ * Form in which a call names its block. By hash (EIP-1898) no reorg can interfere; by number the block's header must be
+ * checked.
  */
 export type BlockReference = 'hash' | 'number'
 
@@ -37,8 +38,8 @@ function isServed(outcome: RpcOutcome | undefined): boolean {
 }
 
 /**
- * How an endpoint takes the block, tested once: by hash if it answers for this block's and refuses an invalid one.
- * While the test is not conclusive, by number.
+ * Form in which an endpoint takes the block, tested once: by hash if it answers for this block's and refuses an invalid
+ * one. While the test is not conclusive, by number.
  *
  * @throws EndpointFailure when it has another block of that number
  */

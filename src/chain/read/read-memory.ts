@@ -18,7 +18,7 @@ const foreignNumberIds: ReadonlySet<number> = new Set([42161, 42170, 421614])
  */
 const tinybarIds: ReadonlySet<number> = new Set([295, 296, 297, 298])
 
-/** What was learnt about a chain, shared by all endpoints. It only saves calls: answers are the same without it. */
+/** Facts learnt about a chain, shared by all endpoints. They only save calls: answers are the same without them. */
 export class ReadMemory {
   readonly inputs = new AggregateInputs()
   readonly splits = new Splits()
@@ -40,7 +40,7 @@ export class ReadMemory {
     return !this.#balancesApart && this.apart.isEmpty(endpoint)
   }
 
-  /** How a read is sent if not with the others. */
+  /** Way to send a read; undefined when it is sent with the others. */
   wayOf(endpoint: Endpoint, request: ReadRequest): ApartWay | undefined {
     const way = this.apart.wayOf(endpoint, request)
     return way ?? (this.#balancesApart && request.kind === 'balance' ? 'singly' : undefined)

@@ -33,7 +33,9 @@ export interface ChainReaderDeps {
   /** URLs (http, https, ws, wss) or IPC paths, the first preferred. Secrets: they appear in no Fault. */
   readonly endpoints: readonly EndpointSource[]
   readonly time: Time
-  /** How long after an hour its as-of block counts as final. Default: a safe time for the chain id. */
+  /**
+   * Delay after an hour until its as-of block counts as final, in milliseconds. Default: a safe time for the chain id.
+   */
   readonly settleMs?: number
   /** Cache of final as-of blocks. Default: a cache of this process only. */
   readonly finalBlocks?: FinalBlocks

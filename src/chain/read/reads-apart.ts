@@ -3,7 +3,7 @@ import { apartReadsMax, splitUsesMax } from '../limits.ts'
 import type { ReadRequest } from '../reads.ts'
 
 /**
- * How a read is sent that made others fail when sent with them. `singly`: as a call of its own. `late`: after the
+ * Way to send a read that made others fail when sent with them. `singly`: as a call of its own. `late`: after the
  * others, because the endpoint is slow at it.
  */
 export type ApartWay = 'singly' | 'late'
@@ -20,7 +20,7 @@ interface Apart {
 export class ReadsApart {
   readonly #apart = new WeakMap<Endpoint, Map<string, Apart>>()
 
-  /** How a read is sent; undefined when with the others. Counts as a use. */
+  /** Way to send a read; undefined when it is sent with the others. Counts as a use. */
   wayOf(endpoint: Endpoint, request: ReadRequest): ApartWay | undefined {
     const apart = this.#apart.get(endpoint)
     const known = apart?.get(keyOf(request))
