@@ -8,41 +8,44 @@ import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts
 import { readBounded } from './bounded-body.ts'
 import type { Time } from './time.ts'
 
-/** Where the service is, and how patiently it is asked. */
+/** Address and limits of a service client. */
 export interface ServiceClientOptions {
-  /** Without a trailing slash. */
+  /** Address of the service, without a trailing slash. */
   readonly url: string
-  /** For one request, whole answer. */
+  /** Time limit of one request, whole answer included, in milliseconds. */
   readonly timeoutMs: number
-  /** Connections at most. */
+  /** Concurrent connections, at most. */
   readonly connections: number
   readonly time: Time
-  /** Takes secrets out of an answer: also keys of other destinations, and earlier ones. */
+  /**
+   * Removes secrets from an answer, including earlier keys and those of other destinations. Default: only the request's
+   * key.
+   */
   readonly redact?: (text: string) => string
 }
 
 /**
- * The endpoints of the service that the daemon uses. A key is an argument of each call and is never kept; where the service repeats it in
- * an answer it is taken out.
+ * The endpoints of the service that the daemon uses. A key is an argument of each call and is not stored; a key
+ * repeated in an answer is removed.
  */
 export interface ServiceClient {
-  /** `host:port`, for people. */
+  /** `host:port`, for messages. */
   readonly host: string
-  /** Endpoint 2. Never rejects: whatever happens is an answer, also being stopped. */
+  /** Endpoint 2: pushes a batch. Never rejects: every outcome is an answer, also a stop. */
   push(body: string, key: string, stop: AbortSignal): Promise<Answer>
-  /** Endpoint 1. */
+  /** Endpoint 1: registers a protocol. Never rejects. */
   register(registration: Registration, key: string, stop?: AbortSignal): Promise<Answer>
-  /** Endpoint 6. */
+  /** Endpoint 6: checks a key. Never rejects. */
   validateKey(key: string, stop?: AbortSignal): Promise<Answer>
   /** Endpoint 4: the latest value of each metric. Rejects with a Fault. */
   widget(protocolId: string, key?: string): Promise<readonly ReadMetric[]>
-  /** Complete when it returns. */
+  /** Closes the connections; resolves when they are closed. */
   close(): Promise<void>
 }
 
 const widgetBody = z.array(readMetric)
 
-/** Makes a client of a service at an address. Redirects are never followed: the key must not go elsewhere. */
+/** Creates a client of the service at an address. Redirects are never followed: the key must not be sent elsewhere. */
 export function serviceClient({ url, timeoutMs, connections, time, redact }: ServiceClientOptions): ServiceClient {
   const dispatcher = new Agent({ connections, pipelining: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
   const host = new URL(url).host
@@ -56,7 +59,7 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
   ): Promise<Answer> {
     const headers = {
       accept: 'application/json',
-      // Without it any encoding would be acceptable.
+      // Without this header any encoding would be acceptable.
       'accept-encoding': 'identity',
       ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -69,7 +72,7 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
       const receivedMs = time.nowMs()
       const { statusCode: status } = response
       const text = await readBounded(response.body, answerBytesMax).catch(error => {
-        // A status that refuses says all; of a push that is accepted the rest is needed.
+        // A refusing status is enough; of an accepted push the body is needed.
         if (status < 300) throw error
         return undefined
       })
@@ -119,11 +122,11 @@ function readWidget(answer: Answer, host: string, protocolId: string): readonly 
   return widget.data
 }
 
-/** A body without the key; `undefined` for one that nests too deeply to be searched. */
+/** A body without the key; `undefined` when it nests too deeply to be searched. */
 function withoutKey(body: unknown, key: string | undefined): unknown {
   if (!key || body === undefined) return body
   try {
-    // Written anew, so that there is one way in which the key can be spelled.
+    // Serialised again, so that the key can be spelled in only one way.
     const [text, spelled] = [JSON.stringify(body), JSON.stringify(key).slice(1, -1)]
     return text.includes(spelled) ? JSON.parse(text.replaceAll(spelled, '[redacted]')) : body
   } catch {
@@ -133,14 +136,14 @@ function withoutKey(body: unknown, key: string | undefined): unknown {
 
 function parseJson(text: string | undefined): unknown {
   try {
-    // Some servers write a byte order mark first, which JSON does not allow and nobody means.
+    // Some servers send a byte order mark first, which JSON does not allow.
     return text === undefined ? undefined : JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch {
     return undefined
   }
 }
 
-/** Why there was no answer, without an address or a header in it. */
+/** Why there was no answer, without an address or a header. */
 function networkReason(error: unknown): string {
   const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } }
   if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')

@@ -22,26 +22,29 @@ export type TypedWebServer<P extends FastifyTypeProvider> = FastifyInstance<
 export type WebRequest = FastifyRequest
 export type WebReply = FastifyReply
 
-/** A server that listens. */
+/** A listening server. */
 export interface Listening {
   /** `http://host:port`, without a trailing slash. */
   readonly url: string
-  /** Complete when it returns: no connection is left open. */
+  /** Stops the server; resolves when every connection is closed. */
   stop(): Promise<void>
 }
 
-/** What a server may have of its own. */
+/** Options of a server. */
 export interface WebServerOptions
   extends Pick<FastifyServerOptions, 'bodyLimit' | 'routerOptions' | 'frameworkErrors'> {
-  /** Longest wait for a request's headers, and for all of it; Node's own defaults are a minute and five. */
+  /**
+   * Longest wait for a request's headers, and for the whole request, in milliseconds. Default: Node's, a minute and
+   * five.
+   */
   readonly headersMsMax?: number
   readonly requestMsMax?: number
 }
 
-/** Node looks for connections that are too slow this often; by default each 30 s. */
+/** Interval at which Node checks for slow connections; its default is 30 s. */
 const slowLookMs = 5_000
 
-/** The one way a server is made here: no framework log, connections closed on stop, bounded bodies. */
+/** Creates a server; all servers are created here. No framework log, connections closed on stop, bounded bodies. */
 export function webServer({ headersMsMax, requestMsMax, ...options }: WebServerOptions = {}): WebServer {
   return fastify({
     logger: false,
@@ -57,8 +60,8 @@ export function webServer({ headersMsMax, requestMsMax, ...options }: WebServerO
 }
 
 /**
- * @param port 0 for one the system picks
- * @throws Fault `address-unusable` when it cannot listen there
+ * Starts listening.
+ * @param port 0: the system picks one @throws Fault `address-unusable` when it cannot listen there
  */
 export async function listen(server: WebServer, host: string, port: number): Promise<Listening> {
   try {
