@@ -8,7 +8,7 @@ import type { PinnedHour } from '../outbox/tables/pinned-blocks.ts'
 import type { Log } from '../telemetry/log.ts'
 import { recheckedHoursMax, recheckRestMs, settlesPatientMax } from './limits.ts'
 
-/** What changed since an hour was read, now that its block is final. */
+/** The part that changed since an hour was read, now that its block is final. */
 export type Changed = 'block' | 'logs'
 
 const changes: Readonly<Record<Changed, string>> = {

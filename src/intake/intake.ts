@@ -28,7 +28,7 @@ export interface IntakeOptions {
   readonly collectors: readonly CollectorConfig[]
   /** The chains that collectors read, to check blocks again once they are final. */
   readonly chains: readonly ChainReader[]
-  /** How far back missed hours are caught up, in milliseconds. */
+  /** Catch-up range of missed hours, in milliseconds. */
   readonly catchUpMs: number
   readonly time: Time
   readonly log: Log

@@ -1,4 +1,4 @@
-/** Limits of intake alone. */
+/** Limits of intake. */
 
 /** Attempts after which a past hour whose state no endpoint has becomes a gap. */
 export const stateMissingAttemptsMax = 3

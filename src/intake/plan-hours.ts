@@ -12,7 +12,7 @@ export interface Planned {
   /** Whether it can read past hours. */
   readonly history: boolean
   readonly current: Hour
-  /** How far back missed hours are caught up, in milliseconds. */
+  /** Catch-up range of missed hours, in milliseconds. */
   readonly catchUpMs: number
 }
 

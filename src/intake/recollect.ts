@@ -21,7 +21,7 @@ export interface RecollectDeps {
   readonly pastOf: PastOf
   /** @throws Fault when it cannot be loaded */
   readonly describe: (collector: CollectorConfig) => Promise<CollectorDescription>
-  /** How far back hours are read again, in milliseconds; older ones keep their values. */
+  /** Age up to which hours are read again, in milliseconds; older ones keep their values. */
   readonly catchUpMs: number
   readonly time: Time
   readonly log: Log

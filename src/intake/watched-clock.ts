@@ -107,7 +107,10 @@ export class WatchedClock implements Time {
     void this.verdict
   }
 
-  /** How far the service's clock is ahead of the believed time, in milliseconds; `undefined` until it was seen. */
+  /**
+   * Offset of the service's clock from the believed time, in milliseconds, positive when ahead; `undefined` until it
+   * was seen.
+   */
   get serviceAheadMs(): number | undefined {
     return this.#service === undefined ? undefined : Math.round(this.#service + this.steadyMs() - this.nowMs())
   }

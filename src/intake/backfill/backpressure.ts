@@ -12,7 +12,7 @@ const lookMs = 1_000
 /** Interval of reporting that it still waits. */
 const tellMs = 60_000
 
-/** How long a protocol may have no delivery before it is no longer waited for, if another one has room. */
+/** Time without a delivery after which a protocol is no longer waited for, if another one has room. */
 const stuckMs = 60_000
 
 /** That too much is due. */
@@ -32,14 +32,14 @@ export interface StuckBacklog {
   readonly reasons: readonly string[]
 }
 
-/** What a wait for room tells. */
+/** Events of waiting for room. */
 export type BackpressureNews =
   /** Too many metrics are due; reported when the wait begins and each minute. */
   | { readonly kind: 'waits'; readonly wait: BacklogWait }
   /** A protocol has no deliveries: the others continue. Reported once each time a protocol gets stuck. */
   | { readonly kind: 'leaves-protocol'; readonly stuck: StuckBacklog }
 
-/** What a wait for room works with. */
+/** Dependencies of `Backpressure`. */
 export interface BackpressureDeps {
   readonly outbox: Pick<BackfillOutbox, 'tally' | 'destinations'>
   /** Protocols of the backfill's collectors: it does not add to the due metrics of others. */

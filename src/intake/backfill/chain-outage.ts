@@ -6,10 +6,10 @@ import type { RunEnd } from './round.ts'
 /** First and longest wait for a chain, in milliseconds. */
 const wait = { firstMs: 5_000, longestMs: 60_000 } as const
 
-/** How long nothing may be readable before the backfill ends. */
+/** Time without any readable chain after which the backfill ends. */
 const nothingMsMax = 10 * 60_000
 
-/** How often the runs of one window are read before the next window is tried: only these hours may be unreadable. */
+/** Rounds of one window before the next window is tried: only these hours may be unreadable. */
 export const roundsMax = 5
 
 /** Fault codes of a chain that cannot be read now. */

@@ -52,7 +52,7 @@ export function workOf(
   }
 }
 
-/** What is to be done about an hour of a collector. */
+/** Decision about an hour of a collector. */
 export type HourFate = 'to-do' | 'there' | 'daemons' | 'impossible'
 
 /** Classifies one hour. A gap is tried again. Pure. */
