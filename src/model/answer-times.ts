@@ -4,15 +4,15 @@ import { clockSkewMs, type RoundTrip } from './skew.ts'
 /** Headers of an HTTP answer, names in lower case; one that came several times has several values. */
 export type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** What an answer says of the clock and the wishes of whoever gave it. */
+/** Clock and retry-after of a server, from the headers of its answer. */
 export interface AnswerTimes {
-  /** How far its clock is ahead of this machine's; absent without a `Date`. */
+  /** Offset of its clock from this machine's, in milliseconds, positive when ahead; absent without a `Date`. */
   readonly skewMs?: number
-  /** The instant before which it wants no further request: milliseconds since 1970 by this machine's clock. */
+  /** Its retry-after, in milliseconds since 1970 by this machine's clock; absent when it names none. */
   readonly notBeforeMs?: number
 }
 
-/** Reads `Date` and `Retry-After`, of which the latest counts; a date in it is by the clock of whoever answered. Pure. */
+/** Reads `Date` and `Retry-After` (the latest one counts, and a date in it is by the server's clock). Pure. */
 export function answerTimes(headers: AnswerHeaders, trip: RoundTrip): AnswerTimes {
   const skewMs = clockSkewMs(valuesOf(headers, 'date')[0], trip)
   const aheadMs = skewMs ?? 0
@@ -29,7 +29,7 @@ function valuesOf(headers: AnswerHeaders, name: string): readonly string[] {
   return [headers[name] ?? []].flat()
 }
 
-/** Whole seconds, or an HTTP date; what lies further ahead than a day counts as a day. */
+/** Reads whole seconds or an HTTP date; an instant more than a day ahead counts as a day ahead. */
 function retryAfterInstantMs(header: string, nowMs: number): number | undefined {
   const text = header.trim()
   if (/^\d+$/.test(text)) return nowMs + Math.min(Number(text) * 1000, retryAfterMsMax)

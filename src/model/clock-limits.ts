@@ -1,8 +1,8 @@
 import { futureMsMax, hourMs, overdueMs } from './limits.ts'
 
 /**
- * How far another clock may be from this machine's and still agree with it. A value of "now" is stored only while both
- * are in the same hour, so this is less than an hour.
+ * Largest offset of another clock that still agrees with this machine's. A value of "now" is stored only while both are
+ * in the same hour, so this is less than an hour.
  */
 export const clockAgreeMs = 30 * 60_000
 
@@ -13,13 +13,13 @@ export const clockToldMs = futureMsMax
 export const clockStepMs = 10_000
 
 /**
- * How long a clock must run evenly before it is believed without confirmation. A machine without a battery gets the
- * time sooner than this after its start. Stored instants that contradict it make the wait longer.
+ * Time for which a clock must run evenly before it is believed without confirmation. A machine without a battery gets
+ * the time sooner than this after its start. Stored instants that contradict it make the wait longer.
  */
 export const clockPatienceMs = 90_000
 export const clockPatienceLongMs = 10 * 60_000
 
-/** How long an answer about the time is waited for, and the pause before the next question. */
+/** Wait for an answer about the time, and pause before the next question. */
 export const witnessWaitMs = 5_000
 export const witnessAskMs = 60_000
 

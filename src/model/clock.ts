@@ -15,7 +15,7 @@ import { hourMs } from './limits.ts'
 export interface ClockEvidence {
   /** This machine's clock. */
   readonly wallMs: number
-  /** How long the wall clock has agreed with the steady clock, since the start or since it was last set. */
+  /** Time for which the wall clock has agreed with the steady clock, since the start or since it was last set. */
   readonly evenMs: number
   /** The time by the steady clock since the wall clock was last trusted; absent before. */
   readonly expected?: { readonly nowMs: number; readonly isConfirmed: boolean; readonly isMet: boolean }

@@ -1,4 +1,4 @@
-/** A part of a URL without percent-encoding; as it is where that is not valid. */
+/** A part of a URL without percent-encoding; unchanged when its encoding is invalid. */
 export function decodedPart(part: string): string {
   try {
     return decodeURIComponent(part)
@@ -7,7 +7,7 @@ export function decodedPart(part: string): string {
   }
 }
 
-/** The value of `Authorization` for the name and password in a URL; `undefined` where it has neither. */
+/** The value of `Authorization` for the name and password in a URL; `undefined` without either. */
 export function basicAuthorization({ username, password }: URL): string | undefined {
   if (username === '' && password === '') return undefined
   return `Basic ${Buffer.from(`${decodedPart(username)}:${decodedPart(password)}`).toString('base64')}`

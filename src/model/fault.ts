@@ -21,7 +21,7 @@ const permanenceByCode = {
   'outbox-corrupt': 'transient',
   /** There is no room to store anything new. */
   'disk-full': 'transient',
-  /** What was collected for an hour was lost in a damaged outbox. */
+  /** The values collected for an hour were lost in a damaged outbox. */
   'hour-lost': 'transient',
   /** A collector's file is missing, cannot be loaded or is not a collector. */
   'collector-unusable': 'permanent',
@@ -87,7 +87,7 @@ export type Permanence = 'transient' | 'permanent'
 export interface FaultFields {
   /** Details for the reader: names, numbers, places. Never a secret, never a URL with a path. */
   readonly facts?: Readonly<Record<string, string | number>>
-  /** What to do about it, as an instruction. */
+  /** Instruction for a person; absent when there is nothing to do. */
   readonly fix?: string
   readonly cause?: unknown
 }

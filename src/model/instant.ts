@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
-/** Date, time and an offset or Z; zod knows the calendar, but takes a time without seconds and no leap second. */
+/** Date, time and an offset or Z. zod checks the calendar, but allows a time without seconds and no leap second. */
 const dateTime = z.iso.datetime({ offset: true })
 const withSeconds = /^.{16}:\d\d/
 
 /**
- * Reads an instant as RFC 3339 writes it: a date that exists, a time with seconds, an offset up to 23:59 or Z. Second 60 is
- * read only where a leap second can be (23:59:60 UTC on the last day of a month) and counts as the next second, as POSIX
- * clocks count it.
+ * Reads an instant in RFC 3339: a date that exists, a time with seconds, an offset up to 23:59 or Z. Second 60 is
+ * accepted only where a leap second can be (23:59:60 UTC on the last day of a month) and counts as the next second, as
+ * in POSIX.
  *
  * @returns milliseconds since 1970, fractions of a millisecond cut off; `undefined` for anything else
  */

@@ -9,7 +9,7 @@ export const batchMetricsMax = 100
 /** Longest label without a warning of the service, in characters. */
 export const labelCharsAdvised = 16
 
-/** How far a metric's timestamp may lie ahead of the service's clock. */
+/** Largest lead of a metric's timestamp over the service's clock. */
 export const futureMsMax = 5 * 60_000
 
 /** Uncertainty of the service's clock as its answers show it: they count whole seconds and take time to arrive. */
@@ -85,7 +85,7 @@ export const roomLookMs = 5_000
 export const pollMs = 1_000
 
 /**
- * How far back hours lost with a damaged outbox are expected again; for hours missed in downtime the configuration
+ * Age up to which hours lost with a damaged outbox are expected again; for hours missed in downtime the configuration
  * decides.
  */
 export const catchUpHoursMax = 7 * 24
@@ -97,10 +97,10 @@ export const catchUpConcurrency = 4
 export const recollectBaseMs = 5_000
 export const recollectCapMs = 10 * 60_000
 
-/** How long after an hour its metrics may be undelivered before readiness turns red. */
+/** Delay after an hour until undelivered metrics turn readiness red. */
 export const overdueMs = 15 * 60_000
 
-/** How long delivered hours are kept, at least. */
+/** Shortest time for which delivered hours are kept. */
 export const keepMsMin = 8 * 24 * hourMs
 
 const relations: readonly [holds: boolean, relation: string][] = [

@@ -1,17 +1,17 @@
 import { basicAuthorization, decodedPart } from './credentials.ts'
 import { keysInHost } from './host.ts'
 
-/** Shorter texts are not taken for a secret: they would black out ordinary words. */
+/** Shorter texts do not count as secrets: redacting them would hide ordinary words. */
 export const secretCharsMin = 6
 
 /** Shorter parts of a secret are words such as `v3` or `mainnet`, not worth hiding alone. */
 const partCharsMin = 8
 
 /**
- * A secret and the parts of it that an error may quote alone: the words of a header, and of an address its path, query,
- * credentials, and keys in the host name. An address that is nothing but host and port is no secret. Pure.
+ * A secret and the parts of it that an error may quote alone: the words of a header; the path, query, credentials and
+ * keys in the host name of an address. An address of only a host and a port is not a secret. Pure.
  *
- * @param charsMin what is shorter is left out; default 8. Fewer suit a text that can be dropped as a whole
+ * @param charsMin shorter parts are left out; default 8. A lower value suits a text that can be dropped as a whole
  * @returns the longest first
  */
 export function secretPartsOf(secret: string, charsMin: number = partCharsMin): string[] {
@@ -22,7 +22,7 @@ export function secretPartsOf(secret: string, charsMin: number = partCharsMin): 
   return [...new Set(all)].filter(part => part.length >= charsMin).sort((a, b) => b.length - a.length)
 }
 
-/** Host and port alone may begin many other addresses. */
+/** Only a host and a port may be the beginning of many other addresses. */
 function wholeOf(secret: string, url: URL): string[] {
   const isOpen = /^\/*$/.test(url.pathname) && url.search === '' && url.hash === '' && url.username === ''
   return isOpen ? [] : [secret, secret.replace(/\/+$/, ''), url.href]

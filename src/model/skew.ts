@@ -8,8 +8,8 @@ export interface RoundTrip {
 const httpDate = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
 
 /**
- * How far another machine's clock is ahead of this one's, by the `Date` header of its answer, which counts whole
- * seconds. Of all offsets that explain the header, the smallest is returned. Pure.
+ * Offset of another machine's clock from this one's, by the `Date` header of its answer, which counts whole seconds. Of
+ * all offsets that explain the header, the smallest is returned. Pure.
  *
  * @returns milliseconds, negative when it is behind; `undefined` without a date
  */

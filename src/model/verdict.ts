@@ -13,8 +13,8 @@ export type Answer =
       /** From `Retry-After`, in milliseconds since 1970. */
       readonly notBeforeMs?: number
       /**
-       * How far the service's clock is ahead of this machine's, in milliseconds; absent when the answer does not show
-       * it.
+       * Offset of the service's clock from this machine's, in milliseconds, positive when ahead; absent when the answer
+       * does not show it.
        */
       readonly skewMs?: number
     }
