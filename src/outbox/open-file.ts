@@ -6,7 +6,7 @@ import type { Disk } from './file/disk.ts'
 import { outboxSchema } from './tables/schema.ts'
 
 /**
- * Opens the outbox's file, made when missing. On a full disk the ballast makes room.
+ * Opens the outbox's file, creating it if missing. On a full disk the ballast is deleted to make room.
  *
  * @throws Fault `outbox-corrupt` for a damaged file, `disk-full`, or `outbox-unusable`
  */

@@ -53,7 +53,7 @@ export function openForDaemon(context: OpenDeps, known?: string, largeBytes?: nu
   })
 }
 
-/** Whether a look at its pages takes so long that nothing should wait for it. */
+/** Whether checking the pages takes too long to wait for. */
 function isLarge(file: string, bytes = lookBesideBytes): boolean {
   return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > bytes
 }
@@ -78,7 +78,7 @@ function openSound(file: string, context: OpenDeps, known: string | undefined, l
   try {
     return { outbox: new Outbox(file) }
   } catch (error) {
-    // A quick look may see nothing where opening reads a damaged page.
+    // The quick check can miss damage that opening meets in a page.
     if (!isDamage(error)) throw error
     return saved(file, error instanceof Error ? error.message : String(error), context)
   }

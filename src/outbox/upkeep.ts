@@ -26,7 +26,7 @@ export type UpkeepNews =
 export interface UpkeepOptions {
   readonly outbox: Outbox
   readonly role: Role
-  /** How long delivered hours are kept, in milliseconds. */
+  /** Time for which delivered hours are kept, in milliseconds. */
   readonly keepMs: number
   readonly time: Time
   /** Whether the clock is trusted enough to delete by age. Default: it is. */

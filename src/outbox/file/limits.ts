@@ -1,12 +1,12 @@
-/** Limits of the life of the file alone. */
+/** Limits of the life of the file. */
 
 /** Wait before a write is retried while another process has the outbox's lock. */
 export const lockedRestMs = 50
 
-/** How long another process may have the lock before it is reported and readiness turns red. */
+/** Time for which another process may have the lock before it is reported and readiness turns red. */
 export const lockedToldMs = 10_000
 
-/** How long a stop waits for the lock; rows not written by then are collected again. */
+/** Time for which a stop waits for the lock; rows not written by then are collected again. */
 export const lockedStopMs = 5_000
 
 /**

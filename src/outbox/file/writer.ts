@@ -6,11 +6,11 @@ import { type Commit, groupCommit } from '../../sqlite/group-commit.ts'
 import type { Disk } from './disk.ts'
 import { lockedRestMs, lockedStopMs, lockedToldMs } from './limits.ts'
 
-/** What is remembered of the file's rows, and may be older than they are. */
+/** A cache of the file's rows, which may be out of date. */
 export interface RowMemory {
-  /** Before each write: another process may have written. */
+  /** Called before each write: another process may have written. */
   refresh(): void
-  /** After a write that was undone. */
+  /** Called after a rollback. */
   forget(): void
 }
 

@@ -16,7 +16,10 @@ export interface DestinationState {
   /** Why delivery waits, as a sentence; absent when it does not. */
   readonly waiting?: string
   readonly lastPush?: { readonly atMs: number; readonly verdict: string }
-  /** How far the service's clock is ahead of this machine's, in milliseconds; absent until an answer showed it. */
+  /**
+   * Offset of the service's clock from this machine's, in milliseconds, positive when ahead; absent until an answer
+   * showed it.
+   */
   readonly skewMs?: number
 }
 

@@ -17,7 +17,7 @@ export interface DetainedMetric extends Metric {
   readonly reason: string
   /** The service's HTTP status; absent if held. */
   readonly status?: number
-  /** How often it was sent; absent if held. */
+  /** Number of pushes it was sent in; absent if held. */
   readonly attempts?: number
   readonly sinceMs: number
   readonly collector: string

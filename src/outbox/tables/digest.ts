@@ -11,13 +11,13 @@ export interface Enqueued {
 const bits = new DataView(new ArrayBuffer(8))
 
 /**
- * 32 bits that say which value a metric has at an hour. Those of an hour are added up, so that their order does not
- * matter, and tell after a damage whether its values are what they were. The mixing is that of MurmurHash3 by Austin
- * Appleby, public domain. `zlib.crc32` would not do: it is linear, so the same bit flipped in two rows leaves the sum as
- * it was once in 8,000 times.
+ * Digest of a metric's value at an hour, 32 bits. Digests of an hour are summed, so that order does not matter; after
+ * damage the sum shows whether the values changed. The mixing is that of MurmurHash3 by Austin Appleby, public domain.
+ * `zlib.crc32` is not enough: it is linear, so the same bit flipped in two rows leaves the sum unchanged once in 8,000
+ * times.
  *
  * @param hour in hours since 1970
- * @param metric its number
+ * @param metric its number in the file
  */
 export function rowDigest(hour: number, metric: number, value: number): number {
   // −0 comes back from the file as 0.

@@ -1,4 +1,4 @@
-/** Limits of the tables alone. */
+/** Limits of the tables. */
 
-/** How long the newest delivered hour of a collector is cached, when it is more than two days old. */
+/** Time for which the newest delivered hour of a collector is cached, when it is more than two days old. */
 export const deliveredKnownMs = 600_000

@@ -8,7 +8,7 @@ export interface MetricDescription {
   readonly module?: string
 }
 
-/** What the outbox stores of a metric id apart from its values. */
+/** The stored facts about a metric id, apart from its values. */
 export interface KnownMetric {
   readonly number: number
   readonly id: MetricId

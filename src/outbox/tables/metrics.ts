@@ -40,7 +40,7 @@ export interface StoredMetric extends Metric {
   readonly reason?: string
 }
 
-/** What the outbox has of a metric id before a new value. */
+/** The stored facts about a metric id before a new value. */
 export interface Past {
   /** The locked unit at that hour, set by the first value; absent for a metric without one. */
   readonly unit?: string
@@ -115,7 +115,7 @@ export class Metrics {
     this.#registry.describe(known, hour, { ...(unit === undefined ? {} : { unit }), ...(module && { module }) })
   }
 
-  /** What is stored of a metric id before an hour; `undefined` for an unknown id. */
+  /** The stored facts about a metric id before an hour; `undefined` for an unknown id. */
   past(id: MetricId, hour: Hour): Past | undefined {
     return this.#registry.reading(() => this.#past(id, hour))
   }

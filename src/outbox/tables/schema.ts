@@ -1,9 +1,9 @@
 import type { Schema } from '../../sqlite/database.ts'
 
 /**
- * The outbox's tables. Instants are milliseconds since 1970, unless a comment says otherwise; hours are hours since 1970,
- * which SQLite keeps in three bytes. The hour comes first in the keys: rows are written and read by the hour, so they lie
- * side by side on disk. Versions 1 and 2 were never released.
+ * Tables of the outbox. Instants are milliseconds since 1970, unless a comment says otherwise; hours are hours since
+ * 1970, which SQLite stores in three bytes. Keys begin with the hour: rows are written and read by the hour, so they
+ * are adjacent on disk. Versions 1 and 2 were never released.
  */
 export const outboxSchema: Schema = {
   version: 3,
