@@ -5,7 +5,7 @@ import { stampOf } from './files.ts'
 import { openLog } from './pages/log-file.ts'
 import { readWal, type Wal } from './pages/wal.ts'
 
-/** Looks at the file's length and its log. @returns what shows damage; `undefined` when none does */
+/** Checks the file's length and its log. @returns the damage; `undefined` when there is none */
 export function quickDamageOf(file: string): string | undefined {
   if (!existsSync(file)) return undefined
   return emptied(file) ?? brokenLog(file)
@@ -38,10 +38,10 @@ function emptied(file: string): string | undefined {
 }
 
 /**
- * Reads every page; 0.5 s for 1,000,000 metrics.
+ * Reads every page: 0.5 s for 1,000,000 metrics.
  *
- * @param known the version of the tables
- * @returns what shows damage; `undefined` when none does
+ * @param known version of the tables
+ * @returns the damage; `undefined` when there is none
  */
 export function brokenPages(file: string, known: number): string | undefined {
   const database = openReadOnly(file)

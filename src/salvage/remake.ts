@@ -10,31 +10,31 @@ import { mend, recount } from './mend.ts'
 import { openPages, type PageFile } from './pages/pages.ts'
 import { type RowDigest, takeOutDoubtful } from './verify.ts'
 
-/** The tables of the file, as far as a salvage must know them; it reads and mends them by name. */
+/** The tables of the file, as far as a salvage depends on them; it reads and repairs them by name. */
 export interface SalvagedTables {
   readonly schema: Schema
   readonly rowDigest: RowDigest
 }
 
-/** What is known of the world while a new file is made. */
+/** Dependencies of `remake`. */
 export interface RemakeDeps {
   readonly nowMs: number
-  /** How long delivered hours are kept, in milliseconds: older ones may have been pruned. */
+  /** Time for which delivered hours are kept, in milliseconds: older ones may have been pruned. */
   readonly keepMs: number
   /** Ids of the configured collectors, for a file in which none can be read. */
   readonly collectors: readonly string[]
 }
 
-/** What was read of a damaged file. */
+/** Result of `remake`. */
 export interface Made {
-  /** Metrics that are in the new file. */
+  /** Number of metrics in the new file. */
   readonly metrics: number
   /** Hours that are due again. */
   readonly lost: readonly LostHours[]
 }
 
 /**
- * Makes a new file, under its working name beside `file`, of all that can be read of a damaged one.
+ * Writes everything readable of a damaged file into a new one, under its working name next to `file`.
  *
  * @throws Fault `outbox-unusable` for a file of another version
  */

@@ -14,7 +14,7 @@ export interface Salvaged extends Made {
   readonly aside: string
 }
 
-/** Finds damage in an outbox's file, and makes a new file of what a damaged one still holds. The only door of this room. */
+/** Finds damage in an outbox's file, and salvages a damaged one. Other rooms use only this class. */
 export class Salvage {
   readonly #tables: SalvagedTables
 
@@ -32,7 +32,7 @@ export class Salvage {
     return this.quickDamageOf(file) ?? (existsSync(file) ? this.brokenPages(file) : undefined)
   }
 
-  /** As `damageOf`, without a look at the pages. */
+  /** As `damageOf`, without reading the pages. */
   quickDamageOf(file: string): string | undefined {
     return quickDamageOf(file)
   }
@@ -42,15 +42,15 @@ export class Salvage {
     return brokenPages(file, this.#tables.schema.version)
   }
 
-  /** Goes on where a crash has ended a salvage. To be called before the file is opened. */
+  /** Continues a salvage that a crash interrupted. Call it before the file is opened. */
   finishMoves(file: string): void {
     finishMoves(file)
   }
 
   /**
-   * Makes a new outbox of all that can be read of a damaged one, puts it in its place, and keeps the damaged one beside it.
-   * Nothing that is in the new one has another value than before; what is not is due again. Whoever calls this holds the
-   * delivery role, and has the outbox closed.
+   * Writes everything readable of a damaged outbox into a new one, puts that in its place, and keeps the damaged file
+   * next to it. No value in the new file differs from before; hours with missing values are due again. The caller must
+   * hold the delivery role and have closed the outbox.
    *
    * @throws Fault `outbox-unusable` for a file of another version
    */

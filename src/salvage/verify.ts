@@ -1,6 +1,9 @@
 import type { Sqlite } from '../sqlite/database.ts'
 
-/** Says which value a metric (by its number) has at an hour since 1970; the hour's row has the sum over its metrics. */
+/**
+ * Digest of a metric's value: the metric by its number, the hour in hours since 1970. The hour's row has the sum over
+ * its metrics.
+ */
 export type RowDigest = (hour: number, metric: number, value: number) => number
 
 /**

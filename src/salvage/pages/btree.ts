@@ -125,7 +125,7 @@ function readPayload(
   return { payload: parts.length === 1 ? (parts[0] ?? page) : Buffer.concat(parts), overflow, end }
 }
 
-/** How many bytes of a row lie on its own page. */
+/** Number of a row's bytes that lie on its own page. */
 function localBytes(bytes: number, usable: number, kind: BtreePage['kind']): number {
   const most = kind === 'table' ? usable - 35 : Math.floor(((usable - 12) * 64) / 255) - 23
   if (bytes <= most) return bytes
