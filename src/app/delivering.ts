@@ -97,7 +97,7 @@ export interface DeliveringParts {
 export interface StartedDelivering {
   /** Resolves when another process has taken one of the roles. */
   readonly roleLost: Promise<{ readonly kind: 'role-lost' }>
-  /** Ends all processes; resolves when they have ended. */
+  /** Stops the service; resolves when it has stopped. */
   stop(): Promise<void>
 }
 

@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import type { Time } from '../edge/time.ts'
 import { startReference } from '../reference/start.ts'
 
-/** The reference service inside this process. */
+/** The reference service in this process. */
 export interface EmbeddedService {
   /** On loopback, at a port the system picked. */
   readonly url: string
   readonly key: string
-  /** Ends all processes; resolves when they have ended. */
+  /** Stops the service; resolves when it has stopped. */
   stop(): Promise<void>
 }
 

@@ -16,7 +16,7 @@ export interface CollectedPart extends Collected {
   readonly collector: CollectorConfig
 }
 
-/** What a collected hour is told with. */
+/** Input for printing a collected hour. */
 export interface CollectedReport {
   readonly hour: Hour
   readonly parts: readonly CollectedPart[]

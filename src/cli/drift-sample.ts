@@ -12,7 +12,7 @@ import { createLog } from '../telemetry/log.ts'
 import { compare, type Difference, drawn } from './drift.ts'
 import type { LookedAt } from './hour-range.ts'
 
-/** How many delivered hours are drawn, and from which. */
+/** Number of delivered hours to draw, and from which. */
 export interface Draw {
   readonly collectors: readonly CollectorConfig[]
   readonly range: LookedAt

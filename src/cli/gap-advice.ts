@@ -3,8 +3,8 @@ import type { CollectorHourRange } from '../outbox/tables/hour-ranges.ts'
 import { asTyped, type ConfigOption, quoted } from './configured-command.ts'
 
 /**
- * What a gap's collector can read: any hour, only the present, nothing because it cannot be loaded, or unknown because
- * it is no longer configured.
+ * The hours a gap's collector can read: any, only the present, none because it cannot be loaded, or unknown because it
+ * is no longer configured.
  */
 export type Mendable = 'past' | 'now' | 'unusable' | 'unknown'
 

@@ -1,4 +1,4 @@
-/** Limits of commands alone. */
+/** Limits of commands. */
 
 /** Wait after a daemon's outbox broke twice in a row, to spare a failing disk. */
 export const breakageRestMs = 60_000

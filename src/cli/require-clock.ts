@@ -19,10 +19,10 @@ interface ClockOccasion {
 }
 
 /**
- * Opens the outbox where there is one; it is closed with the stack. Before that this machine's clock is compared with what
- * can be known, so that nothing is stored by a wrong one.
+ * Opens the outbox if there is one; it is closed with the stack. Before that, this machine's clock is checked, so that
+ * nothing is stored with a wrong time.
  *
- * @returns the context with the clock, so that the service is not asked again
+ * @returns the context with the checked clock, so that the service is not asked again
  * @throws Fault `clock-doubted`
  */
 export async function openedByClock(

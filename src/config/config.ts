@@ -35,7 +35,7 @@ export interface ChainConfig {
   readonly id: number
   /** At least one; the first is preferred. */
   readonly rpc: readonly EndpointRef[]
-  /** How long after an hour its as-of block counts as final, in milliseconds. */
+  /** Delay after an hour until its as-of block counts as final, in milliseconds. */
   readonly settleMs: number
 }
 
@@ -91,11 +91,11 @@ export interface Config {
   readonly data: string
   readonly collect: {
     readonly deadlineMs: number
-    /** How far back hours missed in downtime are caught up, in milliseconds; less than `outbox.keepMs`. */
+    /** Catch-up range of hours missed in downtime, in milliseconds; less than `outbox.keepMs`. */
     readonly catchUpMs: number
   }
   readonly delivery: { readonly timeoutMs: number; readonly inFlight: number; readonly pacePerSecond: number }
-  /** How long delivered metrics stay in the outbox, in milliseconds. */
+  /** Time for which delivered metrics stay in the outbox, in milliseconds. */
   readonly outbox: { readonly keepMs: number }
   readonly status: {
     readonly host: string

@@ -1,4 +1,4 @@
-/** Limits of reading secrets alone. */
+/** Limits of reading secrets. */
 
 /** Longest secret file, in bytes. */
 export const secretBytesMax = 65_536

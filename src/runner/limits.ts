@@ -60,7 +60,7 @@ export const labelsMax = 10_000
 /** Paths, and secrets, declared by the options of one collector. */
 export const declaredMax = 1_000
 
-/** How long the first question of a run waits for those of other processes. */
+/** Time for which the first question of a run waits for those of other processes. */
 export const meetMsMax = 1_000
 
 /** Reads in one question about a chain. */

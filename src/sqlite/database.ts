@@ -9,17 +9,17 @@ export const lockMsMax = 10_000
 
 /** The tables of a database file. */
 export interface Schema {
-  /** From 1; kept in the file as `user_version`. A change of the tables that was released has a version of its own. */
+  /** From 1, stored as the file's `user_version`. Each released change of the tables has a version of its own. */
   readonly version: number
   readonly sql: string
 }
 
-/** The tables of a database file are not those of this version; the caller turns it into its own fault. */
+/** The tables of a database file are not those of this version; callers turn it into a Fault of their own. */
 export class OtherSchemaError extends Error {
-  /** Who has made them: another version of tidegauge, or another program. */
+  /** Author of the tables: another version of tidegauge, or another program. */
   readonly madeBy: 'newer' | 'older' | 'other'
 
-  /** @param found the file's `user_version`; other programs hardly ever set one */
+  /** @param found the file's `user_version`; other programs rarely set one */
   constructor(file: string, found: number, known: number) {
     super(
       found === 0
@@ -31,13 +31,12 @@ export class OtherSchemaError extends Error {
 }
 
 /**
- * Opens a database file so that a commit survives a power cut, and makes its tables where it is new.
+ * Opens a database file so that a commit survives a power cut, and creates its tables if it is new.
  *
- * WAL alone runs with `synchronous=NORMAL`, which may lose the last commits; FULL is set on each open and asserted.
+ * WAL alone runs with `synchronous=NORMAL`, which may lose the last commits; FULL is set at each opening and asserted.
  *
- * @param file created (mode 0600) with its folder (mode 0700) when missing; `:memory:` for a database that is not kept
- * @throws OtherSchemaError for a file of another version or of something else, which is left as it is; SqliteError for a
- *   file that is no database
+ * @param file created (mode 0600) with its folder (mode 0700) if missing; `:memory:` for a temporary database
+ * @throws OtherSchemaError for a file of another version or program; SqliteError for a file that is not a database
  */
 export function openDatabase(file: string, schema: Schema): Sqlite {
   if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
@@ -93,7 +92,7 @@ export function unsynced<T>(database: Sqlite, write: (what: T) => void): (what: 
   }
 }
 
-/** @throws OtherSchemaError when the file has tables that are not those of the schema */
+/** Whether a file is empty. @throws OtherSchemaError when its tables are not those of the schema */
 function hasNoTables(database: Sqlite, file: string, { version }: Schema): boolean {
   const found = database.pragma('user_version', { simple: true }) as number
   if (found === version) return false
@@ -103,7 +102,7 @@ function hasNoTables(database: Sqlite, file: string, { version }: Schema): boole
 }
 
 function makeTables(database: Sqlite, file: string, schema: Schema): void {
-  // IMMEDIATE: of two processes that open a new file at once, the second waits and then finds the migrations done.
+  // IMMEDIATE: of two processes that open a new file at once, the second waits and then finds the tables made.
   database
     .transaction(() => {
       if (!hasNoTables(database, file, schema)) return

@@ -77,7 +77,7 @@ export function groupCommit(
   }
 }
 
-/** How many of the first pieces fit into one commit: at least one. */
+/** Number of the first pieces that fit into one commit: at least one. */
 function fitting(waiting: readonly { readonly rows: number }[], rowsMax: number): number {
   let rows = 0
   const beyond = waiting.findIndex(work => {

@@ -46,8 +46,8 @@ export interface ServiceState {
   /** When it continues, in milliseconds since 1970; absent when it does not wait for an instant. */
   readonly nextAttemptMs?: number
   /**
-   * How far the service's clock is ahead of this machine's, in milliseconds, negative when behind; absent until an
-   * answer showed it.
+   * Offset of the service's clock from this machine's, in milliseconds, negative when behind; absent until an answer
+   * showed it.
    */
   readonly skewMs?: number
 }

@@ -53,7 +53,7 @@ export interface PlanDeps {
   readonly concurrency: number
 }
 
-/** How often other hours are sampled in place of those that could not be read. */
+/** Number of samples of other hours, in place of those that could not be read. */
 const samplesMax = 3
 
 interface Sampled {

@@ -2,22 +2,22 @@ import { hourMs } from '../../model/limits.ts'
 
 /** Bounds of settings in the configuration. */
 
-/** Longest deadline of a run and longest timeout of a push that may be configured. */
+/** Upper bound of a run's deadline and a push's timeout. */
 export const deadlineMsMax = 30 * 60_000
 export const deliveryTimeoutMsMax = 10 * 60_000
 
-/** How long delivered hours are kept, at most. */
+/** Upper bound of the time for which delivered hours are kept. */
 export const keepMsMax = 3_650 * 24 * hourMs
 
 /** Concurrent pushes, at most. */
 export const inFlightMax = 64
 export const pacePerSecondMax = 1_000
 
-/** How far back hours missed in downtime are caught up, at least and at most. */
+/** Bounds of the catch-up range of hours missed in downtime. */
 export const catchUpMsMin = hourMs
 export const catchUpMsMax = 90 * 24 * hourMs
 
-/** How long after an hour its block counts as final, at most. */
+/** Upper bound of the delay until an hour's block counts as final. */
 export const settleMsMax = 24 * hourMs
 
 /** Calls a second to one RPC endpoint, and calls in one request to it. */

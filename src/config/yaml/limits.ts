@@ -1,4 +1,4 @@
-/** Limits of the configuration's text alone. */
+/** Limits of the configuration's text. */
 
 /** Longest configuration file in bytes, and deepest nesting of maps and lists in it. */
 export const configBytesMax = 262_144

@@ -86,7 +86,7 @@ function positions(text: string): (offset: number) => Position {
   }
 }
 
-/** How many of the ascending numbers are at most `bound`. */
+/** Number of the ascending numbers that are at most `bound`. */
 function countUpTo(ascending: readonly number[], bound: number): number {
   let [low, high] = [0, ascending.length]
   while (low < high) {

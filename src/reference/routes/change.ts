@@ -4,9 +4,9 @@ import { hourMs } from '../../model/limits.ts'
 export const spansMs = { change1h: hourMs, change24h: 24 * hourMs } as const
 
 /**
- * How long a value stays valid: one hour, the posting interval the interface recommends. A base is the newest value in
- * `(instant − span − standsMs, instant − span]`. With values every full hour that is the value exactly one span before;
- * a missing hour gives no base instead of an older one.
+ * Time for which a value stays valid: one hour, the posting interval the interface recommends. A base is the newest
+ * value in `(instant − span − standsMs, instant − span]`. With values every full hour that is the value exactly one
+ * span before; a missing hour gives no base instead of an older one.
  */
 export const standsMs = hourMs
 

@@ -17,7 +17,7 @@ export interface Scope {
   leaks(): boolean
   /** Names what is waited for until the promise settles. */
   waitsFor<T>(name: string, promise: Promise<T>): Promise<T>
-  /** What was waited for when the signal was aborted, or is now. */
+  /** The names of pending waits when the signal was aborted, or now. */
   waitedFor(): string
   /** Ends the run because its code threw where nothing could catch it. */
   fail(error: unknown): void

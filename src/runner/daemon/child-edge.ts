@@ -7,9 +7,9 @@ import type { Meeting } from './meeting.ts'
 /** The process ended, or was ended because it did not answer, before the run was done. */
 export interface Lost {
   readonly kind: 'lost'
-  /** What happened to the process, to follow "its process ". */
+  /** Fate of the process, to follow "its process ". */
   readonly how: string
-  /** What to check in the collector; absent when unknown. */
+  /** Advice about the collector; absent when there is none. */
   readonly fix?: string
 }
 

@@ -13,7 +13,7 @@ import type { Readiness, Snapshot } from '../snapshot.ts'
 import { isHostAllowed, type ServedAddress, securityHeaders } from './guard.ts'
 import { takenBy } from './taken.ts'
 
-/** How long a snapshot or the exposition may take before the answer is an error. */
+/** Time limit of a snapshot or the exposition; after it the answer is an error. */
 const answerMsMax = 5_000
 
 /** Limits for slow readers: a real one sends a few short headers at once. */

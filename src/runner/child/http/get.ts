@@ -36,7 +36,7 @@ export async function getOnce(hop: Hop, deps: GetDeps): Promise<Got> {
 interface HttpResponse {
   readonly status: number
   readonly body: Dispatcher.ResponseData['body']
-  /** The values of a header in one, as a list is written. */
+  /** The values of a header in one, separated as in a list. */
   header(name: string): string | undefined
   /** The first value of the header. */
   readonly location: string | undefined
