@@ -192,7 +192,7 @@ export class Outbox {
       .transaction(() => {
         this.#registry.refresh()
         const known = this.#registry.metric(metric.id)
-        if (known) this.metrics.describe(known, hourNumber(metric.hour), metric)
+        if (known) this.metrics.lockUnit(known, hourNumber(metric.hour), metric)
       })
       .immediate()
   }

@@ -151,7 +151,7 @@ export class Detained {
 
   #releaseOne(row: RawDetained, from: 'dead' | 'held'): boolean {
     const known = this.#registry.numbered(row.metric)
-    if (row.kind === 'unit') this.#metrics.describe(known, row.hour, ownDescription(row))
+    if (row.kind === 'unit') this.#metrics.lockUnit(known, row.hour, ownDescription(row))
     if (!this.#move(row, from, 'due')) return false
     // A dead metric was sent: its value may have changed since, and the old one may still be on its way.
     if (from === 'dead') this.#corrections.add(row.hour, row.metric, row.at_ms)

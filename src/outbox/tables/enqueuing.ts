@@ -99,7 +99,7 @@ export class Enqueuing {
       return mode === 'correct' ? this.#correct(entry) : nothing
     }
     if (hold) this.#detain(entry, hold)
-    else this.#metrics.describe(known, hour, metric)
+    else this.#metrics.lockUnit(known, hour, metric)
     // A corrected metric without a row may have been delivered and pruned.
     if (mode === 'first-stands') this.#unsent.add(hour, known.number)
     return { metrics: 1, corrected: 0, digest: rowDigest(hour, known.number, metric.value) }
@@ -115,7 +115,7 @@ export class Enqueuing {
     this.#statements.change.run(metric.value, stateNumber(to), hour, known.number)
     if (from !== to) this.#tally.move(known.protocol, from, to, 1)
     this.#detainAnew(entry, from, stored.value)
-    if (to === 'due') this.#metrics.describe(known, hour, metric)
+    if (to === 'due') this.#metrics.lockUnit(known, hour, metric)
     // A held metric is on its way only if it was due before, and is listed then.
     if (from !== 'held') this.#corrections.add(hour, known.number, entry.nowMs)
     const digest = rowDigest(hour, known.number, metric.value) - rowDigest(hour, known.number, stored.value)

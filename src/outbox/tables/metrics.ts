@@ -101,10 +101,10 @@ export class Metrics {
   }
 
   /**
-   * Records a metric's unit and module from an hour on, if they differ. Later hours keep theirs; the module of a past
+   * Locks a metric's unit, and records its module, from an hour on, if they differ. Later hours keep theirs; the module of a past
    * hour does not change. Within a transaction.
    */
-  describe(known: KnownMetric, hour: number, { unit, module }: MetricDescription): void {
+  lockUnit(known: KnownMetric, hour: number, { unit, module }: MetricDescription): void {
     const old = descriptionAt(known, hour)
     const isSameUnit = old.unit === unit
     const isPast = hour < (known.descriptions.at(-1)?.since ?? 0)
