@@ -13,7 +13,7 @@ import { LogSpans } from './log-spans.ts'
 import { type ChainHead, ObservedBlocks } from './observed-blocks.ts'
 import { RateLimit } from './rate-limit.ts'
 import { failureKindOf } from './rpc-errors.ts'
-import { socketWire } from './socket-wire.ts'
+import { SocketWire } from './socket-wire.ts'
 import { ipcDial, webSocketDial } from './sockets.ts'
 import { StateAvailability } from './state-availability.ts'
 import type { RpcAnswer, RpcCall, RpcError, RpcOutcome, Wire } from './wire.ts'
@@ -145,7 +145,7 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
     },
     failure,
     logs: new LogSpans(deps.logBlocksMax),
-    close: wire.close,
+    close: () => wire.close(),
     callApart: travelApart,
     call: async (calls, signal) => answersOf(await together(calls, signal)),
     tryCall: (calls, signal, answerMsMax) =>
@@ -166,10 +166,10 @@ function wireTo({ url, headers = () => ({}) }: EndpointDeps, time: Time): WireTo
     return { wire: httpWire(url, time, headers), callsMax: batchCallsMax, requestsMax: requestsAtOnceMax }
   }
   if (/^wss?:/i.test(url) && isNetworkUrl(url)) {
-    return { wire: socketWire(hostOf(url), webSocketDial(url, headers)), ...socket }
+    return { wire: new SocketWire(hostOf(url), webSocketDial(url, headers)), ...socket }
   }
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(url) || url.trim() === '') {
     throw new Fault('config', 'an RPC endpoint is neither an http(s) or ws(s) URL nor the path of an IPC socket')
   }
-  return { wire: socketWire(hostOf(url), ipcDial(url)), ...socket }
+  return { wire: new SocketWire(hostOf(url), ipcDial(url)), ...socket }
 }

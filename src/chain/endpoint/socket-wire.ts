@@ -31,67 +31,74 @@ interface PendingAnswer {
  * not JSON throws where only the process can catch it, a brace in a revert reason breaks their framing, and a failed
  * reconnection prints the URL.
  */
-export function socketWire(host: string, dial: Dial): Wire {
-  const waiting = new Map<number, PendingAnswer>()
-  let pipe: Promise<Pipe> | undefined
-  let ending = new AbortController()
-  let lastId = 0
+export class SocketWire implements Wire {
+  readonly #host: string
+  readonly #dial: Dial
+  readonly #waiting = new Map<number, PendingAnswer>()
+  #pipe: Promise<Pipe> | undefined
+  #ending = new AbortController()
+  #lastId = 0
 
-  function closed(reason: string): void {
-    pipe = undefined
-    const failed = [...waiting.values()]
-    waiting.clear()
-    for (const { reject } of failed) reject(new EndpointFailure(host, reason))
+  constructor(host: string, dial: Dial) {
+    this.#host = host
+    this.#dial = dial
   }
 
-  function text(message: string): void {
-    const parsed = parseAnswer(parsedJson(message))
-    // Ignores messages of subscriptions and late answers.
-    if (typeof parsed?.id !== 'number') return
-    waiting.get(parsed.id)?.resolve(parsed.answer)
-    waiting.delete(parsed.id)
+  async send(calls: readonly WrittenCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]> {
+    signal.throwIfAborted()
+    this.#pipe ??= this.#open()
+    const pipe = await unlessAborted(this.#pipe, signal)
+    return Promise.all(calls.map(call => this.#ask(pipe, call, signal)))
   }
 
-  function open(): Promise<Pipe> {
-    ending = new AbortController()
-    const { signal } = ending
-    const closedItself = (reason: string) => {
+  close(): void {
+    this.#closed('was closed')
+    this.#ending.abort(new EndpointFailure(this.#host, 'was closed'))
+  }
+
+  #open(): Promise<Pipe> {
+    this.#ending = new AbortController()
+    const { signal } = this.#ending
+    const closed = (reason: string) => {
       // Events of a pipe that was given up do not concern its successor.
-      if (!signal.aborted) closed(reason)
+      if (!signal.aborted) this.#closed(reason)
     }
-    const opening = unlessAborted(dial({ text, closed: closedItself }, signal), signal)
+    const opening = unlessAborted(this.#dial({ text: message => this.#heard(message), closed }, signal), signal)
     opening.catch(() => {
-      if (pipe === opening) pipe = undefined
+      if (this.#pipe === opening) this.#pipe = undefined
     })
     return opening
   }
 
-  async function ask(to: Pipe, call: WrittenCall, signal: AbortSignal): Promise<RpcAnswer> {
-    const id = ++lastId
+  #closed(reason: string): void {
+    this.#pipe = undefined
+    const failed = [...this.#waiting.values()]
+    this.#waiting.clear()
+    for (const { reject } of failed) reject(new EndpointFailure(this.#host, reason))
+  }
+
+  #heard(message: string): void {
+    const parsed = parseAnswer(parsedJson(message))
+    // Ignores messages of subscriptions and late answers.
+    if (typeof parsed?.id !== 'number') return
+    this.#waiting.get(parsed.id)?.resolve(parsed.answer)
+    this.#waiting.delete(parsed.id)
+  }
+
+  async #ask(pipe: Pipe, call: WrittenCall, signal: AbortSignal): Promise<RpcAnswer> {
+    this.#lastId += 1
+    const id = this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<RpcAnswer>()
-    waiting.set(id, { resolve, reject })
+    this.#waiting.set(id, { resolve, reject })
     const abort = () => reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
     try {
-      to.send(requestText(call, id))
+      pipe.send(requestText(call, id))
       return await promise
     } finally {
-      waiting.delete(id)
+      this.#waiting.delete(id)
       signal.removeEventListener('abort', abort)
     }
-  }
-
-  return {
-    async send(calls, signal) {
-      signal.throwIfAborted()
-      pipe ??= open()
-      const to = await unlessAborted(pipe, signal)
-      return Promise.all(calls.map(call => ask(to, call, signal)))
-    },
-    close() {
-      closed('was closed')
-      ending.abort(new EndpointFailure(host, 'was closed'))
-    },
   }
 }
 

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type PipeEvents, socketWire } from '../../../src/chain/endpoint/socket-wire.ts'
+import { type PipeEvents, SocketWire } from '../../../src/chain/endpoint/socket-wire.ts'
 import { writtenCall } from '../../../src/chain/endpoint/wire.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { echoes, failureOf, never, open, results } from '../support/endpoints.ts'
@@ -111,7 +111,7 @@ describe('closing', () => {
 test('what a connection says that was given up does not end the one after it', async () => {
   const opened: PipeEvents[] = []
   const asked = Promise.withResolvers<void>()
-  const wire = socketWire('node.test', async events => {
+  const wire = new SocketWire('node.test', async events => {
     const isFirst = opened.push(events) === 1
     const answer = (text: string) => {
       opened[0]?.closed('closed late')
