@@ -6,9 +6,9 @@ import type { CallMeter } from './call-meter.ts'
 import { CallSender } from './call-sender.ts'
 import { answersOf, coalesced } from './coalesce.ts'
 import { EndpointFailure, hostOf, isNetworkUrl } from './endpoint-failure.ts'
-import { chainIdCall } from './heavy-calls.ts'
 import { errorText } from './http-answer.ts'
 import { httpWire } from './http-wire.ts'
+import { IdentifiedSender } from './identified-sender.ts'
 import { LogSpans } from './log-spans.ts'
 import { type ChainHead, ObservedBlocks } from './observed-blocks.ts'
 import { RateLimit } from './rate-limit.ts'
@@ -94,43 +94,16 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
   const depth = new StateAvailability(time)
   const observedBlocks = new ObservedBlocks(depth)
   const sender = new CallSender({ ...context, host, url, wire, requestsMax, batch, rate })
-  let identified = false
-
   const failure = (error: RpcError) => new EndpointFailure(host, errorText(error, url), failureKindOf(error))
+  const identified = new IdentifiedSender(sender, { host, chainId, failure })
 
-  /** The failure for a wrong or missing answer to `eth_chainId`. */
-  function mistaken(answer: RpcOutcome | undefined): EndpointFailure | undefined {
-    if (answer instanceof EndpointFailure) return answer
-    if (answer?.kind === 'error') return failure(answer.error)
-    const served = Number(answer?.result)
-    if (!Number.isSafeInteger(served)) return new EndpointFailure(host, 'answered no chain id')
-    if (served === chainId) return undefined
-    return new EndpointFailure(host, `serves chain ${served}, not ${chainId}`, 'wrong-id')
-  }
-
-  async function identifiedOutcomes(
+  async function travel(
     calls: readonly RpcCall[],
     signal: AbortSignal,
     answerMsMax?: number,
   ): Promise<readonly RpcOutcome[]> {
-    if (identified) return sender.send(calls, signal, 'together', answerMsMax)
-    const [id, ...outcomes] = await sender.send([chainIdCall, ...calls], signal, 'together', answerMsMax)
-    const mistake = mistaken(id)
-    if (mistake) return calls.map(() => mistake)
-    identified = true
-    return outcomes
-  }
-
-  async function travelApart(calls: readonly RpcCall[], signal: AbortSignal): Promise<readonly RpcOutcome[]> {
-    const mistake = identified ? undefined : mistaken((await sender.send([chainIdCall], signal))[0])
-    if (mistake) return calls.map(() => mistake)
-    identified = true
-    return sender.send(calls, signal, 'apart')
-  }
-
-  async function travel(...asked: Parameters<typeof identifiedOutcomes>): Promise<readonly RpcOutcome[]> {
-    const outcomes = await identifiedOutcomes(...asked)
-    observedBlocks.saw(asked[0], outcomes)
+    const outcomes = await identified.together(calls, signal, answerMsMax)
+    observedBlocks.saw(calls, outcomes)
     return outcomes
   }
 
@@ -146,7 +119,7 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
     failure,
     logs: new LogSpans(deps.logBlocksMax),
     close: () => wire.close(),
-    callApart: travelApart,
+    callApart: (calls, signal) => identified.apart(calls, signal),
     call: async (calls, signal) => answersOf(await together(calls, signal)),
     tryCall: (calls, signal, answerMsMax) =>
       answerMsMax === undefined ? together(calls, signal) : travel(calls, signal, answerMsMax),
