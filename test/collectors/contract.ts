@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ChainReader, Chains } from '../../src/chain/reads.ts'
+import type { Chains, RawReads } from '../../src/chain/reads.ts'
 import type { CollectorConfig } from '../../src/config/config.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { Fault } from '../../src/model/fault.ts'
@@ -76,19 +76,25 @@ export function collectorContract(name: string, parts: ContractParts): void {
     it('never makes a value of a source that fails', async () => {
       const [hour] = parts.hours()
       if (hour === undefined) return
-      for (const { name, chains, options } of failingSources(parts)) {
-        // A process of its own only for chains of its own: it costs more than the run.
-        const failing = chains ? runnerOn(chains) : runner
-        expect(await outcomeOf(failing, configured(parts, options), hour), name).toMatchObject({ readings: {} })
-        if (chains) await failing.stop()
+      // One process for all of them: it costs more than what is asked of it.
+      let reads = silentReads
+      const failing = runnerOn(sameChains(parts, () => reads))
+      for (const source of failingSources(parts)) {
+        reads = source.reads ?? reads
+        const outcome = await outcomeOf(failing, configured(parts, source.options), hour)
+        expect(outcome, source.name).toMatchObject({ readings: {} })
       }
+      await failing.stop()
     })
 
     it('still waits for its source, and does nothing else, when the deadline comes', async () => {
       const silent = silentSource(parts)
       const [hour] = parts.hours()
       if (!silent || hour === undefined) return
-      const waiting = runnerOn(silent.chains ?? {}, 3_000)
+      const waiting = runnerOn(
+        sameChains(parts, () => silentReads),
+        3_000,
+      )
       const fault = await waiting.collect(configured(parts, silent.options), hour).catch((error: unknown) => error)
       expect(fault).toMatchObject({ code: 'collector-hung', facts: { waitedFor: expect.any(String) } })
       await waiting.stop()
@@ -98,23 +104,19 @@ export function collectorContract(name: string, parts: ContractParts): void {
 
 interface Source {
   readonly name: string
-  /** Other chains than the collector's own; absent for one that reads none. */
-  readonly chains?: Chains
+  /** What each of the collector's chains answers; absent for one that reads none. */
+  readonly reads?: RawReads
   readonly options: Readonly<Record<string, unknown>>
 }
 
 function failingSources({ chains, options, broken }: ContractParts): Source[] {
-  const onChain = Object.entries(failingChains).map(([name, chain]) => ({
-    name,
-    chains: sameNames(chains?.() ?? {}, chain),
-    options: options(),
-  }))
+  const onChain = Object.entries(failingReads).map(([name, reads]) => ({ name, reads, options: options() }))
   const offChain = (broken?.() ?? []).map(own => ({ name: JSON.stringify(own), options: own }))
   return chains ? onChain : offChain
 }
 
 function silentSource({ chains, options, silent }: ContractParts): Source | undefined {
-  if (chains) return { name: 'silent', chains: sameNames(chains(), silentChain), options: options() }
+  if (chains) return { name: 'silent', options: options() }
   return silent ? { name: 'silent', options: silent() } : undefined
 }
 
@@ -123,31 +125,37 @@ function bytesOf(outcome: RunOutcome): string {
   return JSON.stringify(outcome, (_, value) => (typeof value === 'bigint' ? String(value) : value))
 }
 
-function sameNames(chains: Chains, chain: ChainReader): Chains {
-  return Object.fromEntries(Object.keys(chains).map(name => [name, chain]))
+/** The collector's chains, each of which answers what is to be answered at that moment. */
+function sameChains({ chains }: ContractParts, reads: () => RawReads): Chains {
+  const chain = chainOf({
+    block: (...asked) => reads().block(...asked),
+    read: (...asked) => reads().read(...asked),
+    logs: (...asked) => reads().logs(...asked),
+  })
+  return Object.fromEntries(Object.keys(chains?.() ?? {}).map(name => [name, chain]))
 }
 
 const dead = () => Promise.reject(new Fault('chain-unreachable', 'the node does not answer'))
 const block = async () => ({ number: 1n, hash: '0x00', timestampSeconds: 0 }) as const
 const none = async () => []
 
-const failingChains: Readonly<Record<string, ChainReader>> = {
-  'a dead node': chainOf({ block: dead, read: dead, logs: dead }),
-  'no contract, and an unknown balance': chainOf({
+const failingReads: Readonly<Record<string, RawReads>> = {
+  'a dead node': { block: dead, read: dead, logs: dead },
+  'no contract, and an unknown balance': {
     block,
     logs: none,
     read: async (_hour, requests) => requests.map(() => ({ kind: 'returned', output: '0x' })),
-  }),
-  'a contract that refuses': chainOf({
+  },
+  'a contract that refuses': {
     block,
     logs: none,
     read: async (_hour, requests) => requests.map(() => ({ kind: 'reverted', output: '0x' })),
-  }),
-  'a node that answers in part': chainOf({ block, logs: none, read: none }),
+  },
+  'a node that answers in part': { block, logs: none, read: none },
 }
 
 const never = () => new Promise<never>(() => {})
-const silentChain: ChainReader = chainOf({ block: never, read: never, logs: never })
+const silentReads: RawReads = { block: never, read: never, logs: never }
 
 function runnerOn(chains: Chains, deadlineMs = 60_000): Runner {
   return createRunner({ chains, deadlineMs, time: systemTime, log: () => {} })

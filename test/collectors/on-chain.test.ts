@@ -4,6 +4,7 @@ import { systemTime } from '../../src/edge/time.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'
 import { createRunner } from '../../src/runner/daemon/create.ts'
+import type { Runner } from '../../src/runner/runner.ts'
 import { type Truth, truthOf } from '../demo/truth.ts'
 import { configured } from '../runner/setup.ts'
 import { buildScene, type Scene } from '../support/scene.ts'
@@ -43,14 +44,18 @@ const cases = [
 for (const [use, options] of cases) collectorContract(use, { use, options, hours, chains })
 
 describe('what is collected is what the chain says as of the hour:', () => {
+  let runner: Runner
+  beforeAll(() => {
+    runner = createRunner({ chains: chains(), deadlineMs: 60_000, time: systemTime, log: () => {} })
+  })
+  afterAll(() => runner.stop())
+
   it.for(cases)('%s', async ([use, options, protocol]) => {
-    const runner = createRunner({ chains: chains(), deadlineMs: 60_000, time: systemTime, log: () => {} })
     const quote = use === 'uniswap-v2-pool' ? { quote: dollarSide(scene) } : {}
     for (const hour of hours()) {
       const { readings } = await runner.collect(configured(use, { options: { ...options(), ...quote } }), hour)
       expect(readings).toEqual(await truths(protocol, Object.keys(readings), hour))
     }
-    await runner.stop()
   })
 })
 

@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -31,13 +33,13 @@ const compilerOutput = z.object({
 })
 
 /**
- * Compiles `test/contracts` with solc-js in about two seconds. In a process of its own: the compiler installs a handler
- * for unhandled rejections and keeps 100 MB.
+ * Compiles `test/contracts` with solc-js in about two seconds, the first time. In a process of its own: the compiler
+ * installs a handler for unhandled rejections and keeps 100 MB.
  *
  * @throws Error with the compiler's own words
  */
 export async function compiledContracts(): Promise<Compiled> {
-  const { errors, contracts } = compilerOutput.parse(JSON.parse(await solc(JSON.stringify(compilerInput()))))
+  const { errors, contracts } = compilerOutput.parse(JSON.parse(await compilerAnswer()))
   if (errors.length > 0) throw new Error(errors.map(({ formattedMessage }) => formattedMessage).join('\n'))
   const artifact = (name: string): Artifact => {
     const contract = contracts[`${name}.sol`]?.[name]
@@ -55,8 +57,32 @@ function compilerInput() {
   }
 }
 
+const modules = join(require.resolve('@openzeppelin/contracts/package.json'), '../../..')
+
+/** What the compiler says of the contracts, or has said of the same ones, with the same libraries, before. */
+async function compilerAnswer(): Promise<string> {
+  const input = JSON.stringify(compilerInput())
+  const digest = createHash('sha256').update(input)
+  for (const name of names) digest.update(await readFile(join(folder, `${name}.sol`)))
+  for (const library of ['solc', '@openzeppelin/contracts']) {
+    digest.update(await readFile(require.resolve(`${library}/package.json`)))
+  }
+  const file = join(modules, '.cache/tidegauge', `contracts-${digest.digest('hex')}.json`)
+  const known = await readFile(file, 'utf8').catch(() => undefined)
+  if (known !== undefined) return known
+  const answer = await solc(input)
+  await keep(file, answer).catch(() => {})
+  return answer
+}
+
+/** In one step: another process may read it. Where it cannot be written it is compiled again. */
+async function keep(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true })
+  await writeFile(`${file}.${process.pid}`, text)
+  await rename(`${file}.${process.pid}`, file)
+}
+
 function solc(input: string): Promise<string> {
-  const modules = join(require.resolve('@openzeppelin/contracts/package.json'), '../../..')
   const flags = ['--standard-json', '--base-path', folder, '--include-path', modules]
   return new Promise((resolve, reject) => {
     const argv = [require.resolve('solc/solc.js'), ...flags]

@@ -4,7 +4,7 @@ import { runLogLinesMax } from '../../../src/runner/limits.ts'
 import { configured, faultOf, hour, testRunner } from '../setup.ts'
 
 /** Deadline of tests in which something never answers: they last as long. */
-const deadlineMs = 4_000
+const deadlineMs = 3_000
 const good = (count: number) =>
   Array.from({ length: count }, (_, index) => configured('./good.ts', { id: `good/${index}` }))
 const fine = { readings: { Level: 1 }, failures: {}, pins: [] }
@@ -30,8 +30,8 @@ describe('a bad collector stops nothing else:', () => {
   it.for([
     ['throws', 'collector-threw', 'the well is dry'],
     ['throws-in-callback', 'collector-threw', 'thrown in a callback'],
-    ['hangs', 'collector-hung', 'no answer within 4 s'],
-    ['obeys', 'collector-hung', 'no answer within 4 s'],
+    ['hangs', 'collector-hung', 'no answer within 3 s'],
+    ['obeys', 'collector-hung', 'no answer within 3 s'],
     ['spins', 'collector-hung', 'its process does not answer'],
     ['starves', 'collector-hung', 'its process does not answer'],
     ['exits', 'collector-hung', 'its process ended with exit code 7'],
