@@ -1,12 +1,14 @@
+import { type BatchJob, BatchScheduler } from '../edge/batch-scheduler.ts'
 import type { Sqlite } from './database.ts'
 
-/** Requested work and its waiting caller. */
-interface PendingWork {
+/** Work to be committed. */
+interface CommitWork {
   /** @returns a function that resolves the caller's promise, called once the work is on disk */
   readonly work: () => () => void
   readonly rows: number
-  readonly reject: (error: unknown) => void
 }
+
+type CommitJob = BatchJob<CommitWork, void>
 
 /** Resolves or rejects the promise of one piece of work. */
 type Announce = () => void
@@ -33,12 +35,15 @@ export function groupCommit(
   rowsMax = Number.POSITIVE_INFINITY,
   whenFree: <T>(commit: () => T) => Promise<T> = async commit => commit(),
 ): Commit {
-  const waiting: PendingWork[] = []
-  const alone = database.transaction((work: PendingWork['work']) => work())
-  const together = database.transaction((group: readonly PendingWork[]) =>
-    group.map(({ work, reject }): Announce => {
+  const alone = database.transaction((work: CommitWork['work']) => work())
+  const together = database.transaction((jobs: readonly CommitJob[]) =>
+    jobs.map(({ request, resolve, reject }): Announce => {
       try {
-        return alone(work)
+        const say = alone(request.work)
+        return () => {
+          say()
+          resolve()
+        }
       } catch (error) {
         // An error that ended the outer transaction too (a full disk) has undone the whole group.
         if (!database.inTransaction) throw error
@@ -48,41 +53,27 @@ export function groupCommit(
     }),
   )
 
-  const commitGroup = async (group: readonly PendingWork[]): Promise<void> => {
+  const commitAll = async (jobs: readonly CommitJob[]): Promise<void> => {
     try {
-      for (const say of await whenFree(() => together.immediate(group))) say()
+      for (const say of await whenFree(() => together.immediate(jobs))) say()
     } catch (error) {
       rolledBack()
-      for (const { reject } of group) reject(error)
+      throw error
     }
   }
+  const scheduler = new BatchScheduler<CommitWork, void>(commitAll, {
+    sizeOf: ({ rows }) => rows,
+    sizeMax: rowsMax,
+    isSerial: true,
+  })
 
-  let isUnderWay = false
-  const commit = async (): Promise<void> => {
-    await commitGroup(waiting.splice(0, fitting(waiting, rowsMax)))
-    isUnderWay = waiting.length > 0
-    if (isUnderWay) setImmediate(commit)
-  }
-
-  return (work, rows = 1) => {
-    if (!isUnderWay) setImmediate(commit)
-    isUnderWay = true
-    const { promise, resolve, reject } = Promise.withResolvers<ReturnType<typeof work>>()
-    const run = () => {
-      const result = work()
+  return (act, rows = 1) => {
+    const { promise, resolve, reject } = Promise.withResolvers<ReturnType<typeof act>>()
+    const work = () => {
+      const result = act()
       return () => resolve(result)
     }
-    waiting.push({ work: run, rows, reject })
+    scheduler.schedule({ work, rows }).catch(reject)
     return promise
   }
-}
-
-/** Number of the first pieces that fit into one commit: at least one. */
-function fitting(waiting: readonly { readonly rows: number }[], rowsMax: number): number {
-  let rows = 0
-  const beyond = waiting.findIndex(work => {
-    rows += work.rows
-    return rows > rowsMax
-  })
-  return beyond < 0 ? waiting.length : Math.max(1, beyond)
 }

@@ -6,7 +6,7 @@ import { collectors, root, sources } from './sources.ts'
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   edge: ['model'],
   model: [],
-  sqlite: ['model'],
+  sqlite: ['model', 'edge'],
   telemetry: ['model'],
   config: ['model', 'edge'],
   chain: ['model', 'edge'],

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { BatchScheduler } from '../../edge/batch-scheduler.ts'
 import type { Time } from '../../edge/time.ts'
 import type { FinalBlocks } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
@@ -10,7 +11,6 @@ import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
 import { headAgeMsMax } from '../limits.ts'
 import type { BlockHeader } from '../shapes.ts'
-import { SharedWork } from '../shared-work.ts'
 import type { AsOfAnswer } from './as-of.ts'
 import { type AsOfSearchResult, type CandidateBlock, findAsOf } from './as-of-search.ts'
 import type { HourLookUp, Hours } from './hours.ts'
@@ -41,19 +41,24 @@ export interface HourToLookUp {
 /** Result for an hour: a Fault when it cannot be answered. */
 type LookUpOutcome = Extract<AsOfAnswer, { kind: 'found' }> | Extract<AsOfAnswer, { kind: 'past-head' }> | Fault
 
-interface LookUpGroup {
-  readonly wanted: HourToLookUp[]
-  readonly work: SharedWork<ReadonlyMap<Hour, LookUpOutcome>>
-}
-
 /** Looks up as-of blocks. Hours of one event-loop turn are searched together, in the same requests. */
 export class LookUps {
   readonly #deps: LookUpDeps
-  #open: LookUpGroup | undefined
+  readonly #scheduler: BatchScheduler<HourToLookUp, LookUpOutcome>
   #departure = Promise.withResolvers<void>()
 
   constructor(deps: LookUpDeps) {
     this.#deps = deps
+    this.#scheduler = new BatchScheduler(
+      async (jobs, signal) => {
+        const outcomes = await this.#search(
+          jobs.map(({ request }) => request),
+          signal,
+        )
+        for (const { request, resolve } of jobs) resolve(outcomeOf(outcomes, request))
+      },
+      { departure: () => this.#departed() },
+    )
   }
 
   /** Resolves in the turn in which the next hours are looked up, so that other requests can be sent with them. */
@@ -67,27 +72,17 @@ export class LookUps {
    * @throws Fault when no endpoint can answer, or the chain began later
    */
   async find(wanted: HourToLookUp, signal: AbortSignal): Promise<Exclude<LookUpOutcome, Fault>> {
-    if (!this.#open?.work.isUsable) this.#open = this.#depart()
-    const { wanted: all, work } = this.#open
-    all.push(wanted)
-    const outcome = (await work.join(signal)).get(wanted.state.hour)
+    const outcome = await this.#scheduler.schedule(wanted, signal)
     if (outcome instanceof Fault) throw outcome
-    if (!outcome) throw new Error('an hour was looked up and has no answer')
     return outcome
   }
 
-  #depart(): LookUpGroup {
-    const wanted: HourToLookUp[] = []
-    const work = new SharedWork(async signal => {
-      await setImmediate()
-      this.#departure.resolve()
-      this.#departure = Promise.withResolvers<void>()
-      await setImmediate()
-      if (this.#open === travel) this.#open = undefined
-      return this.#search(wanted, signal)
-    })
-    const travel: LookUpGroup = { wanted, work }
-    return travel
+  /** One turn for those who wait for the departure. */
+  async #departed(): Promise<void> {
+    await setImmediate()
+    this.#departure.resolve()
+    this.#departure = Promise.withResolvers<void>()
+    await setImmediate()
   }
 
   async #search(wanted: readonly HourToLookUp[], signal: AbortSignal): Promise<ReadonlyMap<Hour, LookUpOutcome>> {
@@ -179,6 +174,12 @@ export class LookUps {
   #isOld({ timestampSeconds }: BlockHeader): boolean {
     return this.#deps.time.nowMs() - timestampSeconds * 1000 > headAgeMsMax
   }
+}
+
+function outcomeOf(outcomes: ReadonlyMap<Hour, LookUpOutcome>, { state }: HourToLookUp): LookUpOutcome {
+  const outcome = outcomes.get(state.hour)
+  if (!outcome) throw new Error('an hour was looked up and has no answer')
+  return outcome
 }
 
 /** The failure when an endpoint could not answer for an hour. */

@@ -1,13 +1,13 @@
 import { LogList } from '../../chain/log-list.ts'
 import type { RawReads } from '../../chain/reads.ts'
+import { afterQuietTurn, BatchScheduler } from '../../edge/batch-scheduler.ts'
 import { Fault, faultFromRecord } from '../../model/fault.ts'
-import { type GatherWait, gathering } from '../gather.ts'
 import type { Ask, ChainQuestion, ChainReply } from '../messages.ts'
 import { questionMistake } from '../question.ts'
 import type { Scope } from './scope.ts'
 
 /** The first questions of the runs of one message come within a turn or two; the bound is for runs that never pause. */
-const patience: GatherWait = { quietTurns: 1, turnsMax: 50 }
+const departure = afterQuietTurn(50)
 
 /** Chain access in a child: the questions of all runs are sent together once no new one comes. */
 export interface ChainAsks {
@@ -19,7 +19,13 @@ export interface ChainAsks {
 /** @param post sends questions to the daemon */
 export function createChainAsks(post: (asks: readonly Ask[]) => void): ChainAsks {
   const waiting = new Map<number, (reply: ChainReply) => void>()
-  const send = gathering(post, patience)
+  const scheduler = new BatchScheduler<Ask, ChainReply>(
+    jobs => {
+      for (const { request, resolve } of jobs) waiting.set(request.ask, resolve)
+      post(jobs.map(({ request }) => request))
+    },
+    { departure },
+  )
   let lastAsk = 0
 
   async function ask(run: string, chain: string, question: ChainQuestion, signal: AbortSignal): Promise<ChainReply> {
@@ -27,18 +33,12 @@ export function createChainAsks(post: (asks: readonly Ask[]) => void): ChainAsks
     const wrong = questionMistake(question)
     if (wrong !== undefined) throw new Fault('collector-output', `a read of ${chain}: ${wrong}`)
     const number = ++lastAsk
-    const { promise, resolve, reject } = Promise.withResolvers<ChainReply>()
-    const stop = () => reject(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
-    waiting.set(number, resolve)
-    send({ ask: number, run, chain, question })
     try {
-      const reply = await promise
+      const reply = await scheduler.schedule({ ask: number, run, chain, question }, signal)
       if (reply.kind === 'faulted') throw faultFromRecord(reply.fault)
       return reply
     } finally {
       waiting.delete(number)
-      signal.removeEventListener('abort', stop)
     }
   }
 

@@ -4,9 +4,9 @@
  */
 import { Worker } from 'node:worker_threads'
 import type { ChainAsOf } from '../../collector.ts'
+import { sentTogether } from '../../edge/batch-scheduler.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import { gathering } from '../gather.ts'
 import type { Ask, EndedRun, LogLine, StartedRun, Task, TaskEnd, ToChild } from '../messages.ts'
 import { unknownChain } from '../question.ts'
 import { createChainAsks } from './chain-asks.ts'
@@ -29,7 +29,7 @@ const chainNames = process.argv.slice(2)
 const line = new ChildEnd(receive)
 const asks = createChainAsks(postAsks)
 const postLine = (said: LogLine) => line.post({ kind: 'log', ...said })
-const postEnd = gathering(postEnds)
+const postEnd = sentTogether(postEnds)
 const controllers = new Map<string, AbortController>()
 
 catchStrays(

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { sentTogether } from '../../edge/batch-scheduler.ts'
 import { Fault } from '../../model/fault.ts'
-import { gathering } from '../gather.ts'
 import type { Ask, EndedRun, FromChild, Reply, Task, TaskEnd, ToChild } from '../messages.ts'
 import { MessageAllowance } from './allowance.ts'
 import { replyFromChain } from './chain-replies.ts'
@@ -34,8 +34,8 @@ export class CollectorChild {
   readonly #spawned: Spawned
   readonly #runs = new Map<string, ChildRun>()
   /** Runs started in one turn are sent in one message, and so are the replies of one turn. */
-  readonly #start = gathering<string>(runs => this.#post(runs))
-  readonly #tell = gathering<Reply>(replies => this.#say({ kind: 'replies', replies }))
+  readonly #start = sentTogether<string>(runs => this.#post(runs))
+  readonly #tell = sentTogether<Reply>(replies => this.#say({ kind: 'replies', replies }))
   readonly #ready = Promise.withResolvers<void>()
   readonly #gone = new AbortController()
   readonly #allowance = new MessageAllowance()

@@ -1,0 +1,150 @@
+import { setImmediate } from 'node:timers/promises'
+
+/** A request of a batch. Whoever executes the batch answers it, once. */
+export interface BatchJob<Request, Answer> {
+  readonly request: Request
+  resolve(answer: Answer): void
+  reject(error: unknown): void
+}
+
+/**
+ * Executes a batch. What it throws rejects the jobs that it has not answered.
+ *
+ * @param signal aborted when no caller waits any more
+ */
+export type ExecuteBatch<Request, Answer> = (
+  jobs: readonly BatchJob<Request, Answer>[],
+  signal: AbortSignal,
+) => Promise<void> | void
+
+/** Resolves when a batch leaves. @param size returns how many requests wait for it */
+export type Departure = (size: () => number) => Promise<void>
+
+/** Options of a `BatchScheduler`. */
+export interface BatchOptions<Request> {
+  /** Default: at the end of the event-loop turn in which the first request came. */
+  readonly departure?: Departure
+  /** Size of a request. Default: 1. */
+  readonly sizeOf?: (request: Request) => number
+  /** Size of a batch at most, except for one request alone; the rest leaves with the next. Default: no limit. */
+  readonly sizeMax?: number
+  /** Whether a batch waits until the one before it was executed. Default: false. */
+  readonly isSerial?: boolean
+}
+
+interface DepartedBatch {
+  /** Jobs whose callers still wait. */
+  waiting: number
+  readonly abort: AbortController
+}
+
+interface Entry<Request, Answer> extends BatchJob<Request, Answer> {
+  /** Absent before the departure. */
+  batch?: DepartedBatch
+}
+
+/**
+ * Executes together what is requested in one turn of the event loop: one HTTP request, one message or one commit instead
+ * of many. Each caller gets the answer to its own request.
+ *
+ * @example
+ * const scheduler = new BatchScheduler<number, string>(async jobs => {
+ *   const names = await namesOf(jobs.map(({ request }) => request))
+ *   for (const { request, resolve } of jobs) resolve(names.get(request) ?? '')
+ * })
+ * const [one, two] = await Promise.all([scheduler.schedule(1), scheduler.schedule(2)])
+ */
+export class BatchScheduler<Request, Answer> {
+  readonly #execute: ExecuteBatch<Request, Answer>
+  readonly #options: BatchOptions<Request>
+  readonly #waiting: Entry<Request, Answer>[] = []
+  #isDeparting = false
+
+  constructor(execute: ExecuteBatch<Request, Answer>, options: BatchOptions<Request> = {}) {
+    this.#execute = execute
+    this.#options = options
+  }
+
+  /**
+   * Resolves with the answer to the request.
+   *
+   * @param signal when it is aborted, the promise rejects with its reason; a request that has not left does not leave
+   */
+  async schedule(request: Request, signal?: AbortSignal): Promise<Answer> {
+    signal?.throwIfAborted()
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    const entry: Entry<Request, Answer> = { request, resolve, reject }
+    const abort = () => reject(signal?.reason)
+    signal?.addEventListener('abort', abort, { once: true })
+    this.#waiting.push(entry)
+    if (!this.#isDeparting) void this.#depart()
+    try {
+      return await promise
+    } finally {
+      signal?.removeEventListener('abort', abort)
+      this.#leave(entry, signal?.aborted ?? false)
+    }
+  }
+
+  #leave(entry: Entry<Request, Answer>, isAborted: boolean): void {
+    const { batch } = entry
+    if (batch) {
+      batch.waiting -= 1
+      if (batch.waiting === 0 && isAborted) batch.abort.abort()
+    } else if (isAborted) this.#waiting.splice(this.#waiting.indexOf(entry), 1)
+  }
+
+  async #depart(): Promise<void> {
+    const { departure = () => setImmediate(), isSerial } = this.#options
+    this.#isDeparting = true
+    while (this.#waiting.length > 0) {
+      await departure(() => this.#waiting.length)
+      const executed = this.#run(this.#waiting.splice(0, this.#fitting()))
+      if (isSerial) await executed
+    }
+    this.#isDeparting = false
+  }
+
+  /** How many of the first requests fit into one batch: at least one. */
+  #fitting(): number {
+    const { sizeOf = () => 1, sizeMax = Number.POSITIVE_INFINITY } = this.#options
+    let size = 0
+    const beyond = this.#waiting.findIndex(({ request }) => {
+      size += sizeOf(request)
+      return size > sizeMax
+    })
+    return beyond < 0 ? this.#waiting.length : Math.max(1, beyond)
+  }
+
+  async #run(entries: readonly Entry<Request, Answer>[]): Promise<void> {
+    if (entries.length === 0) return
+    const batch: DepartedBatch = { waiting: entries.length, abort: new AbortController() }
+    for (const entry of entries) entry.batch = batch
+    try {
+      await this.#execute(entries, batch.abort.signal)
+    } catch (error) {
+      for (const { reject } of entries) reject(error)
+    }
+  }
+}
+
+/** A departure once a whole turn has brought no further request. @param turnsMax waited for in any case */
+export function afterQuietTurn(turnsMax: number): Departure {
+  return async size => {
+    await setImmediate()
+    let seen = 0
+    for (let turns = 1; turns < turnsMax && size() > seen; turns += 1) {
+      seen = size()
+      await setImmediate()
+    }
+  }
+}
+
+/** A function that takes items one by one; those of one turn are sent together. Nothing is answered. */
+export function sentTogether<T>(send: (items: readonly T[]) => void): (item: T) => void {
+  const scheduler = new BatchScheduler<T, void>(jobs => {
+    send(jobs.map(({ request }) => request))
+    for (const { resolve } of jobs) resolve()
+  })
+  return item => void scheduler.schedule(item)
+}
