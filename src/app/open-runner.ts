@@ -4,7 +4,7 @@ import type { Chains } from '../chain/reads.ts'
 import { hiddenPaths } from '../config/hidden.ts'
 import { secretsOf } from '../config/secret.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import { createRunner } from '../runner/daemon/create.ts'
+import { ProcessRunner } from '../runner/daemon/process-runner.ts'
 import type { Runner } from '../runner/runner.ts'
 import type { EndpointState } from '../status/snapshot.ts'
 import type { AppContext } from './context.ts'
@@ -80,7 +80,7 @@ function runnerWithin(
   { time, log, redactor, config }: OpenRunnerDeps,
   stack: AsyncDisposableStack,
 ): Runner {
-  const runner = createRunner({
+  const runner = new ProcessRunner({
     chains,
     deadlineMs,
     time,

@@ -5,7 +5,7 @@ import { systemTime } from '../../src/edge/time.ts'
 import { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { labelCharsAdvised } from '../../src/model/limits.ts'
-import { createRunner } from '../../src/runner/daemon/create.ts'
+import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import type { Runner, RunOutcome } from '../../src/runner/runner.ts'
 import { chainOf } from '../support/reads.ts'
 
@@ -158,7 +158,7 @@ const never = () => new Promise<never>(() => {})
 const silentReads: RawReads = { block: never, read: never, logs: never }
 
 function runnerOn(chains: Chains, deadlineMs = 60_000): Runner {
-  return createRunner({ chains, deadlineMs, time: systemTime, log: () => {} })
+  return new ProcessRunner({ chains, deadlineMs, time: systemTime, log: () => {} })
 }
 
 function configured({ use, configFile, options }: ContractParts, own: unknown = options()): CollectorConfig {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
-import { createRunner } from '../../src/runner/daemon/create.ts'
+import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import { configured, faultOf, hour } from '../runner/setup.ts'
 import { type Answer, type Source, startSource } from '../runner/source.ts'
 import { collectorContract } from './contract.ts'
@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => source?.stop())
 
 /** One for all: a process costs more than all that is asked of it here. */
-const runner = createRunner({ chains: {}, deadlineMs: 60_000, time: systemTime, log: () => {} })
+const runner = new ProcessRunner({ chains: {}, deadlineMs: 60_000, time: systemTime, log: () => {} })
 afterAll(() => runner.stop())
 
 const reading = (path: string, pointer: string, more = {}) => ({ url: source.url + path, pointer, ...more })

@@ -3,7 +3,7 @@ import { createChainReader, type OpenChainReader } from '../../src/chain/read/re
 import { systemTime } from '../../src/edge/time.ts'
 import type { Hour } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'
-import { createRunner } from '../../src/runner/daemon/create.ts'
+import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import type { Runner } from '../../src/runner/runner.ts'
 import { type Truth, truthOf } from '../demo/truth.ts'
 import { configured } from '../runner/setup.ts'
@@ -46,7 +46,7 @@ for (const [use, options] of cases) collectorContract(use, { use, options, hours
 describe('what is collected is what the chain says as of the hour:', () => {
   let runner: Runner
   beforeAll(() => {
-    runner = createRunner({ chains: chains(), deadlineMs: 60_000, time: systemTime, log: () => {} })
+    runner = new ProcessRunner({ chains: chains(), deadlineMs: 60_000, time: systemTime, log: () => {} })
   })
   afterAll(() => runner.stop())
 

@@ -4,7 +4,7 @@ import type { CollectorConfig } from '../../src/config/config.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAt } from '../../src/model/hour.ts'
-import { createRunner, type RunnerDeps } from '../../src/runner/daemon/create.ts'
+import { ProcessRunner, type RunnerDeps } from '../../src/runner/daemon/process-runner.ts'
 import type { Runner } from '../../src/runner/runner.ts'
 
 export const hour = hourAt(Date.UTC(2026, 10, 20, 13))
@@ -34,7 +34,7 @@ export function testRunner(parts: Partial<RunnerDeps> = {}): {
   readonly lines: readonly Line[]
 } {
   const lines: Line[] = []
-  const runner = createRunner({
+  const runner = new ProcessRunner({
     chains: {},
     deadlineMs: 60_000,
     time: systemTime,

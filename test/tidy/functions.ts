@@ -3,9 +3,6 @@ import type { Source } from './sources.ts'
 /** Lines of the longest function. */
 const functionLinesMax = 60
 
-/** Files that have a longer one. Nothing may be added. */
-const withLongOnes: readonly string[] = ['src/runner/daemon/create.ts']
-
 const notFunctions = /^ *(?:\} )?(?:if|for|while|switch|catch|do|else|try|with)\b/
 const arrow = /=> \{$/
 const named = /\bfunction\b.*\{$/
@@ -26,7 +23,7 @@ export function longFunctions({ file, text }: Source): string[] {
     const first = signatureEnd.test(line) ? beginOf(lines, at, indent) : at
     const last = lines.findIndex((each, index) => index > at && each.startsWith(`${indent}}`))
     const count = last - first + 1
-    return count > functionLinesMax && !withLongOnes.includes(file) ? [`${file}:${first + 1}: ${count} lines`] : []
+    return count > functionLinesMax ? [`${file}:${first + 1}: ${count} lines`] : []
   })
 }
 

@@ -4,14 +4,15 @@ import type { CollectorConfig } from '../../config/config.ts'
 import type { OptionSecret } from '../../config/option-secrets.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault, faultFromRecord } from '../../model/fault.ts'
+import type { Hour } from '../../model/hour.ts'
 import { type RunnerLimits, runnerLimits } from '../limits.ts'
 import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, Task, TaskEnd } from '../messages.ts'
 import { originOf } from '../origin.ts'
-import type { DescribeResult, Runner } from '../runner.ts'
+import type { DescribeResult, Runner, RunOutcome } from '../runner.ts'
 import { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'
 import { declaredPaths } from './declared.ts'
-import { createIsolatedProcess } from './isolated-process.ts'
+import { createIsolatedProcess, type IsolatedProcess } from './isolated-process.ts'
 import { Meeting } from './meeting.ts'
 import { groupOf, Processes, type ProcessGroup } from './processes.ts'
 import { readablePaths } from './readable.ts'
@@ -53,57 +54,88 @@ type Done = Exclude<TaskEnd, { kind: 'faulted' }>
  * of one's own. When a process ends or stops answering, its runs are repeated, each collector alone in a process of its
  * own, so that only the culprit fails; a culprit runs alone until it succeeds.
  */
-export function createRunner(deps: RunnerDeps): Runner {
-  const { chains, deadlineMs, time, log, hidden = [], limits: own, redactor = knowsNone } = deps
-  const limits = { ...runnerLimits, ...own }
-  const culprits = new Set<string>()
-  const refs = new WeakMap<CollectorConfig, CollectorRef>()
-  const stopping = new AbortController()
-  const meeting = new Meeting(time)
-  const runSecrets = new RunSecrets(redactor)
+export class ProcessRunner implements Runner {
+  readonly #deps: RunnerDeps
+  readonly #limits: RunnerLimits
+  readonly #hidden: readonly string[]
+  readonly #redactor: Redacting
+  readonly #meeting: Meeting
+  readonly #runSecrets: RunSecrets
+  readonly #processes: Processes
+  readonly #alone: IsolatedProcess
+  readonly #stopping = new AbortController()
+  /** Ids of collectors that ended their process; they run alone. */
+  readonly #culprits = new Set<string>()
+  readonly #refs = new WeakMap<CollectorConfig, CollectorRef>()
+  /** Declarations of each collector, once it has been described. */
+  readonly #known = new WeakMap<CollectorRef, Promise<Given>>()
 
-  async function start(group: ProcessGroup, pinged: boolean): Promise<CollectorChild> {
+  constructor(deps: RunnerDeps) {
+    this.#deps = deps
+    this.#limits = { ...runnerLimits, ...deps.limits }
+    this.#hidden = deps.hidden ?? []
+    this.#redactor = deps.redactor ?? knowsNone
+    this.#meeting = new Meeting(deps.time)
+    this.#runSecrets = new RunSecrets(this.#redactor)
+    const stopping = this.#stopping.signal
+    const { idleMsMax, sharedMax: processesMax, aloneMax } = this.#limits
+    const start = (group: ProcessGroup) => this.#start(group, true)
+    this.#processes = new Processes({ start, idleMsMax, processesMax, time: deps.time, stopping })
+    this.#alone = createIsolatedProcess(group => this.#start(group, false), aloneMax, stopping)
+  }
+
+  describe(collector: CollectorConfig): Promise<DescribeResult> {
+    return this.#describe(this.#refOf(collector))
+  }
+
+  async collect(collector: CollectorConfig, hour: Hour): Promise<RunOutcome> {
+    const ref = this.#refOf(collector)
+    const { paths, secrets } = await this.#givenOf(ref)
+    const own = this.#runSecrets.refWith(ref, secrets, collector)
+    const end = await this.#perform({ kind: 'collect', collector: own, hour }, paths)
+    if (end.kind !== 'collected') throw mismatch(end.kind)
+    return end.outcome
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Fault('stopped', 'the collectors have been stopped'))
+    await Promise.all([this.#processes.stop(), this.#alone.stop()])
+  }
+
+  async #start(group: ProcessGroup, pinged: boolean): Promise<CollectorChild> {
+    const { chains, deadlineMs, time, log } = this.#deps
     const write = (line: LogLine) => {
-      const { collectorId, level, message, facts } = redactedLine(line, redactor)
+      const { collectorId, level, message, facts } = redactedLine(line, this.#redactor)
       log(collectorId, level, message, facts)
     }
-    const reads = await readablePaths({ ...group, hidden })
+    const reads = await readablePaths({ ...group, hidden: this.#hidden })
     const folder = dirname(group.configFile)
+    const [limits, meeting] = [this.#limits, this.#meeting]
     return new CollectorChild({ chains, deadlineMs, limits, time, log: write, meeting, reads, folder, pinged })
   }
 
-  const processes = new Processes({
-    start: group => start(group, true),
-    idleMsMax: limits.idleMsMax,
-    processesMax: limits.sharedMax,
-    time,
-    stopping: stopping.signal,
-  })
-  const alone = createIsolatedProcess(group => start(group, false), limits.aloneMax, stopping.signal)
-  /** Declarations of each collector, once it has been described. */
-  const known = new WeakMap<CollectorRef, Promise<Given>>()
-
-  async function runAlone(task: Task, group: ProcessGroup): Promise<TaskEnd> {
+  async #runAlone(task: Task, group: ProcessGroup): Promise<TaskEnd> {
     const { id, use } = task.collector
-    const end = await alone.run(task, group, culprits.has(id))
+    const end = await this.#alone.run(task, group, this.#culprits.has(id))
     if (end.kind !== 'lost') {
       // A successful description says nothing about collecting.
-      if (task.kind === 'collect') culprits.delete(id)
+      if (task.kind === 'collect') this.#culprits.delete(id)
       return end
     }
-    stopping.signal.throwIfAborted()
-    culprits.add(id)
+    this.#stopping.signal.throwIfAborted()
+    this.#culprits.add(id)
     throw endedFault(use, end)
   }
 
-  async function perform(task: Task, given: readonly string[]): Promise<Done> {
-    stopping.signal.throwIfAborted()
+  async #perform(task: Task, given: readonly string[]): Promise<Done> {
+    const { signal } = this.#stopping
+    signal.throwIfAborted()
     const group = groupOf(task.collector, given)
-    const isCulprit = culprits.has(task.collector.id)
-    const first: TaskEnd | Lost | undefined = isCulprit ? undefined : await processes.run(task, group)
-    if (first?.kind === 'lost') stopping.signal.throwIfAborted()
-    const said = first === undefined || first.kind === 'lost' ? await runAlone(task, group) : first
-    const end = redactedEnd(said, redactor)
+    const isCulprit = this.#culprits.has(task.collector.id)
+    const first: TaskEnd | Lost | undefined = isCulprit ? undefined : await this.#processes.run(task, group)
+    if (first?.kind === 'lost') signal.throwIfAborted()
+    const said = first === undefined || first.kind === 'lost' ? await this.#runAlone(task, group) : first
+    const end = redactedEnd(said, this.#redactor)
     if (end.kind === 'faulted') throw faultFromRecord(end.fault)
     return end
   }
@@ -112,57 +144,41 @@ export function createRunner(deps: RunnerDeps): Runner {
    * The reference of a collector; the same object for the same collector, so that a message holds it once and it is
    * loaded once.
    */
-  function refOf(collector: CollectorConfig): CollectorRef {
+  #refOf(collector: CollectorConfig): CollectorRef {
     const { id, use, options, place } = collector
-    const ref = refs.get(collector) ?? { id, use, options, configFile: place.file }
-    refs.set(collector, ref)
+    const ref = this.#refs.get(collector) ?? { id, use, options, configFile: place.file }
+    this.#refs.set(collector, ref)
     return ref
   }
 
-  async function describe(ref: CollectorRef): Promise<DescribeResult> {
-    const end = await perform({ kind: 'describe', collector: ref }, [])
+  async #describe(ref: CollectorRef): Promise<DescribeResult> {
+    const end = await this.#perform({ kind: 'describe', collector: ref }, [])
     if (end.kind !== 'described') throw mismatch(end.kind)
-    const { given, mistakes } = await givenTo(ref, end.description)
-    known.set(ref, Promise.resolve(given))
+    const { given, mistakes } = await this.#givenTo(ref, end.description)
+    this.#known.set(ref, Promise.resolve(given))
     if (mistakes.length > 0) return { kind: 'mistaken', mistakes }
     if (end.description.kind === 'mistaken') return end.description
     const { metrics, history } = end.description
     return { kind: 'usable', metrics, history, ...(given.secrets.length > 0 && { secrets: given.secrets }) }
   }
 
-  async function givenTo(ref: CollectorRef, description: DescribedToDaemon) {
+  async #givenTo(ref: CollectorRef, description: DescribedToDaemon) {
     if (description.kind === 'mistaken') return { given: nothing, mistakes: [] }
     const { declared: said } = description
     const secrets = declaredSecrets(ref, description.secrets)
     if (originOf(ref).kind === 'shipped') return { given: { paths: said, secrets }, mistakes: [] }
-    const { given: paths, mistakes } = await declaredPaths(ref, said, hidden)
+    const { given: paths, mistakes } = await declaredPaths(ref, said, this.#hidden)
     return { given: { paths, secrets }, mistakes }
   }
 
   /** Declarations of a collector, describing it first if needed. Many hours of it share the wait. */
-  function givenOf(ref: CollectorRef): Promise<Given> {
-    const given = known.get(ref)
+  #givenOf(ref: CollectorRef): Promise<Given> {
+    const given = this.#known.get(ref)
     if (given) return given
-    const described = describe(ref).then(() => known.get(ref) ?? nothing)
-    known.set(ref, described)
-    described.catch(() => known.delete(ref))
+    const described = this.#describe(ref).then(() => this.#known.get(ref) ?? nothing)
+    this.#known.set(ref, described)
+    described.catch(() => this.#known.delete(ref))
     return described
-  }
-
-  return {
-    describe: collector => describe(refOf(collector)),
-    async collect(collector, hour) {
-      const ref = refOf(collector)
-      const { paths, secrets } = await givenOf(ref)
-      const own = runSecrets.refWith(ref, secrets, collector)
-      const end = await perform({ kind: 'collect', collector: own, hour }, paths)
-      if (end.kind !== 'collected') throw mismatch(end.kind)
-      return end.outcome
-    },
-    async stop() {
-      stopping.abort(new Fault('stopped', 'the collectors have been stopped'))
-      await Promise.all([processes.stop(), alone.stop()])
-    },
   }
 }
 
