@@ -2,17 +2,18 @@ import type { Batch } from '../model/batch.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
 import type { DeliveryOptions } from './delivery-options.ts'
-import { Doubt } from './doubt.ts'
-import { Flush } from './flush.ts'
+import type { FlushDeps } from './flush/deps.ts'
+import { Flush } from './flush/flush.ts'
+import { type Plan, planFlush } from './flush/plan.ts'
+import { pushBatch } from './flush/push.ts'
+import { QuarantineProbes } from './flush/quarantine-probes.ts'
 import { type FlushOccasion, Gate } from './gate/gate.ts'
-import { type Plan, planFlush } from './plan.ts'
-import type { FlushPorts } from './ports.ts'
-import { type Attempts, type Pushed, pushBatch } from './push.ts'
-import { Quarantine } from './quarantine.ts'
-import { QuarantineProbes } from './quarantine-probes.ts'
+import type { Stop } from './gate/stop.ts'
+import type { Attempts, Pushed } from './isolate/parts.ts'
+import { Quarantine } from './isolate/quarantine.ts'
+import { Doubt } from './record/doubt.ts'
+import { Settling } from './record/settling.ts'
 import { registerProtocol } from './register.ts'
-import { Settling } from './settling.ts'
-import type { Stop } from './stop.ts'
 import { stopOf } from './stop-of.ts'
 
 /** Later than any hour. */
@@ -72,7 +73,7 @@ export class Delivery {
     const entry = await this.#gate.enter(occasion, signal)
     if ('stop' in entry) return entry.stop
     const plan = this.#plan(occasion)
-    return plan && (await new Flush(this.#ports(plan, { ...entry, occasion, signal, breakOff })).run())
+    return plan && (await new Flush(this.#flushDeps(plan, { ...entry, occasion, signal, breakOff })).run())
   }
 
   /** What may be sent now; `undefined` when nothing may. A person who asks wants all of it, at once. */
@@ -118,11 +119,11 @@ export class Delivery {
     return this.#options.outbox.due.hour('newest', this.#protocolIds, never)
   }
 
-  #ports({ fresh, probe }: Plan, run: FlushRun): FlushPorts {
-    const { outbox, client, destination, clock, inFlight, fewest, time } = this.#options
+  #flushDeps({ fresh, probe }: Plan, run: FlushRun): FlushDeps {
+    const { outbox, destination, clock, inFlight, fewest, time } = this.#options
     const [settling, quarantine, protocolIds] = [this.#settling, this.#quarantine, this.#protocolIds]
     const { protocols } = destination
-    const due: FlushPorts['due'] = (ids, limit) =>
+    const due: FlushDeps['due'] = (ids, limit) =>
       outbox.due
         .read({ protocolIds: ids, fresh, latest: clock.latestHour(time.nowMs()) }, limit + settling.unrecorded.size)
         .filter(metric => !settling.unrecorded.has(metric))
@@ -141,16 +142,13 @@ export class Delivery {
       present: metric => outbox.metrics.present(metric),
       hasDelivered: () => outbox.tally.hasDelivered(protocolIds),
       push: (batch, attempts) => this.#push(batch, attempts, run),
-      settle: (settlement, sending) => settling.settle(settlement, sending),
-      register: async protocol => {
-        await this.#gate.requestTurn(run.signal)
-        return registerProtocol(client, protocol, run.key, run.signal)
-      },
-      isolated: (protocol, status, reason) => settling.isolate(protocol, status, reason),
-      failed: (protocolId, reason) => settling.failed(protocolId, reason),
-      setAside: (metric, reason) => settling.setAside(metric, reason),
-      doubted: protocolId => quarantine.addDoubt(protocolId),
-      doubtOf: protocolId => quarantine.doubtOf(protocolId),
+      record: (settlement, sending) => settling.settle(settlement, sending),
+      register: protocolId => this.#register(protocolId, run),
+      quarantineRejected: (protocolId, status, reason) => settling.quarantineRejected(protocolId, status, reason),
+      quarantineProtocol: (protocolId, reason) => settling.quarantineProtocol(protocolId, reason),
+      quarantineMetric: (metric, reason) => settling.quarantineMetric(metric, reason),
+      countFailure: protocolId => quarantine.countFailure(protocolId),
+      failuresOf: protocolId => quarantine.failuresOf(protocolId),
     }
   }
 
@@ -159,6 +157,15 @@ export class Delivery {
     const { outbox, clock, time } = this.#options
     if (clock.skewMs === undefined) return undefined
     return outbox.metrics.lastDelivered(this.#protocolIds, hourAt(time.nowMs()))
+  }
+
+  /** @returns why the protocol is not registered; `undefined` when it is */
+  async #register(protocolId: string, { key, signal }: FlushRun): Promise<string | undefined> {
+    const { client, destination } = this.#options
+    const protocol = destination.protocols.find(({ id }) => id === protocolId)
+    if (!protocol) return 'it is not configured'
+    await this.#gate.requestTurn(signal)
+    return registerProtocol(client, protocol, key, signal)
   }
 
   async #push(batch: Batch, wanted: Attempts, run: FlushRun): Promise<Pushed> {

@@ -1,5 +1,5 @@
 import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
-import type { Stop } from './stop.ts'
+import type { Stop } from './gate/stop.ts'
 
 /**
  * Why a flush that threw ended: a stop broke it off, or a key could not be read.

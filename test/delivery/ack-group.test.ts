@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { AckGroup } from '../../src/delivery/ack-group.ts'
+import { AckGroup } from '../../src/delivery/record/ack-group.ts'
 import { commitRowsMax } from '../../src/model/limits.ts'
 import type { Settlement } from '../../src/outbox/outbox.ts'
 import { metrics } from '../support/metrics.ts'

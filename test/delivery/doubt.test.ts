@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Doubt, type DoubtDeps } from '../../src/delivery/doubt.ts'
+import { Doubt, type DoubtDeps } from '../../src/delivery/record/doubt.ts'
 import type { Remark } from '../../src/model/remarks.ts'
 import { metrics } from '../support/metrics.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Isolation } from '../../src/delivery/isolation.ts'
+import { Isolation } from '../../src/delivery/isolate/isolation.ts'
 import { quarantineBaseMs, quarantineCapMs } from '../../src/model/limits.ts'
 
 const startMs = Date.UTC(2026, 10, 20, 13)

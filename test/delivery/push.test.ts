@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { pushBatch } from '../../src/delivery/flush/push.ts'
 import { Pacer } from '../../src/delivery/gate/pacer.ts'
-import { pushBatch } from '../../src/delivery/push.ts'
 import { isBatch } from '../../src/model/batch.ts'
 import { attemptsMax } from '../../src/model/limits.ts'
 import type { Answer } from '../../src/model/verdict.ts'

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fresh, halvesOf, type Part, Worklist, type WorklistPorts } from '../../src/delivery/worklist.ts'
+import { Worklist, type WorklistDeps } from '../../src/delivery/flush/worklist.ts'
+import { fresh, type Part, smaller } from '../../src/delivery/isolate/parts.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import { asBatch } from '../model/batches.ts'
@@ -13,7 +14,7 @@ const nameOf = ({ id, hour }: Metric) => `${id} ${hour}`
 function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true) {
   const left = new Map(due.map(metric => [nameOf(metric), metric]))
   let version = 0
-  const ports: WorklistPorts = {
+  const ports: WorklistDeps = {
     due: limit => [...left.values()].slice(0, limit).map(metric => ({ ...metric })),
     isFree,
     stillDue: some => some.filter(metric => left.has(nameOf(metric))),
@@ -95,7 +96,7 @@ describe('a worklist', () => {
     const worklist = new Worklist(outbox.ports)
     const part = worklist.next()
     if (!part) throw new Error('nothing is due')
-    worklist.putFirst(halvesOf({ ...part, sent: 3, attemptsMax: 2 }, part.batch))
+    worklist.putFirst(smaller({ ...part, sent: 3, attemptsMax: 2 }, part.batch))
     const upcoming = worklist.upcoming(3, [])
     const wanted = [upcoming[70], upcoming[120]].filter(metric => metric !== undefined)
     worklist.bringForward(wanted)
@@ -154,7 +155,7 @@ describe('a worklist', () => {
           if (back) {
             for (const metric of back.batch) out.delete(nameOf(metric))
             if (back.batch.length > 1 && roll() < 0.5)
-              worklist.putFirst(halvesOf({ ...back, sent: back.sent + 1 }, back.batch))
+              worklist.putFirst(smaller({ ...back, sent: back.sent + 1 }, back.batch))
             else {
               outbox.settle(back.batch)
               worklist.settled(back.batch)
@@ -187,7 +188,7 @@ describe('a worklist', () => {
         while (worklist.hasMore()) {
           const part = worklist.next()
           if (!part) throw new Error('there is more, and nothing is handed out')
-          if (part.batch.length > 1 && roll() < 0.4) worklist.putFirst(halvesOf(part, part.batch))
+          if (part.batch.length > 1 && roll() < 0.4) worklist.putFirst(smaller(part, part.batch))
           else {
             outbox.settle(part.batch)
             worklist.settled(part.batch)
@@ -203,7 +204,7 @@ describe('a worklist', () => {
 describe('the halves of a part', () => {
   it('are thirds of more than four, and remember how often they were sent', () => {
     const part = { batch: asBatch(metrics(13)), sent: 3, attemptsMax: 2 }
-    const halves = halvesOf(part, part.batch)
+    const halves = smaller(part, part.batch)
     expect(halves.map(({ batch, sent, attemptsMax }) => [batch.length, sent, attemptsMax])).toEqual([
       [5, 3, 2],
       [5, 3, 2],
@@ -213,8 +214,8 @@ describe('the halves of a part', () => {
 
   it('of a pair know each other', () => {
     const [one, other] = metrics(2)
-    const halves = halvesOf(fresh(asBatch(metrics(2))), metrics(2))
+    const halves = smaller(fresh(asBatch(metrics(2))), metrics(2))
     expect(halves.map(({ pairedWith }) => pairedWith)).toEqual([other, one])
-    expect(halvesOf(fresh(asBatch(metrics(3))), metrics(3)).some(({ pairedWith }) => pairedWith)).toBe(false)
+    expect(smaller(fresh(asBatch(metrics(3))), metrics(3)).some(({ pairedWith }) => pairedWith)).toBe(false)
   })
 })

@@ -69,9 +69,6 @@ const homes: Readonly<Record<string, readonly string[]>> = {
 /** Rooms with one door: the only file of theirs that others may import. */
 const doors: Readonly<Record<string, string>> = { salvage: 'src/salvage/salvage.ts' }
 
-/** Folders that import each other. Nothing may be added. */
-const knots: readonly string[] = ['src/delivery', 'src/delivery/gate']
-
 /** What may lie directly in src: the entries and the face that collectors see. */
 const entries: readonly string[] = ['bin.js', 'collector.ts', 'main.ts']
 
@@ -119,7 +116,7 @@ export function folderCycles(): string[] {
     }),
   )
   const found = [...between(file => (dirname(file) === 'src' ? file : dirname(file))), ...siblings]
-  return [...new Set(found)].filter(cycle => !cycle.split(' → ').every(folder => knots.includes(folder)))
+  return [...new Set(found)]
 }
 
 function foldersAbove(file: string): string[] {

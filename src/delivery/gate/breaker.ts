@@ -1,8 +1,8 @@
 import { backoffMs, isYetToCome } from '../../model/backoff.ts'
 import { breakerBaseMs, breakerCapMs, retryAfterMsMax } from '../../model/limits.ts'
 import type { DestinationState } from '../../outbox/tables/destinations.ts'
-import { cappedSentences, stopSentence } from '../sentences.ts'
-import type { Stop } from '../stop.ts'
+import { cappedSentences, stopSentence } from './sentences.ts'
+import type { Stop } from './stop.ts'
 
 /** How a flush ended, as the gate remembers it. */
 export interface FlushEnd {

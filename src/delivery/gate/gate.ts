@@ -7,19 +7,18 @@ import type { Answer, Verdict } from '../../model/verdict.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
 import { type DestinationState, hurriedAtMs } from '../../outbox/tables/destinations.ts'
 import type { Redactor } from '../../telemetry/redactor.ts'
-import type { Destination } from '../destination.ts'
-import { aheadSentence } from '../sentences.ts'
-import type { Stop } from '../stop.ts'
 import { afterFlush, afterRest, type FlushEnd, probeAt, retryAfterAt } from './breaker.ts'
 import { KeyWatch, type ValidateKey, waitOf } from './key-watch.ts'
 import { Pacer } from './pacer.ts'
+import { aheadSentence } from './sentences.ts'
 import type { ServiceClock } from './service-clock.ts'
+import type { Stop } from './stop.ts'
 
 /** `asked`: a person wants a flush now. The breaker does not hold that back; retry-after does. */
 export type FlushOccasion = 'due' | 'asked'
 
 /** What holds back every push to a destination. */
-export interface Hold {
+export interface GateHold {
   readonly why: 'retry-after' | 'breaker' | 'key-refused'
   /** Nothing is sent before this instant, in milliseconds since 1970. */
   readonly untilMs: number
@@ -27,7 +26,7 @@ export interface Hold {
 
 /** What a gate needs. */
 export interface GateDeps {
-  readonly destination: Pick<Destination, 'name' | 'readKey'>
+  readonly destination: { readonly name: string; readonly readKey: () => string }
   /** Where retry-after and the breaker outlive a restart. */
   readonly destinations: Pick<Outbox['destinations'], 'get' | 'set'>
   /** The newest hour of which the destination has something due. */
@@ -82,7 +81,7 @@ export class Gate {
   }
 
   /** What holds a flush back now, as far as memory tells; `undefined` when it may begin. */
-  hold(occasion: FlushOccasion): Hold | undefined {
+  hold(occasion: FlushOccasion): GateHold | undefined {
     const nowMs = this.#deps.time.nowMs()
     const retryAfterMs = retryAfterAt(this.#state, nowMs)
     if (retryAfterMs > 0) return { why: 'retry-after', untilMs: retryAfterMs }
@@ -140,7 +139,7 @@ export class Gate {
    * @returns what holds it back for longer than a flush waits
    * @throws the signal's reason
    */
-  async pushTurn(key: string, signal: AbortSignal): Promise<Hold | undefined> {
+  async pushTurn(key: string, signal: AbortSignal): Promise<GateHold | undefined> {
     const { time, pacer } = this.#deps
     for (;;) {
       signal.throwIfAborted()

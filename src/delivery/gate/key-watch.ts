@@ -1,7 +1,7 @@
 import { isYetToCome } from '../../model/backoff.ts'
 import { keyAskMs } from '../../model/limits.ts'
 import type { Answer } from '../../model/verdict.ts'
-import type { Stop } from '../stop.ts'
+import type { Stop } from './stop.ts'
 
 /** Asks the service about a key. */
 export type ValidateKey = (key: string) => Promise<Answer>

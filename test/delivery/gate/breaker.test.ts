@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { afterFlush, afterRest, probeAt, retryAfterAt } from '../../../src/delivery/gate/breaker.ts'
-import type { Stop } from '../../../src/delivery/stop.ts'
+import type { Stop } from '../../../src/delivery/gate/stop.ts'
 import { breakerBaseMs, breakerCapMs, hourMs, retryAfterMsMax } from '../../../src/model/limits.ts'
 import type { DestinationState } from '../../../src/outbox/tables/destinations.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Gate, Hold } from '../../../src/delivery/gate/gate.ts'
-import type { Stop } from '../../../src/delivery/stop.ts'
+import type { Gate, GateHold } from '../../../src/delivery/gate/gate.ts'
+import type { Stop } from '../../../src/delivery/gate/stop.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { clockAskMs, hourMs, keyAskMs, retryAfterWaitMsMax } from '../../../src/model/limits.ts'
 import type { Answer, Verdict } from '../../../src/model/verdict.ts'
@@ -16,10 +16,10 @@ const down: Stop = { kind: 'transient', reason: '503' }
 const refused: Verdict = { kind: 'key-refused', reason: '401' }
 const settled: Verdict = { kind: 'settled', delivered: [], dead: [], resend: [], warnings: [] }
 const asksToWait = (notBeforeMs: number): Verdict => ({ kind: 'transient', reason: '429', status: 429, notBeforeMs })
-const whyOf = (hold: Hold | undefined) => hold?.why
+const whyOf = (hold: GateHold | undefined) => hold?.why
 
 describe('whether a flush may begin', () => {
-  it.each<readonly [string, (gate: Gate) => void, Hold['why'] | undefined, Hold['why'] | undefined]>([
+  it.each<readonly [string, (gate: Gate) => void, GateHold['why'] | undefined, GateHold['why'] | undefined]>([
     ['a new gate', () => {}, undefined, undefined],
     ['a flush that went well', gate => void gate.flushed({ left: [] }), undefined, undefined],
     ['a flush that failed', gate => void gate.flushed({ stop: down, left: [] }), 'breaker', undefined],

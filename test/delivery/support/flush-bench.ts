@@ -1,10 +1,11 @@
 import type { ProtocolConfig } from '../../../src/config/config.ts'
-import { Flush } from '../../../src/delivery/flush.ts'
-import { MetricSet } from '../../../src/delivery/metric-set.ts'
-import type { FlushPorts, Sending } from '../../../src/delivery/ports.ts'
-import type { Stop } from '../../../src/delivery/stop.ts'
+import type { FlushDeps } from '../../../src/delivery/flush/deps.ts'
+import { Flush } from '../../../src/delivery/flush/flush.ts'
+import type { Stop } from '../../../src/delivery/gate/stop.ts'
+import type { Sending } from '../../../src/delivery/isolate/actions.ts'
 import type { Batch } from '../../../src/model/batch.ts'
 import type { Metric } from '../../../src/model/metric.ts'
+import { MetricSet } from '../../../src/model/metric-set.ts'
 import { type Answer, type Verdict, verdict } from '../../../src/model/verdict.ts'
 import type { DeadLetter } from '../../../src/outbox/tables/metrics.ts'
 import { asBatch } from '../../model/batches.ts'
@@ -49,6 +50,7 @@ export class FlushBench {
   readonly #options: FlushBenchOptions
   readonly #sent = new Map<Metric, number>()
   readonly #onTheirWay = new MetricSet()
+  readonly #lastAlone = new Map<Metric, Verdict>()
 
   constructor(due: readonly Metric[], rule: Rule = () => undefined, options: FlushBenchOptions = {}) {
     this.due = new Set(due)
@@ -69,6 +71,11 @@ export class FlushBench {
   /** Whether anything was delivered before the flush, however long ago. */
   hasDelivered = false
 
+  /** The verdict when a metric was last sent alone. */
+  lastAlone(metric: Metric): Verdict | undefined {
+    return this.#lastAlone.get(metric)
+  }
+
   get deadMetrics(): Metric[] {
     return this.dead.map(({ metric }) => metric)
   }
@@ -78,7 +85,7 @@ export class FlushBench {
     const keptApart = new MetricSet()
     for (const metric of [...aside, ...troubled]) keptApart.add(metric)
     const toProbe = [...troubled]
-    const ports: FlushPorts = {
+    const deps: FlushDeps = {
       protocols,
       inFlight,
       earlier: () => this.earlier,
@@ -92,19 +99,19 @@ export class FlushBench {
       ...(probe && { probe }),
       due: (ids, limit) => this.#read(ids, limit),
       push: (batch, { attemptsMax }) => this.#push(batch, attemptsMax),
-      settle: async (settlement, sending) => {
+      record: async (settlement, sending) => {
         await new Promise(setImmediate)
         const dead = settlement.dead.map(entry => ({ ...entry, metric: this.#own([entry.metric])[0] ?? entry.metric }))
         this.#settle(this.#own(settlement.delivered), dead, sending)
       },
-      failed: id => void this.failed.push(id),
-      doubted: () => {},
-      doubtOf: () => 0,
-      setAside: metric => void this.setAside.push(...this.#own([metric])),
-      register: async ({ id }) => void this.registered.push(id),
-      isolated: ({ id }) => void this.isolated.push(id),
+      quarantineProtocol: id => void this.failed.push(id),
+      countFailure: () => {},
+      failuresOf: () => 0,
+      quarantineMetric: metric => void this.setAside.push(...this.#own([metric])),
+      register: async id => void this.registered.push(id),
+      quarantineRejected: id => void this.isolated.push(id),
     }
-    return await new Flush(ports).run()
+    return await new Flush(deps).run()
   }
 
   /** Each time other objects, as from a real outbox. */
@@ -133,6 +140,7 @@ export class FlushBench {
     for (const metric of batch) this.#sent.set(metric, (this.#sent.get(metric) ?? 0) + attempts)
     for (let turns = this.#options.delayTurns?.() ?? 1; turns > 0; turns -= 1) await new Promise(setImmediate)
     for (const metric of batch) this.#onTheirWay.delete(metric)
+    if (batch.length === 1) this.#lastAlone.set(batch[0], found)
     this.underWay -= 1
     return { verdict: found, attempts }
   }

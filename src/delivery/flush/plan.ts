@@ -1,10 +1,10 @@
-import type { Batch } from '../model/batch.ts'
-import { type Hour, hourAt } from '../model/hour.ts'
-import { duePageMax } from '../model/limits.ts'
-import type { Metric } from '../model/metric.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import type { Batch } from '../../model/batch.ts'
+import { type Hour, hourAt } from '../../model/hour.ts'
+import { duePageMax } from '../../model/limits.ts'
+import type { Metric } from '../../model/metric.ts'
+import type { Outbox } from '../../outbox/outbox.ts'
+import type { Quarantine } from '../isolate/quarantine.ts'
 import { probeOf } from './probe.ts'
-import type { Quarantine } from './quarantine.ts'
 import { dueWanted } from './worklist.ts'
 
 /** What one flush may send. */
@@ -20,7 +20,7 @@ export interface Planning {
   readonly outbox: Pick<Outbox, 'due'>
   /** Those that are not in quarantine. */
   readonly protocolIds: readonly string[]
-  readonly quarantine: Pick<Quarantine, 'standing' | 'doubtOf' | 'protocolsToProbe'>
+  readonly quarantine: Pick<Quarantine, 'standing' | 'failuresOf' | 'protocolsToProbe'>
   /** Whether a person wants all of it, at once. */
   readonly isAsked: boolean
   /** The latest hour the service takes. */
@@ -46,8 +46,10 @@ export function planFlush(planning: Planning): Plan | undefined {
 }
 
 /** Metrics of the protocols on which the service failed least, since it may be just the others. */
-function leastDoubtful(due: readonly Metric[], quarantine: Pick<Quarantine, 'doubtOf'>): readonly Metric[] {
-  const doubts = new Map([...new Set(due.map(({ protocolId }) => protocolId))].map(id => [id, quarantine.doubtOf(id)]))
+function leastDoubtful(due: readonly Metric[], quarantine: Pick<Quarantine, 'failuresOf'>): readonly Metric[] {
+  const doubts = new Map(
+    [...new Set(due.map(({ protocolId }) => protocolId))].map(id => [id, quarantine.failuresOf(id)]),
+  )
   const least = Math.min(...doubts.values())
   return due.filter(({ protocolId }) => doubts.get(protocolId) === least)
 }

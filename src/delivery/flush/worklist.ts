@@ -1,65 +1,12 @@
-import { type Batch, batchesOf, halves, isBatch } from '../model/batch.ts'
-import { attemptsMax, batchMetricsMax, duePageMax, troubledAttemptsMax } from '../model/limits.ts'
-import type { Metric } from '../model/metric.ts'
-import { MetricSet } from './metric-set.ts'
-import type { FlushPorts } from './ports.ts'
+import { batchesOf, isBatch } from '../../model/batch.ts'
+import { batchMetricsMax, duePageMax } from '../../model/limits.ts'
+import type { Metric } from '../../model/metric.ts'
+import { MetricSet } from '../../model/metric-set.ts'
+import { fresh, type Part } from '../isolate/parts.ts'
+import type { FlushDeps } from './deps.ts'
 
-/** Metrics that are pushed together, and what they have behind them in this flush. */
-export interface Part {
-  readonly batch: Batch
-  /** How often each of them was sent. */
-  readonly sent: number
-  /** Tries of the next push. */
-  readonly attemptsMax: number
-  /** The other half of the pair it comes from. */
-  readonly pairedWith?: Metric
-  /** The service failed on it while it took others: it goes after everything else. */
-  readonly isSuspicious?: true
-  /** Out of quarantine, to be tried alone: that the service fails on it again says nothing about the service. */
-  readonly isProbe?: true
-  /** One of a protocol, sent to find out whether the service fails on the whole of it. */
-  readonly isSample?: true
-}
-
-/** A batch that was not sent yet. */
-export function fresh(batch: Batch, attempts = attemptsMax): Part {
-  return { batch, sent: 0, attemptsMax: attempts }
-}
-
-/** Metrics above which thirds find a bad one with fewer pushes than halves. */
-const thirdsMin = 4
-
-/** The halves of a few metrics of a part that was sent, the thirds of more. */
-export function halvesOf({ sent, attemptsMax }: Part, metrics: readonly Metric[]): Part[] {
-  const [one, other] = metrics
-  if (metrics.length > thirdsMin) {
-    return batchesOf(metrics, Math.ceil(metrics.length / 3)).map(batch => ({ batch, sent, attemptsMax }))
-  }
-  if (metrics.length !== 2 || !one || !other) return halves(metrics).map(batch => ({ batch, sent, attemptsMax }))
-  return [
-    { batch: [one], pairedWith: other, sent, attemptsMax },
-    { batch: [other], pairedWith: one, sent, attemptsMax },
-  ]
-}
-
-/**
- * Parts of a batch that the service failed on: whole protocols as long as there are several, then metrics.
- *
- * @param ways how many parts there may be
- */
-export function partsOf({ sent }: Part, metrics: readonly Metric[], ways: number): Part[] {
-  const byProtocol = [...Map.groupBy(metrics, ({ protocolId }) => protocolId).values()]
-  const units: readonly (readonly Metric[])[] = byProtocol.length > 1 ? byProtocol : metrics.map(metric => [metric])
-  const size = Math.max(1, Math.ceil(units.length / ways))
-  const count = Math.ceil(units.length / size)
-  const parts: readonly (readonly Metric[])[] = Array.from({ length: count }, (_, at) =>
-    units.slice(at * size, (at + 1) * size).flat(),
-  )
-  return parts.filter(isBatch).map(batch => ({ batch, sent, attemptsMax: troubledAttemptsMax }))
-}
-
-/** What a worklist is made from. */
-export interface WorklistPorts extends Pick<FlushPorts, 'isFree' | 'fewest' | 'stillDue' | 'dueVersion'> {
+/** What a worklist needs. */
+export interface WorklistDeps extends Pick<FlushDeps, 'isFree' | 'fewest' | 'stillDue' | 'dueVersion'> {
   /** Reads due metrics in the order of delivery. */
   due(limit: number): readonly Metric[]
 }
@@ -69,7 +16,7 @@ export interface WorklistPorts extends Pick<FlushPorts, 'isFree' | 'fewest' | 's
  * handed out once; what comes back does so as a part.
  */
 export class Worklist {
-  readonly #ports: WorklistPorts
+  readonly #deps: WorklistDeps
   readonly #parts: Part[] = []
   /** Parts that go after everything else. */
   readonly #last: Part[] = []
@@ -79,8 +26,8 @@ export class Worklist {
   /** Handed out and not settled, so still due in the outbox: not to be read again. */
   readonly #taken = new MetricSet()
 
-  constructor(ports: WorklistPorts) {
-    this.#ports = ports
+  constructor(deps: WorklistDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -105,7 +52,7 @@ export class Worklist {
   }
 
   #isPageWorthIt(): boolean {
-    const fewest = this.#ports.fewest?.() ?? 1
+    const fewest = this.#deps.fewest?.() ?? 1
     this.#fill(fewest)
     return this.#page.length >= fewest
   }
@@ -119,7 +66,7 @@ export class Worklist {
   /** Parts that are sent after everything else, those that were put here last before the others. */
   putLast(parts: readonly Part[]): void {
     this.#take(parts)
-    this.#last.unshift(...parts.map(part => ({ ...part, isSuspicious: true as const })))
+    this.#last.unshift(...parts.map(part => ({ ...part, isLast: true as const })))
   }
 
   #take(parts: readonly Part[]): void {
@@ -178,18 +125,18 @@ export class Worklist {
 
   /** A person may have dropped something, or a corrected value may be held, since it was read. */
   #leaveOutWithdrawn(): void {
-    const version = this.#ports.dueVersion()
+    const version = this.#deps.dueVersion()
     if (version === this.#version) return
     this.#version = version
     const here = [...[...this.#parts, ...this.#last].flatMap(({ batch }) => batch), ...this.#page]
-    const still = new Set(here.length === 0 ? [] : this.#ports.stillDue(here))
+    const still = new Set(here.length === 0 ? [] : this.#deps.stillDue(here))
     if (still.size < here.length) this.leaveOut(metric => !still.has(metric))
   }
 
   #fill(count: number): void {
     if (this.#page.length >= count) return
-    const isWanted = (metric: Metric) => !this.#taken.has(metric) && this.#ports.isFree(metric)
-    const { due } = this.#ports
+    const isWanted = (metric: Metric) => !this.#taken.has(metric) && this.#deps.isFree(metric)
+    const { due } = this.#deps
     this.#page = dueWanted(due, isWanted, count, duePageMax + this.#taken.size)
   }
 }

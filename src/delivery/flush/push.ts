@@ -1,10 +1,11 @@
-import type { ServiceClient } from '../edge/service-client.ts'
-import type { Time } from '../edge/time.ts'
-import { backoffMs } from '../model/backoff.ts'
-import { type Batch, pushBody } from '../model/batch.ts'
-import { backoffBaseMs, backoffCapMs } from '../model/limits.ts'
-import { type Verdict, verdict } from '../model/verdict.ts'
-import type { Gate, Hold } from './gate/gate.ts'
+import type { ServiceClient } from '../../edge/service-client.ts'
+import type { Time } from '../../edge/time.ts'
+import { backoffMs } from '../../model/backoff.ts'
+import { type Batch, pushBody } from '../../model/batch.ts'
+import { backoffBaseMs, backoffCapMs } from '../../model/limits.ts'
+import { type Verdict, verdict } from '../../model/verdict.ts'
+import type { Gate, GateHold } from '../gate/gate.ts'
+import type { Attempts, Pushed } from '../isolate/parts.ts'
 import { slowPushMs } from './limits.ts'
 
 /** What a push needs. */
@@ -19,23 +20,6 @@ export interface PushDeps {
   readonly signal: AbortSignal
   /** Breaks off a request under way. */
   readonly breakOff: AbortSignal
-}
-
-/** What came of a push. */
-export interface Pushed {
-  readonly verdict: Verdict
-  /** How often the batch was sent; 0 when the service wants to be left alone, or the key is refused. */
-  readonly attempts: number
-  /** It failed after so long that it is not repeated as it is. */
-  readonly isSlow?: true
-}
-
-/** How often a batch is sent. */
-export interface Attempts {
-  /** At most. */
-  readonly attemptsMax: number
-  /** Attempts of other batches that failed just before: the first of these waits as if they were its own. */
-  readonly failedBefore?: number
 }
 
 /**
@@ -76,7 +60,7 @@ function jitterMs(failed: number, time: Time): number {
 }
 
 /** What a hold means for a batch that was not sent. */
-function verdictOf({ why, untilMs }: Hold): Verdict {
+function verdictOf({ why, untilMs }: GateHold): Verdict {
   if (why === 'key-refused') return { kind: 'key-refused', reason: '401' }
   return { kind: 'transient', reason: 'the service asked to wait', notBeforeMs: untilMs }
 }

@@ -1,16 +1,15 @@
-import type { ProtocolConfig } from '../config/config.ts'
-import type { Time } from '../edge/time.ts'
-import { hourText } from '../model/hour.ts'
-import { loggedWarningsMax, unrecordedMax } from '../model/limits.ts'
-import type { Metric } from '../model/metric.ts'
-import type { Outbox, Settlement } from '../outbox/outbox.ts'
-import type { Log } from '../telemetry/log.ts'
+import type { Time } from '../../edge/time.ts'
+import { hourText } from '../../model/hour.ts'
+import { loggedWarningsMax, unrecordedMax } from '../../model/limits.ts'
+import type { Metric } from '../../model/metric.ts'
+import { MetricSet } from '../../model/metric-set.ts'
+import type { Outbox, Settlement } from '../../outbox/outbox.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { ServiceClock } from '../gate/service-clock.ts'
+import type { Sending } from '../isolate/actions.ts'
+import type { Quarantine } from '../isolate/quarantine.ts'
 import { AckGroup } from './ack-group.ts'
 import type { Doubt } from './doubt.ts'
-import type { ServiceClock } from './gate/service-clock.ts'
-import { MetricSet } from './metric-set.ts'
-import type { Sending } from './ports.ts'
-import type { Quarantine } from './quarantine.ts'
 import { failingSentence, protocolFix, protocolSentence } from './sentences.ts'
 
 /** What settling works with. */
@@ -79,25 +78,25 @@ export class Settling {
     this.#tell(settlement)
   }
 
-  /** The service refuses a protocol. */
-  isolate({ id }: ProtocolConfig, status: number, reason: string): void {
+  /** The service rejects a protocol. */
+  quarantineRejected(id: string, status: number, reason: string): void {
     this.#quarantine(id, protocolSentence(id, status, reason))
     const fix = protocolFix(id, status)
     this.#options.log.error({ protocol: id, status, reason, fix }, 'protocol refused: its metrics stay due')
   }
 
   /** The service fails on a protocol. */
-  failed(protocolId: string, reason: string): void {
+  quarantineProtocol(protocolId: string, reason: string): void {
     this.#quarantine(protocolId, failingSentence(protocolId, reason))
     this.#options.log.error({ protocol: protocolId, reason }, 'the service fails on a protocol: its metrics stay due')
   }
 
   /** The service fails on a metric, and on its protocol where it does so on several. */
-  setAside(metric: Metric, reason: string): void {
+  quarantineMetric(metric: Metric, reason: string): void {
     const { quarantine, log, time } = this.#options
     const isProtocol = quarantine.addMetric(metric, reason, time.nowMs(), time.chance())
     log.error({ metric: metric.id, hour: hourText(metric.hour), reason }, 'the service fails on a metric: it stays due')
-    if (isProtocol) this.failed(metric.protocolId, reason)
+    if (isProtocol) this.quarantineProtocol(metric.protocolId, reason)
   }
 
   #quarantine(protocolId: string, sentence: string): void {

@@ -1,4 +1,4 @@
-import type { Metric } from '../model/metric.ts'
+import type { Metric } from '../../model/metric.ts'
 
 /**
  * Picks metrics that are as unlike the suspects as can be: one of each other protocol first, then from the far end and

@@ -1,11 +1,11 @@
-import type { Time } from '../edge/time.ts'
-import { isYetToCome } from '../model/backoff.ts'
-import { duePageMax } from '../model/limits.ts'
-import type { Metric } from '../model/metric.ts'
+import type { Time } from '../../edge/time.ts'
+import { isYetToCome } from '../../model/backoff.ts'
+import { duePageMax } from '../../model/limits.ts'
+import type { Metric } from '../../model/metric.ts'
+import { MetricSet } from '../../model/metric-set.ts'
+import type { Quarantine } from '../isolate/quarantine.ts'
+import type { FlushDeps } from './deps.ts'
 import { quarantinePacePart } from './limits.ts'
-import { MetricSet } from './metric-set.ts'
-import type { FlushPorts } from './ports.ts'
-import type { Quarantine } from './quarantine.ts'
 import { dueWanted } from './worklist.ts'
 
 /** What picking works with. */
@@ -25,7 +25,7 @@ export interface ProbesOf {
   readonly isAsked: boolean
   /** All of the destination. */
   readonly protocolIds: readonly string[]
-  readonly due: FlushPorts['due']
+  readonly due: FlushDeps['due']
 }
 
 /**

@@ -1,5 +1,5 @@
-import { commitRowsMax } from '../model/limits.ts'
-import type { Settlement } from '../outbox/outbox.ts'
+import { commitRowsMax } from '../../model/limits.ts'
+import type { Settlement } from '../../outbox/outbox.ts'
 
 interface Waiting {
   readonly settlement: Settlement

@@ -1,6 +1,6 @@
-import { type Batch, isBatch } from '../model/batch.ts'
-import { probeMetricsMax } from '../model/limits.ts'
-import type { Metric } from '../model/metric.ts'
+import { type Batch, isBatch } from '../../model/batch.ts'
+import { probeMetricsMax } from '../../model/limits.ts'
+import type { Metric } from '../../model/metric.ts'
 
 /**
  * The one small batch that shows whether a service is up again: the first metrics after a first failure, then others,

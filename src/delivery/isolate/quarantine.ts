@@ -1,6 +1,6 @@
-import { hourText } from '../model/hour.ts'
-import type { Metric } from '../model/metric.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import { hourText } from '../../model/hour.ts'
+import type { Metric } from '../../model/metric.ts'
+import type { Outbox } from '../../outbox/outbox.ts'
 import { Isolation } from './isolation.ts'
 import { quarantineMetricsMax } from './limits.ts'
 
@@ -30,7 +30,7 @@ export class Quarantine {
   /** Metrics of a protocol that failed alone, since a probe of it was last accepted. */
   readonly #failedOf = new Map<string, number>()
   /** Protocols on which the service failed when nothing was known of the service itself. */
-  readonly #doubtful = new Map<string, number>()
+  readonly #failuresOf = new Map<string, number>()
 
   /** Puts a protocol in, each time for longer. */
   addProtocol(id: string, sentence: string, nowMs: number, chance: number): void {
@@ -59,13 +59,13 @@ export class Quarantine {
   }
 
   /** The service failed on a push of one protocol, and it is not known whether it takes anything. */
-  addDoubt(protocolId: string): void {
-    this.#doubtful.set(protocolId, (this.#doubtful.get(protocolId) ?? 0) + 1)
+  countFailure(protocolId: string): void {
+    this.#failuresOf.set(protocolId, (this.#failuresOf.get(protocolId) ?? 0) + 1)
   }
 
   /** How often the service failed on a protocol since something of it was accepted. */
-  doubtOf(protocolId: string): number {
-    return this.#doubtful.get(protocolId) ?? 0
+  failuresOf(protocolId: string): number {
+    return this.#failuresOf.get(protocolId) ?? 0
   }
 
   /** They were accepted: what was held against their protocols is over. */
@@ -75,7 +75,7 @@ export class Quarantine {
       this.#series.remove(metric.id)
       this.#release(metric)
       this.#protocols.remove(metric.protocolId)
-      this.#doubtful.delete(metric.protocolId)
+      this.#failuresOf.delete(metric.protocolId)
     }
   }
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MetricSet } from '../../src/delivery/metric-set.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'
+import { MetricSet } from '../../src/model/metric-set.ts'
 import { anHour } from '../support/metrics.ts'
 
 describe('a set of metrics', () => {

@@ -1,9 +1,9 @@
-import type { Metric } from '../model/metric.ts'
-import type { Remark } from '../model/remarks.ts'
-import { warningKind } from '../model/warning-kind.ts'
-import type { Outbox } from '../outbox/outbox.ts'
-import { MetricSet } from './metric-set.ts'
-import type { Sending } from './ports.ts'
+import type { Metric } from '../../model/metric.ts'
+import { MetricSet } from '../../model/metric-set.ts'
+import type { Remark } from '../../model/remarks.ts'
+import { warningKind } from '../../model/warning-kind.ts'
+import type { Outbox } from '../../outbox/outbox.ts'
+import type { Sending } from '../isolate/actions.ts'
 
 /** What doubt asks the outbox. */
 export interface DoubtDeps extends Pick<Outbox, 'isCorrection'> {

@@ -3,6 +3,11 @@ import type { Metric } from '../model/metric.ts'
 
 type Key = Pick<Metric, 'hour' | 'id'>
 
+/** What identifies a metric, as a text: metric id and hour. */
+export function metricKey({ id, hour }: Key): string {
+  return `${id} ${hour}`
+}
+
 /** A set of metrics by what identifies them: metric id and hour. */
 export class MetricSet {
   readonly #idsByHour = new Map<Hour, Set<string>>()

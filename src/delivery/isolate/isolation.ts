@@ -1,5 +1,5 @@
-import { backoffMs, isYetToCome } from '../model/backoff.ts'
-import { quarantineBaseMs, quarantineCapMs } from '../model/limits.ts'
+import { backoffMs, isYetToCome } from '../../model/backoff.ts'
+import { quarantineBaseMs, quarantineCapMs } from '../../model/limits.ts'
 
 interface Isolated<T> {
   readonly subject: T

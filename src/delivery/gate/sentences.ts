@@ -1,4 +1,4 @@
-import { type Hour, hourText } from '../model/hour.ts'
+import { type Hour, hourText } from '../../model/hour.ts'
 import type { Stop } from './stop.ts'
 
 /** Sentences of one destination that are told; the rest is counted. */
@@ -26,23 +26,8 @@ export function aheadSentence(hour: Hour, skewMs: number): string {
   return `metrics of ${hourText(hour)} lie in the future and wait for it: ${why}`
 }
 
-/** Why a protocol is left out, and what to do about it. */
-export function protocolSentence(id: string, status: number, reason: string): string {
-  return `protocol ${id} is refused (${reason}): ${protocolFix(id, status)}`
-}
-
-/** Why a protocol is left out that the service fails on while it takes others. */
-export function failingSentence(id: string, reason: string): string {
-  return `the service fails on protocol ${id} (${reason}): one of its metrics is tried every few minutes`
-}
-
 /** Some sentences, and how many more there are. */
 export function cappedSentences(sentences: readonly string[]): readonly string[] {
   const more = sentences.length - sentencesMax
   return more > 0 ? [...sentences.slice(0, sentencesMax), `and ${more} more like it`] : sentences
-}
-
-/** What to do about a protocol that is refused with a status. */
-export function protocolFix(id: string, status: number): string {
-  return status === 404 ? `register it: tidegauge register ${id}` : 'use the key that owns it'
 }

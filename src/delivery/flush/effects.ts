@@ -1,0 +1,187 @@
+import { attemptsMax, batchMetricsMax } from '../../model/limits.ts'
+import type { Metric } from '../../model/metric.ts'
+import type { Verdict } from '../../model/verdict.ts'
+import type { FlushAction } from '../isolate/actions.ts'
+import type { FlushEvent } from '../isolate/events.ts'
+import type { FailedPart, Part, SentPart } from '../isolate/parts.ts'
+import type { Confirmation } from '../isolate/state.ts'
+import type { FlushDeps } from './deps.ts'
+import { spread } from './spread.ts'
+import { Worklist } from './worklist.ts'
+
+type ActionOf<K extends FlushAction['kind']> = Extract<FlushAction, { kind: K }>
+
+/** Runs the actions of one flush, and reports what came of them as events. */
+export class Effects {
+  readonly worklist: Worklist
+  readonly #deps: FlushDeps
+  readonly #happened: (event: FlushEvent) => Promise<void>
+  /** What several lanes ask at the same time is asked once. */
+  #asking: Promise<Verdict | undefined> | undefined
+  readonly #samples = new Map<string, Promise<void>>()
+  /** Kept for the whole flush: a protocol is registered once. */
+  readonly #registrations = new Map<string, Promise<string | undefined>>()
+  /** Quarantined by this flush: what is left of them has had its attempts, also where something of them is accepted since. */
+  readonly #leftOut = new Set<string>()
+
+  /** @param happened resolves when everything that follows from an event is done */
+  constructor(deps: FlushDeps, happened: (event: FlushEvent) => Promise<void>) {
+    this.#deps = deps
+    this.#happened = happened
+    this.worklist = new Worklist({ ...deps, due: limit => deps.due(this.#protocolIds, limit) })
+  }
+
+  /** Resolves when it is done, and everything that follows from it. Rejects with what the outbox or a stop throws. */
+  async run(action: FlushAction): Promise<void> {
+    switch (action.kind) {
+      case 'push':
+        return this.#push(action.sent)
+      case 'record':
+        return this.#record(action)
+      case 'next':
+        return this.#happened(action.event)
+      case 'send-first':
+        return this.worklist.putFirst(action.parts)
+      case 'send-last':
+        return this.worklist.putLast(action.parts)
+      case 'try-apart':
+        return this.worklist.putFirst(this.#leastFailedFirst(action.parts))
+      case 'probe-others':
+        return this.#probeOthers(action)
+      case 'check':
+        return this.#check(action)
+      case 'check-earlier':
+        return this.#checkEarlier(action)
+      case 'confirm':
+        return this.#confirm(action.confirmation)
+      case 'register':
+        return this.#register(action.part)
+      case 'narrow':
+        return this.#narrow(action.failed)
+      case 'sample':
+        return this.#sample(action)
+      case 'count-failure':
+        return this.#deps.countFailure(action.protocolId)
+      case 'quarantine-rejected':
+        if (action.isNew) this.#deps.quarantineRejected(action.protocolId, action.status, action.reason)
+        return this.worklist.leaveOut(({ protocolId }) => protocolId === action.protocolId)
+      case 'quarantine-protocol':
+        this.#deps.quarantineProtocol(action.protocolId, action.reason)
+        return this.#leaveOut(action.protocolId)
+      case 'quarantine-metric':
+        this.#deps.quarantineMetric(action.metric, action.reason)
+        return this.#leaveOut(action.metric.protocolId)
+    }
+  }
+
+  async #push(sent: SentPart): Promise<void> {
+    const { push, hasDelivered, isInQuarantine } = this.#deps
+    const pushed = await push(sent.part.batch, sent.attempts)
+    const { verdict } = pushed
+    await this.#happened({
+      kind: 'answered',
+      sent,
+      pushed,
+      isAddressProven: verdict.kind === 'refused' && verdict.isUnlisted === true && hasDelivered(),
+      isInQuarantine: isInQuarantine(sent.part.batch[0].protocolId),
+    })
+  }
+
+  async #record({ settlement, sending }: ActionOf<'record'>): Promise<void> {
+    await this.#deps.record(settlement, sending)
+    this.worklist.settled([...settlement.delivered, ...settlement.dead.map(({ metric }) => metric)])
+  }
+
+  #leastFailedFirst(parts: readonly Part[]): readonly Part[] {
+    const failuresOf = ({ batch }: Part) =>
+      Math.max(...batch.map(({ protocolId }) => this.#deps.failuresOf(protocolId)))
+    return parts.toSorted((a, b) => failuresOf(a) - failuresOf(b))
+  }
+
+  /** Those of other protocols are looked up anew: they may stand far behind what was read. */
+  async #probeOthers({ rejected, countMax }: ActionOf<'probe-others'>): Promise<void> {
+    const { due, isFree } = this.#deps
+    const rejectedIds = new Set(rejected.map(({ protocolId }) => protocolId))
+    const otherIds = this.#protocolIds.filter(id => !rejectedIds.has(id))
+    const others = due(otherIds, batchMetricsMax).filter(isFree)
+    const probes = spread(this.worklist.upcoming(countMax, others), rejected, countMax)
+    this.worklist.bringForward(probes)
+    await this.#happened({ kind: 'probing', count: probes.length })
+  }
+
+  async #check({ metric, sentAt, why }: ActionOf<'check'>): Promise<void> {
+    const verdict = await this.#ask(metric, sentAt)
+    await this.#happened({ kind: 'checked', why, ...(verdict && { verdict }) })
+  }
+
+  async #checkEarlier({ sentAt }: ActionOf<'check-earlier'>): Promise<void> {
+    const metric = this.#deps.earlier()
+    if (metric) await this.#ask(metric, sentAt)
+  }
+
+  #ask(metric: Metric, sentAt: number): Promise<Verdict | undefined> {
+    this.#asking ??= this.#askOnce(metric, sentAt).finally(() => {
+      this.#asking = undefined
+    })
+    return this.#asking
+  }
+
+  /** With the value that the metric has now: an old one would win at the service over a correction. */
+  async #askOnce(metric: Metric, sentAt: number): Promise<Verdict | undefined> {
+    const present = this.#deps.present(metric)
+    if (!present) {
+      await this.#happened({ kind: 'known-good-gone' })
+      return undefined
+    }
+    const { verdict } = await this.#deps.push([present], { attemptsMax })
+    await this.#happened({ kind: 'known-good-answered', verdict, sentAt })
+    return verdict
+  }
+
+  async #confirm(confirmation: Confirmation): Promise<void> {
+    const [metric] = this.#deps.stillDue([confirmation.letter.metric])
+    if (!metric) return
+    const pushed = await this.#deps.push([metric], { attemptsMax })
+    await this.#happened({ kind: 'confirmed', confirmation, pushed })
+  }
+
+  async #register(part: Part): Promise<void> {
+    const [{ protocolId }] = part.batch
+    const running = this.#registrations.get(protocolId) ?? this.#deps.register(protocolId)
+    this.#registrations.set(protocolId, running)
+    const refusal = await running
+    const isInQuarantine = this.#deps.isInQuarantine(protocolId)
+    await this.#happened({ kind: 'registered', part, isInQuarantine, ...(refusal !== undefined && { refusal }) })
+  }
+
+  async #narrow(failed: FailedPart): Promise<void> {
+    const { stillDue, isInQuarantine } = this.#deps
+    const { batch } = failed.part
+    const facts = { due: stillDue(batch), isInQuarantine: isInQuarantine(batch[0].protocolId) }
+    await this.#happened({ kind: 'narrowing', failed, ...facts })
+  }
+
+  /** One at a time of a protocol, however many of its pushes fail together. */
+  async #sample({ sample, rest }: ActionOf<'sample'>): Promise<void> {
+    const [{ protocolId }] = sample.batch
+    const running = this.#samples.get(protocolId)
+    if (running) this.worklist.putLast([{ ...sample, attemptsMax: 1 }])
+    const sampling =
+      running ?? this.#happened({ kind: 'taken', part: sample }).finally(() => this.#samples.delete(protocolId))
+    this.#samples.set(protocolId, sampling)
+    await sampling
+    await this.#happened({ kind: 'sampled', rest, isInQuarantine: this.#deps.isInQuarantine(protocolId) })
+  }
+
+  get #protocolIds(): readonly string[] {
+    const { protocols, isInQuarantine } = this.#deps
+    return protocols.map(({ id }) => id).filter(id => !this.#leftOut.has(id) && !isInQuarantine(id))
+  }
+
+  /** A quarantined metric may have taken its protocol with it. */
+  #leaveOut(protocolId: string): void {
+    const { isInQuarantine } = this.#deps
+    if (isInQuarantine(protocolId)) this.#leftOut.add(protocolId)
+    this.worklist.leaveOut(metric => isInQuarantine(metric.protocolId))
+  }
+}

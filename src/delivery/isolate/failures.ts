@@ -1,0 +1,92 @@
+import { isBatch } from '../../model/batch.ts'
+import type { Verdict } from '../../model/verdict.ts'
+import { type FlushAction, type FlushStep, step, stopped } from './actions.ts'
+import type { FlushEvent } from './events.ts'
+import { slowPartsMax } from './limits.ts'
+import { type FailedPart, fresh, type Part, partsOf } from './parts.ts'
+import { isAccepted } from './rejections.ts'
+import { areAttemptsUsed, type FlushState } from './state.ts'
+
+/*
+ * The walk of a failure (a 5xx, a time-out, an answer that is not understood): it ends the flush, unless the service takes
+ * others. Then it fails on these metrics, and they are narrowed down behind everything fresh: protocols first, then one
+ * metric of the protocol that is left, and only where that is accepted the protocol's metrics. A protocol that fails as a
+ * whole is found with three pushes, not with one for each metric. What is found is quarantined.
+ */
+
+/** 1. The service failed on a part. @param acceptedBefore pushes of which something had been accepted when it was sent */
+export function failed(state: FlushState, failure: FailedPart, acceptedBefore: number): FlushStep {
+  const { part, verdict } = failure
+  const asksToWait = verdict.status === 429 || verdict.notBeforeMs !== undefined
+  if (asksToWait) return stopped(state, verdict)
+  if (part.isProbe || state.acceptedPushes > acceptedBefore) return step(state, { kind: 'narrow', failed: failure })
+  if (!state.knownGood) return tryApart(state, failure)
+  const sentAt = state.moment + 1
+  const check: FlushAction = { kind: 'check', metric: state.knownGood, sentAt, why: failure }
+  return step({ ...state, moment: sentAt }, check)
+}
+
+/** 2. The known-good metric was answered: either the service takes others, or it has gone down. */
+export function checkedForFailure(state: FlushState, failure: FailedPart, verdict: Verdict | undefined): FlushStep {
+  if (isAccepted(verdict)) return step(state, { kind: 'narrow', failed: failure })
+  return state.knownGood ? stopped(state, failure.verdict) : tryApart(state, failure)
+}
+
+/** Nothing was accepted yet: what was sent together first is tried apart, as long as there are attempts. */
+function tryApart(state: FlushState, failure: FailedPart): FlushStep {
+  const { part } = failure
+  const [{ protocolId }] = part.batch
+  const isOfOne = part.batch.every(metric => metric.protocolId === protocolId)
+  const actions: readonly FlushAction[] = isOfOne ? [{ kind: 'count-failure', protocolId }] : []
+  if (part.batch.length === 1 || areAttemptsUsed(state) || state.isTriedApart) {
+    return step({ ...state, undecided: [...state.undecided, failure] }, ...actions)
+  }
+  const parts = partsOf(part, part.batch, slowPartsMax).map(one => ({ ...one, attemptsMax: 1 }))
+  return step({ ...state, isTriedApart: true }, ...actions, { kind: 'try-apart', parts })
+}
+
+/** 3. Everything else had its turn: what failed before anything was accepted is decided, one part a time. */
+export function drained(state: FlushState): FlushStep {
+  const [failure, ...undecided] = state.undecided
+  if (!failure) return step(state)
+  if (!state.knownGood) return stopped(state, failure.verdict)
+  return step({ ...state, undecided }, { kind: 'narrow', failed: failure })
+}
+
+/** 4. The service takes others, or the part was tried out of quarantine: what is it that it fails on? */
+export function narrowing(state: FlushState, event: Extract<FlushEvent, { kind: 'narrowing' }>): FlushStep {
+  const { failed: failure, due, isInQuarantine } = event
+  const { part, verdict, isSlow } = failure
+  const { reason } = verdict
+  if (part.isProbe && isInQuarantine) {
+    return step(state, { kind: 'quarantine-protocol', protocolId: part.batch[0].protocolId, reason })
+  }
+  if (!isBatch(due)) return step(state)
+  const [metric] = due
+  const { protocolId } = metric
+  const isProtocolAccepted = state.acceptedProtocols.has(protocolId)
+  const isOfOne = due.every(one => one.protocolId === protocolId)
+  // One that fails at once is halved; each further round of one that is slow takes as long.
+  const ways = isSlow ? slowPartsMax : 2
+  if (!isOfOne || (due.length > 1 && isProtocolAccepted)) {
+    return step(state, { kind: 'send-last', parts: partsOf(part, due, ways) })
+  }
+  if (due.length > 1) {
+    const picked = due[Math.floor(due.length / 2)] ?? metric
+    const rest = due.filter(one => one !== picked)
+    const sample: Part = { ...fresh([picked], 1), sent: part.sent, isSample: true }
+    return step(state, { kind: 'sample', sample, rest: partsOf(part, rest, ways) })
+  }
+  const isWholeProtocol = part.isSample && !isProtocolAccepted
+  return step(
+    state,
+    isWholeProtocol
+      ? { kind: 'quarantine-protocol', protocolId, reason }
+      : { kind: 'quarantine-metric', metric, reason },
+  )
+}
+
+/** 5. One metric of the protocol was tried: the rest is sent, unless the service fails on the whole of it. */
+export function sampled(state: FlushState, event: Extract<FlushEvent, { kind: 'sampled' }>): FlushStep {
+  return event.isInQuarantine ? step(state) : step(state, { kind: 'send-last', parts: event.rest })
+}

@@ -1,0 +1,219 @@
+import type { Metric } from '../../model/metric.ts'
+import { metricKey } from '../../model/metric-set.ts'
+import type { Verdict } from '../../model/verdict.ts'
+import { andThen, type FlushAction, type FlushStep, step, stopped } from './actions.ts'
+import { type Part, type Pushed, smaller, type VerdictOf } from './parts.ts'
+import type { Confirmation, ConfirmedSingle, FlushState, RejectedSingle } from './state.ts'
+
+/*
+ * The walk of a 400: a rejected batch is split until the bad metric is rejected alone. It is then either the metric or the
+ * service. Once something is accepted that was sent after the rejection, the metric is sent once more; if it is rejected
+ * again it is confirmed, and dead at the end of the flush: until then it may show that the service rejects and accepts the
+ * same. If nothing is accepted any more it is not the metrics, and all are kept.
+ */
+
+/** Rejected singles after which it is asked whether it is the metrics at all. */
+const singlesMin = 3
+
+/** Metrics from elsewhere that are tried then, while nothing has been accepted in this flush. */
+const probesMax = 3
+
+/** Pushes rejected in a row, in whatever size, after which it is asked the same: more than one bad metric costs. */
+const rejectionsMax = 16
+
+/** Metrics that wait for the end of the flush to be dead; more of them do not. */
+const confirmedMax = 50
+
+/** Pushes that one bad metric has rejected on the way from a full batch to itself alone. */
+const searchRejectionsMax = 6
+
+/** Rejections in a row that make the first metric of a flush dead, where it is not the only one. */
+const firstTimes = 6
+
+/** Rejections in a row that make a metric dead at a service that rejects and accepts the same. */
+const inconsistentTimes = 12
+
+/** 1. A part is rejected as it is: smaller parts of it are sent next, or it is a single metric. */
+export function rejected(before: FlushState, part: Part, { status, reason }: VerdictOf<'refused'>): FlushStep {
+  const state = counted(before)
+  const [metric, second] = part.batch
+  if (second) return andThen(step(state, sendFirst(smaller(part, part.batch))), isItTheService)
+  const moment = state.moment + 1
+  const single: RejectedSingle = { letter: { metric, reason, status, attempts: part.sent }, rejectedAt: moment }
+  const added = { ...state, moment, rejected: [...state.rejected, single] }
+  const isOther = state.otherOfPair.has(metricKey(metric))
+  const judged = isOther ? confirm(added, one => one === single) : step(added)
+  return andThen(judged, next => isItTheService(next, next.rejected.length))
+}
+
+/** The same, where the answer says that nothing of it was accepted, or not what: it is sent again in smaller parts. */
+export function undelivered(state: FlushState, part: Part, resend: readonly Metric[]): FlushStep {
+  return andThen(step(counted(state), sendFirst(smaller(part, resend))), isItTheService)
+}
+
+function counted(state: FlushState): FlushState {
+  return { ...state, rejections: state.rejections + 1, rejectionsInRow: state.rejectionsInRow + 1 }
+}
+
+/**
+ * 2. Many rejections may be the service: the known-good metric tells, or metrics as unlike the rejected as can be.
+ *
+ * @param singles rejected so far, where one was rejected just now
+ */
+function isItTheService(state: FlushState, singles = 0): FlushStep {
+  if (state.knownGood) {
+    const isAsked = singles >= singlesMin || state.rejectionsInRow >= rejectionsMax
+    return isAsked ? check(state, state.knownGood) : step(state)
+  }
+  if (singles < singlesMin) return step(state)
+  if (state.probes === 0)
+    return step(state, { kind: 'probe-others', rejected: state.rejected.map(metricOf), countMax: probesMax })
+  return singles >= singlesMin + state.probes ? systemic(state) : step(state)
+}
+
+function check(state: FlushState, metric: Metric): FlushStep {
+  const sentAt = state.moment + 1
+  return step({ ...state, moment: sentAt }, { kind: 'check', metric, sentAt, why: 'rejections' })
+}
+
+/** Nothing is left that could be tried: it counts as rejected. */
+export function probing(state: FlushState, probes: number): FlushStep {
+  return probes === 0 ? systemic(state) : step({ ...state, probes })
+}
+
+/** 3. The known-good metric was answered. If it was accepted, that has shown already, in `accepted`. */
+export function checkedForRejections(state: FlushState, verdict: Verdict | undefined): FlushStep {
+  if (verdict === undefined || verdict.kind === 'protocol-refused' || isAccepted(verdict)) return step(state)
+  if (verdict.kind === 'settled') return systemic(state)
+  return verdict.kind === 'refused' ? systemic(state, verdict.reason) : stopped(state, verdict)
+}
+
+/** What was accepted before is rejected now, so no metric is bad for being rejected: all are kept. */
+function systemic(state: FlushState, said = ''): FlushStep {
+  const reason = `every metric is refused, so it is not the metrics: ${state.rejected[0]?.letter.reason ?? said}`
+  return stopped({ ...state, isInconsistent: true }, { kind: 'systemic', reason })
+}
+
+/**
+ * 4. Something is accepted: what was rejected before that was sent was rejected for its own sake. Something that was sent
+ * before may have been accepted before, too, and proves nothing.
+ *
+ * @param part what was accepted; absent for the known-good metric
+ * @param resend what of it is to be sent again
+ */
+export function accepted(state: FlushState, sentAt: number, part?: Part, resend: readonly Metric[] = []): FlushStep {
+  const now = { ...state, probes: 0, rejectionsInRow: 0 }
+  const judged = andThen(
+    confirm(now, ({ rejectedAt }) => rejectedAt < sentAt),
+    next => (part?.pairedWith ? acceptedOfPair(next, part.batch[0], part.pairedWith) : step(next)),
+  )
+  if (!part || resend.length === 0) return judged
+  return andThen(judged, next => step(next, sendFirst(smaller(part, resend))))
+}
+
+/** One half of a rejected pair is accepted, so the other is bad; both may be where they are accepted for being fewer. */
+function acceptedOfPair(state: FlushState, metric: Metric, other: Metric): FlushStep {
+  const isBoth = state.otherOfPair.has(metricKey(metric)) && state.acceptedSizeMax > 1
+  const otherOfPair = new Set([...state.otherOfPair, metricKey(other)])
+  const now = { ...state, otherOfPair, isInconsistent: state.isInconsistent || isBoth }
+  return confirm(now, ({ letter }) => otherOfPair.has(metricKey(letter.metric)))
+}
+
+/** 5. Some rejected singles are sent once more: a rejection may have been another instance's, or its reason be over. */
+function confirm(state: FlushState, isJudged: (single: RejectedSingle) => boolean): FlushStep {
+  const judged = state.rejected.filter(isJudged)
+  if (judged.length === 0) return step(state)
+  return step(
+    { ...state, rejected: state.rejected.filter(single => !isJudged(single)) },
+    ...judged.map(({ letter }): FlushAction => {
+      return { kind: 'confirm', confirmation: { letter, rejections: 0, timesMax: 1, becomes: 'confirmed' } }
+    }),
+  )
+}
+
+/** 6. A single that was sent once more is answered. What is accepted at last is delivered; what fails stays due. */
+export function confirmed(state: FlushState, confirmation: Confirmation, { verdict, attempts }: Pushed): FlushStep {
+  if (verdict.kind === 'key-refused') return stopped(state, verdict)
+  if (verdict.kind === 'settled') {
+    const settlement = { delivered: verdict.delivered, dead: [], warnings: verdict.warnings }
+    const isInconsistent = state.isInconsistent || isAccepted(verdict)
+    return step({ ...state, isInconsistent }, { kind: 'record', settlement, sending: 'again' })
+  }
+  if (verdict.kind !== 'refused') return step(state)
+  const letter = { ...confirmation.letter, attempts: confirmation.letter.attempts + attempts }
+  const single: ConfirmedSingle = { letter, rejections: confirmation.rejections + 1 }
+  const timesMax = state.isInconsistent ? inconsistentTimes : confirmation.timesMax
+  if (single.rejections < timesMax) {
+    return step(state, { kind: 'confirm', confirmation: { ...confirmation, ...single, timesMax } })
+  }
+  if (confirmation.becomes === 'dead') return dead(state, single)
+  const all = { ...state, confirmed: [...state.confirmed, single] }
+  return all.confirmed.length > confirmedMax ? condemnAll(all, true) : step(all)
+}
+
+/** 7. The flush has nothing left to send: a few that were rejected last are decided, or kept. */
+export function concluding(state: FlushState): FlushStep {
+  if (state.rejected.length === 0) return step(state)
+  return andThen(checkAtEnd(state), next => step(next, { kind: 'next', event: { kind: 'concluded' } }))
+}
+
+/** One or two are not "every metric": one that was delivered before is asked for. More of them are kept, to be safe. */
+function checkAtEnd(state: FlushState): FlushStep {
+  if (state.knownGood) return check(state, state.knownGood)
+  if (state.rejected.length >= singlesMin) return step(state)
+  const sentAt = state.moment + 1
+  return step({ ...state, moment: sentAt }, { kind: 'check-earlier', sentAt })
+}
+
+/** Nothing was accepted after them. */
+export function concluded(state: FlushState): FlushStep {
+  return state.rejected.length > 0 ? systemic(state) : step(state)
+}
+
+/** 8. Nothing else is sent in this flush: those that are confirmed have their turn to be dead. */
+export function ending(state: FlushState): FlushStep {
+  return condemnAll(state, state.stop === undefined)
+}
+
+function condemnAll(state: FlushState, mayAsk: boolean): FlushStep {
+  const actions = state.confirmed.map((single): FlushAction => {
+    return { kind: 'next', event: { kind: 'condemned', single, mayAsk } }
+  })
+  return step({ ...state, confirmed: [] }, ...actions)
+}
+
+/** 9. It is dead, once it was rejected often enough. @param mayAsk whether the service may still be asked */
+export function condemned(state: FlushState, single: ConfirmedSingle, mayAsk: boolean): FlushStep {
+  const timesMax = timesFor(state, single, mayAsk)
+  if (single.rejections >= timesMax) return dead(state, single)
+  return mayAsk ? step(state, { kind: 'confirm', confirmation: { ...single, timesMax, becomes: 'dead' } }) : step(state)
+}
+
+/**
+ * The first one shows whether the service is consistent. It is asked about often where there were more rejections than one
+ * bad metric explains, else as often as its search was cheap.
+ */
+function timesFor(state: FlushState, { letter, rejections }: ConfirmedSingle, mayAsk: boolean): number {
+  if (state.isInconsistent) return inconsistentTimes
+  if (!mayAsk || state.hasDead) return 1
+  if (state.rejections > searchRejectionsMax) return firstTimes
+  return Math.max(1, 2 * (searchRejectionsMax + rejections - letter.attempts))
+}
+
+function dead(state: FlushState, { letter }: ConfirmedSingle): FlushStep {
+  const settlement = { delivered: [], dead: [letter], warnings: [] }
+  return step({ ...state, hasDead: true }, { kind: 'record', settlement, sending: 'again' })
+}
+
+/** Whether a verdict shows that the service accepts metrics. */
+export function isAccepted(verdict: Verdict | undefined): boolean {
+  return verdict?.kind === 'settled' && verdict.delivered.length > 0
+}
+
+function sendFirst(parts: readonly Part[]): FlushAction {
+  return { kind: 'send-first', parts }
+}
+
+function metricOf({ letter }: RejectedSingle): Metric {
+  return letter.metric
+}

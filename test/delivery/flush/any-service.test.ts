@@ -1,0 +1,117 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Batch } from '../../../src/model/batch.ts'
+import type { Metric } from '../../../src/model/metric.ts'
+import type { Answer } from '../../../src/model/verdict.ts'
+import { dice } from '../../support/dice.ts'
+import { anHour, metrics } from '../../support/metrics.ts'
+import { answered, eachRefused } from '../support/answers.ts'
+import { FlushBench } from '../support/flush-bench.ts'
+import { protocol } from '../support/protocol.ts'
+
+/** What a service may say to a push, for a metric in it or as it likes. */
+const answers: readonly ((batch: Batch) => Answer | undefined)[] = [
+  () => undefined,
+  () => answered(400),
+  () => answered(401),
+  () => answered(403),
+  () => answered(404),
+  () => answered(413),
+  () => answered(418),
+  () => answered(422),
+  () => answered(429),
+  () => answered(302),
+  () => answered(500),
+  () => answered(503, 99),
+  () => ({ kind: 'unanswered', reason: 'no answer in time' }),
+  () => ({ kind: 'answered', status: 200, body: 'hello' }),
+  eachRefused,
+  batch => counted(batch.length - 1),
+  batch => counted(0, batch.length > 1 ? [{ id: batch[0].id, message: 'odd' }] : ['odd']),
+  batch => counted(batch.length - 1, [{ id: batch[0].id, message: 'odd' }]),
+]
+
+function counted(processed: number, errors: readonly unknown[] = []): Answer {
+  return { kind: 'answered', status: 200, body: { success: errors.length === 0, processed, errors, warnings: [] } }
+}
+
+const scene = fc.record({
+  seed: fc.integer(),
+  width: fc.integer({ min: 1, max: 8 }),
+  count: fc.integer({ min: 1, max: 150 }),
+  /** Of the metrics, which the service always answers in a way of their own. */
+  badPart: fc.constantFrom(0, 0.01, 0.05, 0.5, 1),
+  /** Of the pushes, which it answers as it likes. */
+  moodyPart: fc.constantFrom(0, 0, 0.02, 0.3, 1),
+  /** Pushes after which it answers everything in one way. */
+  turnsAfter: fc.option(fc.integer({ min: 0, max: 30 })),
+  mostTurns: fc.constantFrom(1, 2, 5, 30),
+  hasDelivered: fc.boolean(),
+})
+
+/** A service that answers some metrics, some pushes, and from some push on all of them, in ways drawn by lot. */
+function script({ seed, badPart, moodyPart, turnsAfter }: typeof scene extends fc.Arbitrary<infer S> ? S : never) {
+  const { roll, whole } = dice(seed)
+  const draw = () => answers[whole(0, answers.length - 1)]
+  const late = draw()
+  const ways = new Map<string, ReturnType<typeof draw>>()
+  const wayOf = ({ id }: Metric) => {
+    if (!ways.has(id)) ways.set(id, roll() < badPart ? draw() : undefined)
+    return ways.get(id)
+  }
+  return (batch: Batch, { pushes }: FlushBench): Answer | undefined => {
+    if (turnsAfter !== null && pushes.length > turnsAfter) return late?.(batch)
+    if (roll() < moodyPart) return draw()?.(batch)
+    for (const metric of batch) {
+      const answer = wayOf(metric)?.(batch)
+      if (answer) return answer
+    }
+    return undefined
+  }
+}
+
+describe('a flush against any service', () => {
+  it('ends, with every metric delivered, dead, or due with a reason', async () => {
+    await fc.assert(
+      fc.asyncProperty(scene, async given => {
+        const ids = ['vault', 'other', 'lost']
+        const due = ids.flatMap(id => metrics(given.count, anHour, id))
+        const { whole } = dice(given.seed)
+        const bench = new FlushBench(due, script(given), {
+          protocols: ids.map(id => protocol(id, id === 'lost')),
+          delayTurns: () => whole(1, given.mostTurns),
+        })
+        bench.hasDelivered = given.hasDelivered
+        const stop = await bench.flush(given.width)
+        expect(bench.underWay).toBe(0)
+        expect(bench.delivered.length + bench.dead.length + bench.due.size).toBe(due.length)
+        // Far more than any takes: a bad one is alone after seven, and dead after twelve more.
+        expect(bench.pushes.length).toBeLessThanOrEqual(due.length * 16)
+        if (stop) return
+        const quarantined = new Set([...bench.isolated, ...bench.failed])
+        for (const metric of bench.due) {
+          const isQuarantined = quarantined.has(metric.protocolId) || bench.setAside.includes(metric)
+          // One that is rejected, and answered otherwise when it is sent once more, is left to the next flush.
+          const last = bench.lastAlone(metric)?.kind
+          expect(isQuarantined || last === 'transient' || last === 'protocol-refused' || last === 'misdirected').toBe(
+            true,
+          )
+        }
+      }),
+      { numRuns: 400 },
+    )
+  })
+
+  it('sends one bad metric of 100 in at most 14 more requests, at every place and with 1 to 8 under way', async () => {
+    const due = metrics(100)
+    for (const bad of due) {
+      for (let width = 1; width <= 8; width += 1) {
+        const bench = new FlushBench(due, batch => (batch.some(({ id }) => id === bad.id) ? answered(400) : undefined))
+        expect(await bench.flush(width)).toBeUndefined()
+        expect(bench.deadMetrics).toEqual([bad])
+        expect(bench.delivered).toHaveLength(99)
+        expect(bench.extraRequests).toBeLessThanOrEqual(14)
+      }
+    }
+  })
+})

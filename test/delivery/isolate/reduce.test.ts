@@ -1,0 +1,738 @@
+import { describe, expect, it } from 'vitest'
+import type { Stop } from '../../../src/delivery/gate/stop.ts'
+import type { FlushAction } from '../../../src/delivery/isolate/actions.ts'
+import type { FlushEvent } from '../../../src/delivery/isolate/events.ts'
+import {
+  type FailedPart,
+  fresh,
+  type Part,
+  type SentPart,
+  smaller,
+  type VerdictOf,
+} from '../../../src/delivery/isolate/parts.ts'
+import { reduce } from '../../../src/delivery/isolate/reduce.ts'
+import { type ConfirmedSingle, type FlushState, initialState } from '../../../src/delivery/isolate/state.ts'
+import type { Metric } from '../../../src/model/metric.ts'
+import { metricKey } from '../../../src/model/metric-set.ts'
+import type { DeadMetric, Verdict } from '../../../src/model/verdict.ts'
+import { asBatch, batchOf } from '../../model/batches.ts'
+import { anHour, metrics } from '../../support/metrics.ts'
+
+type Transition = readonly [
+  what: string,
+  state: Partial<FlushState>,
+  event: FlushEvent,
+  actions: readonly FlushAction[],
+  changes?: Partial<FlushState>,
+]
+
+const all = metrics(10)
+const [good, bad, other] = [metric(0), metric(1), metric(2)]
+const stop = (kind: Stop['kind'], reason: string): Stop => ({ kind, reason })
+const systemic = stop('systemic', 'every metric is refused, so it is not the metrics: odd')
+
+function metric(place: number): Metric {
+  return all[place] ?? fail()
+}
+
+function fail(): never {
+  throw new Error('there is no such metric')
+}
+
+const badOne: DeadMetric = { metric: bad, reason: 'odd', status: 200 }
+const refused: Verdict = { kind: 'refused', status: 400, reason: 'odd' }
+const down: FailedPart['verdict'] = { kind: 'transient', reason: '503', status: 503 }
+const isDown = stop('transient', '503')
+const keyRefused: Verdict = { kind: 'key-refused', reason: '401' }
+const settled = (
+  delivered: readonly Metric[],
+  resend: readonly Metric[] = [],
+  dead: readonly DeadMetric[] = [],
+): VerdictOf<'settled'> => ({ kind: 'settled', delivered, dead, resend, warnings: [] })
+
+function sent(part: Part, more: Partial<SentPart> = {}): SentPart {
+  return { part, attempts: { attemptsMax: 5 }, sentAt: 1, acceptedBefore: 0, isCounted: false, ...more }
+}
+
+function answered(verdict: Verdict, part: Part, more: Partial<Extract<FlushEvent, { kind: 'answered' }>> = {}) {
+  const pushed = { verdict, attempts: 1 }
+  return { kind: 'answered', sent: sent(part), pushed, isAddressProven: true, isInQuarantine: false, ...more } as const
+}
+
+const single = (of: Metric, rejectedAt = 3, attempts = 4) => {
+  return { letter: { metric: of, reason: 'odd', status: 400, attempts }, rejectedAt }
+}
+const confirmed = (of: Metric, rejections = 1, attempts = 5): ConfirmedSingle => {
+  return { letter: { metric: of, reason: 'odd', status: 400, attempts }, rejections }
+}
+const sendFirst = (...parts: readonly Part[]): FlushAction => ({ kind: 'send-first', parts })
+const confirm = (of: ConfirmedSingle, timesMax = 1, becomes: 'confirmed' | 'dead' = 'confirmed'): FlushAction => {
+  return { kind: 'confirm', confirmation: { ...of, timesMax, becomes } }
+}
+const check = (sentAt: number, why: 'rejections' | FailedPart = 'rejections'): FlushAction => {
+  return { kind: 'check', metric: good, sentAt, why }
+}
+const dead = ({ letter }: ConfirmedSingle): FlushAction => {
+  return { kind: 'record', settlement: { delivered: [], dead: [letter], warnings: [] }, sending: 'again' }
+}
+const condemn = (of: ConfirmedSingle, mayAsk = true): FlushAction => {
+  return { kind: 'next', event: { kind: 'condemned', single: of, mayAsk } }
+}
+
+/** Runs a table: the actions of each row, and what of the state it changes. */
+function play(rows: readonly Transition[]): void {
+  for (const [what, given, event, actions, changes = {}] of rows) {
+    it(what, () => {
+      const state = { ...initialState(), ...given }
+      const step = reduce(state, event)
+      expect(step.actions).toEqual(actions)
+      expect(step.state).toMatchObject(changes)
+      if (Object.keys(changes).length === 0) expect(step.state).toEqual(state)
+    })
+  }
+}
+
+describe('a part that is taken', () => {
+  const part = fresh(batchOf(3))
+  const two = fresh(asBatch([...metrics(1), ...metrics(1, anHour, 'other')]))
+  play([
+    [
+      'is pushed, and its attempts count while nothing was accepted',
+      { moment: 4 },
+      { kind: 'taken', part },
+      [
+        {
+          kind: 'push',
+          sent: sent(part, { attempts: { attemptsMax: 5, failedBefore: 0 }, sentAt: 5, isCounted: true }),
+        },
+      ],
+      { moment: 5, attempts: { max: 5, used: 5 } },
+    ],
+    [
+      'has no more attempts than are left',
+      { attempts: { max: 5, used: 3 } },
+      { kind: 'taken', part },
+      [{ kind: 'push', sent: sent(part, { attempts: { attemptsMax: 2, failedBefore: 3 }, isCounted: true }) }],
+      { attempts: { max: 5, used: 5 } },
+    ],
+    [
+      'is tried once while it is of several protocols',
+      {},
+      { kind: 'taken', part: two },
+      [{ kind: 'push', sent: sent(two, { attempts: { attemptsMax: 1, failedBefore: 0 }, isCounted: true }) }],
+      { attempts: { max: 5, used: 1 } },
+    ],
+    [
+      'has its own attempts once something was accepted',
+      { knownGood: good, acceptedPushes: 7 },
+      { kind: 'taken', part },
+      [{ kind: 'push', sent: sent(part, { acceptedBefore: 7 }) }],
+      { moment: 1 },
+    ],
+    [
+      'has its own attempts out of quarantine',
+      {},
+      { kind: 'taken', part: { ...fresh([bad], 1), isProbe: true } },
+      [{ kind: 'push', sent: sent({ ...fresh([bad], 1), isProbe: true }, { attempts: { attemptsMax: 1 } }) }],
+      { moment: 1 },
+    ],
+  ])
+})
+
+describe('a push that is accepted', () => {
+  const part = fresh(batchOf(3))
+  const verdict = settled(part.batch)
+  const recorded = (of: Part, sentAt: number, what = settled(of.batch)): FlushEvent => {
+    return { kind: 'recorded', part: of, sentAt, verdict: what }
+  }
+  const pair: Part = { ...fresh([other]), pairedWith: bad }
+  play([
+    [
+      'is recorded first, and gives its attempts back',
+      { attempts: { max: 5, used: 5 } },
+      answered(verdict, part, { sent: sent(part, { isCounted: true }) }),
+      [
+        { kind: 'record', settlement: { delivered: part.batch, dead: [], warnings: [] }, sending: 'first' },
+        { kind: 'next', event: recorded({ ...part, sent: 1 }, 1) },
+      ],
+      { attempts: { max: 5, used: 0 } },
+    ],
+    [
+      'is recorded as sent again after another attempt, with what was dead in it',
+      { knownGood: good },
+      answered(settled([good], [], [badOne]), { ...part, sent: 2 }),
+      [
+        {
+          kind: 'record',
+          settlement: {
+            delivered: [good],
+            dead: [{ ...badOne, attempts: 3 }],
+            warnings: [],
+          },
+          sending: 'again',
+        },
+        {
+          kind: 'next',
+          event: recorded({ ...part, sent: 3 }, 1, settled([good], [], [badOne])),
+        },
+      ],
+    ],
+    [
+      'makes its first metric the known-good one',
+      { rejectionsInRow: 9, probes: 3 },
+      recorded(part, 1),
+      [],
+      {
+        knownGood: metric(0),
+        acceptedPushes: 1,
+        acceptedSizeMax: 3,
+        acceptedProtocols: new Set(['vault']),
+        rejectionsInRow: 0,
+        probes: 0,
+      },
+    ],
+    [
+      'lets what was rejected before it was sent be sent once more',
+      { rejected: [single(bad, 3), single(other, 5)] },
+      recorded(part, 4),
+      [confirm(confirmed(bad, 0, 4))],
+      { rejected: [single(other, 5)] },
+    ],
+    [
+      'lets the other half of its pair be sent once more, whenever that was rejected',
+      { rejected: [single(bad, 9)] },
+      recorded(pair, 4),
+      [confirm(confirmed(bad, 0, 4))],
+      { rejected: [], otherOfPair: new Set([metricKey(bad)]), isInconsistent: false },
+    ],
+    [
+      'of a pair of which the other half was accepted shows that the service is inconsistent',
+      { otherOfPair: new Set([metricKey(other)]), acceptedSizeMax: 2 },
+      recorded(pair, 4),
+      [],
+      { isInconsistent: true },
+    ],
+    [
+      'of a pair shows nothing where nothing larger was ever accepted',
+      { otherOfPair: new Set([metricKey(other)]) },
+      recorded(pair, 4),
+      [],
+      { isInconsistent: false },
+    ],
+    [
+      'in part sends the rest again in smaller parts, after what it has decided',
+      { rejected: [single(bad, 3)] },
+      recorded(part, 4, settled([metric(0)], [metric(1), metric(2)])),
+      [confirm(confirmed(bad, 0, 4)), sendFirst(...smaller(part, [metric(1), metric(2)]))],
+      { acceptedPushes: 1 },
+    ],
+    [
+      'in nothing, as its count shows, is sent again in smaller parts',
+      { rejections: 2, rejectionsInRow: 1 },
+      recorded(part, 4, settled([], part.batch)),
+      [sendFirst(...smaller(part, part.batch))],
+      { rejections: 3, rejectionsInRow: 2, acceptedPushes: 0 },
+    ],
+  ])
+})
+
+describe('a push that is rejected as it is', () => {
+  const part = fresh(batchOf(9))
+  const once = { ...part, sent: 1 }
+  const alone = fresh([bad])
+  const two = [single(good, 1), single(other, 2)]
+  play([
+    [
+      'is sent again in thirds',
+      {},
+      answered(refused, part),
+      [sendFirst(...smaller(once, part.batch))],
+      { rejections: 1, rejectionsInRow: 1 },
+    ],
+    [
+      'the sixteenth time in a row lets the known-good metric be sent first',
+      { knownGood: good, rejectionsInRow: 15, moment: 7 },
+      answered(refused, part),
+      [sendFirst(...smaller(once, part.batch)), check(8)],
+      { moment: 8 },
+    ],
+    [
+      'is a rejected single when it is of one metric',
+      { moment: 7 },
+      answered(refused, { ...alone, sent: 3 }),
+      [],
+      { rejected: [single(bad, 8, 4)], moment: 8, rejections: 1 },
+    ],
+    [
+      'is sent once more when the other half of its pair was accepted',
+      { otherOfPair: new Set([metricKey(bad)]), moment: 7 },
+      answered(refused, { ...alone, sent: 3 }),
+      [confirm(confirmed(bad, 0, 4))],
+      { rejected: [] },
+    ],
+    [
+      'as the third single lets the known-good metric be sent',
+      { knownGood: good, rejected: two, moment: 7 },
+      answered(refused, alone),
+      [check(9)],
+      { moment: 9 },
+    ],
+    [
+      'as the third single lets others be tried where nothing was accepted',
+      { rejected: two },
+      answered(refused, alone),
+      [{ kind: 'probe-others', rejected: [good, other, bad], countMax: 3 }],
+      { rejections: 1 },
+    ],
+    [
+      'as one of those others waits for the rest of them',
+      { rejected: two, probes: 3 },
+      answered(refused, alone),
+      [],
+      { probes: 3 },
+    ],
+    [
+      'as the last of those others is not about the metrics',
+      { rejected: [...two, single(metric(3)), single(metric(4)), single(metric(5))], probes: 3 },
+      answered(refused, alone),
+      [],
+      { stop: systemic, isInconsistent: true },
+    ],
+    [
+      'with a status the interface does not name stops the flush where nothing was ever accepted',
+      {},
+      answered({ ...refused, status: 405, isUnlisted: true }, part, { isAddressProven: false }),
+      [],
+      { stop: stop('misdirected', 'odd') },
+    ],
+    [
+      'with such a status is split where something was accepted in this flush',
+      { acceptedPushes: 1 },
+      answered({ ...refused, status: 405, isUnlisted: true }, part, { isAddressProven: false }),
+      [sendFirst(...smaller(once, part.batch))],
+      { rejections: 1 },
+    ],
+  ])
+})
+
+describe('trying others where nothing was accepted', () => {
+  play([
+    ['waits for them', {}, { kind: 'probing', count: 2 }, [], { probes: 2 }],
+    [
+      'is over where there are none: it is not the metrics',
+      { rejected: [single(bad)] },
+      { kind: 'probing', count: 0 },
+      [],
+      { stop: systemic },
+    ],
+  ])
+})
+
+describe('the known-good metric', () => {
+  const checked = (verdict?: Verdict): FlushEvent => {
+    return { kind: 'checked', why: 'rejections', ...(verdict && { verdict }) }
+  }
+  const state = { knownGood: good, rejected: [single(bad, 3)] }
+  play([
+    [
+      'that is accepted lets the rejected singles be sent once more',
+      state,
+      { kind: 'known-good-answered', verdict: settled([good]), sentAt: 4 },
+      [confirm(confirmed(bad, 0, 4))],
+      { rejected: [] },
+    ],
+    [
+      'that is accepted proves nothing about what was rejected after it was sent',
+      state,
+      { kind: 'known-good-answered', verdict: settled([good]), sentAt: 3 },
+      [],
+    ],
+    ['that is rejected as well proves that it is not the metrics', state, checked(refused), [], { stop: systemic }],
+    ['of which nothing is stored proves the same', state, checked(settled([])), [], { stop: systemic }],
+    ['that is failed on ends the flush', state, checked(down), [], { stop: isDown }],
+    ['that meets a refused key ends the flush', state, checked(keyRefused), [], { stop: stop('key-refused', '401') }],
+    ['that is accepted needs nothing more', state, checked(settled([good])), []],
+    ['that is not to be sent any more says nothing', state, checked(), []],
+    [
+      'whose protocol is rejected is none any more',
+      state,
+      { kind: 'known-good-answered', verdict: { kind: 'protocol-refused', status: 404, reason: '' }, sentAt: 4 },
+      [],
+      { rejected: state.rejected },
+    ],
+  ])
+
+  it('is forgotten when it is not to be sent any more, or its protocol is rejected', () => {
+    const gone: FlushEvent = { kind: 'known-good-gone' }
+    const lost: Verdict = { kind: 'protocol-refused', status: 404, reason: '' }
+    for (const event of [gone, { kind: 'known-good-answered', verdict: lost, sentAt: 4 } as const]) {
+      expect(reduce({ ...initialState(), ...state }, event).state).not.toHaveProperty('knownGood')
+    }
+  })
+})
+
+describe('a rejected single that is sent once more', () => {
+  const answer = (verdict: Verdict, of: ConfirmedSingle, timesMax = 1, becomes: 'confirmed' | 'dead' = 'confirmed') => {
+    const pushed = { verdict, attempts: 1 }
+    return { kind: 'confirmed', confirmation: { ...of, timesMax, becomes }, pushed } as const
+  }
+  const zero = confirmed(bad, 0, 4)
+  const many = Array.from({ length: 50 }, () => confirmed(other))
+  play([
+    ['and rejected again is confirmed', {}, answer(refused, zero), [], { confirmed: [confirmed(bad, 1, 5)] }],
+    ['is sent as often as it takes', { confirmed: [] }, answer(refused, zero, 3), [confirm(confirmed(bad, 1, 5), 3)]],
+    [
+      'is sent twelve times at a service that is inconsistent',
+      { isInconsistent: true },
+      answer(refused, zero),
+      [confirm(confirmed(bad, 1, 5), 12)],
+    ],
+    [
+      'and accepted at last is delivered, and the service is inconsistent',
+      {},
+      answer(settled([bad]), zero),
+      [{ kind: 'record', settlement: { delivered: [bad], dead: [], warnings: [] }, sending: 'again' }],
+      { isInconsistent: true },
+    ],
+    ['and failed on stays due', {}, answer(down, zero), []],
+    ['meets a refused key', {}, answer(keyRefused, zero), [], { stop: stop('key-refused', '401') }],
+    [
+      'to be dead is dead',
+      {},
+      answer(refused, confirmed(bad), 2, 'dead'),
+      [dead(confirmed(bad, 2, 6))],
+      { hasDead: true },
+    ],
+    [
+      'as the fifty-first lets all have their turn to be dead',
+      { confirmed: many },
+      answer(refused, zero),
+      [...many, confirmed(bad, 1, 5)].map(one => condemn(one)),
+      { confirmed: [] },
+    ],
+  ])
+})
+
+describe('the end of a flush', () => {
+  const two = [single(bad, 3), single(other, 5)]
+  const concluded: FlushAction = { kind: 'next', event: { kind: 'concluded' } }
+  play([
+    ['needs nothing where nothing was rejected', {}, { kind: 'concluding' }, []],
+    [
+      'asks with the known-good metric where something was',
+      { knownGood: good, rejected: two, moment: 7 },
+      { kind: 'concluding' },
+      [check(8), concluded],
+      { moment: 8 },
+    ],
+    [
+      'asks with one that was delivered earlier where nothing was accepted, and one or two were rejected',
+      { rejected: two, moment: 7 },
+      { kind: 'concluding' },
+      [{ kind: 'check-earlier', sentAt: 8 }, concluded],
+      { moment: 8 },
+    ],
+    ['asks nothing where more were', { rejected: [...two, single(good)] }, { kind: 'concluding' }, [concluded]],
+    ['keeps what nothing was accepted after', { rejected: two }, { kind: 'concluded' }, [], { stop: systemic }],
+    ['is reached', {}, { kind: 'concluded' }, []],
+    [
+      'gives each that is confirmed its turn to be dead',
+      { confirmed: [confirmed(bad), confirmed(other)] },
+      { kind: 'ending' },
+      [condemn(confirmed(bad)), condemn(confirmed(other))],
+      { confirmed: [] },
+    ],
+    [
+      'asks nothing any more when it was stopped',
+      { confirmed: [confirmed(bad)], stop: systemic },
+      { kind: 'ending' },
+      [condemn(confirmed(bad), false)],
+      { confirmed: [] },
+    ],
+  ])
+})
+
+describe('a confirmed single that has its turn to be dead', () => {
+  const turn = (of: ConfirmedSingle, mayAsk = true): FlushEvent => ({ kind: 'condemned', single: of, mayAsk })
+  play([
+    [
+      'as the first is sent as often as its search was cheap',
+      { rejections: 2 },
+      turn(confirmed(bad, 1, 3)),
+      [confirm(confirmed(bad, 1, 3), 8, 'dead')],
+    ],
+    [
+      'as the first after many rejections is sent until the sixth',
+      { rejections: 7 },
+      turn(confirmed(bad, 1, 3)),
+      [confirm(confirmed(bad, 1, 3), 6, 'dead')],
+    ],
+    [
+      'as another is dead',
+      { rejections: 7, hasDead: true },
+      turn(confirmed(bad)),
+      [dead(confirmed(bad))],
+      { hasDead: true },
+    ],
+    [
+      'at a service that is inconsistent is sent until the twelfth',
+      { hasDead: true, isInconsistent: true },
+      turn(confirmed(bad, 4)),
+      [confirm(confirmed(bad, 4), 12, 'dead')],
+    ],
+    [
+      'is dead where the service may not be asked any more',
+      {},
+      turn(confirmed(bad), false),
+      [dead(confirmed(bad))],
+      { hasDead: true },
+    ],
+    ['is kept there by a service that is inconsistent', { isInconsistent: true }, turn(confirmed(bad, 11), false), []],
+  ])
+})
+
+describe('a push that the service fails on', () => {
+  const part = fresh(batchOf(9))
+  const failed: FailedPart = { part: { ...part, sent: 1 }, verdict: down, isSlow: false }
+  const wish = { ...down, status: 429 }
+  const ofTwo = fresh(asBatch([...metrics(2), ...metrics(2, anHour, 'other')]))
+  const undecided: FailedPart = { part: { ...fresh([bad]), sent: 1 }, verdict: down, isSlow: false }
+  play([
+    ['that asks to wait ends the flush', { knownGood: good }, answered(wish, part), [], { stop: isDown }],
+    [
+      'that asks to wait until an instant ends the flush',
+      { knownGood: good },
+      answered({ ...down, notBeforeMs: 5 }, part),
+      [],
+      { stop: isDown },
+    ],
+    [
+      'while it accepted another is narrowed down',
+      { knownGood: good, acceptedPushes: 1 },
+      answered(down, part),
+      [{ kind: 'narrow', failed }],
+    ],
+    [
+      'out of quarantine is narrowed down, whatever else it takes',
+      {},
+      answered(down, { ...part, isProbe: true }),
+      [{ kind: 'narrow', failed: { ...failed, part: { ...failed.part, isProbe: true } } }],
+    ],
+    [
+      'after it accepted another lets the known-good metric be sent',
+      { knownGood: good, acceptedPushes: 1, moment: 7 },
+      answered(down, part, { sent: sent(part, { acceptedBefore: 1 }) }),
+      [check(8, failed)],
+      { moment: 8 },
+    ],
+    [
+      'is narrowed down when the known-good metric is accepted',
+      { knownGood: good },
+      { kind: 'checked', why: failed, verdict: settled([good]) },
+      [{ kind: 'narrow', failed }],
+    ],
+    [
+      'ends the flush when the known-good metric is failed on, too',
+      { knownGood: good },
+      { kind: 'checked', why: failed, verdict: down },
+      [],
+      { stop: isDown },
+    ],
+    [
+      'before anything was accepted is tried apart, once',
+      {},
+      answered(down, ofTwo),
+      [
+        {
+          kind: 'try-apart',
+          parts: ['vault', 'other'].map(id => ({ batch: asBatch(metrics(2, anHour, id)), sent: 1, attemptsMax: 1 })),
+        },
+      ],
+      { isTriedApart: true },
+    ],
+    [
+      'of one protocol before anything was accepted counts against it',
+      { isTriedApart: true },
+      answered(down, part),
+      [{ kind: 'count-failure', protocolId: 'vault' }],
+      { undecided: [failed] },
+    ],
+    [
+      'with all attempts is decided when something else was accepted',
+      { attempts: { max: 5, used: 5 } },
+      answered(down, part),
+      [{ kind: 'count-failure', protocolId: 'vault' }],
+      { undecided: [failed] },
+    ],
+    ['needs nothing more when nothing is undecided', {}, { kind: 'drained' }, []],
+    [
+      'is decided at last when something was accepted',
+      { undecided: [undecided, failed], knownGood: good },
+      { kind: 'drained' },
+      [{ kind: 'narrow', failed: undecided }],
+      { undecided: [failed] },
+    ],
+    ['ends the flush when nothing was accepted', { undecided: [undecided] }, { kind: 'drained' }, [], { stop: isDown }],
+  ])
+})
+
+describe('narrowing down what the service fails on', () => {
+  const failure = (part: Part, isSlow = false): FailedPart => ({ part, verdict: down, isSlow })
+  const narrowing = (failed: FailedPart, due: readonly Metric[] = failed.part.batch, isInQuarantine = false) => {
+    return { kind: 'narrowing', failed, due, isInQuarantine } as const
+  }
+  const four = asBatch(['a', 'b', 'c', 'd'].flatMap(id => metrics(1, anHour, id)))
+  const ten = fresh(batchOf(10))
+  const halves = (of: readonly Metric[]) => {
+    const at = Math.ceil(of.length / 2)
+    return [of.slice(0, at), of.slice(at)].map(batch => ({ batch, sent: 0, attemptsMax: 2 }))
+  }
+  const sendLast = (parts: readonly { batch: readonly Metric[]; sent: number; attemptsMax: number }[]): FlushAction => {
+    return { kind: 'send-last', parts: parts.map(part => ({ ...part, batch: asBatch(part.batch) })) }
+  }
+  const accepted = { acceptedProtocols: new Set(['vault']) }
+  const withoutSample = all.filter((_, place) => place !== 5)
+  const sample = (part: Part): Part => ({ ...part, isSample: true })
+  play([
+    ['halves the protocols first', {}, narrowing(failure(fresh(four))), [sendLast(halves(four))]],
+    [
+      'cuts what failed slowly into more parts',
+      {},
+      narrowing(failure(fresh(four), true)),
+      [sendLast(four.map(one => ({ batch: [one], sent: 0, attemptsMax: 2 })))],
+    ],
+    [
+      'tries one metric of one protocol before the rest',
+      {},
+      narrowing(failure(ten)),
+      [
+        {
+          kind: 'sample',
+          sample: sample(fresh([metric(5)], 1)),
+          rest: halves(withoutSample).map(part => ({ ...part, batch: asBatch(part.batch) })),
+        },
+      ],
+    ],
+    [
+      'sends the rest when that was accepted',
+      {},
+      { kind: 'sampled', rest: [ten], isInQuarantine: false },
+      [sendLast([ten])],
+    ],
+    [
+      'leaves the rest when the protocol is in quarantine by then',
+      {},
+      { kind: 'sampled', rest: [ten], isInQuarantine: true },
+      [],
+    ],
+    ['halves a protocol of which something was accepted', accepted, narrowing(failure(ten)), [sendLast(halves(all))]],
+    [
+      'ends at a metric',
+      accepted,
+      narrowing(failure(fresh([bad]))),
+      [{ kind: 'quarantine-metric', metric: bad, reason: '503' }],
+    ],
+    [
+      'ends at the protocol when nothing of it was accepted, that metric neither',
+      {},
+      narrowing(failure(sample(fresh([bad], 1)))),
+      [{ kind: 'quarantine-protocol', protocolId: 'vault', reason: '503' }],
+    ],
+    [
+      'ends at the metric that was tried when others of its protocol were accepted since',
+      accepted,
+      narrowing(failure(sample(fresh([bad], 1)))),
+      [{ kind: 'quarantine-metric', metric: bad, reason: '503' }],
+    ],
+    [
+      'keeps a protocol in quarantine that was tried with one metric',
+      accepted,
+      narrowing(failure({ ...fresh([bad], 1), isProbe: true }), [], true),
+      [{ kind: 'quarantine-protocol', protocolId: 'vault', reason: '503' }],
+    ],
+    ['is over when all of it was dropped meanwhile', {}, narrowing(failure(ten), []), []],
+    [
+      'looks only at what is still due',
+      {},
+      narrowing(failure(ten), [bad]),
+      [{ kind: 'quarantine-metric', metric: bad, reason: '503' }],
+    ],
+  ])
+})
+
+describe('a push that is rejected for a protocol', () => {
+  const lost: Verdict = { kind: 'protocol-refused', status: 404, reason: 'unknown' }
+  const foreign: Verdict = { kind: 'protocol-refused', status: 403, reason: 'not yours' }
+  const two = fresh(asBatch([...metrics(2), ...metrics(3, anHour, 'other')]))
+  const one = fresh(batchOf(2))
+  const once = { ...one, sent: 1 }
+  const registrable = { registrable: new Set(['vault']) }
+  const quarantine = (status: number, reason: string, isNew = true): FlushAction => {
+    return { kind: 'quarantine-rejected', protocolId: 'vault', status, reason, isNew }
+  }
+  play([
+    [
+      'is sent again by protocol',
+      registrable,
+      answered(lost, two),
+      [
+        sendFirst(
+          ...['vault', 'other'].map((id, at) => ({ ...two, sent: 1, batch: asBatch(metrics(2 + at, anHour, id)) })),
+        ),
+      ],
+    ],
+    ['quarantines it', {}, answered(lost, one), [quarantine(404, 'unknown')]],
+    ['quarantines it once', {}, answered(lost, one, { isInQuarantine: true }), [quarantine(404, 'unknown', false)]],
+    [
+      'quarantines it for longer when it was tried out of quarantine',
+      {},
+      answered(lost, { ...one, isProbe: true }, { isInQuarantine: true }),
+      [quarantine(404, 'unknown')],
+    ],
+    ['registers it where that is wanted', registrable, answered(lost, one), [{ kind: 'register', part: once }]],
+    [
+      'does not register one that another key owns',
+      registrable,
+      answered(foreign, one),
+      [quarantine(403, 'not yours')],
+    ],
+    [
+      'sends again what was registered',
+      registrable,
+      { kind: 'registered', part: once, isInQuarantine: false },
+      [sendFirst({ ...once, isRegistered: true })],
+    ],
+    [
+      'quarantines what could not be registered',
+      registrable,
+      { kind: 'registered', part: once, refusal: 'taken', isInQuarantine: false },
+      [quarantine(404, 'taken')],
+    ],
+    [
+      'quarantines what is unknown even after it was registered',
+      registrable,
+      answered(lost, { ...once, isRegistered: true }),
+      [quarantine(404, 'unknown')],
+    ],
+  ])
+})
+
+describe('a flush', () => {
+  const redirect: Verdict = { kind: 'misdirected', status: 302, reason: '302' }
+  play([
+    ['is stopped by a refused key', {}, answered(keyRefused, fresh([bad])), [], { stop: stop('key-refused', '401') }],
+    [
+      'is stopped by a redirect',
+      {},
+      answered(redirect, fresh([bad])),
+      [],
+      { stop: { kind: 'misdirected', reason: '302' } },
+    ],
+    [
+      'is stopped once, whatever happens later',
+      { stop: systemic },
+      { kind: 'broken', stop: stop('stopped', 'it threw') },
+      [],
+    ],
+  ])
+})
