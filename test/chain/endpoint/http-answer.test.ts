@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { BatchRefused, EndpointFailure } from '../../src/chain/endpoint/endpoint-failure.ts'
-import { answersIn } from '../../src/chain/endpoint/http-answer.ts'
+import { BatchRefused, EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
+import { answersIn } from '../../../src/chain/endpoint/http-answer.ts'
 
 const key = 'k3y-0f-the-provider-4711'
 const by = { host: 'n.example', url: `https://n.example/v2/${key}`, nowMs: 1_000 }
