@@ -14,8 +14,8 @@ export default defineCollector({
   options: z.strictObject({
     chain: z.string(),
     feed: address,
-    unit: z.string().optional().describe('what the price is in, like USD'),
-    label: z.string().max(16).default('Price').describe('another one where a protocol has several'),
+    unit: z.string().optional().describe('currency of the price, like USD'),
+    label: z.string().max(16).default('Price').describe('must differ when a protocol uses several'),
     maxAge: z
       .int()
       .positive()

@@ -7,7 +7,7 @@ export default defineCollector({
     chain: z.string(),
     token: address,
     unit: z.string().optional().describe("the token's symbol"),
-    label: z.string().max(16).default('Supply').describe('another one where a protocol has several'),
+    label: z.string().max(16).default('Supply').describe('must differ when a protocol uses several'),
   }),
   metrics: ({ label, unit }) => ({ [label]: { unit, min: 0 } }),
   history: true,

@@ -9,7 +9,7 @@ const GiB = 2 ** 30
  * average number of running or waiting tasks over the last minute. Past hours cannot be read.
  */
 export default defineCollector({
-  options: z.strictObject({ disk: path.prefault('/').describe('a folder on the disk to look at') }),
+  options: z.strictObject({ disk: path.prefault('/').describe('a folder on the disk to measure') }),
   metrics: {
     Load: { min: 0 },
     MemoryUsed: { unit: '%', min: 0, max: 100 },
@@ -19,7 +19,7 @@ export default defineCollector({
   history: false,
   async collect({ options }) {
     // Windows has no load average: Node answers 0 there, and unknown is not zero.
-    if (platform() === 'win32') throw new Error('this machine tells no load average')
+    if (platform() === 'win32') throw new Error('this machine has no load average')
     const { blocks, bfree, bavail, bsize } = await statfs(options.disk)
     return {
       Load: loadavg()[0] ?? Number.NaN,

@@ -6,7 +6,7 @@ export default defineCollector({
     chain: z.string(),
     address,
     unit: z.string().default('ETH').describe("the coin's symbol"),
-    label: z.string().max(16).default('Balance').describe('another one where a protocol has several'),
+    label: z.string().max(16).default('Balance').describe('must differ when a protocol uses several'),
   }),
   metrics: ({ label, unit }) => ({ [label]: { unit, min: 0 } }),
   history: true,

@@ -15,7 +15,7 @@ export default defineCollector({
   options: z.strictObject({
     chain: z.string(),
     pool: address,
-    quote: z.enum(['token0', 'token1']).default('token1').describe('the token that prices are told in'),
+    quote: z.enum(['token0', 'token1']).default('token1').describe('the token that prices are in'),
     unit0: z.string().optional().describe('symbol of token0'),
     unit1: z.string().optional().describe('symbol of token1'),
   }),

@@ -188,7 +188,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const outbox = closedWith(stack, role ? openForDaemon(deps, damage) : openWithoutRole(deps), log)
   given.place?.opened(config.data)
   outbox.writer.neverBlock()
-  if (outbox.disk.held) log.info('the outbox is large: it is looked through for damage, and written to only then')
+  if (outbox.disk.held) log.info('the outbox is large: checking it for damage before it is written to')
   clock.meet(witnessesOf(config, outbox, written))
   const connection = await connect(context, stack)
   const chains = openChains({ ...context, time: new CautiousTime(clock, clock) }, stack, { outbox })

@@ -116,7 +116,7 @@ export class ClockWatch {
       const level = verdict.why === 'contradicted' ? 'error' : 'warn'
       log[level]({ reason: verdict.reason }, 'this machine’s clock is doubted: nothing is collected meanwhile')
     } else if (verdict.remark !== undefined) {
-      log.warn({ reason: verdict.remark }, 'this machine’s clock is not as the service’s')
+      log.warn({ reason: verdict.remark }, 'this machine’s clock differs from the service’s')
     } else if (was !== 'believed') {
       log.info('this machine’s clock is believed: collecting goes on')
     }

@@ -123,20 +123,23 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
     const both = bothRoles(daemonRole, own)
     const upkeep = new Upkeep({ outbox, role: both, keepMs: config.outbox.keepMs, time, mayPrune, told })
     const loop = new DeliveryLoop(ready, time, log, outbox.disk)
-    if (!role) log.info('the command has given the delivery role up: delivering')
+    if (!role) log.info('the command has released the delivery role: delivering')
     return async () => {
       await upkeep.stop()
       await loop.stop()
     }
   }
   if (!role)
-    log.info({ ...deliveryHolder(config.data) }, 'a command delivers from this outbox: it is asked to give way')
+    log.info(
+      { ...deliveryHolder(config.data) },
+      'a command delivers from this outbox: waiting for it to release the role',
+    )
   let why = ''
   const failed = (error: unknown) => {
     // A broken outbox makes the daemon start again.
     outbox.disk.recover(error)
     const fault = faultLine(outbox.disk.explain(error))
-    if (fault !== why) log.error({ fault }, 'delivery cannot begin yet: it is tried again')
+    if (fault !== why) log.error({ fault }, 'delivery cannot begin yet: retrying')
     why = fault
   }
   const delivering = new Delivering({ take: () => takeDeliveryRoleAsDaemon(seeker()), begin, failed, time }, role)

@@ -6,14 +6,14 @@ import type { Log } from '../telemetry/log.ts'
 
 /** Logs the result of a salvage: what was saved, what was lost, and where the damaged file is. */
 export function tellSalvage(log: Log, { reason, aside, metrics, lost }: Salvaged): void {
-  log.error({ reason, aside, metrics }, 'the outbox was damaged: what could be read is in a new one')
+  log.error({ reason, aside, metrics }, 'the outbox was damaged: everything readable is in a new one')
   for (const { collector, hours, oldest, newest } of lost) {
     const facts = { collector, hours, oldest: hourText(oldest), newest: hourText(newest) }
-    log.error(facts, 'hours of which something was lost: they are due again')
+    log.error(facts, 'hours with lost values: they are due again')
   }
 }
 
-const logLarge = 'the log of the outbox grows: some process reads the outbox without an end'
+const logLarge = 'the log of the outbox grows: a process keeps reading the outbox'
 
 /** Logs an event of upkeep. */
 export function tellUpkeep(log: Log, news: UpkeepNews): void {
@@ -31,19 +31,22 @@ export function tellUpkeep(log: Log, news: UpkeepNews): void {
       log.info('the outbox is written again')
       return
     case 'role-renewed':
-      log.warn('the lock was taken away from the data folder: it is there again')
+      log.warn('the lock file was removed from the data folder: it is taken again')
       return
     case 'role-lost':
-      log.error('the lock was taken away from the data folder, and another tidegauge has it now')
+      log.error('the lock file was removed from the data folder, and another tidegauge has the lock now')
       return
     case 'log-large':
-      log.warn({ bytes: news.bytes, fix: 'end what has it open: a copy, a viewer, a command that hangs' }, logLarge)
+      log.warn(
+        { bytes: news.bytes, fix: 'end the program that has it open: a copy, a viewer, a command that hangs' },
+        logLarge,
+      )
       return
     case 'log-trimmed':
       log.info('the log of the outbox is small again')
       return
     case 'failed':
-      log.error({ fault: faultLine(news.error) }, 'the upkeep of the outbox failed, it is tried again')
+      log.error({ fault: faultLine(news.error) }, 'the upkeep of the outbox failed: retrying')
       return
   }
 }

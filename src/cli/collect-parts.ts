@@ -42,7 +42,7 @@ export async function collectParts(
       try {
         const description = usable(collector, await runner.describe(collector))
         if (isPast && !description.history)
-          throw new Fault('hour-passed', 'reads only "now", it cannot be asked for a past hour')
+          throw new Fault('hour-passed', 'reads only "now": it cannot read a past hour')
         const collected = await collect({ runner, pastOf }, collector, description, hour)
         const accepted = collected.accepted.map(entry => withUnits(entry, description, occasion.units))
         return { collector, ...collected, accepted }

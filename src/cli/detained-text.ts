@@ -140,7 +140,7 @@ function indented(fact: string): string {
 const heldWords: Record<Exclude<DetainedMetric['kind'], 'refused'>, string> = {
   bounds: 'outside the declared bounds',
   jump: 'a jump of more than declared',
-  unit: 'another unit than so far',
+  unit: 'another unit than before',
 }
 
 function nextSteps({ id, hour, kind, state }: DetainedMetric): readonly (readonly [when: string, words: string])[] {

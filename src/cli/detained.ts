@@ -23,7 +23,7 @@ type State = Selection['state']
 /** `ls`: dead or held metrics as a table. */
 export function listCommand(state: State, ended: EndWith): Command {
   return selectingCommand('ls')
-    .description(`list what is ${state} (also without ls)`)
+    .description(`list ${state} metrics (also without ls)`)
     .option('--json', 'print JSON: all of them, in full')
     .action((ids: readonly string[], options: SelectionOptions & JsonOption, { parent }: Command) =>
       withSelected(state, ids, options, async selected => {
@@ -38,13 +38,13 @@ export function listCommand(state: State, ended: EndWith): Command {
 /** Refuses an unknown name without `ls`, which may be a misspelt command. @throws Fault `usage` */
 function demandKnown(selected: Selected, group: Command): void {
   const stranger = selected.selection.ids?.find(name => !isKnown(name, selected))
-  if (stranger !== undefined) throw strayWord(group, stranger, ', and no metric or protocol is called so')
+  if (stranger !== undefined) throw strayWord(group, stranger, ', and no metric or protocol has that name')
 }
 
 /** `show ID…`: each metric in full. */
 export function showDetainedCommand(state: State, ended: EndWith): Command {
   return configuredCommand('show')
-    .description('all that is known of each, and what to do next')
+    .description('show each metric in full, and what to do next')
     .argument('<id...>', 'metric or protocol ids')
     .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z')
     .option('--json', 'print JSON')
@@ -60,7 +60,7 @@ export function showDetainedCommand(state: State, ended: EndWith): Command {
 /** `drop`: gives metrics up. */
 export function dropCommand(state: State, ended: EndWith): Command {
   return changingCommand('drop')
-    .description('give them up for ever: not sent, not collected again')
+    .description('drop them for ever: not sent, not collected again')
     .action((ids: readonly string[], options: SelectionOptions) =>
       change('drop', state, ids, options, ended, async ({ outbox, selection }) => {
         const count = (await outbox?.detained.drop(selection)) ?? 0

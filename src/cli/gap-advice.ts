@@ -14,9 +14,9 @@ export function gapAdvice(
   mendable: Mendable,
   options: ConfigOption,
 ): string {
-  if (mendable === 'unknown') return 'nothing: the collector is not configured any more'
+  if (mendable === 'unknown') return 'nothing: the collector is no longer configured'
   if (mendable === 'now') return 'nothing: it can only read “now”'
-  if (mendable === 'unusable') return `mend the collector: ${asTyped('check', options)}`
+  if (mendable === 'unusable') return `repair the collector: ${asTyped('check', options)}`
   if (fault?.code === 'chain-before-first-block') return 'nothing: the chain had no block yet'
   const backfill = asTyped(
     `backfill --from ${hourText(from)} --to ${hourText(to)} --only ${quoted(collector)}`,

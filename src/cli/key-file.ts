@@ -40,7 +40,7 @@ export function keyFile(file: string, replaces: boolean): KeyFile {
 }
 
 function taken(file: string): Fault {
-  return new Fault('usage', `${file} is there already`, {
+  return new Fault('usage', `${file} already exists`, {
     fix: 'name another file, or replace it with --force: the key in it is lost then',
   })
 }

@@ -20,13 +20,13 @@ export interface SelectionOptions extends ConfigOption {
 export function selectingCommand(name: string): Command {
   return configuredCommand(name)
     .argument('[id...]', 'metric or protocol ids')
-    .option('--reason <text>', 'a part of the words why, in any case')
+    .option('--reason <text>', 'a part of the reason, in any case of letters')
     .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z')
 }
 
 /** A command that changes metrics and demands a selection, if only `--all`. */
 export function changingCommand(name: string): Command {
-  return selectingCommand(name).option('--all', 'all of them, where nothing else selects')
+  return selectingCommand(name).option('--all', 'select all')
 }
 
 /** The selection of the options. @throws Fault `usage` for an invalid hour */

@@ -70,7 +70,7 @@ export class Finality {
     } catch (error) {
       if (signal.aborted) return
       outbox.disk.recover(error)
-      log.debug({ chainId: chain.id, fault: faultLine(error) }, 'not known yet whether a block is final')
+      log.debug({ chainId: chain.id, fault: faultLine(error) }, 'cannot check yet whether a block is final')
       await time.sleep(recheckRestMs, signal).catch(() => {})
     }
   }
@@ -125,7 +125,7 @@ export class Finality {
     // It may be retried for long.
     const level = this.#told.has(known) ? 'debug' : 'warn'
     this.#told.add(known)
-    log[level]({ ...facts, is: `${block.number} ${block.hash}` }, `${changes[because]}: it is read again`)
+    log[level]({ ...facts, is: `${block.number} ${block.hash}` }, `${changes[because]}: reading it again`)
     await readAgain(collector, hour, because, signal)
     this.#told.delete(known)
   }

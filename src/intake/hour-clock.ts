@@ -14,7 +14,7 @@ export interface HourClock extends EarliestNow {
 }
 
 /** Why a value of the present is not stored: the hour stays due. */
-const hourUnknown = new Fault('clock-doubted', 'it is not known which hour it is: this machine’s clock is doubted', {
+const hourUnknown = new Fault('clock-doubted', 'the current hour is unknown: this machine’s clock is doubted', {
   fix: 'tidegauge status says why',
 })
 

@@ -91,7 +91,7 @@ export class Intake {
         isMore = this.#turn()
         restMs = this.#restMs()
       } catch (error) {
-        this.#tell(error, {}, 'intake: this turn failed, the next one follows')
+        this.#tell(error, {}, 'intake: this turn failed, retrying')
       }
       if (isMore) await setImmediate()
       else await this.#rest(restMs)
@@ -155,7 +155,7 @@ export class Intake {
     const history = (await this.#describe(collector).catch(() => undefined))?.history ?? true
     const gaps = await this.#planner.plan({ collector, history, current, catchUpMs })
     if (gaps > 0)
-      this.#options.log.warn({ collector: collector.id, hours: gaps }, 'hours that cannot be had any more: gaps')
+      this.#options.log.warn({ collector: collector.id, hours: gaps }, 'hours that can no longer be collected: gaps')
   }
 
   #start(due: DueHour): void {
@@ -216,7 +216,7 @@ export class Intake {
       log.info(facts, 'collected')
     } else if (isGap(outbox.expectedHours, fault, { collector, hour, attempts }, nowMs)) {
       await outbox.commit(() => outbox.expectedHours.markGap(collector, hour, fault), 1)
-      log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be had: a gap')
+      log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be collected: a gap')
     } else {
       const nextAttemptMs = nowMs + retryDelayMs(fault, attempts + 1, time.chance())
       await outbox.recordCollection({ collector, hour, accepted, pins, failed: { fault, nextAttemptMs } }, nowMs)

@@ -23,7 +23,7 @@ export type PlannedIn = Pick<Outbox, 'expectedHours' | 'repair' | 'commit'>
 export const passed = new Fault('hour-passed', 'not collected in its hour, and this collector can only read "now"')
 
 function tooOld(catchUpMs: number): Fault {
-  return new Fault('hour-too-old', `older than the ${catchUpMs / hourMs} h that are caught up by themselves`, {
+  return new Fault('hour-too-old', `older than the catch-up range of ${catchUpMs / hourMs} h`, {
     fix: 'tidegauge backfill collects it',
   })
 }

@@ -29,7 +29,7 @@ export interface RecollectDeps {
 
 const words: Readonly<Record<Changed, { readonly is: string; readonly after: string }>> = {
   block: { is: 'its block was replaced', after: 'after a reorg' },
-  logs: { is: 'its logs are others', after: 'as its logs are others' },
+  logs: { is: 'its logs have changed', after: 'as its logs have changed' },
 }
 
 /**

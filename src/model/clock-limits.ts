@@ -37,7 +37,7 @@ const relations: readonly [holds: boolean, relation: string][] = [
     2 * clockAgreeMs <= hourMs,
     '2 * clockAgreeMs <= hourMs: clocks that agree are in the same hour at least half of it',
   ],
-  [clockToldMs < clockAgreeMs, 'clockToldMs < clockAgreeMs: it is told before nothing can be collected'],
+  [clockToldMs < clockAgreeMs, 'clockToldMs < clockAgreeMs: it is reported before collecting stops'],
   [
     clockPatienceLongMs < overdueMs,
     'clockPatienceLongMs < overdueMs: a start is over before its hour is called overdue',

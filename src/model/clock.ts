@@ -156,7 +156,7 @@ export function agreedHour(verdict: ClockVerdict): Hour | undefined {
 const dateBlurMs = 2_000
 
 const setIt = 'set it right (is NTP running?); nothing is collected until then'
-const believedSoon = `it is believed once it has gone evenly for ${clockPatienceMs / 1000} s and nothing says otherwise`
+const believedSoon = `it is believed after it has run evenly for ${clockPatienceMs / 1000} s and nothing contradicts it`
 
 function doubted(why: DoubtedClock['why'], reason: string): DoubtedClock {
   return { kind: 'doubted', why, reason }

@@ -94,7 +94,7 @@ export function verdict(answer: Answer, batch: Batch): Verdict {
 function accepted(status: number, body: unknown, batch: Batch): Verdict {
   const result = readPushReport(body)
   if (!result)
-    return { kind: 'transient', reason: 'an answer that is no push result: it is not known what was stored', status }
+    return { kind: 'transient', reason: 'the answer is not a push result: it is unknown what was stored', status }
   const warnings = result.warnings.slice(0, remarksMax).map(entry => readRemark(entry, batch))
   if (result.errors.length > 0) return withErrors(status, result, batch, warnings)
   if (!result.success) return { kind: 'transient', reason: 'success is false, without errors', status }
@@ -124,6 +124,6 @@ function deadOf(status: number, remarks: readonly Remark[]): DeadMetric[] {
 /** Verdict when `processed` does not add up: the service may have stored any of the batch. */
 function disputed(status: number, result: PushReport, batch: Batch, warnings: readonly Remark[]): Verdict {
   if (batch.length > 1) return { kind: 'settled', delivered: [], dead: [], resend: batch, warnings }
-  const reason = `${result.processed} processed of ${batch.length} sent, without a word why`
+  const reason = `${result.processed} processed of ${batch.length} sent, without a reason`
   return result.processed === 0 ? { kind: 'refused', status, reason } : { kind: 'transient', reason, status }
 }

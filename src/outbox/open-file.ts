@@ -30,4 +30,4 @@ function asFault(file: string, error: unknown, disk: Disk): Fault {
   return new Fault('outbox-corrupt', message, { fix: damagedFix, cause: error })
 }
 
-const damagedFix = 'a running daemon saves what can be read by itself; where none runs, run this again'
+const damagedFix = 'a running daemon salvages it; without a daemon, run this again'

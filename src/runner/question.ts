@@ -19,7 +19,9 @@ const request = z.discriminatedUnion('kind', [
 ])
 
 const filter = z.object({
-  address: z.union([address, z.array(address).min(1).max(readsMax)], { error: 'is no address and no list of some' }),
+  address: z.union([address, z.array(address).min(1).max(readsMax)], {
+    error: 'is neither an address nor a list of addresses',
+  }),
   topics: z.array(z.union([topic, z.array(topic).max(readsMax), z.null()], { error: 'is no topic' })).max(4),
 })
 

@@ -42,7 +42,7 @@ export function prepareLoad(database: Sqlite): void {
 }
 
 /**
- * Copies every readable row into a new database of the same schema, unless it is there already. Index entries go into
+ * Copies every readable row into a new database of the same schema, unless it already exists. Index entries go into
  * `named (kind, id, name)` and `due_key (hour, metric)`. Outbox rows from a page that is not in order are listed in
  * `doubt (hour, metric)`, the reasons of such dead or held ones in `doubt_detained (hour, metric)`.
  *

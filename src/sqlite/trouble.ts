@@ -182,8 +182,8 @@ const fixes: Readonly<Record<TroubleKind, (path: string) => string>> = {
   'too-many-files': () => 'raise the limit (ulimit -n, LimitNOFILE of the service), or end what has them open',
   'no-locks': () => 'put the data folder on a local disk',
   'not-a-file': path => `move what lies at ${path} away`,
-  loop: path => `mend the link (ls -l ${path})`,
-  missing: path => `make the folder, or mend the link (ls -l ${path})`,
+  loop: path => `repair the link (ls -l ${path})`,
+  missing: path => `make the folder, or repair the link (ls -l ${path})`,
   busy: () => 'end the process that writes, or run this again later',
   other: path => `check the owner and the kind of file (ls -ld ${path})`,
 }

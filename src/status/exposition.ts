@@ -55,7 +55,7 @@ function addDaemon(add: Add, { version, startedAtMs, ready, configuration, servi
   ])
   add(
     'tidegauge_service_clock_skew_seconds',
-    "How far the service's clock is ahead of this machine's; absent while unknown.",
+    "Lead of the service's clock over this machine's; absent while unknown.",
     [...(service.skewMs === undefined ? [] : [[{}, service.skewMs / 1000] as const])],
   )
 }
@@ -68,7 +68,7 @@ function addEndpoints(add: Add, { endpoints }: Scrape): void {
   )
   add(
     'tidegauge_endpoint_head_timestamp_seconds',
-    'Timestamp of the last block a node told of; absent before the first.',
+    'Timestamp of the last block a node reported; absent before the first.',
     endpoints.flatMap(({ chain, host, head }) =>
       head ? [[{ chain, endpoint: host }, head.atMs / 1000] as const] : [],
     ),

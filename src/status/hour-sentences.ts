@@ -3,7 +3,7 @@ import type { CollectionRow, LateCollector } from '../outbox/tables/hour-rows.ts
 
 /** Sentence about an hour that became a gap. */
 export function gapSentence({ collector, hour, fault }: CollectionRow): string {
-  return `${collector} has no value of ${hourText(hour)}, and it cannot be had any more${fault ? `: ${fault.message}` : ''}`
+  return `${collector} has no value of ${hourText(hour)}, and it can no longer be collected${fault ? `: ${fault.message}` : ''}`
 }
 
 /** Sentence about an hour that has no row yet but should. */

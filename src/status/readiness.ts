@@ -21,7 +21,7 @@ export function strandedSentence(config: Config, outbox: Outbox): string | undef
   const stranded = [...outbox.tally.dueByProtocol()].filter(([id]) => !configured.has(id))
   if (stranded.length === 0) return undefined
   const counts = stranded.map(([id, metrics]) => `${metrics} due of ${id}`).join(', ')
-  return `not configured any more, and delivered only once they are again: ${counts}; to give them up: tidegauge due drop ${stranded[0]?.[0]}`
+  return `no longer configured, and not delivered until they are again: ${counts}; to give them up: tidegauge due drop ${stranded[0]?.[0]}`
 }
 
 /**

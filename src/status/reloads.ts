@@ -21,7 +21,7 @@ export class Reloads {
   }
 
   /**
-   * Records that the changed file cannot be used; the configuration before stays in force until the file is repaired.
+   * Records that the changed file cannot be used; the previous configuration stays in force until the file is repaired.
    */
   refused(reason: string, nowMs: number): void {
     this.#state = { ...this.#state, refused: { atMs: nowMs, reason } }
@@ -33,6 +33,6 @@ export function refusedSentences({ file, refused }: ConfigurationState): string[
   if (!refused) return []
   const since = new Date(refused.atMs).toISOString().slice(0, 19)
   return [
-    `${file} was changed and is refused since ${since}Z; the configuration before stays in force: ${refused.reason}`,
+    `${file} was changed and has been refused since ${since}Z; the previous configuration stays in force: ${refused.reason}`,
   ]
 }

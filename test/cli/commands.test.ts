@@ -48,7 +48,7 @@ describe('the command line', () => {
     [['healthcheck', '--live'], 1, 'no daemon answers'],
     [['service', '--listen', 'here'], 2, 'is not host:port'],
     [['service', 'frobnicate'], 2, 'service has no command "frobnicate"'],
-    [['dead', 'frobnicate'], 2, 'dead has no command "frobnicate", and no metric or protocol is called so'],
+    [['dead', 'frobnicate'], 2, 'dead has no command "frobnicate", and no metric or protocol has that name'],
     [['dead', 'retyr'], 2, 'did you mean dead retry?'],
     [['held', 'relaese', 'x'], 2, 'did you mean held release?'],
     [['dead', 'this-machine'], 1, 'nothing of this-machine is dead'],

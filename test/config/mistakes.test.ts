@@ -97,7 +97,7 @@ tell('values', [
   [
     'the kinds of a protocol',
     'service: embedded\nprotocols:\n  - id: my___vault\n    name: 7\n    logo: logo.png\n    chains: ethereum\n    register: yes\n    collectors: { use: host }\n',
-    '3:9: protocols[0].id: "my___vault" holds ___, which parts an id from a label → write my__vault',
+    '3:9: protocols[0].id: "my___vault" holds ___, which separates an id from a label → write my__vault',
     '4:11: protocols[0].name: must be text, not the number 7 → put it in quotes: "7"',
     '5:11: protocols[0].logo: this is not an http(s):// address → write it like https://example.com/logo.png',
     '6:13: protocols[0].chains: must be a list, not the text "ethereum" → write it like [ethereum]',
@@ -127,7 +127,7 @@ tell('what looks like something else', [
   [
     'an hour and a minute for a host and a port',
     `service: embedded\nstatus: { listen: 1:30 }\n${fine}`,
-    '2:19: status.listen: "1" is no host: an IPv4 address has four numbers → write host:port, like "127.0.0.1:9464" or "[::1]:9464"',
+    '2:19: status.listen: "1" is not a host: an IPv4 address has four numbers → write host:port, like "127.0.0.1:9464" or "[::1]:9464"',
   ],
   [
     'a number in another notation',
@@ -169,7 +169,7 @@ tell('service and secrets', [
   [
     'HTTP beyond loopback',
     `service: { url: http://metrics.example.com, key: { env: K } }\n${fine}`,
-    '1:17: service.url: http:// is for loopback addresses alone: the key would travel in the open → write https://',
+    '1:17: service.url: http:// is only for loopback addresses: the key would be sent unencrypted → write https://',
   ],
   [
     'an address with credentials',
@@ -179,7 +179,7 @@ tell('service and secrets', [
   [
     'a literal key',
     `service: { url: https://example.com, key: sk_live_hunter2 }\n${fine}`,
-    '1:43: service.key: a key is not written in this file, only where it is kept → write { file: /run/secrets/metrics_key } or { env: METRICS_KEY }',
+    '1:43: service.key: a key is never written in this file, only its place → write { file: /run/secrets/metrics_key } or { env: METRICS_KEY }',
   ],
   [
     'a literal key in braces',
@@ -225,8 +225,8 @@ tell('headers of a node', [
   [
     'secrets in the file, names that are none, headers that are ours, of which no value is repeated',
     `service: embedded\nchains:\n  a:\n    id: 1\n    rpc:\n      - url: https://n.example.com\n        headers:\n          authorization: Bearer hunter2\n          X-Api-Key: hunter2\n          bad name: x\n          Host: y\n${fine}`,
-    '8:26: chains.a.rpc[0].headers.authorization: a secret is not written in this file, only where it is kept → write { env: RPC_TOKEN } or { file: /run/secrets/rpc_token }',
-    '9:22: chains.a.rpc[0].headers.X-Api-Key: a secret is not written in this file, only where it is kept → write { env: RPC_TOKEN } or { file: /run/secrets/rpc_token }',
+    '8:26: chains.a.rpc[0].headers.authorization: a secret is never written in this file, only its place → write { env: RPC_TOKEN } or { file: /run/secrets/rpc_token }',
+    '9:22: chains.a.rpc[0].headers.X-Api-Key: a secret is never written in this file, only its place → write { env: RPC_TOKEN } or { file: /run/secrets/rpc_token }',
     '10:21: chains.a.rpc[0].headers["bad name"]: this is not the name of a header → write it like authorization',
     '11:17: chains.a.rpc[0].headers.Host: this header is set by tidegauge itself → remove it',
   ],
@@ -323,7 +323,7 @@ tell('YAML', [
   [
     'a line indented too far',
     'service: embedded\nprotocols:\n  - id: a\n     name: A\n',
-    '3:9: this value goes on where none is expected: the next line is indented too far, or it holds a second ": " → align the next line with its neighbours, or put a value that holds ": " in quotes',
+    '3:9: this value continues where none is expected: the next line is indented too far, or it holds a second ": " → align the next line with its neighbours, or put a value that holds ": " in quotes',
   ],
   [
     'a colon is missing',

@@ -60,7 +60,7 @@ describe('the daemon', () => {
     const text = async (path: string) => (await fetch(`${daemon.url}${path}`)).text()
     expect(JSON.parse(await text('/readyz'))).toMatchObject({
       ready: false,
-      reasons: [expect.stringMatching(/was changed and is refused since .*colectors/)],
+      reasons: [expect.stringMatching(/was changed and has been refused since .*colectors/)],
     })
     expect(await text('/metrics')).toContain('tidegauge_config_refused 1')
     expect(await text('/')).toContain('was changed and is refused')

@@ -150,9 +150,9 @@ describe('the daemon with a damaged outbox', () => {
       bytes.fill(0, page * pageBytes, (page + 1) * pageBytes)
     writeFileSync(file, bytes)
     const second = await startDaemon(config, env)
-    const said = await second.logged('the outbox was damaged: what could be read is in a new one')
+    const said = await second.logged('the outbox was damaged: everything readable is in a new one')
     expect(readFileSync(String(said['aside'])).equals(bytes)).toBe(true)
-    expect(await second.logged('hours of which something was lost: they are due again')).toMatchObject({
+    expect(await second.logged('hours with lost values: they are due again')).toMatchObject({
       collector: 'vault/many',
     })
     await second.status<StatusJson>(
@@ -176,7 +176,7 @@ describe('the daemon with a damaged outbox', () => {
     other.close()
     for (const name of [file, `${file}-wal`]) spoil(name)
     process.kill(daemon.pid, 'SIGCONT')
-    await Promise.race([daemon.logged('the outbox cannot be used as it is: it is opened anew'), asking(daemon)])
+    await Promise.race([daemon.logged('the outbox cannot be used: reopening it'), asking(daemon)])
     const url = await again(daemon)
     await statusAt(url, allDelivered)
     expect(asideIn(join(folder, 'data'))).toHaveLength(1)
@@ -194,7 +194,7 @@ describe('the daemon with a damaged outbox', () => {
     const other = takeDaemonRole({ dataFolder, config: 'other.yaml', nowMs: 0 })
     onTestFinished(() => other.release())
     process.kill(daemon.pid, 'SIGCONT')
-    await daemon.logged('the lock was taken away from the data folder, and another tidegauge has it now')
+    await daemon.logged('the lock file was removed from the data folder, and another tidegauge has the lock now')
     await daemon.logged('stopped')
     expect(await daemon.ended, 'its last line is one of the log').toBe(75)
   })
@@ -206,7 +206,7 @@ describe('the daemon with a damaged outbox', () => {
     const file = join(folder, 'data', 'outbox.db')
     writeFileSync(file, readFileSync(file).fill(0x5a, 0, 100))
     const alone = await tidegauge(['collect', '--config', config], env)
-    expect(alone.stderr).toContain('the outbox was damaged: what could be read is in a new one')
+    expect(alone.stderr).toContain('the outbox was damaged: everything readable is in a new one')
     expect(alone.code).toBe(0)
     expect(asideIn(join(folder, 'data'))).toHaveLength(1)
   })

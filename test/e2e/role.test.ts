@@ -102,7 +102,7 @@ describe('a daemon that starts while a command delivers', () => {
       expect(await daemon.logged('collected')).toMatchObject({
         collector: expect.stringMatching(/^vault\/(now|past)$/),
       })
-      await daemon.logged('the command has given the delivery role up: delivering')
+      await daemon.logged('the command has released the delivery role: delivering')
       service.open()
       expect(await ended).toBe(0)
       // The two collectors, each in a process of its own, end when they end.
@@ -126,7 +126,7 @@ describe('a daemon that starts while a command delivers', () => {
     await daemon.logged('collected')
     service.open()
     flush.kill('SIGKILL')
-    await daemon.logged('the command has given the delivery role up: delivering')
+    await daemon.logged('the command has released the delivery role: delivering')
     await daemon.status<{ balance: { due: number } }>(({ balance }) => balance.due === 0)
     const second = await tidegauge(['run', '--config', config], env)
     expect(second).toMatchObject({ code: 75, stdout: '' })

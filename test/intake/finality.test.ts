@@ -165,7 +165,7 @@ describe('a collector that cannot be read again', () => {
     expect(outbox.pins.due(1, anHour, 10)).toHaveLength(0)
     expect(stored()).toEqual([[1, 'due']])
     expect(lines.filter(line => line.includes('replaced')).slice(-2)).toEqual([
-      'a reorg replaced the hour’s block: it is read again',
+      'a reorg replaced the hour’s block: reading it again',
       'its block was replaced, and it cannot be read again: its values stay as they are',
     ])
   })
@@ -196,7 +196,7 @@ describe('a value whose block was not final yet', () => {
     await until(50 * minuteMs)
     expect(stored()).toEqual([[2, 'due']])
     expect(lines).toEqual([
-      'a reorg replaced the hour’s block: it is read again',
+      'a reorg replaced the hour’s block: reading it again',
       'read again after a reorg: 1 of 1 values differ and are pushed again',
     ])
   })
@@ -265,8 +265,8 @@ describe('a value that was made of logs', () => {
     expect(stored()).toEqual([[5, 'due']])
     expect(outbox.pins.count()).toBe(0)
     expect(lines).toEqual([
-      'the hour has other logs than a node answered: it is read again',
-      'read again as its logs are others: 1 of 1 values differ and are pushed again',
+      'the hour has other logs than a node answered: reading it again',
+      'read again as its logs have changed: 1 of 1 values differ and are pushed again',
     ])
   })
 
@@ -277,6 +277,6 @@ describe('a value that was made of logs', () => {
     await until(50 * minuteMs)
     expect(stored()).toEqual([[3, 'due']])
     expect(outbox.pins.count()).toBe(0)
-    expect(lines.at(-1)).toBe('its logs are others, and it cannot be read again: its values stay as they are')
+    expect(lines.at(-1)).toBe('its logs have changed, and it cannot be read again: its values stay as they are')
   })
 })

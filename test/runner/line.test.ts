@@ -9,15 +9,15 @@ const fine = { readings: { Level: 1 }, failures: {}, pins: [] }
 /** What is written to the line, and what is said of it. */
 const lies: Readonly<Record<string, string>> = {
   'no JSON': 'not JSON',
-  nothing: 'of no known kind',
-  'an end without runs': 'its runs has not the form',
-  'an end of a guessed run': 'its runs.run has not the form',
+  nothing: 'of an unknown kind',
+  'an end without runs': 'its runs has the wrong form',
+  'an end of a guessed run': 'its runs.run has the wrong form',
   'an end of a run it does not have': 'the end of a run that it does not have',
-  'a fault of the daemon’s parts': 'its runs.end.code has not the form',
+  'a fault of the daemon’s parts': 'its runs.end.code has the wrong form',
   'an answer to what was not asked': 'an answer to what was not asked',
   'a line of another collector': 'a log line of another collector',
-  'a long text': 'its message has not the form',
-  'no line': 'a line without an end',
+  'a long text': 'its message has the wrong form',
+  'no line': 'a line that is too long',
   'a million lines': 'more than any run needs',
 }
 
@@ -31,8 +31,8 @@ describe('a collector that writes to the line to the daemon', () => {
     const faults = await Promise.all(bad)
     expect(faults.map(({ code }) => code)).toEqual(faults.map(() => 'collector-hung'))
     for (const [index, wrong] of Object.values(lies).entries()) {
-      expect(faults[index]?.message).toContain(`its process said what no collector's process has to say: ${wrong}`)
-      expect(faults[index]?.fix).toContain('does not write to the line')
+      expect(faults[index]?.message).toContain(`its process sent an invalid message: ${wrong}`)
+      expect(faults[index]?.fix).toContain('must not write to its connection')
     }
     expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
   })

@@ -160,7 +160,7 @@ describe('readiness', () => {
     const bench = new Bench().collect(accept(2)).deliver(metrics(2))
     bench.reloads.refused('tidegauge.yaml:6:5: "colectors" is not a key here', Date.UTC(2026, 10, 20, 13, 1))
     expect(await bench.reasons()).toEqual([
-      'tidegauge.yaml was changed and is refused since 2026-11-20T13:01:00Z; the configuration before stays in force: tidegauge.yaml:6:5: "colectors" is not a key here',
+      'tidegauge.yaml was changed and has been refused since 2026-11-20T13:01:00Z; the previous configuration stays in force: tidegauge.yaml:6:5: "colectors" is not a key here',
     ])
     bench.reloads.taken('tidegauge.yaml', Date.UTC(2026, 10, 20, 13, 2))
     expect(await bench.reasons()).toEqual([])
@@ -210,7 +210,7 @@ describe('readiness', () => {
 
   it('is red for a gap of the newest late hour, not for older ones', async () => {
     const bench = new Bench().gap()
-    expect(await bench.reasons()).toEqual([expect.stringMatching(/cannot be had any more: no block yet$/)])
+    expect(await bench.reasons()).toEqual([expect.stringMatching(/can no longer be collected: no block yet$/)])
     bench.collect([], hourAfter(anHour, 1))
     bench.nowMs += hourMs
     expect(await bench.reasons()).toEqual([])
@@ -259,7 +259,7 @@ describe('readiness after a start', () => {
   it.each([
     ['an hour was tried and failed', (bench: Bench) => bench.fail(), /no node answers/],
     ['a delivery was tried and failed', (bench: Bench) => bench.collect(accept(1)).waits('503'), /not delivered.*503/],
-    ['an hour became a gap', (bench: Bench) => bench.gap(), /cannot be had/],
+    ['an hour became a gap', (bench: Bench) => bench.gap(), /can no longer be collected/],
     ['a metric was refused', (bench: Bench) => bench.collect(accept(1)).refuse(metrics(1)), /for good/],
   ])('is red at once when %s', async (_, happens, reason) => {
     expect(await happens(justStarted()).reasons()).toEqual([expect.stringMatching(reason)])

@@ -39,7 +39,7 @@ export function allFailed(chain: string, failures: readonly EndpointFailure[]): 
 }
 
 const addressAdvice =
-  'keep the address where the configuration says that it is: a file is looked at again each minute, a variable at a start'
+  'put the address where the configuration says: a file is read again each minute, a variable only at the start'
 /** Whether a failure is about the read, not about when or how often the endpoint was asked. */
 function isOfRead(failure: EndpointFailure): boolean {
   return failure instanceof ReadFailure && failure.kind !== 'rate' && failure.kind !== 'unreachable'
@@ -60,9 +60,9 @@ const slowAdvice =
   'other reads are answered in time, this one takes the node too long: read less at once, or raise the limits of the node'
 const damagedAdvice =
   'other reads of that block are answered, so the node has its state in part: a past hour needs an archive node: put one under rpc:'
-const callAdvice = 'other reads are answered, so it is this one: check address, chain, ABI and arguments'
+const callAdvice = 'other reads are answered, so this one is at fault: check address, chain, ABI and arguments'
 const tooMuchAdvice = 'this read is too much for one call: read less at once, or raise the limits of the node'
-const noLogsAdvice = 'put a node that serves eth_getLogs under rpc:, also as a second one: it is asked for logs alone'
+const noLogsAdvice = 'put a node that serves eth_getLogs under rpc:; as a second one it is asked only for logs'
 const reachAdvice = 'check that the node runs and can be reached from here; a second endpoint under rpc: takes over'
 
 /** The Fault when the node is up to date but the chain has no block past the hour. */
@@ -96,7 +96,7 @@ export function stoppedWhile(chain: string, host: string, reason: unknown): Faul
 
 /** The Fault for a read that no node can execute. */
 export function notAskable(chain: string, address: string): Fault {
-  return new Fault('collector-threw', `"${String(address).slice(0, 50)}" cannot be read: it is no address`, {
+  return new Fault('collector-threw', `"${String(address).slice(0, 50)}" cannot be read: it is not an address`, {
     facts: { chain },
     fix: 'an address is 0x and 40 hexadecimal digits',
   })

@@ -97,7 +97,7 @@ async function outputOf(asked: AggregateSent, pin: BlockReference): Promise<Hex 
       return { kind: 'failed', failure: endpoint.failure(answer.error), isError: true }
     }
     const output = answer?.result
-    return isHexStart(output) ? output : failed(endpoint, 'answered the reads with something that is no value')
+    return isHexStart(output) ? output : failed(endpoint, 'answered the reads with something that is not a value')
   } catch (error) {
     if (!(error instanceof EndpointFailure)) throw error
     if (error.kind === 'too-much' || error.kind === 'slow') return { kind: error.kind }

@@ -18,7 +18,7 @@ export interface LogQuestion {
  */
 export function checkedLogs(result: unknown, question: LogQuestion): readonly NodeLog[] | string {
   const logs = parseLogs(result)
-  if (!logs) return 'answered something that is no logs'
+  if (!logs) return 'answered something other than logs'
   const sorted = logs.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex)
   const fits = fitting(question.filter)
   for (const [index, log] of sorted.entries()) {

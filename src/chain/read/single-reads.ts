@@ -102,5 +102,5 @@ function outcomeOf(endpoint: Endpoint, { kind }: ReadRequest, outcome: RpcOutcom
   const output = kind === 'call' ? parseBytes(outcome?.result) : parseWord(outcome?.result)
   return output
     ? { kind: 'returned', output }
-    : new ReadFailure(host, 'answered a read with something that is no value', 'refused')
+    : new ReadFailure(host, 'answered a read with something that is not a value', 'refused')
 }

@@ -26,12 +26,12 @@ export interface BackfillOptions extends ConfigOption, JsonOption {
 /** The command and its options, without its action. */
 export function backfillOptions(): Command {
   return configuredCommand('backfill')
-    .description('past hours: collect, queue and push what is missing; a second time it goes on where it stopped')
+    .description('past hours: collect, queue and push what is missing; a second run continues where it stopped')
     .requiredOption('--from <hour>', 'the first hour, like 2026-11-20T13:00:00Z')
     .requiredOption('--to <hour>', 'the last hour, included')
     .option('--only <id...>', 'protocols or collectors')
-    .option('--plan', 'say what it would do and cost; send nothing, store nothing')
-    .option('--overwrite', 'read again what is collected already, and correct what differs')
+    .option('--plan', 'show the plan and its cost; send and store nothing')
+    .option('--overwrite', 'read collected hours again, and correct differences')
     .option('--newest-first', 'start with the newest hour (default: the oldest)')
     .option(
       '--concurrency <hours>',

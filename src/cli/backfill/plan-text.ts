@@ -57,7 +57,7 @@ export function printPlan(plan: BackfillPlan): void {
     ]),
     ['hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],
   )
-  if (certainty === 'unknown') print(`\n${counted(hours, 'hour')}; what they take is not known, as none could be read`)
+  if (certainty === 'unknown') print(`\n${counted(hours, 'hour')}; their cost is unknown, as none could be read`)
   else {
     print(`\n${counted(hours, 'hour')}; about ${callsText(cost)}, ${counted(pushes, 'push', 'pushes')}`)
     print(`about ${durationText(durationMs)}; nothing was stored or sent`)
@@ -68,5 +68,5 @@ export function printPlan(plan: BackfillPlan): void {
     print(`${hour} could not be read by ${collector}: ${faultLine(fault)}`)
   }
   const isLimited = plan.faults.some(({ fault }) => fault?.code !== 'chain-before-first-block')
-  if (isLimited && certainty !== 'unknown') print('what more hours like these take is not in the plan')
+  if (isLimited && certainty !== 'unknown') print('the plan does not include the cost of more hours like these')
 }

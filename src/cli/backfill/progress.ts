@@ -109,7 +109,7 @@ function lineOf(news: Exclude<BackfillNews, { readonly kind: 'went-on' }>): stri
 }
 
 const notAsFast = 'delivery is not as fast as collecting'
-const nothingDelivered = 'nothing of it was delivered for a minute: tidegauge status says what delivery does'
+const nothingDelivered = 'nothing of it was delivered for a minute: see tidegauge status'
 
 function waitText({ due, reasons, isMoving, forMs }: BacklogWait): string {
   const why =
@@ -120,7 +120,7 @@ function waitText({ due, reasons, isMoving, forMs }: BacklogWait): string {
 
 function stuckText({ protocolId, due, reasons }: StuckBacklog): string {
   const why = reasons.length > 0 ? reasons.join('; ') : nothingDelivered
-  return `goes on without waiting for ${protocolId}: ${counted(due, 'metric')} of it are due and stay so (${why})`
+  return `no longer waits for ${protocolId}: ${counted(due, 'metric')} of it stay due (${why})`
 }
 
 function againText(runs: number): string {

@@ -43,7 +43,7 @@ export function collectCommand(ended: (code: number) => void): Command {
     .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z (default: the current one)')
     .option('--only <id...>', 'protocols or collectors')
     .option('--dry-run', 'queue and push nothing, show what would be sent')
-    .option('--allow-unit-change', 'another unit than so far is meant; it is the unit from this hour on')
+    .option('--allow-unit-change', 'allow another unit than before; it is the unit from this hour on')
     .option('--json', 'print JSON')
     .action(async (options: CollectOptions) => {
       const given = openContext(options.config)

@@ -5,7 +5,7 @@ import { changingCommand, type SelectionOptions } from '../selection.ts'
 /** `dead ls|show|retry|drop`: metrics that the service rejected for good, and what a person decides about them. */
 export function deadCommand(ended: (code: number) => void): Command {
   return new Command('dead')
-    .description('metrics the service refused for good: list, look, try again, give up')
+    .description('dead metrics (refused for good): list, show, retry, drop')
     .addCommand(listCommand('dead', ended), { isDefault: true })
     .addCommand(showDetainedCommand('dead', ended))
     .addCommand(retryCommand(ended))
@@ -14,7 +14,7 @@ export function deadCommand(ended: (code: number) => void): Command {
 
 function retryCommand(ended: (code: number) => void): Command {
   return changingCommand('retry')
-    .description('make them due: they are sent once more')
+    .description('make them due, to be sent again')
     .action((ids: readonly string[], options: SelectionOptions) =>
       change('retry', 'dead', ids, options, ended, async selected => {
         const count = (await selected.outbox?.detained.release(selected.selection, 'pinned')) ?? 0

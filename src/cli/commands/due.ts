@@ -26,14 +26,14 @@ const wordCharsMax = 80
 /** `due ls|drop`: metrics that wait for delivery and why, and giving up those of a removed protocol. */
 export function dueCommand(ended: EndWith): Command {
   return new Command('due')
-    .description('metrics that wait for delivery: list, give up')
+    .description('due metrics: list, drop')
     .addCommand(listCommand(ended), { isDefault: true })
     .addCommand(dropCommand(ended))
 }
 
 function listCommand(ended: EndWith): Command {
   return selectingCommand('ls')
-    .description('list what is due, and why it waits (also without ls)')
+    .description('list due metrics, and why they wait (also without ls)')
     .option('--json', 'print JSON: all of them, in full')
     .action((ids: readonly string[], options: SelectionOptions & JsonOption) =>
       withFound(ids, options, ended, async found => {
@@ -45,7 +45,7 @@ function listCommand(ended: EndWith): Command {
 
 function dropCommand(ended: EndWith): Command {
   return changingCommand('drop')
-    .description('give them up for ever: not sent, not collected again')
+    .description('drop them for ever: not sent, not collected again')
     .action(async (ids: readonly string[], options: SelectionOptions) => {
       demandSelection('drop', selectionOf('due', ids, options), options)
       await withFound(ids, options, ended, async ({ outbox, metrics, protocolIds, isNarrow }) => {
@@ -95,7 +95,7 @@ function whyIn({ config }: AppContext, outbox: Outbox | undefined): SelectedDue[
   const configured = new Set(config.protocols.map(({ id }) => id))
   const waiting = outbox?.destinations.waiting() ?? []
   const why = waiting.length > 0 ? waiting.join('; ') : 'its turn has not come'
-  return ({ protocolId }) => (configured.has(protocolId) ? why : `${protocolId} is not in the configuration any more`)
+  return ({ protocolId }) => (configured.has(protocolId) ? why : `${protocolId} is no longer in the configuration`)
 }
 
 function jsonOf(metric: Metric) {

@@ -27,7 +27,7 @@ const reasonCharsMax = 60
 /** `gaps`: uncollected hours, why, and what to do. */
 export function gapsCommand(): Command {
   return lookingCommand('gaps')
-    .description('hours that are not there, why, and what to do')
+    .description('uncollected hours, why, and what to do')
     .action(async (options: LookOptions) => {
       const range = lookedAt(options)
       const context = openContext(options.config)
@@ -70,7 +70,7 @@ async function mendableOf(
 }
 
 function printFound({ gaps, waiting }: ListedHours, context: AppContext, options: LookOptions): void {
-  if (gaps.length === 0) print(waiting.length === 0 ? 'no gaps: every hour that was expected is there' : 'no gaps')
+  if (gaps.length === 0) print(waiting.length === 0 ? 'no gaps: every expected hour is collected' : 'no gaps')
   else {
     printRanges(gaps, ['what to do'], ({ advice }) => [advice])
     print(`\n${counted(sumOf(gaps), 'hour')} missing`)

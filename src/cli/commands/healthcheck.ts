@@ -14,7 +14,7 @@ import { print } from '../terminal.ts'
 export function healthcheckCommand(ended: (code: number) => void): Command {
   return configuredCommand('healthcheck')
     .description('is the running daemon ready?')
-    .option('--live', 'only whether it lives, as the container asks')
+    .option('--live', 'only whether it lives, for the health check of a container')
     .action(async ({ config, live }: ConfigOption & { live?: true }) => {
       const loaded = loadConfig(config)
       if (live) {

@@ -14,7 +14,7 @@ interface ReleaseOptions extends SelectionOptions {
 /** `held ls|show|release|drop`: implausible values held back, and what a person decides about them. */
 export function heldCommand(ended: (code: number) => void): Command {
   return new Command('held')
-    .description('suspicious metrics, held back: list, look, send after all, give up')
+    .description('held metrics (implausible values): list, show, release, drop')
     .addCommand(listCommand('held', ended), { isDefault: true })
     .addCommand(showDetainedCommand('held', ended))
     .addCommand(releaseCommand(ended))
@@ -23,8 +23,8 @@ export function heldCommand(ended: (code: number) => void): Command {
 
 function releaseCommand(ended: (code: number) => void): Command {
   return changingCommand('release')
-    .description('make them due: they are sent after all')
-    .option('--allow-unit-change', 'also those with another unit than so far; it is the unit from their hour on')
+    .description('make them due, to be sent')
+    .option('--allow-unit-change', 'also those with another unit than before; it is the unit from their hour on')
     .action((ids: readonly string[], options: ReleaseOptions) =>
       change('release', 'held', ids, options, ended, async selected => {
         const { outbox, selection, found } = selected
@@ -51,5 +51,5 @@ function noteStaying(stays: readonly DetainedMetric[], { outbox, options }: Sele
   if (byId.length > toldMax) note(`  and ${counted(byId.length - toldMax, 'metric id')} more`)
   const which = byId.length > toldMax ? 'ID…' : byId.map(({ id }) => id).join(' ')
   note(`  → if that is meant: ${asTyped(`held release ${which} --allow-unit-change`, options)}`)
-  note(`    if not, mend the collector and then: ${asTyped(`held drop ${which}`, options)}`)
+  note(`    if not, repair the collector and then: ${asTyped(`held drop ${which}`, options)}`)
 }

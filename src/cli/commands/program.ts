@@ -65,7 +65,7 @@ function wanted([name]: readonly string[]): (() => Promise<MakeCommand>)[] {
 /** Gives a command the program's ways to exit and print, which commander does not pass on. */
 function inherit(program: Command, command: Command): void {
   command.copyInheritedSettings(program)
-  command.showHelpAfterError(`(${wordsOf(command)} --help tells more)`)
+  command.showHelpAfterError(`(${wordsOf(command)} --help shows more)`)
   for (const child of command.commands) inherit(program, child)
 }
 

@@ -69,7 +69,7 @@ async function keepRunning({ first, signals, reloads, ended }: Keeping): Promise
         if (event.kind === 'role-lost') ended(exitCodes.held)
         return
       } else {
-        log.error({ reason: event.reason }, 'the outbox cannot be used as it is: it is opened anew')
+        log.error({ reason: event.reason }, 'the outbox cannot be used: reopening it')
         const restMs = isYetToCome(brokenAtMs + breakageRestMs, time.nowMs(), breakageRestMs) ? breakageRestMs : 0
         brokenAtMs = time.nowMs()
         begun = await begin(context, reloads, changed, { ...event, restMs })

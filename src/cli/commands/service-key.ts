@@ -15,13 +15,13 @@ interface OutOptions extends FileOption {
 export function keyCommand(): Command {
   const command = new Command('key').description('API keys of the reference service')
   withOut(command.command('create'))
-    .description('make a key: it is shown this once, and stored as a hash')
+    .description('create a key: it is shown only now, and stored as a hash')
     .argument('[name]', 'to tell keys apart', 'local')
     .action((name: string, options: OutOptions) =>
       give(options, () => withNewStore(options.file, ({ keys }) => keys.create(name))),
     )
   withFile(command.command('ls'))
-    .description('the keys, without what they open')
+    .description('list the keys, without their secrets')
     .option('--json', 'print JSON')
     .action(({ file, json }: FileOption & { readonly json?: boolean }) =>
       withStore(file, ({ keys }) => (json ? printJson(keys.list()) : printKeys(keys.list()))),
@@ -46,8 +46,8 @@ export function keyCommand(): Command {
 
 function withOut(command: Command): Command {
   return withFile(command)
-    .option('--out <file>', 'write the key into this file, readable by its owner alone, instead of printing it')
-    .option('--force', 'also where --out names a file that is there already')
+    .option('--out <file>', 'write the key into this file, readable only by its owner, instead of printing it')
+    .option('--force', 'also if --out names an existing file')
 }
 
 /** Prints a new key, or writes it to a file. The file is checked before the key is created. */
@@ -58,7 +58,7 @@ function give({ out, force = false }: OutOptions, make: () => string): void {
   }
   using file = keyFile(out, force)
   file.write(make())
-  print(`the key is in ${out}, readable by its owner alone`)
+  print(`the key is in ${out}, readable only by its owner`)
   print(`  key: { file: ${quoted(resolve(out))} }`)
 }
 

@@ -134,7 +134,7 @@ function printWarnings({ warnings }: Snapshot, options: ConfigOption): void {
   }
   const more = news.length - warningsShown
   if (more > 0) print(`and ${counted(more, 'warning')} more: ${asTyped('warnings', options)}`)
-  else if (news.length > 0) print(`once you know: ${asTyped('warnings ack --all', options)}`)
+  else if (news.length > 0) print(`to acknowledge: ${asTyped('warnings ack --all', options)}`)
   if (silent > 0) print(`${counted(silent, 'acknowledged warning')}: ${asTyped('warnings --all', options)}`)
 }
 

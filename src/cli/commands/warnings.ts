@@ -30,7 +30,7 @@ export function warningsCommand(ended: (code: number) => void): Command {
 
 function listCommand(): Command {
   return configuredCommand('ls')
-    .description('list those nobody has acknowledged yet (also without ls)')
+    .description('list unacknowledged warnings (also without ls)')
     .option('--all', 'the acknowledged ones, too')
     .option('--json', 'print JSON')
     .action(async (options: ListOptions) => {
@@ -63,7 +63,7 @@ function printWarnings(wanted: readonly Warning[], silent: number, options: List
   const acknowledged = options.all ? ['acknowledged'] : []
   printTable(['kind', 'metric', 'count', 'first seen', 'last seen', ...acknowledged, 'words'], rows, ['count'])
   if (wanted.length > rowsMax) print(`and ${wanted.length - rowsMax} more: --json has all`)
-  if (!options.all) print(`\nonce you know: ${asTyped('warnings ack [ID…] [--kind KIND] [--all]', options)}${kept}`)
+  if (!options.all) print(`\nto acknowledge: ${asTyped('warnings ack [ID…] [--kind KIND] [--all]', options)}${kept}`)
 }
 
 /** A warning with the field names of `/status.json`. */
@@ -73,10 +73,10 @@ function warningJson({ firstSeenMs, lastSeenMs, ...same }: Warning) {
 
 function acknowledgeCommand(ended: (code: number) => void): Command {
   return configuredCommand('ack')
-    .description('say that you know: they are counted on, and not shown any more')
+    .description('acknowledge warnings: further ones are counted, not shown')
     .argument('[id...]', 'metric or protocol ids')
     .option('--kind <kind>', 'as warnings ls names it')
-    .option('--all', 'all of them, where nothing else selects')
+    .option('--all', 'select all')
     .action(async (ids: readonly string[], options: AcknowledgeOptions) => {
       if (ids.length === 0 && options.kind === undefined && !options.all) {
         throw new Fault('usage', 'which warnings? Nothing is selected', {

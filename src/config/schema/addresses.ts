@@ -26,7 +26,7 @@ export function serviceUrl(text: string): Formed<string> {
   }
   if (/[?#]/.test(text)) return refused('the address holds a query or a fragment', 'remove everything from ? or # on')
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
-    return refused('http:// is for loopback addresses alone: the key would travel in the open', 'write https://')
+    return refused('http:// is only for loopback addresses: the key would be sent unencrypted', 'write https://')
   }
   return formed(url.href.replace(/\/+$/, ''))
 }
@@ -71,7 +71,7 @@ export function listenAddress(text: string): Formed<ListenAddress> {
   if (host === undefined || !URL.canParse(`http://${host}`)) return refused(`${quoted(text)} is not host:port`, fix)
   // A URL accepts any number as an address: 1 would be 0.0.0.1.
   if (/^(0x[\da-f]*|[\d.]+)$/i.test(host) && !/^\d+(\.\d+){3}$/.test(host)) {
-    return refused(`${quoted(host)} is no host: an IPv4 address has four numbers`, fix)
+    return refused(`${quoted(host)} is not a host: an IPv4 address has four numbers`, fix)
   }
   if (port > 65_535) return refused(`there is no port ${port}`, 'write a port from 1 to 65535, or 0 for any free one')
   return formed({ host: host.replace(/^\[|\]$/g, ''), port })

@@ -108,7 +108,7 @@ const wholeFix = 'write it as key: value lines; service and protocols are requir
 const isKey = (path: IssuePath) => path.at(-1) === 'key' && isSecret(path)
 
 function literalKey(path: IssuePath, part: SchemaPart): Finding {
-  const message = `${pathText(path)}: a key is not written in this file, only where it is kept`
+  const message = `${pathText(path)}: a key is never written in this file, only its place`
   return { path, at: 'value', message, fix: `write ${examplesOf(part).join(' or ')}` }
 }
 

@@ -71,7 +71,7 @@ export function slug(text: string): Formed<string> {
   if (!new RegExp(slugPattern).test(text)) {
     return refused(`${quoted(text)} is not a slug of lowercase letters, digits, - and _`, fix)
   }
-  if (text.includes('___')) return refused(`${quoted(text)} holds ___, which parts an id from a label`, fix)
+  if (text.includes('___')) return refused(`${quoted(text)} holds ___, which separates an id from a label`, fix)
   if (text.length > idCharsMax) return refused(`an id has at most ${idCharsMax} characters`, 'write a shorter one')
   return formed(text)
 }

@@ -23,7 +23,7 @@ const text = written(
     /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)
       ? formed({ kind: 'text' as const, text: value })
       : refused('a header holds visible ASCII characters, and blanks between them', 'write it on one line'),
-  { description: 'The value itself, where it is no secret.' },
+  { description: 'The value itself, if it is not a secret.' },
 )
 
 /** Headers of a request by name: a text, or where a secret is kept. */
@@ -37,7 +37,7 @@ export const headers = z
   })
   .meta({
     description:
-      'Headers of its requests. What is secret is kept elsewhere: authorization, cookie, and names with key, token or secret.',
+      'Headers of its requests. Secrets are kept elsewhere: authorization, cookie, and names with key, token or secret.',
     examples: [{ authorization: { env: 'RPC_TOKEN' } }],
   })
 
@@ -46,7 +46,7 @@ function mistakeIn(name: string, isText: boolean): readonly [message: string, fi
   if (ownNames.has(name.toLowerCase())) return ['this header is set by tidegauge itself', 'remove it']
   if (!isText || !isSecretHeader(name)) return undefined
   return [
-    'a secret is not written in this file, only where it is kept',
+    'a secret is never written in this file, only its place',
     'write { env: RPC_TOKEN } or { file: /run/secrets/rpc_token }',
   ]
 }

@@ -12,7 +12,7 @@ const address = written(endpoint, {
 
 const withLimits = z
   .strictObject({
-    url: written(endpoint, { description: 'The address itself, where no secret is in it.' }).optional(),
+    url: written(endpoint, { description: 'The address itself, if it holds no secret.' }).optional(),
     file: written(path, {
       description: 'File that holds the address and nothing else; relative to this file.',
     }).optional(),
@@ -25,20 +25,20 @@ const withLimits = z
       .positive()
       .max(rpcCallsPerSecondMax)
       .optional()
-      .meta({ description: 'Calls a second at most. Default: found out from its answers.', examples: [25] }),
+      .meta({ description: 'Calls a second at most. Default: discovered from its answers.', examples: [25] }),
     batch: z
       .int()
       .min(1)
       .max(rpcBatchCallsMax)
       .optional()
-      .meta({ description: 'Calls in one request at most. Default: found out from its answers.', examples: [100] }),
+      .meta({ description: 'Calls in one request at most. Default: discovered from its answers.', examples: [100] }),
     logBlocks: z
       .int()
       .min(1)
       .max(rpcLogBlocksMax)
       .optional()
       .meta({
-        description: 'Blocks that one eth_getLogs may span at most. Default: found out from its answers.',
+        description: 'Blocks that one eth_getLogs may span at most. Default: discovered from its answers.',
         examples: [500],
       }),
     headers: headers.optional(),

@@ -58,7 +58,7 @@ const chain = z
       .meta({ description: 'Nodes to read from; the first is preferred.', examples: [['http://127.0.0.1:8545']] }),
     settle: written(durationOrNone(settleMsMax), {
       description:
-        'How long after an hour its block is taken for final. At most 24h. Default: what is safe for the chain id.',
+        'Time after an hour until its block counts as final. At most 24h. Default: a safe time for the chain id.',
       examples: ['20m'],
       pattern: durationOrNonePattern,
     }).optional(),
@@ -114,7 +114,7 @@ const protocol = z
     collectors: z
       .array(collector)
       .min(1)
-      .meta({ description: 'What is read for it.', examples: [[{ use: 'host' }]] }),
+      .meta({ description: 'The collectors of the protocol.', examples: [[{ use: 'host' }]] }),
   })
   .meta({ description: 'A protocol: one widget.', examples: [example] })
 
@@ -131,22 +131,21 @@ export const operatorFile = z
     collect: z
       .strictObject({
         deadline: written(duration(deadlineMsMax), {
-          description: 'For one collector and hour. At most 30m.',
+          description: 'Time limit for one collector and hour. At most 30m.',
           ...durationMeaning,
         }).prefault('60s'),
         catchUp: written(duration(catchUpMsMax, catchUpMsMin), {
-          description:
-            'How far back hours missed in downtime are caught up. From 1h to 90d, and less than outbox.keep.',
+          description: 'Catch-up range of hours missed in downtime. From 1h to 90d, and less than outbox.keep.',
           examples: ['7d'],
           pattern: durationPattern,
         }).prefault('7d'),
       })
       .prefault({})
-      .meta({ description: 'How values are collected.', examples: [{ deadline: '60s' }] }),
+      .meta({ description: 'Settings of collecting values.', examples: [{ deadline: '60s' }] }),
     delivery: z
       .strictObject({
         timeout: written(duration(deliveryTimeoutMsMax), {
-          description: 'For one push and its whole answer. At most 10m.',
+          description: 'Time limit for one push and its whole answer. At most 10m.',
           ...durationMeaning,
         }).prefault('30s'),
         inFlight: z.int().min(1).max(inFlightMax).prefault(4).meta({ description: 'Pushes under way at a time.' }),
@@ -158,17 +157,17 @@ export const operatorFile = z
           .meta({ description: 'Pushes a second while a backlog drains.' }),
       })
       .prefault({})
-      .meta({ description: 'How batches are pushed.', examples: [{ pace: 5 }] }),
+      .meta({ description: 'Settings of pushing batches.', examples: [{ pace: 5 }] }),
     outbox: z
       .strictObject({
         keep: written(duration(keepMsMax, keepMsMin), {
-          description: 'How long delivered metrics are kept for the status and for looking back. At least 8d.',
+          description: 'Time for which delivered metrics are kept, for the status and the history. At least 8d.',
           examples: ['35d'],
           pattern: durationPattern,
         }).prefault('35d'),
       })
       .prefault({})
-      .meta({ description: 'What waits to be delivered, and what was.', examples: [{ keep: '35d' }] }),
+      .meta({ description: 'The store of due and delivered metrics.', examples: [{ keep: '35d' }] }),
     status: z
       .strictObject({
         listen: written(listenAddress, {

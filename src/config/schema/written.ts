@@ -41,7 +41,7 @@ export const secretRef = z
 
 /** An API key, which is never written in the file. */
 export const key = secretRef.meta({
-  description: 'Where the API key is kept. It is read when it is needed and is never written in this file.',
+  description: 'Where the API key is kept. It is read when needed, and never written in this file.',
   examples: [{ file: '/run/secrets/metrics_key' }, { env: 'METRICS_KEY' }],
   minProperties: 1,
   maxProperties: 1,

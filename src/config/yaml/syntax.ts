@@ -9,7 +9,7 @@ export interface SyntaxWords {
 const words = (message: string, fix: string): SyntaxWords => ({ message, fix })
 
 const aligned = words(
-  'this value goes on where none is expected: the next line is indented too far, or it holds a second ": "',
+  'this value continues where none is expected: the next line is indented too far, or it holds a second ": "',
   'align the next line with its neighbours, or put a value that holds ": " in quotes',
 )
 const notAPair = words(
@@ -22,7 +22,7 @@ const unclosed = words(
   'close it with ] or }; indent the lines between',
 )
 const plain = words('anchors (&), aliases (*) and tags (!) are not used here', 'write the value itself; text in quotes')
-const directive = words('a line that begins with % is not used here', 'remove it')
+const directive = words('a line that begins with % is not supported here', 'remove it')
 
 /** Wording for a file that is nested too deeply. */
 export const tooDeep = words('maps and lists are nested too deeply here', 'write them flatter')
@@ -60,7 +60,7 @@ const byCode: Readonly<Record<ErrorCode, SyntaxWords>> = {
 /** By the beginning of the parser's message, for codes with several meanings. */
 const byMessage: readonly (readonly [begins: string, SyntaxWords])[] = [
   ['Missing closing', words('the quote that opens here is not closed', 'close it at the end of the text')],
-  ['Missing , ', words('a comma is missing between entries', 'part the entries of [ ] and { } with commas')],
+  ['Missing , ', words('a comma is missing between entries', 'separate the entries of [ ] and { } with commas')],
   ['Missing space after :', words('a blank is missing after the colon', 'write key: value')],
   ['Comments must', words('a blank is missing before #', 'put one there, or put text that holds # in quotes')],
   ['Missing directives-end', directive],
@@ -69,7 +69,7 @@ const byMessage: readonly (readonly [begins: string, SyntaxWords])[] = [
   ['Sequence item without', words('a "- " is missing before this entry', 'begin every entry of the list with "- "')],
   ['All sequence items', words('this "- " is in another column than the ones before it', 'align them')],
   ['Unexpected flow-', words('this bracket closes nothing', 'remove it, or open it; put text that holds it in quotes')],
-  ['Unexpected ,', words('this comma parts nothing', 'remove it')],
+  ['Unexpected ,', words('this comma separates nothing', 'remove it')],
 ]
 
 /** Wording of a mistake found by the YAML parser. */

@@ -41,7 +41,7 @@ export class DataFolders {
     if (number !== undefined && number === known.outboxNumber) return
     const what = found === undefined ? 'is gone' : 'is not the one that was open'
     throw new Fault('outbox-unusable', `the data folder ${folder} ${what}: was its volume unmounted?`, {
-      fix: 'mount it again, or move the folder back, and tidegauge goes on by itself; to begin with what lies there now, restart it',
+      fix: 'mount it again, or move the folder back, and tidegauge continues; to start with the present folder, restart it',
     })
   }
 }

@@ -68,7 +68,7 @@ export class Disk {
   /** Sentence about the full disk, for a person. */
   get fullSentence(): string {
     const room = `${(2 * ballastBytes) / 1_048_576} MiB are free in ${dirname(this.#file)}`
-    return `the disk is full: nothing new is collected until ${room}; what is due is still delivered`
+    return `the disk is full: nothing new is collected until ${room}; due metrics are still delivered`
   }
 
   /** @throws Fault `disk-full` when nothing new may be stored */
@@ -79,7 +79,7 @@ export class Disk {
   /** The Fault of a full disk. */
   fault(cause?: unknown): Fault {
     const parts = cause === undefined ? {} : { cause }
-    return new Fault('disk-full', this.fullSentence, { ...parts, fix: 'free some room; collecting goes on by itself' })
+    return new Fault('disk-full', this.fullSentence, { ...parts, fix: 'free some room; collecting then continues' })
   }
 
   /**

@@ -77,7 +77,7 @@ function checkedSpec(label: string, spec: unknown, name: string): MetricSpec {
   if (!/^[A-Za-z0-9._-]+$/.test(label)) {
     throw unusable(name, `label ${shown(label)} has a character that is no letter, digit, "-", "_" or "."`)
   }
-  if (label.includes('___')) throw unusable(name, `label "${label}" holds ___, which parts an id from a label`)
+  if (label.includes('___')) throw unusable(name, `label "${label}" holds ___, which separates an id from a label`)
   const parsed = metricSpec.safeParse(spec, { error: plainWords })
   if (!parsed.success) {
     const [issue] = parsed.error.issues

@@ -58,7 +58,7 @@ async function start({ run, task, deadlineMs }: StartedRun): Promise<void> {
   const { signal } = controllerOf(run)
   const stray = Promise.withResolvers<never>()
   const fail = (error: unknown) => {
-    scope.line('warn', `thrown where nothing could catch it: ${thrownText(error).message}`)
+    scope.line('warn', `uncaught error: ${thrownText(error).message}`)
     stray.reject(error)
   }
   const scope = createScope({ collectorId: task.collector.id, signal, post: postLine, fail })
@@ -88,14 +88,14 @@ function endOf(settled: Settled<TaskEnd>, late: Fault): TaskEnd {
 /** Sends the ends of runs. One that cannot be sent does not keep the others. */
 function postEnds(runs: readonly EndedRun[]): void {
   line.postAll('ended', 'runs', runs, (run, why) => {
-    const fault = new Fault('collector-output', `its answer cannot leave its process: ${why}`)
+    const fault = new Fault('collector-output', `its result cannot be sent: ${why}`)
     line.post({ kind: 'ended', runs: [{ ...run, end: { kind: 'faulted', fault: faultRecord(fault) } }] })
   })
 }
 
 function postAsks(all: readonly Ask[]): void {
   line.postAll('asks', 'asks', all, ({ ask }, why) => {
-    const fault = new Fault('collector-output', `what it asks of a chain cannot leave its process: ${why}`)
+    const fault = new Fault('collector-output', `its chain request cannot be sent: ${why}`)
     asks.replied(ask, { kind: 'faulted', fault: faultRecord(fault) })
   })
 }

@@ -36,7 +36,7 @@ export function undeclaredEnds(output: unknown, declared: readonly string[]): La
     const name = cut(label)
     return failed(
       name,
-      wrong(`"${name}"${others}: returned but not declared`, 'add it to metrics, or return it no more'),
+      wrong(`"${name}"${others}: returned but not declared`, 'add it to metrics, or do not return it'),
     )
   })
 }

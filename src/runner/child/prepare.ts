@@ -38,7 +38,7 @@ async function prepareOne(ref: CollectorRef): Promise<Prepared> {
     throw new Fault('collector-unusable', `options of ${ref.use}: ${mistake?.path.join('.')}: ${mistake?.message}`)
   }
   if (parsed.secrets.some(id => ref.secrets?.[id] === undefined)) {
-    throw new Fault('collector-unusable', `options of ${ref.use} ask for a secret that it is not given`, {
+    throw new Fault('collector-unusable', `options of ${ref.use} refer to a secret that it is not given`, {
       fix: 'name it in the configuration as { env: NAME } or { file: PATH }; after an edit it is given from the next hour on',
     })
   }

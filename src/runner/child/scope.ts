@@ -94,7 +94,7 @@ export function catchStrays(nobody: Scope): void {
   process.on('unhandledRejection', reason => {
     // A read that failed after it was needed was reported by the failure of the needed one.
     const level = reason instanceof Fault ? 'debug' : 'warn'
-    owner().line(level, `a promise was rejected and nobody waited for it: ${thrownText(reason).message}`)
+    owner().line(level, `unhandled promise rejection: ${thrownText(reason).message}`)
   })
   const printed = (level: ChildLogLevel) =>
     new Writable({

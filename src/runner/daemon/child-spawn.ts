@@ -58,7 +58,7 @@ export function spawnChild(deps: SpawnDeps): Spawned {
     kill: () => void child.kill('SIGKILL'),
     exited: exitOf(child, signal => {
       if (crashed()) return `needed more than ${heapMbMax} MB of memory`
-      return signal === 'SIGKILL' && isCut() ? 'ended with SIGKILL, or cut its line to the daemon' : undefined
+      return signal === 'SIGKILL' && isCut() ? 'ended with SIGKILL, or closed its connection to the daemon' : undefined
     }),
   }
 }

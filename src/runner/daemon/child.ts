@@ -18,8 +18,7 @@ interface ChildRun {
 }
 
 const busy = 'does not answer: something keeps it busy'
-const meddled =
-  'a collector does not write to the line to the daemon: look for what it does with descriptors and sockets'
+const meddled = 'a collector must not write to its connection to the daemon: check its use of descriptors and sockets'
 
 const endOf = { describe: 'described', collect: 'collected' } as const
 
@@ -57,7 +56,7 @@ export class CollectorChild {
       heapMbMax: limits.heapMbMax,
       log,
       hear: line => this.#hear(line),
-      tooLong: () => this.#lose("said what no collector's process has to say: a line without an end", meddled),
+      tooLong: () => this.#lose('sent an invalid message: a line that is too long', meddled),
     })
     void this.#spawned.exited.then(how => this.#lose(how))
     void this.#watchStart()
@@ -116,7 +115,7 @@ export class CollectorChild {
   }
 
   #say(message: ToChild): void {
-    if (!this.#spawned.post(message)) this.#lose('reads nothing of what it is answered', meddled)
+    if (!this.#spawned.post(message)) this.#lose('does not read its replies', meddled)
   }
 
   #lose(how: string, fix?: string): void {
@@ -140,7 +139,7 @@ export class CollectorChild {
   #hear(line: string): void {
     if (this.#gone.signal.aborted) return
     const wrong = this.#mistakeIn(line)
-    if (wrong !== undefined) this.#lose(`said what no collector's process has to say: ${wrong}`, meddled)
+    if (wrong !== undefined) this.#lose(`sent an invalid message: ${wrong}`, meddled)
   }
 
   #mistakeIn(line: string): string | undefined {

@@ -21,7 +21,7 @@ export async function declaredPaths(
   const written = new Map(textsIn(options, []).map(({ text, path }) => [resolve(dirname(configFile), text), path]))
   const meant = said.filter(path => written.has(path))
   const refused = await Promise.all(meant.map(path => isHidden(path, hidden)))
-  const message = 'leads to what no collector may read: the configuration, a file of a secret, or the data'
+  const message = 'leads to a path that no collector may read: the configuration, a file of a secret, or the data'
   return {
     given: meant.filter((_, index) => !refused[index]),
     mistakes: meant.flatMap((path, index) => (refused[index] ? [{ path: written.get(path) ?? [], message }] : [])),

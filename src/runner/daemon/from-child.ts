@@ -106,7 +106,7 @@ export function heard(line: string): Heard {
   const path = (issue?.path ?? []).filter(part => typeof part === 'string' && ownNames.has(part))
   return {
     ok: false,
-    wrong: path.length > 0 ? `its ${path.join('.')} has not the form it must have` : 'of no known kind',
+    wrong: path.length > 0 ? `its ${path.join('.')} has the wrong form` : 'of an unknown kind',
   }
 }
 

@@ -61,8 +61,8 @@ function redactedDescription(description: DescribedToDaemon, by: Redacting): Des
 /** Refuses a declaration that contains a secret: it would be sent to the service unchanged. */
 function refuseSecret(label: string, { unit = '', module = '' }: MetricSpec, by: Redacting): void {
   if ([label, unit, module].every(text => by.redact(text) === text)) return
-  throw new Fault('collector-unusable', `a secret stands in what it declares of its metric ${by.redact(label)}`, {
-    fix: 'make labels, units and modules of what is no secret',
+  throw new Fault('collector-unusable', `a secret is part of the declaration of its metric ${by.redact(label)}`, {
+    fix: 'build labels, units and modules without secrets',
   })
 }
 

@@ -14,7 +14,7 @@ const meaningByLook: Readonly<Record<CellLook, string>> = {
   failing: 'due, failed so far',
   held: 'held until something is changed',
   dead: 'refused, kept with the reason',
-  gap: 'gap, cannot be read any more',
+  gap: 'gap, can no longer be read',
   unexpected: 'not expected',
 }
 

@@ -44,7 +44,7 @@ function page(reason: string): string {
 <title>Tidegauge waits</title>
 <h1>Tidegauge waits for its outbox</h1>
 <p>${reason}</p>
-<p>It goes on by itself once the outbox can be used.</p>
+<p>It continues as soon as the outbox can be used.</p>
 </html>
 `.toString()
 }

@@ -101,7 +101,7 @@ describe('closing', () => {
     const failure = failureOf(endpoint.call(echoes(1), never))
     await once(await node.connected, 'asked')
     endpoint.close()
-    // In the same turn, so that the first connection ends when the second is there already.
+    // In the same turn, so that the first connection ends when the second already exists.
     const again = endpoint.call(echoes(1), never)
     await failure
     expect(results(await again)).toEqual([0])

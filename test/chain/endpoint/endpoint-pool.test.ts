@@ -308,7 +308,7 @@ describe('an endpoint whose address is kept elsewhere', () => {
     const all = await faultOf(servedBy(openPool([kept('A'), kept('B')])))
     expect(all.code).toBe('chain-unreachable')
     expect(all.message).toContain('A cannot be asked: the variable is not set (t.yaml:5:12); B cannot be asked')
-    expect(all.fix).toContain('keep the address where the configuration says')
+    expect(all.fix).toContain('put the address where the configuration says')
     proxy.misbehave({ kind: 'error', code: -32000, message: 'missing trie node' })
     const some = await faultOf(readState(openPool([proxy.url, kept('B')]), 5n))
     expect(some.code).toBe('chain-state-missing')

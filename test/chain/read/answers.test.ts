@@ -55,8 +55,8 @@ describe('logs that a node answers are believed only', () => {
       (logs: Log[]) => logs.map((log, index) => (index === 0 ? { ...log, blockHash: topic } : log)),
       'answered a log of another block 533 than the chain’s',
     ],
-    ['as logs', middle({ data: '0x1' }), 'answered something that is no logs'],
-    ['as a list', () => ({}), 'answered something that is no logs'],
+    ['as logs', middle({ data: '0x1' }), 'answered something other than logs'],
+    ['as a list', () => ({}), 'answered something other than logs'],
   ])('%s', async (_, change, words) => {
     const server = await node(lying(change))
     const fault = await faultOf(openReader([server.url]).logs(hour, filter, patient))

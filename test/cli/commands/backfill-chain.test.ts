@@ -174,7 +174,7 @@ describe('backfill of a chain', () => {
     stage.instead = resets
     const { code, stdout } = await stage.run(...stage.range, '--plan')
     expect(code).toBe(1)
-    expect(stdout).toContain('10 hours; what they take is not known, as none could be read')
+    expect(stdout).toContain('10 hours; their cost is unknown, as none could be read')
     expect(stdout).toContain(`${stage.range[1]} could not be read by p0/c0: main: 127.0.0.1`)
     expect(stdout).not.toContain('push')
   })

@@ -32,7 +32,7 @@ describe('what a removed protocol left', () => {
     const listed = await run('due', 'ls')
     expect(listed.code).toBe(0)
     expect(listed.stdout).toMatch(/^protocol +metrics +oldest +newest +why it waits\n/)
-    expect(listed.stdout).toMatch(/\ngone +3 +\S+Z +\S+Z +gone is not in the configuration any more\n/)
+    expect(listed.stdout).toMatch(/\ngone +3 +\S+Z +\S+Z +gone is no longer in the configuration\n/)
     expect(await read('due', 'ls', 'away___M1')).toEqual([
       {
         id: 'away___M1',
@@ -40,19 +40,19 @@ describe('what a removed protocol left', () => {
         hour,
         value: 1,
         unit: 'USD',
-        why: 'away is not in the configuration any more',
+        why: 'away is no longer in the configuration',
       },
     ])
     const flushed = await run('flush')
     expect(flushed.code).toBe(1)
-    expect(flushed.stderr).toMatch(/not configured any more.*2 due of away, 3 due of gone; .*tidegauge due drop away/)
+    expect(flushed.stderr).toMatch(/no longer configured.*2 due of away, 3 due of gone; .*tidegauge due drop away/)
 
     const none = await run('due', 'drop')
     expect(none.code).toBe(2)
     expect(none.stderr).toContain('which due metrics? Nothing is selected')
     const dropped = await run('due', 'drop', 'gone')
     expect(dropped).toMatchObject({ code: 0, stdout: '3 metrics dropped: not sent, and not collected again\n' })
-    expect((await run('due', 'drop', '--reason', 'NOT IN the', '--hour', hour)).stdout).toMatch(/^2 metrics dropped/)
+    expect((await run('due', 'drop', '--reason', 'NO LONGER IN the', '--hour', hour)).stdout).toMatch(/^2 metrics dropped/)
     expect(await run('due')).toMatchObject({ code: 0, stdout: 'nothing is due\n' })
     expect((await run('status')).stdout).toContain('5 dropped, not counted above')
     expect(await run('flush')).toMatchObject({ code: 0, stdout: '0 delivered, 0 due\n' })

@@ -64,7 +64,7 @@ describe('gaps', () => {
     const fresh = stage()
     expect(await fresh.run('gaps')).toEqual({
       code: 0,
-      stdout: 'no gaps: every hour that was expected is there\n',
+      stdout: 'no gaps: every expected hour is collected\n',
       stderr: '',
     })
     expect(await fresh.read()).toEqual({ gaps: [], notCollectedYet: [] })
@@ -83,8 +83,8 @@ describe('gaps', () => {
     const backfill = (from: number, to: number) =>
       `tidegauge backfill --from ${at(from)} --to ${at(to)} --only pool/past --config ${config}`
     expect(gaps.map(({ collector, hours, advice }) => [collector, hours, advice])).toEqual([
-      ['gone/away', 1, 'nothing: the collector is not configured any more'],
-      ['pool/broken', 2, `mend the collector: tidegauge check --config ${config}`],
+      ['gone/away', 1, 'nothing: the collector is no longer configured'],
+      ['pool/broken', 2, `repair the collector: tidegauge check --config ${config}`],
       ['pool/now', 2, 'nothing: it can only read “now”'],
       ['pool/past', 31, backfill(0, 30)],
       ['pool/past', 1, 'nothing: the chain had no block yet'],

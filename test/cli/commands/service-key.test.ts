@@ -38,7 +38,7 @@ describe('a key of the reference service', () => {
     const first = readFileSync(out, 'utf8')
     const again = await key('create', 'again', '--out', out)
     expect(again).toMatchObject({ code: 2, stdout: '' })
-    expect(again.stderr).toContain('is there already')
+    expect(again.stderr).toContain('already exists')
     expect(readFileSync(out, 'utf8')).toBe(first)
     expect((await key('ls')).stdout).not.toContain('again')
     expect(await key('rotate', 'local', '--out', out, '--force')).toMatchObject({ code: 0 })

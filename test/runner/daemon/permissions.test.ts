@@ -60,7 +60,7 @@ export default defineCollector({
     const { runner } = testRunner({ hidden: [file('keys')] })
     const options = { target: '', table: './keys/key.json' }
     const own = configured('./hostile.ts', { file: file('mine.yaml'), options })
-    const message = 'leads to what no collector may read: the configuration, a file of a secret, or the data'
+    const message = 'leads to a path that no collector may read: the configuration, a file of a secret, or the data'
     expect(await runner.describe(own)).toEqual({ kind: 'mistaken', mistakes: [{ path: ['table'], message }] })
     expect((await faultOf(runner.collect(own, hour))).message).toContain('may not be read by a collector')
   })

@@ -123,14 +123,14 @@ describe('a secret of a collector', () => {
     const later = trial(`{ apiKey: { file: ./key } }`, stashed)
     writeFileSync(later.file('key'), 'sk-live-12345678')
     await later.collect()
-    expect((await faultOf(later.told())).message).toBe('a secret stands in what it declares of its metric Chars')
+    expect((await faultOf(later.told())).message).toBe('a secret is part of the declaration of its metric Chars')
   })
 
   it('is not given to code that asks for what nobody has written', async () => {
     process.env[variable] = 'sk-live-12345678'
     const greedy = keyed.replace('apiKey: secret', `apiKey: secret.prefault({ env: '${variable}' })`)
     const fault = await faultOf(trial('{}', greedy).collect())
-    expect(fault.message).toContain('ask for a secret that it is not given')
+    expect(fault.message).toContain('refer to a secret that it is not given')
   })
 
   it('has a file that no collector reads, wherever it is named', async () => {

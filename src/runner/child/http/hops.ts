@@ -31,7 +31,7 @@ export interface Hop {
  */
 export function firstHop(url: string, { method, headers, body }: Pick<Hop, 'method' | 'headers' | 'body'>): Hop {
   const address = URL.canParse(url) ? new URL(url) : undefined
-  if (!address || !isHttp(address)) throw new Fault('http-refused', 'what is to be fetched is no http or https address')
+  if (!address || !isHttp(address)) throw new Fault('http-refused', 'the URL is not an http or https address')
   const authorization = basicAuthorization(address)
   const signedIn = { ...(authorization && { authorization }), ...headers }
   address.username = ''
@@ -51,7 +51,7 @@ export function firstHop(url: string, { method, headers, body }: Pick<Hop, 'meth
 export function nextHop(hop: Hop, { status, location }: Redirect, from: 'private' | 'public'): Hop {
   const { host, origin, hostname, protocol, href } = hop.address
   const address = URL.canParse(location, href) ? new URL(location, href) : undefined
-  if (!address || !isHttp(address)) throw refused(host, 'to what is no http or https address')
+  if (!address || !isHttp(address)) throw refused(host, 'to an address that is not http or https')
   if (protocol === 'https:' && address.protocol === 'http:') throw refused(host, 'from https to http')
   if (address.username !== '' || address.password !== '') {
     throw refused(host, 'to an address with a name or password in it')

@@ -28,7 +28,7 @@ export function sentRequest(request: HttpRequest = {}, accept: string): SentRequ
   }
   const body = bodyOf(request.body)
   const { method = body === undefined ? 'GET' : 'POST', isRead } = request
-  if (method !== 'GET' && method !== 'POST') throw refused('sends GET and POST alone', 'leave method out')
+  if (method !== 'GET' && method !== 'POST') throw refused('sends only GET and POST', 'leave method out')
   if (method === 'GET' && body !== undefined) throw refused('sends no body with a GET', 'leave method out')
   const type = typeof request.body === 'string' ? 'text/plain; charset=utf-8' : 'application/json'
   return {
