@@ -1,9 +1,10 @@
 import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
-import { breakerBaseMs, pollMs } from '../model/limits.ts'
+import { pollMs } from '../model/limits.ts'
 import type { Disk } from '../outbox/file/disk.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Delivery } from './delivery.ts'
+import { breakerBaseMs } from './gate/limits.ts'
 
 /**
  * The delivery loop: each destination on its own looks for due metrics, also for those another process has put into the

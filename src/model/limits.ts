@@ -12,46 +12,16 @@ export const labelCharsAdvised = 16
 /** Largest lead of a metric's timestamp over the service's clock. */
 export const futureMsMax = 5 * 60_000
 
-/** Uncertainty of the service's clock as its answers show it: they count whole seconds and take time to arrive. */
-export const clockDoubtMs = 30_000
-
-/** Attempts of one push before it is left for a later flush. */
-export const attemptsMax = 5
-
-/** Attempts of a part of a batch that fails while the service takes others. */
-export const troubledAttemptsMax = 2
-
-/** Full jitter: the wait before attempt n + 1 is drawn from 0 up to base × 2^(n-1), at most the cap. */
-export const backoffBaseMs = 500
-export const backoffCapMs = 30_000
-
 /** Longest `Retry-After` that is obeyed; after that the service is asked again. */
 export const retryAfterMsMax = 24 * hourMs
-
-/** Interval of asking for the service's clock while due metrics seem to lie in its future. */
-export const clockAskMs = 60_000
-
-/** Interval of asking the service about a key it has refused. */
-export const keyAskMs = hourMs
-
-/** Longest `Retry-After` that is waited for within one flush; a longer one ends the flush and is remembered. */
-export const retryAfterWaitMsMax = 60_000
-
-/** Warnings of one push that are logged singly; all are kept. */
-export const loggedWarningsMax = 10
 
 /** Bytes read of a service's answer; a longer one counts as not understood. */
 export const answerBytesMax = 1_048_576
 
-/** Pause of a destination after failed flushes in a row, doubled with each up to the cap; half of it at least. */
-export const breakerBaseMs = 5_000
+/** Longest pause of a destination after failed flushes in a row. */
 export const breakerCapMs = 5 * 60_000
 
-/**
- * Pause of a protocol or metric that the service rejects while it accepts others, doubled with each failure up to the cap;
- * half of it at least.
- */
-export const quarantineBaseMs = 5_000
+/** Longest pause of a protocol or metric that the service rejects while it accepts others. */
 export const quarantineCapMs = 10 * 60_000
 
 /** Metrics of the one batch that probes a service after a failed flush. */
@@ -63,17 +33,11 @@ export const commitRowsMax = 1_000
 /** Rows waiting for the lock above which no more hours are started. */
 export const waitingRowsMax = 50_000
 
-/** Metrics whose verdict waits for the lock above which pushes stop; after a crash they are sent again. */
-export const unrecordedMax = 5_000
-
 /** Due metrics a flush reads at a time. */
 export const duePageMax = 500
 
 /** Age up to which the previous value is compared with a new one. */
 export const jumpHoursMax = 24
-
-/** Longest pause between pushes after 429s; it doubles with each, and shrinks with each accepted push. */
-export const slowedIntervalMsMax = 60_000
 
 /** Interval of the outbox's upkeep: deleting old history, checking the disk's free space and the lock. */
 export const upkeepMs = 60_000
@@ -104,7 +68,6 @@ export const overdueMs = 15 * 60_000
 export const keepMsMin = 8 * 24 * hourMs
 
 const relations: readonly [holds: boolean, relation: string][] = [
-  [backoffBaseMs < backoffCapMs, 'backoffBaseMs < backoffCapMs'],
   [recollectBaseMs < recollectCapMs, 'recollectBaseMs < recollectCapMs'],
   [recollectCapMs < overdueMs, 'recollectCapMs < overdueMs: a failed hour is tried again before it is called overdue'],
   [

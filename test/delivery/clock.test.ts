@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { clockDoubtMs } from '../../src/delivery/gate/limits.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
-import { clockDoubtMs, futureMsMax, hourMs } from '../../src/model/limits.ts'
+import { futureMsMax, hourMs } from '../../src/model/limits.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { type HttpBench, httpBench } from './support/http-bench.ts'
 import { keyedDestination } from './support/protocol.ts'

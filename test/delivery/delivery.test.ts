@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { breakerBaseMs } from '../../src/delivery/gate/limits.ts'
 import { hourAfter } from '../../src/model/hour.ts'
-import { breakerBaseMs, breakerCapMs, hourMs, quarantineCapMs, retryAfterMsMax } from '../../src/model/limits.ts'
+import { breakerCapMs, hourMs, quarantineCapMs, retryAfterMsMax } from '../../src/model/limits.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { answered } from './support/answers.ts'

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Isolation } from '../../src/delivery/isolate/isolation.ts'
-import { quarantineBaseMs, quarantineCapMs } from '../../src/model/limits.ts'
+import { quarantineBaseMs } from '../../src/delivery/isolate/limits.ts'
+import { quarantineCapMs } from '../../src/model/limits.ts'
 
 const startMs = Date.UTC(2026, 10, 20, 13)
 

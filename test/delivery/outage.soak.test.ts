@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { attemptsMax } from '../../src/delivery/isolate/limits.ts'
 import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
-import { attemptsMax, breakerCapMs, hourMs, probeMetricsMax } from '../../src/model/limits.ts'
+import { breakerCapMs, hourMs, probeMetricsMax } from '../../src/model/limits.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 import { dice } from '../support/dice.ts'
 import { anHour, metrics } from '../support/metrics.ts'

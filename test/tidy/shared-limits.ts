@@ -2,23 +2,6 @@ import { sources } from './sources.ts'
 
 const limitsFile = 'src/model/limits.ts'
 
-/** Delivery's own, which still lie with the shared ones. Nothing may be added. */
-const strays: readonly string[] = [
-  'attemptsMax',
-  'backoffBaseMs',
-  'backoffCapMs',
-  'breakerBaseMs',
-  'clockAskMs',
-  'clockDoubtMs',
-  'keyAskMs',
-  'loggedWarningsMax',
-  'quarantineBaseMs',
-  'retryAfterWaitMsMax',
-  'slowedIntervalMsMax',
-  'troubledAttemptsMax',
-  'unrecordedMax',
-]
-
 /** Shared limits that one folder uses, and that no relation ties to a limit of another folder. */
 export function limitsOfOneFolder(): string[] {
   const text = sources.find(({ file }) => file === limitsFile)?.text ?? ''
@@ -32,5 +15,5 @@ export function limitsOfOneFolder(): string[] {
     .map(([, holds = '']) => names.filter(name => new RegExp(`\\b${name}\\b`).test(holds)))
     .filter(related => new Set(related.flatMap(usersOf)).size > 1)
     .flat()
-  return names.filter(name => new Set(usersOf(name)).size < 2 && !tied.includes(name) && !strays.includes(name))
+  return names.filter(name => new Set(usersOf(name)).size < 2 && !tied.includes(name))
 }

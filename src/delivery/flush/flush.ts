@@ -1,6 +1,6 @@
-import { attemptsMax } from '../../model/limits.ts'
 import type { Stop } from '../gate/stop.ts'
 import type { FlushEvent } from '../isolate/events.ts'
+import { attemptsMax } from '../isolate/limits.ts'
 import { fresh, type Part } from '../isolate/parts.ts'
 import { reduce } from '../isolate/reduce.ts'
 import { areAttemptsUsed, type FlushState, initialState } from '../isolate/state.ts'

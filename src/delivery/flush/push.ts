@@ -2,11 +2,10 @@ import type { ServiceClient } from '../../edge/service-client.ts'
 import type { Time } from '../../edge/time.ts'
 import { backoffMs } from '../../model/backoff.ts'
 import { type Batch, pushBody } from '../../model/batch.ts'
-import { backoffBaseMs, backoffCapMs } from '../../model/limits.ts'
 import { type Verdict, verdict } from '../../model/verdict.ts'
 import type { Gate, GateHold } from '../gate/gate.ts'
 import type { Attempts, Pushed } from '../isolate/parts.ts'
-import { slowPushMs } from './limits.ts'
+import { backoffBaseMs, backoffCapMs, slowPushMs } from './limits.ts'
 
 /** What a push needs. */
 export interface PushDeps {

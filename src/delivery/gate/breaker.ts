@@ -1,6 +1,7 @@
 import { backoffMs, isYetToCome } from '../../model/backoff.ts'
-import { breakerBaseMs, breakerCapMs, retryAfterMsMax } from '../../model/limits.ts'
+import { breakerCapMs, retryAfterMsMax } from '../../model/limits.ts'
 import type { DestinationState } from '../../outbox/tables/destinations.ts'
+import { breakerBaseMs } from './limits.ts'
 import { cappedSentences, stopSentence } from './sentences.ts'
 import type { Stop } from './stop.ts'
 

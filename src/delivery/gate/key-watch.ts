@@ -1,6 +1,6 @@
 import { isYetToCome } from '../../model/backoff.ts'
-import { keyAskMs } from '../../model/limits.ts'
 import type { Answer } from '../../model/verdict.ts'
+import { keyAskMs } from './limits.ts'
 import type { Stop } from './stop.ts'
 
 /** Asks the service about a key. */

@@ -1,5 +1,5 @@
 import type { Time } from '../../edge/time.ts'
-import { slowedIntervalMsMax } from '../../model/limits.ts'
+import { slowedIntervalMsMax } from './limits.ts'
 
 /** What is left of the pause between requests with each push that is accepted, until it is the configured one again. */
 const recovery = 0.9

@@ -1,6 +1,7 @@
 import { type Hour, hourAt } from '../../model/hour.ts'
-import { clockDoubtMs, futureMsMax } from '../../model/limits.ts'
+import { futureMsMax } from '../../model/limits.ts'
 import type { Answer } from '../../model/verdict.ts'
+import { clockDoubtMs } from './limits.ts'
 
 /** Who compares this machine's clock with the service's. */
 export interface ClockComparison {

@@ -1,5 +1,6 @@
 import { backoffMs, isYetToCome } from '../../model/backoff.ts'
-import { quarantineBaseMs, quarantineCapMs } from '../../model/limits.ts'
+import { quarantineCapMs } from '../../model/limits.ts'
+import { quarantineBaseMs } from './limits.ts'
 
 interface Isolated<T> {
   readonly subject: T

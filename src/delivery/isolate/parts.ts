@@ -1,7 +1,7 @@
 import { type Batch, batchesOf, halves, isBatch } from '../../model/batch.ts'
-import { attemptsMax, troubledAttemptsMax } from '../../model/limits.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { Verdict } from '../../model/verdict.ts'
+import { attemptsMax, troubledAttemptsMax } from './limits.ts'
 
 /** Metrics that are pushed together, and what they have behind them in this flush. */
 export interface Part {

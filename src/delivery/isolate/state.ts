@@ -1,7 +1,7 @@
-import { attemptsMax } from '../../model/limits.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { DeadLetter } from '../../outbox/tables/metrics.ts'
 import type { Stop } from '../gate/stop.ts'
+import { attemptsMax } from './limits.ts'
 import type { FailedPart } from './parts.ts'
 
 /** A metric that was rejected alone. */

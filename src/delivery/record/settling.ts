@@ -1,6 +1,5 @@
 import type { Time } from '../../edge/time.ts'
 import { hourText } from '../../model/hour.ts'
-import { loggedWarningsMax, unrecordedMax } from '../../model/limits.ts'
 import type { Metric } from '../../model/metric.ts'
 import { MetricSet } from '../../model/metric-set.ts'
 import type { Outbox, Settlement } from '../../outbox/outbox.ts'
@@ -10,6 +9,7 @@ import type { Sending } from '../isolate/actions.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
 import { AckGroup } from './ack-group.ts'
 import type { Doubt } from './doubt.ts'
+import { loggedWarningsMax, unrecordedMax } from './limits.ts'
 import { failingSentence, protocolFix, protocolSentence } from './sentences.ts'
 
 /** What settling works with. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { afterFlush, afterRest, probeAt, retryAfterAt } from '../../../src/delivery/gate/breaker.ts'
+import { breakerBaseMs } from '../../../src/delivery/gate/limits.ts'
 import type { Stop } from '../../../src/delivery/gate/stop.ts'
-import { breakerBaseMs, breakerCapMs, hourMs, retryAfterMsMax } from '../../../src/model/limits.ts'
+import { breakerCapMs, hourMs, retryAfterMsMax } from '../../../src/model/limits.ts'
 import type { DestinationState } from '../../../src/outbox/tables/destinations.ts'
 
 const nowMs = Date.UTC(2026, 10, 20, 13)
