@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { isSoak } from './test/support/soak.ts'
 
@@ -12,8 +13,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     pool: 'forks',
-    // The runner leaves one core free by default, and most tests wait for processes they have started.
-    maxWorkers: '100%',
+    // One more than there are cores, by default it is one fewer: many tests wait for processes, pipes and deadlines.
+    maxWorkers: availableParallelism() + 1,
     reporters: process.env['TEST_RESULT']
       ? ['default', ['json', { outputFile: process.env['TEST_RESULT'] }]]
       : ['default'],
