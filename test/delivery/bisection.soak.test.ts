@@ -4,6 +4,7 @@ import type { Metric } from '../../src/model/metric.ts'
 import type { Answer } from '../../src/model/verdict.ts'
 import { dice } from '../support/dice.ts'
 import { metrics } from '../support/metrics.ts'
+import { repetitions } from '../support/soak.ts'
 import { answered } from './support/answers.ts'
 import { FlushBench, type Rule } from './support/flush-bench.ts'
 
@@ -75,7 +76,7 @@ describe.each(Object.entries(refusals))('bad metrics that are refused by %s:', (
         expect(bench.delivered).toHaveLength(399)
         expect(bench.extraRequests).toBeLessThanOrEqual(14)
       }),
-      { numRuns: 150 },
+      { numRuns: repetitions({ test: 25, soak: 1_000 }) },
     )
   })
 
@@ -91,7 +92,7 @@ describe.each(Object.entries(refusals))('bad metrics that are refused by %s:', (
         expect(bench.delivered).toHaveLength(97)
         expect(bench.extraRequests).toBeLessThanOrEqual(42)
       }),
-      { numRuns: 150 },
+      { numRuns: repetitions({ test: 25, soak: 1_000 }) },
     )
   })
 
@@ -108,7 +109,7 @@ describe.each(Object.entries(refusals))('bad metrics that are refused by %s:', (
         else expect(bench.delivered).toHaveLength(250 - bad.size)
         expect(bench.deadMetrics.every(metric => bad.has(metric))).toBe(true)
       }),
-      { numRuns: 150 },
+      { numRuns: repetitions({ test: 25, soak: 1_000 }) },
     )
   })
 })

@@ -6,6 +6,7 @@ import { AsOfSearch } from '../../../src/chain/look-up/as-of-search.ts'
 import { KnownHeaders } from '../../../src/chain/look-up/known-headers.ts'
 import type { BlockHeader } from '../../../src/chain/shapes.ts'
 import type { Hour } from '../../../src/model/hour.ts'
+import { repetitions } from '../../support/soak.ts'
 import { type ScriptedChain, scriptedChain } from '../support/scripted-chain.ts'
 
 /** Runs the search for one hour, or for several together, to its end. */
@@ -83,7 +84,7 @@ describe('the search for the as-of block', () => {
         expect(step.after.timestampSeconds).toBeGreaterThan(hourSeconds)
         expect(step.after.parentHash).toBe(step.block.hash)
       }),
-      { numRuns: 2_000 },
+      { numRuns: repetitions({ test: 300, soak: 20_000 }) },
     )
   })
 
@@ -120,7 +121,7 @@ describe('the search for the as-of block', () => {
         expect(said(step)).toBe(Number.isNaN(place) ? scan : `found ${there[place]?.[1]}`)
         if (step.kind === 'found') expect(step.after.parentHash).toBe(step.block.hash)
       }),
-      { numRuns: 1_000 },
+      { numRuns: repetitions({ test: 150, soak: 10_000 }) },
     )
   })
 

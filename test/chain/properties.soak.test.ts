@@ -4,6 +4,7 @@ import type { OpenChainReader } from '../../src/chain/read/reader.ts'
 import type { AsOfBlock } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../../src/model/hour.ts'
+import { repetitions } from '../support/soak.ts'
 import { patient } from './support/readers.ts'
 import { type SyntheticArchive, syntheticArchive } from './support/synthetic-archive.ts'
 import type { SyntheticChain } from './support/synthetic-chain.ts'
@@ -140,7 +141,7 @@ describe('the as-of block by the reader', () => {
           expect({ number: Number(number), hash }).toMatchObject(onlyIds(truthOf(chain, hour)))
         }
       }),
-      { numRuns: 250 },
+      { numRuns: repetitions({ test: 60, soak: 2_000 }) },
     )
   })
 })
@@ -205,7 +206,7 @@ describe('a reorg of two blocks across the hour, between any two answers,', () =
         expect(at.hash).toBe(truth.hash)
         expect(value.map(answer => answer.kind === 'returned' && Number(answer.output))).toEqual([truth.number])
       }),
-      { numRuns: 250 },
+      { numRuns: repetitions({ test: 60, soak: 2_000 }) },
     )
   })
 })
