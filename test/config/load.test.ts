@@ -168,11 +168,14 @@ protocols:
 describe('a file that cannot be read', () => {
   const messageOf = (file: string) => mistakesIn(file).mistakes.map(({ message }) => message)
 
-  it('is missing, a folder, endless, or not UTF-8', () => {
+  it('is missing, a folder or endless', () => {
     expect(messageOf('/no/such/tidegauge.yaml')).toEqual(['there is no such file'])
     expect(messageOf(tmpdir())).toEqual(['this is a folder, not a file'])
     expect(messageOf('/dev/zero')).toEqual(['the file has more than 262144 bytes'])
-    const latin = configFile(new Uint8Array([...Buffer.from('a: 1\nb: '), 0xe9, 0x0a]))
+  })
+
+  it.each(['\n', '\r\n', '\r'])('is told where it is not UTF-8, its lines ended by %j', ending => {
+    const latin = configFile(new Uint8Array([...Buffer.from(`a: 1${ending}b: `), 0xe9, 0x0a]))
     expect(mistakesIn(latin).mistakes).toMatchObject([
       { message: 'the file is not UTF-8 text from here on', place: { line: 2, column: 4 } },
     ])

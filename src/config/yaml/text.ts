@@ -58,8 +58,7 @@ const oddBlank = {
 
 function decode(bytes: Buffer): FileText {
   try {
-    // In YAML a lone carriage return ends a line; the parser does not know that.
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r(?!\n)/g, '\n')
+    const text = plainLines(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
     const odd = text.search(/(?<=^[ \t]*)[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]/m)
     if (odd >= 0) return { ok: false, ...oddBlank, before: text.slice(0, odd) }
     const control = text.search(/[^\P{Cc}\t\n\r]/u)
@@ -67,8 +66,13 @@ function decode(bytes: Buffer): FileText {
     const fix = 'remove it; is the file really text?'
     return { ok: false, message: 'a control character stands here', fix, before: text.slice(0, control) }
   } catch {
-    const lossy = new TextDecoder('utf-8').decode(bytes)
+    const lossy = plainLines(new TextDecoder('utf-8').decode(bytes))
     const before = lossy.slice(0, lossy.indexOf('\ufffd'))
     return { ok: false, message: 'the file is not UTF-8 text from here on', fix: 'save it as UTF-8', before }
   }
+}
+
+/** In YAML a lone carriage return ends a line; the parser does not know that. */
+function plainLines(text: string): string {
+  return text.replace(/\r(?!\n)/g, '\n')
 }
