@@ -1,8 +1,5 @@
 import { codeOf, sources } from './sources.ts'
 
-/** Names of types that are declared twice. Nothing may be added. */
-const twice: readonly string[] = ['Hold']
-
 /** Types, interfaces and classes that are declared in more than one place. */
 export function typesDeclaredTwice(): string[] {
   const declared = sources.flatMap(({ file, text }) =>
@@ -12,6 +9,6 @@ export function typesDeclaredTwice(): string[] {
     })),
   )
   return [...Map.groupBy(declared, ({ name }) => name)]
-    .filter(([name, places]) => places.length > 1 && !twice.includes(name))
+    .filter(([, places]) => places.length > 1)
     .map(([name, places]) => `${name}: ${places.map(({ file }) => file).join(', ')}`)
 }
