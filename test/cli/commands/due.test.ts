@@ -52,7 +52,9 @@ describe('what a removed protocol left', () => {
     expect(none.stderr).toContain('which due metrics? Nothing is selected')
     const dropped = await run('due', 'drop', 'gone')
     expect(dropped).toMatchObject({ code: 0, stdout: '3 metrics dropped: not sent, and not collected again\n' })
-    expect((await run('due', 'drop', '--reason', 'NO LONGER IN the', '--hour', hour)).stdout).toMatch(/^2 metrics dropped/)
+    expect((await run('due', 'drop', '--reason', 'NO LONGER IN the', '--hour', hour)).stdout).toMatch(
+      /^2 metrics dropped/,
+    )
     expect(await run('due')).toMatchObject({ code: 0, stdout: 'nothing is due\n' })
     expect((await run('status')).stdout).toContain('5 dropped, not counted above')
     expect(await run('flush')).toMatchObject({ code: 0, stdout: '0 delivered, 0 due\n' })
