@@ -1,10 +1,10 @@
 import type { AppContext } from '../app/context.ts'
 import { openRunner } from '../app/open-runner.ts'
 import type { CollectorConfig } from '../config/config.ts'
+import { canCollect, hourPassed } from '../intake/can-collect.ts'
 import { asFault, collect, nothing, usable } from '../intake/collect.ts'
 import { holdOf } from '../intake/plausibility.ts'
 import type { PastOf } from '../intake/validate.ts'
-import { Fault } from '../model/fault.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { labelOf } from '../model/metric.ts'
 import type { Outbox } from '../outbox/outbox.ts'
@@ -35,14 +35,13 @@ export async function collectParts(
   // The person who runs this sees the collectors' log; delivery is reported in other words below.
   const log = createLog(context.config.log.level, context.redactor)
   const runner = openRunner({ ...context, log }, stack, { outbox })
-  const isPast = hour < hourAt(context.time.nowMs())
+  const now = hourAt(context.time.nowMs())
   const pastOf: PastOf = (id, at) => outbox?.metrics.past(id, at)
   const parts = await Promise.all(
     collectors.map(async (collector): Promise<CollectedPart> => {
       try {
         const description = usable(collector, await runner.describe(collector))
-        if (isPast && !description.history)
-          throw new Fault('hour-passed', 'reads only "now": it cannot read a past hour')
+        if (!canCollect(hour, now, description)) throw hourPassed
         const collected = await collect({ runner, pastOf }, collector, description, hour)
         const accepted = collected.accepted.map(entry => withUnits(entry, description, occasion.units))
         return { collector, ...collected, accepted }

@@ -2,8 +2,9 @@ import type { Time } from '../edge/time.ts'
 import { isPossible } from '../model/clock.ts'
 import { Fault } from '../model/fault.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
+import type { CollectorDescription } from '../runner/runner.ts'
+import { canCollect, hourPassed } from './can-collect.ts'
 import type { EarliestNow } from './cautious-time.ts'
-import { passed } from './plan-hours.ts'
 
 /** The current hour, as far as it is known. */
 export interface HourClock extends EarliestNow {
@@ -18,15 +19,14 @@ const hourUnknown = new Fault('clock-doubted', 'the current hour is unknown: thi
   fix: 'tidegauge status says why',
 })
 
-/**
- * Why a collector must not be asked for an hour, or its answer not be used: one that reads only the present is asked
- * for the current hour alone, and only while that is known.
- */
-export function objection(clock: HourClock, { history }: { readonly history: boolean }, hour: Hour): Fault | undefined {
-  if (history) return undefined
-  const { hour: current } = clock
-  if (current === undefined) return hourUnknown
-  return hour < current ? passed : undefined
+/** Why a collector must not be asked for an hour, or its answer not be used; `undefined` where it may. */
+export function objection(
+  { hour: now }: HourClock,
+  description: Pick<CollectorDescription, 'history'>,
+  hour: Hour,
+): Fault | undefined {
+  if (canCollect(hour, now, description)) return undefined
+  return now === undefined ? hourUnknown : hourPassed
 }
 
 /** The machine's clock, without anything to compare it with. */

@@ -1,7 +1,8 @@
 import type { Hour } from '../model/hour.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { NextHour } from '../outbox/tables/next-hours.ts'
-import { oldestWanted, type Planned, type PlannedIn, planHours } from './plan-hours.ts'
+import { oldestCollected } from './can-collect.ts'
+import { type Planned, type PlannedIn, planHours } from './plan-hours.ts'
 
 /** A caller that waits for a collector's hours to be planned. */
 interface PendingPlan {
@@ -71,8 +72,8 @@ export class HourPlanner {
 
 /** Input for planning the next hour of a collector; `undefined` for one that is expected only later. */
 function nextHourOf(planning: Planned): NextHour | undefined {
-  const { collector, history, current } = planning
+  const { collector, history, current, catchUpMs } = planning
   const { id, since } = collector
   if (since !== undefined && since > current) return undefined
-  return { id, oldest: oldestWanted(planning), since: history ? since : undefined }
+  return { id, oldest: oldestCollected(current, planning, catchUpMs), since: history ? since : undefined }
 }

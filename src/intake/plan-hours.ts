@@ -4,7 +4,8 @@ import type { Hour } from '../model/hour.ts'
 import { commitRowsMax, hourMs } from '../model/limits.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { ExpectedHours } from '../outbox/tables/expected-hours.ts'
-import { hoursWithoutRow, oldestCaughtUp } from './expected.ts'
+import { hourPassed, oldestCollected } from './can-collect.ts'
+import { hoursWithoutRow } from './expected.ts'
 
 /** A collector whose hours are planned. */
 export interface Planned {
@@ -18,9 +19,6 @@ export interface Planned {
 
 /** The part of the outbox that planning needs. */
 export type PlannedIn = Pick<Outbox, 'expectedHours' | 'repair' | 'commit'>
-
-/** Why a past hour of a collector without history is a gap. */
-export const passed = new Fault('hour-passed', 'not collected in its hour, and this collector can only read "now"')
 
 function tooOld(catchUpMs: number): Fault {
   return new Fault('hour-too-old', `older than the catch-up range of ${catchUpMs / hourMs} h`, {
@@ -48,7 +46,7 @@ export async function planHours(outbox: PlannedIn, planning: Planned): Promise<n
 function planSome({ expectedHours, repair }: PlannedIn, planning: Planned): number | undefined {
   const { collector, history, current, catchUpMs } = planning
   const { id, since } = collector
-  const oldest = oldestWanted(planning)
+  const oldest = oldestCollected(current, planning, catchUpMs)
   if (repair.withdrawSome(id, current)) return undefined
   begin(expectedHours, id, current, history ? since : undefined)
   const hours = missing(expectedHours, planning)
@@ -56,12 +54,7 @@ function planSome({ expectedHours, repair }: PlannedIn, planning: Planned): numb
   if (hours.length > commitRowsMax) return undefined
   repair.reopenTooOld(id, oldest)
   expectedHours.reopen(id, current)
-  return expectedHours.closeBefore(id, oldest, history ? tooOld(catchUpMs) : passed)
-}
-
-/** The oldest hour of a collector that is not a gap yet. */
-export function oldestWanted({ history, current, catchUpMs }: Planned): Hour {
-  return history ? oldestCaughtUp(current, catchUpMs) : current
+  return expectedHours.closeBefore(id, oldest, history ? tooOld(catchUpMs) : hourPassed)
 }
 
 /** Rows written for each collector apart from its hours. */

@@ -1,6 +1,7 @@
 import type { CollectorConfig } from '../../config/config.ts'
 import { type Hour, hoursFrom } from '../../model/hour.ts'
 import type { CollectorDescription } from '../../runner/runner.ts'
+import { canCollect } from '../can-collect.ts'
 
 /** Stored states of a collector's hours; hours without a row are absent. */
 export type StatesByHour = ReadonlyMap<Hour, 'due' | 'collected' | 'gap'>
@@ -58,12 +59,12 @@ export type HourFate = 'to-do' | 'there' | 'daemons' | 'impossible'
 /** Classifies one hour. A gap is tried again. Pure. */
 export function fateOf(
   hour: Hour,
-  { history }: Pick<CollectorDescription, 'history'>,
+  description: Pick<CollectorDescription, 'history'>,
   { current, what, daemon }: Pick<BackfillRequest, 'current' | 'what' | 'daemon'>,
   state: 'due' | 'collected' | 'gap' | undefined,
 ): HourFate {
   if (state === 'collected' && what === 'missing') return 'there'
-  if (!history && hour < current) return 'impossible'
+  if (!canCollect(hour, current, description)) return 'impossible'
   if (state === 'due' && daemon === 'runs') return 'daemons'
   return 'to-do'
 }
