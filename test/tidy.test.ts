@@ -6,6 +6,7 @@ import { typesDeclaredTwice } from './tidy/names.ts'
 import { fileCycles, folderCycles, looseFiles, strayLibraries, wrongArrows } from './tidy/rooms.ts'
 import { limitsOfOneFolder } from './tidy/shared-limits.ts'
 import { codeOf, collectors, root, sources, tests } from './tidy/sources.ts'
+import { idiomsIn } from './tidy/words.ts'
 
 /** The rules of ARCHITECTURE.md, read off the sources. Each says in its message why it is one. */
 
@@ -103,6 +104,23 @@ describe('the house is tidy:', () => {
 
   it('a type name is declared once', () => {
     expect(typesDeclaredTwice(), 'one name for two ideas is found by nobody who searches for it').toEqual([])
+  })
+
+  it('comments and messages use plain words', () => {
+    const prose = [...sources, ...collectors].filter(({ file }) => !file.startsWith('src/delivery/'))
+    expect(prose.flatMap(idiomsIn), 'a sentence that is read twice costs every reader').toEqual([])
+  })
+
+  it.each([
+    ['/** Nobody waits for it. */', 'Nobody'],
+    ['/** The caller is told. */', 'told'],
+    ['// A text that is none.', 'is none'],
+    ['/** What X works with. */', 'What x works with.'],
+    ['/** Waits. How long it takes is unknown. */', 'How long it takes is unknown.'],
+    ["log.warn('the outbox is opened anew')", 'anew'],
+  ])('and a planted idiom is found: %s', (line, words) => {
+    const [found] = idiomsIn({ file: 'x.ts', text: line.replace('X', '`X`') })
+    expect(found?.toLowerCase()).toContain(words.toLowerCase())
   })
 
   it('every export of the sources says what it is', () => {

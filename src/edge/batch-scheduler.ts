@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** A request of a batch. Whoever executes the batch answers it, once. */
+/** A request of a batch. The function that executes the batch answers it, once. */
 export interface BatchJob<Request, Answer> {
   readonly request: Request
   resolve(answer: Answer): void
@@ -8,7 +8,7 @@ export interface BatchJob<Request, Answer> {
 }
 
 /**
- * Executes a batch. What it throws rejects the jobs that it has not answered.
+ * Executes a batch. An error it throws rejects the jobs that it has not answered.
  *
  * @param signal aborted when no caller waits any more
  */
@@ -105,7 +105,7 @@ export class BatchScheduler<Request, Answer> {
     this.#isDeparting = false
   }
 
-  /** How many of the first requests fit into one batch: at least one. */
+  /** Number of the first requests that fit into one batch: at least one. */
   #fitting(): number {
     const { sizeOf = () => 1, sizeMax = Number.POSITIVE_INFINITY } = this.#options
     let size = 0

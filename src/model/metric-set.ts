@@ -3,7 +3,7 @@ import type { Metric } from '../model/metric.ts'
 
 type Key = Pick<Metric, 'hour' | 'id'>
 
-/** What identifies a metric, as a text: metric id and hour. */
+/** Key of a metric, as a text: metric id and hour. */
 export function metricKey({ id, hour }: Key): string {
   return `${id} ${hour}`
 }

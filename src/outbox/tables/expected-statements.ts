@@ -21,7 +21,7 @@ export function collectorStatements(database: Sqlite) {
   }
 }
 
-/** What the rows of expected hours say. */
+/** Statements that read expected hours. */
 export function readingStatements(database: Sqlite) {
   return {
     // Reads only the index: hours that wait for their next attempt cost no row.
@@ -56,7 +56,7 @@ export function readingStatements(database: Sqlite) {
   }
 }
 
-/** How a row comes to be, and what becomes of it. */
+/** Statements that write expected hours. */
 export function writingStatements(database: Sqlite) {
   return {
     expect: database.prepare<[number, string]>(

@@ -50,7 +50,7 @@ const fixByCode: Readonly<Record<string, string>> = {
     'types are stripped, not compiled: write it without enum, namespace or parameter properties',
   ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING:
     'Node runs no TypeScript under node_modules: publish the package as JavaScript',
-  ERR_MODULE_NOT_FOUND: 'check the path (with its extension) or install the package beside the collector',
+  ERR_MODULE_NOT_FOUND: 'check the path (with its extension) or install the package next to the collector',
 }
 
 function importFault(error: unknown, ref: CollectorRef, file: string | undefined): Fault {
