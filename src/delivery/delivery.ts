@@ -1,7 +1,7 @@
 import type { Batch } from '../model/batch.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
-import type { DeliveryOptions } from './delivery-options.ts'
+import type { DeliveryDeps } from './delivery-deps.ts'
 import type { FlushDeps } from './flush/deps.ts'
 import { Flush } from './flush/flush.ts'
 import { type Plan, planFlush } from './flush/plan.ts'
@@ -11,8 +11,8 @@ import { type FlushOccasion, Gate } from './gate/gate.ts'
 import type { Stop } from './gate/stop.ts'
 import type { Attempts, Pushed } from './isolate/parts.ts'
 import { Quarantine } from './isolate/quarantine.ts'
-import { Doubt } from './record/doubt.ts'
-import { Settling } from './record/settling.ts'
+import { Recorder } from './record/recorder.ts'
+import { UnconfirmedSends } from './record/unconfirmed-sends.ts'
 import { registerProtocol } from './register.ts'
 import { stopOf } from './stop-of.ts'
 
@@ -31,22 +31,22 @@ interface FlushRun {
 
 /** Delivers to one destination, a flush at a time: gate, plan, flush, conclude. */
 export class Delivery {
-  readonly #options: DeliveryOptions
+  readonly #deps: DeliveryDeps
   readonly #gate: Gate
   readonly #quarantine = new Quarantine()
   readonly #probes: QuarantineProbes
-  readonly #doubt: Doubt
-  readonly #settling: Settling
+  readonly #unconfirmed: UnconfirmedSends
+  readonly #recorder: Recorder
   /** Pushes in this flush. */
   #pushes = 0
 
-  constructor(options: DeliveryOptions) {
-    this.#options = options
-    const { outbox, pacer } = options
-    this.#gate = new Gate({ ...options, destinations: outbox.destinations, newestDue: () => this.#newestDue() })
-    this.#doubt = new Doubt(outbox)
-    this.#settling = new Settling({ ...options, quarantine: this.#quarantine, doubt: this.#doubt })
-    this.#probes = new QuarantineProbes({ ...options, quarantine: this.#quarantine, intervalMs: pacer.intervalMs })
+  constructor(deps: DeliveryDeps) {
+    this.#deps = deps
+    const { outbox, pacer } = deps
+    this.#gate = new Gate({ ...deps, destinations: outbox.destinations, newestDue: () => this.#newestDue() })
+    this.#unconfirmed = new UnconfirmedSends(outbox)
+    this.#recorder = new Recorder({ ...deps, quarantine: this.#quarantine, unconfirmed: this.#unconfirmed })
+    this.#probes = new QuarantineProbes({ ...deps, quarantine: this.#quarantine, intervalMs: pacer.intervalMs })
   }
 
   /**
@@ -60,7 +60,7 @@ export class Delivery {
     const occasion = this.#gate.occasion(wanted)
     if (this.#gate.hold(occasion)) return
     this.#pushes = 0
-    this.#quarantine.keepDue(this.#options.outbox)
+    this.#quarantine.keepDue(this.#deps.outbox)
     const isWork = this.#plan(occasion) !== undefined || this.#gate.isClockWanted
     const run = () => this.#run(occasion, signal, breakOff)
     const stop = isWork ? await run().catch(error => stopOf(error, signal)) : undefined
@@ -78,7 +78,7 @@ export class Delivery {
 
   /** What may be sent now; `undefined` when nothing may. A person who asks wants all of it, at once. */
   #plan(occasion: FlushOccasion): Plan | undefined {
-    const { outbox, clock, time } = this.#options
+    const { outbox, clock, time } = this.#deps
     const nowMs = time.nowMs()
     return planFlush({
       outbox,
@@ -93,7 +93,7 @@ export class Delivery {
   }
 
   #conclude(stop: Stop | undefined): void {
-    const { destination, log } = this.#options
+    const { destination, log } = this.#deps
     const left = this.#quarantine.sentences
     const { notBeforeMs, probeAtMs, waiting } = this.#gate.flushed({ left, ...(stop && { stop }) })
     if (stop) {
@@ -101,32 +101,32 @@ export class Delivery {
       log.warn({ destination: destination.name, reason: waiting, nextAttempt }, 'delivery waits')
     } else {
       // Everything that was due when the process started has had its turn.
-      this.#doubt.flushed()
+      this.#unconfirmed.endFirstFlush()
     }
   }
 
   /** Nothing was sent, and nothing has failed. */
   #rest(): void {
     this.#gate.rested(this.#quarantine.sentences)
-    if (this.#newestDue() === undefined) this.#doubt.flushed()
+    if (this.#newestDue() === undefined) this.#unconfirmed.endFirstFlush()
   }
 
   get #protocolIds(): readonly string[] {
-    return this.#options.destination.protocols.map(({ id }) => id)
+    return this.#deps.destination.protocols.map(({ id }) => id)
   }
 
   #newestDue(): Hour | undefined {
-    return this.#options.outbox.due.hour('newest', this.#protocolIds, never)
+    return this.#deps.outbox.due.hour('newest', this.#protocolIds, never)
   }
 
   #flushDeps({ fresh, probe }: Plan, run: FlushRun): FlushDeps {
-    const { outbox, destination, clock, inFlight, fewest, time } = this.#options
-    const [settling, quarantine, protocolIds] = [this.#settling, this.#quarantine, this.#protocolIds]
+    const { outbox, destination, clock, inFlight, fewest, time } = this.#deps
+    const [recorder, quarantine, protocolIds] = [this.#recorder, this.#quarantine, this.#protocolIds]
     const { protocols } = destination
     const due: FlushDeps['due'] = (ids, limit) =>
       outbox.due
-        .read({ protocolIds: ids, fresh, latest: clock.latestHour(time.nowMs()) }, limit + settling.unrecorded.size)
-        .filter(metric => !settling.unrecorded.has(metric))
+        .read({ protocolIds: ids, fresh, latest: clock.latestHour(time.nowMs()) }, limit + recorder.unrecorded.size)
+        .filter(metric => !recorder.unrecorded.has(metric))
     return {
       protocols,
       isInQuarantine: id => quarantine.hasProtocol(id),
@@ -142,11 +142,11 @@ export class Delivery {
       present: metric => outbox.metrics.present(metric),
       hasDelivered: () => outbox.tally.hasDelivered(protocolIds),
       push: (batch, attempts) => this.#push(batch, attempts, run),
-      record: (settlement, sending) => settling.settle(settlement, sending),
+      record: (settlement, sending) => recorder.record(settlement, sending),
       register: protocolId => this.#register(protocolId, run),
-      quarantineRejected: (protocolId, status, reason) => settling.quarantineRejected(protocolId, status, reason),
-      quarantineProtocol: (protocolId, reason) => settling.quarantineProtocol(protocolId, reason),
-      quarantineMetric: (metric, reason) => settling.quarantineMetric(metric, reason),
+      quarantineRejected: (protocolId, status, reason) => recorder.quarantineRejected(protocolId, status, reason),
+      quarantineProtocol: (protocolId, reason) => recorder.quarantineProtocol(protocolId, reason),
+      quarantineMetric: (metric, reason) => recorder.quarantineMetric(metric, reason),
       countFailure: protocolId => quarantine.countFailure(protocolId),
       failuresOf: protocolId => quarantine.failuresOf(protocolId),
     }
@@ -154,14 +154,14 @@ export class Delivery {
 
   /** Without the service's clock a refusal may be about the time, which an earlier metric knows nothing of. */
   #earlier(): Metric | undefined {
-    const { outbox, clock, time } = this.#options
+    const { outbox, clock, time } = this.#deps
     if (clock.skewMs === undefined) return undefined
     return outbox.metrics.lastDelivered(this.#protocolIds, hourAt(time.nowMs()))
   }
 
   /** @returns why the protocol is not registered; `undefined` when it is */
   async #register(protocolId: string, { key, signal }: FlushRun): Promise<string | undefined> {
-    const { client, destination } = this.#options
+    const { client, destination } = this.#deps
     const protocol = destination.protocols.find(({ id }) => id === protocolId)
     if (!protocol) return 'it is not configured'
     await this.#gate.requestTurn(signal)
@@ -169,18 +169,18 @@ export class Delivery {
   }
 
   async #push(batch: Batch, wanted: Attempts, run: FlushRun): Promise<Pushed> {
-    const { outbox, client, time, log } = this.#options
+    const { outbox, client, time, log } = this.#deps
     this.#pushes += 1
     const hasWithdrawn = (some: Batch) => outbox.due.hasWithdrawn(some)
     const deps = { ...run, client, gate: this.#gate, hasWithdrawn, time }
     const pushed = await pushBatch(batch, wanted, deps).catch(error => {
-      this.#doubt.add(batch)
+      this.#unconfirmed.add(batch)
       throw error
     })
     const { verdict, attempts } = pushed
     // An earlier attempt may have been stored, whatever the last one was answered.
-    if (verdict.kind === 'transient' || (verdict.kind !== 'settled' && attempts > 1)) this.#doubt.add(batch)
-    if (verdict.kind === 'settled') this.#doubt.add(verdict.resend)
+    if (verdict.kind === 'transient' || (verdict.kind !== 'settled' && attempts > 1)) this.#unconfirmed.add(batch)
+    if (verdict.kind === 'settled') this.#unconfirmed.add(verdict.resend)
     log.debug({ metrics: batch.length, first: hourText(batch[0].hour), verdict: verdict.kind, attempts }, 'pushed')
     return pushed
   }

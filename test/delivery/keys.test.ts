@@ -77,7 +77,7 @@ describe('a key that is refused', () => {
     expect(service.requests).toHaveLength(4)
   })
 
-  it('is let go when its file has another: that is asked about first, and delivery resumes by itself at once', async () => {
+  it('is let go when its file has another: that is asked about first, and delivery resumes at once', async () => {
     const { bench, service, vault } = await refusedBench()
     await bench.flush()
     vault.change(secondKey)
@@ -106,7 +106,7 @@ describe('a key that is refused', () => {
     expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
   })
 
-  it('is waited for on while nobody can tell about the changed one, which is asked about after ever longer pauses', async () => {
+  it('is waited for on while the service cannot tell about the changed one, which is asked about after ever longer pauses', async () => {
     const { bench, service, time, vault } = await refusedBench()
     await bench.flush()
     service.keyReply = () => ({ status: 503 })

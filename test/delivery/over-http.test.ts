@@ -194,7 +194,7 @@ describe('over HTTP, an answer', () => {
       more()
     })
     expect(found).toMatchObject({ balance: none, verdict: 'transient', pushes: attemptsMax })
-    expect(found.waiting).toContain('no push result')
+    expect(found.waiting).toContain('not a push result')
   })
 })
 

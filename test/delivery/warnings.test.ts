@@ -74,7 +74,7 @@ describe('that a metric already exists', () => {
     expect(told.sort()).toEqual(['M0', 'M1', 'M2'].map(label => [`vault___${label}`, 1]))
   })
 
-  it('is none in the first flush of a process that has put it in, where another may have sent it since', async () => {
+  it('is no news in the first flush of a process that has put it in, where another may have sent it since', async () => {
     const bench = new MemoryBench()
     await bench.store(metrics(3))
     bench.outbox.unsent.mayBeSent('all')
@@ -84,7 +84,7 @@ describe('that a metric already exists', () => {
     expect(bench.warnings).toEqual([])
   })
 
-  it('is none where a delivery of the same process lost the answer, or was broken off before it came', async () => {
+  it('is no news where a delivery of the same process lost the answer, or was broken off before it came', async () => {
     for (const how of ['lost', 'broken off']) {
       const bench = new MemoryBench()
       const remembering = new Remembering()
@@ -106,7 +106,7 @@ describe('that a metric already exists', () => {
     }
   })
 
-  it('is none of what is collected once more after it was pruned', async () => {
+  it('is no news of what is collected once more after it was pruned', async () => {
     const bench = new MemoryBench()
     const outcome = { collector: 'vault/c', hour: anHour, accepted: metrics(1).map(metric => ({ metric })) }
     await bench.outbox.recordCollection({ ...outcome, mode: 'correct' }, 1)
@@ -119,7 +119,7 @@ describe('that a metric already exists', () => {
   it.each([
     ['the key was refused', answered(401)],
     ['its protocol was refused', answered(404)],
-  ])('is none in a later flush after an answer was lost and %s at the next try', async (_, answer) => {
+  ])('is no news in a later flush after an answer was lost and %s at the next try', async (_, answer) => {
     const { bench, remembering } = await settledBench()
     let pushes = 0
     bench.service.rule = pushed => {
@@ -137,7 +137,7 @@ describe('that a metric already exists', () => {
     expect(bench.warnings).toEqual([])
   })
 
-  it.each([1, 4])('is none after %i answers of the same push were lost', async lost => {
+  it.each([1, 4])('is no news after %i answers of the same push were lost', async lost => {
     const { bench, remembering } = await settledBench()
     remembering.lost = lost
     await bench.store(metrics(3))
@@ -146,7 +146,7 @@ describe('that a metric already exists', () => {
     expect(bench.warnings).toEqual([])
   })
 
-  it('is none of a metric whose value was corrected, and is one of its neighbour', async () => {
+  it('is no news of a metric whose value was corrected, and is one of its neighbour', async () => {
     const { bench } = await settledBench()
     await bench.store(metrics(3))
     await bench.flush()
@@ -162,7 +162,7 @@ describe('that a metric already exists', () => {
     expect(bench.warnings.map(({ metricId, count }) => [metricId, count])).toEqual([['vault___M3', 1]])
   })
 
-  it('is none in a later flush, after all answers were lost', async () => {
+  it('is no news in a later flush, after all answers were lost', async () => {
     const { bench, remembering } = await settledBench()
     remembering.lost = 5
     await bench.store(metrics(3))
@@ -173,7 +173,7 @@ describe('that a metric already exists', () => {
     expect(bench.warnings).toEqual([])
   })
 
-  it('is none in the first flush of a process: the one before may have sent it', async () => {
+  it('is no news in the first flush of a process: the one before may have sent it', async () => {
     const { bench, remembering } = await settledBench()
     remembering.lost = 5
     await bench.store(metrics(3))
@@ -190,7 +190,7 @@ describe('that a metric already exists', () => {
     expect(bench.warnings).toHaveLength(1)
   })
 
-  it('is none after a batch was split, whether it was refused or did not add up', async () => {
+  it('is no news after a batch was split, whether it was refused or did not add up', async () => {
     for (const answer of [answered(400), accepted(7)]) {
       const { bench, remembering } = await settledBench()
       bench.service.rule = pushed => {
@@ -204,7 +204,7 @@ describe('that a metric already exists', () => {
     }
   })
 
-  it('is none in a later flush, after a batch did not add up and the service went down', async () => {
+  it('is no news in a later flush, after a batch did not add up and the service went down', async () => {
     const { bench, remembering } = await settledBench()
     let pushes = 0
     bench.service.rule = pushed => {
@@ -222,7 +222,7 @@ describe('that a metric already exists', () => {
     expect(bench.warnings).toEqual([])
   })
 
-  it('is none when the service says it of a whole push in which one was in doubt', async () => {
+  it('is no news when the service says it of a whole push in which one was in doubt', async () => {
     const { bench, remembering } = await settledBench()
     remembering.lost = 5
     await bench.store(metrics(3))

@@ -180,7 +180,10 @@ export function checkEnd({ script, facts, service }: Ending, rows: readonly Row[
     const key = `${id} ${hourText(hour)}`
     if (state !== 'due' || (!isPoisonMended && service.isPoison(key))) continue
     // When nothing but bad ones is left, it cannot be told whether it is the metrics.
-    if (service.refused.has(key) && look.waiting().some(sentence => sentence.includes('every metric is refused')))
+    if (
+      service.refused.has(key) &&
+      look.waiting().some(sentence => sentence.includes('the service rejects every metric'))
+    )
       continue
     facts.broken(`still due: ${key}`)
   }

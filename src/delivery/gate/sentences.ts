@@ -1,14 +1,14 @@
 import { type Hour, hourText } from '../../model/hour.ts'
 import type { Stop } from './stop.ts'
 
-/** Sentences of one destination that are told; the rest is counted. */
+/** Sentences of one destination that are shown; the rest is counted. */
 const sentencesMax = 3
 
 /** Why a flush ended, and what to do about it. */
 export function stopSentence({ kind, reason }: Stop): string {
   switch (kind) {
     case 'key-refused':
-      return `the key is refused (${reason}): put a valid key in its place, delivery resumes by itself`
+      return `the key is refused (${reason}): put a valid key in its place, and delivery resumes`
     case 'misdirected':
       return `the address does not answer like the service (${reason}): check service.url`
     default:

@@ -1,8 +1,9 @@
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
+import { metricKey } from '../../model/metric-set.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
-import { Isolation } from './isolation.ts'
 import { quarantineMetricsMax } from './limits.ts'
+import { QuarantineSet } from './quarantine-set.ts'
 
 /**
  * How a due metric may be sent: `free` in a batch with others; `alone`, since the service fails on its id or may do so;
@@ -19,12 +20,12 @@ const seriesRowsMax = 2
  * again.
  */
 export class Quarantine {
-  readonly #protocols = new Isolation<string>(id => id)
-  readonly #rows = new Isolation<Metric>(({ id, hour }) => `${id} ${hour}`)
+  readonly #protocols = new QuarantineSet<string>(id => id)
+  readonly #rows = new QuarantineSet<Metric>(metricKey)
   /** Rows in quarantine by metric id. */
   readonly #rowsOf = new Map<string, number>()
   /** Metric ids of which so many rows failed that the others wait. */
-  readonly #series = new Isolation<string>(id => id)
+  readonly #series = new QuarantineSet<string>(id => id)
   /** Metric ids of which a row was accepted since one failed: the service takes the others. */
   readonly #accepted = new Set<string>()
   /** Metrics of a protocol that failed alone, since a probe of it was last accepted. */
@@ -100,7 +101,7 @@ export class Quarantine {
 
   /** Protocols whose pause is over at an instant, to be tried with one metric. */
   protocolsToProbe(nowMs: number, isAsked: boolean): readonly string[] {
-    return this.#protocols.all.filter(id => isAsked || !this.#protocols.isAside(id, nowMs))
+    return this.#protocols.all.filter(id => isAsked || !this.#protocols.isSkipped(id, nowMs))
   }
 
   /** Whether no metric is in quarantine by itself. */
@@ -118,9 +119,9 @@ export class Quarantine {
     const rows = this.#rowsOf.get(metric.id) ?? 0
     if (rows === 0) return 'free'
     if (isAsked) return 'alone'
-    if (this.#rows.has(metric)) return this.#rows.isAside(metric, nowMs) ? 'waits' : 'alone'
+    if (this.#rows.has(metric)) return this.#rows.isSkipped(metric, nowMs) ? 'waits' : 'alone'
     if (this.#accepted.has(metric.id)) return 'free'
-    return rows < seriesRowsMax || !this.#series.isAside(metric.id, nowMs) ? 'alone' : 'waits'
+    return rows < seriesRowsMax || !this.#series.isSkipped(metric.id, nowMs) ? 'alone' : 'waits'
   }
 
   /** Why something waits, a sentence each. */

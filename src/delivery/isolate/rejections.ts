@@ -90,7 +90,7 @@ export function checkedForRejections(state: FlushState, verdict: Verdict | undef
 
 /** What was accepted before is rejected now, so no metric is bad for being rejected: all are kept. */
 function systemic(state: FlushState, said = ''): FlushStep {
-  const reason = `every metric is refused, so it is not the metrics: ${state.rejected[0]?.letter.reason ?? said}`
+  const reason = `the service rejects every metric; all are kept: ${state.rejected[0]?.letter.reason ?? said}`
   return stopped({ ...state, isInconsistent: true }, { kind: 'systemic', reason })
 }
 

@@ -28,7 +28,7 @@ describe('a retry-after', () => {
   })
 })
 
-it('what waits is told in three sentences and a count, however much it is', async () => {
+it('what waits is shown in three sentences and a count, however much it is', async () => {
   const bench = new MemoryBench({
     destinations: [
       {

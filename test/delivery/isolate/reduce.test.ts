@@ -29,7 +29,7 @@ type Transition = readonly [
 const all = metrics(10)
 const [good, bad, other] = [metric(0), metric(1), metric(2)]
 const stop = (kind: Stop['kind'], reason: string): Stop => ({ kind, reason })
-const systemic = stop('systemic', 'every metric is refused, so it is not the metrics: odd')
+const systemic = stop('systemic', 'the service rejects every metric; all are kept: odd')
 
 function metric(place: number): Metric {
   return all[place] ?? fail()
@@ -354,7 +354,7 @@ describe('the known-good metric', () => {
     ['that is accepted needs nothing more', state, checked(settled([good])), []],
     ['that is not to be sent any more says nothing', state, checked(), []],
     [
-      'whose protocol is rejected is none any more',
+      'whose protocol is rejected is not known to be good any more',
       state,
       { kind: 'known-good-answered', verdict: { kind: 'protocol-refused', status: 404, reason: '' }, sentAt: 4 },
       [],

@@ -19,9 +19,9 @@ export type Rule = (batch: Batch, bench: FlushBench) => Answer | undefined
 export interface FlushBenchOptions {
   readonly protocols?: readonly ProtocolConfig[]
   /** In quarantine, and left alone. */
-  readonly aside?: readonly Metric[]
+  readonly quarantined?: readonly Metric[]
   /** Out of quarantine, to be tried alone. */
-  readonly troubled?: readonly Metric[]
+  readonly toProbe?: readonly Metric[]
   readonly probe?: Batch
   /** Turns of the event loop until an answer is there. The service has decided at once. */
   readonly delayTurns?: () => number
@@ -35,10 +35,10 @@ export class FlushBench {
   readonly pushes: Batch[] = []
   readonly delivered: Metric[] = []
   readonly dead: DeadLetter[] = []
-  readonly isolated: string[] = []
-  readonly setAside: Metric[] = []
+  readonly rejectedProtocols: string[] = []
+  readonly quarantined: Metric[] = []
   /** Protocols on which the service was found to fail as a whole. */
-  readonly failed: string[] = []
+  readonly failingProtocols: string[] = []
   readonly registered: string[] = []
   readonly sendings: Sending[] = []
   readonly due: Set<Metric>
@@ -81,21 +81,21 @@ export class FlushBench {
   }
 
   async flush(inFlight = 4): Promise<Stop | undefined> {
-    const { protocols = [protocol('vault')], aside = [], troubled = [], probe } = this.#options
+    const { protocols = [protocol('vault')], quarantined = [], toProbe = [], probe } = this.#options
     const keptApart = new MetricSet()
-    for (const metric of [...aside, ...troubled]) keptApart.add(metric)
-    const toProbe = [...troubled]
+    for (const metric of [...quarantined, ...toProbe]) keptApart.add(metric)
+    const probesLeft = [...toProbe]
     const deps: FlushDeps = {
       protocols,
       inFlight,
       earlier: () => this.earlier,
       present: metric => metric,
       hasDelivered: () => this.hasDelivered,
-      isInQuarantine: id => this.isolated.includes(id) || this.failed.includes(id),
+      isInQuarantine: id => this.rejectedProtocols.includes(id) || this.failingProtocols.includes(id),
       stillDue: metrics => metrics.filter(metric => this.#own([metric]).some(own => this.due.has(own))),
       dueVersion: () => `${this.due.size}`,
       isFree: metric => !keptApart.has(metric),
-      toProbe: () => toProbe.shift(),
+      toProbe: () => probesLeft.shift(),
       ...(probe && { probe }),
       due: (ids, limit) => this.#read(ids, limit),
       push: (batch, { attemptsMax }) => this.#push(batch, attemptsMax),
@@ -104,12 +104,12 @@ export class FlushBench {
         const dead = settlement.dead.map(entry => ({ ...entry, metric: this.#own([entry.metric])[0] ?? entry.metric }))
         this.#settle(this.#own(settlement.delivered), dead, sending)
       },
-      quarantineProtocol: id => void this.failed.push(id),
+      quarantineProtocol: id => void this.failingProtocols.push(id),
       countFailure: () => {},
       failuresOf: () => 0,
-      quarantineMetric: metric => void this.setAside.push(...this.#own([metric])),
+      quarantineMetric: metric => void this.quarantined.push(...this.#own([metric])),
       register: async id => void this.registered.push(id),
-      quarantineRejected: id => void this.isolated.push(id),
+      quarantineRejected: id => void this.rejectedProtocols.push(id),
     }
     return await new Flush(deps).run()
   }

@@ -7,8 +7,8 @@ import type { Destination } from './destination.ts'
 import type { Pacer } from './gate/pacer.ts'
 import type { ServiceClock } from './gate/service-clock.ts'
 
-/** What a delivery works with. */
-export interface DeliveryOptions {
+/** What a delivery needs. */
+export interface DeliveryDeps {
   readonly outbox: Outbox
   readonly client: ServiceClient
   readonly destination: Destination

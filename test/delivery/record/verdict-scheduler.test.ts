@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { AckGroup } from '../../src/delivery/record/ack-group.ts'
-import { commitRowsMax } from '../../src/model/limits.ts'
-import type { Settlement } from '../../src/outbox/outbox.ts'
-import { metrics } from '../support/metrics.ts'
+import { VerdictScheduler } from '../../../src/delivery/record/verdict-scheduler.ts'
+import { commitRowsMax } from '../../../src/model/limits.ts'
+import type { Settlement } from '../../../src/outbox/outbox.ts'
+import { metrics } from '../../support/metrics.ts'
 
 const settlement = (count: number): Settlement => ({ delivered: metrics(count), dead: [], warnings: [] })
 const rowsOf = ({ delivered, dead, warnings }: Settlement) => delivered.length + dead.length + warnings.length
@@ -10,21 +10,25 @@ const rowsOf = ({ delivered, dead, warnings }: Settlement) => delivered.length +
 describe('verdicts', () => {
   it('of the same turn share a commit, and none is there before it', async () => {
     const recorded: Settlement[] = []
-    const group = new AckGroup(async one => void recorded.push(one))
+    const verdicts = new VerdictScheduler(async one => void recorded.push(one))
     const dead = metrics(1).map(metric => ({ metric, reason: 'odd', attempts: 1 }))
     const warnings = [{ text: 'long' }]
-    const all = [group.add(settlement(3)), group.add({ delivered: [], dead, warnings }), group.add(settlement(2))]
+    const all = [
+      verdicts.record(settlement(3)),
+      verdicts.record({ delivered: [], dead, warnings }),
+      verdicts.record(settlement(2)),
+    ]
     expect(recorded).toEqual([])
     await Promise.all(all)
     expect(recorded).toEqual([{ delivered: [...metrics(3), ...metrics(2)], dead, warnings }])
-    await group.add(settlement(1))
+    await verdicts.record(settlement(1))
     expect(recorded).toHaveLength(2)
   })
 
   it('never make a commit larger than it may be', async () => {
     const recorded: Settlement[] = []
-    const group = new AckGroup(async one => void recorded.push(one))
-    await Promise.all(Array.from({ length: 64 }, () => group.add(settlement(100))))
+    const verdicts = new VerdictScheduler(async one => void recorded.push(one))
+    await Promise.all(Array.from({ length: 64 }, () => verdicts.record(settlement(100))))
     expect(recorded.map(rowsOf).reduce((sum, rows) => sum + rows)).toBe(6_400)
     expect(Math.max(...recorded.map(rowsOf))).toBe(commitRowsMax)
     expect(recorded).toHaveLength(7)
@@ -32,14 +36,14 @@ describe('verdicts', () => {
 
   it('that cannot be recorded reject, and only they', async () => {
     let commits = 0
-    const group = new AckGroup(async () => {
+    const verdicts = new VerdictScheduler(async () => {
       commits += 1
       if (commits === 1) throw new Error('the disk is full')
     })
     const all = await Promise.allSettled([
-      group.add(settlement(600)),
-      group.add(settlement(400)),
-      group.add(settlement(1)),
+      verdicts.record(settlement(600)),
+      verdicts.record(settlement(400)),
+      verdicts.record(settlement(1)),
     ])
     expect(all.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled'])
   })

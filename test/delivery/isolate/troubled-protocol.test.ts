@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { type Hour, hourAfter } from '../../src/model/hour.ts'
-import { quarantineCapMs } from '../../src/model/limits.ts'
-import type { Answer } from '../../src/model/verdict.ts'
-import { dice } from '../support/dice.ts'
-import { anHour, metrics } from '../support/metrics.ts'
-import { answered } from './support/answers.ts'
-import { MemoryBench } from './support/memory-bench.ts'
-import type { Sent } from './support/memory-service.ts'
-import { protocol } from './support/protocol.ts'
+import { type Hour, hourAfter } from '../../../src/model/hour.ts'
+import { quarantineCapMs } from '../../../src/model/limits.ts'
+import type { Answer } from '../../../src/model/verdict.ts'
+import { dice } from '../../support/dice.ts'
+import { anHour, metrics } from '../../support/metrics.ts'
+import { answered } from '../support/answers.ts'
+import { MemoryBench } from '../support/memory-bench.ts'
+import type { Sent } from '../support/memory-service.ts'
+import { protocol } from '../support/protocol.ts'
 
 /** Ways in which a service fails on a push. */
 const failures: Readonly<Record<string, { readonly answer: Answer; readonly afterMs: number }>> = {

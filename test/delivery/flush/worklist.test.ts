@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Worklist, type WorklistDeps } from '../../src/delivery/flush/worklist.ts'
-import { fresh, type Part, smaller } from '../../src/delivery/isolate/parts.ts'
-import { hourAfter } from '../../src/model/hour.ts'
-import type { Metric } from '../../src/model/metric.ts'
-import { asBatch } from '../model/batches.ts'
-import { dice } from '../support/dice.ts'
-import { anHour, metrics } from '../support/metrics.ts'
+import { Worklist, type WorklistDeps } from '../../../src/delivery/flush/worklist.ts'
+import { fresh, type Part, smaller } from '../../../src/delivery/isolate/parts.ts'
+import { hourAfter } from '../../../src/model/hour.ts'
+import type { Metric } from '../../../src/model/metric.ts'
+import { asBatch } from '../../model/batches.ts'
+import { dice } from '../../support/dice.ts'
+import { anHour, metrics } from '../../support/metrics.ts'
 
 const nameOf = ({ id, hour }: Metric) => `${id} ${hour}`
 
@@ -61,7 +61,7 @@ describe('a worklist', () => {
     expect(worklist.next()?.batch).toHaveLength(3)
   })
 
-  it('does not hand out what is set aside', () => {
+  it('does not hand out what is in quarantine', () => {
     const due = metrics(120)
     const worklist = new Worklist(outboxOf(due, ({ value }) => value >= 110).ports)
     expect(all(worklist).flatMap(({ batch }) => batch)).toEqual(due.slice(110))

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { pushBatch } from '../../src/delivery/flush/push.ts'
-import { Pacer } from '../../src/delivery/gate/pacer.ts'
-import { attemptsMax } from '../../src/delivery/isolate/limits.ts'
-import { isBatch } from '../../src/model/batch.ts'
-import type { Answer } from '../../src/model/verdict.ts'
-import { metrics } from '../support/metrics.ts'
-import { VirtualTime } from '../support/virtual-time.ts'
-import { gateAt } from './support/gate-bench.ts'
+import { pushBatch } from '../../../src/delivery/flush/push.ts'
+import { Pacer } from '../../../src/delivery/gate/pacer.ts'
+import { attemptsMax } from '../../../src/delivery/isolate/limits.ts'
+import { isBatch } from '../../../src/model/batch.ts'
+import type { Answer } from '../../../src/model/verdict.ts'
+import { metrics } from '../../support/metrics.ts'
+import { VirtualTime } from '../../support/virtual-time.ts'
+import { gateAt } from '../support/gate-bench.ts'
 
 const startMs = Date.UTC(2026, 10, 20, 13)
 const ok: Answer = { kind: 'answered', status: 200, body: { success: true, processed: 2, errors: [], warnings: [] } }

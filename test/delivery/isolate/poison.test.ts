@@ -1,21 +1,21 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Batch } from '../../src/model/batch.ts'
-import { hourAfter, hourText } from '../../src/model/hour.ts'
-import { breakerCapMs, hourMs, quarantineCapMs } from '../../src/model/limits.ts'
-import type { Metric } from '../../src/model/metric.ts'
-import { dice } from '../support/dice.ts'
-import { anHour, metrics } from '../support/metrics.ts'
-import { answered } from './support/answers.ts'
-import { FlushBench } from './support/flush-bench.ts'
-import { MemoryBench } from './support/memory-bench.ts'
-import type { Sent } from './support/memory-service.ts'
+import type { Batch } from '../../../src/model/batch.ts'
+import { hourAfter, hourText } from '../../../src/model/hour.ts'
+import { breakerCapMs, hourMs, quarantineCapMs } from '../../../src/model/limits.ts'
+import type { Metric } from '../../../src/model/metric.ts'
+import { dice } from '../../support/dice.ts'
+import { anHour, metrics } from '../../support/metrics.ts'
+import { answered } from '../support/answers.ts'
+import { FlushBench } from '../support/flush-bench.ts'
+import { MemoryBench } from '../support/memory-bench.ts'
+import type { Sent } from '../support/memory-service.ts'
 
 const failOn = (poison: ReadonlySet<Metric>) => (batch: Batch) =>
   batch.some(metric => poison.has(metric)) ? answered(500) : undefined
 
 describe('a metric the service fails on', () => {
-  it('is found wherever it sits behind something accepted, set aside alone, and stays due', async () => {
+  it('is found wherever it sits behind something accepted, quarantined alone, and stays due', async () => {
     const all = metrics(400)
     const scene = fc.record({
       place: fc.integer({ min: 100, max: 399 }),
@@ -30,7 +30,7 @@ describe('a metric the service fails on', () => {
         const bench = new FlushBench(all, failOn(new Set(poison)), { delayTurns: () => whole(1, most) })
         expect(await bench.flush(width)).toBeUndefined()
         expect([...bench.due]).toEqual(poison)
-        expect(bench.setAside).toEqual(poison)
+        expect(bench.quarantined).toEqual(poison)
         expect(bench.delivered).toHaveLength(399)
         expect(bench.dead).toEqual([])
       }),
@@ -45,13 +45,13 @@ describe('a metric the service fails on', () => {
     )
     const bench = new FlushBench(all, failOn(poison))
     expect(await bench.flush()).toBeUndefined()
-    expect(new Set(bench.setAside)).toEqual(poison)
+    expect(new Set(bench.quarantined)).toEqual(poison)
     expect(bench.due).toEqual(poison)
   })
 
-  it('is left alone by a flush that is told so', async () => {
+  it('is left alone while it is in quarantine', async () => {
     const all = metrics(200)
-    const bench = new FlushBench(all, failOn(new Set(all.slice(7, 8))), { aside: all.slice(7, 8) })
+    const bench = new FlushBench(all, failOn(new Set(all.slice(7, 8))), { quarantined: all.slice(7, 8) })
     expect(await bench.flush()).toBeUndefined()
     expect(bench.due.size).toBe(1)
     expect(bench.pushes).toHaveLength(2)
@@ -60,13 +60,13 @@ describe('a metric the service fails on', () => {
   it('is tried again alone, after everything else; that it fails again is no word about the service', async () => {
     const all = metrics(300)
     const troubled = all.slice(7, 9)
-    const bench = new FlushBench(all, failOn(new Set(troubled)), { troubled })
+    const bench = new FlushBench(all, failOn(new Set(troubled)), { toProbe: troubled })
     expect(await bench.flush()).toBeUndefined()
     expect(bench.pushes.map(batch => batch.length)).toEqual([100, 100, 98, 1, 1])
-    expect(bench.setAside).toEqual(troubled)
-    const alone = new FlushBench(troubled, failOn(new Set(troubled)), { troubled })
+    expect(bench.quarantined).toEqual(troubled)
+    const alone = new FlushBench(troubled, failOn(new Set(troubled)), { toProbe: troubled })
     expect(await alone.flush()).toBeUndefined()
-    const healed = new FlushBench(troubled, undefined, { troubled })
+    const healed = new FlushBench(troubled, undefined, { toProbe: troubled })
     expect(await healed.flush()).toBeUndefined()
     expect(healed.delivered).toEqual(troubled)
   })
@@ -74,7 +74,7 @@ describe('a metric the service fails on', () => {
   it('is not tried again when the service wants to be left alone, or is down', async () => {
     const all = metrics(150)
     for (const answer of [answered(429), answered(503)]) {
-      const bench = new FlushBench(all, () => answer, { troubled: all.slice(0, 2) })
+      const bench = new FlushBench(all, () => answer, { toProbe: all.slice(0, 2) })
       expect(await bench.flush()).toMatchObject({ kind: 'transient' })
       expect(bench.pushes).toHaveLength(1)
     }
@@ -83,7 +83,7 @@ describe('a metric the service fails on', () => {
   it('is not looked for when the service has gone down', async () => {
     const bench = new FlushBench(metrics(2_000), (_, { pushes }) => (pushes.length > 3 ? answered(500) : undefined))
     expect(await bench.flush()).toMatchObject({ kind: 'transient', reason: '500' })
-    expect(bench.setAside).toEqual([])
+    expect(bench.quarantined).toEqual([])
     expect(bench.pushes.length).toBeLessThanOrEqual(12)
   })
 })

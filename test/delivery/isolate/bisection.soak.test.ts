@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Metric } from '../../src/model/metric.ts'
-import type { Answer } from '../../src/model/verdict.ts'
-import { dice } from '../support/dice.ts'
-import { metrics } from '../support/metrics.ts'
-import { repetitions } from '../support/soak.ts'
-import { answered } from './support/answers.ts'
-import { FlushBench, type Rule } from './support/flush-bench.ts'
+import type { Metric } from '../../../src/model/metric.ts'
+import type { Answer } from '../../../src/model/verdict.ts'
+import { dice } from '../../support/dice.ts'
+import { metrics } from '../../support/metrics.ts'
+import { repetitions } from '../../support/soak.ts'
+import { answered } from '../support/answers.ts'
+import { FlushBench, type Rule } from '../support/flush-bench.ts'
 
 /** Ways in which a service refuses a batch for a metric in it, without saying which. */
 const refusals: Readonly<Record<string, (sent: number) => Answer>> = {

@@ -5,53 +5,54 @@ import { warningKind } from '../../model/warning-kind.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
 import type { Sending } from '../isolate/actions.ts'
 
-/** What doubt asks the outbox. */
-export interface DoubtDeps extends Pick<Outbox, 'isCorrection'> {
+/** What unconfirmed sends need of the outbox. */
+export interface UnconfirmedSendsDeps extends Pick<Outbox, 'isCorrection'> {
   readonly unsent: Pick<Outbox['unsent'], 'has' | 'mayBeSent'>
 }
 
 /**
- * Metrics which the service may have: they were sent and nothing understandable came back, or a process before this one may
- * have sent them, or their value was corrected since. That they "already exist" is then expected, and no news. What this
- * process put into the outbox itself cannot have been sent before it.
+ * Metrics that the service may have: sends whose outcome is unknown, sends of an earlier process, and values corrected since
+ * they were sent. "Already exists" is expected of them and is no news. What this process has put into the outbox cannot have
+ * been sent before.
  */
-export class Doubt {
+export class UnconfirmedSends {
   readonly #sent = new MetricSet()
-  readonly #outbox: DoubtDeps
+  readonly #outbox: UnconfirmedSendsDeps
   #isFirstFlush = true
 
-  constructor(outbox: DoubtDeps) {
+  constructor(outbox: UnconfirmedSendsDeps) {
     this.#outbox = outbox
   }
 
-  /** They were sent, and what became of them is not known. */
+  /** Adds metrics that were sent with an unknown outcome. */
   add(metrics: readonly Metric[]): void {
     for (const metric of metrics) this.#sent.add(metric)
     this.#outbox.unsent.mayBeSent(metrics)
   }
 
-  settled(metrics: readonly Metric[]): void {
+  /** Removes metrics whose outcome is recorded. */
+  remove(metrics: readonly Metric[]): void {
     if (this.#sent.size > 0) for (const metric of metrics) this.#sent.delete(metric)
   }
 
-  /** All that was due when the process started has had its turn. */
-  flushed(): void {
+  /** Everything that was due when the process started has had its turn. */
+  endFirstFlush(): void {
     this.#isFirstFlush = false
   }
 
   /**
-   * The remarks about a push that are news. To be asked before the push is settled.
+   * The remarks about a push that are news. To be called before its verdicts are recorded.
    *
    * @param delivered what was delivered: a remark that names no metric may be about any of them
    */
   news(remarks: readonly Remark[], sending: Sending, delivered: readonly Metric[]): readonly Remark[] {
-    const isInDoubt = (metric: Metric) =>
+    const isUnconfirmed = (metric: Metric) =>
       this.#sent.has(metric) ||
       this.#outbox.isCorrection(metric) ||
       (this.#isFirstFlush && !this.#outbox.unsent.has(metric))
     const isExpected = ({ metric, text }: Remark) =>
       warningKind(text) === 'already-exists' &&
-      (sending === 'again' || (metric ? isInDoubt(metric) : delivered.some(isInDoubt)))
+      (sending === 'again' || (metric ? isUnconfirmed(metric) : delivered.some(isUnconfirmed)))
     return remarks.filter(remark => !isExpected(remark))
   }
 }

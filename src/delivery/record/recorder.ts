@@ -7,105 +7,105 @@ import type { Log } from '../../telemetry/log.ts'
 import type { ServiceClock } from '../gate/service-clock.ts'
 import type { Sending } from '../isolate/actions.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
-import { AckGroup } from './ack-group.ts'
-import type { Doubt } from './doubt.ts'
 import { loggedWarningsMax, unrecordedMax } from './limits.ts'
 import { failingSentence, protocolFix, protocolSentence } from './sentences.ts'
+import type { UnconfirmedSends } from './unconfirmed-sends.ts'
+import { VerdictScheduler } from './verdict-scheduler.ts'
 
-/** What settling works with. */
-export interface SettlingOptions {
+/** What a recorder needs. */
+export interface RecorderDeps {
   readonly outbox: Outbox
   readonly clock: ServiceClock
   readonly quarantine: Quarantine
-  readonly doubt: Doubt
+  readonly unconfirmed: UnconfirmedSends
   readonly log: Log
   readonly time: Time
 }
 
-/** Records what the service said, in the outbox and in the log, and what it means for later flushes. */
-export class Settling {
-  readonly #options: SettlingOptions
-  readonly #acks: AckGroup
+/** Records verdicts in the outbox and in the log, and what they mean for later flushes: quarantine, unconfirmed sends. */
+export class Recorder {
+  readonly #deps: RecorderDeps
+  readonly #verdicts: VerdictScheduler
   readonly #unrecorded = new MetricSet()
 
-  constructor(options: SettlingOptions) {
-    this.#options = options
-    const { outbox, time } = options
-    this.#acks = new AckGroup((settlement, onDelay) =>
+  constructor(deps: RecorderDeps) {
+    this.#deps = deps
+    const { outbox, time } = deps
+    this.#verdicts = new VerdictScheduler((settlement, onDelay) =>
       outbox.writer.whenFree(() => outbox.settle(settlement, time.nowMs()), onDelay),
     )
   }
 
-  /** Metrics whose verdict is not in the outbox yet, where they are still due. */
+  /** Metrics whose verdict is not in the outbox yet: there they are still due. */
   get unrecorded(): Pick<MetricSet, 'has' | 'size'> {
     return this.#unrecorded
   }
 
   /**
-   * Resolves when it is recorded. While another process has the outbox's lock, pushes go on: a bounded number of verdicts
-   * waits in memory. After a crash those metrics are sent again, which only updates.
+   * Resolves when the verdicts are recorded. While another process has the outbox's lock, pushes go on: a bounded number
+   * of verdicts waits in memory. After a crash those metrics are sent again, which only updates.
    */
-  async settle({ delivered, dead, warnings }: Settlement, sending: Sending): Promise<void> {
-    const { clock, doubt, time } = this.#options
+  async record({ delivered, dead, warnings }: Settlement, sending: Sending): Promise<void> {
+    const { clock, unconfirmed, time } = this.#deps
     const latest = clock.latestHour(time.nowMs())
-    // What was refused because this machine's clock is ahead is sent again in its time.
+    // What was rejected because this machine's clock is ahead is sent again in its time.
     const deadNow = dead.filter(({ metric }) => metric.hour <= latest)
-    const settlement = { delivered, dead: deadNow, warnings: doubt.news(warnings, sending, delivered) }
+    const settlement = { delivered, dead: deadNow, warnings: unconfirmed.news(warnings, sending, delivered) }
     const delayed = Promise.withResolvers<void>()
-    const recorded = this.#record(settlement, delayed.resolve)
+    const recorded = this.#write(settlement, delayed.resolve)
     await (this.#unrecorded.size > unrecordedMax ? recorded : Promise.race([recorded, delayed.promise]))
-    // Of one that fails later its metrics are still due: it is told when they are sent again.
+    // If writing fails later, the metrics are still due: the failure shows when they are sent again.
     recorded.catch(() => {})
   }
 
-  async #record(settlement: Settlement, onDelay: () => void): Promise<void> {
-    const { quarantine, doubt } = this.#options
+  async #write(settlement: Settlement, onDelay: () => void): Promise<void> {
+    const { quarantine, unconfirmed } = this.#deps
     const { delivered, dead } = settlement
     const metrics = [...delivered, ...dead.map(({ metric }) => metric)]
     for (const metric of metrics) this.#unrecorded.add(metric)
     try {
-      await this.#acks.add(settlement, onDelay)
+      await this.#verdicts.record(settlement, onDelay)
     } catch (error) {
       // The service has them, and the outbox does not know: they are sent again.
-      doubt.add(delivered)
+      unconfirmed.add(delivered)
       throw error
     } finally {
       for (const metric of metrics) this.#unrecorded.delete(metric)
     }
-    doubt.settled(delivered)
+    unconfirmed.remove(delivered)
     quarantine.delivered(delivered)
     for (const { metric } of dead) quarantine.dead(metric)
-    this.#tell(settlement)
+    this.#log(settlement)
   }
 
   /** The service rejects a protocol. */
   quarantineRejected(id: string, status: number, reason: string): void {
     this.#quarantine(id, protocolSentence(id, status, reason))
     const fix = protocolFix(id, status)
-    this.#options.log.error({ protocol: id, status, reason, fix }, 'protocol refused: its metrics stay due')
+    this.#deps.log.error({ protocol: id, status, reason, fix }, 'protocol refused: its metrics stay due')
   }
 
   /** The service fails on a protocol. */
   quarantineProtocol(protocolId: string, reason: string): void {
     this.#quarantine(protocolId, failingSentence(protocolId, reason))
-    this.#options.log.error({ protocol: protocolId, reason }, 'the service fails on a protocol: its metrics stay due')
+    this.#deps.log.error({ protocol: protocolId, reason }, 'the service fails on a protocol: its metrics stay due')
   }
 
   /** The service fails on a metric, and on its protocol where it does so on several. */
   quarantineMetric(metric: Metric, reason: string): void {
-    const { quarantine, log, time } = this.#options
+    const { quarantine, log, time } = this.#deps
     const isProtocol = quarantine.addMetric(metric, reason, time.nowMs(), time.chance())
     log.error({ metric: metric.id, hour: hourText(metric.hour), reason }, 'the service fails on a metric: it stays due')
     if (isProtocol) this.quarantineProtocol(metric.protocolId, reason)
   }
 
   #quarantine(protocolId: string, sentence: string): void {
-    const { quarantine, time } = this.#options
+    const { quarantine, time } = this.#deps
     quarantine.addProtocol(protocolId, sentence, time.nowMs(), time.chance())
   }
 
-  #tell({ delivered, dead, warnings }: Settlement): void {
-    const { log } = this.#options
+  #log({ delivered, dead, warnings }: Settlement): void {
+    const { log } = this.#deps
     for (const { metric, reason, status, attempts } of dead) {
       const facts = { metric: metric.id, hour: hourText(metric.hour), status, attempts, reason }
       log.error(facts, 'metric refused by the service: kept as dead, see tidegauge dead')

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Batch } from '../../src/model/batch.ts'
-import { hourAfter } from '../../src/model/hour.ts'
-import type { Metric } from '../../src/model/metric.ts'
-import type { Answer } from '../../src/model/verdict.ts'
-import { dice } from '../support/dice.ts'
-import { anHour, metrics } from '../support/metrics.ts'
-import { answered, eachRefused } from './support/answers.ts'
-import { FlushBench } from './support/flush-bench.ts'
-import { protocol } from './support/protocol.ts'
+import type { Batch } from '../../../src/model/batch.ts'
+import { hourAfter } from '../../../src/model/hour.ts'
+import type { Metric } from '../../../src/model/metric.ts'
+import type { Answer } from '../../../src/model/verdict.ts'
+import { dice } from '../../support/dice.ts'
+import { anHour, metrics } from '../../support/metrics.ts'
+import { answered, eachRefused } from '../support/answers.ts'
+import { FlushBench } from '../support/flush-bench.ts'
+import { protocol } from '../support/protocol.ts'
 
 /** Ways in which a service refuses everything. */
 const refusals: Readonly<Record<string, (batch: Batch) => Answer>> = {
@@ -31,7 +31,7 @@ describe.each(Object.entries(refusals))('a service that refuses everything by %s
         const bench = new FlushBench(metrics(count), refusal)
         const stop = await bench.flush(width)
         expect(stop).toMatchObject({ kind: 'systemic' })
-        expect(stop?.reason).toContain('every metric is refused, so it is not the metrics')
+        expect(stop?.reason).toContain('the service rejects every metric; all are kept')
         expect(stop?.reason).toContain('no more metrics are taken')
         expect(bench.pushes.length).toBeLessThanOrEqual(16)
         expect(bench.dead).toEqual([])

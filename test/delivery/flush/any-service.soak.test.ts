@@ -5,6 +5,7 @@ import type { Metric } from '../../../src/model/metric.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import { dice } from '../../support/dice.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
+import { repetitions } from '../../support/soak.ts'
 import { answered, eachRefused } from '../support/answers.ts'
 import { FlushBench } from '../support/flush-bench.ts'
 import { protocol } from '../support/protocol.ts'
@@ -88,9 +89,9 @@ describe('a flush against any service', () => {
         // Far more than any takes: a bad one is alone after seven, and dead after twelve more.
         expect(bench.pushes.length).toBeLessThanOrEqual(due.length * 16)
         if (stop) return
-        const quarantined = new Set([...bench.isolated, ...bench.failed])
+        const quarantined = new Set([...bench.rejectedProtocols, ...bench.failingProtocols])
         for (const metric of bench.due) {
-          const isQuarantined = quarantined.has(metric.protocolId) || bench.setAside.includes(metric)
+          const isQuarantined = quarantined.has(metric.protocolId) || bench.quarantined.includes(metric)
           // One that is rejected, and answered otherwise when it is sent once more, is left to the next flush.
           const last = bench.lastAlone(metric)?.kind
           expect(isQuarantined || last === 'transient' || last === 'protocol-refused' || last === 'misdirected').toBe(
@@ -98,7 +99,7 @@ describe('a flush against any service', () => {
           )
         }
       }),
-      { numRuns: 400 },
+      { numRuns: repetitions({ test: 200, soak: 10_000 }) },
     )
   })
 

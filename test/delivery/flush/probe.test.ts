@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { probeOf } from '../../src/delivery/flush/probe.ts'
-import { probeMetricsMax } from '../../src/model/limits.ts'
-import { metrics } from '../support/metrics.ts'
+import { probeOf } from '../../../src/delivery/flush/probe.ts'
+import { probeMetricsMax } from '../../../src/model/limits.ts'
+import { metrics } from '../../support/metrics.ts'
 
 const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { type Batch, isBatch } from '../../src/model/batch.ts'
-import type { Metric } from '../../src/model/metric.ts'
-import { metrics } from '../support/metrics.ts'
-import { answered } from './support/answers.ts'
-import { FlushBench } from './support/flush-bench.ts'
-import { protocol } from './support/protocol.ts'
+import { type Batch, isBatch } from '../../../src/model/batch.ts'
+import type { Metric } from '../../../src/model/metric.ts'
+import { metrics } from '../../support/metrics.ts'
+import { answered } from '../support/answers.ts'
+import { FlushBench } from '../support/flush-bench.ts'
+import { protocol } from '../support/protocol.ts'
 
 const isOf = (id: string) => (metric: Metric) => metric.protocolId === id
 
@@ -61,9 +61,9 @@ describe('a flush', () => {
     expect(bench.pushes.map(batch => batch.length)).toEqual([5, 100, 100, 95])
   })
 
-  it('leaves alone what is set aside', async () => {
+  it('leaves alone what is in quarantine', async () => {
     const due = metrics(150)
-    const bench = new FlushBench(due, undefined, { aside: due.slice(10, 20) })
+    const bench = new FlushBench(due, undefined, { quarantined: due.slice(10, 20) })
     expect(await bench.flush()).toBeUndefined()
     expect([...bench.due]).toEqual(due.slice(10, 20))
   })
@@ -120,11 +120,11 @@ describe('a flush', () => {
 describe('a flush with a protocol the service refuses', () => {
   const protocols = [protocol('vault'), protocol('lost')]
 
-  it.each([403, 404])('isolates it after a %i and delivers the others', async status => {
+  it.each([403, 404])('quarantines it after a %i and delivers the others', async status => {
     const due = [...metrics(330), ...metrics(330, undefined, 'lost')].sort((a, b) => a.value - b.value)
     const bench = new FlushBench(due, batch => (batch.some(isOf('lost')) ? answered(status) : undefined), { protocols })
     expect(await bench.flush()).toBeUndefined()
-    expect(bench.isolated).toEqual(['lost'])
+    expect(bench.rejectedProtocols).toEqual(['lost'])
     expect(bench.delivered).toHaveLength(330)
     expect(bench.due.size).toBe(330)
     expect(bench.dead).toEqual([])
@@ -156,7 +156,7 @@ describe('a flush with a protocol the service refuses', () => {
   it('gives up on one that is unknown even after it was registered', async () => {
     const bench = new FlushBench(metrics(3), () => answered(404), { protocols: [protocol('vault', true)] })
     await bench.flush()
-    expect(bench.isolated).toEqual(['vault'])
+    expect(bench.rejectedProtocols).toEqual(['vault'])
     expect(bench.pushes).toHaveLength(2)
   })
 
@@ -164,6 +164,6 @@ describe('a flush with a protocol the service refuses', () => {
     const bench = new FlushBench(metrics(3), () => answered(403), { protocols: [protocol('vault', true)] })
     await bench.flush()
     expect(bench.registered).toEqual([])
-    expect(bench.isolated).toEqual(['vault'])
+    expect(bench.rejectedProtocols).toEqual(['vault'])
   })
 })
