@@ -1,11 +1,11 @@
 import type { Config, ProtocolConfig, SecretRef } from '../config/config.ts'
 import { Fault } from '../model/fault.ts'
 
-/** One key and the protocols that are written with it: what stops for one destination does not stop another. */
+/** One key and the protocols that are written with it. What stops one destination does not stop another. */
 export interface Destination {
   /** `service` for the service's own key, else the key's place, e.g. `env:VAULT_KEY`. Never the key. */
   readonly name: string
-  /** Reads the key anew, so that it rotates without a restart. */
+  /** Reads the key. It is called for each flush, so a key rotates without a restart. */
   readonly readKey: () => string
   readonly protocols: readonly ProtocolConfig[]
 }

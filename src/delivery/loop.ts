@@ -7,19 +7,19 @@ import type { Delivery } from './delivery.ts'
 import { breakerBaseMs } from './gate/limits.ts'
 
 /**
- * The delivery loop: each destination on its own looks for due metrics, also for those another process has put into the
- * outbox, until it is stopped.
+ * The delivery loop. Each destination flushes once a second, independently of the others, until the loop is stopped; metrics
+ * that another process has put into the outbox are found, too.
  */
 export class DeliveryLoop {
   readonly #stopping = new AbortController()
   readonly #loops: readonly Promise<void>[]
 
-  /** @param disk makes room when it is full, and is told when the outbox is damaged */
+  /** @param disk makes room when it is full, and sees errors of a damaged outbox */
   constructor(deliveries: readonly Delivery[], time: Time, log: Log, disk: LoopDisk = unseeing) {
     this.#loops = deliveries.map(delivery => this.#run(delivery, disk, time, log))
   }
 
-  /** Complete when no push is under way any more: those that are get their answer, so that nothing is sent again later. */
+  /** Resolves when no push is under way any more. Each gets its answer, so that nothing is sent again later. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopped'))
     await Promise.all(this.#loops)
@@ -28,7 +28,7 @@ export class DeliveryLoop {
   async #run(delivery: Delivery, disk: LoopDisk, time: Time, log: Log): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      // What rejects here is the outbox itself: it may be mended at a later look.
+      // Only the outbox makes a flush reject. It may be mended by the next one.
       const restMs = await delivery.flush('due', signal, neverBrokenOff).then(
         () => pollMs,
         error => {

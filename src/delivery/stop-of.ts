@@ -2,9 +2,9 @@ import { Fault, faultLine, isOfOutbox } from '../model/fault.ts'
 import type { Stop } from './gate/stop.ts'
 
 /**
- * Why a flush that threw ended: a stop broke it off, or a key could not be read.
+ * The reason why a flush that threw ended: it was stopped, or a key could not be read.
  *
- * @throws what comes from the outbox
+ * @throws the error, if it comes from the outbox
  */
 export function stopOf(error: unknown, signal: AbortSignal): Stop {
   if (signal.aborted) return { kind: 'stopped', reason: faultLine(error) }

@@ -20,7 +20,7 @@ export class Effects {
   /** What several lanes ask at the same time is asked once. */
   #asking: Promise<Verdict | undefined> | undefined
   readonly #samples = new Map<string, Promise<void>>()
-  /** Kept for the whole flush: a protocol is registered once. */
+  /** Kept for the whole flush: each protocol is registered once. */
   readonly #registrations = new Map<string, Promise<string | undefined>>()
   /** Quarantined by this flush: what is left of them has had its attempts, also where something of them is accepted since. */
   readonly #leftOut = new Set<string>()
@@ -90,7 +90,7 @@ export class Effects {
 
   async #record({ settlement, sending }: ActionOf<'record'>): Promise<void> {
     await this.#deps.record(settlement, sending)
-    this.worklist.settled([...settlement.delivered, ...settlement.dead.map(({ metric }) => metric)])
+    this.worklist.release([...settlement.delivered, ...settlement.dead.map(({ metric }) => metric)])
   }
 
   #leastFailedFirst(parts: readonly Part[]): readonly Part[] {
@@ -99,7 +99,7 @@ export class Effects {
     return parts.toSorted((a, b) => failuresOf(a) - failuresOf(b))
   }
 
-  /** Those of other protocols are looked up anew: they may stand far behind what was read. */
+  /** Other protocols are read again: their metrics may stand far behind the page. */
   async #probeOthers({ rejected, countMax }: ActionOf<'probe-others'>): Promise<void> {
     const { due, isFree } = this.#deps
     const rejectedIds = new Set(rejected.map(({ protocolId }) => protocolId))

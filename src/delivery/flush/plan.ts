@@ -7,23 +7,23 @@ import type { Quarantine } from '../isolate/quarantine.ts'
 import { probeOf } from './probe.ts'
 import { dueWanted } from './worklist.ts'
 
-/** What one flush may send. */
+/** Order and start of one flush. */
 export interface Plan {
-  /** The newest due hour goes first, and whatever is newer by then. */
+  /** Hours from this one on go first, the newest before the others; then the oldest. */
   readonly fresh: Hour
-  /** Sent alone before anything else; absent when nothing has failed. */
+  /** A small batch that is sent before anything else; absent when nothing has failed. */
   readonly probe?: Batch
 }
 
-/** What a plan is made from. */
-export interface Planning {
+/** What planning needs. */
+export interface PlanDeps {
   readonly outbox: Pick<Outbox, 'due'>
-  /** Those that are not in quarantine. */
+  /** The destination's, without those in quarantine. */
   readonly protocolIds: readonly string[]
   readonly quarantine: Pick<Quarantine, 'standing' | 'failuresOf' | 'protocolsToProbe'>
-  /** Whether a person wants all of it, at once. */
+  /** A person wants everything sent at once. */
   readonly isAsked: boolean
-  /** The latest hour the service takes. */
+  /** Latest hour the service accepts. */
   readonly latest: Hour
   readonly nowMs: number
   /** Failed flushes in a row that call for a probe. */
@@ -31,9 +31,9 @@ export interface Planning {
   readonly chance: number
 }
 
-/** What may be sent now; `undefined` when nothing may. Reads only. */
-export function planFlush(planning: Planning): Plan | undefined {
-  const { outbox, protocolIds, quarantine, isAsked, latest, nowMs, failures, chance } = planning
+/** The plan of a flush; `undefined` when nothing may be sent now. Reads only. */
+export function planFlush(deps: PlanDeps): Plan | undefined {
+  const { outbox, protocolIds, quarantine, isAsked, latest, nowMs, failures, chance } = deps
   const newest = outbox.due.hour('newest', protocolIds, latest)
   const fresh = newest !== undefined && newest < nowMs ? newest : hourAt(nowMs)
   const read = (limit: number) => (newest === undefined ? [] : outbox.due.read({ protocolIds, fresh, latest }, limit))
@@ -41,15 +41,15 @@ export function planFlush(planning: Planning): Plan | undefined {
   const due = dueWanted(read, isMet, 1, failures > 0 ? duePageMax : 1)
   if (due.length === 0) return quarantine.protocolsToProbe(nowMs, isAsked).length > 0 ? { fresh } : undefined
   const free = due.filter(metric => quarantine.standing(metric, nowMs, isAsked) === 'free')
-  const probe = failures > 0 ? probeOf(leastDoubtful(free, quarantine), failures, chance) : undefined
+  const probe = failures > 0 ? probeOf(leastFailed(free, quarantine), failures, chance) : undefined
   return { fresh, ...(probe && { probe }) }
 }
 
-/** Metrics of the protocols on which the service failed least, since it may be just the others. */
-function leastDoubtful(due: readonly Metric[], quarantine: Pick<Quarantine, 'failuresOf'>): readonly Metric[] {
-  const doubts = new Map(
+/** Metrics of the protocols with the fewest failures: the others may be at fault. */
+function leastFailed(due: readonly Metric[], quarantine: Pick<Quarantine, 'failuresOf'>): readonly Metric[] {
+  const failures = new Map(
     [...new Set(due.map(({ protocolId }) => protocolId))].map(id => [id, quarantine.failuresOf(id)]),
   )
-  const least = Math.min(...doubts.values())
-  return due.filter(({ protocolId }) => doubts.get(protocolId) === least)
+  const least = Math.min(...failures.values())
+  return due.filter(({ protocolId }) => failures.get(protocolId) === least)
 }

@@ -3,8 +3,8 @@ import { probeMetricsMax } from '../../model/limits.ts'
 import type { Metric } from '../../model/metric.ts'
 
 /**
- * The one small batch that shows whether a service is up again: the first metrics after a first failure, then others,
- * and fewer of them, in case it is just these that the service fails on. Pure.
+ * The small batch that tests whether a service is up again: the first metrics after a first failure, then others and fewer,
+ * in case those metrics are at fault. Pure.
  *
  * @param due in the order of delivery
  * @param failures flushes that failed in a row, counted from 1

@@ -8,20 +8,20 @@ import type { FlushDeps } from './deps.ts'
 import { quarantinePacePart } from './limits.ts'
 import { dueWanted } from './worklist.ts'
 
-/** What picking works with. */
+/** What picking probes needs. */
 export interface ProbesDeps {
   readonly quarantine: Quarantine
   readonly time: Time
-  /** Pause between two pushes of the service at the configured pace. */
+  /** Configured pause between two requests to the service. */
   readonly intervalMs: number
 }
 
-/** Metrics among which a probe is chosen by chance. */
+/** Metrics among which a probe is drawn. */
 const rowsToChooseMax = 50
 
-/** Of one flush. */
+/** What differs from flush to flush. */
 export interface ProbesOf {
-  /** A person wants all of it tried, at once. */
+  /** A person wants everything tried at once. */
   readonly isAsked: boolean
   /** All of the destination. */
   readonly protocolIds: readonly string[]
@@ -29,8 +29,8 @@ export interface ProbesOf {
 }
 
 /**
- * Picks what is tried out of quarantine: one metric between two looks at fresh work, and no more often than a part of the
- * pace allows, so that what the service fails on never delays what it takes.
+ * Picks the metrics that are tried out of quarantine: one between two looks at fresh work, and no more often than a share of
+ * the pace allows, so that what the service fails on never delays what it accepts.
  */
 export class QuarantineProbes {
   readonly #deps: ProbesDeps
@@ -41,7 +41,7 @@ export class QuarantineProbes {
     this.#deps = deps
   }
 
-  /** The metrics a flush tries, one a call; `undefined` when there are no more. */
+  /** Picks for one flush: one metric a call; `undefined` when there are no more. */
   of(flush: ProbesOf): () => Metric | undefined {
     const [metrics, protocols] = [new MetricSet(), new Set<string>()]
     let count = 0
@@ -70,7 +70,7 @@ export class QuarantineProbes {
     return this.#isProtocolsTurn ? (ofProtocols() ?? ofRows()) : (ofRows() ?? ofProtocols())
   }
 
-  /** Each time another metric of a protocol, in case it is just one that the service fails on. */
+  /** Draws another metric of a protocol each time, in case the last one alone is at fault. */
   #ofProtocols({ isAsked, protocolIds, due: read }: ProbesOf, tried: ReadonlySet<string>): Metric | undefined {
     const { quarantine, time } = this.#deps
     const nowMs = time.nowMs()
@@ -90,11 +90,11 @@ export class QuarantineProbes {
     const nowMs = time.nowMs()
     const ids = protocolIds.filter(id => !quarantine.hasProtocol(id))
     const isWanted = (metric: Metric) => !tried.has(metric) && quarantine.standing(metric, nowMs, isAsked) === 'alone'
-    // Each time another one: of a metric id that fails only for some hours the others must not wait behind them.
+    // Another one each time: where a metric id fails for some hours only, its other hours must not wait behind them.
     return this.#oneOf(dueWanted(limit => read(ids, limit), isWanted, rowsToChooseMax, duePageMax))
   }
 
-  /** Those that have not failed themselves before those that have. */
+  /** Draws one, from those that have not failed themselves if there are any. */
   #oneOf(metrics: readonly Metric[]): Metric | undefined {
     const { quarantine, time } = this.#deps
     const untried = metrics.filter(metric => !quarantine.hasMetric(metric))

@@ -12,8 +12,8 @@ export interface WorklistDeps extends Pick<FlushDeps, 'isFree' | 'fewest' | 'sti
 }
 
 /**
- * What a flush has still to send: parts of batches that were split, then what is due in the outbox. Each metric is
- * handed out once; what comes back does so as a part.
+ * The work left in a flush: parts of batches that were split, then what is due in the outbox. Each metric is handed out
+ * once, and comes back only as a part. Lanes share one page, so reading and taking are never parted by an `await`.
  */
 export class Worklist {
   readonly #deps: WorklistDeps
@@ -21,9 +21,9 @@ export class Worklist {
   /** Parts that go after everything else. */
   readonly #last: Part[] = []
   #page: readonly Metric[] = []
-  /** As of which all that is here was due; `undefined` when that is not known. */
+  /** The `dueVersion` at which everything here was due; `undefined` when not known. */
   #version: string | undefined
-  /** Handed out and not settled, so still due in the outbox: not to be read again. */
+  /** Handed out and not recorded, so still due in the outbox: not to be read again. */
   readonly #taken = new MetricSet()
 
   constructor(deps: WorklistDeps) {
@@ -46,7 +46,7 @@ export class Worklist {
     return isBatch(batch) ? fresh(batch) : undefined
   }
 
-  /** Whether there is something to be sent. */
+  /** Whether `next` has a part. */
   hasMore(): boolean {
     return this.#parts.length > 0 || this.#last.length > 0 || this.#isPageWorthIt()
   }
@@ -57,13 +57,13 @@ export class Worklist {
     return this.#page.length >= fewest
   }
 
-  /** Parts that are sent before anything else. */
+  /** Puts parts before everything else. */
   putFirst(parts: readonly Part[]): void {
     this.#take(parts)
     this.#parts.unshift(...parts)
   }
 
-  /** Parts that are sent after everything else, those that were put here last before the others. */
+  /** Puts parts after everything else, the latest before the others. */
   putLast(parts: readonly Part[]): void {
     this.#take(parts)
     this.#last.unshift(...parts.map(part => ({ ...part, isLast: true as const })))
@@ -72,20 +72,20 @@ export class Worklist {
   #take(parts: readonly Part[]): void {
     if (parts.length === 0) return
     for (const { batch } of parts) for (const metric of batch) this.#taken.add(metric)
-    // They were not here when the others were looked up.
+    // They were on their way when the others were looked up.
     this.#version = undefined
     this.#page = this.#page.filter(metric => !this.#taken.has(metric))
   }
 
-  /** They are not due any more. */
-  settled(metrics: Iterable<Metric>): void {
+  /** Forgets metrics that were handed out: they are recorded, or may be read again. */
+  release(metrics: Iterable<Metric>): void {
     for (const metric of metrics) this.#taken.delete(metric)
   }
 
   /**
-   * What could be sent next, at least `count` of it where there is so much.
+   * Metrics that could be sent next, at least `count` if there are so many.
    *
-   * @param others due metrics that may be named, too, unless they are handed out already
+   * @param others further due metrics; those that are handed out are left away
    */
   upcoming(count: number, others: readonly Metric[]): readonly Metric[] {
     this.#fill(count)
@@ -95,7 +95,7 @@ export class Worklist {
     return [...[...this.#parts, ...this.#last].flatMap(({ batch }) => batch), ...this.#page, ...free]
   }
 
-  /** Metrics that are sent next, each alone; what they have behind them is kept. */
+  /** Puts metrics first, each alone; how often each was sent is kept. */
   bringForward(metrics: readonly Metric[]): void {
     const forward = new MetricSet()
     for (const metric of metrics) forward.add(metric)
@@ -107,11 +107,11 @@ export class Worklist {
     this.putFirst(alone)
   }
 
-  /** Leaves metrics out: they stay due, and are not handed out by this flush. */
+  /** Removes metrics: they stay due, and are not handed out by this flush. */
   leaveOut(isLeftOut: (metric: Metric) => boolean): void {
     for (const parts of [this.#parts, this.#last]) {
-      // A later look at what is due may find them again.
-      this.settled(parts.flatMap(({ batch }) => batch.filter(isLeftOut)))
+      // A later read of what is due may find them again.
+      this.release(parts.flatMap(({ batch }) => batch.filter(isLeftOut)))
       const kept = parts.flatMap(part =>
         batchesOf(
           part.batch.filter(metric => !isLeftOut(metric)),
@@ -123,7 +123,7 @@ export class Worklist {
     this.#page = this.#page.filter(metric => !isLeftOut(metric))
   }
 
-  /** A person may have dropped something, or a corrected value may be held, since it was read. */
+  /** Since it was read, a metric may have been dropped by a person, or its corrected value held. */
   #leaveOutWithdrawn(): void {
     const version = this.#deps.dueVersion()
     if (version === this.#version) return
@@ -141,10 +141,7 @@ export class Worklist {
   }
 }
 
-/**
- * Due metrics that are wanted, at least some of them where there are so many: reads on while those that are not wanted
- * stand before.
- */
+/** Due metrics that are wanted, at least `fewest` if there are so many: reads on while others stand before them. */
 export function dueWanted(
   due: (limit: number) => readonly Metric[],
   isWanted: (metric: Metric) => boolean,

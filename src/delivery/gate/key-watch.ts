@@ -15,7 +15,7 @@ export class KeyWatch {
   #askedKey: string | undefined
   #askedAtMs = 0
 
-  /** The service answered 401. */
+  /** Notes that the service answered 401. */
   refused(key: string, nowMs: number): void {
     this.#refusedKey = key
     this.#askedKey = key
@@ -26,7 +26,7 @@ export class KeyWatch {
     return this.#refusedKey === key
   }
 
-  /** When the service is asked about the refused key again. */
+  /** Instant at which the service is asked about the refused key again. */
   get askAtMs(): number {
     return this.#askedAtMs + keyAskMs
   }
@@ -34,7 +34,7 @@ export class KeyWatch {
   /**
    * Whether there is an untried key in place of the refused one, which need not wait for anything.
    *
-   * @param readKey may throw, while the key is being exchanged say
+   * @param readKey may throw, for example while the key is being exchanged
    */
   hasNew(readKey: () => string): boolean {
     if (this.#refusedKey === undefined) return false
@@ -47,9 +47,9 @@ export class KeyWatch {
   }
 
   /**
-   * Why nothing may be sent with a key; `undefined` when it may.
+   * The reason why nothing may be sent with a key; `undefined` when something may.
    *
-   * @param validate asked about a key after a refusal only
+   * @param validate called after a refusal only
    * @param isAsked a person wants it to be tried
    */
   async objection(key: string, validate: ValidateKey, nowMs: number, isAsked: boolean): Promise<Stop | undefined> {
@@ -75,14 +75,14 @@ export class KeyWatch {
   }
 }
 
-/** That the service cannot tell about a key now. */
+/** An answer that does not judge the key: the service cannot do so now. */
 export interface KeyWait {
   readonly stop: Stop
   /** The retry-after instant; absent when the service names none. */
   readonly notBeforeMs?: number
 }
 
-/** What an answer about a key says when it does not judge the key; `undefined` when it does. */
+/** The wait that an answer about a key calls for; `undefined` when the answer judges the key. */
 export function waitOf(answer: Answer): KeyWait | undefined {
   if (answer.kind === 'unanswered') return { stop: { kind: 'transient', reason: answer.reason } }
   const { status, notBeforeMs } = answer

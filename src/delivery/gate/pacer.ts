@@ -1,10 +1,10 @@
 import type { Time } from '../../edge/time.ts'
 import { slowedIntervalMsMax } from './limits.ts'
 
-/** What is left of the pause between requests with each push that is accepted, until it is the configured one again. */
+/** Factor by which an accepted push shortens the pause between requests, until it is the configured one again. */
 const recovery = 0.9
 
-/** Lets requests start at an even pace, never faster than configured, and slower for a while when the service says 429. */
+/** Starts requests at an even pace, never faster than configured, and slower for a while after a 429. */
 export class Pacer {
   readonly #time: Time
   readonly #configuredMs: number
@@ -17,7 +17,7 @@ export class Pacer {
     this.#intervalMs = this.#configuredMs
   }
 
-  /** Pause between two requests as it is configured. */
+  /** Configured pause between two requests. */
   get intervalMs(): number {
     return this.#configuredMs
   }
@@ -30,13 +30,13 @@ export class Pacer {
     if (startMs > nowMs) await this.#time.sleep(Math.ceil(startMs - nowMs), signal)
   }
 
-  /** The service says that it is asked too often. */
+  /** Doubles the pause, after a 429. */
   slow(): void {
     const doubledMs = Math.max(this.#intervalMs * 2, 1)
     this.#intervalMs = Math.max(this.#configuredMs, Math.min(doubledMs, slowedIntervalMsMax))
   }
 
-  /** The service has accepted something. */
+  /** Shortens the pause, after an accepted push. */
   quicken(): void {
     this.#intervalMs = Math.max(this.#configuredMs, this.#intervalMs * recovery)
   }

@@ -3,15 +3,15 @@ import { futureMsMax } from '../../model/limits.ts'
 import type { Answer } from '../../model/verdict.ts'
 import { clockDoubtMs } from './limits.ts'
 
-/** Who compares this machine's clock with the service's. */
+/** Comparison of this machine's clock with the service's. */
 export interface ClockComparison {
-  /** How far it is ahead of this machine's, where it was seen already. */
+  /** Lead of the service's clock over this machine's; `undefined` before the first answer. */
   readonly serviceAheadMs: number | undefined
-  /** The service's clock was seen. @param aheadMs how far it is ahead of this machine's */
+  /** Takes a reading of the service's clock. @param aheadMs its lead over this machine's */
   sawService(aheadMs: number): void
   /** Whether the service should be asked, although nothing is to be sent. */
   wantsService(): boolean
-  /** It is asked now. */
+  /** Notes that the service is being asked. */
   asks(witness: 'service'): void
 }
 
@@ -20,23 +20,23 @@ export class ServiceClock {
   readonly #comparison: ClockComparison | undefined
   #skewMs: number | undefined
 
-  /** @param comparison told of what is seen; without it nothing is asked but before a push */
+  /** @param comparison gets each reading; without it the service is asked before a push only */
   constructor(comparison?: ClockComparison) {
     this.#comparison = comparison
     this.#skewMs = comparison?.serviceAheadMs
   }
 
-  /** How far it is ahead of this machine's, negative when behind; `undefined` while no answer has shown it. */
+  /** Lead of the service's clock over this machine's, negative when behind; `undefined` before the first answer. */
   get skewMs(): number | undefined {
     return this.#skewMs
   }
 
-  /** Whether it should be asked for, although nothing is to be sent: this machine's clock is doubted. */
+  /** Whether to ask for it although nothing is to be sent: this machine's clock is doubted. */
   get isWanted(): boolean {
     return this.#comparison?.wantsService() ?? false
   }
 
-  /** It is asked for now. */
+  /** Notes that the service is being asked. */
   asked(): void {
     this.#comparison?.asks('service')
   }
@@ -47,12 +47,12 @@ export class ServiceClock {
     this.#comparison?.sawService(answer.skewMs)
   }
 
-  /** This machine's clock was set, and is believed. @param byMs how far ahead it was set */
+  /** Keeps the lead right after this machine's clock was set. @param byMs how far ahead it was set */
   machineWasSet(byMs: number): void {
     if (this.#skewMs !== undefined) this.#skewMs -= byMs
   }
 
-  /** The latest hour the service surely takes at an instant of this machine's clock: it refuses what lies in its future. */
+  /** Latest hour the service surely accepts at an instant of this machine's clock: it rejects what lies in its future. */
   latestHour(nowMs: number): Hour {
     return hourAt(nowMs + (this.#skewMs ?? 0) + futureMsMax - clockDoubtMs)
   }

@@ -33,16 +33,16 @@ export class Quarantine {
   /** Protocols on which the service failed when nothing was known of the service itself. */
   readonly #failuresOf = new Map<string, number>()
 
-  /** Puts a protocol in, each time for longer. */
+  /** Adds a protocol, each time for longer. */
   addProtocol(id: string, sentence: string, nowMs: number, chance: number): void {
     this.#protocols.add(id, sentence, nowMs, chance)
     this.#failedOf.delete(id)
   }
 
   /**
-   * Puts a metric in, each time for longer.
+   * Adds a metric, each time for longer.
    *
-   * @returns whether so many of its protocol failed that the protocol is to be put in as a whole
+   * @returns whether so many of its protocol failed that the whole protocol is to be added
    */
   addMetric(metric: Metric, reason: string, nowMs: number, chance: number): boolean {
     const isNew = !this.#rows.has(metric)
@@ -59,17 +59,17 @@ export class Quarantine {
     return failed >= quarantineMetricsMax
   }
 
-  /** The service failed on a push of one protocol, and it is not known whether it takes anything. */
+  /** Counts a failed push of one protocol, while it is unknown whether the service accepts anything. */
   countFailure(protocolId: string): void {
     this.#failuresOf.set(protocolId, (this.#failuresOf.get(protocolId) ?? 0) + 1)
   }
 
-  /** How often the service failed on a protocol since something of it was accepted. */
+  /** Failed pushes of a protocol since something of it was accepted. */
   failuresOf(protocolId: string): number {
     return this.#failuresOf.get(protocolId) ?? 0
   }
 
-  /** They were accepted: what was held against their protocols is over. */
+  /** Ends the quarantine of accepted metrics and of their protocols. */
   delivered(metrics: readonly Metric[]): void {
     for (const metric of metrics) {
       if (this.#rowsOf.has(metric.id)) this.#accepted.add(metric.id)
@@ -80,12 +80,12 @@ export class Quarantine {
     }
   }
 
-  /** The service will not take it, ever. */
+  /** Ends the quarantine of a dead metric. */
   dead(metric: Metric): void {
     this.#release(metric)
   }
 
-  /** What is not due any more, as a person has dropped it, is not in quarantine any more. */
+  /** Ends the quarantine of what is not due any more because a person has dropped it. */
   keepDue({ due, tally }: Pick<Outbox, 'due' | 'tally'>): void {
     const [rows, protocols] = [this.#rows.all, this.#protocols.all]
     const still = new Set(rows.length === 0 ? [] : due.still(rows))
@@ -104,7 +104,7 @@ export class Quarantine {
     return this.#protocols.all.filter(id => isAsked || !this.#protocols.isSkipped(id, nowMs))
   }
 
-  /** Whether no metric is in quarantine by itself. */
+  /** Whether no single metric is in quarantine. */
   get isWithoutMetrics(): boolean {
     return this.#rowsOf.size === 0
   }

@@ -55,7 +55,7 @@ describe('a worklist', () => {
     const worklist = new Worklist(outbox.ports)
     const [first] = all(worklist)
     outbox.settle(first?.batch ?? [])
-    worklist.settled(first?.batch ?? [])
+    worklist.release(first?.batch ?? [])
     for (const metric of metrics(3, hourAfter(anHour, 1))) outbox.left.set(nameOf(metric), metric)
     expect(worklist.hasMore()).toBe(true)
     expect(worklist.next()?.batch).toHaveLength(3)
@@ -86,7 +86,7 @@ describe('a worklist', () => {
     const worklist = new Worklist(outboxOf(due).ports)
     worklist.next()
     expect(worklist.next()).toBeUndefined()
-    worklist.settled(due.slice(1))
+    worklist.release(due.slice(1))
     expect(worklist.next()?.batch).toEqual(due.slice(1))
   })
 
@@ -158,7 +158,7 @@ describe('a worklist', () => {
               worklist.putFirst(smaller({ ...back, sent: back.sent + 1 }, back.batch))
             else {
               outbox.settle(back.batch)
-              worklist.settled(back.batch)
+              worklist.release(back.batch)
               for (const metric of back.batch) done.add(nameOf(metric))
             }
           }
@@ -191,7 +191,7 @@ describe('a worklist', () => {
           if (part.batch.length > 1 && roll() < 0.4) worklist.putFirst(smaller(part, part.batch))
           else {
             outbox.settle(part.batch)
-            worklist.settled(part.batch)
+            worklist.release(part.batch)
           }
         }
         expect(outbox.left.size).toBe(0)
