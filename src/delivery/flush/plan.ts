@@ -16,7 +16,7 @@ export interface Plan {
 }
 
 /** What planning needs. */
-export interface PlanDeps {
+export interface FlushPlanDeps {
   readonly outbox: Pick<Outbox, 'due'>
   /** The destination's, without those in quarantine. */
   readonly protocolIds: readonly string[]
@@ -32,7 +32,7 @@ export interface PlanDeps {
 }
 
 /** The plan of a flush; `undefined` when nothing may be sent now. Reads only. */
-export function planFlush(deps: PlanDeps): Plan | undefined {
+export function planFlush(deps: FlushPlanDeps): Plan | undefined {
   const { outbox, protocolIds, quarantine, isAsked, latest, nowMs, failures, chance } = deps
   const newest = outbox.due.hour('newest', protocolIds, latest)
   const fresh = newest !== undefined && newest < nowMs ? newest : hourAt(nowMs)
