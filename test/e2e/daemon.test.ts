@@ -63,7 +63,7 @@ describe('the daemon', () => {
       reasons: [expect.stringMatching(/was changed and has been refused since .*colectors/)],
     })
     expect(await text('/metrics')).toContain('tidegauge_config_refused 1')
-    expect(await text('/')).toContain('was changed and is refused')
+    expect(await text('/')).toContain('was changed and has been refused')
     const { startedAt } = JSON.parse(await text('/status.json')) as StatusJson
     writeFileSync(config, hostYaml.replace('name: This machine', 'name: Renamed'))
     process.kill(daemon.pid, 'SIGHUP')
