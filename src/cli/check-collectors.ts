@@ -1,7 +1,7 @@
 import type { AppContext } from '../app/context.ts'
 import { openOfflineRunner } from '../app/open-runner.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import type { ConfigMistake } from '../config/mistakes/mistakes.ts'
+import type { PlacedMistake } from '../config/mistakes/mistakes.ts'
 import { optionMistakes } from '../config/option-mistakes.ts'
 import { asFault } from '../intake/collect.ts'
 import type { Fault } from '../model/fault.ts'
@@ -12,7 +12,7 @@ import type { CollectorDescription } from '../runner/runner.ts'
 export interface Checked {
   readonly usable: readonly { readonly collector: CollectorConfig; readonly description: CollectorDescription }[]
   readonly unusable: readonly { readonly collector: CollectorConfig; readonly fault: Fault }[]
-  readonly mistakes: readonly ConfigMistake[]
+  readonly mistakes: readonly PlacedMistake[]
 }
 
 /**
@@ -63,7 +63,7 @@ export async function checkEach(
 }
 
 /** Mistakes of collectors that give the same metric as an earlier one of the protocol: the first to run would win. */
-function sharedMetrics(usable: Checked['usable']): ConfigMistake[] {
+function sharedMetrics(usable: Checked['usable']): PlacedMistake[] {
   const ownerOf = new Map<string, string>()
   return usable.flatMap(({ collector, description }) =>
     Object.keys(description.metrics).flatMap(label => {
@@ -80,7 +80,7 @@ function sharedMetrics(usable: Checked['usable']): ConfigMistake[] {
 }
 
 /** All mistakes: a collector that cannot be loaded is a mistake of the entry that uses it. */
-export function mistakesOf({ mistakes, unusable }: Checked): ConfigMistake[] {
+export function mistakesOf({ mistakes, unusable }: Checked): PlacedMistake[] {
   const unloadable = unusable.map(({ collector, fault }) => ({
     place: collector.place,
     message: fault.facts['at'] === undefined ? fault.message : `${fault.message} (${fault.facts['at']})`,

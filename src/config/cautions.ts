@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { Fault } from '../model/fault.ts'
 import type { CollectorConfig, Config, PlacedSecret, ProtocolConfig, SecretRef } from './config.ts'
-import type { ConfigMistake, Place } from './mistakes/mistakes.ts'
+import type { Place, PlacedMistake } from './mistakes/mistakes.ts'
 import { inOrder } from './mistakes/mistakes.ts'
 import { meant } from './mistakes/words.ts'
 import type { OptionSecret } from './option-secrets.ts'
@@ -20,7 +20,7 @@ interface NamedSecret {
  * Finds problems that are not mistakes but hardly intended: secrets that cannot be read on this machine, secret files
  * that others can read, display names close to a chain's name. In the order of the file; a secret is never repeated.
  */
-export function cautionsOf(config: Config, collectors: readonly DescribedCollector[] = []): ConfigMistake[] {
+export function cautionsOf(config: Config, collectors: readonly DescribedCollector[] = []): PlacedMistake[] {
   const secrets = [...secretsIn(config), ...collectors.flatMap(secretsOfOptions)]
   const chains = config.chains.map(({ name }) => name)
   return inOrder([
@@ -65,7 +65,7 @@ function secretsOfOptions({ collector, description }: DescribedCollector): Named
   }))
 }
 
-function missing({ what, ref, place, read }: NamedSecret): ConfigMistake[] {
+function missing({ what, ref, place, read }: NamedSecret): PlacedMistake[] {
   try {
     read()
     return []
@@ -81,7 +81,7 @@ function missing({ what, ref, place, read }: NamedSecret): ConfigMistake[] {
  * Secret files that others can read. Files below /run are not checked: a container engine mounts them, readable for
  * every user of the container.
  */
-function open({ what, ref, place }: NamedSecret): ConfigMistake[] {
+function open({ what, ref, place }: NamedSecret): PlacedMistake[] {
   if (ref.kind !== 'file' || /^(\/var)?\/run\//.test(ref.path)) return []
   const found = statSync(ref.path, { throwIfNoEntry: false })
   if (!found?.isFile() || found.uid !== process.getuid?.() || (found.mode & 0o077) === 0) return []
@@ -92,7 +92,7 @@ function open({ what, ref, place }: NamedSecret): ConfigMistake[] {
 }
 
 /** Display names of chains may be any text; one close to a configured chain's name is probably a typo. */
-function nearChains({ chains: shown = [], place }: ProtocolConfig, known: readonly string[]): ConfigMistake[] {
+function nearChains({ chains: shown = [], place }: ProtocolConfig, known: readonly string[]): PlacedMistake[] {
   return shown.flatMap(name => {
     const near = known.includes(name) ? undefined : meant(name, known)
     return near === undefined

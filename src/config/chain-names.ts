@@ -1,4 +1,4 @@
-import type { Finding } from './mistakes/finding.ts'
+import type { ValueMistake } from './mistakes/mistakes.ts'
 import { meant, pathText, quoted } from './mistakes/words.ts'
 
 type OptionPath = readonly PropertyKey[]
@@ -7,12 +7,12 @@ type OptionPath = readonly PropertyKey[]
  * Finds chains that a collector's options name and that are not configured. An option `chain` is a chain's name and
  * `chains` a list of them, at any depth; other shapes are left to the collector.
  */
-export function unknownChains(options: unknown, path: OptionPath, known: readonly string[]): Finding[] {
+export function unknownChains(options: unknown, path: OptionPath, known: readonly string[]): ValueMistake[] {
   return namedIn(options, path)
     .filter(({ name }) => !known.includes(name))
     .map(({ name, at }) => {
       const message = `${pathText(at)}: there is no chain ${quoted(name)} under chains:`
-      return { path: at, at: 'value', message, fix: fixOf(name, known) }
+      return { place: { path: at, at: 'value' }, message, fix: fixOf(name, known) }
     })
 }
 

@@ -4,12 +4,10 @@ import { check } from './checks.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config-error.ts'
 import { draftsIn } from './drafts.ts'
-import type { Finding } from './mistakes/finding.ts'
-import type { ConfigMistake, Place } from './mistakes/mistakes.ts'
+import type { Place, PlacedMistake, Position, ValueMistake } from './mistakes/mistakes.ts'
 import { inOrder, placeText } from './mistakes/mistakes.ts'
 import { explain } from './schema/explain.ts'
 import { operatorFile } from './schema/schema.ts'
-import type { Position } from './yaml/misread.ts'
 import { readText } from './yaml/text.ts'
 import { readTree, type Tree } from './yaml/tree.ts'
 
@@ -22,64 +20,63 @@ import { readTree, type Tree } from './yaml/tree.ts'
 export function loadConfig(file: string): Config {
   const absolute = resolve(file)
   const read = readText(absolute)
-  if (!read.ok) {
-    const { message, fix, before } = read
-    throw new ConfigError(absolute, [{ place: { file: absolute, ...endOf(before ?? '') }, message, fix }])
-  }
+  if (!read.ok) throw new ConfigError(absolute, [inFile(absolute, read.mistake)])
   return parseConfig(absolute, read.text)
 }
 
 /** As `loadConfig`, from the file's text. */
 export function parseConfig(file: string, text: string): Config {
   const { tree, misread } = readTree(text)
-  const mistakes = misread.map(({ position, ...told }): ConfigMistake => ({ place: { file, ...position }, ...told }))
+  const mistakes = misread.map(mistake => inFile(file, mistake))
   if (!tree) throw new ConfigError(file, mistakes)
   const placeOf = (path: readonly PropertyKey[], at: 'key' | 'value' = 'value'): Place => {
-    return { file, ...tree.positionOf(path, at) }
+    return { file, ...tree.positionOf({ path, at }) }
   }
   if (tree.value() === null) throw new ConfigError(file, [...mistakes, emptyFile(placeOf([]))])
 
-  const parsed = operatorFile.safeParse(tree.value())
   // A mistake of the YAML is not reported again as one of the value.
   const told = new Set(mistakes.map(({ place }) => placeText(place)))
-  const all = inOrder([...mistakes, ...findMistakes(tree, file).filter(({ place }) => !told.has(placeText(place)))])
+  const { found, parsed } = examine(tree)
+  const others = found.map(mistake => inFile(file, mistake)).filter(({ place }) => !told.has(placeText(place)))
+  const all = inOrder([...mistakes, ...others])
   if (parsed.success && all.length === 0) return buildConfig(file, parsed.data, placeOf)
   throw new ConfigError(file, all, draftsIn(tree.value(), placeOf))
 }
 
+interface Examined {
+  readonly found: readonly PlacedMistake<Position>[]
+  readonly parsed: ReturnType<typeof operatorFile.safeParse>
+}
+
 /**
- * Finds all mistakes. A mistyped key is replaced by the one meant and the file is checked again, so that the values
- * below it are checked, too.
+ * Parses a file's value and finds all mistakes. A mistyped key is replaced by the one meant and the file is parsed again,
+ * so that the values below it are checked, too.
  */
-function findMistakes(tree: Tree, file: string): ConfigMistake[] {
+function examine(tree: Tree): Examined {
   const parsed = operatorFile.safeParse(tree.value())
   const found = parsed.success ? [] : explain(parsed.error.issues, tree.value())
   const typos = found.filter(isTypo)
   // Places first: a renamed key cannot be found by its old name.
-  const told = placed(typos, tree, file)
-  const renamed = typos.map(({ path, meant }) => tree.rename(path, meant))
-  if (renamed.includes(true)) return [...told, ...findMistakes(tree, file)]
-  const lineOf = (path: readonly PropertyKey[]) => tree.positionOf(path, 'value').line
-  return placed([...found, ...check(tree.value(), lineOf)], tree, file)
+  const placed = typos.map(typo => positioned(typo, tree))
+  const renamed = typos.map(({ place, meant }) => tree.rename(place.path, meant))
+  if (renamed.includes(true)) return { parsed, found: [...placed, ...examine(tree).found] }
+  const lineOf = (path: readonly PropertyKey[]) => tree.positionOf({ path, at: 'value' }).line
+  return { parsed, found: [...found, ...check(tree.value(), lineOf)].map(mistake => positioned(mistake, tree)) }
 }
 
-const isTypo = (finding: Finding): finding is Finding & { readonly meant: string } => finding.meant !== undefined
+const isTypo = (mistake: ValueMistake): mistake is ValueMistake & { readonly meant: string } =>
+  mistake.meant !== undefined
 
-function placed(found: readonly Finding[], tree: Tree, file: string): ConfigMistake[] {
-  return found.map(({ path, at, message, fix }) => ({
-    place: { file, ...tree.positionOf(path, at) },
-    message,
-    ...(fix !== undefined && { fix }),
-  }))
+function positioned({ place, meant: _, ...mistake }: ValueMistake, tree: Tree): PlacedMistake<Position> {
+  return { ...mistake, place: tree.positionOf(place) }
 }
 
-const emptyFile = (place: Place): ConfigMistake => ({
+function inFile(file: string, { place, ...mistake }: PlacedMistake<Position>): PlacedMistake {
+  return { place: { file, ...place }, ...mistake }
+}
+
+const emptyFile = (place: Place): PlacedMistake => ({
   place,
   message: 'the file is empty',
   fix: 'service and protocols are required; config/local.yaml is a beginning',
 })
-
-function endOf(before: string): Position {
-  const lines = before.split('\n')
-  return { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 }
-}

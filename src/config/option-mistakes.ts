@@ -1,5 +1,5 @@
 import type { CollectorConfig, OptionMistake } from './config.ts'
-import type { ConfigMistake } from './mistakes/mistakes.ts'
+import type { PlacedMistake } from './mistakes/mistakes.ts'
 import { inOrder } from './mistakes/mistakes.ts'
 import { meant, pathText, quoted } from './mistakes/words.ts'
 
@@ -7,7 +7,7 @@ import { meant, pathText, quoted } from './mistakes/words.ts'
  * A collector's option mistakes with their places in the file, worded like other mistakes. An unknown option is first
  * compared with missing ones: if one was meant, that is one mistake.
  */
-export function optionMistakes(collector: CollectorConfig, mistakes: readonly OptionMistake[]): ConfigMistake[] {
+export function optionMistakes(collector: CollectorConfig, mistakes: readonly OptionMistake[]): PlacedMistake[] {
   const missing = mistakes.filter(mistake => !isUnknown(mistake) && isAbsent(collector.options, mistake.path))
   const meantBy = new Map(mistakes.filter(isUnknown).map(mistake => [mistake, nearest(mistake, missing)]))
   const echoes = new Set(meantBy.values())
@@ -42,7 +42,7 @@ function unknown(
   { use, placeOf }: CollectorConfig,
   { path, known = [] }: OptionMistake,
   missed: OptionMistake | undefined,
-): ConfigMistake {
+): PlacedMistake {
   const name = String(path.at(-1))
   const near = missed ? String(missed.path.at(-1)) : meant(name, known)
   const others = known.length > 0 ? `known here: ${known.join(', ')}` : `${use} has no such option`
@@ -53,7 +53,7 @@ function unknown(
   }
 }
 
-function absent({ use, placeOf }: CollectorConfig, { path, message }: OptionMistake): ConfigMistake {
+function absent({ use, placeOf }: CollectorConfig, { path, message }: OptionMistake): PlacedMistake {
   return {
     place: placeOf(path),
     message: `missing: ${pathText(['options', ...path])} of ${use}`,
@@ -61,6 +61,6 @@ function absent({ use, placeOf }: CollectorConfig, { path, message }: OptionMist
   }
 }
 
-function wrong({ placeOf }: CollectorConfig, { path, message }: OptionMistake): ConfigMistake {
+function wrong({ placeOf }: CollectorConfig, { path, message }: OptionMistake): PlacedMistake {
   return { place: placeOf(path), message: `${pathText(['options', ...path])}: ${message}` }
 }

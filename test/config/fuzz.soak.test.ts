@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { ConfigError } from '../../src/config/config-error.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import type { ConfigMistake } from '../../src/config/mistakes/mistakes.ts'
+import type { PlacedMistake } from '../../src/config/mistakes/mistakes.ts'
 import { formatMistakes } from '../../src/config/mistakes/mistakes.ts'
 import { faultLine } from '../../src/model/fault.ts'
 import { dice } from '../support/dice.ts'
@@ -20,7 +20,7 @@ const texts = ['local.yaml', 'production.example.yaml'].map(name =>
 )
 
 /** Whether a place lies in the text: its line exists, and its column is at most one past the line's end. */
-function isInside({ place: { line, column } }: ConfigMistake, text: string): boolean {
+function isInside({ place: { line, column } }: PlacedMistake, text: string): boolean {
   const written = text.split(/\r\n|\r|\n/)[line - 1]
   return written !== undefined && line >= 1 && column >= 1 && column <= written.length + 1
 }

@@ -4,7 +4,7 @@ import { openExistingOutbox } from '../../app/app.ts'
 import type { AppContext } from '../../app/context.ts'
 import { cautionsOf } from '../../config/cautions.ts'
 import { ConfigError } from '../../config/config-error.ts'
-import { type ConfigMistake, formatMistakes, inOrder } from '../../config/mistakes/mistakes.ts'
+import { formatMistakes, inOrder, type PlacedMistake } from '../../config/mistakes/mistakes.ts'
 import { systemTime } from '../../edge/time.ts'
 import { faultLine } from '../../model/fault.ts'
 import { hourAfter, hourAt } from '../../model/hour.ts'
@@ -57,7 +57,7 @@ async function setUpWhole(file: string): Promise<AppContext> {
   }
 }
 
-function mistakeJson({ place, message, fix }: ConfigMistake) {
+function mistakeJson({ place, message, fix }: PlacedMistake) {
   return { ...place, message, ...(fix === undefined ? {} : { fix }) }
 }
 
@@ -106,7 +106,7 @@ function printChecked(
   file: string,
   rows: readonly MetricRow[],
   warnings: readonly Foreseen[],
-  cautions: readonly ConfigMistake[],
+  cautions: readonly PlacedMistake[],
 ): void {
   printTable(
     ['collector', 'metric', 'unit', 'past hours'],

@@ -21,7 +21,10 @@ export function serviceCommand(): Command {
 async function serve({ file, listen }: FileOption & { readonly listen: string }): Promise<void> {
   const signals = new Signals()
   const address = listenAddress(listen)
-  if (!address.ok) throw new Fault('usage', `--listen ${listen}: ${address.wrong}`, { fix: address.fix })
+  if (!address.ok) {
+    const { message, ...rest } = address.mistake
+    throw new Fault('usage', `--listen ${listen}: ${message}`, rest)
+  }
   const report = (words: string) => note(`service: ${words}`)
   const service = await startReference({
     ...address.value,

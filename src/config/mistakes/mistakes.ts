@@ -1,17 +1,37 @@
 import { relative } from 'node:path'
 
-/** A place in the configuration file; lines and columns count from 1. */
-export interface Place {
-  readonly file: string
+/** Sentence about a mistake in the configuration, and its fix. It repeats no secret. */
+export interface Mistake {
+  readonly message: string
+  readonly fix?: string
+}
+
+/** A mistake and its place, as far as that is known where the mistake is found. */
+export interface PlacedMistake<P = Place> extends Mistake {
+  readonly place: P
+}
+
+/** A place in a text; lines and columns count from 1. */
+export interface Position {
   readonly line: number
   readonly column: number
 }
 
-/** One mistake in a configuration: where, what, what to do. */
-export interface ConfigMistake {
-  readonly place: Place
-  readonly message: string
-  readonly fix?: string
+/** A place in a configuration file. */
+export interface Place extends Position {
+  readonly file: string
+}
+
+/** A place in a file's value: the key at a path, or its value. */
+export interface ValuePlace {
+  readonly path: readonly PropertyKey[]
+  readonly at: 'key' | 'value'
+}
+
+/** A mistake of a file's value. */
+export interface ValueMistake extends PlacedMistake<ValuePlace> {
+  /** For an unknown key: the one probably meant. */
+  readonly meant?: string
 }
 
 /** Mistakes printed, at most; one misplaced bracket can cause thousands. */
@@ -21,7 +41,7 @@ const shownMax = 50
  * Formats mistakes like a compiler: `file:line:col: message`, with the fix on its own line. Paths below the working
  * directory are relative.
  */
-export function formatMistakes(mistakes: readonly ConfigMistake[]): string {
+export function formatMistakes(mistakes: readonly PlacedMistake[]): string {
   const shown = mistakes.slice(0, shownMax).flatMap(mistake => {
     const line = lineOf(mistake)
     return mistake.fix === undefined ? [line] : [line, `    ${mistake.fix}`]
@@ -31,7 +51,7 @@ export function formatMistakes(mistakes: readonly ConfigMistake[]): string {
 }
 
 /** The mistake as one line, without its fix. */
-export const lineOf = ({ place, message }: ConfigMistake) => `${placeText(place)}: ${message}`
+export const lineOf = ({ place, message }: PlacedMistake) => `${placeText(place)}: ${message}`
 
 /** `file:line:col`, as editors and terminals take it. */
 export function placeText({ file, line, column }: Place): string {
@@ -45,7 +65,7 @@ export function shortest(file: string): string {
 }
 
 /** Mistakes in the order of the file; of equal ones at the same place, one. */
-export function inOrder(mistakes: readonly ConfigMistake[]): ConfigMistake[] {
+export function inOrder(mistakes: readonly PlacedMistake[]): PlacedMistake[] {
   const seen = new Map(mistakes.map(mistake => [`${placeText(mistake.place)} ${mistake.message}`, mistake]))
   return [...seen.values()].sort((a, b) => a.place.line - b.place.line || a.place.column - b.place.column)
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Finding } from '../mistakes/finding.ts'
+import type { ValueMistake } from '../mistakes/mistakes.ts'
 import { kindOf, meant, pathText, quoted } from '../mistakes/words.ts'
 import { jsonSchema } from './json-schema.ts'
 import { choicesOf, exampleOf, examplesOf, expectationOf, isRequired, keysOf, partAt, type SchemaPart } from './part.ts'
@@ -8,12 +8,12 @@ type ZodIssue = z.core.$ZodIssue
 type IssuePath = readonly PropertyKey[]
 
 /** Words zod's issues for an operator. Pure. */
-export function explain(issues: readonly ZodIssue[], written: unknown): Finding[] {
+export function explain(issues: readonly ZodIssue[], written: unknown): ValueMistake[] {
   const whole = jsonSchema()
   return issues.flatMap(issue => explainIssue(issue, issue.path, written, whole))
 }
 
-function explainIssue(issue: ZodIssue, path: IssuePath, written: unknown, whole: SchemaPart): Finding[] {
+function explainIssue(issue: ZodIssue, path: IssuePath, written: unknown, whole: SchemaPart): ValueMistake[] {
   const value = valueAt(written, path)
   switch (issue.code) {
     case 'unrecognized_keys':
@@ -24,7 +24,13 @@ function explainIssue(issue: ZodIssue, path: IssuePath, written: unknown, whole:
     case 'too_big':
       return [outOfRange(issue, path, value, partAt(whole, path) ?? {})]
     case 'custom':
-      return [{ path, at: 'value', message: `${pathText(path)}: ${issue.message}`, ...fixOf(issue.params?.['fix']) }]
+      return [
+        {
+          place: { path, at: 'value' },
+          message: `${pathText(path)}: ${issue.message}`,
+          ...fixOf(issue.params?.['fix']),
+        },
+      ]
     case 'invalid_union': {
       const branch = issue.errors.find(errors => !errors.some(isOfAnotherKind))
       if (branch) return branch.flatMap(inner => explainIssue(inner, [...path, ...inner.path], written, whole))
@@ -57,47 +63,47 @@ export function isSecret(path: IssuePath): boolean {
 
 const isEndpoint = (path: IssuePath) => path[0] === 'chains' && path[2] === 'rpc'
 
-function unknownKey(path: IssuePath, key: string, whole: SchemaPart): Finding {
+function unknownKey(path: IssuePath, key: string, whole: SchemaPart): ValueMistake {
   const known = keysOf(partAt(whole, path))
   const near = meant(key, known)
   const name = isSecret(path) && near === undefined && path.length > 1 ? 'unknown key' : `unknown key ${quoted(key)}`
   return {
-    path: [...path, key],
-    at: 'key',
+    place: { path: [...path, key], at: 'key' },
     message: path.length > 0 ? `${name} in ${pathText(path)}` : name,
     fix: near ? `did you mean ${quoted(near)}?` : `known here: ${known.join(', ')}`,
     ...(near && { meant: near }),
   }
 }
 
-function wrongName(path: IssuePath): Finding {
+function wrongName(path: IssuePath): ValueMistake {
   const message = `${pathText(path)}: the name of a chain begins with a letter or digit and goes on with these, ". _ -" and blanks`
-  return { path, at: 'key', message, fix: 'write a name like ethereum' }
+  return { place: { path, at: 'key' }, message, fix: 'write a name like ethereum' }
 }
 
 type RangeIssue = z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig
 
-function outOfRange(issue: RangeIssue, path: IssuePath, value: unknown, part: SchemaPart): Finding {
+function outOfRange(issue: RangeIssue, path: IssuePath, value: unknown, part: SchemaPart): ValueMistake {
   const bound = issue.code === 'too_small' ? issue.minimum : issue.maximum
   const exact = issue.inclusive !== false
   const side = issue.code === 'too_small' ? (exact ? 'at least' : 'more than') : exact ? 'at most' : 'less than'
   const verb = issue.origin === 'array' ? 'have' : 'be'
   const noun = issue.origin === 'array' ? (Number(bound) === 1 ? ' entry' : ' entries') : ''
   const message = `${pathText(path)}: must ${verb} ${side} ${bound}${noun}`
-  return { path, at: 'value', message, fix: rewritten(value, part) }
+  return { place: { path, at: 'value' }, message, fix: rewritten(value, part) }
 }
 
-function wrongValue(path: IssuePath, value: unknown, whole: SchemaPart): Finding {
+function wrongValue(path: IssuePath, value: unknown, whole: SchemaPart): ValueMistake {
   const part = partAt(whole, path) ?? {}
   const where = pathText(path) || 'the file'
   if (value === undefined) return missing(path, part)
-  if (value === null) return { path, at: 'value', message: `${where}: has no value`, fix: writeOne(path, part, whole) }
+  if (value === null)
+    return { place: { path, at: 'value' }, message: `${where}: has no value`, fix: writeOne(path, part, whole) }
   if (isKey(path)) return literalKey(path, part)
   if (path.length === 0)
-    return { path, at: 'value', message: `the file is ${wholeKind(value)}, not a map`, fix: wholeFix }
+    return { place: { path, at: 'value' }, message: `the file is ${wholeKind(value)}, not a map`, fix: wholeFix }
   const found = isSecret(path) && typeof value === 'string' ? 'text' : kindOf(value)
   const message = `${where}: must be ${expectationOf(part)}, not ${found}`
-  return { path, at: 'value', message, fix: rewritten(value, part) }
+  return { place: { path, at: 'value' }, message, fix: rewritten(value, part) }
 }
 
 /** Kind of a whole file. A secret's file may be given by mistake, so its content is not repeated. */
@@ -107,15 +113,15 @@ const wholeFix = 'write it as key: value lines; service and protocols are requir
 
 const isKey = (path: IssuePath) => path.at(-1) === 'key' && isSecret(path)
 
-function literalKey(path: IssuePath, part: SchemaPart): Finding {
+function literalKey(path: IssuePath, part: SchemaPart): ValueMistake {
   const message = `${pathText(path)}: a key is never written in this file, only its place`
-  return { path, at: 'value', message, fix: `write ${examplesOf(part).join(' or ')}` }
+  return { place: { path, at: 'value' }, message, fix: `write ${examplesOf(part).join(' or ')}` }
 }
 
-function missing(path: IssuePath, part: SchemaPart): Finding {
+function missing(path: IssuePath, part: SchemaPart): ValueMistake {
   const example = exampleOf(part)
   const fix = example ? `add it, for example ${String(path.at(-1))}: ${example}` : `add it: ${part.description ?? ''}`
-  return { path: path.slice(0, -1), at: 'key', message: `missing: ${pathText(path)}`, fix }
+  return { place: { path: path.slice(0, -1), at: 'key' }, message: `missing: ${pathText(path)}`, fix }
 }
 
 function writeOne(path: IssuePath, part: SchemaPart, whole: SchemaPart): string {

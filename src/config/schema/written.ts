@@ -15,7 +15,8 @@ export function written<T>(form: Form<T>, meaning: Meaning) {
   return text.transform((value, context) => {
     const taken = form(value)
     if (taken.ok) return taken.value
-    context.addIssue({ code: 'custom', message: taken.wrong, params: { fix: taken.fix } })
+    const { message, fix } = taken.mistake
+    context.addIssue({ code: 'custom', message, params: { fix } })
     return z.NEVER
   })
 }

@@ -1,28 +1,26 @@
 import { type Document, isAlias, isCollection, isNode, isScalar, type Node, type Scalar, visit } from 'yaml'
+import type { PlacedMistake } from '../mistakes/mistakes.ts'
 import { configDepthMax } from './limits.ts'
 
-/** A YAML feature that this file does not support. */
-export interface Strange {
-  readonly offset: number
-  readonly message: string
-  readonly fix: string
+/** A YAML feature that this file does not support; its place is an offset. */
+export interface UnsupportedYaml extends PlacedMistake<number> {
   /** Whether the file's value can be read nevertheless. */
   readonly readable: boolean
 }
 
-const told = (node: Node, message: string, fix: string, readable: boolean): Strange => ({
-  offset: node.range?.[0] ?? 0,
+const told = (node: Node, message: string, fix: string, readable: boolean): UnsupportedYaml => ({
+  place: node.range?.[0] ?? 0,
   message,
   fix,
   readable,
 })
 
 /** Finds YAML that an operator hardly meant, or that would make the file mean more than it shows. */
-export function strange(document: Document.Parsed): Strange[] {
-  const found: Strange[] = []
+export function strange(document: Document.Parsed): UnsupportedYaml[] {
+  const found: UnsupportedYaml[] = []
   if (document.directives.yaml.version !== '1.2') {
     const message = 'only YAML 1.2 is read'
-    found.push({ offset: 0, message, fix: 'remove the line that begins with %YAML', readable: false })
+    found.push({ place: 0, message, fix: 'remove the line that begins with %YAML', readable: false })
   }
   visit(document, (key, node, ancestors) => {
     if (!isNode(node)) return undefined
@@ -36,14 +34,14 @@ export function strange(document: Document.Parsed): Strange[] {
   return found
 }
 
-function strangeKey(node: Node): Strange[] {
+function strangeKey(node: Node): UnsupportedYaml[] {
   if (!isScalar(node)) return strangeValue(node)
   if (node.value === '<<') return [told(node, 'merge keys (<<) are not used here', 'write the keys themselves', true)]
   if (node.value === '__proto__') return [told(node, 'a key cannot have this name', 'rename it', true)]
   return strangeValue(node)
 }
 
-function strangeValue(node: Node): Strange[] {
+function strangeValue(node: Node): UnsupportedYaml[] {
   if (isAlias(node)) {
     return [
       told(
@@ -60,7 +58,7 @@ function strangeValue(node: Node): Strange[] {
   return isScalar(node) && typeof node.value === 'number' ? strangeNumber(node, node.value) : []
 }
 
-function strangeNumber(node: Scalar, value: number): Strange[] {
+function strangeNumber(node: Scalar, value: number): UnsupportedYaml[] {
   if (!Number.isFinite(value)) {
     return [told(node, 'this is not a finite number', 'write a finite one; put text in quotes', true)]
   }

@@ -1,12 +1,7 @@
 import type { ErrorCode, YAMLError } from 'yaml'
+import type { Mistake } from '../mistakes/mistakes.ts'
 
-/** Wording of a YAML mistake; it repeats nothing of the file, which may contain a secret. */
-export interface SyntaxWords {
-  readonly message: string
-  readonly fix: string
-}
-
-const words = (message: string, fix: string): SyntaxWords => ({ message, fix })
+const words = (message: string, fix: string): Mistake => ({ message, fix })
 
 const aligned = words(
   'this value continues where none is expected: the next line is indented too far, or it holds a second ": "',
@@ -31,7 +26,7 @@ export const tooDeep = words('maps and lists are nested too deeply here', 'write
 export const givenTwice = words('this key is given twice', 'keep one of them')
 
 /** By the parser's code. */
-const byCode: Readonly<Record<ErrorCode, SyntaxWords>> = {
+const byCode: Readonly<Record<ErrorCode, Mistake>> = {
   ALIAS_PROPS: plain,
   BAD_ALIAS: plain,
   BAD_COLLECTION_TYPE: plain,
@@ -58,7 +53,7 @@ const byCode: Readonly<Record<ErrorCode, SyntaxWords>> = {
 }
 
 /** By the beginning of the parser's message, for codes with several meanings. */
-const byMessage: readonly (readonly [begins: string, SyntaxWords])[] = [
+const byMessage: readonly (readonly [begins: string, Mistake])[] = [
   ['Missing closing', words('the quote that opens here is not closed', 'close it at the end of the text')],
   ['Missing , ', words('a comma is missing between entries', 'separate the entries of [ ] and { } with commas')],
   ['Missing space after :', words('a blank is missing after the colon', 'write key: value')],
@@ -73,7 +68,7 @@ const byMessage: readonly (readonly [begins: string, SyntaxWords])[] = [
 ]
 
 /** Wording of a mistake found by the YAML parser. */
-export function syntaxWords(error: YAMLError): SyntaxWords {
+export function syntaxWords(error: YAMLError): Mistake {
   return byMessage.find(([begins]) => error.message.startsWith(begins))?.[1] ?? byCode[error.code]
 }
 

@@ -1,10 +1,11 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
+import type { Mistake, PlacedMistake, Position } from '../mistakes/mistakes.ts'
 import { configBytesMax } from './limits.ts'
 
-/** A file's text without a byte order mark; or why it cannot be read, and the offset in the readable part. */
+/** A file's text without a byte order mark, or why it cannot be read. */
 export type FileText =
   | { readonly ok: true; readonly text: string }
-  | { readonly ok: false; readonly message: string; readonly fix: string; readonly before?: string }
+  | { readonly ok: false; readonly mistake: PlacedMistake<Position> }
 
 const systemWords: Readonly<Record<string, readonly [message: string, fix: string]>> = {
   ENOENT: ['there is no such file', 'give its path with --config FILE'],
@@ -22,13 +23,13 @@ export function readText(file: string): FileText {
   try {
     const bytes = readBytes(file, configBytesMax + 1)
     if (bytes.length > configBytesMax) {
-      return { ok: false, message: `the file has more than ${configBytesMax} bytes`, fix: 'is it the right file?' }
+      return unreadable({ message: `the file has more than ${configBytesMax} bytes`, fix: 'is it the right file?' })
     }
     return decode(bytes)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
     const [message, fix] = systemWords[code] ?? [`the file cannot be read (${code})`, 'see why with: ls -l']
-    return { ok: false, message, fix }
+    return unreadable({ message, fix })
   }
 }
 
@@ -60,16 +61,23 @@ function decode(bytes: Buffer): FileText {
   try {
     const text = plainLines(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
     const odd = text.search(/(?<=^[ \t]*)[\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000\ufeff]/m)
-    if (odd >= 0) return { ok: false, ...oddBlank, before: text.slice(0, odd) }
+    if (odd >= 0) return unreadable(oddBlank, text.slice(0, odd))
     const control = text.search(/[^\P{Cc}\t\n\r]/u)
     if (control < 0) return { ok: true, text }
     const fix = 'remove it; is the file really text?'
-    return { ok: false, message: 'a control character stands here', fix, before: text.slice(0, control) }
+    return unreadable({ message: 'a control character stands here', fix }, text.slice(0, control))
   } catch {
     const lossy = plainLines(new TextDecoder('utf-8').decode(bytes))
     const before = lossy.slice(0, lossy.indexOf('\ufffd'))
-    return { ok: false, message: 'the file is not UTF-8 text from here on', fix: 'save it as UTF-8', before }
+    return unreadable({ message: 'the file is not UTF-8 text from here on', fix: 'save it as UTF-8' }, before)
   }
+}
+
+/** @param before the readable text before the mistake */
+function unreadable(mistake: Mistake, before = ''): FileText {
+  const lines = before.split('\n')
+  const place = { line: lines.length, column: (lines.at(-1)?.length ?? 0) + 1 }
+  return { ok: false, mistake: { ...mistake, place } }
 }
 
 /** In YAML a lone carriage return ends a line; the parser does not know that. */

@@ -1,5 +1,6 @@
 import { parseDocument } from 'yaml'
-import { brokenParts, firstOfEachLine, type Misread, oddParts, type Position } from './misread.ts'
+import type { PlacedMistake, Position, ValuePlace } from '../mistakes/mistakes.ts'
+import { brokenParts, firstOfEachLine, oddParts } from './misread.ts'
 import { offsetOf, renameKey } from './offsets.ts'
 import { strange } from './strange.ts'
 import { tooDeep } from './syntax.ts'
@@ -9,7 +10,7 @@ export interface Tree {
   /** Plain maps, lists and scalars; `null` for an empty file. */
   value(): unknown
   /** The place of the nearest existing part of a path: a scalar's own; for maps and lists, their key's. */
-  positionOf(path: readonly PropertyKey[], at: 'key' | 'value'): Position
+  positionOf(place: ValuePlace): Position
   /**
    * Replaces a mistyped key by the one meant, so that the values below it are read, too.
    * @returns false when the map has that key already
@@ -20,7 +21,7 @@ export interface Tree {
 /** Result of reading YAML. `misread`: its mistakes. Without a tree the file cannot be checked further. */
 export interface Read {
   readonly tree?: Tree
-  readonly misread: readonly Misread[]
+  readonly misread: readonly PlacedMistake<Position>[]
 }
 
 /**
@@ -33,7 +34,7 @@ export function readTree(text: string): Read {
   } catch (error) {
     // The parser recurses for each level; its own limit does not cover all of that.
     if (!(error instanceof RangeError)) throw error
-    return { misread: [{ position: { line: longestLine(text), column: 1 }, ...tooDeep }] }
+    return { misread: [{ place: { line: longestLine(text), column: 1 }, ...tooDeep }] }
   }
 }
 
@@ -61,12 +62,12 @@ function parse(text: string): Read {
   const odd = strange(document)
   const misread = [
     ...oddParts(source),
-    ...odd.map(({ offset, message, fix }) => ({ position: at(offset), message, fix })),
+    ...odd.map(({ place, readable: _, ...mistake }) => ({ ...mistake, place: at(place) })),
   ]
   if (odd.some(({ readable }) => !readable)) return { misread: firstOfEachLine(misread) }
   const tree: Tree = {
     value: () => document.toJS(),
-    positionOf: (path, which) => at(offsetOf(document, path, which)),
+    positionOf: ({ path, at: part }) => at(offsetOf(document, path, part)),
     rename: (path, key) => renameKey(document, path, key),
   }
   return { misread, tree }

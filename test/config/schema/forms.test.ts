@@ -19,7 +19,7 @@ it.each([
   ['23h', 'write at least 24h'],
   ['10d', 'write at most 9d'],
 ])('%s is out of bounds: %s', (text, fix) =>
-  expect(duration(9 * 86_400_000, 86_400_000)(text)).toMatchObject({ ok: false, fix }),
+  expect(duration(9 * 86_400_000, 86_400_000)(text)).toMatchObject({ ok: false, mistake: { fix } }),
 )
 
 it.each([
@@ -58,7 +58,7 @@ it.each([
 ])('%j is no address of the service, and is not repeated', text => {
   const taken = serviceUrl(text)
   expect(taken.ok).toBe(false)
-  if (!taken.ok) expect(`${taken.wrong} ${taken.fix}`).not.toContain('hunter2')
+  if (!taken.ok) expect(`${taken.mistake.message} ${taken.mistake.fix}`).not.toContain('hunter2')
 })
 
 it.each([

@@ -55,13 +55,13 @@ function notJson(text: string, error: unknown): string {
 
 type AnswerIssue = z.core.$ZodIssue
 
-interface Mistake {
+interface AnswerMistake {
   readonly issue: AnswerIssue
   readonly path: readonly PropertyKey[]
 }
 
 /** The mistakes of an issue: of a union without its own message, those of the branch that comes nearest. */
-function mistakesOf(issue: AnswerIssue, before: readonly PropertyKey[]): Mistake[] {
+function mistakesOf(issue: AnswerIssue, before: readonly PropertyKey[]): AnswerMistake[] {
   const path = [...before, ...issue.path]
   if (issue.code !== 'invalid_union' || issue.message !== 'Invalid input') return [{ issue, path }]
   const nearest = [...issue.errors].sort((a, b) => depth(b) - depth(a) || a.length - b.length)[0] ?? []
@@ -73,7 +73,7 @@ function depth(issues: readonly AnswerIssue[]): number {
 }
 
 /** `prices[0].usd: expected number, found the text "n/a"` */
-function worded({ issue, path }: Mistake, secrets: readonly string[]): string {
+function worded({ issue, path }: AnswerMistake, secrets: readonly string[]): string {
   const { message } = issue
   const isOfZod = /^(Too (small|big): |Invalid )/.test(message) && !message.startsWith('Invalid input: ')
   const expected = isOfZod
