@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import type { OpenChainReader } from '../chain/read/reader.ts'
 import type { Config } from '../config/config.ts'
+import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
 import type { ClockWitnesses, WatchedClock } from '../intake/watched-clock.ts'
 import { type ClockVerdict, isPossible } from '../model/clock.ts'
@@ -69,39 +70,34 @@ export interface ClockWatchDeps {
  */
 export class ClockWatch {
   readonly #deps: ClockWatchDeps
-  readonly #stopping = new AbortController()
-  readonly #running: Promise<void>
+  readonly #loop = new Loop(signal => this.#look(signal))
   readonly #startedMs: number
   #told = 'believed'
 
   constructor(deps: ClockWatchDeps) {
     this.#deps = deps
     this.#startedMs = deps.clock.steadyMs()
-    this.#running = this.#run()
+    this.#loop.start()
   }
 
   /** Stops the loop; resolves when it has ended. */
   async stop(): Promise<void> {
-    this.#stopping.abort(new Error('stopped'))
-    await this.#running
+    await this.#loop.stop()
   }
 
-  async #run(): Promise<void> {
+  async #look(signal: AbortSignal): Promise<void> {
     const { clock, time } = this.#deps
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      if (clock.wantsHeads()) void this.#askHeads()
-      const { verdict } = clock
-      this.#tell(verdict)
-      await time.sleep(verdict.kind === 'doubted' ? pollMs : recollectBaseMs, signal).catch(() => {})
-    }
+    if (clock.wantsHeads()) void this.#askHeads()
+    const { verdict } = clock
+    this.#tell(verdict)
+    await time.sleep(verdict.kind === 'doubted' ? pollMs : recollectBaseMs, signal).catch(() => {})
   }
 
   /** Asks the chains. Never rejects: a chain without an answer is ignored. */
   async #askHeads(): Promise<void> {
     const { clock } = this.#deps
     clock.asks('chains')
-    await askHeads(this.#deps, this.#stopping.signal)
+    await askHeads(this.#deps, this.#loop.signal)
   }
 
   #tell(verdict: ClockVerdict): void {

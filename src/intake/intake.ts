@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig } from '../config/config.ts'
+import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { faultLine, isPermanent } from '../model/fault.ts'
 import { notFinal } from '../model/finality.ts'
@@ -42,13 +43,13 @@ export interface IntakeOptions {
  */
 export class Intake {
   readonly #options: IntakeOptions
-  readonly #stopping = new AbortController()
+  readonly #loop = new Loop(() => this.#turnAndRest())
   readonly #underWay = new Map<DueHour, Promise<void>>()
   readonly #descriptions = new Map<string, CollectorDescription>()
   /** The hour each collector was last planned for. A collector whose file hangs while loading delays no other. */
   readonly #planned = new Map<string, Hour>()
   readonly #planning = new Map<string, Promise<void>>()
-  readonly #running: Promise<void>
+  readonly #everyHour: { stop(): void }
   readonly #finality: Finality
   readonly #clock: HourClock
   readonly #byId: ReadonlyMap<string, CollectorConfig>
@@ -66,9 +67,9 @@ export class Intake {
     const time = new CautiousTime(options.time, this.#clock)
     const again = { ...options, time, pastOf, describe: (collector: CollectorConfig) => this.#describe(collector) }
     const readAgain = (id: string, hour: Hour, because: Changed) => recollectHour(again, id, hour, because)
-    this.#finality = new Finality({ ...options, time, readAgain, signal: this.#stopping.signal })
-    const everyHour = options.time.everyHour(() => this.#wake.resolve())
-    this.#running = this.#run().finally(() => everyHour.stop())
+    this.#finality = new Finality({ ...options, time, readAgain, signal: this.#loop.signal })
+    this.#everyHour = options.time.everyHour(() => this.#wake.resolve())
+    this.#loop.start()
   }
 
   /**
@@ -76,26 +77,24 @@ export class Intake {
    * hours stay due.
    */
   async stop(): Promise<void> {
-    this.#stopping.abort(new Error('stopped'))
+    const ended = this.#loop.stop()
     this.#wake.resolve()
-    await Promise.all([this.#running, this.#options.runner.stop()])
+    this.#everyHour.stop()
+    await Promise.all([ended, this.#options.runner.stop()])
     await Promise.all([...this.#planning.values(), ...this.#underWay.values(), this.#finality.ended()])
   }
 
-  async #run(): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      let restMs = recollectBaseMs
-      let isMore = false
-      try {
-        isMore = this.#turn()
-        restMs = this.#restMs()
-      } catch (error) {
-        this.#tell(error, {}, 'intake: this turn failed, retrying')
-      }
-      if (isMore) await setImmediate()
-      else await this.#rest(restMs)
+  async #turnAndRest(): Promise<void> {
+    let restMs = recollectBaseMs
+    let isMore = false
+    try {
+      isMore = this.#turn()
+      restMs = this.#restMs()
+    } catch (error) {
+      this.#tell(error, {}, 'intake: this turn failed, retrying')
     }
+    if (isMore) await setImmediate()
+    else await this.#rest(restMs)
   }
 
   /** One turn of the loop. @returns whether there are collectors left to check */
@@ -132,7 +131,7 @@ export class Intake {
     await Promise.race([this.#wake.promise, rested.catch(() => {})])
     waking.abort()
     this.#wake = Promise.withResolvers<void>()
-    if (this.#stopping.signal.aborted) this.#wake.resolve()
+    if (this.#loop.signal.aborted) this.#wake.resolve()
   }
 
   #plan(collector: CollectorConfig, current: Hour): void {
@@ -175,7 +174,7 @@ export class Intake {
   async #restAfter({ id }: CollectorConfig, error: unknown): Promise<void> {
     const { time } = this.#options
     this.#tell(error, { collector: id }, 'cannot store an hour')
-    await time.sleep(recollectBaseMs, this.#stopping.signal).catch(() => {})
+    await time.sleep(recollectBaseMs, this.#loop.signal).catch(() => {})
   }
 
   /** Logs an error, except of a full disk or a broken file, which are reported once elsewhere. */
@@ -187,7 +186,7 @@ export class Intake {
 
   async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
     const { runner, time } = this.#options
-    const { signal } = this.#stopping
+    const { signal } = this.#loop
     const startedMs = this.#clock.earliestMs
     const collected = await this.#describe(collector)
       .then(async description => {

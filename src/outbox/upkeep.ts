@@ -1,3 +1,4 @@
+import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { hourAt } from '../model/hour.ts'
 import { roomLookMs, upkeepMs } from '../model/limits.ts'
@@ -40,8 +41,7 @@ export interface UpkeepOptions {
  */
 export class Upkeep {
   readonly #options: UpkeepOptions
-  readonly #stopping = new AbortController()
-  readonly #running: Promise<void>
+  readonly #loop = new Loop(signal => this.#turnAndRest(signal))
   #wasFull = false
   #wasLost = false
   #wasLocked = false
@@ -49,32 +49,27 @@ export class Upkeep {
 
   constructor(options: UpkeepOptions) {
     this.#options = options
-    this.#running = this.#run()
+    this.#loop.start()
   }
 
   /** Stops the loop; resolves when it has ended. */
   async stop(): Promise<void> {
-    this.#stopping.abort(new Error('stopped'))
-    await this.#running
+    await this.#loop.stop()
   }
 
-  async #run(): Promise<void> {
+  async #turnAndRest(signal: AbortSignal): Promise<void> {
     const { outbox, told } = this.#options
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      try {
-        await this.#turn()
-      } catch (error) {
-        if (outbox.disk.recover(error) === 'other') told({ kind: 'failed', error: outbox.disk.explain(error) })
-      }
-      await this.#rest()
+    try {
+      await this.#turn(signal)
+    } catch (error) {
+      if (outbox.disk.recover(error) === 'other') told({ kind: 'failed', error: outbox.disk.explain(error) })
     }
+    await this.#rest(signal)
   }
 
   /** Waits for the next turn; shorter while the disk is full or the role is lost. */
-  async #rest(): Promise<void> {
+  async #rest(signal: AbortSignal): Promise<void> {
     const { time, outbox, role } = this.#options
-    const { signal } = this.#stopping
     for (let restedMs = 0; restedMs < upkeepMs && !signal.aborted; restedMs += roomLookMs) {
       await time.sleep(roomLookMs, signal).catch(() => {})
       this.#lookAtLock()
@@ -89,14 +84,14 @@ export class Upkeep {
     }
   }
 
-  async #turn(): Promise<void> {
+  async #turn(signal: AbortSignal): Promise<void> {
     // Before a lock file is created in a folder that was replaced.
     this.#options.outbox.disk.requireInPlace()
     this.#lookAtRole()
     this.#options.outbox.disk.look()
     await this.#lookAtDisk()
     this.#lookAtLog()
-    if (!this.#wasFull) await this.#prune()
+    if (!this.#wasFull) await this.#prune(signal)
   }
 
   async #lookAtDisk(): Promise<void> {
@@ -117,11 +112,10 @@ export class Upkeep {
     this.#wasLarge = isLarge || (this.#wasLarge && bytes > logTrimBytes)
   }
 
-  async #prune(): Promise<void> {
+  async #prune(signal: AbortSignal): Promise<void> {
     const { outbox, keepMs, time, mayPrune } = this.#options
     if (mayPrune && !mayPrune()) return
     const before = hourAt(time.nowMs() - keepMs)
-    const { signal } = this.#stopping
     try {
       while (!signal.aborted && outbox.pruneSome(before)) await time.sleep(pruneRestMs, signal).catch(() => {})
     } catch (error) {

@@ -1,0 +1,32 @@
+/** Runs one turn after another until it is stopped. */
+export class Loop {
+  readonly #turn: (signal: AbortSignal) => Promise<void>
+  readonly #stopping = new AbortController()
+  #running: Promise<void> | undefined
+
+  /** @param turn one turn with its rest, which the signal ends; must not reject */
+  constructor(turn: (signal: AbortSignal) => Promise<void>) {
+    this.#turn = turn
+  }
+
+  /** Aborted by `stop`. */
+  get signal(): AbortSignal {
+    return this.#stopping.signal
+  }
+
+  /** Begins the first turn at once. No effect when it runs, or has been stopped. */
+  start(): void {
+    this.#running ??= this.#run()
+  }
+
+  /** Aborts the signal at once; resolves when the running turn has ended. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('stopped'))
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) await this.#turn(signal)
+  }
+}
