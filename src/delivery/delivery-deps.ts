@@ -7,7 +7,7 @@ import type { Destination } from './destination.ts'
 import type { Pacer } from './gate/pacer.ts'
 import type { ServiceClock } from './gate/service-clock.ts'
 
-/** What a delivery needs. */
+/** Dependencies of `Delivery`. */
 export interface DeliveryDeps {
   readonly outbox: Outbox
   readonly client: ServiceClient
@@ -16,7 +16,7 @@ export interface DeliveryDeps {
   readonly pacer: Pacer
   readonly clock: ServiceClock
   readonly inFlight: number
-  /** Metrics that are worth a push, while more come in; default 1. */
+  /** Smallest number of metrics worth a push while more are being collected. Default: 1. */
   readonly fewest?: () => number
   readonly log: Log
   readonly redactor: Redactor

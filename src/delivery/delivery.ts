@@ -19,13 +19,13 @@ import { stopOf } from './stop-of.ts'
 /** Later than any hour. */
 const never = hourAt(8.64e15)
 
-/** One flush, as far as its pushes need it. */
+/** The parts of one flush that its pushes need. */
 interface FlushRun {
   readonly occasion: FlushOccasion
   readonly key: string
-  /** Ends what is waited for. */
+  /** Ends waits. */
   readonly signal: AbortSignal
-  /** Breaks off requests under way. */
+  /** Aborts requests under way. */
   readonly breakOff: AbortSignal
 }
 
@@ -50,11 +50,11 @@ export class Delivery {
   }
 
   /**
-   * Pushes everything that is due, unless the gate holds it back. What goes wrong is recorded, and what has no verdict
-   * stays due. Rejects only when the outbox cannot be read or written.
+   * Pushes all due metrics, unless the gate holds them back. Failures are recorded; a metric without a verdict stays
+   * due. Rejects only when the outbox cannot be read or written.
    *
    * @param signal ends it: nothing more is sent
-   * @param breakOff breaks off requests under way, whose outcome is then not known; default: the same signal
+   * @param breakOff aborts requests under way, whose outcome is then unknown; default: the same signal
    */
   async flush(wanted: FlushOccasion, signal: AbortSignal, breakOff = signal): Promise<void> {
     const occasion = this.#gate.occasion(wanted)
@@ -76,7 +76,7 @@ export class Delivery {
     return plan && (await new Flush(this.#flushDeps(plan, { ...entry, occasion, signal, breakOff })).run())
   }
 
-  /** What may be sent now; `undefined` when nothing may. A person who asks wants all of it, at once. */
+  /** The plan of a flush; `undefined` when nothing may be sent now. A person's request sends everything at once. */
   #plan(occasion: FlushOccasion): Plan | undefined {
     const { outbox, clock, time } = this.#deps
     const nowMs = time.nowMs()
@@ -100,12 +100,12 @@ export class Delivery {
       const nextAttempt = new Date(Math.max(notBeforeMs, probeAtMs)).toISOString()
       log.warn({ destination: destination.name, reason: waiting, nextAttempt }, 'delivery waits')
     } else {
-      // Everything that was due when the process started has had its turn.
+      // Every metric that was due when the process started has had its turn.
       this.#unconfirmed.endFirstFlush()
     }
   }
 
-  /** Nothing was sent, and nothing has failed. */
+  /** Records a flush that sent nothing, without a failure. */
   #rest(): void {
     this.#gate.rested(this.#quarantine.sentences)
     if (this.#newestDue() === undefined) this.#unconfirmed.endFirstFlush()
@@ -152,7 +152,10 @@ export class Delivery {
     }
   }
 
-  /** Without the service's clock a refusal may be about the time, which an earlier metric knows nothing of. */
+  /**
+   * A metric delivered earlier, to test the service. Without the service's clock a refusal may be about the time, which
+   * such a metric cannot show.
+   */
   #earlier(): Metric | undefined {
     const { outbox, clock, time } = this.#deps
     if (clock.skewMs === undefined) return undefined

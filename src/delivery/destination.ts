@@ -1,7 +1,7 @@
 import type { Config, ProtocolConfig, SecretRef } from '../config/config.ts'
 import { Fault } from '../model/fault.ts'
 
-/** One key and the protocols that are written with it. What stops one destination does not stop another. */
+/** One key and the protocols written with it. A failure of one destination does not stop another. */
 export interface Destination {
   /** `service` for the service's own key, else the key's place, e.g. `env:VAULT_KEY`. Never the key. */
   readonly name: string

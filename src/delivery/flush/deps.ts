@@ -5,51 +5,58 @@ import type { Settlement } from '../../outbox/outbox.ts'
 import type { Sending } from '../isolate/actions.ts'
 import type { Attempts, Pushed } from '../isolate/parts.ts'
 
-/** What a flush needs: the outbox, the service and the quarantine, as functions. */
+/** Dependencies of a flush: the outbox, the service and the quarantine, as functions. */
 export interface FlushDeps {
-  /** All of the destination. */
+  /** All protocols of the destination. */
   readonly protocols: readonly ProtocolConfig[]
-  /** Pushes under way at a time, at most. */
+  /** Concurrent pushes, at most. */
   readonly inFlight: number
-  /** Metrics that are worth a push; default 1. */
+  /** Smallest number of metrics worth a push. Default: 1. */
   fewest?(): number
-  /** One small batch that shows whether the service is up, before anything else is sent; absent when nothing has failed. */
+  /** A small batch that is sent first, to test whether the service is up; absent when nothing has failed. */
   readonly probe?: Batch
 
   /** Due metrics of the protocols, in the order of delivery, at most `limit`. */
   due(protocolIds: readonly string[], limit: number): readonly Metric[]
-  /** Those of some metrics that were not dropped since they were read. */
+  /** The metrics that were not dropped since they were read. */
   stillDue(metrics: readonly Metric[]): readonly Metric[]
-  /** As long as it is the same, none was dropped. */
+  /** Stamp of the due metrics: while it is unchanged, none was dropped. */
   dueVersion(): string
-  /** A metric that was delivered lately; `undefined` when there is none to go by. */
+  /**
+   * A recently delivered metric, to test whether the service still accepts anything; `undefined` when there is none.
+   */
   earlier(): Metric | undefined
-  /** A metric with the value it has now; `undefined` when it is not to be sent any more. */
+  /** A metric with its present value; `undefined` when it must not be sent any more. */
   present(metric: Metric): Metric | undefined
-  /** Whether the service has ever accepted anything of these protocols: its address is right, then. */
+  /** Whether the service ever accepted a metric of these protocols, so that its address is right. */
   hasDelivered(): boolean
 
   /** Sends a batch. */
   push(batch: Batch, attempts: Attempts): Promise<Pushed>
   /** Resolves when the verdicts are recorded. */
   record(settlement: Settlement, sending: Sending): Promise<void>
-  /** Registers a protocol the service does not know; resolves to why it could not, or `undefined` when it did. */
+  /** Registers a protocol. Resolves to the reason when it could not, else to `undefined`. */
   register(protocolId: string): Promise<string | undefined>
 
   /** Whether a protocol is in quarantine. */
   isInQuarantine(protocolId: string): boolean
   /** Whether a due metric may be sent with others: its id is not in quarantine. */
   isFree(metric: Metric): boolean
-  /** The next metric out of quarantine to be tried alone, after everything else; `undefined` when none is to be. */
+  /** The next metric in quarantine to be probed, after everything else; `undefined` when there is none. */
   toProbe(): Metric | undefined
-  /** The service rejects a protocol: its metrics stay due until a later flush. */
+  /** Quarantines a protocol that the service rejects: its metrics stay due until a later flush. */
   quarantineRejected(protocolId: string, status: number, reason: string): void
-  /** The service fails on a protocol, while it takes others: its metrics stay due until a later flush. */
+  /**
+   * Quarantines a protocol that the service fails on while it takes others: its metrics stay due until a later flush.
+   */
   quarantineProtocol(protocolId: string, reason: string): void
-  /** The service fails on a metric, while it takes others: it stays due until a later flush, and its protocol may as well. */
+  /**
+   * Quarantines a metric that the service fails on while it takes others: it stays due until a later flush, and its
+   * protocol may as well.
+   */
   quarantineMetric(metric: Metric, reason: string): void
-  /** The service failed on a push of one protocol, and it is not known whether it takes anything. */
+  /** Counts a failed push of one protocol, while it is unknown whether the service accepts anything. */
   countFailure(protocolId: string): void
-  /** How often it did so since something of the protocol was accepted. */
+  /** Failed pushes of a protocol since one of its metrics was accepted. */
   failuresOf(protocolId: string): number
 }

@@ -12,27 +12,27 @@ import { Worklist } from './worklist.ts'
 
 type ActionOf<K extends FlushAction['kind']> = Extract<FlushAction, { kind: K }>
 
-/** Runs the actions of one flush, and reports what came of them as events. */
+/** Runs the actions of one flush, and reports their results as events. */
 export class Effects {
   readonly worklist: Worklist
   readonly #deps: FlushDeps
   readonly #happened: (event: FlushEvent) => Promise<void>
-  /** What several lanes ask at the same time is asked once. */
+  /** The pending question to the service, shared by lanes that ask at the same time. */
   #asking: Promise<Verdict | undefined> | undefined
   readonly #samples = new Map<string, Promise<void>>()
   /** Kept for the whole flush: each protocol is registered once. */
   readonly #registrations = new Map<string, Promise<string | undefined>>()
-  /** Quarantined by this flush: what is left of them has had its attempts, also where something of them is accepted since. */
+  /** Protocols quarantined by this flush: their metrics are left out, even if one is accepted later. */
   readonly #leftOut = new Set<string>()
 
-  /** @param happened resolves when everything that follows from an event is done */
+  /** @param happened resolves when all consequences of an event are done */
   constructor(deps: FlushDeps, happened: (event: FlushEvent) => Promise<void>) {
     this.#deps = deps
     this.#happened = happened
     this.worklist = new Worklist({ ...deps, due: limit => deps.due(this.#protocolIds, limit) })
   }
 
-  /** Resolves when it is done, and everything that follows from it. Rejects with what the outbox or a stop throws. */
+  /** Resolves when the action and its consequences are done. Rejects with errors of the outbox or a stop. */
   async run(action: FlushAction): Promise<void> {
     switch (action.kind) {
       case 'push':
@@ -127,7 +127,7 @@ export class Effects {
     return this.#asking
   }
 
-  /** With the value that the metric has now: an old one would win at the service over a correction. */
+  /** Sends a metric with its present value: an old value would overwrite a correction at the service. */
   async #askOnce(metric: Metric, sentAt: number): Promise<Verdict | undefined> {
     const present = this.#deps.present(metric)
     if (!present) {
@@ -162,7 +162,7 @@ export class Effects {
     await this.#happened({ kind: 'narrowing', failed, ...facts })
   }
 
-  /** One at a time of a protocol, however many of its pushes fail together. */
+  /** Samples a protocol, once at a time however many of its pushes fail together. */
   async #sample({ sample, rest }: ActionOf<'sample'>): Promise<void> {
     const [{ protocolId }] = sample.batch
     const running = this.#samples.get(protocolId)

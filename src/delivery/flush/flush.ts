@@ -8,15 +8,15 @@ import type { FlushDeps } from './deps.ts'
 import { Effects } from './effects.ts'
 
 /**
- * One flush of one destination: everything due is pushed, as many at a time as may be under way. What an answer means for
- * what is sent next is decided by `reduce`; the lane that was answered does it. What is under way is kept in memory only:
- * the outbox knows nothing but verdicts.
+ * One flush of one destination: pushes all due metrics, with a bounded number of concurrent lanes. `reduce` decides
+ * what an answer means for the rest; the lane that was answered executes it. Pushes under way are known in memory only:
+ * the outbox stores verdicts.
  */
 export class Flush {
   readonly #deps: FlushDeps
   readonly #effects: Effects
   #state: FlushState
-  /** Pushes under way of what goes after everything else. */
+  /** Pushes under way of parts that go after everything else. */
   #lastUnderWay = 0
   #failure: { readonly error: unknown } | undefined
 
@@ -28,16 +28,15 @@ export class Flush {
   }
 
   /**
-   * Rejects, once nothing is under way any more, with what the outbox or a stop threw.
+   * Runs the flush. Rejects with errors of the outbox or a stop, once no push is under way.
    *
    * @returns why it stopped; `undefined` when nothing was left to send
    */
   async run(): Promise<Stop | undefined> {
     const { probe, toProbe } = this.#deps
     if (probe) this.#effects.worklist.putFirst([fresh(probe, 1)])
-    // Pushes go one by one until something is accepted: that probes a service that may be down, and shows whether
-    // metrics are accepted at all. Once one has failed, others are tried at the same time, as the service may fail on
-    // this one alone, and slowly.
+    // Pushes go one by one until one is accepted: that tests whether the service is up and accepts metrics at all.
+    // After a failure others are sent concurrently, as the service may fail, slowly, on this one alone.
     while (!this.#state.knownGood && this.#state.attempts.used === 0) {
       const part = this.#next()
       if (!part) break
@@ -56,7 +55,7 @@ export class Flush {
     return this.#state.stop
   }
 
-  /** Sends everything, and then what had to wait for that. */
+  /** Sends everything, then the parts that had to wait. */
   async #drain(): Promise<void> {
     for (let isOver = false; !isOver; ) {
       while (!this.#isOver && this.#effects.worklist.hasMore()) await this.#sendAll()
@@ -65,7 +64,7 @@ export class Flush {
     }
   }
 
-  /** As many at a time as may be under way: each that comes back makes room, also for what it was split into. */
+  /** Sends with all lanes: a lane that is done takes the next part, or one of those its part was split into. */
   async #sendAll(): Promise<void> {
     const underWay = new Set<Promise<void>>()
     const start = () => {
@@ -89,7 +88,7 @@ export class Flush {
 
   #next(): Part | undefined {
     if (this.#isOver) return undefined
-    // One of those under way at a time is kept for what is fresh.
+    // One lane is reserved for fresh metrics.
     return this.#effects.worklist.next(this.#lastUnderWay < Math.max(1, this.#deps.inFlight - 1))
   }
 
@@ -99,7 +98,10 @@ export class Flush {
     this.#lastUnderWay -= part.isLast ? 1 : 0
   }
 
-  /** What throws ends the flush once the other lanes have ended: nothing may be under way when it rejects. */
+  /**
+   * Reports an event. An error ends the flush once the other lanes have ended: nothing may be under way when it
+   * rejects.
+   */
   async #tell(event: FlushEvent): Promise<void> {
     try {
       await this.#happened(event)
@@ -109,7 +111,7 @@ export class Flush {
     }
   }
 
-  /** Resolves when everything that follows from the event is done, one after the other. */
+  /** Resolves when all consequences of an event are done, one after the other. */
   async #happened(event: FlushEvent): Promise<void> {
     const { state, actions } = reduce(this.#state, event)
     this.#state = state

@@ -15,7 +15,7 @@ export interface Plan {
   readonly probe?: Batch
 }
 
-/** What planning needs. */
+/** Dependencies of `planFlush`. */
 export interface FlushPlanDeps {
   readonly outbox: Pick<Outbox, 'due'>
   /** The destination's, without those in quarantine. */

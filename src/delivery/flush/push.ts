@@ -7,24 +7,24 @@ import type { Gate, GateHold } from '../gate/gate.ts'
 import type { Attempts, Pushed } from '../isolate/parts.ts'
 import { backoffBaseMs, backoffCapMs, slowPushMs } from './limits.ts'
 
-/** What a push needs. */
+/** Dependencies of `pushBatch`. */
 export interface PushDeps {
   readonly client: Pick<ServiceClient, 'push'>
   readonly key: string
   readonly gate: Pick<Gate, 'pushTurn' | 'saw' | 'pushed' | 'isRetrySoon'>
-  /** Whether one of a batch was taken back, so that the batch is not to be sent as it is. */
+  /** Whether a metric of a batch was withdrawn, so that the batch must not be sent unchanged. */
   readonly hasWithdrawn: (batch: Batch) => boolean
   readonly time: Time
-  /** Ends what is waited for. */
+  /** Ends waits. */
   readonly signal: AbortSignal
-  /** Breaks off a request under way. */
+  /** Aborts a request under way. */
   readonly breakOff: AbortSignal
 }
 
 /**
  * Pushes one batch until there is a verdict that waiting does not change: at most `attemptsMax` attempts, with full
- * jitter, each when the gate lets it pass. One that fails slowly is not repeated, nor one of which something was
- * dropped meanwhile: the caller knows better what else there is to send.
+ * jitter, each when the gate admits it. A batch that fails slowly, or of which a metric was withdrawn, is not repeated:
+ * the caller decides what to send next.
  *
  * Rejects only with the signal's reason, when it is stopped during or between attempts.
  */
@@ -42,7 +42,7 @@ export async function pushBatch(
     const answer = await client.push(body, key, breakOff)
     const isSlow = time.nowMs() - sentMs >= slowPushMs
     gate.saw(answer)
-    // What a stop broke off says nothing about the service, at the last attempt either.
+    // An aborted request says nothing about the service, not even at the last attempt.
     if (answer.kind === 'unanswered') signal.throwIfAborted()
     const found = verdict(answer, batch)
     gate.pushed(found, key)
@@ -58,7 +58,7 @@ function jitterMs(failed: number, time: Time): number {
   return backoffMs({ baseMs: backoffBaseMs, capMs: backoffCapMs }, failed, time.chance())
 }
 
-/** What a hold means for a batch that was not sent. */
+/** Verdict on a batch that a hold kept from being sent. */
 function verdictOf({ why, untilMs }: GateHold): Verdict {
   if (why === 'key-refused') return { kind: 'key-refused', reason: '401' }
   return { kind: 'transient', reason: 'the service asked to wait', notBeforeMs: untilMs }

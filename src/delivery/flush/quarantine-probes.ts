@@ -8,7 +8,7 @@ import type { FlushDeps } from './deps.ts'
 import { quarantinePacePart } from './limits.ts'
 import { dueWanted } from './worklist.ts'
 
-/** What picking probes needs. */
+/** Dependencies of `QuarantineProbes`. */
 export interface ProbesDeps {
   readonly quarantine: Quarantine
   readonly time: Time
@@ -19,11 +19,11 @@ export interface ProbesDeps {
 /** Metrics among which a probe is drawn. */
 const rowsToChooseMax = 50
 
-/** What differs from flush to flush. */
+/** The parameters of one flush. */
 export interface ProbesOf {
-  /** A person wants everything tried at once. */
+  /** Whether a person wants everything tried at once. */
   readonly isAsked: boolean
-  /** All of the destination. */
+  /** All protocols of the destination. */
   readonly protocolIds: readonly string[]
   readonly due: FlushDeps['due']
 }

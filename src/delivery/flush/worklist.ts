@@ -5,7 +5,7 @@ import { MetricSet } from '../../model/metric-set.ts'
 import { fresh, type Part } from '../isolate/parts.ts'
 import type { FlushDeps } from './deps.ts'
 
-/** What a worklist needs. */
+/** Dependencies of `Worklist`. */
 export interface WorklistDeps extends Pick<FlushDeps, 'isFree' | 'fewest' | 'stillDue' | 'dueVersion'> {
   /** Reads due metrics in the order of delivery. */
   due(limit: number): readonly Metric[]
@@ -141,7 +141,9 @@ export class Worklist {
   }
 }
 
-/** Due metrics that are wanted, at least `fewest` if there are so many: reads on while others stand before them. */
+/**
+ * Due metrics that are wanted, at least `fewest` if there are so many: reads on while unwanted ones stand before them.
+ */
 export function dueWanted(
   due: (limit: number) => readonly Metric[],
   isWanted: (metric: Metric) => boolean,

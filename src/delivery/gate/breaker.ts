@@ -5,29 +5,32 @@ import { breakerBaseMs } from './limits.ts'
 import { cappedSentences, stopSentence } from './sentences.ts'
 import type { Stop } from './stop.ts'
 
-/** How a flush ended, as the gate remembers it. */
+/** The end of a flush, as the gate remembers it. */
 export interface FlushEnd {
-  /** Why it ended early; absent when everything had its turn. */
+  /** Why it ended early; absent when every metric had its turn. */
   readonly stop?: Stop
-  /** Why metrics are left out although nothing has failed, a sentence each. */
+  /** Why metrics are left out without a failure, one sentence each. */
   readonly left: readonly string[]
-  /** How far the service's clock is ahead of this machine's; absent while it was never seen. */
+  /**
+   * Offset of the service's clock from this machine's, in milliseconds, positive when ahead; absent until an answer
+   * showed it.
+   */
   readonly skewMs?: number
 }
 
-/** The retry-after instant while it lies ahead; 0 when it is over or was never asked for. */
+/** The retry-after instant, in milliseconds since 1970; 0 when it is over or there is none. */
 export function retryAfterAt({ notBeforeMs }: DestinationState, nowMs: number): number {
   return isYetToCome(notBeforeMs, nowMs, retryAfterMsMax) ? notBeforeMs : 0
 }
 
-/** The instant at which an open breaker lets a probe pass; 0 when it is closed. */
+/** The instant at which an open breaker admits a probe, in milliseconds since 1970; 0 when it is closed. */
 export function probeAt({ probeAtMs }: DestinationState, nowMs: number): number {
   return isYetToCome(probeAtMs, nowMs, breakerCapMs) ? probeAtMs : 0
 }
 
 /**
- * The state after a flush that sent something, or failed to: the breaker opens after a failed one, for longer each time,
- * and closes after one that did not fail. A retry-after instant that lies ahead outlives both. Pure.
+ * The state after a flush that sent, or tried to send: the breaker opens after a failure, for longer each time, and
+ * closes otherwise. A retry-after in the future outlives both. Pure.
  *
  * @param chance a number from 0 up to 1, for the length of the pause
  */
@@ -46,14 +49,16 @@ export function afterFlush(state: DestinationState, end: FlushEnd, nowMs: number
   }
 }
 
-/** The state after a flush that sent nothing although nothing has failed; `undefined` when that is not worth a write. Pure. */
+/**
+ * The state after a flush that sent nothing, without a failure; `undefined` when the change is not worth a write. Pure.
+ */
 export function afterRest(
   state: DestinationState,
   { left, skewMs }: Omit<FlushEnd, 'stop'>,
 ): DestinationState | undefined {
   const { waiting, ...rest } = state
   const now = waitingOf(left)
-  // Status reads the skew from here; what less than a minute changes is not worth a commit.
+  // Status reads the skew from here; a change of less than a minute is not worth a commit.
   const isSkewNew = Math.abs((skewMs ?? rest.skewMs ?? 0) - (rest.skewMs ?? 0)) > 60_000
   if (!isSkewNew && (rest.failures > 0 || now.waiting === waiting)) return undefined
   return { ...rest, ...now, ...skewOf(skewMs) }

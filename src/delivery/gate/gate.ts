@@ -18,36 +18,36 @@ import type { Stop } from './stop.ts'
 /** `asked`: a person wants a flush now. The breaker does not hold that back; retry-after does. */
 export type FlushOccasion = 'due' | 'asked'
 
-/** What holds back every push to a destination. */
+/** A hold on every push to a destination. */
 export interface GateHold {
   readonly why: 'retry-after' | 'breaker' | 'key-refused'
-  /** Nothing is sent before this instant, in milliseconds since 1970. */
+  /** End of the hold, in milliseconds since 1970. */
   readonly untilMs: number
 }
 
-/** What a gate needs. */
+/** Dependencies of `Gate`. */
 export interface GateDeps {
   readonly destination: { readonly name: string; readonly readKey: () => string }
-  /** Where retry-after and the breaker outlive a restart. */
+  /** Stores retry-after and the breaker across restarts. */
   readonly destinations: Pick<Outbox['destinations'], 'get' | 'set'>
-  /** The newest hour of which the destination has something due. */
+  /** The newest hour with a due metric of the destination. */
   readonly newestDue: () => Hour | undefined
   readonly client: Pick<ServiceClient, 'validateKey'>
-  /** The service's, shared by all destinations. */
+  /** The service's pacer, shared by all destinations. */
   readonly pacer: Pacer
-  /** The service's, shared by all destinations. */
+  /** The service's clock, shared by all destinations. */
   readonly clock: ServiceClock
   readonly redactor: Pick<Redactor, 'add'>
   readonly time: Time
 }
 
 /**
- * Answers whether something may be sent to a destination now, and if not, until when and why. It knows everything that
- * holds back all of its pushes: retry-after, the breaker, a refused key, the service's clock, and the two pacers. What
- * holds back single protocols and metrics is the quarantine's.
+ * Answers whether something may be sent to a destination now, and if not, until when and why. It knows all holds on
+ * every push: retry-after, the breaker, a refused key, the service's clock, and the two pacers. Holds on single
+ * protocols and metrics belong to the quarantine.
  *
- * The answers come from memory. The row in the outbox is read once, when the gate is made, and is written with each change;
- * nothing else writes it, except a person's request for a flush, which is read by `occasion`.
+ * The answers come from memory. The row in the outbox is read once, when the gate is created, and is written with each
+ * change. Only a person's request for a flush is written elsewhere; `occasion` reads it.
  */
 export class Gate {
   readonly #deps: GateDeps
@@ -68,7 +68,7 @@ export class Gate {
     return this.#state.failures
   }
 
-  /** `asked` when a person has asked for a flush from another process since the last call, else what is given. */
+  /** `asked` when a person has requested a flush from another process since the last call, else the argument. */
   occasion(wanted: FlushOccasion): FlushOccasion {
     const { destinations, destination } = this.#deps
     if (destinations.get(destination.name).probeAtMs !== hurriedAtMs) return wanted
@@ -76,26 +76,26 @@ export class Gate {
       this.#remember({ ...this.#state, probeAtMs: 0 })
       return 'asked'
     } catch {
-      // It would be asked again at each look. The flush shows what is wrong with the disk.
+      // It would be asked again at each look. The flush reports the disk's error.
       return wanted
     }
   }
 
-  /** What holds a flush back now, as far as memory tells; `undefined` when it may begin. */
+  /** The present hold on a flush, as far as known in memory; `undefined` when it may begin. */
   hold(occasion: FlushOccasion): GateHold | undefined {
     const nowMs = this.#deps.time.nowMs()
     const retryAfterMs = retryAfterAt(this.#state, nowMs)
     if (retryAfterMs > 0) return { why: 'retry-after', untilMs: retryAfterMs }
-    // A person need not wait for the breaker, nor does a key that was put in the place of a refused one.
+    // A person's request does not wait for the breaker, nor does a new key in place of a refused one.
     const isUrgent = occasion === 'asked' || this.#keyWatch.hasNew(this.#deps.destination.readKey)
     const untilMs = isUrgent ? 0 : probeAt(this.#state, nowMs)
     return untilMs > 0 ? { why: 'breaker', untilMs } : undefined
   }
 
   /**
-   * What lies in the service's future would be refused: its clock is asked for once, before the first push, and again
-   * while something seems to lie there; seldom where it lies so far ahead that no clock being set will help soon. It is
-   * asked for, too, while this machine's clock is doubted.
+   * Whether the service's clock must be asked for. Metrics in its future would be refused, so it is asked once before
+   * the first push, and again while a metric seems to be in its future; seldom if that is too far ahead for a clock
+   * correction to help soon. Also while this machine's clock is doubted.
    */
   get isClockWanted(): boolean {
     const { clock, time, newestDue } = this.#deps
@@ -110,7 +110,7 @@ export class Gate {
   }
 
   /**
-   * Reads the key, and asks the service about it after a refusal, and about its clock where that is wanted.
+   * Reads the key. Asks the service about it after a refusal, and about its clock if wanted.
    *
    * @returns the key to send with, or why nothing may be sent
    * @throws Fault when the key cannot be read; the signal's reason
@@ -137,7 +137,7 @@ export class Gate {
   /**
    * Resolves when a push may start: after a short retry-after, at the pace of the destination and of the service.
    *
-   * @returns what holds it back for longer than a flush waits
+   * @returns a hold that lasts longer than a flush waits
    * @throws the signal's reason
    */
   async pushTurn(key: string, signal: AbortSignal): Promise<GateHold | undefined> {
@@ -156,18 +156,18 @@ export class Gate {
     }
   }
 
-  /** Whether a push that failed may be tried again within its flush. */
+  /** Whether a failed push may be retried within its flush. */
   get isRetrySoon(): boolean {
     const nowMs = this.#deps.time.nowMs()
     return retryAfterAt(this.#state, nowMs) - nowMs <= retryAfterWaitMsMax
   }
 
-  /** Any answer shows the service's clock. */
+  /** Observes an answer, which shows the service's clock. */
   saw(answer: Answer): void {
     this.#deps.clock.observe(answer)
   }
 
-  /** What the answer to a push with a key means for the pushes after it. */
+  /** Applies the answer to a push to later pushes with the same key. */
   pushed(verdict: Verdict, key: string): void {
     if (verdict.kind === 'settled') this.#ownPacer.quicken()
     if (verdict.kind === 'key-refused') this.#keyWatch.refused(key, this.#deps.time.nowMs())
@@ -176,7 +176,7 @@ export class Gate {
     this.#retryAfter(verdict.notBeforeMs)
   }
 
-  /** A flush has sent something, or failed to. @returns what is remembered of the destination */
+  /** Records the end of a flush that sent, or tried to send. @returns the new state of the destination */
   flushed({ stop, left }: Pick<FlushEnd, 'stop' | 'left'>): DestinationState {
     const { time } = this.#deps
     const end = { ...this.#withClock(left), ...(stop && { stop }) }
@@ -184,7 +184,7 @@ export class Gate {
     return this.#state
   }
 
-  /** A flush has sent nothing, although nothing has failed. @param left why metrics are left out, a sentence each */
+  /** Records a flush that sent nothing, without a failure. @param left why metrics are left out, one sentence each */
   rested(left: readonly string[]): void {
     const state = afterRest(this.#state, this.#withClock(left))
     if (state) this.#remember(state)
@@ -212,7 +212,7 @@ export class Gate {
     return answer
   }
 
-  /** The only writer of the retry-after instant. It binds all pushes, not only the one it answered. */
+  /** Sets the retry-after instant; its only writer. It holds for all pushes, not only the one that was answered. */
   #retryAfter(notBeforeMs = 0): void {
     if (notBeforeMs === 0) return
     const state = {
@@ -224,7 +224,7 @@ export class Gate {
       // At once: the process may end while it waits.
       this.#remember(state)
     } catch {
-      // Memory has it all the same. The flush that goes on shows what is wrong with the disk.
+      // Memory has it nevertheless. The running flush reports the disk's error.
     }
   }
 

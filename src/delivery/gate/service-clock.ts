@@ -52,7 +52,9 @@ export class ServiceClock {
     if (this.#skewMs !== undefined) this.#skewMs -= byMs
   }
 
-  /** Latest hour the service surely accepts at an instant of this machine's clock: it rejects what lies in its future. */
+  /**
+   * Latest hour that the service surely accepts at an instant of this machine's clock: it rejects hours in its future.
+   */
   latestHour(nowMs: number): Hour {
     return hourAt(nowMs + (this.#skewMs ?? 0) + futureMsMax - clockDoubtMs)
   }

@@ -1,10 +1,10 @@
-/** Why a flush ended before there was a verdict on everything due. */
+/** Why a flush ended before every due metric had a verdict. */
 export interface Stop {
   /**
    * `transient`: the service fails, or asks to wait. `systemic`: it rejects everything, so no metric is at fault.
    * `misdirected`: the address is not the service's. `stopped`: the process ends it.
    */
   readonly kind: 'transient' | 'key-refused' | 'misdirected' | 'systemic' | 'stopped'
-  /** For people. */
+  /** The reason as a sentence, for a person. */
   readonly reason: string
 }

@@ -8,13 +8,13 @@ import type { Confirmation, FlushState } from './state.ts'
 /** Whether the service may have had a metric before a push. */
 export type Sending = 'first' | 'again'
 
-/** What a flush does next. Each is complete before the next one of the same step begins. */
+/** A next action of a flush. Each is complete before the next one of the same step begins. */
 export type FlushAction =
   /** Pushes a part; its answer is the event `answered`. */
   | { readonly kind: 'push'; readonly sent: SentPart }
   /** Records verdicts in the outbox. */
   | { readonly kind: 'record'; readonly settlement: Settlement; readonly sending: Sending }
-  /** Goes on with an event. */
+  /** Continues with an event. */
   | { readonly kind: 'next'; readonly event: FlushEvent }
   /** Puts parts before everything else that is to be sent. */
   | { readonly kind: 'send-first'; readonly parts: readonly Part[] }
@@ -32,11 +32,11 @@ export type FlushAction =
   | { readonly kind: 'confirm'; readonly confirmation: Confirmation }
   /** Registers a part's protocol; the event is `registered`. */
   | { readonly kind: 'register'; readonly part: Part }
-  /** Looks up what of a failed part is still due; the event is `narrowing`. */
+  /** Looks up the metrics of a failed part that are still due; the event is `narrowing`. */
   | { readonly kind: 'narrow'; readonly failed: FailedPart }
-  /** Sends one metric of a protocol, one at a time however many want to; the event is `sampled`. */
+  /** Sends one metric of a protocol, once at a time; the event is `sampled`. */
   | { readonly kind: 'sample'; readonly sample: Part; readonly rest: readonly Part[] }
-  /** The service failed on a push of one protocol, and it is not known whether it takes anything. */
+  /** Counts a failed push of one protocol, while it is unknown whether the service accepts anything. */
   | { readonly kind: 'count-failure'; readonly protocolId: string }
   /** Quarantines a protocol that the service rejects with a status. @param isNew whether it was not in quarantine, or was tried out of it */
   | {
@@ -51,7 +51,7 @@ export type FlushAction =
   /** Quarantines a metric that the service fails on, and its protocol where it does so on several. */
   | { readonly kind: 'quarantine-metric'; readonly metric: Metric; readonly reason: string }
 
-/** A new state, and what is to be done, in this order. */
+/** A new state and the actions that follow, in this order. */
 export interface FlushStep {
   readonly state: FlushState
   readonly actions: readonly FlushAction[]

@@ -7,7 +7,7 @@ import type { Confirmation, ConfirmedSingle } from './state.ts'
 /** Why the known-good metric is sent: singles were rejected, or the service failed on a part. */
 export type CheckReason = 'rejections' | FailedPart
 
-/** What happens in a flush. The facts that are no verdicts are looked up by the loop, just before. */
+/** An event in a flush. Facts other than verdicts are looked up by the loop just before. */
 export type FlushEvent =
   /** A part was taken from the worklist. */
   | { readonly kind: 'taken'; readonly part: Part }
@@ -15,22 +15,22 @@ export type FlushEvent =
       readonly kind: 'answered'
       readonly sent: SentPart
       readonly pushed: Pushed
-      /** The service has accepted something at this address before. */
+      /** Whether the service has accepted a metric at this address before. */
       readonly isAddressProven: boolean
       /** Whether the protocol of the part's first metric is in quarantine. */
       readonly isInQuarantine: boolean
     }
   /** The verdict on a part is in the outbox. */
   | { readonly kind: 'recorded'; readonly part: Part; readonly sentAt: number; readonly verdict: VerdictOf<'settled'> }
-  /** The known-good metric was answered; once, however many wait for it. */
+  /** The known-good metric was answered; once, however many checks wait for it. */
   | { readonly kind: 'known-good-answered'; readonly verdict: Verdict; readonly sentAt: number }
-  /** The known-good metric is not to be sent any more. */
+  /** The known-good metric must not be sent any more. */
   | { readonly kind: 'known-good-gone' }
-  /** The same, for each that waits for it. */
+  /** The known-good metric was answered; for each check that waits. */
   | { readonly kind: 'checked'; readonly why: CheckReason; readonly verdict?: Verdict }
   /** A rejected single was sent once more. */
   | { readonly kind: 'confirmed'; readonly confirmation: Confirmation; readonly pushed: Pushed }
-  /** A confirmed single has its turn to be dead. @param mayAsk whether the service may still be asked */
+  /** A confirmed single is to become dead. @param mayAsk whether the service may still be asked */
   | { readonly kind: 'condemned'; readonly single: ConfirmedSingle; readonly mayAsk: boolean }
   /** Metrics from elsewhere were put first. */
   | { readonly kind: 'probing'; readonly count: number }
@@ -38,11 +38,11 @@ export type FlushEvent =
   | {
       readonly kind: 'registered'
       readonly part: Part
-      /** Why it could not; absent when it was. */
+      /** Why registration failed; absent when it succeeded. */
       readonly refusal?: string
       readonly isInQuarantine: boolean
     }
-  /** What the service fails on in a part is to be narrowed down. @param due what of the part is still due */
+  /** The cause of a failed part is to be narrowed down. @param due metrics of the part that are still due */
   | {
       readonly kind: 'narrowing'
       readonly failed: FailedPart
@@ -51,12 +51,12 @@ export type FlushEvent =
     }
   /** One metric of a protocol was tried. */
   | { readonly kind: 'sampled'; readonly rest: readonly Part[]; readonly isInQuarantine: boolean }
-  /** Nothing is left to be sent but what is undecided. */
+  /** Only undecided parts are left to send. */
   | { readonly kind: 'drained' }
-  /** Nothing is left to be sent: what was rejected is decided. */
+  /** Nothing is left to send; rejected singles are decided. */
   | { readonly kind: 'concluding' }
   | { readonly kind: 'concluded' }
-  /** Nothing else is sent in this flush: what was confirmed is dead. */
+  /** Nothing more is sent in this flush; confirmed singles become dead. */
   | { readonly kind: 'ending' }
   /** The outbox, or a stop, threw. */
   | { readonly kind: 'broken'; readonly stop: Stop }

@@ -8,10 +8,10 @@ import { isAccepted } from './rejections.ts'
 import { areAttemptsUsed, type FlushState } from './state.ts'
 
 /*
- * The walk of a failure (a 5xx, a time-out, an answer that is not understood): it ends the flush, unless the service takes
- * others. Then it fails on these metrics, and they are narrowed down behind everything fresh: protocols first, then one
- * metric of the protocol that is left, and only where that is accepted the protocol's metrics. A protocol that fails as a
- * whole is found with three pushes, not with one for each metric. What is found is quarantined.
+ * The walk of a failure (a 5xx, a time-out, an answer that is not understood). It ends the flush, unless the service
+ * takes others. Then the service fails on these metrics, and they are narrowed down after all fresh ones: by protocol
+ * first, then with one metric of the remaining protocol, and only if that is accepted by metric. A protocol that fails as
+ * a whole is found with three pushes, not with one for each metric. Metrics and protocols at fault are quarantined.
  */
 
 /** 1. The service failed on a part. @param acceptedBefore pushes of which something had been accepted when it was sent */
@@ -32,7 +32,7 @@ export function checkedForFailure(state: FlushState, failure: FailedPart, verdic
   return state.knownGood ? stopped(state, failure.verdict) : tryApart(state, failure)
 }
 
-/** Nothing was accepted yet: what was sent together first is tried apart, as long as there are attempts. */
+/** Splits the first parts and sends the pieces apart, while attempts are left: nothing was accepted yet. */
 function tryApart(state: FlushState, failure: FailedPart): FlushStep {
   const { part } = failure
   const [{ protocolId }] = part.batch
@@ -45,7 +45,7 @@ function tryApart(state: FlushState, failure: FailedPart): FlushStep {
   return step({ ...state, isTriedApart: true }, ...actions, { kind: 'try-apart', parts })
 }
 
-/** 3. Everything else had its turn: what failed before anything was accepted is decided, one part a time. */
+/** 3. Everything else had its turn: parts that failed before anything was accepted are decided, one at a time. */
 export function drained(state: FlushState): FlushStep {
   const [failure, ...undecided] = state.undecided
   if (!failure) return step(state)
@@ -53,7 +53,7 @@ export function drained(state: FlushState): FlushStep {
   return step({ ...state, undecided }, { kind: 'narrow', failed: failure })
 }
 
-/** 4. The service takes others, or the part was tried out of quarantine: what is it that it fails on? */
+/** 4. The service takes others, or the part was a probe: narrows down which metrics it fails on. */
 export function narrowing(state: FlushState, event: Extract<FlushEvent, { kind: 'narrowing' }>): FlushStep {
   const { failed: failure, due, isInQuarantine } = event
   const { part, verdict, isSlow } = failure
@@ -66,7 +66,7 @@ export function narrowing(state: FlushState, event: Extract<FlushEvent, { kind: 
   const { protocolId } = metric
   const isProtocolAccepted = state.acceptedProtocols.has(protocolId)
   const isOfOne = due.every(one => one.protocolId === protocolId)
-  // One that fails at once is halved; each further round of one that is slow takes as long.
+  // A part that fails fast is halved; each further round of a slow one takes as long.
   const ways = isSlow ? slowPartsMax : 2
   if (!isOfOne || (due.length > 1 && isProtocolAccepted)) {
     return step(state, { kind: 'send-last', parts: partsOf(part, due, ways) })

@@ -3,51 +3,51 @@ import type { Metric } from '../../model/metric.ts'
 import type { Verdict } from '../../model/verdict.ts'
 import { attemptsMax, troubledAttemptsMax } from './limits.ts'
 
-/** Metrics that are pushed together, and what they have behind them in this flush. */
+/** Metrics that are pushed together, with their history in this flush. */
 export interface Part {
   readonly batch: Batch
-  /** How often each of them was sent. */
+  /** Number of pushes each of them was sent in. */
   readonly sent: number
-  /** Attempts of the next push. */
+  /** Attempts of the next push, at most. */
   readonly attemptsMax: number
   /** The other half of the pair it comes from. */
   readonly pairedWith?: Metric
-  /** The service failed on it while it took others: it goes after everything else. */
+  /** Whether the service failed on it while it took others: it goes after everything else. */
   readonly isLast?: true
-  /** Out of quarantine, tried alone: that the service fails on it again says nothing about the service. */
+  /** Whether it is a probe out of quarantine: a further failure says nothing about the service. */
   readonly isProbe?: true
-  /** One of a protocol, sent to find out whether the service fails on the whole of it. */
+  /** Whether it is a sample, sent to find out whether the service fails on the whole protocol. */
   readonly isSample?: true
-  /** Its protocol was registered for it: if the service does not know it still, it is not registered again. */
+  /** Whether its protocol was registered for it: it is not registered a second time. */
   readonly isRegistered?: true
 }
 
-/** How often a batch is sent. */
+/** Limits on the attempts of a batch. */
 export interface Attempts {
-  /** At most. */
+  /** Attempts, at most. */
   readonly attemptsMax: number
-  /** Attempts of other batches that failed just before: the first of these waits as if they were its own. */
+  /** Attempts of other batches that failed just before: the first attempt waits as if they were its own. */
   readonly failedBefore?: number
 }
 
-/** A part on its way, and how things stood when it was sent. */
+/** A part under way, with the state of the flush when it was sent. */
 export interface SentPart {
   readonly part: Part
   readonly attempts: Attempts
   /** As `FlushState.moment` counts. */
   readonly sentAt: number
-  /** Pushes of which something had been accepted. */
+  /** Pushes of which at least one metric had been accepted. */
   readonly acceptedBefore: number
-  /** Its attempts count among those of a flush in which nothing was accepted. */
+  /** Whether its attempts count among those of a flush without an accepted push. */
   readonly isCounted: boolean
 }
 
-/** What came of a push. */
+/** Result of a push. */
 export interface Pushed {
   readonly verdict: Verdict
-  /** How often the batch was sent; 0 when the gate held it back. */
+  /** Number of attempts; 0 when the gate held it back. */
   readonly attempts: number
-  /** It failed after so long that it is not repeated as it is. */
+  /** Whether it failed after so long that it is not repeated. */
   readonly isSlow?: true
 }
 
@@ -58,7 +58,7 @@ export type VerdictOf<K extends Verdict['kind']> = Extract<Verdict, { kind: K }>
 export interface FailedPart {
   readonly part: Part
   readonly verdict: VerdictOf<'transient'>
-  /** It took so long that there are to be few rounds. */
+  /** Whether it took so long that few rounds should follow. */
   readonly isSlow: boolean
 }
 
@@ -67,7 +67,7 @@ export function fresh(batch: Batch, attempts = attemptsMax): Part {
   return { batch, sent: 0, attemptsMax: attempts }
 }
 
-/** Attempts of a push: a batch of several protocols is tried once before they are tried apart. */
+/** Attempts of a push: a batch of several protocols is sent once before they are sent apart. */
 export function attemptsOf({ batch, attemptsMax: wanted }: Part): number {
   return batch.some(({ protocolId }) => protocolId !== batch[0].protocolId) ? 1 : wanted
 }

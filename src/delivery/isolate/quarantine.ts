@@ -6,8 +6,8 @@ import { quarantineMetricsMax } from './limits.ts'
 import { QuarantineSet } from './quarantine-set.ts'
 
 /**
- * How a due metric may be sent: `free` in a batch with others; `alone`, since the service fails on its id or may do so;
- * `waits` for the end of a pause.
+ * Way to send a due metric: `free`, in a batch with others; `alone`, since the service fails or may fail on its id;
+ * `waits`, until a pause ends.
  */
 export type Standing = 'free' | 'alone' | 'waits'
 
@@ -114,7 +114,7 @@ export class Quarantine {
     return this.#rows.has(metric)
   }
 
-  /** How a metric of a protocol that is not in quarantine may be sent at an instant. */
+  /** Way to send a metric of a protocol that is not in quarantine, at an instant. */
   standing(metric: Metric, nowMs: number, isAsked: boolean): Standing {
     const rows = this.#rowsOf.get(metric.id) ?? 0
     if (rows === 0) return 'free'
@@ -124,7 +124,7 @@ export class Quarantine {
     return rows < seriesRowsMax || !this.#series.isSkipped(metric.id, nowMs) ? 'alone' : 'waits'
   }
 
-  /** Why something waits, a sentence each. */
+  /** Why metrics wait, one sentence each. */
   get sentences(): readonly string[] {
     return [...this.#protocols.sentences, ...this.#rows.sentences]
   }

@@ -18,7 +18,7 @@ import {
 } from './rejections.ts'
 import type { FlushState } from './state.ts'
 
-/** What a flush does next, after something has happened. Pure: everything it goes by is in the state and the event. */
+/** Decides what a flush does next after an event. Pure: the result depends only on the state and the event. */
 export function reduce(state: FlushState, event: FlushEvent): FlushStep {
   switch (event.kind) {
     case 'taken':
@@ -60,7 +60,7 @@ export function reduce(state: FlushState, event: FlushEvent): FlushStep {
   }
 }
 
-/** Until something is accepted all pushes together have no more attempts than one: a service that is down gets no more. */
+/** Until a push is accepted, all pushes together have as many attempts as one: a service that is down gets no more. */
 function taken(state: FlushState, part: Part): FlushStep {
   const { max, used } = state.attempts
   const [sentAt, acceptedBefore] = [state.moment + 1, state.acceptedPushes]

@@ -12,28 +12,28 @@ import type { Confirmation, ConfirmedSingle, FlushState, RejectedSingle } from '
  * same. If nothing is accepted any more it is not the metrics, and all are kept.
  */
 
-/** Rejected singles after which it is asked whether it is the metrics at all. */
+/** Rejected singles after which the service is tested. */
 const singlesMin = 3
 
-/** Metrics from elsewhere that are tried then, while nothing has been accepted in this flush. */
+/** Metrics of other protocols sent then, while nothing was accepted in this flush. */
 const probesMax = 3
 
-/** Pushes rejected in a row, in whatever size, after which it is asked the same: more than one bad metric costs. */
+/** Pushes rejected in a row, of any size, after which the service is tested: more than one bad metric costs. */
 const rejectionsMax = 16
 
-/** Metrics that wait for the end of the flush to be dead; more of them do not. */
+/** Confirmed singles that wait for the end of the flush to become dead, at most. */
 const confirmedMax = 50
 
-/** Pushes that one bad metric has rejected on the way from a full batch to itself alone. */
+/** Rejected pushes that find one bad metric in a full batch. */
 const searchRejectionsMax = 6
 
-/** Rejections in a row that make the first metric of a flush dead, where it is not the only one. */
+/** Rejections in a row that make the first of several metrics dead. */
 const firstTimes = 6
 
-/** Rejections in a row that make a metric dead at a service that rejects and accepts the same. */
+/** Rejections in a row that make a metric dead when the service is inconsistent. */
 const inconsistentTimes = 12
 
-/** 1. A part is rejected as it is: smaller parts of it are sent next, or it is a single metric. */
+/** 1. A part is rejected as a whole: smaller parts follow, or it is a single metric. */
 export function rejected(before: FlushState, part: Part, { status, reason }: VerdictOf<'refused'>): FlushStep {
   const state = counted(before)
   const [metric, second] = part.batch
@@ -46,7 +46,7 @@ export function rejected(before: FlushState, part: Part, { status, reason }: Ver
   return andThen(judged, next => isItTheService(next, next.rejected.length))
 }
 
-/** The same, where the answer says that nothing of it was accepted, or not what: it is sent again in smaller parts. */
+/** As `rejected`, when the answer accepts nothing of the part, or leaves open what: smaller parts are sent again. */
 export function undelivered(state: FlushState, part: Part, resend: readonly Metric[]): FlushStep {
   return andThen(step(counted(state), sendFirst(smaller(part, resend))), isItTheService)
 }
@@ -56,9 +56,9 @@ function counted(state: FlushState): FlushState {
 }
 
 /**
- * 2. Many rejections may be the service: the known-good metric tells, or metrics as unlike the rejected as can be.
+ * 2. Many rejections may be the service's fault: the known-good metric tests it, or metrics unlike the rejected ones.
  *
- * @param singles rejected so far, where one was rejected just now
+ * @param singles rejected so far, if one was rejected just now
  */
 function isItTheService(state: FlushState, singles = 0): FlushStep {
   if (state.knownGood) {
@@ -76,7 +76,7 @@ function check(state: FlushState, metric: Metric): FlushStep {
   return step({ ...state, moment: sentAt }, { kind: 'check', metric, sentAt, why: 'rejections' })
 }
 
-/** Nothing is left that could be tried: it counts as rejected. */
+/** Result of probing other metrics; without any left to probe, it counts as rejected. */
 export function probing(state: FlushState, probes: number): FlushStep {
   return probes === 0 ? systemic(state) : step({ ...state, probes })
 }
@@ -88,18 +88,18 @@ export function checkedForRejections(state: FlushState, verdict: Verdict | undef
   return verdict.kind === 'refused' ? systemic(state, verdict.reason) : stopped(state, verdict)
 }
 
-/** What was accepted before is rejected now, so no metric is bad for being rejected: all are kept. */
+/** Stops the flush: an accepted metric is rejected now, so no metric is at fault. All are kept. */
 function systemic(state: FlushState, said = ''): FlushStep {
   const reason = `the service rejects every metric; all are kept: ${state.rejected[0]?.letter.reason ?? said}`
   return stopped({ ...state, isInconsistent: true }, { kind: 'systemic', reason })
 }
 
 /**
- * 4. Something is accepted: what was rejected before that was sent was rejected for its own sake. Something that was sent
- * before may have been accepted before, too, and proves nothing.
+ * 4. A push is accepted: metrics rejected before it was sent are at fault themselves. A push sent earlier may have been
+ * accepted earlier, too, and proves nothing.
  *
- * @param part what was accepted; absent for the known-good metric
- * @param resend what of it is to be sent again
+ * @param part the accepted part; absent for the known-good metric
+ * @param resend its metrics to be sent again
  */
 export function accepted(state: FlushState, sentAt: number, part?: Part, resend: readonly Metric[] = []): FlushStep {
   const now = { ...state, probes: 0, rejectionsInRow: 0 }
@@ -111,7 +111,7 @@ export function accepted(state: FlushState, sentAt: number, part?: Part, resend:
   return andThen(judged, next => step(next, sendFirst(smaller(part, resend))))
 }
 
-/** One half of a rejected pair is accepted, so the other is bad; both may be where they are accepted for being fewer. */
+/** One half of a rejected pair is accepted, so the other is at fault, unless both are accepted when alone. */
 function acceptedOfPair(state: FlushState, metric: Metric, other: Metric): FlushStep {
   const isBoth = state.otherOfPair.has(metricKey(metric)) && state.acceptedSizeMax > 1
   const otherOfPair = new Set([...state.otherOfPair, metricKey(other)])
@@ -119,7 +119,7 @@ function acceptedOfPair(state: FlushState, metric: Metric, other: Metric): Flush
   return confirm(now, ({ letter }) => otherOfPair.has(metricKey(letter.metric)))
 }
 
-/** 5. Some rejected singles are sent once more: a rejection may have been another instance's, or its reason be over. */
+/** 5. Some rejected singles are sent once more: another instance may have rejected them, or the reason is over. */
 function confirm(state: FlushState, isJudged: (single: RejectedSingle) => boolean): FlushStep {
   const judged = state.rejected.filter(isJudged)
   if (judged.length === 0) return step(state)
@@ -131,7 +131,7 @@ function confirm(state: FlushState, isJudged: (single: RejectedSingle) => boolea
   )
 }
 
-/** 6. A single that was sent once more is answered. What is accepted at last is delivered; what fails stays due. */
+/** 6. A single that was sent once more is answered: it is delivered if accepted, and stays due if the service fails. */
 export function confirmed(state: FlushState, confirmation: Confirmation, { verdict, attempts }: Pushed): FlushStep {
   if (verdict.kind === 'key-refused') return stopped(state, verdict)
   if (verdict.kind === 'settled') {
@@ -151,13 +151,16 @@ export function confirmed(state: FlushState, confirmation: Confirmation, { verdi
   return all.confirmed.length > confirmedMax ? condemnAll(all, true) : step(all)
 }
 
-/** 7. The flush has nothing left to send: a few that were rejected last are decided, or kept. */
+/** 7. The flush has nothing left to send: the last few rejected singles are decided, or kept. */
 export function concluding(state: FlushState): FlushStep {
   if (state.rejected.length === 0) return step(state)
   return andThen(checkAtEnd(state), next => step(next, { kind: 'next', event: { kind: 'concluded' } }))
 }
 
-/** One or two are not "every metric": one that was delivered before is asked for. More of them are kept, to be safe. */
+/**
+ * Tests the service with an earlier metric after one or two rejections, which are not "every metric". More are kept, to
+ * be safe.
+ */
 function checkAtEnd(state: FlushState): FlushStep {
   if (state.knownGood) return check(state, state.knownGood)
   if (state.rejected.length >= singlesMin) return step(state)
@@ -165,12 +168,12 @@ function checkAtEnd(state: FlushState): FlushStep {
   return step({ ...state, moment: sentAt }, { kind: 'check-earlier', sentAt })
 }
 
-/** Nothing was accepted after them. */
+/** Decides the rejected singles after which nothing was accepted. */
 export function concluded(state: FlushState): FlushStep {
   return state.rejected.length > 0 ? systemic(state) : step(state)
 }
 
-/** 8. Nothing else is sent in this flush: those that are confirmed have their turn to be dead. */
+/** 8. Nothing more is sent in this flush: confirmed singles become dead. */
 export function ending(state: FlushState): FlushStep {
   return condemnAll(state, state.stop === undefined)
 }
@@ -182,7 +185,7 @@ function condemnAll(state: FlushState, mayAsk: boolean): FlushStep {
   return step({ ...state, confirmed: [] }, ...actions)
 }
 
-/** 9. It is dead, once it was rejected often enough. @param mayAsk whether the service may still be asked */
+/** 9. Marks a single dead once it was rejected often enough. @param mayAsk whether the service may still be asked */
 export function condemned(state: FlushState, single: ConfirmedSingle, mayAsk: boolean): FlushStep {
   const timesMax = timesFor(state, single, mayAsk)
   if (single.rejections >= timesMax) return dead(state, single)
@@ -190,8 +193,8 @@ export function condemned(state: FlushState, single: ConfirmedSingle, mayAsk: bo
 }
 
 /**
- * The first one shows whether the service is consistent. It is asked about often where there were more rejections than one
- * bad metric explains, else as often as its search was cheap.
+ * Rejections needed for a single. The first one shows whether the service is consistent: it is sent often if there were
+ * more rejections than one bad metric explains, else as often as its search was cheap.
  */
 function timesFor(state: FlushState, { letter, rejections }: ConfirmedSingle, mayAsk: boolean): number {
   if (state.isInconsistent) return inconsistentTimes

@@ -13,62 +13,62 @@ export interface RejectedSingle {
 /** A rejected single that was rejected again when it was sent once more. */
 export interface ConfirmedSingle {
   readonly letter: DeadLetter
-  /** How often it was rejected after the first time. */
+  /** Number of rejections after the first one. */
   readonly rejections: number
 }
 
 /** A rejected single that is sent once more, alone. */
 export interface Confirmation extends ConfirmedSingle {
-  /** Rejections after which it is believed. */
+  /** Rejections after which the single counts as confirmed or dead. */
   readonly timesMax: number
-  /** What it is then; one that is to be dead was confirmed before. */
+  /** Its state afterwards; one that becomes dead was confirmed before. */
   readonly becomes: 'confirmed' | 'dead'
 }
 
-/** What one flush knows about the service and about what it has sent. Kept in memory only. */
+/** Knowledge of one flush about the service and its pushes. Kept in memory only. */
 export interface FlushState {
-  /** Why nothing more is sent; absent while the flush goes on. */
+  /** Why nothing more is sent; absent while the flush continues. */
   readonly stop?: Stop
-  /** Counts pushes and rejections, so that it is known which came first. */
+  /** Counter of pushes and rejections, to know which came first. */
   readonly moment: number
-  /** Protocols that are to be registered where the service does not know them. */
+  /** Protocols to register when the service does not know them. */
   readonly registrable: ReadonlySet<string>
-  /** Attempts that failed, or may, while nothing was accepted: as many as one push would have, whatever is sent with them. */
+  /** Attempts that failed, or may, while nothing was accepted: at most as many as one push has. */
   readonly attempts: { readonly max: number; readonly used: number }
 
-  /** The metric that was accepted last; absent while nothing was. Sent once more it tests the service: that only updates. */
+  /** The last accepted metric, sent again to test the service (that only updates); absent when there is none. */
   readonly knownGood?: Metric
-  /** Pushes of which something was accepted. */
+  /** Pushes of which at least one metric was accepted. */
   readonly acceptedPushes: number
   readonly acceptedProtocols: ReadonlySet<string>
-  /** Metrics of the largest batch of which something was accepted. */
+  /** Size of the largest batch of which at least one metric was accepted. */
   readonly acceptedSizeMax: number
 
-  /** Those of which it is not known yet whether it is the metric or the service. */
+  /** Rejected singles not decided yet: the metric or the service may be at fault. */
   readonly rejected: readonly RejectedSingle[]
   readonly confirmed: readonly ConfirmedSingle[]
-  /** Of each of these the other half of a rejected pair was accepted: if it is rejected as well, it is the bad one. */
+  /** Metrics whose other half of a rejected pair was accepted: one that is rejected, too, is at fault. */
   readonly otherOfPair: ReadonlySet<string>
-  /** The service rejects and accepts the same: a part of its instances may reject everything. */
+  /** Whether the service rejects and accepts the same metric: some of its instances may reject everything. */
   readonly isInconsistent: boolean
   readonly hasDead: boolean
-  /** Metrics from elsewhere that were put first, to find out whether anything is accepted. */
+  /** Metrics of other protocols put first, to test whether anything is accepted. */
   readonly probes: number
-  /** Pushes rejected since something was accepted. */
+  /** Pushes rejected since one was accepted. */
   readonly rejectionsInRow: number
   readonly rejections: number
 
-  /** Parts that failed while it was not known whether the service takes anything. */
+  /** Parts that failed while it was unknown whether the service accepts anything. */
   readonly undecided: readonly FailedPart[]
-  /** What was sent together first was split, to be tried apart. */
+  /** Whether the first parts were split, to be sent apart. */
   readonly isTriedApart: boolean
 }
 
-/** What a flush starts from. */
+/** Input of `initialState`. */
 export interface FlushStart {
-  /** Protocols that are to be registered where the service does not know them. */
+  /** Protocols to register when the service does not know them. Default: none. */
   readonly registrable?: Iterable<string>
-  /** Attempts before anything is accepted; default: as many as one push has. */
+  /** Attempts before anything is accepted. Default: as many as one push has. */
   readonly attemptsMax?: number
 }
 
@@ -94,7 +94,7 @@ export function initialState({ registrable = [], attemptsMax: max = attemptsMax 
   }
 }
 
-/** Nothing was accepted with all attempts: the service is down, and gets no more. */
+/** Whether all attempts failed without an accepted push: the service is down, and gets no more. */
 export function areAttemptsUsed({ knownGood, attempts }: FlushState): boolean {
   return knownGood === undefined && attempts.used >= attempts.max
 }

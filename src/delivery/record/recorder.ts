@@ -12,7 +12,7 @@ import { failingSentence, protocolFix, protocolSentence } from './sentences.ts'
 import type { UnconfirmedSends } from './unconfirmed-sends.ts'
 import { VerdictScheduler } from './verdict-scheduler.ts'
 
-/** What a recorder needs. */
+/** Dependencies of `Recorder`. */
 export interface RecorderDeps {
   readonly outbox: Outbox
   readonly clock: ServiceClock
@@ -36,7 +36,7 @@ export class Recorder {
     )
   }
 
-  /** Metrics whose verdict is not in the outbox yet: there they are still due. */
+  /** Metrics whose verdict is not in the outbox yet, where they are still due. */
   get unrecorded(): Pick<MetricSet, 'has' | 'size'> {
     return this.#unrecorded
   }
@@ -48,7 +48,7 @@ export class Recorder {
   async record({ delivered, dead, warnings }: Settlement, sending: Sending): Promise<void> {
     const { clock, unconfirmed, time } = this.#deps
     const latest = clock.latestHour(time.nowMs())
-    // What was rejected because this machine's clock is ahead is sent again in its time.
+    // A metric rejected because this machine's clock is ahead is sent again in its time.
     const deadNow = dead.filter(({ metric }) => metric.hour <= latest)
     const settlement = { delivered, dead: deadNow, warnings: unconfirmed.news(warnings, sending, delivered) }
     const delayed = Promise.withResolvers<void>()

@@ -8,7 +8,7 @@ export function failingSentence(id: string, reason: string): string {
   return `the service fails on protocol ${id} (${reason}): one of its metrics is tried every few minutes`
 }
 
-/** What to do about a protocol that is refused with a status. */
+/** Instruction for a protocol that is refused with a status. */
 export function protocolFix(id: string, status: number): string {
   return status === 404 ? `register it: tidegauge register ${id}` : 'use the key that owns it'
 }

@@ -5,15 +5,15 @@ import { warningKind } from '../../model/warning-kind.ts'
 import type { Outbox } from '../../outbox/outbox.ts'
 import type { Sending } from '../isolate/actions.ts'
 
-/** What unconfirmed sends need of the outbox. */
+/** The part of the outbox that `UnconfirmedSends` needs. */
 export interface UnconfirmedSendsDeps extends Pick<Outbox, 'isCorrection'> {
   readonly unsent: Pick<Outbox['unsent'], 'has' | 'mayBeSent'>
 }
 
 /**
- * Metrics that the service may have: sends whose outcome is unknown, sends of an earlier process, and values corrected since
- * they were sent. "Already exists" is expected of them and is no news. What this process has put into the outbox cannot have
- * been sent before.
+ * Metrics that the service may have: sends whose outcome is unknown, sends of an earlier process, and values corrected
+ * since they were sent. "Already exists" is expected of them and is not news. Metrics enqueued by this process cannot
+ * have been sent before.
  */
 export class UnconfirmedSends {
   readonly #sent = new MetricSet()
@@ -35,15 +35,15 @@ export class UnconfirmedSends {
     if (this.#sent.size > 0) for (const metric of metrics) this.#sent.delete(metric)
   }
 
-  /** Everything that was due when the process started has had its turn. */
+  /** Ends the first flush: every metric that was due when the process started has had its turn. */
   endFirstFlush(): void {
     this.#isFirstFlush = false
   }
 
   /**
-   * The remarks about a push that are news. To be called before its verdicts are recorded.
+   * The unexpected remarks about a push. Call it before its verdicts are recorded.
    *
-   * @param delivered what was delivered: a remark that names no metric may be about any of them
+   * @param delivered the delivered metrics: a remark without a metric may be about any of them
    */
   news(remarks: readonly Remark[], sending: Sending, delivered: readonly Metric[]): readonly Remark[] {
     const isUnconfirmed = (metric: Metric) =>
