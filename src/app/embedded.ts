@@ -7,6 +7,7 @@ import { startReference } from '../reference/start.ts'
 export interface EmbeddedService {
   /** On loopback, at a port the system picked. */
   readonly url: string
+  /** The key that owns the protocols; a secret. */
   readonly key: string
   /** Stops the service; resolves when it has stopped. */
   stop(): Promise<void>

@@ -7,6 +7,7 @@ export interface RawLog {
   readonly topics: readonly Hex[]
   readonly data: Hex
   readonly blockNumber: bigint
+  /** Index in the block; on a few chains, in the transaction. */
   readonly logIndex: number
 }
 

@@ -16,7 +16,9 @@ import type { LookedAt } from './hour-range.ts'
 export interface Draw {
   readonly collectors: readonly CollectorConfig[]
   readonly range: LookedAt
+  /** Number of hours to draw. */
   readonly sample: number
+  /** A whole number: equal seeds draw equal hours. */
   readonly seed: number
 }
 
@@ -24,6 +26,7 @@ export interface Draw {
 export interface Drift {
   /** Delivered hours to draw from, and those drawn. */
   readonly hoursAll: number
+  /** Hours drawn. */
   readonly hours: number
   /** Number of compared values. */
   readonly compared: number
@@ -36,6 +39,7 @@ export interface Drift {
 /** A metric's value at an hour, or a whole collector, that could not be read again. */
 export interface Unread {
   readonly of: string
+  /** Absent when the whole collector could not be read. */
   readonly hour?: Hour
   readonly reason: string
 }

@@ -6,7 +6,9 @@ import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
 export interface Difference {
   readonly metric: MetricId
   readonly hour: Hour
+  /** The value that was delivered. */
   readonly stored: number
+  /** The value read now. */
   readonly again: number
 }
 

@@ -21,7 +21,9 @@ export function lookingCommand(name: string): Command {
 
 /** The selected hours, both ends included. */
 export interface LookedAt {
+  /** First hour; absent: no lower bound. */
   readonly from?: Hour
+  /** Last hour, included; absent: no upper bound. */
   readonly to?: Hour
 }
 

@@ -11,6 +11,7 @@ export type PlacedSecret = SecretRef & { readonly place: Place }
 
 /** Known limits of an endpoint; absent ones are discovered. */
 export interface EndpointLimits {
+  /** Calls a second, at most. */
   readonly callsPerSecondMax?: number
   /** Calls in one request, at most. */
   readonly batchCallsMax?: number
@@ -60,9 +61,13 @@ export interface CollectorConfig {
 
 /** A protocol as it is registered with the service, and its collectors. */
 export interface ProtocolConfig {
+  /** Slug, unique at the service. */
   readonly id: string
+  /** Name shown in the widget. */
   readonly name: string
+  /** Address of a logo image. Default: none. */
   readonly logo?: string
+  /** Names of chains, for display. Default: none. */
   readonly chains?: readonly string[]
   /** Overrides the service's key. */
   readonly key?: PlacedSecret
@@ -85,6 +90,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 /** The whole configuration, parsed once and frozen. Paths are absolute. */
 export interface Config {
+  /** Path of the configuration file. */
   readonly file: string
   readonly service: ServiceConfig
   /** Folder of the outbox and other data; with the embedded service, its sub-folder `embedded`. */

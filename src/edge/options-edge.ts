@@ -1,6 +1,8 @@
 /** Where a secret is kept, as written in the configuration: exactly one of the two. */
 export interface WrittenSecret {
+  /** Name of an environment variable. */
   readonly env?: string | undefined
+  /** Path of a file, relative to the configuration file. */
   readonly file?: string | undefined
 }
 

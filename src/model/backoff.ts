@@ -2,7 +2,9 @@
 
 /** First step and longest wait, in milliseconds. */
 export interface Backoff {
+  /** Upper bound of the first wait, in milliseconds. */
   readonly baseMs: number
+  /** Upper bound of any wait, in milliseconds. */
   readonly capMs: number
 }
 

@@ -5,6 +5,7 @@ export type Hex = `0x${string}`
 
 /** A proven as-of block: the last one with a timestamp at or before an hour. */
 export interface AsOfBlock {
+  /** Height of the block. */
   readonly number: bigint
   readonly hash: Hex
   /** Seconds since 1970, as in the block's header. */

@@ -89,6 +89,7 @@ export interface FaultFields {
   readonly facts?: Readonly<Record<string, string | number>>
   /** Instruction for a person; absent when there is nothing to do. */
   readonly fix?: string
+  /** The error that caused it; stays in this process. */
   readonly cause?: unknown
 }
 
@@ -141,6 +142,7 @@ export interface FaultRecord {
   readonly code: FaultCode
   readonly message: string
   readonly facts: Readonly<Record<string, string | number>>
+  /** Instruction for a person; absent when there is nothing to do. */
   readonly fix?: string
 }
 

@@ -27,7 +27,9 @@ export interface Metric {
   readonly hour: Hour
   /** Finite. */
   readonly value: number
+  /** Unit of the value; absent when it has none. */
   readonly unit?: string
+  /** The service's module. Default: `protocol`, set by the service. */
   readonly module?: string
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 
 /** The parts of an answer to a push that its verdict depends on. */
 export interface PushReport {
+  /** Whether the service says that the push succeeded. */
   readonly success: boolean
   /** Metrics the service says it processed. */
   readonly processed: number

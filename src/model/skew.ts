@@ -1,6 +1,8 @@
 /** When a request was sent and its answer received, in milliseconds since 1970 by this machine's clock. */
 export interface RoundTrip {
+  /** When the request was sent. */
   readonly sentMs: number
+  /** When its answer was received. */
   readonly receivedMs: number
 }
 

@@ -21,6 +21,7 @@ export interface OpenDeps extends SalvageDeps {
 /** An open outbox, and the result of a salvage if one was needed. */
 export interface Opened {
   readonly outbox: Outbox
+  /** Absent when nothing had to be salvaged. */
   readonly salvaged?: Salvaged
 }
 

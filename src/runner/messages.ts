@@ -55,8 +55,11 @@ export type ChainReply =
 
 /** A run's question about one chain, with a number for its reply. */
 export interface Ask {
+  /** Number of the question, repeated in its reply. */
   readonly ask: number
+  /** Token of the run. */
   readonly run: string
+  /** Name of the chain. */
   readonly chain: string
   readonly question: ChainQuestion
 }
@@ -76,19 +79,23 @@ export interface LogLine {
  * collector share its `collector`.
  */
 export interface StartedRun {
+  /** Token of the run. */
   readonly run: string
   readonly task: Task
+  /** Time limit of the run, in milliseconds from its start. */
   readonly deadlineMs: number
 }
 
 /** The reply to a question. */
 export interface Reply {
+  /** Number of the question. */
   readonly ask: number
   readonly reply: ChainReply
 }
 
 /** The end of a run. */
 export interface EndedRun {
+  /** Token of the run. */
   readonly run: string
   readonly end: TaskEnd
   /** Whether the run left pending work behind in the child. */

@@ -5,6 +5,7 @@ import type { Sqlite } from '../sqlite/database.ts'
 /** Hours of a collector to be collected again. */
 export interface LostHours {
   readonly collector: string
+  /** Number of lost hours. */
   readonly hours: number
   readonly oldest: Hour
   readonly newest: Hour
@@ -14,9 +15,11 @@ export interface LostHours {
 export interface LostSince {
   /** Hours without a row before it may have been pruned, and are not searched for. */
   readonly from: number
+  /** The current hour. */
   readonly current: number
   /** Configured collectors, for a file in which none can be read, and since when. */
   readonly collectors: readonly string[]
+  /** First expected hour of `collectors`. */
   readonly since: number
 }
 

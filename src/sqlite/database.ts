@@ -11,6 +11,7 @@ export const lockMsMax = 10_000
 export interface Schema {
   /** From 1, stored as the file's `user_version`. Each released change of the tables has a version of its own. */
   readonly version: number
+  /** Statements that create the tables of an empty file. */
   readonly sql: string
 }
 

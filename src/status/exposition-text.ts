@@ -8,6 +8,7 @@ export type MetricSample = readonly [labels: Labels | string, value: number]
 export interface Family {
   readonly name: string
   readonly type: 'gauge' | 'counter'
+  /** One sentence for the HELP line. */
   readonly help: string
   readonly samples: readonly MetricSample[]
 }

@@ -7,6 +7,7 @@ import type { MetricState } from '../outbox/tables/states.ts'
 export interface Snapshot {
   readonly version: string
   readonly nowMs: number
+  /** When the loops were started, in milliseconds since 1970. */
   readonly startedAtMs: number
   readonly ready: Readiness
   readonly configuration: ConfigurationState
@@ -40,6 +41,7 @@ export interface Readiness {
 export interface ServiceState {
   /** `host:port` of the service, or `embedded (host:port)`. Never a key. */
   readonly host: string
+  /** The latest answered push; absent before the first. */
   readonly lastPush?: { readonly atMs: number; readonly verdict: string }
   /** Why delivery waits, as a sentence; absent when it does not. */
   readonly waiting?: string
@@ -63,6 +65,7 @@ export interface EndpointState {
   readonly state: 'well' | 'resting' | 'wrong-id' | 'no-address'
   /** Why its address cannot be read, as a sentence without its subject; absent otherwise. */
   readonly reason?: string
+  /** End of its rest, in milliseconds since 1970; absent when it does not rest. */
   readonly restsUntilMs?: number
   /** The last block it reported, and that block's timestamp in milliseconds since 1970; absent before. */
   readonly head?: { readonly number: number; readonly atMs: number }
@@ -103,11 +106,15 @@ export interface ProtocolState {
 export interface WidgetMetric {
   readonly id: MetricId
   readonly label: string
+  /** Absent when there is none. */
   readonly value?: number
+  /** Absent when it has none. */
   readonly unit?: string
   /** The service's answer; absent when it gives none. */
   readonly change1h?: number
+  /** The service's answer; absent when it gives none. */
   readonly change24h?: number
+  /** Hour of the value; absent without one. */
   readonly hour?: Hour
   /** State of the value in the outbox; absent when `value` is the service's. */
   readonly state?: MetricState
@@ -131,12 +138,15 @@ export interface HourGrid {
 /** One collector's hour. */
 export interface HourCell {
   readonly state: CellState
+  /** Failed attempts so far. */
   readonly attempts: number
+  /** Fault of the last attempt; absent without one. */
   readonly fault?: FaultRecord
 }
 
 /** A distinct warning of the service about pushes, with how often it came. */
 export interface WarningState {
+  /** Absent when the warning could not be matched to one metric. */
   readonly metricId?: MetricId
   /** `label-long`, `unit-changed`, `already-exists`, `timestamp`, or the words without the parts that change. */
   readonly kind: string

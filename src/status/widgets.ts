@@ -5,6 +5,7 @@ import type { ReadMetric } from '../model/wire.ts'
 
 /** The widget of a protocol as the service showed it at an instant. */
 export interface WidgetRead {
+  /** When it was read, in milliseconds since 1970. */
   readonly atMs: number
   readonly metrics: readonly ReadMetric[]
 }

@@ -1,5 +1,6 @@
 /** Pattern that finds a secret, or its base64 form, in a text. */
 export interface Spelling {
+  /** Length of the spelling, in characters. */
   readonly chars: number
   /** A part of every text that contains it, or of `decoded` of that text. */
   readonly probe: string

@@ -23,6 +23,7 @@ export interface CallSenderDeps {
   readonly time: Time
   /** Whether a short retry-after is waited for, because there is no other endpoint. */
   readonly isOnlyOne: boolean
+  /** Counts what is sent. Default: it is not counted. */
   readonly meter?: CallMeter | undefined
 }
 

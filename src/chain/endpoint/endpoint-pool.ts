@@ -10,6 +10,7 @@ import { type KeptEndpoint, PoolMember } from './pool-member.ts'
 
 /** The endpoint chosen for an hour's reads, so that one endpoint serves all of them. */
 export interface Served {
+  /** The endpoint that serves the hour; absent until one has. */
   endpoint?: Endpoint
   /** Number of the hour's as-of block, once known: an endpoint that lacks its state is asked last. */
   blockNumber?: bigint
@@ -65,9 +66,11 @@ export type PassedOver = (host: string, reason: string) => void
 export interface PoolDeps {
   /** Name of the chain in the configuration. */
   readonly name: string
+  /** Chain id, as `eth_chainId` must answer it. */
   readonly id: number
   readonly time: Time
   readonly passedOver: PassedOver
+  /** Counts what is sent. Default: it is not counted. */
   readonly meter?: CallMeter | undefined
 }
 

@@ -66,6 +66,7 @@ export interface EndpointDeps {
   readonly url: string
   /** Returns the headers for each request; secrets. May throw a Fault. Default: none. */
   readonly headers?: () => Readonly<Record<string, string>>
+  /** Calls a second, at most. */
   readonly callsPerSecondMax?: number
   /** Calls in one request, at most. */
   readonly batchCallsMax?: number
@@ -80,6 +81,7 @@ export interface EndpointShared {
   /** Whether it is the chain's only endpoint, so that a short retry-after is waited for. */
   readonly isOnlyOne: boolean
   readonly time: Time
+  /** Counts what is sent. Default: it is not counted. */
   readonly meter?: CallMeter | undefined
 }
 

@@ -4,6 +4,7 @@ import { rateHistoryMs, rateTransitMsMax, rateWindowMs } from '../limits.ts'
 export interface Turn {
   /** Number of its calls. */
   readonly count: number
+  /** When it was sent, in milliseconds since 1970. */
   readonly sentMs: number
   /** When the node had finished with it, in milliseconds since 1970; undefined while it is under way. */
   endedMs?: number

@@ -17,6 +17,7 @@ export interface RpcCall {
 export interface WrittenBefore {
   readonly start: string
   readonly startBytes: Buffer
+  /** The second part, written for each call. */
   readonly end: string
 }
 
@@ -27,8 +28,10 @@ export type RpcAnswer =
 
 /** A JSON-RPC error object. */
 export interface RpcError {
+  /** NaN when the node gave none. */
   readonly code: number
   readonly message: string
+  /** Revert data or details of the node; absent without any. */
   readonly data?: unknown
 }
 

@@ -16,6 +16,7 @@ export type AsOfAnswer =
 /** The next blocks to ask for. `latest` is the chain's last block; numbers may lie past it. */
 export interface Question {
   readonly kind: 'ask'
+  /** Whether the chain's last block is asked for, too. */
   readonly latest: boolean
   readonly numbers: readonly bigint[]
 }

@@ -3,6 +3,7 @@ import type { HeadersAround, KnownHeaders } from './known-headers.ts'
 
 /** The expected number of the as-of block. */
 export interface Estimate {
+  /** The most likely number. */
   readonly number: bigint
   /** Its standard deviation, in blocks. */
   readonly spread: number

@@ -9,6 +9,7 @@ import { plain } from './known-headers.ts'
 /** An as-of block, with its child if that was read in this process: the child proves it. */
 export interface Proven {
   readonly block: AsOfBlock
+  /** The child; absent when the block comes from the cache. */
   readonly after?: BlockHeader
   /** Whether it was final when looked up; otherwise it is looked up again once it should be final. */
   readonly isFinal: boolean
@@ -17,10 +18,13 @@ export interface Proven {
 /** The state of one hour of a chain: pending or known. */
 export interface HourLookUp {
   readonly hour: Hour
+  /** The endpoint that serves the hour; absent until one has. */
   endpoint?: Endpoint
   /** Number of the as-of block, once known. */
   blockNumber?: bigint
+  /** The pending look-up; absent when there is none. */
   search?: SharedWork<AsOfBlock>
+  /** The result; absent until there is one. */
   proven?: Proven
   /** The chain's last block, when it was not past the hour yet. */
   head?: BlockHeader

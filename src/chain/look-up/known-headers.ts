@@ -3,7 +3,9 @@ import type { BlockHeader } from '../shapes.ts'
 
 /** The known headers nearest to an instant: the last at or before it, the first after it. */
 export interface HeadersAround {
+  /** The last header at or before the instant; absent when none is known. */
   readonly low?: BlockHeader
+  /** The first header after it; absent when none is known. */
   readonly high?: BlockHeader
 }
 

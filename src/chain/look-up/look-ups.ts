@@ -25,6 +25,7 @@ export interface LookUpDeps {
   readonly hours: Hours
   readonly finalBlocks: FinalBlocks
   readonly pace: Pace
+  /** Delay after an hour until its block counts as final, in milliseconds. */
   readonly settleMs: number
   readonly time: Time
   /** Called with a candidate for the as-of block, in the turn in which it is asked for. */

@@ -1,6 +1,8 @@
 /** A range of blocks whose logs are requested, both ends included. */
 export interface LogRange {
+  /** First block. */
   readonly from: bigint
+  /** Last block, included. */
   readonly to: bigint
   /**
    * Blocks of it that may be requested at once, when a larger part was refused though others passed. Default: the span

@@ -53,6 +53,7 @@ export interface LogsWanted {
   /** Name of the chain in the configuration. */
   readonly name: string
   readonly pool: EndpointPool
+  /** First block. */
   readonly from: bigint
   readonly to: AsOfBlock
   readonly filter: LogFilter

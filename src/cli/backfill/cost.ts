@@ -5,6 +5,7 @@ import { batchMetricsMax } from '../../model/limits.ts'
 
 /** Requests and calls to a chain. */
 export interface Cost {
+  /** HTTP requests, or groups of messages over a socket. */
   readonly requests: number
   /** Calls by method. */
   readonly calls: Readonly<Record<string, number>>

@@ -26,6 +26,7 @@ export interface BackfillPlan {
   /** Cost of all chains. */
   readonly cost: Cost
   readonly pushes: number
+  /** Estimated duration, in milliseconds. */
   readonly durationMs: number
   /** `about`: estimated from the sampled hours; `unknown`: no hour could be read, so there is no cost. */
   readonly certainty: 'about' | 'unknown'
@@ -50,6 +51,7 @@ export interface PlanDeps {
   readonly outbox: Outbox | undefined
   readonly works: readonly Work[]
   readonly order: HourOrder
+  /** Hours read concurrently. */
   readonly concurrency: number
 }
 

@@ -16,8 +16,10 @@ const lineCharsMax = 120
 /** Input for a line of progress. */
 export interface Moment {
   readonly progress: Progress
+  /** Milliseconds since the backfill started. */
   readonly elapsedMs: number
   readonly counts: CallCounts
+  /** Due metrics in the outbox. */
   readonly due: number
 }
 

@@ -13,15 +13,18 @@ import type { Runner } from '../../runner/runner.ts'
 export interface SampledRun {
   readonly work: Work
   readonly hour: Hour
+  /** Metrics with a value. */
   readonly metrics: number
   /** The blocks it read. */
   readonly pins: readonly PinnedBlock[]
+  /** Why it is not complete; absent when it is. */
   readonly fault?: Fault
 }
 
 /** Hours read to estimate the cost of the others. */
 export interface SampledRuns {
   readonly runs: readonly SampledRun[]
+  /** Duration of the sample, in milliseconds. */
   readonly ms: number
 }
 

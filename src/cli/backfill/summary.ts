@@ -15,6 +15,7 @@ export interface Summary {
   readonly end: BackfillEnd
   readonly counts: CallCounts
   readonly pushes: number
+  /** Duration of the backfill, in milliseconds. */
   readonly durationMs: number
   /** Metrics waiting for delivery. */
   readonly due: number

@@ -3,6 +3,7 @@ import { relative } from 'node:path'
 /** Sentence about a mistake in the configuration, and its fix. It repeats no secret. */
 export interface Mistake {
   readonly message: string
+  /** Instruction; absent when the message says it all. */
   readonly fix?: string
 }
 
@@ -13,7 +14,9 @@ export interface PlacedMistake<P = Place> extends Mistake {
 
 /** A place in a text; lines and columns count from 1. */
 export interface Position {
+  /** Counted from 1. */
   readonly line: number
+  /** Counted from 1. */
   readonly column: number
 }
 

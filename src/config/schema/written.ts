@@ -3,8 +3,10 @@ import { environmentName, environmentNamePattern, type Form, path } from './form
 
 /** Meaning of a key, for editors and messages: `examples` are as written in the file. */
 export interface Meaning {
+  /** One sentence for editors. */
   readonly description: string
   readonly examples?: readonly unknown[]
+  /** Pattern of valid texts, for editors only. */
   readonly pattern?: string
 }
 

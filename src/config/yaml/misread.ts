@@ -7,6 +7,7 @@ import { givenTwice, isUnclosed, leavesRestReadable, syntaxWords } from './synta
 export interface Source {
   readonly text: string
   readonly document: Document.Parsed
+  /** The place of an offset. */
   readonly at: (offset: number) => Position
 }
 

@@ -34,7 +34,9 @@ export function renameKey(document: Document.Parsed, path: readonly PropertyKey[
 
 /** A duplicate key and the first of its name, as offsets. */
 export interface Duplicate {
+  /** Offset of the duplicate key. */
   readonly again: number
+  /** Offset of the first key of that name. */
   readonly first: number
 }
 

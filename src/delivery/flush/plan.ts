@@ -28,6 +28,7 @@ export interface FlushPlanDeps {
   readonly nowMs: number
   /** Failed flushes in a row that call for a probe. */
   readonly failures: number
+  /** A random number from 0 up to 1, for the choice of a probe. */
   readonly chance: number
 }
 

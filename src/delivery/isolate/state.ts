@@ -7,6 +7,7 @@ import type { FailedPart } from './parts.ts'
 /** A metric that was rejected alone. */
 export interface RejectedSingle {
   readonly letter: DeadLetter
+  /** As `FlushState.moment` counts. */
   readonly rejectedAt: number
 }
 
@@ -56,6 +57,7 @@ export interface FlushState {
   readonly probes: number
   /** Pushes rejected since one was accepted. */
   readonly rejectionsInRow: number
+  /** Rejected pushes so far. */
   readonly rejections: number
 
   /** Parts that failed while it was unknown whether the service accepts anything. */

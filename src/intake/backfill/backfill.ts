@@ -32,10 +32,13 @@ export type BackfillNews =
 
 /** Progress of a backfill. A run is one collector and one hour. */
 export interface Progress {
+  /** Runs in all. */
   readonly runs: number
   /** Finished runs; queued retries are not counted. */
   readonly runsDone: number
+  /** Distinct hours in all. */
   readonly hours: number
+  /** Distinct hours whose runs have had their turn. */
   readonly hoursDone: number
 }
 
@@ -46,6 +49,7 @@ export interface BackfillDeps extends RoundDeps {
   /** Hours read concurrently. */
   readonly concurrency: number
   readonly told: (news: BackfillNews) => void
+  /** Due metrics above which it waits for delivery. Default: `backfillDueMax`. */
   readonly dueMax?: number
   /** Limit on RPC calls. Default: none. */
   readonly budget?: CallBudget

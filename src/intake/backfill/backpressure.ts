@@ -17,11 +17,13 @@ const stuckMs = 60_000
 
 /** That too much is due. */
 export interface BacklogWait {
+  /** Due metrics of the protocols that are waited for. */
   readonly due: number
   /** Why they are not delivered, as far as known. */
   readonly reasons: readonly string[]
   /** Whether any metric was delivered since the last report. */
   readonly isMoving: boolean
+  /** Milliseconds since the wait began. */
   readonly forMs: number
 }
 
@@ -29,6 +31,7 @@ export interface BacklogWait {
 export interface StuckBacklog {
   readonly protocolId: string
   readonly due: number
+  /** Why it is not delivered, as far as known. */
   readonly reasons: readonly string[]
 }
 
@@ -44,6 +47,7 @@ export interface BackpressureDeps {
   readonly outbox: Pick<BackfillOutbox, 'tally' | 'destinations'>
   /** Protocols of the backfill's collectors: it does not add to the due metrics of others. */
   readonly protocolIds: readonly string[]
+  /** Due metrics of the protocols above which it waits. */
   readonly dueMax: number
   readonly time: Time
   readonly signal: AbortSignal

@@ -2,6 +2,7 @@ import { Fault } from '../../model/fault.ts'
 
 /** Limit on the RPC calls of a backfill. */
 export interface CallBudget {
+  /** Calls, at most. */
   readonly callsMax: number
   /** Number of calls made so far. */
   readonly spent: () => number

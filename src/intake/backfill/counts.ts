@@ -10,6 +10,7 @@ export interface CollectorCounts {
   readonly there: number
   /** Due hours left to the running daemon. */
   readonly daemons: number
+  /** Hours that failed. */
   readonly failed: number
   /** Past hours of a collector that reads only the present, and hours before a chain's first block. */
   readonly impossible: number

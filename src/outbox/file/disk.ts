@@ -12,6 +12,7 @@ import { ballastBytes } from './limits.ts'
 export interface Breakage {
   /** `unusable`: it cannot be written any more, as when the file system turned read-only. */
   readonly kind: 'damaged' | 'moved' | 'unusable'
+  /** The reason as a sentence, for a person. */
   readonly reason: string
 }
 

@@ -20,6 +20,7 @@ export interface Role {
 
 /** The process that has a role in a data folder. */
 export interface RoleHolder {
+  /** Its process id. */
   readonly pid: number
   /** When it took the role, as ISO 8601 text. */
   readonly since: string

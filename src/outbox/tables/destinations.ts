@@ -15,6 +15,7 @@ export interface DestinationState {
   readonly failures: number
   /** Why delivery waits, as a sentence; absent when it does not. */
   readonly waiting?: string
+  /** The latest answered push; absent before the first. */
   readonly lastPush?: { readonly atMs: number; readonly verdict: string }
   /**
    * Offset of the service's clock from this machine's, in milliseconds, positive when ahead; absent until an answer

@@ -19,6 +19,7 @@ export interface DetainedMetric extends Metric {
   readonly status?: number
   /** Number of pushes it was sent in; absent if held. */
   readonly attempts?: number
+  /** When it became dead or held, in milliseconds since 1970. */
   readonly sinceMs: number
   readonly collector: string
 }
@@ -30,6 +31,7 @@ export interface Selection {
   readonly ids?: readonly string[]
   /** A part of the reason, in any case of letters. */
   readonly reason?: string
+  /** Absent: any hour. */
   readonly hour?: Hour
 }
 

@@ -14,6 +14,7 @@ export interface DueSelection {
   readonly ids?: readonly string[]
   /** Protocol ids; a metric of any of them fits. */
   readonly protocolIds?: readonly string[]
+  /** Absent: any hour. */
   readonly hour?: Hour
 }
 

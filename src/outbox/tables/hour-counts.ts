@@ -4,6 +4,7 @@ import { rowDigest } from './digest.ts'
 /** Number of metrics of a collector's hour, and the sum of their digests. */
 export interface HourCount {
   readonly metrics: number
+  /** Sum of the rows' digests, as unsigned 32 bits. */
   readonly digest: number
 }
 

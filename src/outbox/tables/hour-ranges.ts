@@ -8,6 +8,7 @@ export interface CollectorHourRange {
   readonly from: Hour
   /** Last hour, included. */
   readonly to: Hour
+  /** Number of hours in the range. */
   readonly hours: number
   /** Why they are not collected, in the words of the first; absent for hours not tried yet. */
   readonly fault?: FaultRecord

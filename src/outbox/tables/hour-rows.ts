@@ -9,7 +9,9 @@ export interface CollectionRow {
   readonly collector: string
   readonly hour: Hour
   readonly state: CollectionState
+  /** Failed attempts so far. */
   readonly attempts: number
+  /** Fault of the last attempt; absent without one. */
   readonly fault?: FaultRecord
 }
 
@@ -39,8 +41,10 @@ export function collectionRow({ collector, hour, state, attempts, fault }: RawHo
 /** A collector with overdue hours. */
 export interface LateCollector {
   readonly collector: string
+  /** Number of overdue hours. */
   readonly hours: number
   readonly oldest: Hour
+  /** Fault of the oldest; absent when it was not tried yet. */
   readonly fault?: FaultRecord
 }
 

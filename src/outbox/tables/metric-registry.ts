@@ -10,8 +10,10 @@ export interface MetricDescription {
 
 /** The stored facts about a metric id, apart from its values. */
 export interface KnownMetric {
+  /** Its number in the file. */
   readonly number: number
   readonly id: MetricId
+  /** Number of its protocol. */
   readonly protocol: number
   readonly protocolId: string
   readonly collector: string

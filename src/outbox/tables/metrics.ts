@@ -24,11 +24,13 @@ export function unitHold({ unit }: Pick<Metric, 'unit'>, past: MetricDescription
 /** A validated metric to enqueue. */
 export interface Accepted {
   readonly metric: Metric
+  /** Why it is held; absent when it is due. */
   readonly hold?: Hold
 }
 
 /** A metric the service rejected for good, and how often it was sent. */
 export interface DeadLetter extends DeadMetric {
+  /** Number of pushes it was sent in. */
   readonly attempts: number
 }
 

@@ -11,6 +11,7 @@ export interface Warning {
   readonly kind: string
   /** The service's words, of the last occurrence. */
   readonly text: string
+  /** Number of occurrences. */
   readonly count: number
   readonly firstSeenMs: number
   readonly lastSeenMs: number
@@ -32,6 +33,7 @@ interface RawWarning {
 export interface WarningSelection {
   /** Metric ids. */
   readonly ids?: readonly string[]
+  /** As `warningKind` gives it; absent: any kind. */
   readonly kind?: string
 }
 

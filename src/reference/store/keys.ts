@@ -5,15 +5,18 @@ import type { Sqlite } from '../../sqlite/database.ts'
 
 /** An owner, independent of its present key. */
 export interface StoredKey {
+  /** Number of the owner. */
   readonly no: number
   readonly name: string
 }
 
 /** Public data of a key: never the key itself. */
 export interface KeyListing {
+  /** The first characters of the key. */
   readonly prefix: string
   readonly name: string
   readonly createdAtMs: number
+  /** Absent while the key is valid. */
   readonly revokedAtMs?: number
 }
 

@@ -7,6 +7,7 @@ export type Visibility = 'private' | 'public'
 
 /** A registered protocol. */
 export interface Protocol {
+  /** Number of the protocol in the file. */
   readonly no: number
   /** A slug. */
   readonly id: string
@@ -14,6 +15,7 @@ export interface Protocol {
   readonly logo?: string
   readonly chains?: readonly string[]
   readonly visibility: Visibility
+  /** Number of the owner. */
   readonly ownerNo: number
 }
 

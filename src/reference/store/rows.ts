@@ -2,16 +2,20 @@ import type { Sqlite } from '../../sqlite/database.ts'
 
 /** One value as a row, with its index in its push. */
 export interface ValueRow {
+  /** Index in the push. */
   readonly place: number
   readonly metricNo: number
   readonly value: number
+  /** Number of the (unit, module) pair. */
   readonly formNo: number
 }
 
 /** Fields that the rows of a push share. */
 export interface Instant {
   readonly protocolNo: number
+  /** Milliseconds since 1970. */
   readonly atMs: number
+  /** Number of the pushing key's owner. */
   readonly keyNo: number
 }
 

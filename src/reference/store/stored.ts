@@ -3,6 +3,7 @@ import type { Sqlite } from '../../sqlite/database.ts'
 /** A position in the stored values of a protocol, newest first: the next values are strictly before it. */
 export interface HistoryCursor {
   readonly protocolNo: number
+  /** Milliseconds since 1970. */
   readonly atMs: number
   readonly metricNo: number
 }

@@ -18,6 +18,7 @@ export interface NewValue {
 export interface LatestValue {
   readonly metricNo: number
   readonly id: string
+  /** Milliseconds since 1970. */
   readonly atMs: number
   readonly value: number
   readonly unit: string | null

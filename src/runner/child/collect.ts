@@ -17,6 +17,7 @@ import { faultOf } from './thrown/thrown.ts'
 export interface RunDeps {
   readonly scope: Scope
   readonly signal: AbortSignal
+  /** Time limit of the run, in milliseconds. */
   readonly deadlineMs: number
   /** @throws Fault `chain-unknown` */
   chain(name: string, hour: Hour, signal: AbortSignal): ChainAsOf

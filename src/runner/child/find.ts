@@ -9,7 +9,9 @@ import { packageSpecifier } from './hooks.ts'
 
 /** Specifier of a collector for `import()`, and its file for messages; a package's file is not known yet. */
 export interface CollectorModule {
+  /** Specifier for `import()`. */
   readonly specifier: string
+  /** Path for messages; absent for a package. */
   readonly file?: string
 }
 

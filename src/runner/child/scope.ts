@@ -10,6 +10,7 @@ import { cut, shown, thrownText } from './thrown/thrown.ts'
 /** State of one run of a collector, available wherever its code runs in the process. */
 export interface Scope {
   readonly log: CollectorLog
+  /** Writes a line to the daemon's log. */
   line(level: ChildLogLevel, message: string, facts?: Readonly<Record<string, unknown>>): void
   /** Counts pending work; call the result when it has settled. */
   opened(): () => void

@@ -24,7 +24,9 @@ export interface SpawnDeps {
   readonly reads: readonly string[]
   /** Folder that relative paths start from, if it exists. */
   readonly folder: string
+  /** Names of the configured chains, given to the process as arguments. */
   readonly chainNames: readonly string[]
+  /** Heap limit of the process, in MB. */
   readonly heapMbMax: number
   readonly log: (line: LogLine) => void
   /** Called with each line of the process, not yet parsed. */

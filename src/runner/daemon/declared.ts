@@ -5,6 +5,7 @@ import { isHidden } from './readable.ts'
 
 /** Declared paths that a process may read, and mistakes in others. */
 export interface Declared {
+  /** Absolute paths that the process may read. */
   readonly given: readonly string[]
   readonly mistakes: readonly OptionMistake[]
 }

@@ -34,6 +34,7 @@ export interface RunnerDeps {
     message: string,
     facts: Readonly<Record<string, unknown>>,
   ) => void
+  /** Overrides for tests. Default: `runnerLimits`. */
   readonly limits?: Partial<RunnerLimits>
   /** Removes secrets from all output of collectors. Default: no secret is known. */
   readonly redactor?: Redacting

@@ -25,6 +25,7 @@ export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, declared:
 /** Dependencies of `Processes`. */
 export interface ProcessesDeps {
   readonly start: (group: ProcessGroup) => Promise<CollectorChild>
+  /** Idle time after which a process is ended, in milliseconds. */
   readonly idleMsMax: number
   /** Concurrent processes, at most. */
   readonly processesMax: number

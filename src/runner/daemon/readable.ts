@@ -7,6 +7,7 @@ import { readableEntriesMax } from '../limits.ts'
 export interface Readable {
   /** Folder of the collector's file; absent for a package or a shipped collector. */
   readonly folder: string | undefined
+  /** Path of the configuration file. */
   readonly configFile: string
   /** Files and folders that the options declare. */
   readonly declared: readonly string[]

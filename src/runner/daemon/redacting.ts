@@ -6,7 +6,9 @@ import type { RunOutcome } from '../runner.ts'
 
 /** Removes known secrets from texts. */
 export interface Redacting {
+  /** Makes secrets known. */
   add(secrets: readonly string[]): void
+  /** Replaces known secrets in a text. */
   redact(text: string): string
 }
 

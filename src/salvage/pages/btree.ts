@@ -3,6 +3,7 @@ import { compareRecords, readRecord, readVarint, type Value } from './record.ts'
 
 /** A row as a page holds it. Rows of indexes and of tables without a rowid have none. */
 export interface PageRow {
+  /** Absent for rows of indexes and of tables without a rowid. */
   readonly rowid?: number
   readonly values: readonly Value[]
 }

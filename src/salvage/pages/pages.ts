@@ -8,6 +8,7 @@ const magic = 'SQLite format 3\0'
 export interface PageFile {
   /** Usable bytes of a page. */
   readonly usableBytes: number
+  /** Number of pages. */
   readonly count: number
   /** Schema version; `undefined` when the first page is not SQLite's. */
   readonly version: number | undefined

@@ -19,6 +19,7 @@ export interface Frame {
 
 /** Content of a log: the frames up to the last whole commit, oldest first. */
 export interface Wal {
+  /** Size of a page, in bytes. */
   readonly pageBytes: number
   readonly frames: readonly Frame[]
   /** Number of frames SQLite reads: those of whole commits before the first broken frame. */
@@ -39,6 +40,7 @@ interface WalHeader {
 
 /** Bytes read in parts: a log may be larger than memory, and than one read of Node's. */
 export interface LogBytes {
+  /** Size of the log, in bytes. */
   readonly length: number
   /** Reads up to `bytes` bytes; fewer where the log ends or cannot be read. */
   read(at: number, bytes: number): Buffer

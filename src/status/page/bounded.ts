@@ -6,8 +6,10 @@ export const shownMax = 100
 /** The part of a snapshot that the page shows, and how much more there is. */
 export interface Bounded {
   readonly hours: HourGrid
+  /** Number of collectors left out. */
   readonly moreCollectors: number
   readonly protocols: Snapshot['protocols']
+  /** Number of protocols left out. */
   readonly moreProtocols: number
 }
 

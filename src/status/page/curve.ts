@@ -9,6 +9,7 @@ export interface Curve {
   readonly runs: readonly (readonly CurvePoint[])[]
   readonly low: number
   readonly high: number
+  /** Number of values. */
   readonly count: number
 }
 

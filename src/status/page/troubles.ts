@@ -6,6 +6,7 @@ import type { CellState, HourGrid } from '../snapshot.ts'
 export interface HourTrouble {
   readonly collector: string
   readonly state: CellState
+  /** Number of hours. */
   readonly count: number
   readonly first: Hour
   readonly last: Hour

@@ -23,6 +23,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
 /** The address the server listens on, and the names it is reached by, if known. */
 export interface ServedAddress {
   readonly host: string
+  /** Accepted host names. Default: any. */
   readonly hosts?: readonly string[]
 }
 

@@ -6,6 +6,7 @@ import { plainWords } from '../thrown/plain-words.ts'
 
 /** Source of an answer, for error messages, and secrets to keep out of them. */
 export interface AnswerOrigin {
+  /** Host of the source, for messages. */
   readonly host: string
   /** The requested address and the values of headers: a source may repeat a part of them in its answer. */
   readonly secrets: readonly string[]

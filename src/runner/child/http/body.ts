@@ -4,7 +4,9 @@ import { httpAnswerBytesMax } from '../../limits.ts'
 
 /** Content headers of an answer. */
 export interface BodyKind {
+  /** As in the header; `undefined` when the body is not compressed. */
   readonly contentEncoding: string | undefined
+  /** As in the header; `undefined` when there is none. */
   readonly contentType: string | undefined
 }
 

@@ -6,7 +6,9 @@ export type Reach = 'any' | 'public'
 
 /** An answer that redirects. */
 export interface Redirect {
+  /** A status from 300 to 399. */
   readonly status: number
+  /** As in the header, absolute or relative. */
   readonly location: string
 }
 
@@ -17,6 +19,7 @@ export interface Hop {
   readonly method: 'GET' | 'POST'
   /** The caller's headers, names in lower case; only `accept` after leaving their origin. */
   readonly headers: Readonly<Record<string, string>>
+  /** Body of a POST; absent otherwise. */
   readonly body?: string
   readonly reach: Reach
   /** Host whose redirect led here; absent for the first request. */

@@ -14,7 +14,9 @@ export interface HttpNetwork {
 
 /** Settings that tests replace. */
 export interface HttpNetworkOptions {
+  /** DNS look-up. Default: Node's. */
   readonly lookup?: LookupFunction
+  /** Whether an address is public. Default: `isPublicAddress`. */
   readonly isPublic?: (address: string) => boolean
   /** Certificate authority to trust besides the usual ones. */
   readonly ca?: string

@@ -8,6 +8,7 @@ export interface SentRequest {
   readonly method: 'GET' | 'POST'
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
+  /** Absent for a GET. */
   readonly body?: string
   /** Whether it may be retried after a failure. */
   readonly isRead: boolean
