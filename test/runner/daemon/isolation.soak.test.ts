@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { systemTime } from '../../../src/edge/time.ts'
 import { runLogLinesMax } from '../../../src/runner/limits.ts'
+import { sampleOf } from '../../support/soak.ts'
 import { configured, faultOf, hour, testRunner } from '../setup.ts'
 
 /** Deadline of tests in which something never answers: they last as long. */
@@ -26,17 +27,19 @@ function ticking(): () => number {
   }
 }
 
+const bad = [
+  ['throws', 'collector-threw', 'the well is dry'],
+  ['throws-in-callback', 'collector-threw', 'thrown in a callback'],
+  ['hangs', 'collector-hung', 'no answer within 3 s'],
+  ['obeys', 'collector-hung', 'no answer within 3 s'],
+  ['spins', 'collector-hung', 'its process does not answer'],
+  ['starves', 'collector-hung', 'its process does not answer'],
+  ['exits', 'collector-hung', 'its process ended with exit code 7'],
+  ['disconnects', 'collector-hung', 'its process ended'],
+] as const
+
 describe('a bad collector stops nothing else:', () => {
-  it.for([
-    ['throws', 'collector-threw', 'the well is dry'],
-    ['throws-in-callback', 'collector-threw', 'thrown in a callback'],
-    ['hangs', 'collector-hung', 'no answer within 3 s'],
-    ['obeys', 'collector-hung', 'no answer within 3 s'],
-    ['spins', 'collector-hung', 'its process does not answer'],
-    ['starves', 'collector-hung', 'its process does not answer'],
-    ['exits', 'collector-hung', 'its process ended with exit code 7'],
-    ['disconnects', 'collector-hung', 'its process ended'],
-  ] as const)('one that %s', async ([name, code, message]) => {
+  it.for(sampleOf(bad, 4))('one that %s', async ([name, code, message]) => {
     const { runner } = testRunner({ deadlineMs })
     const others = good(3)
     const ticks = ticking()
@@ -50,12 +53,15 @@ describe('a bad collector stops nothing else:', () => {
     expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
   })
 
-  it.for(['strings', 'numbers', 'objects', 'map', 'awaiting'])('one that needs ever more memory (%s)', async way => {
-    const { runner } = testRunner({ limits: { heapMbMax: 64 } })
-    const bad = faultOf(runner.collect(configured('./grows.ts', { options: { way } }), hour))
-    expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
-    expect((await bad).message).toContain('needed more than 64 MB')
-  })
+  it.for(sampleOf(['strings', 'numbers', 'objects', 'map', 'awaiting'], 1))(
+    'one that needs ever more memory (%s)',
+    async way => {
+      const { runner } = testRunner({ limits: { heapMbMax: 64 } })
+      const bad = faultOf(runner.collect(configured('./grows.ts', { options: { way } }), hour))
+      expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
+      expect((await bad).message).toContain('needed more than 64 MB')
+    },
+  )
 
   it('one that spins is found out long before its deadline', async () => {
     const { runner } = testRunner({ deadlineMs: 3_600_000 })
@@ -66,7 +72,7 @@ describe('a bad collector stops nothing else:', () => {
     expect((await spun).code).toBe('stopped')
   })
 
-  it.for(['floods', 'floods-in-one-line'])('one that prints without end (%s)', async name => {
+  it.for(sampleOf(['floods', 'floods-in-one-line'], 1))('one that prints without end (%s)', async name => {
     const { runner, lines } = testRunner({ deadlineMs })
     const ticks = ticking()
     const bad = faultOf(runner.collect(configured(`./${name}.ts`), hour))
@@ -91,7 +97,7 @@ describe('a bad collector stops nothing else:', () => {
 })
 
 describe('after its answer a collector is of no account:', () => {
-  it.for(['throws-late', 'exits-late'])('one that %s keeps its value', async name => {
+  it.for(sampleOf(['throws-late', 'exits-late'], 1))('one that %s keeps its value', async name => {
     const { runner } = testRunner()
     const outcomes = await Promise.all([configured(`./${name}.ts`), ...good(2)].map(each => runner.collect(each, hour)))
     expect(outcomes).toEqual([fine, fine, fine])
