@@ -1,5 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
-
 /** A request of a batch. The function that executes the batch answers it, once. */
 export interface BatchJob<Request, Answer> {
   readonly request: Request
@@ -95,7 +93,7 @@ export class BatchScheduler<Request, Answer> {
   }
 
   async #depart(): Promise<void> {
-    const { departure = () => setImmediate(), isSerial } = this.#options
+    const { departure = nextTurn, isSerial } = this.#options
     this.#isDeparting = true
     while (this.#waiting.length > 0) {
       await departure(() => this.#waiting.length)
@@ -128,14 +126,19 @@ export class BatchScheduler<Request, Answer> {
   }
 }
 
+/** Resolves in the next turn of the event loop, by the global function: the simulation counts who waits for it. */
+function nextTurn(): Promise<void> {
+  return new Promise(resolve => void setImmediate(resolve))
+}
+
 /** A departure once a whole turn has brought no further request. @param turnsMax waited for in any case */
 export function afterQuietTurn(turnsMax: number): Departure {
   return async size => {
-    await setImmediate()
+    await nextTurn()
     let seen = 0
     for (let turns = 1; turns < turnsMax && size() > seen; turns += 1) {
       seen = size()
-      await setImmediate()
+      await nextTurn()
     }
   }
 }
