@@ -32,6 +32,8 @@ export type FlushEvent =
   | { readonly kind: 'confirmed'; readonly confirmation: Confirmation; readonly pushed: Pushed }
   /** A confirmed single is to become dead. @param mayAsk whether the service may still be asked */
   | { readonly kind: 'condemned'; readonly single: ConfirmedSingle; readonly mayAsk: boolean }
+  /** All confirmed singles had their turn. */
+  | { readonly kind: 'condemned-all' }
   /** Metrics from elsewhere were put first. */
   | { readonly kind: 'probing'; readonly count: number }
   /** The protocol of a part was registered, or could not be. */

@@ -10,6 +10,7 @@ import {
   concluded,
   concluding,
   condemned,
+  condemnedAll,
   confirmed,
   ending,
   probing,
@@ -39,6 +40,8 @@ export function reduce(state: FlushState, event: FlushEvent): FlushStep {
       return confirmed(state, event.confirmation, event.pushed)
     case 'condemned':
       return condemned(state, event.single, event.mayAsk)
+    case 'condemned-all':
+      return condemnedAll(state)
     case 'probing':
       return probing(state, event.count)
     case 'registered':

@@ -182,7 +182,8 @@ function condemnAll(state: FlushState, mayAsk: boolean): FlushStep {
   const actions = state.confirmed.map((single): FlushAction => {
     return { kind: 'next', event: { kind: 'condemned', single, mayAsk } }
   })
-  return step({ ...state, confirmed: [] }, ...actions)
+  if (actions.length === 0) return step(state)
+  return step({ ...state, confirmed: [] }, ...actions, { kind: 'next', event: { kind: 'condemned-all' } })
 }
 
 /** 9. Marks a single dead once it was rejected often enough. @param mayAsk whether the service may still be asked */
@@ -204,8 +205,14 @@ function timesFor(state: FlushState, { letter, rejections }: ConfirmedSingle, ma
 }
 
 function dead(state: FlushState, { letter }: ConfirmedSingle): FlushStep {
-  const settlement = { delivered: [], dead: [letter], warnings: [] }
-  return step({ ...state, hasDead: true }, { kind: 'record', settlement, sending: 'again' })
+  return step({ ...state, hasDead: true, dead: [...state.dead, letter] })
+}
+
+/** 10. All had their turn: the dead are recorded in one commit, so that a stop does not wait for one after the other. */
+export function condemnedAll({ dead, ...state }: FlushState): FlushStep {
+  if (dead.length === 0) return step({ ...state, dead })
+  const settlement = { delivered: [], dead, warnings: [] }
+  return step({ ...state, dead: [] }, { kind: 'record', settlement, sending: 'again' })
 }
 
 /** Whether a verdict shows that the service accepts metrics. */

@@ -53,6 +53,8 @@ export interface FlushState {
   /** Whether the service rejects and accepts the same metric: some of its instances may reject everything. */
   readonly isInconsistent: boolean
   readonly hasDead: boolean
+  /** Dead letters not recorded yet. */
+  readonly dead: readonly DeadLetter[]
   /** Metrics of other protocols put first, to test whether anything is accepted. */
   readonly probes: number
   /** Pushes rejected since one was accepted. */
@@ -88,6 +90,7 @@ export function initialState({ registrable = [], attemptsMax: max = attemptsMax 
     otherOfPair: new Set(),
     isInconsistent: false,
     hasDead: false,
+    dead: [],
     probes: 0,
     rejectionsInRow: 0,
     rejections: 0,

@@ -72,9 +72,11 @@ const confirm = (of: ConfirmedSingle, timesMax = 1, becomes: 'confirmed' | 'dead
 const check = (sentAt: number, why: 'rejections' | FailedPart = 'rejections'): FlushAction => {
   return { kind: 'check', metric: good, sentAt, why }
 }
-const dead = ({ letter }: ConfirmedSingle): FlushAction => {
-  return { kind: 'record', settlement: { delivered: [], dead: [letter], warnings: [] }, sending: 'again' }
+const recordDead = (...singles: readonly ConfirmedSingle[]): FlushAction => {
+  const settlement = { delivered: [], dead: singles.map(({ letter }) => letter), warnings: [] }
+  return { kind: 'record', settlement, sending: 'again' }
 }
+const condemnedAll: FlushAction = { kind: 'next', event: { kind: 'condemned-all' } }
 const condemn = (of: ConfirmedSingle, mayAsk = true): FlushAction => {
   return { kind: 'next', event: { kind: 'condemned', single: of, mayAsk } }
 }
@@ -400,14 +402,14 @@ describe('a rejected single that is sent once more', () => {
       'to be dead is dead',
       {},
       answer(refused, confirmed(bad), 2, 'dead'),
-      [dead(confirmed(bad, 2, 6))],
-      { hasDead: true },
+      [],
+      { hasDead: true, dead: [confirmed(bad, 2, 6).letter] },
     ],
     [
       'as the fifty-first lets all have their turn to be dead',
       { confirmed: many },
       answer(refused, zero),
-      [...many, confirmed(bad, 1, 5)].map(one => condemn(one)),
+      [...[...many, confirmed(bad, 1, 5)].map(one => condemn(one)), condemnedAll],
       { confirmed: [] },
     ],
   ])
@@ -439,14 +441,23 @@ describe('the end of a flush', () => {
       'gives each that is confirmed its turn to be dead',
       { confirmed: [confirmed(bad), confirmed(other)] },
       { kind: 'ending' },
-      [condemn(confirmed(bad)), condemn(confirmed(other))],
+      [condemn(confirmed(bad)), condemn(confirmed(other)), condemnedAll],
       { confirmed: [] },
     ],
+    ['has nothing more to do where nothing was confirmed', {}, { kind: 'ending' }, []],
+    [
+      'records all that are dead in one commit',
+      { dead: [confirmed(bad).letter, confirmed(other).letter] },
+      { kind: 'condemned-all' },
+      [recordDead(confirmed(bad), confirmed(other))],
+      { dead: [] },
+    ],
+    ['records nothing where none is dead', {}, { kind: 'condemned-all' }, []],
     [
       'asks nothing any more when it was stopped',
       { confirmed: [confirmed(bad)], stop: systemic },
       { kind: 'ending' },
-      [condemn(confirmed(bad), false)],
+      [condemn(confirmed(bad), false), condemnedAll],
       { confirmed: [] },
     ],
   ])
@@ -471,8 +482,8 @@ describe('a confirmed single that has its turn to be dead', () => {
       'as another is dead',
       { rejections: 7, hasDead: true },
       turn(confirmed(bad)),
-      [dead(confirmed(bad))],
-      { hasDead: true },
+      [],
+      { hasDead: true, dead: [confirmed(bad).letter] },
     ],
     [
       'at a service that is inconsistent is sent until the twelfth',
@@ -484,8 +495,8 @@ describe('a confirmed single that has its turn to be dead', () => {
       'is dead where the service may not be asked any more',
       {},
       turn(confirmed(bad), false),
-      [dead(confirmed(bad))],
-      { hasDead: true },
+      [],
+      { hasDead: true, dead: [confirmed(bad).letter] },
     ],
     ['is kept there by a service that is inconsistent', { isInconsistent: true }, turn(confirmed(bad, 11), false), []],
   ])
