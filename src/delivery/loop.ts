@@ -1,3 +1,4 @@
+import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
@@ -11,37 +12,33 @@ import { breakerBaseMs } from './gate/limits.ts'
  * that another process has put into the outbox are found, too.
  */
 export class DeliveryLoop {
-  readonly #stopping = new AbortController()
-  readonly #loops: readonly Promise<void>[]
+  readonly #loops: readonly Loop[]
 
   /** @param disk makes room when it is full, and sees errors of a damaged outbox */
   constructor(deliveries: readonly Delivery[], time: Time, log: Log, disk: LoopDisk = unseeing) {
-    this.#loops = deliveries.map(delivery => this.#run(delivery, disk, time, log))
+    this.#loops = deliveries.map(delivery => new Loop(signal => turn(delivery, disk, time, log, signal)))
+    for (const loop of this.#loops) loop.start()
   }
 
   /** Resolves when no push is under way any more. Each gets its answer, so that nothing is sent again later. */
   async stop(): Promise<void> {
-    this.#stopping.abort(new Error('stopped'))
-    await Promise.all(this.#loops)
+    await Promise.all(this.#loops.map(loop => loop.stop()))
   }
+}
 
-  async #run(delivery: Delivery, disk: LoopDisk, time: Time, log: Log): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      // Only the outbox makes a flush reject. It may be mended by the next one.
-      const restMs = await delivery.flush('due', signal, neverBrokenOff).then(
-        () => pollMs,
-        error => {
-          const seen = disk.recover(error)
-          if (seen === 'room-made') return 0
-          if (seen === 'other')
-            log.error({ fault: faultLine(disk.explain(error)) }, 'delivery: the outbox cannot be read or written')
-          return breakerBaseMs
-        },
-      )
-      await time.sleep(restMs, signal).catch(() => {})
-    }
-  }
+async function turn(delivery: Delivery, disk: LoopDisk, time: Time, log: Log, signal: AbortSignal): Promise<void> {
+  // Only the outbox makes a flush reject. It may be mended by the next one.
+  const restMs = await delivery.flush('due', signal, neverBrokenOff).then(
+    () => pollMs,
+    error => {
+      const seen = disk.recover(error)
+      if (seen === 'room-made') return 0
+      if (seen === 'other')
+        log.error({ fault: faultLine(disk.explain(error)) }, 'delivery: the outbox cannot be read or written')
+      return breakerBaseMs
+    },
+  )
+  await time.sleep(restMs, signal).catch(() => {})
 }
 
 type LoopDisk = Pick<Disk, 'recover' | 'explain'>
