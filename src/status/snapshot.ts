@@ -2,6 +2,8 @@ import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
 import type { MetricState } from '../outbox/tables/states.ts'
+import type { Balance } from '../outbox/tables/tally.ts'
+import type { Warning } from '../outbox/tables/warnings.ts'
 
 /** Everything the status server shows, at one instant: plain values, so that page, exposition and JSON are pure. */
 export interface Snapshot {
@@ -14,11 +16,11 @@ export interface Snapshot {
   readonly service: ServiceState
   /** The endpoints by chain, in the order of preference; empty when this process reads no chain. */
   readonly endpoints: readonly EndpointState[]
-  readonly balance: MetricCounts
+  readonly balance: Balance
   /** The protocols in the configuration's order. */
   readonly protocols: readonly ProtocolState[]
   readonly hours: HourGrid
-  readonly warnings: readonly WarningState[]
+  readonly warnings: readonly Warning[]
 }
 
 /** The configuration in force, and a refused newer one. */
@@ -77,18 +79,6 @@ export interface EndpointState {
   readonly batchCallsMax?: number
 }
 
-/** Metrics ever enqueued, by state. Always: enqueued = delivered + dead + held + due. */
-export interface MetricCounts {
-  readonly enqueued: number
-  /** Including those whose rows were pruned. */
-  readonly delivered: number
-  readonly dead: number
-  readonly held: number
-  readonly due: number
-  /** Given up by a person: not part of `enqueued`. */
-  readonly dropped: number
-}
-
 /** A protocol's widget. */
 export interface ProtocolState {
   readonly id: string
@@ -142,18 +132,4 @@ export interface HourCell {
   readonly attempts: number
   /** Fault of the last attempt; absent without one. */
   readonly fault?: FaultRecord
-}
-
-/** A distinct warning of the service about pushes, with how often it came. */
-export interface WarningState {
-  /** Absent when the warning could not be matched to one metric. */
-  readonly metricId?: MetricId
-  /** `label-long`, `unit-changed`, `already-exists`, `timestamp`, or the words without the parts that change. */
-  readonly kind: string
-  readonly text: string
-  readonly count: number
-  readonly firstSeenMs: number
-  readonly lastSeenMs: number
-  /** A person has seen it. */
-  readonly isAcknowledged: boolean
 }

@@ -4,7 +4,10 @@ import { type MetricState, metricStates, stateNumber } from './states.ts'
 /** Slot for delivered metrics whose rows were pruned, so that the count of delivered metrics never falls. */
 const prunedNumber = metricStates.length
 
-/** Metrics in the outbox by state; `enqueued` is always delivered + dead + held + due. */
+/**
+ * Metrics ever enqueued, by state: `enqueued` is always delivered + dead + held + due. Delivered ones whose rows were
+ * pruned are counted; those that a person dropped are counted apart.
+ */
 export type Balance = Readonly<Record<MetricState | 'enqueued', number>>
 
 /**

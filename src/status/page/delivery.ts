@@ -1,11 +1,12 @@
 import { numberText } from '../../model/number-text.ts'
-import type { MetricCounts, ServiceState } from '../snapshot.ts'
+import type { Balance } from '../../outbox/tables/tally.ts'
+import type { ServiceState } from '../snapshot.ts'
 import { type CellLook, shape } from './cell.ts'
 import { type Html, html, nothing } from './html.ts'
 import { ago, clockText } from './when.ts'
 
 /** The outbox's balance, and the service's last answer. */
-export function delivery(balance: MetricCounts, service: ServiceState, nowMs: number): Html {
+export function delivery(balance: Balance, service: ServiceState, nowMs: number): Html {
   return html`<section aria-labelledby="delivery"><h2 id="delivery">Delivery</h2>
 ${service.waiting === undefined ? nothing : html`<p class="notice">${service.waiting}${nextAttempt(service)}</p>`}
 <dl class="balance" aria-label="Metrics in the outbox">
@@ -21,7 +22,7 @@ function term(name: string, count: number, look?: CellLook): Html {
 }
 
 /** Note when the balance does not add up: a metric in no state was lost. */
-function balanceNote({ enqueued, delivered, dead, held, due }: MetricCounts): Html {
+function balanceNote({ enqueued, delivered, dead, held, due }: Balance): Html {
   const missing = enqueued - delivered - dead - held - due
   if (enqueued === 0) return html`<p class="quiet">Nothing is enqueued yet.</p>`
   if (missing !== 0) {

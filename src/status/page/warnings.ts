@@ -1,10 +1,10 @@
 import { numberText } from '../../model/number-text.ts'
-import type { WarningState } from '../snapshot.ts'
+import type { Warning } from '../../outbox/tables/warnings.ts'
 import { type Html, html } from './html.ts'
 import { ago } from './when.ts'
 
 /** The service's warnings, the latest first, each with its count. */
-export function warnings(states: readonly WarningState[], nowMs: number): Html {
+export function warnings(states: readonly Warning[], nowMs: number): Html {
   const latestFirst = [...states].sort((a, b) => b.lastSeenMs - a.lastSeenMs)
   return html`<section aria-labelledby="warnings"><h2 id="warnings">Warnings of the service</h2>${
     states.length === 0
@@ -13,7 +13,7 @@ export function warnings(states: readonly WarningState[], nowMs: number): Html {
   }</section>`
 }
 
-function warning({ metricId, text, count, firstSeenMs, lastSeenMs }: WarningState, nowMs: number): Html {
+function warning({ metricId, text, count, firstSeenMs, lastSeenMs }: Warning, nowMs: number): Html {
   const times = count === 1 ? html`once, ${ago(lastSeenMs, nowMs)}` : repeated(count, firstSeenMs, lastSeenMs, nowMs)
   return html`<li><p>${text}</p><p class="quiet">${metricId === undefined ? '' : html`<span class="id">${metricId}</span> · `}${times}</p></li>`
 }
