@@ -8,11 +8,11 @@ import { type ServiceClient, serviceClient } from '../edge/service-client.ts'
 import { CautiousTime } from '../intake/cautious-time.ts'
 import { Intake } from '../intake/intake.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
-import { outboxFile } from '../outbox/file/data-folders.ts'
-import type { Breakage } from '../outbox/file/disk.ts'
-import { takeDaemonRole, takeDeliveryRoleAsDaemon } from '../outbox/file/lock.ts'
+import { outboxFile } from '../outbox/data-folders.ts'
 import { type OpenDeps, type Opened, openForDaemon, openWithoutRole } from '../outbox/open.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import { takeDaemonRole, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
+import type { Breakage } from '../outbox/sqlite/file/disk.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import { startExposition } from '../status/exposition.ts'
 import { observe } from '../status/observe.ts'
 import type { Observed } from '../status/observed.ts'
@@ -77,14 +77,14 @@ export async function connect(
  * Opens the outbox, whether or not a daemon runs; it is closed with the stack. A damaged one is salvaged first if no
  * daemon runs.
  */
-export function openOutbox(context: AppContext, stack: AsyncDisposableStack): Outbox {
+export function openOutbox(context: AppContext, stack: AsyncDisposableStack): SqliteOutbox {
   // Commands report on stderr themselves, except for this, which is not expected.
   const log = createLog('error', context.redactor)
   return closedWith(stack, openWithoutRole(outboxDeps(context)), log)
 }
 
 /** Opens the outbox if there is one; it is closed with the stack. */
-export function openExistingOutbox(context: AppContext, stack: AsyncDisposableStack): Outbox | undefined {
+export function openExistingOutbox(context: AppContext, stack: AsyncDisposableStack): SqliteOutbox | undefined {
   return existsSync(outboxFile(context.config.data)) ? openOutbox(context, stack) : undefined
 }
 
@@ -94,7 +94,7 @@ function outboxDeps({ config, time }: AppContext): OpenDeps {
   return { folder, config: file, keepMs: outbox.keepMs, collectors, nowMs: time.nowMs() }
 }
 
-function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, log: Log): Outbox {
+function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, log: Log): SqliteOutbox {
   stack.defer(() => outbox.close())
   if (salvaged) tellSalvage(log, salvaged)
   return outbox
@@ -107,7 +107,7 @@ function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, l
  */
 export function deliveriesTo(
   connection: Connection,
-  outbox: Outbox,
+  outbox: SqliteOutbox,
   { config, time, clock: watched, log, redactor }: AppContext,
   fewest: () => number = () => 1,
 ): Delivery[] {
@@ -124,7 +124,7 @@ export function deliveriesTo(
 /** Input for observing the state, without the service's widgets. */
 export function observed(
   { config, time, clock }: AppContext,
-  outbox: Outbox,
+  outbox: SqliteOutbox,
   connection: Pick<Connection, 'host' | 'destinations'>,
   startedAtMs: number,
   endpoints: Observed['endpoints'] = [],
@@ -229,7 +229,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
 }
 
 /** Runs a read of the outbox, and reports damage it meets to the disk. */
-async function seen<T>({ disk }: Outbox, look: () => T | Promise<T>): Promise<T> {
+async function seen<T>({ disk }: SqliteOutbox, look: () => T | Promise<T>): Promise<T> {
   try {
     return await look()
   } catch (error) {

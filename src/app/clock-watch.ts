@@ -8,8 +8,8 @@ import { type ClockVerdict, isPossible } from '../model/clock.ts'
 import { witnessWaitMs } from '../model/clock-limits.ts'
 import { isDevelopment } from '../model/finality.ts'
 import { pollMs, recollectBaseMs } from '../model/limits.ts'
-import { outboxFile } from '../outbox/file/data-folders.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import { outboxFile } from '../outbox/data-folders.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** When the outbox and the configuration were last changed, by this machine's clock. */
@@ -31,7 +31,7 @@ export function writtenAt({ data, file }: Pick<Config, 'data' | 'file'>): Writte
 /** The witnesses of the time in this configuration. */
 export function witnessesOf(
   config: Config,
-  outbox: Outbox | undefined,
+  outbox: SqliteOutbox | undefined,
   { outboxMs, configuredMs }: WrittenAt,
 ): ClockWitnesses {
   const storedMs = latest([outbox?.repair.newestCollected(), outboxMs])

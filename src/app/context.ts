@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
 import type { WatchedClock } from '../intake/watched-clock.ts'
-import type { DataFolders } from '../outbox/file/data-folders.ts'
+import type { DataFolders } from '../outbox/data-folders.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 

@@ -2,8 +2,8 @@ import type { Delivery } from '../delivery/delivery.ts'
 import { DeliveryLoop } from '../delivery/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
-import { bothRoles, deliveryHolder, type Role, type RoleSeeker, takeDeliveryRoleAsDaemon } from '../outbox/file/lock.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import { bothRoles, deliveryHolder, type Role, type RoleSeeker, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import { Upkeep, type UpkeepNews } from '../outbox/upkeep.ts'
 import type { AppContext } from './context.ts'
 import { tellUpkeep } from './outbox-news.ts'
@@ -86,7 +86,7 @@ export class Delivering {
 /** Dependencies of `startDelivering`. */
 export interface DeliveringParts {
   readonly context: AppContext
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly daemonRole: Role
   /** Creates the deliveries; called when the role is taken. */
   readonly deliveries: () => readonly Delivery[]

@@ -3,7 +3,7 @@ import { createChainReader, type OpenChainReader } from '../chain/read/reader.ts
 import type { Chains } from '../chain/reads.ts'
 import { hiddenPaths } from '../config/hidden.ts'
 import { secretsOf } from '../config/secret.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import { ProcessRunner } from '../runner/daemon/process-runner.ts'
 import type { Runner } from '../runner/runner.ts'
 import type { EndpointState } from '../status/snapshot.ts'
@@ -13,7 +13,7 @@ import { endpointSource } from './endpoint-source.ts'
 /** Options of `openChains`. */
 export interface ChainsOptions {
   /** Cache of final as-of blocks. Default: none, so that results do not depend on earlier searches. */
-  readonly outbox?: Outbox | undefined
+  readonly outbox?: SqliteOutbox | undefined
   /** Counts the calls to a chain, by its name. Default: none are counted. */
   readonly meterOf?: (chain: string) => CallMeter | undefined
 }

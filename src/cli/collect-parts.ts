@@ -7,8 +7,8 @@ import { holdOf } from '../intake/plausibility.ts'
 import type { PastOf } from '../intake/validate.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { labelOf } from '../model/metric.ts'
-import type { Outbox } from '../outbox/outbox.ts'
-import type { Accepted } from '../outbox/tables/metrics.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { Accepted } from '../outbox/sqlite/tables/metrics.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { CollectedPart, CollectedReport } from './collected-report.ts'
@@ -20,7 +20,7 @@ export type Units = 'pinned' | 'changed'
 /** Dependencies of collecting one hour by hand; the outbox is absent when nothing was ever collected. */
 export interface CollectDeps {
   readonly context: AppContext
-  readonly outbox: Outbox | undefined
+  readonly outbox: SqliteOutbox | undefined
   readonly hour: Hour
   readonly units: Units
 }

@@ -1,6 +1,6 @@
 import type { AppContext } from '../app/context.ts'
 import { pollMs } from '../model/limits.ts'
-import { daemonHolder } from '../outbox/file/lock.ts'
+import { daemonHolder } from '../outbox/roles.ts'
 import { asTyped, type ConfigOption } from './configured-command.ts'
 
 /** Who pushes what is due, or how to have it pushed. */

@@ -2,8 +2,8 @@ import { type Connection, connect, deliveriesTo } from '../app/app.ts'
 import type { AppContext } from '../app/context.ts'
 import { Fault } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
-import { daemonHolder, type Role, takeDeliveryRole } from '../outbox/file/lock.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import { daemonHolder, type Role, takeDeliveryRole } from '../outbox/roles.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import { asTyped, type ConfigOption } from './configured-command.ts'
 import { untilDaemon } from './daemon-role.ts'
 import { note } from './terminal.ts'
@@ -20,7 +20,7 @@ export function standing(
 }
 
 /** Delivers the due metrics, or waits while a running daemon does. Reports on stderr why a metric stays due. */
-export async function deliverNow(context: AppContext, outbox: Outbox): Promise<void> {
+export async function deliverNow(context: AppContext, outbox: SqliteOutbox): Promise<void> {
   const role = roleOrDeliverer(context)
   if (role && (await deliverAs(role, context, outbox))) return
   outbox.destinations.hurry()
@@ -41,7 +41,7 @@ export function roleOrDeliverer({ config, time }: AppContext): Role | undefined 
 }
 
 /** @returns whether all had their turn; `false` when a daemon started meanwhile and has the role now */
-async function deliverAs(role: Role, context: AppContext, outbox: Outbox): Promise<boolean> {
+async function deliverAs(role: Role, context: AppContext, outbox: SqliteOutbox): Promise<boolean> {
   await using stack = new AsyncDisposableStack()
   stack.defer(() => role.release())
   await outbox.disk.keepBallast()
@@ -66,7 +66,7 @@ async function deliverAs(role: Role, context: AppContext, outbox: Outbox): Promi
 /** Reported when a command releases the delivery role. */
 export const handedOver = 'a daemon has started: it delivers the rest'
 
-function noteWaiting(connection: Connection, context: AppContext, outbox: Outbox): void {
+function noteWaiting(connection: Connection, context: AppContext, outbox: SqliteOutbox): void {
   for (const { name } of connection.destinations) {
     const { waiting, notBeforeMs } = outbox.destinations.get(name)
     if (waiting !== undefined) note(waiting)
@@ -76,7 +76,7 @@ function noteWaiting(connection: Connection, context: AppContext, outbox: Outbox
 }
 
 /** Waits as long as one push and the daemon's look into the outbox may take. */
-async function waitForDaemon({ config, time }: AppContext, outbox: Outbox): Promise<void> {
+async function waitForDaemon({ config, time }: AppContext, outbox: SqliteOutbox): Promise<void> {
   const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
   while (outbox.tally.balance().due > 0 && time.nowMs() < untilMs) await time.sleep(pollMs / 10)
   if (outbox.tally.balance().due === 0) return

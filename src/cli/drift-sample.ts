@@ -6,7 +6,7 @@ import { faultLine } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import { catchUpConcurrency } from '../model/limits.ts'
 import type { Metric } from '../model/metric.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import { createLog } from '../telemetry/log.ts'
 import { compare, type Difference, drawn } from './drift.ts'
@@ -51,7 +51,7 @@ interface Chosen {
 }
 
 /** Reads random delivered hours again and compares. Stores nothing, and uses no cached as-of block. */
-export async function readAgain(context: AppContext, outbox: Outbox, draw: Draw): Promise<Drift> {
+export async function readAgain(context: AppContext, outbox: SqliteOutbox, draw: Draw): Promise<Drift> {
   await using stack = new AsyncDisposableStack()
   const log = createLog(context.config.log.level, context.redactor)
   const runner = openRunner({ ...context, log }, stack)
@@ -83,7 +83,7 @@ async function describe(runner: Runner, collector: CollectorConfig) {
   }
 }
 
-async function compareOne(runner: Runner, outbox: Outbox, { collector, description, hour }: Chosen) {
+async function compareOne(runner: Runner, outbox: SqliteOutbox, { collector, description, hour }: Chosen) {
   const delivered: readonly Metric[] = outbox.metrics
     .between(hour, hour)
     .filter(metric => metric.collector === collector.id && metric.state === 'delivered')

@@ -1,5 +1,5 @@
 import { Fault } from '../model/fault.ts'
-import { outboxFile } from '../outbox/file/data-folders.ts'
+import { outboxFile } from '../outbox/data-folders.ts'
 import { fileFault } from '../sqlite/file-fault.ts'
 import { isTrouble } from '../sqlite/trouble.ts'
 import { dataFolder } from './configured-command.ts'

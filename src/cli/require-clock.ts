@@ -6,14 +6,14 @@ import { WatchedClock } from '../intake/watched-clock.ts'
 import { agreedHour, type ClockVerdict } from '../model/clock.ts'
 import { witnessWaitMs } from '../model/clock-limits.ts'
 import { Fault } from '../model/fault.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import { note } from './terminal.ts'
 
 /** Input for checking the clock of a one-shot command. */
 interface ClockOccasion {
   readonly context: AppContext
   /** Absent when nothing was ever collected. */
-  readonly outbox: Outbox | undefined
+  readonly outbox: SqliteOutbox | undefined
   /** Read before the outbox was opened. */
   readonly written: WrittenAt
 }
@@ -28,7 +28,7 @@ interface ClockOccasion {
 export async function openedByClock(
   given: AppContext,
   stack: AsyncDisposableStack,
-): Promise<{ readonly context: AppContext; readonly outbox: Outbox | undefined }> {
+): Promise<{ readonly context: AppContext; readonly outbox: SqliteOutbox | undefined }> {
   const written = writtenAt(given.config)
   const outbox = openExistingOutbox(given, stack)
   return { context: await requireClock({ context: given, outbox, written }), outbox }

@@ -3,8 +3,8 @@ import type { AppContext } from '../app/context.ts'
 import { Fault } from '../model/fault.ts'
 import { hourAt, hourText, parseHour } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
-import type { Outbox } from '../outbox/outbox.ts'
-import type { DetainedMetric, Selection } from '../outbox/tables/detained.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { DetainedMetric, Selection } from '../outbox/sqlite/tables/detained.ts'
 import { asTyped, type ConfigOption, configuredCommand } from './configured-command.ts'
 import { exitCodes } from './exit.ts'
 import { counted, note } from './terminal.ts'
@@ -67,7 +67,7 @@ export function isNarrow({ ids, reason, hour }: Narrowing): boolean {
 export interface Selected {
   readonly context: AppContext
   /** Absent when nothing was ever collected. */
-  readonly outbox: Outbox | undefined
+  readonly outbox: SqliteOutbox | undefined
   readonly selection: Selection
   readonly found: readonly DetainedMetric[]
   readonly options: SelectionOptions

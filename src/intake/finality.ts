@@ -3,8 +3,8 @@ import type { Time } from '../edge/time.ts'
 import type { AsOfBlock } from '../model/block.ts'
 import { faultLine } from '../model/fault.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
-import type { Outbox } from '../outbox/outbox.ts'
-import type { PinnedHour } from '../outbox/tables/pinned-blocks.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { PinnedHour } from '../outbox/sqlite/tables/pinned-blocks.ts'
 import type { Log } from '../telemetry/log.ts'
 import { recheckedHoursMax, recheckRestMs, settlesPatientMax } from './limits.ts'
 
@@ -18,7 +18,7 @@ const changes: Readonly<Record<Changed, string>> = {
 
 /** Dependencies of `Finality`. */
 export interface FinalityDeps {
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly chains: readonly ChainReader[]
   readonly time: Time
   readonly log: Log

@@ -1,7 +1,7 @@
 import { type BatchJob, BatchScheduler } from '../edge/batch-scheduler.ts'
 import type { Hour } from '../model/hour.ts'
-import type { Outbox } from '../outbox/outbox.ts'
-import type { NextHour } from '../outbox/tables/next-hours.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { NextHour } from '../outbox/sqlite/tables/next-hours.ts'
 import { oldestCollected } from './can-collect.ts'
 import { type Planned, type PlannedIn, planHours } from './plan-hours.ts'
 
@@ -18,10 +18,10 @@ const alikeMax = 25
  * one more row, and a thousand rows take a few statements. Other cases are left to `planHours`.
  */
 export class HourPlanner {
-  readonly #outbox: PlannedIn & Pick<Outbox, 'nextHours'>
+  readonly #outbox: PlannedIn & Pick<SqliteOutbox, 'nextHours'>
   readonly #scheduler: BatchScheduler<Planned, number>
 
-  constructor(outbox: PlannedIn & Pick<Outbox, 'nextHours'>) {
+  constructor(outbox: PlannedIn & Pick<SqliteOutbox, 'nextHours'>) {
     this.#outbox = outbox
     this.#scheduler = new BatchScheduler(jobs => this.#planAll(jobs), {
       // In a microtask, so that due hours are started in the meantime.

@@ -7,8 +7,8 @@ import { faultLine, isPermanent } from '../model/fault.ts'
 import { notFinal } from '../model/finality.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
 import { pollMs, recollectBaseMs, waitingRowsMax } from '../model/limits.ts'
-import type { Outbox } from '../outbox/outbox.ts'
-import type { DueHour } from '../outbox/tables/due-hours.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { DueHour } from '../outbox/sqlite/tables/due-hours.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Attention } from './attention.ts'
@@ -24,7 +24,7 @@ import type { PastOf } from './validate.ts'
 
 /** Dependencies of `Intake`. */
 export interface IntakeOptions {
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly runner: Runner
   readonly collectors: readonly CollectorConfig[]
   /** The chains that collectors read, to check blocks again once they are final. */

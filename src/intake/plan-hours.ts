@@ -2,8 +2,8 @@ import type { CollectorConfig } from '../config/config.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import { commitRowsMax, hourMs } from '../model/limits.ts'
-import type { Outbox } from '../outbox/outbox.ts'
-import type { ExpectedHours } from '../outbox/tables/expected-hours.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { ExpectedHours } from '../outbox/sqlite/tables/expected-hours.ts'
 import { hourPassed, oldestCollected } from './can-collect.ts'
 import { hoursWithoutRow } from './expected.ts'
 
@@ -18,7 +18,7 @@ export interface Planned {
 }
 
 /** The part of the outbox that planning needs. */
-export type PlannedIn = Pick<Outbox, 'expectedHours' | 'repair' | 'commit'>
+export type PlannedIn = Pick<SqliteOutbox, 'expectedHours' | 'repair' | 'commit'>
 
 function tooOld(catchUpMs: number): Fault {
   return new Fault('hour-too-old', `older than the catch-up range of ${catchUpMs / hourMs} h`, {

@@ -1,5 +1,5 @@
 import type { Metric, MetricSpec } from '../model/metric.ts'
-import { type Hold, type Past, unitHold } from '../outbox/tables/metrics.ts'
+import { type Hold, type Past, unitHold } from '../outbox/sqlite/tables/metrics.ts'
 
 /**
  * Why a value is held until a person decides; `undefined` when it is plausible. Pure.

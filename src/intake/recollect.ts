@@ -4,7 +4,7 @@ import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
 import { notFinal } from '../model/finality.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { collect } from './collect.ts'
@@ -14,7 +14,7 @@ import type { PastOf } from './validate.ts'
 
 /** Dependencies of `readHourAgain`. */
 export interface RecollectDeps {
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly runner: Runner
   readonly collectors: readonly CollectorConfig[]
   readonly chains: readonly ChainReader[]

@@ -1,5 +1,5 @@
-import type { Hour } from '../model/hour.ts'
-import type { Metric } from '../model/metric.ts'
+import type { Hour } from './hour.ts'
+import type { Metric } from './metric.ts'
 
 type Key = Pick<Metric, 'hour' | 'id'>
 

@@ -2,13 +2,13 @@ import { statSync } from 'node:fs'
 import type { SalvageDeps, Salvaged } from '../salvage/salvage.ts'
 import { isDamage } from '../sqlite/damage.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
-import { outboxFile } from './file/data-folders.ts'
-import { Disk } from './file/disk.ts'
-import { daemonHolder, deliveryHolder, takeDeliveryRole } from './file/lock.ts'
+import { outboxFile } from './data-folders.ts'
 import { lookBesideBytes } from './limits.ts'
-import { lookThrough } from './look-through.ts'
-import { Outbox } from './outbox.ts'
-import { outboxSalvage } from './outbox-salvage.ts'
+import { daemonHolder, deliveryHolder, takeDeliveryRole } from './roles.ts'
+import { Disk } from './sqlite/file/disk.ts'
+import { lookThrough } from './sqlite/look-through.ts'
+import { outboxSalvage } from './sqlite/outbox-salvage.ts'
+import { SqliteOutbox } from './sqlite/sqlite-outbox.ts'
 
 /** Dependencies of `openWithRole` and its variants. */
 export interface OpenDeps extends SalvageDeps {
@@ -20,7 +20,7 @@ export interface OpenDeps extends SalvageDeps {
 
 /** An open outbox, and the result of a salvage if one was needed. */
 export interface Opened {
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   /** Absent when nothing had to be salvaged. */
   readonly salvaged?: Salvaged
 }
@@ -77,7 +77,7 @@ function openSound(file: string, context: OpenDeps, known: string | undefined, l
   const damage = known ?? withRoom(file, () => look(file))
   if (damage !== undefined) return saved(file, damage, context)
   try {
-    return { outbox: new Outbox(file) }
+    return { outbox: new SqliteOutbox(file) }
   } catch (error) {
     // The quick check can miss damage that opening meets in a page.
     if (!isDamage(error)) throw error
@@ -87,7 +87,7 @@ function openSound(file: string, context: OpenDeps, known: string | undefined, l
 
 function saved(file: string, damage: string, context: OpenDeps): Opened {
   const salvaged = withRoom(file, () => outboxSalvage.salvage(file, damage, context))
-  return { outbox: new Outbox(file), salvaged }
+  return { outbox: new SqliteOutbox(file), salvaged }
 }
 
 function wholeDamageOf(file: string): string | undefined {
@@ -122,10 +122,10 @@ export function openWithoutRole(context: OpenDeps): Opened {
 }
 
 function openBeside(file: string, context: OpenDeps): Opened {
-  if (deliveryHolder(context.folder) || daemonHolder(context.folder)) return { outbox: new Outbox(file) }
+  if (deliveryHolder(context.folder) || daemonHolder(context.folder)) return { outbox: new SqliteOutbox(file) }
   if (lookedAt(file) === undefined) {
     try {
-      return { outbox: new Outbox(file) }
+      return { outbox: new SqliteOutbox(file) }
     } catch (error) {
       if (!isDamage(error)) throw error
     }

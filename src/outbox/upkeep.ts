@@ -3,9 +3,9 @@ import type { Time } from '../edge/time.ts'
 import { hourAt } from '../model/hour.ts'
 import { roomLookMs, upkeepMs } from '../model/limits.ts'
 import { isBusy } from '../sqlite/damage.ts'
-import type { Role } from './file/lock.ts'
 import { logToldBytes, logTrimBytes, pruneRestMs } from './limits.ts'
-import type { Outbox } from './outbox.ts'
+import type { Role } from './roles.ts'
+import type { SqliteOutbox } from './sqlite/sqlite-outbox.ts'
 
 /** Events of upkeep; each is reported when it begins, not while it lasts. */
 export type UpkeepNews =
@@ -25,7 +25,7 @@ export type UpkeepNews =
 
 /** Dependencies of `Upkeep`. */
 export interface UpkeepOptions {
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly role: Role
   /** Time for which delivered hours are kept, in milliseconds. */
   readonly keepMs: number

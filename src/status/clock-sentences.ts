@@ -1,11 +1,11 @@
 import { type ClockVerdict, offSentence } from '../model/clock.ts'
 import { clockToldMs, witnessWaitMs } from '../model/clock-limits.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 
 /** Input of `clockSentences`. */
 interface ClockSeen {
   readonly clock?: ClockVerdict
-  readonly outbox: Pick<Outbox, 'destinations'>
+  readonly outbox: Pick<SqliteOutbox, 'destinations'>
   readonly destinations: readonly string[]
   readonly nowMs: number
   readonly startedAtMs: number

@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
-import type { Outbox } from '../outbox/outbox.ts'
-import type { CollectionRow } from '../outbox/tables/hour-rows.ts'
+import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { CollectionRow } from '../outbox/sqlite/tables/hour-rows.ts'
 import { clockSentences } from './clock-sentences.ts'
 import { detainedSentences } from './detained-sentences.ts'
 import { gapSentence, lateSentence, missingSentence } from './hour-sentences.ts'
@@ -16,7 +16,7 @@ export function waitingSentences({ outbox, destinations }: Pick<Observed, 'outbo
 }
 
 /** Sentence about due metrics that will not be delivered: their protocol was removed from the configuration. */
-export function strandedSentence(config: Config, outbox: Outbox): string | undefined {
+export function strandedSentence(config: Config, outbox: SqliteOutbox): string | undefined {
   const configured = new Set(config.protocols.map(({ id }) => id))
   const stranded = [...outbox.tally.dueByProtocol()].filter(([id]) => !configured.has(id))
   if (stranded.length === 0) return undefined
@@ -74,6 +74,6 @@ export function readiness(
 }
 
 /** Gaps at the newest late hour; older ones are history, and shown in the grid. */
-function gapsAt(hour: Hour, outbox: Outbox): readonly CollectionRow[] {
+function gapsAt(hour: Hour, outbox: SqliteOutbox): readonly CollectionRow[] {
   return outbox.expectedHours.between(hour, hour).filter(({ state }) => state === 'gap')
 }

@@ -11,7 +11,7 @@ import { dueOf } from '../../src/intake/startable-hours.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs, overdueMs } from '../../src/model/limits.ts'
 import { openForDaemon } from '../../src/outbox/open.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { snapshotExposition } from '../../src/status/exposition.ts'
 import type { Observed } from '../../src/status/observed.ts'
 import { scrape } from '../../src/status/scrape.ts'
@@ -40,7 +40,7 @@ async function* years(file: string): AsyncGenerator<Figure> {
   yield { what: 'a start', values: [starting], unit: ' ms', target: { atMost: 2_000 } }
   const beside = performance.now() - startMs
   yield { what: 'until the file is looked through (by the clock)', values: [beside], unit: ' ms' }
-  const outbox = new Outbox(file)
+  const outbox = new SqliteOutbox(file)
   const planner = new HourPlanner(outbox)
   const plans: number[] = []
   const looks: number[] = []
@@ -69,7 +69,7 @@ async function* years(file: string): AsyncGenerator<Figure> {
 }
 
 /** What the status server of a daemon that has run for a while starts from. */
-function observedOf(outbox: Outbox): Observed {
+function observedOf(outbox: SqliteOutbox): Observed {
   const yaml = names.map(({ protocolId }) => `  - { id: ${protocolId}, name: P, collectors: [{ use: host, id: c }] }`)
   const config = parseConfig('/tidegauge.yaml', `service: embedded\nprotocols:\n${yaml.join('\n')}`)
   const nowMs = hourAfter(currentHour, rounds - 1) + overdueMs

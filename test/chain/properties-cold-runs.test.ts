@@ -4,7 +4,7 @@ import { systemTime } from '../../src/edge/time.ts'
 import { Backfill } from '../../src/intake/backfill/backfill.ts'
 import { type HourOrder, workOf } from '../../src/intake/backfill/work.ts'
 import { hourAfter, hourAt, hoursFrom, parseHour } from '../../src/model/hour.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { contentsOf } from '../outbox/support/contents.ts'
 import { collector } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -27,7 +27,7 @@ function bits(value: number): string {
 /** A fresh outbox filled over the days by a reader that knows nothing. */
 async function coldRun(url: string, order: HourOrder, concurrency: number) {
   const file = join(temporaryFolder(), 'outbox.db')
-  const outbox = new Outbox(file)
+  const outbox = new SqliteOutbox(file)
   onTestFinished(() => outbox.close())
   const reader = openSyntheticReader(url, systemTime, outbox.finalBlocks(1))
   onTestFinished(() => reader.close())

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Metric } from '../../src/model/metric.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { accepted, answered } from './support/answers.ts'
 import { MemoryBench } from './support/memory-bench.ts'
@@ -9,7 +9,7 @@ const corrected: readonly Metric[] = metrics(2).map(metric => ({ ...metric, valu
 
 /** Corrects two values of the hour, as another process does. */
 async function correct(file: string): Promise<void> {
-  const outbox = new Outbox(file)
+  const outbox = new SqliteOutbox(file)
   const accepted = corrected.map(metric => ({ metric }))
   await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted, mode: 'correct' }, 1)
   outbox.close()

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { hourAfter } from '../../src/model/hour.ts'
 import { quarantineCapMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { accepted, answered } from './support/answers.ts'
 import { MemoryBench } from './support/memory-bench.ts'
@@ -10,7 +10,7 @@ import type { Pushed } from './support/memory-service.ts'
 
 /** As a command beside the daemon. */
 async function drop(bench: MemoryBench, ids: readonly string[]): Promise<void> {
-  const beside = new Outbox(bench.file)
+  const beside = new SqliteOutbox(bench.file)
   await beside.dueMetrics.drop({ ids })
   beside.close()
 }

@@ -12,8 +12,8 @@ import {
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { takeDaemonRole } from '../../src/outbox/file/lock.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { takeDaemonRole } from '../../src/outbox/roles.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'
 import {
@@ -171,7 +171,7 @@ describe('the daemon with a damaged outbox', () => {
     process.kill(daemon.pid, 'SIGSTOP')
     const file = join(folder, 'data', 'outbox.db')
     // Somebody else writes: the daemon forgets what it has read.
-    const other = new Outbox(file)
+    const other = new SqliteOutbox(file)
     other.destinations.set('other', { notBeforeMs: 0, probeAtMs: 0, failures: 0 })
     other.close()
     for (const name of [file, `${file}-wal`]) spoil(name)

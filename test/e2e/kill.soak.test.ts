@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { type Hour, hourAfter, hourAt, hoursFrom, hourText, parseHour } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 import { dice } from '../support/dice.ts'
 import { startFaultyService } from '../support/faulty-service.ts'
@@ -65,7 +65,7 @@ it(`loses nothing, sends no second value and next to nothing twice, killed ${kil
     const resent = acknowledged.filter(push => service.resent.has(push))
     expect(resent.length, JSON.stringify(death)).toBeLessThanOrEqual(inFlight)
   }
-  const outbox = new Outbox(join(dataFolder, 'outbox.db'))
+  const outbox = new SqliteOutbox(join(dataFolder, 'outbox.db'))
   const total = expected.length
   expect(outbox.tally.balance()).toMatchObject({ enqueued: total, delivered: total, due: 0, dead: 0, held: 0 })
   outbox.close()

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { outboxSchema } from '../../src/outbox/tables/schema.ts'
+import { outboxSchema } from '../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 import { configured, startDaemon } from '../support/tidegauge.ts'

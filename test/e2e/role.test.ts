@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
-import { deliveryHolder, takeDeliveryRole } from '../../src/outbox/file/lock.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { deliveryHolder, takeDeliveryRole } from '../../src/outbox/roles.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { metrics } from '../support/metrics.ts'
 import { configured, start, startDaemon, tidegauge } from '../support/tidegauge.ts'
 
@@ -73,7 +73,7 @@ protocols:
 
 /** What is due from before. */
 async function backlog(dataFolder: string): Promise<void> {
-  const outbox = new Outbox(join(dataFolder, 'outbox.db'))
+  const outbox = new SqliteOutbox(join(dataFolder, 'outbox.db'))
   const hour = hourAfter(hourAt(systemTime.nowMs()), -3)
   outbox.expectedHours.addCollector('vault/c', hour)
   const accepted = metrics(300, hour).map(metric => ({ metric }))

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'
 import { configured, start, tidegauge, untilNextLook } from '../support/tidegauge.ts'
 
@@ -81,7 +81,7 @@ describe.skipIf(!mayMount)('a daemon on a volume that is read-only (needs the ri
     const remount = (how: string) => execFileSync('mount', ['-o', `remount,${how}`, folder], { stdio: 'pipe' })
     const { config, url } = await staged(folder)
     mkdirSync(join(folder, 'embedded'))
-    new Outbox(join(folder, 'embedded', 'outbox.db')).close()
+    new SqliteOutbox(join(folder, 'embedded', 'outbox.db')).close()
     remount('ro')
     for (const words of [['status'], ['dead', 'ls'], ['flush'], ['gaps'], ['due', 'drop', '--all'], ['collect']]) {
       const { code, stdout, stderr } = await tidegauge([...words, '--config', config])
@@ -149,7 +149,7 @@ describe.skipIf(!mayBeNobody)('a user without rights (needs root, and sources th
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const data = join(folder, 'data', 'embedded')
     mkdirSync(data, { recursive: true })
-    const outbox = new Outbox(join(data, 'outbox.db'))
+    const outbox = new SqliteOutbox(join(data, 'outbox.db'))
     onTestFinished(() => outbox.close())
     for (const lock of ['lock.db', 'daemon.db']) writeFileSync(join(data, lock), '')
     const config = join(folder, 'tidegauge.yaml')

@@ -5,7 +5,7 @@ import { firstHour } from '../../src/intake/backfill/first-block.ts'
 import { type BackfillRequest, type StatesByHour, type Work, workOf } from '../../src/intake/backfill/work.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hoursFrom } from '../../src/model/hour.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import type { RunOutcome } from '../../src/runner/runner.ts'
 import { collector, one, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -19,7 +19,7 @@ interface Scripted {
 }
 
 interface Stage {
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly runner: ScriptedRunner
   readonly time: VirtualTime
   readonly news: BackfillNews[]
@@ -32,7 +32,7 @@ const range = hoursFrom(anHour, to)
 
 /** Backfills twenty hours of scripted collectors, ten together, on a clock that jumps. */
 function stage(scripts: Readonly<Record<string, Scripted>>): Stage {
-  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
   const named = Object.entries(scripts).map(
     ([name, scripted]) => [`vault/${name}`, { history: true, ...scripted }] as const,
@@ -213,7 +213,7 @@ describe('a backfill', () => {
     const here = stage({ a: { script: one } })
     const full = new Fault('disk-full', 'the disk is full')
     let looks = 0
-    const disk: Pick<Outbox['disk'], 'requireRoom'> = {
+    const disk: Pick<SqliteOutbox['disk'], 'requireRoom'> = {
       requireRoom: () => {
         looks += 1
         if (looks > 1) throw full
@@ -442,7 +442,7 @@ describe('a backfill with a budget', () => {
   })
 })
 
-function bound(target: Outbox, name: string | symbol): unknown {
+function bound(target: SqliteOutbox, name: string | symbol): unknown {
   const part: unknown = Reflect.get(target, name, target)
   return typeof part === 'function' ? part.bind(target) : part
 }

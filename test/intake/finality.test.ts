@@ -10,7 +10,7 @@ import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { collector, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -82,7 +82,7 @@ function stage({
 }: Staged = {}) {
   const time = new VirtualTime(anHour)
   const { chain, reader } = scriptedChain(time)
-  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
   const values = { a: 1, b: 2 }
   const script: Script = () => {
@@ -122,7 +122,7 @@ function stage({
 /** Two collectors' values of an hour, read at a block that a reorg has replaced since; a third one's block still stands. */
 async function replaced(readAgain: FinalityDeps['readAgain']) {
   const time = new VirtualTime(anHour + 10 * hourMs)
-  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
   const { chain, reader } = scriptedChain(time)
   chain.now = block('b')

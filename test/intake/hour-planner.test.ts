@@ -6,12 +6,12 @@ import { type Planned, planHours } from '../../src/intake/plan-hours.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
 
-function opened(): Outbox {
-  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+function opened(): SqliteOutbox {
+  const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
   return outbox
 }
@@ -34,7 +34,7 @@ const round = fc.record({
   history: fc.boolean(),
 })
 
-function happen({ expectedHours }: Outbox, { id, kind, at }: { id: string; kind: string; at: number }): void {
+function happen({ expectedHours }: SqliteOutbox, { id, kind, at }: { id: string; kind: string; at: number }): void {
   const hour = hourAfter(anHour, at)
   if (kind === 'collect') expectedHours.markCollected(id, hour)
   if (kind === 'gap') expectedHours.markGap(id, hour, refused)
@@ -44,7 +44,7 @@ function happen({ expectedHours }: Outbox, { id, kind, at }: { id: string; kind:
   }
 }
 
-function all({ expectedHours }: Outbox) {
+function all({ expectedHours }: SqliteOutbox) {
   const starts = ids.map(id => [expectedHours.since(id), expectedHours.lastWithoutHole(id)])
   return [starts, expectedHours.between(hourAfter(anHour, -20), hourAfter(anHour, 40))]
 }

@@ -5,7 +5,7 @@ import type { CollectorConfig } from '../../src/config/config.ts'
 import { Intake } from '../../src/intake/intake.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAfter, hourText } from '../../src/model/hour.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { collector, one, type Script, type Scripted, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { silentLog } from '../support/log.ts'
@@ -15,7 +15,7 @@ import { VirtualTime } from '../support/virtual-time.ts'
 const minuteMs = 60_000
 
 interface Stage {
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly runner: ScriptedRunner
   /** Lets the intake run from an instant to another, in no time; it is stopped then. */
   run(fromMs: number, toMs: number): Promise<void>
@@ -27,7 +27,7 @@ function stage(
   scripts: Record<string, Scripted>,
   chains: readonly ChainReader[] = [],
 ): Stage {
-  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
   const runner = new ScriptedRunner(scripts)
   return {

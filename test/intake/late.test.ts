@@ -6,7 +6,7 @@ import { WatchedClock } from '../../src/intake/watched-clock.ts'
 import type { AsOfBlock } from '../../src/model/block.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { WrongTime } from '../delivery/support/scripted-time.ts'
 import { collector, type Script, ScriptedRunner } from '../support/collectors.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -65,7 +65,7 @@ function stage({ startMs, history, script, chains = [], aheadMs = 0 }: Staged) {
   machine.aheadMs = aheadMs
   const clock = new WatchedClock(machine)
   clock.sawService(-aheadMs)
-  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
   const runner = new ScriptedRunner({ 'vault/a': { script: script(time), history } })
   const intake = new Intake({

@@ -4,19 +4,19 @@ import { planHours } from '../../src/intake/plan-hours.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { commitRowsMax, hourMs } from '../../src/model/limits.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
 
 interface Stage {
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   plan(current: Hour, parts?: { readonly history?: boolean; readonly since?: Hour }): Promise<number>
   /** Hours by their state, counted from `anHour`. */
   states(): Record<string, number[]>
 }
 
 function stage(): Stage {
-  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
   return {
     outbox,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { holdOf } from '../../src/intake/plausibility.ts'
 import type { Metric, MetricSpec } from '../../src/model/metric.ts'
-import type { Hold, Past } from '../../src/outbox/tables/metrics.ts'
+import type { Hold, Past } from '../../src/outbox/sqlite/tables/metrics.ts'
 import { anHour } from '../support/metrics.ts'
 
 function metric(value: number, unit?: string): Metric {

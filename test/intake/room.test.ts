@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type BacklogWait, Backpressure, type StuckBacklog } from '../../src/intake/backfill/backpressure.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { VirtualTime } from '../support/virtual-time.ts'
 
 /** Metrics that are due of some protocols, and a backfill that collects for some. */
 async function stage(due: Readonly<Record<string, number>>, protocolIds: readonly string[]) {
-  const outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   onTestFinished(() => outbox.close())
   outbox.expectedHours.addCollector('any/c', anHour)
   for (const [protocolId, count] of Object.entries(due)) {

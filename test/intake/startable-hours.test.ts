@@ -4,7 +4,7 @@ import { hoursWithoutRow } from '../../src/intake/expected.ts'
 import { startableHours } from '../../src/intake/startable-hours.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { catchUpConcurrency, hourMs } from '../../src/model/limits.ts'
-import type { DueHour } from '../../src/outbox/tables/due-hours.ts'
+import type { DueHour } from '../../src/outbox/sqlite/tables/due-hours.ts'
 import { anHour } from '../support/metrics.ts'
 
 const offset = fc.integer({ min: -400, max: 0 })

@@ -4,12 +4,12 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { commitRowsMax } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
-import { Due } from '../../src/outbox/tables/due.ts'
-import { MetricRegistry } from '../../src/outbox/tables/metric-registry.ts'
-import type { Accepted } from '../../src/outbox/tables/metrics.ts'
-import { outboxSchema } from '../../src/outbox/tables/schema.ts'
-import { Tally } from '../../src/outbox/tables/tally.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import { Due } from '../../src/outbox/sqlite/tables/due.ts'
+import { MetricRegistry } from '../../src/outbox/sqlite/tables/metric-registry.ts'
+import type { Accepted } from '../../src/outbox/sqlite/tables/metrics.ts'
+import { outboxSchema } from '../../src/outbox/sqlite/tables/schema.ts'
+import { Tally } from '../../src/outbox/sqlite/tables/tally.ts'
 import { openDatabase, openReadOnly } from '../../src/sqlite/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -17,14 +17,14 @@ import { flawsOf, miscounted } from './support/contents.ts'
 
 /** An outbox as two processes have it open: a daemon, and a command beside it. */
 interface Two {
-  readonly daemon: Outbox
-  readonly command: Outbox
+  readonly daemon: SqliteOutbox
+  readonly command: SqliteOutbox
   readonly file: string
 }
 
 function two(): Two {
   const file = join(temporaryFolder(), 'outbox.db')
-  const [daemon, command] = [new Outbox(file), new Outbox(file)]
+  const [daemon, command] = [new SqliteOutbox(file), new SqliteOutbox(file)]
   onTestFinished(() => {
     daemon.close()
     command.close()
@@ -33,14 +33,14 @@ function two(): Two {
   return { daemon, command, file }
 }
 
-function record(outbox: Outbox, accepted: readonly Accepted[], hour: Hour = anHour) {
+function record(outbox: SqliteOutbox, accepted: readonly Accepted[], hour: Hour = anHour) {
   return outbox.recordCollection({ collector: 'vault/c', hour, accepted, mode: 'correct' }, 1)
 }
 
 const wanted = { protocolIds: ['vault'], fresh: anHour, latest: hourAfter(anHour, 9) } as const
-const dueOf = (outbox: Outbox) => outbox.due.read(wanted, 100)
+const dueOf = (outbox: SqliteOutbox) => outbox.due.read(wanted, 100)
 const described = ({ value, unit }: Metric) => `${value} ${unit}`
-const refuse = (outbox: Outbox, dead: readonly Metric[]) =>
+const refuse = (outbox: SqliteOutbox, dead: readonly Metric[]) =>
   outbox.settle({ delivered: [], dead: dead.map(metric => ({ metric, reason: 'no', attempts: 1 })), warnings: [] }, 2)
 
 const next = hourAfter(anHour, 1)

@@ -4,38 +4,38 @@ import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { recollectCapMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
-import { outboxSchema } from '../../src/outbox/tables/schema.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import { outboxSchema } from '../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 
-function openOutbox(file = join(temporaryFolder(), 'outbox.db')): Outbox {
-  const outbox = new Outbox(file)
+function openOutbox(file = join(temporaryFolder(), 'outbox.db')): SqliteOutbox {
+  const outbox = new SqliteOutbox(file)
   outbox.expectedHours.addCollector('vault/c', anHour)
   onTestFinished(() => outbox.close())
   return outbox
 }
 
-async function store(outbox: Outbox, accepted: readonly Metric[], hour = anHour): Promise<void> {
+async function store(outbox: SqliteOutbox, accepted: readonly Metric[], hour = anHour): Promise<void> {
   outbox.expectedHours.expect('vault/c', [hour])
   await outbox.recordCollection({ collector: 'vault/c', hour, accepted: accepted.map(metric => ({ metric })) }, 1)
 }
 
-function dueOf(outbox: Outbox, protocolIds: readonly string[], limit: number): Metric[] {
+function dueOf(outbox: SqliteOutbox, protocolIds: readonly string[], limit: number): Metric[] {
   return outbox.due.read({ protocolIds, fresh: anHour, latest: hourAfter(anHour, 100) }, limit)
 }
 
 const odd = { kind: 'bounds', reason: 'odd' } as const
 
-function statesAndReasons(outbox: Outbox): [state: string, reason: string | undefined][] {
+function statesAndReasons(outbox: SqliteOutbox): [state: string, reason: string | undefined][] {
   return outbox.metrics.between(anHour, anHour).map(({ state, reason }) => [state, reason])
 }
 
 describe('the outbox', () => {
   it('keeps what was stored across a close', async () => {
     const file = join(temporaryFolder(), 'deep', 'outbox.db')
-    const first = new Outbox(file)
+    const first = new SqliteOutbox(file)
     first.expectedHours.addCollector('vault/c', anHour)
     await store(first, metrics(3))
     first.close()
@@ -203,7 +203,7 @@ describe('the outbox', () => {
   })
 
   it('refuses a file that is no database', () => {
-    expect(() => new Outbox(new URL(import.meta.url).pathname)).toThrow(/not a database/)
+    expect(() => new SqliteOutbox(new URL(import.meta.url).pathname)).toThrow(/not a database/)
   })
 })
 
@@ -212,7 +212,7 @@ function spelled(number: number): string {
   return [...String(number)].map(digit => 'abcdefghij'[Number(digit)]).join('')
 }
 
-async function failLate(outbox: Outbox): Promise<void> {
+async function failLate(outbox: SqliteOutbox): Promise<void> {
   const failed = { fault: new Fault('chain-unreachable', 'no answer'), nextAttemptMs: 5 }
   await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted: [], failed }, 2)
 }

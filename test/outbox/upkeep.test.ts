@@ -4,9 +4,9 @@ import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../src/model/hour.ts'
 import { commitRowsMax, hourMs, roomLookMs } from '../../src/model/limits.ts'
-import { type Role, takeDeliveryRole } from '../../src/outbox/file/lock.ts'
 import { logToldBytes } from '../../src/outbox/limits.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { type Role, takeDeliveryRole } from '../../src/outbox/roles.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { Upkeep, type UpkeepNews } from '../../src/outbox/upkeep.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
@@ -17,7 +17,7 @@ import { contentsOf, miscounted } from './support/contents.ts'
 const dayMs = 24 * hourMs
 
 interface Kept {
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly role: Role
   readonly file: string
   readonly news: UpkeepNews['kind'][]
@@ -25,9 +25,9 @@ interface Kept {
   until(holds: () => boolean): Promise<void>
 }
 
-function kept(folder: string, prepare: (outbox: Outbox) => void = () => {}): Kept {
+function kept(folder: string, prepare: (outbox: SqliteOutbox) => void = () => {}): Kept {
   const file = join(folder, 'outbox.db')
-  const outbox = new Outbox(file)
+  const outbox = new SqliteOutbox(file)
   const role = takeDeliveryRole(folder, 'tidegauge.yaml', anHour)
   prepare(outbox)
   const news: UpkeepNews['kind'][] = []
@@ -49,7 +49,7 @@ describe('upkeep', () => {
     const folder = temporaryFolder()
     const old = hourAfter(anHour, -36 * 24)
     const young = hourAfter(anHour, -34 * 24)
-    const first = new Outbox(join(folder, 'outbox.db'))
+    const first = new SqliteOutbox(join(folder, 'outbox.db'))
     first.expectedHours.addCollector('vault/c', old)
     for (const hour of [old, hourAfter(old, 1), young]) {
       first.expectedHours.expect('vault/c', [hour])
@@ -112,7 +112,7 @@ describe('a log that something keeps from being cut off', () => {
   it('is told once it has 64 MiB, and cut off as soon as that is over', async () => {
     const folder = temporaryFolder()
     const file = join(folder, 'outbox.db')
-    const writer = new Outbox(file)
+    const writer = new SqliteOutbox(file)
     onTestFinished(() => writer.close())
     const reader = new Database(file)
     const filler = new Database(file)

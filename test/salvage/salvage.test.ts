@@ -12,11 +12,11 @@ import { basename, dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
-import { takeDeliveryRole } from '../../src/outbox/file/lock.ts'
 import { openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
-import { outboxSalvage } from '../../src/outbox/outbox-salvage.ts'
-import { outboxSchema } from '../../src/outbox/tables/schema.ts'
+import { takeDeliveryRole } from '../../src/outbox/roles.ts'
+import { outboxSalvage } from '../../src/outbox/sqlite/outbox-salvage.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import { outboxSchema } from '../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import { aBlock, aPin } from '../outbox/support/blocks.ts'
 import { type Contents, contentsOf, flawsOf } from '../outbox/support/contents.ts'
@@ -235,8 +235,8 @@ describe('what a salvage knows of blocks and of the past', () => {
   const damagedEnd = 100
 
   /** Changes an outbox, damages its header, and saves it. */
-  async function saved(file: string, change: (outbox: Outbox) => Promise<unknown>): Promise<Outbox> {
-    const outbox = new Outbox(file)
+  async function saved(file: string, change: (outbox: SqliteOutbox) => Promise<unknown>): Promise<SqliteOutbox> {
+    const outbox = new SqliteOutbox(file)
     await change(outbox)
     outbox.close()
     overwrite(file, 0, damagedEnd)
@@ -269,7 +269,7 @@ describe('what a salvage knows of blocks and of the past', () => {
 
   it('finds pins on a page that nothing leads to any more', async () => {
     const { file } = sound()
-    const before = new Outbox(file)
+    const before = new SqliteOutbox(file)
     const hours = Array.from({ length: 200 }, (_, index) => hourAfter(anHour, index + 1))
     before.expectedHours.addCollector('vault/c0', anHour)
     for (const [index, hour] of hours.entries()) {
@@ -311,7 +311,7 @@ describe('what a salvage knows of blocks and of the past', () => {
 
   it('finds the start of a collector that is lost, whatever a backfill has brought from before it', async () => {
     const { file } = sound()
-    const outbox = new Outbox(file)
+    const outbox = new SqliteOutbox(file)
     for (let count = 0; count < 80; count += 1) {
       const hour = hourAfter(anHour, -100 - 3 * count)
       const accepted = metrics(3, hour).map(metric => ({ metric }))
@@ -328,7 +328,7 @@ describe('what a salvage knows of blocks and of the past', () => {
   it('makes hours of a backfill due again whose values are lost, however old they are', async () => {
     const { file } = sound()
     const old = hourAfter(anHour, -9_000)
-    const outbox = new Outbox(file)
+    const outbox = new SqliteOutbox(file)
     for (let count = 0; count < 300; count += 1) {
       const hour = hourAfter(old, 2 * count)
       const accepted = metrics(3, hour).map(metric => ({ metric }))
@@ -388,10 +388,10 @@ describe('a command beside the daemon', () => {
 
   it('does not store anything in a file that was moved aside meanwhile', async () => {
     const { file } = sound()
-    const outbox = new Outbox(file)
+    const outbox = new SqliteOutbox(file)
     onTestFinished(() => outbox.close())
     for (const part of ['', '-wal', '-shm']) renameSync(`${file}${part}`, `${file}.corrupt-by-hand${part}`)
-    new Outbox(file).close()
+    new SqliteOutbox(file).close()
     const stored = outbox.recordCollection({ collector: 'vault/c0', hour: anHour, accepted: [] }, 1)
     await expect(stored).rejects.toMatchObject({ code: 'outbox-moved' })
     expect((await outbox.disk.broken).kind).toBe('moved')
@@ -400,7 +400,7 @@ describe('a command beside the daemon', () => {
 
 it('the first error of a damaged page is told to the disk', async () => {
   const { file } = sound()
-  const outbox = new Outbox(file)
+  const outbox = new SqliteOutbox(file)
   onTestFinished(() => outbox.close())
   const root = rootOfOpen(file)
   overwrite(file, (root - 1) * pageBytes, root * pageBytes)
@@ -421,7 +421,7 @@ async function withLog(file: string): Promise<number> {
   const folder = temporaryFolder()
   const copy = join(folder, basename(file))
   copyFileSync(file, copy)
-  const outbox = new Outbox(copy)
+  const outbox = new SqliteOutbox(copy)
   const hours = 30
   outbox.expectedHours.addCollector('vault/c0', anHour)
   for (let hour = 1; hour <= hours; hour += 1) {

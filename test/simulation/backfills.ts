@@ -5,13 +5,13 @@ import { Backfill } from '../../src/intake/backfill/backfill.ts'
 import { type BackfillRequest, workOf } from '../../src/intake/backfill/work.ts'
 import { usable } from '../../src/intake/collect.ts'
 import { hourAfter, hourAt } from '../../src/model/hour.ts'
-import type { Outbox } from '../../src/outbox/outbox.ts'
+import type { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import type { Runner } from '../../src/runner/runner.ts'
 import type { BackfillScript } from './backfill-script.ts'
 
 interface FillParts {
   readonly script: BackfillScript
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly runner: Runner
   readonly time: Time
   readonly config: Config

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { ballastBytes } from '../../src/outbox/file/limits.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { ballastBytes } from '../../src/outbox/sqlite/file/limits.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 
 type Sqlite = Database.Database
 
@@ -77,7 +77,7 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 /** An empty outbox, so that not every world has to make its schema. */
 const template = join(folder, 'template.db')
-new Outbox(template).close()
+new SqliteOutbox(template).close()
 
 const endings = ['', '-wal']
 

@@ -13,7 +13,7 @@ import { WatchedClock } from '../../src/intake/watched-clock.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAt } from '../../src/model/hour.ts'
 import { pollMs, roomLookMs } from '../../src/model/limits.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { Upkeep, type UpkeepNews } from '../../src/outbox/upkeep.ts'
 import type { Log } from '../../src/telemetry/log.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
@@ -76,7 +76,7 @@ function protocolConfig(script: Script, { id, owner, register }: Script['protoco
  */
 export class Life {
   isAlive = true
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly #world: World
   readonly #client: ScriptedClient
   readonly #loops: readonly DeliveryLoop[]
@@ -85,7 +85,7 @@ export class Life {
   readonly #clockWatch: ClockWatch
   readonly #watch: Watch
   /** Backfills under way. */
-  readonly #fillings = new Set<{ readonly outbox: Outbox; readonly stop: () => Promise<void> }>()
+  readonly #fillings = new Set<{ readonly outbox: SqliteOutbox; readonly stop: () => Promise<void> }>()
 
   /** @throws whatever the outbox throws when it cannot be opened */
   constructor(world: World, number: number, log: Log) {
@@ -97,7 +97,7 @@ export class Life {
     const chance = new Fortune(script.seed + 1_000 * number + 3).roll
     const time = new WatchedClock(this.#lifeTime(chance))
     this.#client = new ScriptedClient(clock, service, isAlive, watch, () => time.nowMs())
-    this.outbox = this.#watched(new Outbox(world.disk.file), watch)
+    this.outbox = this.#watched(new SqliteOutbox(world.disk.file), watch)
     const storedMs = this.outbox.repair.newestCollected()
     time.meet({ service: true, chains: world.chain !== undefined, ...(storedMs !== undefined && { storedMs }) })
     const isDoubted = () => time.verdict.kind === 'doubted'
@@ -148,7 +148,7 @@ export class Life {
   }
 
   /** As in each process that reads the chain. */
-  #chains(time: Time, number: number, outbox: Outbox): ScriptedReader[] {
+  #chains(time: Time, number: number, outbox: SqliteOutbox): ScriptedReader[] {
     const { chain, script } = this.#world
     const chance = new Fortune(script.seed + 1_000 * number + 7)
     return chain ? [new ScriptedReader(chain, time, chance, outbox.finalBlocks(chainId))] : []
@@ -158,7 +158,7 @@ export class Life {
   fillIn(script: BackfillScript, number: number): void {
     const { config } = this.#world
     const isAlive = () => this.isAlive
-    const outbox = this.#watched(new Outbox(this.#world.disk.file), this.#watch)
+    const outbox = this.#watched(new SqliteOutbox(this.#world.disk.file), this.#watch)
     // A command does not begin while the clock is wrong.
     const { machineAheadMs } = this.#world
     if (machineAheadMs !== 0) return
@@ -232,7 +232,7 @@ export class Life {
     return delivery
   }
 
-  #watched(outbox: Outbox, watch: Watch): Outbox {
+  #watched(outbox: SqliteOutbox, watch: Watch): SqliteOutbox {
     const { ledger, facts } = this.#world
     const keepBallast = outbox.disk.keepBallast.bind(outbox.disk)
     outbox.disk.keepBallast = async () => this.#world.keepBallast() && (await keepBallast())

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import type { FaultCode, FaultRecord } from '../../src/model/fault.ts'
 import { type Hour, hourAt, hourFromNumber, hourNumber } from '../../src/model/hour.ts'
-import { type MetricState, stateOf } from '../../src/outbox/tables/states.ts'
+import { type MetricState, stateOf } from '../../src/outbox/sqlite/tables/states.ts'
 
 /** A metric as it lies in the file. */
 export interface Row {

@@ -1,5 +1,5 @@
 import { hourText } from '../../src/model/hour.ts'
-import type { Settlement } from '../../src/outbox/outbox.ts'
+import type { Settlement } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import type { Listener } from './client.ts'
 import type { Clock } from './clock.ts'
 import type { Facts } from './facts.ts'

@@ -5,8 +5,8 @@ import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
 import { hourMs, overdueMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
-import { Outbox } from '../../src/outbox/outbox.ts'
-import type { Accepted } from '../../src/outbox/tables/metrics.ts'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import type { Accepted } from '../../src/outbox/sqlite/tables/metrics.ts'
 import { snapshotExposition } from '../../src/status/exposition.ts'
 import { observe } from '../../src/status/observe.ts'
 import type { Observed } from '../../src/status/observed.ts'
@@ -42,7 +42,7 @@ function configOf(protocols: readonly ProtocolConfig[]): Config {
 
 /** One configured collector, `vault/c`, on a real outbox; started long before `anHour` unless it says otherwise. */
 class Bench {
-  readonly outbox = new Outbox(join(temporaryFolder(), 'outbox.db'))
+  readonly outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   config = configOf([protocol('vault', [collector('c')])])
   startedAtMs = anHour - 5 * hourMs
   nowMs = anHour + overdueMs

@@ -4,8 +4,8 @@ import type { Delivery } from '../../delivery/delivery.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import { batchMetricsMax, pollMs } from '../../model/limits.ts'
-import type { Role } from '../../outbox/file/lock.ts'
-import type { Outbox } from '../../outbox/outbox.ts'
+import type { Role } from '../../outbox/roles.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { untilDaemon } from '../daemon-role.ts'
 import { deliverNow, handedOver, roleOrDeliverer } from '../deliver-now.ts'
 import { note } from '../terminal.ts'
@@ -25,7 +25,7 @@ export interface BackfillDelivery {
 /** Takes the delivery role, or finds which process has it; what it opens is closed with the stack. */
 export async function startDelivery(
   context: AppContext,
-  outbox: Outbox,
+  outbox: SqliteOutbox,
   stack: AsyncDisposableStack,
 ): Promise<BackfillDelivery> {
   const role = roleOrDeliverer(context)
@@ -42,7 +42,7 @@ export async function startDelivery(
 function startOwn(
   role: Role,
   context: AppContext,
-  outbox: Outbox,
+  outbox: SqliteOutbox,
   connection: Connection,
   stack: AsyncDisposableStack,
 ): BackfillDelivery {
@@ -105,7 +105,7 @@ async function pushUntil(
   delivery: Delivery,
   finishing: AbortSignal,
   stopping: AbortSignal,
-  { disk }: Outbox,
+  { disk }: SqliteOutbox,
   time: Time,
 ): Promise<void> {
   while (!finishing.aborted) {

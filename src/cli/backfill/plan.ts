@@ -5,7 +5,7 @@ import type { ChainConfig } from '../../config/config.ts'
 import { destinationsOf } from '../../delivery/destination.ts'
 import { type HourOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
-import type { Outbox } from '../../outbox/outbox.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { type Cost, chainWindows, pushesOf, scaledCost, sumOf } from './cost.ts'
 import {
   blocksOf,
@@ -48,7 +48,7 @@ export interface PlannedWork extends Work {
 export interface PlanDeps {
   readonly context: AppContext
   /** Absent when there is none yet. */
-  readonly outbox: Outbox | undefined
+  readonly outbox: SqliteOutbox | undefined
   readonly works: readonly Work[]
   readonly order: HourOrder
   /** Hours read concurrently. */

@@ -9,8 +9,8 @@ import { firstHour } from '../../intake/backfill/first-block.ts'
 import { type BackfillRequest, type StatesByHour, type Work, workOf } from '../../intake/backfill/work.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
-import { daemonHolder } from '../../outbox/file/lock.ts'
-import type { Outbox } from '../../outbox/outbox.ts'
+import { daemonHolder } from '../../outbox/roles.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { budgetOf, cappedMeter } from '../backfill/calls.ts'
 import { type BackfillDelivery, startDelivery } from '../backfill/delivery.ts'
@@ -78,7 +78,7 @@ async function usableOf(
 
 interface BackfillContext {
   readonly context: AppContext
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly options: BackfillOptions
   readonly signals: Signals
   readonly stack: AsyncDisposableStack
@@ -86,7 +86,11 @@ interface BackfillContext {
 
 /** @returns whether the sampled hours could be read */
 async function planOnly(
-  { context, outbox, options }: Pick<BackfillContext, 'context' | 'options'> & { readonly outbox: Outbox | undefined },
+  {
+    context,
+    outbox,
+    options,
+  }: Pick<BackfillContext, 'context' | 'options'> & { readonly outbox: SqliteOutbox | undefined },
   range: HourSpan,
   usable: Usable,
 ): Promise<boolean> {
@@ -169,7 +173,11 @@ function askedOf(
   }
 }
 
-function workFor(outbox: Outbox | undefined, asked: BackfillRequest, { collector, description }: Usable[number]): Work {
+function workFor(
+  outbox: SqliteOutbox | undefined,
+  asked: BackfillRequest,
+  { collector, description }: Usable[number],
+): Work {
   const states: StatesByHour = outbox?.expectedHours.states(collector.id, asked.from, asked.to) ?? new Map()
   return workOf(collector, description, asked, states)
 }

@@ -9,7 +9,7 @@ import { systemTime } from '../../edge/time.ts'
 import { faultLine } from '../../model/fault.ts'
 import { hourAfter, hourAt } from '../../model/hour.ts'
 import { metricId } from '../../model/metric.ts'
-import type { Outbox } from '../../outbox/outbox.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { type Checked, checkCollectors, checkEach, mistakesOf } from '../check-collectors.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
@@ -93,7 +93,7 @@ async function foreseenOf(context: AppContext, usable: Checked['usable']): Promi
 }
 
 /** The outbox to compare with. An unusable one is reported and is not a mistake of the configuration. */
-function outboxToCompare(context: AppContext, stack: AsyncDisposableStack): Outbox | undefined {
+function outboxToCompare(context: AppContext, stack: AsyncDisposableStack): SqliteOutbox | undefined {
   try {
     return openExistingOutbox(context, stack)
   } catch (error) {

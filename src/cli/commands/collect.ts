@@ -7,8 +7,8 @@ import { retryDelayMs } from '../../intake/startable-hours.ts'
 import { Fault } from '../../model/fault.ts'
 import { notFinal } from '../../model/finality.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
-import type { Outbox } from '../../outbox/outbox.ts'
-import type { Accepted } from '../../outbox/tables/metrics.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { Accepted } from '../../outbox/sqlite/tables/metrics.ts'
 import { checkCollectors } from '../check-collectors.ts'
 import { collectParts, type Units } from '../collect-parts.ts'
 import { type CollectedPart, type CollectedReport, printParts, printPartsJson } from '../collected-report.ts'
@@ -96,7 +96,7 @@ function printDry(told: CollectedReport, { json }: CollectOptions): void {
 /** @returns whether all sendable metrics of this hour are delivered */
 async function queueAndDeliver(
   context: AppContext,
-  outbox: Outbox,
+  outbox: SqliteOutbox,
   told: CollectedReport,
   options: CollectOptions,
 ): Promise<boolean> {
@@ -125,7 +125,7 @@ async function queueAndDeliver(
 }
 
 /** Reports the warnings on the pushes just made, except acknowledged ones. */
-function noteWarnings(outbox: Outbox, sinceMs: number, options: CollectOptions): void {
+function noteWarnings(outbox: SqliteOutbox, sinceMs: number, options: CollectOptions): void {
   const news = outbox.warnings
     .all()
     .filter(({ lastSeenMs, isAcknowledged }) => lastSeenMs >= sinceMs && !isAcknowledged)
@@ -140,7 +140,12 @@ function noteWarnings(outbox: Outbox, sinceMs: number, options: CollectOptions):
  * Changes the locked units. Values of the hour held earlier for their unit become due, and later hours use the new
  * unit.
  */
-async function changeUnits(outbox: Outbox, accepted: readonly Accepted[], hour: Hour, nowMs: number): Promise<void> {
+async function changeUnits(
+  outbox: SqliteOutbox,
+  accepted: readonly Accepted[],
+  hour: Hour,
+  nowMs: number,
+): Promise<void> {
   const meant = accepted.filter(({ hold }) => !hold).map(({ metric }) => metric)
   const held = outbox.detained.list({ state: 'held', ids: meant.map(({ id }) => id), hour })
   const unitOf = new Map(meant.map(({ id, unit }) => [id, unit]))
@@ -154,7 +159,7 @@ async function changeUnits(outbox: Outbox, accepted: readonly Accepted[], hour: 
 }
 
 async function store(
-  outbox: Outbox,
+  outbox: SqliteOutbox,
   { collector, accepted, pins, fault }: CollectedPart,
   hour: Hour,
   nowMs: number,

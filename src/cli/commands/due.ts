@@ -5,8 +5,8 @@ import { pushedMetric } from '../../model/batch.ts'
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import { numberText } from '../../model/number-text.ts'
-import type { Outbox } from '../../outbox/outbox.ts'
-import { rangesOf } from '../../outbox/tables/due-metrics.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
+import { rangesOf } from '../../outbox/sqlite/tables/due-metrics.ts'
 import { asTyped, type JsonOption, openContext } from '../configured-command.ts'
 import { type EndWith, exitCodes } from '../exit.ts'
 import {
@@ -60,7 +60,7 @@ function dropCommand(ended: EndWith): Command {
 
 /** The selected due metrics, and what was asked for. */
 interface SelectedDue {
-  readonly outbox: Outbox | undefined
+  readonly outbox: SqliteOutbox | undefined
   readonly metrics: readonly Metric[]
   /** Protocols whose metrics wait for the given reason. */
   readonly protocolIds: readonly string[]
@@ -91,7 +91,7 @@ async function withFound(
 }
 
 /** Why due metrics of a protocol are not delivered, as far as known. */
-function whyIn({ config }: AppContext, outbox: Outbox | undefined): SelectedDue['whyOf'] {
+function whyIn({ config }: AppContext, outbox: SqliteOutbox | undefined): SelectedDue['whyOf'] {
   const configured = new Set(config.protocols.map(({ id }) => id))
   const waiting = outbox?.destinations.waiting() ?? []
   const why = waiting.length > 0 ? waiting.join('; ') : 'its turn has not come'

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import { openExistingOutbox } from '../../app/app.ts'
 import { Fault } from '../../model/fault.ts'
-import type { Outbox } from '../../outbox/outbox.ts'
-import type { Warning } from '../../outbox/tables/warnings.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { Warning } from '../../outbox/sqlite/tables/warnings.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
 import { exitCodes } from '../exit.ts'
 import { counted, cut, instantText, note, print, printJson, printTable } from '../terminal.ts'
@@ -97,7 +97,7 @@ function isAll(ids: readonly string[], { kind }: AcknowledgeOptions): boolean {
   return ids.length === 0 && kind === undefined
 }
 
-function acknowledge(outbox: Outbox, ids: readonly string[], { kind }: AcknowledgeOptions): number {
+function acknowledge(outbox: SqliteOutbox, ids: readonly string[], { kind }: AcknowledgeOptions): number {
   const ofKind = kind === undefined ? {} : { kind }
   if (ids.length === 0) return outbox.warnings.acknowledge(ofKind)
   const named = outbox.warnings

@@ -1,7 +1,7 @@
 import type { ProtocolConfig } from '../../config/config.ts'
 import type { Batch } from '../../model/batch.ts'
 import type { Metric } from '../../model/metric.ts'
-import type { Settlement } from '../../outbox/outbox.ts'
+import type { Settlement } from '../../outbox/sqlite/sqlite-outbox.ts'
 import type { Sending } from '../isolate/actions.ts'
 import type { Attempts, Pushed } from '../isolate/parts.ts'
 

@@ -2,7 +2,7 @@ import type { Batch } from '../../model/batch.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import { duePageMax } from '../../model/limits.ts'
 import type { Metric } from '../../model/metric.ts'
-import type { Outbox } from '../../outbox/outbox.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
 import { probeOf } from './probe.ts'
 import { dueWanted } from './worklist.ts'
@@ -17,7 +17,7 @@ export interface Plan {
 
 /** Dependencies of `planFlush`. */
 export interface FlushPlanDeps {
-  readonly outbox: Pick<Outbox, 'due'>
+  readonly outbox: Pick<SqliteOutbox, 'due'>
   /** The destination's, without those in quarantine. */
   readonly protocolIds: readonly string[]
   readonly quarantine: Pick<Quarantine, 'standing' | 'failuresOf' | 'protocolsToProbe'>

@@ -4,8 +4,8 @@ import { isYetToCome } from '../../model/backoff.ts'
 import type { Hour } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
 import type { Answer, Verdict } from '../../model/verdict.ts'
-import type { Outbox } from '../../outbox/outbox.ts'
-import { type DestinationState, hurriedAtMs } from '../../outbox/tables/destinations.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
+import { type DestinationState, hurriedAtMs } from '../../outbox/sqlite/tables/destinations.ts'
 import type { Redactor } from '../../telemetry/redactor.ts'
 import { afterFlush, afterRest, type FlushEnd, probeAt, retryAfterAt } from './breaker.ts'
 import { KeyWatch, type ValidateKey, waitOf } from './key-watch.ts'
@@ -29,7 +29,7 @@ export interface GateHold {
 export interface GateDeps {
   readonly destination: { readonly name: string; readonly readKey: () => string }
   /** Stores retry-after and the breaker across restarts. */
-  readonly destinations: Pick<Outbox['destinations'], 'get' | 'set'>
+  readonly destinations: Pick<SqliteOutbox['destinations'], 'get' | 'set'>
   /** The newest hour with a due metric of the destination. */
   readonly newestDue: () => Hour | undefined
   readonly client: Pick<ServiceClient, 'validateKey'>

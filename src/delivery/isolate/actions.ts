@@ -1,5 +1,5 @@
 import type { Metric } from '../../model/metric.ts'
-import type { Settlement } from '../../outbox/outbox.ts'
+import type { Settlement } from '../../outbox/sqlite/sqlite-outbox.ts'
 import type { Stop } from '../gate/stop.ts'
 import type { CheckReason, FlushEvent } from './events.ts'
 import type { FailedPart, Part, SentPart } from './parts.ts'

@@ -1,7 +1,7 @@
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import { metricKey } from '../../model/metric-set.ts'
-import type { Outbox } from '../../outbox/outbox.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { quarantineMetricsMax } from './limits.ts'
 import { QuarantineSet } from './quarantine-set.ts'
 
@@ -86,7 +86,7 @@ export class Quarantine {
   }
 
   /** Ends the quarantine of what is not due any more because a person has dropped it. */
-  keepDue({ due, tally }: Pick<Outbox, 'due' | 'tally'>): void {
+  keepDue({ due, tally }: Pick<SqliteOutbox, 'due' | 'tally'>): void {
     const [rows, protocols] = [this.#rows.all, this.#protocols.all]
     const still = new Set(rows.length === 0 ? [] : due.still(rows))
     for (const metric of rows) if (!still.has(metric)) this.#release(metric)

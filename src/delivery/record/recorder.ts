@@ -2,7 +2,7 @@ import type { Time } from '../../edge/time.ts'
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import { MetricSet } from '../../model/metric-set.ts'
-import type { Outbox, Settlement } from '../../outbox/outbox.ts'
+import type { Settlement, SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { ServiceClock } from '../gate/service-clock.ts'
 import type { Sending } from '../isolate/actions.ts'
@@ -14,7 +14,7 @@ import { VerdictScheduler } from './verdict-scheduler.ts'
 
 /** Dependencies of `Recorder`. */
 export interface RecorderDeps {
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly clock: ServiceClock
   readonly quarantine: Quarantine
   readonly unconfirmed: UnconfirmedSends

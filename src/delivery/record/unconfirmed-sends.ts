@@ -2,12 +2,12 @@ import type { Metric } from '../../model/metric.ts'
 import { MetricSet } from '../../model/metric-set.ts'
 import type { Remark } from '../../model/remarks.ts'
 import { warningKind } from '../../model/warning-kind.ts'
-import type { Outbox } from '../../outbox/outbox.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import type { Sending } from '../isolate/actions.ts'
 
 /** The part of the outbox that `UnconfirmedSends` needs. */
-export interface UnconfirmedSendsDeps extends Pick<Outbox, 'isCorrection'> {
-  readonly unsent: Pick<Outbox['unsent'], 'has' | 'mayBeSent'>
+export interface UnconfirmedSendsDeps extends Pick<SqliteOutbox, 'isCorrection'> {
+  readonly unsent: Pick<SqliteOutbox['unsent'], 'has' | 'mayBeSent'>
 }
 
 /**

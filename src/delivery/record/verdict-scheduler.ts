@@ -1,6 +1,6 @@
 import { BatchScheduler } from '../../edge/batch-scheduler.ts'
 import { commitRowsMax } from '../../model/limits.ts'
-import type { Settlement } from '../../outbox/outbox.ts'
+import type { Settlement } from '../../outbox/sqlite/sqlite-outbox.ts'
 
 interface Unrecorded {
   readonly settlement: Settlement

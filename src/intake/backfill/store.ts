@@ -1,12 +1,12 @@
 import type { PinnedBlock } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { Outbox, Recorded } from '../../outbox/outbox.ts'
-import type { Accepted } from '../../outbox/tables/metrics.ts'
+import type { Recorded, SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { Accepted } from '../../outbox/sqlite/tables/metrics.ts'
 
 /** The part of the outbox that a backfill needs. */
 export type BackfillOutbox = Pick<
-  Outbox,
+  SqliteOutbox,
   'expectedHours' | 'metrics' | 'recordCollection' | 'disk' | 'tally' | 'destinations'
 >
 

@@ -1,7 +1,7 @@
 import { type Hour, hourAfter } from '../../model/hour.ts'
 import { jumpHoursMax } from '../../model/limits.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
-import type { Accepted, Metrics, Past } from '../../outbox/tables/metrics.ts'
+import type { Accepted, Metrics, Past } from '../../outbox/sqlite/tables/metrics.ts'
 
 /** The stored metrics that validation needs. */
 export type StoredMetrics = Pick<Metrics, 'past' | 'entry'>

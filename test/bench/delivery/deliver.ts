@@ -3,7 +3,7 @@ import { Pacer } from '../../../src/delivery/gate/pacer.ts'
 import { ServiceClock } from '../../../src/delivery/gate/service-clock.ts'
 import { type ServiceClient, serviceClient } from '../../../src/edge/service-client.ts'
 import { systemTime } from '../../../src/edge/time.ts'
-import type { Outbox } from '../../../src/outbox/outbox.ts'
+import type { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { createLog } from '../../../src/telemetry/log.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { bench, inFlight, type Source } from './metrics.ts'
@@ -16,7 +16,7 @@ export function clientOf(url: string): ServiceClient {
 }
 
 /** A delivery as the daemon makes it, at no pace, with its log at the default level on stderr. */
-export function deliveryOf(outbox: Outbox, client: ServiceClient, key: string, source: Source = bench): Delivery {
+export function deliveryOf(outbox: SqliteOutbox, client: ServiceClient, key: string, source: Source = bench): Delivery {
   const redactor = new Redactor()
   const { protocolId: id } = source
   const protocol = { id, name: id, register: false, collectors: [], place: { file: '', line: 0, column: 0 } }
@@ -34,7 +34,7 @@ export function deliveryOf(outbox: Outbox, client: ServiceClient, key: string, s
 }
 
 /** Delivers all that is due; throws when something is left. */
-export async function deliverAll(outbox: Outbox, delivery: Delivery): Promise<void> {
+export async function deliverAll(outbox: SqliteOutbox, delivery: Delivery): Promise<void> {
   await delivery.flush('asked', new AbortController().signal)
   const { due, delivered, enqueued } = outbox.tally.balance()
   if (due > 0 || delivered !== enqueued)

@@ -1,9 +1,9 @@
-import { Outbox } from '../../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { bench, hourOf, metricsOf, type Source } from './metrics.ts'
 
 /** Opens an outbox that expects some hours of a source. */
-export function openOutbox(file: string, hours: number, from = 0, source: Source = bench): Outbox {
-  const outbox = new Outbox(file)
+export function openOutbox(file: string, hours: number, from = 0, source: Source = bench): SqliteOutbox {
+  const outbox = new SqliteOutbox(file)
   outbox.expectedHours.addCollector(source.collector, hourOf(from))
   const expected = Array.from({ length: hours }, (_, hour) => hourOf(from + hour))
   outbox.expectedHours.expect(source.collector, expected)
@@ -11,12 +11,17 @@ export function openOutbox(file: string, hours: number, from = 0, source: Source
 }
 
 /** Stores one hour of a source, in one commit. */
-export async function storeHour(outbox: Outbox, number: number, source: Source = bench): Promise<void> {
+export async function storeHour(outbox: SqliteOutbox, number: number, source: Source = bench): Promise<void> {
   const accepted = metricsOf(source, number).map(metric => ({ metric }))
   await outbox.recordCollection({ collector: source.collector, hour: hourOf(number), accepted }, hourOf(number))
 }
 
 /** Stores some hours of a source, from hour `from` on. */
-export async function storeHours(outbox: Outbox, from: number, hours: number, source: Source = bench): Promise<void> {
+export async function storeHours(
+  outbox: SqliteOutbox,
+  from: number,
+  hours: number,
+  source: Source = bench,
+): Promise<void> {
   for (let hour = from; hour < from + hours; hour += 1) await storeHour(outbox, hour, source)
 }

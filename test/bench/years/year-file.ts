@@ -1,5 +1,5 @@
 import { hourNumber, parseHour } from '../../../src/model/hour.ts'
-import { outboxSchema } from '../../../src/outbox/tables/schema.ts'
+import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../../src/sqlite/database.ts'
 
 /** The hour after the last one in the file. */

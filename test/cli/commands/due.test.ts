@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parseHour } from '../../../src/model/hour.ts'
 import { commitRowsMax } from '../../../src/model/limits.ts'
-import { Outbox } from '../../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { flawsOf, miscounted } from '../../outbox/support/contents.ts'
 import { metrics } from '../../support/metrics.ts'
 import { startDaemon } from '../../support/tidegauge.ts'
@@ -13,7 +13,7 @@ const one: Given = { metrics: { TVL: { unit: 'USD' } }, values: { TVL: 12.5 } }
 /** Metrics of protocols that are not in the configuration, put in as another configuration had it. */
 async function left(config: string, protocolId: string, count: number, hour: string): Promise<string> {
   const file = join(dirname(config), '..', 'data', 'outbox.db')
-  const outbox = new Outbox(file)
+  const outbox = new SqliteOutbox(file)
   const at = parseHour(hour)
   outbox.expectedHours.addCollector(`${protocolId}/c`, at)
   const accepted = metrics(count, at, protocolId).map(metric => ({ metric }))

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Fault } from '../../../src/model/fault.ts'
 import { hourAfter, hoursFrom, hourText, parseHour } from '../../../src/model/hour.ts'
-import { Outbox } from '../../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { command } from '../../support/command.ts'
 import { configured } from '../../support/tidegauge.ts'
 import { hourBack } from '../stage.ts'
@@ -36,11 +36,11 @@ interface Gap {
 }
 
 /** A configuration, and how its commands are run; `fill` writes into its outbox. */
-function stage(fill?: (outbox: Outbox) => void) {
+function stage(fill?: (outbox: SqliteOutbox) => void) {
   const files = { 'past.ts': source(true), 'now.ts': source(false), 'broken.ts': 'export default 5' }
   const { folder, config } = configured(yaml, files)
   if (fill) {
-    const outbox = new Outbox(join(folder, 'data', 'outbox.db'))
+    const outbox = new SqliteOutbox(join(folder, 'data', 'outbox.db'))
     fill(outbox)
     outbox.close()
   }
@@ -53,7 +53,7 @@ interface Found {
   readonly notCollectedYet: readonly Omit<Gap, 'advice'>[]
 }
 
-function mark(outbox: Outbox, collector: string, from: number, to: number, fault: Fault): void {
+function mark(outbox: SqliteOutbox, collector: string, from: number, to: number, fault: Fault): void {
   outbox.expectedHours.addCollector(collector, past)
   for (const hour of hoursFrom(hourAfter(past, from), hourAfter(past, to)))
     outbox.expectedHours.markGap(collector, hour, fault)

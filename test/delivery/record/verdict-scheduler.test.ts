@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { VerdictScheduler } from '../../../src/delivery/record/verdict-scheduler.ts'
 import { commitRowsMax } from '../../../src/model/limits.ts'
-import type { Settlement } from '../../../src/outbox/outbox.ts'
+import type { Settlement } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { metrics } from '../../support/metrics.ts'
 
 const settlement = (count: number): Settlement => ({ delivered: metrics(count), dead: [], warnings: [] })

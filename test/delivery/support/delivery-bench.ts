@@ -8,10 +8,10 @@ import { type ClockComparison, ServiceClock } from '../../../src/delivery/gate/s
 import type { ServiceClient } from '../../../src/edge/service-client.ts'
 import type { Time } from '../../../src/edge/time.ts'
 import type { Metric } from '../../../src/model/metric.ts'
-import { Outbox } from '../../../src/outbox/outbox.ts'
-import type { DestinationState } from '../../../src/outbox/tables/destinations.ts'
-import type { Balance } from '../../../src/outbox/tables/tally.ts'
-import type { Warning } from '../../../src/outbox/tables/warnings.ts'
+import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
+import type { DestinationState } from '../../../src/outbox/sqlite/tables/destinations.ts'
+import type { Balance } from '../../../src/outbox/sqlite/tables/tally.ts'
+import type { Warning } from '../../../src/outbox/sqlite/tables/warnings.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { silentLog } from '../../support/log.ts'
@@ -39,7 +39,7 @@ export interface DeliveryBenchOptions {
 export class DeliveryBench {
   readonly file = join(temporaryFolder(), 'outbox.db')
   key = 'the-first-key'
-  outbox: Outbox
+  outbox: SqliteOutbox
   readonly #options: DeliveryBenchOptions
   #deliveries: ReadonlyMap<string, Delivery>
 
@@ -55,8 +55,8 @@ export class DeliveryBench {
     return this.#options.destinations ?? [usual]
   }
 
-  #open(): Outbox {
-    const outbox = new Outbox(this.file)
+  #open(): SqliteOutbox {
+    const outbox = new SqliteOutbox(this.file)
     for (const { protocols } of this.destinations) {
       for (const { id } of protocols) outbox.expectedHours.addCollector(`${id}/c`, anHour)
     }

@@ -12,7 +12,7 @@ import { WatchedClock } from '../../../src/intake/watched-clock.ts'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
-import { Outbox } from '../../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { Upkeep } from '../../../src/outbox/upkeep.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { MemoryService } from '../../delivery/support/memory-service.ts'
@@ -44,7 +44,7 @@ const runMs = 700
 
 /** Makes an outbox with hours that were delivered, up to one. */
 export async function makeAged(file: string, last: Hour): Promise<void> {
-  const outbox = new Outbox(file)
+  const outbox = new SqliteOutbox(file)
   const first = hourAfter(last, -oldHours + 1)
   outbox.expectedHours.addCollector('vault/a', first)
   for (let hour = first; hour <= last; hour = hourAfter(hour, 1)) {
@@ -67,7 +67,7 @@ export class Machine {
   readonly time: VirtualTime
   readonly clock: WrongTime
   readonly file: string
-  readonly outbox: Outbox
+  readonly outbox: SqliteOutbox
   readonly lines: string[] = []
   /** When the collector was asked for an hour and answered, by the true time; the value is that instant. */
   readonly reads: { readonly hour: Hour; readonly atMs: number }[] = []
@@ -84,7 +84,7 @@ export class Machine {
     this.clock = new WrongTime(this.time)
     this.file = join(temporaryFolder(), 'outbox.db')
     if (parts.aged !== undefined) copyFileSync(parts.aged, this.file)
-    this.outbox = new Outbox(this.file)
+    this.outbox = new SqliteOutbox(this.file)
     onTestFinished(async () => {
       await this.#stop()
       this.outbox.close()

@@ -2,8 +2,8 @@ import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import { type Metric, metricId } from '../../../src/model/metric.ts'
-import type { Outbox } from '../../../src/outbox/outbox.ts'
-import type { Accepted } from '../../../src/outbox/tables/metrics.ts'
+import type { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
+import type { Accepted } from '../../../src/outbox/sqlite/tables/metrics.ts'
 import type { Dice } from '../../support/dice.ts'
 import { anHour } from '../../support/metrics.ts'
 import { aBlock, aPin } from './blocks.ts'
@@ -32,7 +32,7 @@ function accepted(collector: string, hour: Hour, dice: Dice): Accepted[] {
 }
 
 /** What the service says of some due metrics: most are delivered, a few refused. */
-export function settleSome(outbox: Outbox, dice: Dice, limit: number): void {
+export function settleSome(outbox: SqliteOutbox, dice: Dice, limit: number): void {
   const wanted = { protocolIds: protocols, fresh: anHour, latest: hourAfter(anHour, 1_000) }
   const due = outbox.due.read(wanted, limit)
   const isDead = due.map(() => dice.roll() < 0.05)
@@ -49,7 +49,7 @@ export function settleSome(outbox: Outbox, dice: Dice, limit: number): void {
 }
 
 /** Fills an outbox with everything there can be: `hours` of each collector up to `anHour`, in all states. */
-export async function fill(outbox: Outbox, dice: Dice, hours: number): Promise<void> {
+export async function fill(outbox: SqliteOutbox, dice: Dice, hours: number): Promise<void> {
   const first = hourAfter(anHour, 1 - hours)
   for (const id of collectorIds) outbox.expectedHours.addCollector(id, first)
   for (let at = 0; at < hours; at += 1) {
@@ -64,7 +64,7 @@ export async function fill(outbox: Outbox, dice: Dice, hours: number): Promise<v
   await outbox.detained.release({ state: 'held', ids: [metricId('market', 'c1-Label2')] }, 'pinned')
 }
 
-async function collectOne(outbox: Outbox, collector: string, hour: Hour, dice: Dice): Promise<void> {
+async function collectOne(outbox: SqliteOutbox, collector: string, hour: Hour, dice: Dice): Promise<void> {
   const roll = dice.roll()
   const all = accepted(collector, hour, dice)
   if (roll < 0.03)

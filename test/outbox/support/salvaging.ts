@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { hourMs } from '../../../src/model/limits.ts'
 import { type OpenDeps, type Opened, openWithRole } from '../../../src/outbox/open.ts'
-import { Outbox } from '../../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { dice } from '../../support/dice.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { anHour } from '../../support/metrics.ts'
@@ -36,7 +36,7 @@ export function soundOutboxes(): () => Sound {
   let contents: Contents = { rows: new Map(), hours: new Map() }
 
   beforeAll(async () => {
-    const outbox = new Outbox(template)
+    const outbox = new SqliteOutbox(template)
     await fill(outbox, dice(7), 60)
     outbox.close()
     expect(flawsOf(template)).toEqual([])

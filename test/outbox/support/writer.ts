@@ -4,7 +4,7 @@
  */
 import { statSync, writeSync } from 'node:fs'
 import { hourAfter, hourNumber } from '../../../src/model/hour.ts'
-import { Outbox } from '../../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { dice } from '../../support/dice.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 
@@ -13,7 +13,7 @@ const commits = 80
 
 const [file = '', seed = '1'] = process.argv.slice(2)
 const rolls = dice(Number(seed))
-const outbox = new Outbox(file)
+const outbox = new SqliteOutbox(file)
 outbox.expectedHours.addCollector('vault/c', anHour)
 for (let count = 0; count < commits; count += 1) {
   const hour = hourAfter(anHour, count)

@@ -2,7 +2,7 @@ import { Intake } from '../../../../src/intake/intake.ts'
 import { WatchedClock } from '../../../../src/intake/watched-clock.ts'
 import { type Hour, hourAfter } from '../../../../src/model/hour.ts'
 import { hourMs } from '../../../../src/model/limits.ts'
-import { Outbox } from '../../../../src/outbox/outbox.ts'
+import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { createLog } from '../../../../src/telemetry/log.ts'
 import { Redactor } from '../../../../src/telemetry/redactor.ts'
 import { forgetCounts, startArchive, syntheticArchive } from '../../../chain/support/synthetic-archive.ts'
@@ -48,7 +48,7 @@ export async function* liveHours(): AsyncGenerator<Figure> {
 /** Lets some hours pass by, and throws when one of them was not collected. */
 async function passing(url: string, time: QuietTime, from: Hour, warm: () => void): Promise<void> {
   await using place = new Place()
-  const outbox = new Outbox(place.file('outbox.db'))
+  const outbox = new SqliteOutbox(place.file('outbox.db'))
   const reader = openSyntheticReader(url, time, outbox.finalBlocks(1))
   // It is years ago, and believed all the same: the head of the chain agrees.
   const clock = new WatchedClock(time)

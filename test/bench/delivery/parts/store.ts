@@ -1,4 +1,4 @@
-import { outboxSchema } from '../../../../src/outbox/tables/schema.ts'
+import { outboxSchema } from '../../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../../../src/sqlite/database.ts'
 import { type Figure, inPairs } from '../../figures.ts'
 import { hourOf, metricsAnHour } from '../metrics.ts'

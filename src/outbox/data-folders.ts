@@ -1,0 +1,56 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { Fault } from '../model/fault.ts'
+import { identityOf } from './sqlite/file/identity.ts'
+
+/** Path of the outbox in a data folder. */
+export function outboxFile(folder: string): string {
+  return join(folder, 'outbox.db')
+}
+
+/** The folder found at a path when its outbox was opened. */
+interface KnownFolder {
+  readonly folder: string | undefined
+  readonly outboxNumber: number | undefined
+}
+
+/**
+ * Remembers, for the life of a process, which data folders were open. If another folder appears at the same path, such
+ * as an empty one after a volume was unmounted, a new outbox there would look like a first start and hide all due
+ * metrics.
+ */
+export class DataFolders {
+  readonly #known = new Map<string, KnownFolder>()
+
+  /** Records the folder at a path; its outbox is open. */
+  opened(folder: string): void {
+    this.#known.set(folder, { folder: identityOf(folder), outboxNumber: numberOf(outboxFile(folder)) })
+  }
+
+  /**
+   * Checks a folder before anything is created in it. It is accepted if it is the one that was open, with or without an
+   * outbox, or if it contains the outbox that was open: a remounted volume is another device.
+   *
+   * @throws Fault `outbox-unusable` for another folder, until the process restarts
+   */
+  require(folder: string): void {
+    const known = this.#known.get(folder)
+    const found = identityOf(folder)
+    if (!known || (found !== undefined && found === known.folder)) return
+    const number = numberOf(outboxFile(folder))
+    if (number !== undefined && number === known.outboxNumber) return
+    const what = found === undefined ? 'is gone' : 'is not the one that was open'
+    throw new Fault('outbox-unusable', `the data folder ${folder} ${what}: was its volume unmounted?`, {
+      fix: 'mount it again, or move the folder back, and tidegauge continues; to start with the present folder, restart it',
+    })
+  }
+}
+
+/** Inode number of a file. */
+function numberOf(path: string): number | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.ino
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,165 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Fault } from '../model/fault.ts'
+import { withFileFaults } from '../sqlite/file-fault.ts'
+import { isLocked, openLock } from '../sqlite/lock.ts'
+import { identityOf } from './sqlite/file/identity.ts'
+
+/** An exclusive right of one process in a data folder, until released or the process ends. */
+export interface Role {
+  release(): void
+  /** Whether the lock file is the one at its path: a person may have deleted or replaced it. */
+  readonly isInPlace: boolean
+  /**
+   * Takes the lock again when its file was replaced.
+   *
+   * @returns `renewed` when it was taken again, `lost` when another process has it
+   */
+  renew(): 'held' | 'renewed' | 'lost'
+}
+
+/** The process that has a role in a data folder. */
+export interface RoleHolder {
+  /** Its process id. */
+  readonly pid: number
+  /** When it took the role, as ISO 8601 text. */
+  readonly since: string
+  /** Path of its configuration file. */
+  readonly config: string
+}
+
+/** A process that wants a role. */
+export interface RoleSeeker {
+  readonly dataFolder: string
+  /** Path of its configuration file. */
+  readonly config: string
+  readonly nowMs: number
+}
+
+/**
+ * The two roles. `daemon`: the one daemon of a data folder. `lock`: the process that delivers from it, daemon or
+ * command. A command releases it when there is a daemon, so that a long flush or backfill never keeps one from
+ * starting. The role is SQLite's lock on the `.db` file, free at once after kill -9; the `.json` file next to it only
+ * tells people who has it.
+ */
+type RoleName = 'daemon' | 'lock'
+
+/**
+ * Takes the role of the daemon.
+ *
+ * @throws Fault `outbox-held` when another daemon has it, with its pid and start
+ */
+export function takeDaemonRole(seeker: RoleSeeker): Role {
+  return take('daemon', seeker) ?? refuse('daemon', seeker.dataFolder)
+}
+
+/**
+ * Takes the delivery role for a command.
+ *
+ * @throws Fault `outbox-held` when another process has it, or a daemon is starting
+ */
+export function takeDeliveryRole(dataFolder: string, config: string, nowMs: number): Role {
+  if (daemonHolder(dataFolder)) refuse('daemon', dataFolder)
+  return take('lock', { dataFolder, config, nowMs }) ?? refuse('lock', dataFolder)
+}
+
+/**
+ * Takes the delivery role for the daemon; `undefined` while a command has it. The command releases it when it sees the
+ * daemon.
+ */
+export function takeDeliveryRoleAsDaemon(seeker: RoleSeeker): Role | undefined {
+  // Looking is quick; taking waits for the looks of others.
+  return deliveryHolder(seeker.dataFolder) ? undefined : take('lock', seeker)
+}
+
+function take(name: RoleName, seeker: RoleSeeker): Role | undefined {
+  const file = join(seeker.dataFolder, `${name}.db`)
+  return withFileFaults('the lock', file, () => takeLock(file, name, seeker))
+}
+
+function takeLock(file: string, name: RoleName, { dataFolder, config, nowMs }: RoleSeeker): Role | undefined {
+  mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+  const holder: RoleHolder = { pid: process.pid, since: new Date(nowMs).toISOString(), config }
+  const taken = openLock(file)
+  if (!taken) return undefined
+  let lock = taken
+  let identity = identityOf(file)
+  const tellFile = join(dataFolder, `${name}.json`)
+  tell(tellFile, holder)
+  return {
+    release: () => lock.release(),
+    get isInPlace() {
+      return identityOf(file) === identity
+    },
+    renew() {
+      if (identityOf(file) === identity) return 'held'
+      const next = openLock(file)
+      if (!next) return 'lost'
+      lock.release()
+      lock = next
+      identity = identityOf(file)
+      tell(tellFile, holder)
+      return 'renewed'
+    },
+  }
+}
+
+/** Two roles as one, lost with either. */
+export function bothRoles(one: Role, other: Role): Role {
+  return {
+    release() {
+      one.release()
+      other.release()
+    },
+    get isInPlace() {
+      return one.isInPlace && other.isInPlace
+    },
+    renew() {
+      const states = [one.renew(), other.renew()]
+      return states.find(state => state === 'lost') ?? states.find(state => state === 'renewed') ?? 'held'
+    },
+  }
+}
+
+function refuse(name: RoleName, dataFolder: string): never {
+  const holder = readHolder(join(dataFolder, `${name}.json`))
+  throw new Fault('outbox-held', 'another tidegauge holds this outbox', {
+    facts: { data: dataFolder, ...(holder && { pid: holder.pid, since: holder.since, config: holder.config }) },
+    fix: 'stop it first, or let it do the work',
+  })
+}
+
+function tell(file: string, holder: RoleHolder): void {
+  try {
+    writeFileSync(file, JSON.stringify(holder), { mode: 0o600 })
+  } catch {
+    // A full disk must not keep due metrics from being delivered.
+  }
+}
+
+/**
+ * The process that delivers from a data folder, as far as its file says; `undefined` when there is none. Takes and
+ * changes nothing.
+ */
+export function deliveryHolder(dataFolder: string): Partial<RoleHolder> | undefined {
+  return holderOf('lock', dataFolder)
+}
+
+/** The daemon of a data folder, as `deliveryHolder`. It may still wait for the delivery role or its outbox. */
+export function daemonHolder(dataFolder: string): Partial<RoleHolder> | undefined {
+  return holderOf('daemon', dataFolder)
+}
+
+function holderOf(name: RoleName, dataFolder: string): Partial<RoleHolder> | undefined {
+  const file = join(dataFolder, `${name}.db`)
+  if (!withFileFaults('the lock', file, () => isLocked(file))) return undefined
+  return readHolder(join(dataFolder, `${name}.json`)) ?? {}
+}
+
+function readHolder(file: string): RoleHolder | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as RoleHolder
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,80 @@
+import { randomFillSync } from 'node:crypto'
+import { type Stats, statfsSync, statSync, unlinkSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isFull } from '../../../sqlite/damage.ts'
+import { ballastBytes } from './limits.ts'
+
+const blockBytes = 1_048_576
+
+/**
+ * A file of random bytes that is deleted when the disk is full, so that verdicts can still be recorded. Zeros would
+ * take no room on a disk that compresses.
+ */
+export class Ballast {
+  readonly file: string
+  readonly #folder: string
+
+  constructor(folder: string) {
+    this.#folder = folder
+    this.file = join(folder, 'ballast')
+  }
+
+  /** Whether the file exists in its full size. */
+  get isThere(): boolean {
+    return this.#found?.size === ballastBytes
+  }
+
+  /** Whether the disk has room for it and as much again to work with. A quota is not seen. */
+  get hasRoom(): boolean {
+    try {
+      const { bavail, bsize } = statfsSync(this.#folder)
+      return bavail * bsize >= 2 * ballastBytes
+    } catch {
+      return true
+    }
+  }
+
+  /**
+   * Deletes the file. Never throws: callers are handling an error already.
+   *
+   * @returns whether that made room
+   */
+  release(): boolean {
+    try {
+      unlinkSync(this.file)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  get #found(): Stats | undefined {
+    try {
+      return statSync(this.file, { throwIfNoEntry: false })
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Creates the file where there is room. @returns whether it exists now */
+  async make(): Promise<boolean> {
+    if (this.isThere) return true
+    if (!this.hasRoom) return false
+    try {
+      await this.#write()
+    } catch (error) {
+      this.release()
+      if (!isFull(error)) throw error
+    }
+    return this.isThere
+  }
+
+  async #write(): Promise<void> {
+    await using file = await open(this.file, 'w', 0o600)
+    for (let written = 0; written < ballastBytes; written += blockBytes) {
+      await file.write(randomFillSync(Buffer.alloc(blockBytes)))
+    }
+    await file.sync()
+  }
+}

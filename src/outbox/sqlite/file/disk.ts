@@ -1,0 +1,180 @@
+import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { Fault, faultLine } from '../../../model/fault.ts'
+import { isDamage } from '../../../sqlite/damage.ts'
+import { fileFault, troubleFault } from '../../../sqlite/file-fault.ts'
+import { accessTrouble, type FileTrouble, isTrouble, troubleOf, writingTrouble } from '../../../sqlite/trouble.ts'
+import { Ballast } from './ballast.ts'
+import { identityOf } from './identity.ts'
+import { ballastBytes } from './limits.ts'
+
+/** Why the outbox's file cannot be used any more. */
+export interface Breakage {
+  /** `unusable`: it cannot be written any more, as when the file system turned read-only. */
+  readonly kind: 'damaged' | 'moved' | 'unusable'
+  /** The reason as a sentence, for a person. */
+  readonly reason: string
+}
+
+/** Meaning of an outbox error for its caller. */
+export type DiskRecovery =
+  /** Room was made: retry the write. */
+  | 'room-made'
+  /** The disk is full and the write failed. Reported once, not for each write. */
+  | 'full'
+  /** The file is unusable: `broken` has resolved. */
+  | 'broken'
+  | 'other'
+
+/**
+ * Troubles that do not pass without a person: the outbox is closed so that the disk can be repaired, and reopened
+ * afterwards.
+ */
+const lasting: ReadonlySet<FileTrouble['kind']> = new Set([
+  'read-only',
+  'denied',
+  'failing',
+  'no-locks',
+  'not-a-file',
+  'loop',
+  'missing',
+])
+
+/** State of the disk below the outbox: whether it is full, and whether the open file is in its place and undamaged. */
+export class Disk {
+  /** Resolves when the file is damaged, was moved or cannot be written. The caller must reopen the outbox. */
+  readonly broken: Promise<Breakage>
+  readonly #file: string
+  readonly #ballast: Ballast
+  readonly #break: (breakage: Breakage) => void
+  #identity: string | undefined
+  #held: Promise<void> | undefined
+  /** A write failed for lack of room, and there has been no room for the ballast since. */
+  #isOut = false
+
+  /** @param file path of the outbox */
+  constructor(file: string) {
+    const { promise, resolve } = Promise.withResolvers<Breakage>()
+    this.broken = promise
+    this.#break = resolve
+    this.#file = file
+    this.#ballast = new Ballast(dirname(file))
+  }
+
+  /** Whether nothing new may be stored: the ballast is used up and there is no room for one. */
+  get isFull(): boolean {
+    return this.#isOut || !(this.#ballast.isThere || this.#ballast.hasRoom)
+  }
+
+  /** Sentence about the full disk, for a person. */
+  get fullSentence(): string {
+    const room = `${(2 * ballastBytes) / 1_048_576} MiB are free in ${dirname(this.#file)}`
+    return `the disk is full: nothing new is collected until ${room}; due metrics are still delivered`
+  }
+
+  /** @throws Fault `disk-full` when nothing new may be stored */
+  requireRoom(): void {
+    if (this.isFull) throw this.fault()
+  }
+
+  /** The Fault of a full disk. */
+  fault(cause?: unknown): Fault {
+    const parts = cause === undefined ? {} : { cause }
+    return new Fault('disk-full', this.fullSentence, { ...parts, fix: 'free some room; collecting then continues' })
+  }
+
+  /**
+   * Classifies an error of the outbox. Deletes the ballast when the disk is full; resolves `broken` when the file is
+   * damaged or cannot be written. Never throws.
+   */
+  recover(error: unknown): DiskRecovery {
+    if (isDamage(error)) {
+      this.#break({ kind: 'damaged', reason: error instanceof Error ? error.message : String(error) })
+      return 'broken'
+    }
+    if (error instanceof Fault && error.code === 'outbox-moved') return 'broken'
+    if (!isTrouble(error)) return error instanceof Fault && error.code === 'disk-full' ? 'full' : 'other'
+    const trouble = troubleOf(this.#file, error)
+    if (trouble.kind !== 'no-room') return this.#isLost(trouble, error) ? 'broken' : 'other'
+    this.#isOut = true
+    return this.#ballast.release() ? 'room-made' : 'full'
+  }
+
+  /** Whether writing stays impossible until a person acts; `broken` is resolved then. */
+  #isLost(trouble: FileTrouble, error?: unknown): boolean {
+    if (!lasting.has(trouble.kind)) return false
+    this.#break({ kind: 'unusable', reason: faultLine(troubleFault('the outbox', this.#file, trouble, error)) })
+    return true
+  }
+
+  /** Checks that the folder can be written; resolves `broken` if not. A few system calls. */
+  look(): void {
+    const trouble = writingTrouble(dirname(this.#file))
+    if (trouble) this.#isLost(trouble)
+  }
+
+  /** Whether the folder seems writable: one system call, so that a failed disk is noticed within seconds. */
+  get seemsWritable(): boolean {
+    return accessTrouble(dirname(this.#file)) === undefined
+  }
+
+  /** Turns an error of the file into a Fault; returns any other error unchanged. */
+  explain(error: unknown): unknown {
+    return isTrouble(error) ? fileFault('the outbox', this.#file, error) : error
+  }
+
+  /** Size of the write-ahead log, in bytes. */
+  get logBytes(): number {
+    try {
+      return statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0
+    } catch {
+      return 0
+    }
+  }
+
+  /** Creates the ballast if it is missing and there is room. @returns whether there is one */
+  async keepBallast(): Promise<boolean> {
+    const isThere = await this.#ballast.make()
+    if (isThere) this.#isOut = false
+    return isThere
+  }
+
+  /** Delays writes until the check of the file ends. A rejection of `looked` means that the file is damaged. */
+  holdUntil(looked: Promise<void>): void {
+    this.#held = looked
+    // Callers await `held`; without one the rejection would be unhandled.
+    looked.then(
+      () => {
+        this.#held = undefined
+      },
+      () => {},
+    )
+  }
+
+  /** Resolves when writes may begin; `undefined` when they may already. */
+  get held(): Promise<void> | undefined {
+    return this.#held
+  }
+
+  /** Records the identity of the opened file. */
+  opened(): void {
+    this.#identity = identityOf(this.#file)
+  }
+
+  /** Whether the open file is still the one at its path. */
+  get isInPlace(): boolean {
+    return identityOf(this.#file) === this.#identity
+  }
+
+  /**
+   * Checks that the file was not moved or deleted: writes to it would succeed and be lost.
+   *
+   * @throws Fault `outbox-moved`
+   */
+  requireInPlace(): void {
+    if (this.isInPlace) return
+    const reason = 'the outbox was moved or replaced while it was open'
+    this.#break({ kind: 'moved', reason })
+    throw new Fault('outbox-moved', reason, { facts: { file: this.#file }, fix: 'nothing was stored: run it again' })
+  }
+}

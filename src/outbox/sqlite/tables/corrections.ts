@@ -1,0 +1,93 @@
+import { hourNumber } from '../../../model/hour.ts'
+import type { Metric } from '../../../model/metric.ts'
+import type { Sqlite } from '../../../sqlite/database.ts'
+import type { MetricRegistry } from './metric-registry.ts'
+
+type SentValue = Pick<Metric, 'id' | 'hour' | 'value'>
+
+/** Sent metrics, by whether the outbox still has the sent value. */
+export interface Sorted<T> {
+  /** Metrics whose stored value is the sent one. A verdict on another value says nothing about the metric. */
+  readonly current: readonly T[]
+  /** Those of `current` that are corrections. */
+  readonly corrected: readonly T[]
+}
+
+/**
+ * Due metrics whose value may have changed after one of its values was sent, by this process or another. The old value
+ * may still be on its way to the service. Metrics held meanwhile stay listed, because they become due again with the
+ * new value; metrics held from the start were never sent. Other states are not listed, so that many dead metrics slow
+ * no verdict down.
+ */
+export class Corrections {
+  readonly #registry: MetricRegistry
+  readonly #statements
+
+  constructor(database: Sqlite, registry: MetricRegistry) {
+    this.#registry = registry
+    const byKey = 'WHERE hour = ? AND metric = ?'
+    this.#statements = {
+      any: database.prepare<[], number>('SELECT 1 FROM correction LIMIT 1').pluck(),
+      value: database
+        .prepare<[number, number], number>(
+          `SELECT value FROM correction CROSS JOIN outbox USING (hour, metric) ${byKey}`,
+        )
+        .pluck(),
+      add: database.prepare<[number, number, number]>(
+        'INSERT INTO correction (hour, metric, at_ms) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at_ms = excluded.at_ms',
+      ),
+      remove: database.prepare<[number, number]>(`DELETE FROM correction ${byKey}`),
+      delivered: database.prepare<[number, number]>(
+        `DELETE FROM correction ${byKey}
+         AND EXISTS (SELECT 1 FROM outbox WHERE outbox.hour = correction.hour AND outbox.metric = correction.metric AND state = 1)`,
+      ),
+    }
+  }
+
+  /** Whether any metric is listed. */
+  get areThere(): boolean {
+    return this.#statements.any.get() !== undefined
+  }
+
+  /** Whether a metric was corrected and its new value is not known to be delivered. */
+  has(metric: Pick<Metric, 'id' | 'hour'>): boolean {
+    return this.areThere && this.#registry.reading(() => this.#storedValue(metric) !== undefined)
+  }
+
+  /** Lists a metric. Within a transaction. */
+  add(hour: number, metric: number, nowMs: number): void {
+    this.#statements.add.run(hour, metric, nowMs)
+  }
+
+  /** Removes a metric that will not be sent any more. Within a transaction. */
+  remove(hour: number, metric: number): void {
+    this.#statements.remove.run(hour, metric)
+  }
+
+  /** Sorts sent metrics by whether the outbox still has the sent value. */
+  sorted<T extends SentValue>(sent: readonly T[]): Sorted<T> {
+    if (!this.areThere) return { current: sent, corrected: [] }
+    const stored = new Map(sent.map(metric => [metric, this.#storedValue(metric)]))
+    const isCurrent = (metric: T) => isSameValue(stored.get(metric) ?? metric.value, metric.value)
+    const current = sent.filter(isCurrent)
+    return { current, corrected: current.filter(metric => stored.get(metric) !== undefined) }
+  }
+
+  /** Removes delivered corrections; those held meanwhile stay. Within a transaction. */
+  delivered(corrected: readonly SentValue[]): void {
+    for (const { id, hour } of corrected) {
+      const number = this.#registry.metric(id)?.number
+      if (number !== undefined) this.#statements.delivered.run(hourNumber(hour), number)
+    }
+  }
+
+  #storedValue({ id, hour }: Pick<Metric, 'id' | 'hour'>): number | undefined {
+    const number = this.#registry.metric(id)?.number
+    return number === undefined ? undefined : this.#statements.value.get(hourNumber(hour), number)
+  }
+}
+
+/** Whether two values have the same bits; −0 counts as 0, as it is stored. */
+export function isSameValue(a: number, b: number): boolean {
+  return Object.is(a === 0 ? 0 : a, b === 0 ? 0 : b)
+}

@@ -1,0 +1,145 @@
+import { isBusy } from '../../../sqlite/damage.ts'
+import { type Sqlite, unsynced } from '../../../sqlite/database.ts'
+import type { Writer } from '../file/writer.ts'
+
+/** State of one destination (the pushes with one key) that survives a restart. */
+export interface DestinationState {
+  /** End of the service's latest `Retry-After`, in milliseconds since 1970. 0 when there is none. */
+  readonly notBeforeMs: number
+  /**
+   * When an open breaker lets a probe through, in milliseconds since 1970; a person can ask for an earlier one. 0 when
+   * closed.
+   */
+  readonly probeAtMs: number
+  /** Failed flushes in a row. */
+  readonly failures: number
+  /** Why delivery waits, as a sentence; absent when it does not. */
+  readonly waiting?: string
+  /** The latest answered push; absent before the first. */
+  readonly lastPush?: { readonly atMs: number; readonly verdict: string }
+  /**
+   * Offset of the service's clock from this machine's, in milliseconds, positive when ahead; absent until an answer
+   * showed it.
+   */
+  readonly skewMs?: number
+}
+
+interface RawDestination {
+  readonly not_before_ms: number
+  readonly probe_at_ms: number
+  readonly failures: number
+  readonly waiting: string | null
+  readonly last_push_ms: number | null
+  readonly last_verdict: string | null
+  readonly skew_ms: number | null
+}
+
+/** Value of `probeAtMs` after a person asked for a flush: long past, so that nothing waits for it. */
+export const hurriedAtMs = 1
+
+/** Values of the columns of a row, in their order. */
+type NewState = [string, number, number, number, string | null, number | null, string | null, number | null]
+
+const fresh: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
+
+/** Table of the destinations' states. */
+export class Destinations {
+  readonly #statements
+  readonly #setUnsynced: (state: NewState) => void
+  readonly #writer: Writer
+  /** States not written yet because another process has the lock. They replace the stored ones. */
+  readonly #waiting = new Map<string, DestinationState>()
+
+  constructor(database: Sqlite, writer: Writer) {
+    this.#writer = writer
+    this.#statements = {
+      get: database.prepare<[string], RawDestination>('SELECT * FROM destination WHERE name = ?'),
+      hurry: database.prepare<[number]>('UPDATE destination SET probe_at_ms = ?'),
+      silence: database.prepare<[string]>(
+        'UPDATE destination SET waiting = NULL WHERE waiting IS NOT NULL AND name NOT IN (SELECT value FROM json_each(?))',
+      ),
+      waiting: database.prepare<[], { waiting: string }>(
+        'SELECT waiting FROM destination WHERE waiting IS NOT NULL ORDER BY name',
+      ),
+      set: database.prepare<NewState>(
+        `INSERT INTO destination (name, not_before_ms, probe_at_ms, failures, waiting, last_push_ms, last_verdict, skew_ms)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT (name) DO UPDATE SET not_before_ms = excluded.not_before_ms, probe_at_ms = excluded.probe_at_ms,
+           failures = excluded.failures,
+           waiting = excluded.waiting, last_push_ms = excluded.last_push_ms, last_verdict = excluded.last_verdict, skew_ms = excluded.skew_ms`,
+      ),
+    }
+    this.#setUnsynced = unsynced(database, (state: NewState) => void this.#statements.set.run(...state))
+  }
+
+  get(name: string): DestinationState {
+    const waiting = this.#waiting.get(name)
+    if (waiting) return waiting
+    const row = this.#statements.get.get(name)
+    if (!row) return fresh
+    return {
+      notBeforeMs: row.not_before_ms,
+      probeAtMs: row.probe_at_ms,
+      failures: row.failures,
+      ...(row.waiting === null ? {} : { waiting: row.waiting }),
+      ...(row.last_push_ms === null || row.last_verdict === null
+        ? {}
+        : { lastPush: { atMs: row.last_push_ms, verdict: row.last_verdict } }),
+      ...(row.skew_ms === null ? {} : { skewMs: row.skew_ms }),
+    }
+  }
+
+  /** Lets the running daemon probe at its next look instead of waiting for the breakers: a person asked for it. */
+  hurry(): void {
+    this.#statements.hurry.run(hurriedAtMs)
+  }
+
+  /** Deletes the states of all other destinations: no protocol uses their key any more. */
+  keepOnly(names: readonly string[]): void {
+    this.#statements.silence.run(JSON.stringify(names))
+  }
+
+  /** Reasons why deliveries wait, one sentence each. */
+  waiting(): string[] {
+    return this.#statements.waiting.all().map(({ waiting }) => waiting)
+  }
+
+  /** Sets a state at once in memory, and on disk as soon as no other process has the lock. */
+  set(name: string, state: DestinationState): void {
+    try {
+      this.#write(name, state)
+      this.#waiting.delete(name)
+    } catch (error) {
+      if (!isBusy(error)) throw error
+      const isFirst = !this.#waiting.has(name)
+      this.#waiting.set(name, state)
+      if (isFirst) void this.#writeLater(name)
+    }
+  }
+
+  /** Retries the write. A failure for another reason loses the state, as a power cut would. */
+  async #writeLater(name: string): Promise<void> {
+    const write = () => {
+      const state = this.#waiting.get(name)
+      if (state) this.#write(name, state)
+    }
+    await this.#writer.whenFree(write).catch(() => {})
+    this.#waiting.delete(name)
+  }
+
+  #write(name: string, { notBeforeMs, probeAtMs, failures, waiting, lastPush, skewMs }: DestinationState): void {
+    const state: NewState = [
+      name,
+      notBeforeMs,
+      probeAtMs,
+      failures,
+      waiting ?? null,
+      lastPush?.atMs ?? null,
+      lastPush?.verdict ?? null,
+      skewMs ?? null,
+    ]
+    // A state without failures may be lost in a power cut; a `Retry-After` may not.
+    if (failures === 0 && notBeforeMs === 0) this.#setUnsynced(state)
+    else this.#statements.set.run(...state)
+  }
+}

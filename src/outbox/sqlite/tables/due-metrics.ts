@@ -1,0 +1,119 @@
+import { type Hour, hourNumber } from '../../../model/hour.ts'
+import { commitRowsMax } from '../../../model/limits.ts'
+import type { Metric } from '../../../model/metric.ts'
+import type { Sqlite } from '../../../sqlite/database.ts'
+import type { Corrections } from './corrections.ts'
+import { metricAt } from './metric-at.ts'
+import type { MetricRegistry } from './metric-registry.ts'
+import { stateNumber } from './states.ts'
+import type { Tally } from './tally.ts'
+
+/** Selects due metrics. Criteria are combined with "and". */
+export interface DueSelection {
+  /** Metric ids or protocol ids. */
+  readonly ids?: readonly string[]
+  /** Protocol ids; a metric of any of them fits. */
+  readonly protocolIds?: readonly string[]
+  /** Absent: any hour. */
+  readonly hour?: Hour
+}
+
+/** Due metrics of a protocol: how many, and their range of hours. */
+export interface DueRange {
+  readonly protocolId: string
+  readonly metrics: number
+  readonly oldest: Hour
+  readonly newest: Hour
+}
+
+interface DueRow {
+  readonly hour: number
+  readonly metric: number
+  readonly protocol: number
+  readonly value: number
+}
+
+interface DueSelectionRow {
+  readonly ids: string | null
+  readonly protocols: string | null
+  readonly hour: number | null
+}
+
+/** Lists and drops due metrics for a person, whichever process delivers them. */
+export class DueMetrics {
+  readonly #registry: MetricRegistry
+  readonly #list
+  readonly #drop
+
+  constructor(database: Sqlite, registry: MetricRegistry, tally: Tally, corrections: Corrections) {
+    this.#registry = registry
+    const due = `SELECT hour, metric, outbox.protocol, value FROM outbox INDEXED BY outbox_due
+      WHERE state = 0 AND hour = coalesce(@hour, hour)
+        AND (@protocols IS NULL OR outbox.protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(@protocols))))
+        AND (@ids IS NULL OR metric IN (SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol
+          WHERE metric.name IN (SELECT value FROM json_each(@ids)) OR protocol.name IN (SELECT value FROM json_each(@ids))))`
+    this.#list = database.prepare<DueSelectionRow, DueRow>(`${due} ORDER BY hour, metric`)
+    const some = database.prepare<DueSelectionRow & { limit: number }, DueRow>(`${due} LIMIT @limit`)
+    const drop = database.prepare<[number, number, number]>(
+      'UPDATE outbox SET state = ? WHERE hour = ? AND metric = ? AND state = 0',
+    )
+    this.#drop = database.transaction((bound: DueSelectionRow): number => {
+      const rows = some.all({ ...bound, limit: commitRowsMax })
+      for (const { hour, metric } of rows) {
+        drop.run(stateNumber('dropped'), hour, metric)
+        corrections.remove(hour, metric)
+      }
+      for (const [protocol, { length }] of Map.groupBy(rows, row => row.protocol)) {
+        tally.move(protocol, 'due', 'dropped', length)
+      }
+      return rows.length
+    })
+  }
+
+  /** The selected metrics, by hour. */
+  list(selection: DueSelection): Metric[] {
+    return this.#registry.reading(() =>
+      this.#list.all(boundOf(selection)).map(({ hour, metric, value }) => {
+        return metricAt(this.#registry.numbered(metric), hour, value)
+      }),
+    )
+  }
+
+  /**
+   * Gives up selected metrics for ever: they are neither sent nor collected again. One on its way may still reach the
+   * service; the answer changes nothing here. Uses several commits, so that a daemon that writes to the same file is
+   * not blocked.
+   *
+   * @returns how many
+   */
+  async drop(selection: DueSelection): Promise<number> {
+    const bound = boundOf(selection)
+    for (let dropped = 0; ; ) {
+      const some = this.#drop.immediate(bound)
+      dropped += some
+      if (some < commitRowsMax) return dropped
+      await new Promise(setImmediate)
+    }
+  }
+}
+
+function boundOf({ ids, protocolIds, hour }: DueSelection): DueSelectionRow {
+  return {
+    ids: ids ? JSON.stringify(ids) : null,
+    protocols: protocolIds ? JSON.stringify(protocolIds) : null,
+    hour: hour === undefined ? null : hourNumber(hour),
+  }
+}
+
+/** The due metrics of each protocol, by its id. */
+export function rangesOf(metrics: readonly Metric[]): DueRange[] {
+  const byProtocol = Map.groupBy(metrics, ({ protocolId }) => protocolId)
+  return [...byProtocol]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([protocolId, own]) => {
+      const hours = own.map(({ hour }) => hour)
+      const oldest = hours.reduce((one, other) => (other < one ? other : one))
+      const newest = hours.reduce((one, other) => (other > one ? other : one))
+      return { protocolId, metrics: own.length, oldest, newest }
+    })
+}

@@ -1,0 +1,172 @@
+import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
+import type { Metric } from '../../../model/metric.ts'
+import type { Sqlite } from '../../../sqlite/database.ts'
+import { metricAt } from './metric-at.ts'
+import type { MetricRegistry } from './metric-registry.ts'
+import { stateNumber } from './states.ts'
+import type { Tally } from './tally.ts'
+
+/** Selects and orders due metrics. */
+export interface DueWanted {
+  readonly protocolIds: readonly string[]
+  /** Hours from here on come first, newest first; earlier ones are the backlog, oldest first. */
+  readonly fresh: Hour
+  /** Last hour to read: the service would reject later ones as future. */
+  readonly latest: Hour
+}
+
+type MetricKey = Pick<Metric, 'id' | 'hour'>
+
+/** Position in the due metrics of one protocol; the hour is in hours since 1970. */
+interface DueCursor {
+  readonly protocol: number
+  readonly hour: number
+}
+
+/** A range of hours and the direction to read it in. */
+interface HourWalk {
+  readonly from: number
+  readonly to: number
+  readonly first: 'oldest' | 'newest'
+}
+
+/**
+ * Reads due metrics in the order of delivery. The cost depends on the metrics returned, not on the length of the
+ * backlog.
+ */
+export class Due {
+  readonly #registry: MetricRegistry
+  readonly #tally: Tally
+  readonly #statements
+
+  constructor(database: Sqlite, registry: MetricRegistry, tally: Tally) {
+    this.#registry = registry
+    this.#tally = tally
+    const due = 'FROM outbox WHERE state = 0 AND protocol = ? AND hour'
+    const range = [`${due} BETWEEN ? AND ? ORDER BY hour`, `LIMIT 1`] as const
+    this.#statements = {
+      oldest: database.prepare<[number, number, number], number>(`SELECT hour ${range.join(' ')}`).pluck(),
+      newest: database.prepare<[number, number, number], number>(`SELECT hour ${range.join(' DESC ')}`).pluck(),
+      ofHour: database
+        .prepare<[number, number, number], [metric: number, value: number]>(
+          `SELECT metric, value ${due} = ? ORDER BY metric LIMIT ?`,
+        )
+        .raw(),
+      still: database
+        .prepare<[number, string], number>(
+          'SELECT metric FROM outbox WHERE hour = ? AND metric IN (SELECT value FROM json_each(?)) AND state = 0',
+        )
+        .pluck(),
+      withdrawn: database
+        .prepare<[number, string, number, number], number>(
+          `SELECT 1 FROM outbox WHERE hour = ? AND metric IN (SELECT value FROM json_each(?)) AND state IN (?, ?) LIMIT 1`,
+        )
+        .pluck(),
+      after: database.prepare<[number, number], number>(`SELECT count(*) ${due} > ?`).pluck(),
+    }
+  }
+
+  /** Due metrics of some protocols as of one instant: fresh ones first, then the backlog. */
+  read(wanted: DueWanted, limit: number): Metric[] {
+    return this.#registry.reading(() => this.#read(wanted, limit))
+  }
+
+  #read({ protocolIds, fresh, latest }: DueWanted, limit: number): Metric[] {
+    const protocols = this.#withDue(protocolIds)
+    const [start, last] = [hourNumber(fresh), hourNumber(latest)]
+    const found = this.#walk(protocols, { from: start, to: last, first: 'newest' }, limit)
+    const backlog = { from: 0, to: Math.min(start - 1, last), first: 'oldest' } as const
+    return [...found, ...this.#walk(protocols, backlog, limit - found.length)]
+  }
+
+  /** Those of some metrics that are still due: a person may have dropped one since it was read. */
+  still<T extends MetricKey>(metrics: readonly T[]): T[] {
+    return this.#registry.reading(() =>
+      [...Map.groupBy(metrics, ({ hour }) => hour)].flatMap(([hour, own]) => {
+        const numbers = this.#numbersOf(own)
+        const due = new Set(this.#statements.still.all(hourNumber(hour), JSON.stringify(numbers)))
+        return own.filter((_, index) => due.has(numbers[index] ?? -1))
+      }),
+    )
+  }
+
+  /** Whether any of some metrics was held or dropped. */
+  hasWithdrawn(metrics: readonly MetricKey[]): boolean {
+    const states = [stateNumber('held'), stateNumber('dropped')] as const
+    return this.#registry.reading(() =>
+      [...Map.groupBy(metrics, ({ hour }) => hour)].some(([hour, own]) => {
+        const numbers = JSON.stringify(this.#numbersOf(own))
+        return this.#statements.withdrawn.get(hourNumber(hour), numbers, ...states) !== undefined
+      }),
+    )
+  }
+
+  /**
+   * Stamp of the due metrics. While it is unchanged, only this process has changed them, which saves looking up each
+   * metric before it is sent.
+   */
+  get version(): string {
+    return `${this.#registry.version} ${this.#tally.withdrawals}`
+  }
+
+  #numbersOf(metrics: readonly MetricKey[]): (number | undefined)[] {
+    return metrics.map(({ id }) => this.#registry.metric(id)?.number)
+  }
+
+  /** The oldest or newest due hour of some protocols, up to `latest`; `undefined` when none is due. */
+  hour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Hour | undefined {
+    const walk = { from: 0, to: hourNumber(latest), first: which }
+    const hour = this.#registry.reading(() => nextHour(this.#heads(this.#withDue(protocolIds), walk), which))
+    return hour === undefined ? undefined : hourFromNumber(hour)
+  }
+
+  /** Number of due metrics of some protocols at or before an hour. */
+  countUpTo(protocolIds: readonly string[], hour: Hour): number {
+    // The total is known, and later ones are few.
+    const upTo = (protocol: number) =>
+      this.#tally.due(protocol) - (this.#statements.after.get(protocol, hourNumber(hour)) ?? 0)
+    return this.#registry.reading(() => this.#withDue(protocolIds).reduce((sum, protocol) => sum + upTo(protocol), 0))
+  }
+
+  #withDue(protocolIds: readonly string[]): number[] {
+    return this.#registry.protocolNumbers(protocolIds).filter(protocol => this.#tally.due(protocol) > 0)
+  }
+
+  #walk(protocols: readonly number[], walk: HourWalk, limit: number): Metric[] {
+    const found: Metric[] = []
+    let heads = limit > 0 ? this.#heads(protocols, walk) : []
+    for (;;) {
+      const hour = nextHour(heads, walk.first)
+      if (hour === undefined) return found
+      const [here, elsewhere] = partition(heads, head => head.hour === hour)
+      for (const { protocol } of here) {
+        for (const [metric, value] of this.#statements.ofHour.all(protocol, hour, limit - found.length)) {
+          found.push(metricAt(this.#registry.numbered(metric), hour, value))
+        }
+      }
+      if (found.length >= limit) return found
+      const rest = walk.first === 'oldest' ? { ...walk, from: hour + 1 } : { ...walk, to: hour - 1 }
+      const moved = this.#heads(
+        here.map(({ protocol }) => protocol),
+        rest,
+      )
+      heads = [...elsewhere, ...moved]
+    }
+  }
+
+  #heads(protocols: readonly number[], { from, to, first }: HourWalk): DueCursor[] {
+    return protocols.flatMap(protocol => {
+      const hour = this.#statements[first].get(protocol, from, to)
+      return hour === undefined ? [] : { protocol, hour }
+    })
+  }
+}
+
+function nextHour(heads: readonly DueCursor[], first: HourWalk['first']): number | undefined {
+  const nearer = first === 'oldest' ? Math.min : Math.max
+  return heads.map(({ hour }) => hour).reduce<number | undefined>((a, b) => nearer(a ?? b, b), undefined)
+}
+
+function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(isFirst), all.filter(one => !isFirst(one))]
+}

@@ -1,0 +1,144 @@
+import { hourNumber } from '../../../model/hour.ts'
+import type { Metric } from '../../../model/metric.ts'
+import type { Sqlite } from '../../../sqlite/database.ts'
+import { type Corrections, isSameValue } from './corrections.ts'
+import { type Enqueued, rowDigest } from './digest.ts'
+import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
+import { type Accepted, type Hold, type Metrics, unitHold } from './metrics.ts'
+import { type MetricState, stateNumber, stateOf } from './states.ts'
+import type { Tally } from './tally.ts'
+import type { Unsent } from './unsent.ts'
+
+/**
+ * Effect on a metric that has a value for its hour already. `first-stands`: none. `correct`: a different value replaces
+ * it and is due again; a held metric stays held, a dropped one stays dropped.
+ */
+export type EnqueueMode = 'first-stands' | 'correct'
+
+/** A metric, its hour's collector, and the instant it is enqueued. */
+interface EnqueueEntry extends Accepted {
+  readonly known: KnownMetric
+  readonly hour: number
+  readonly nowMs: number
+}
+
+interface ValueInState {
+  readonly value: number
+  readonly state: number
+}
+
+const nothing: Enqueued = { metrics: 0, corrected: 0, digest: 0 }
+
+/** Writes new and corrected metrics. */
+export class Enqueuing {
+  readonly #registry: MetricRegistry
+  readonly #tally: Tally
+  readonly #metrics: Metrics
+  readonly #corrections: Corrections
+  readonly #unsent: Unsent
+  readonly #statements
+
+  constructor(
+    database: Sqlite,
+    registry: MetricRegistry,
+    tally: Tally,
+    metrics: Metrics,
+    corrections: Corrections,
+    unsent: Unsent,
+  ) {
+    this.#registry = registry
+    this.#tally = tally
+    this.#metrics = metrics
+    this.#corrections = corrections
+    this.#unsent = unsent
+    const byKey = 'WHERE hour = ? AND metric = ?'
+    this.#statements = {
+      add: database.prepare<[number, number, number, number, number]>(
+        'INSERT INTO outbox (hour, metric, protocol, state, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+      ),
+      stored: database.prepare<[number, number], ValueInState>(`SELECT value, state FROM outbox ${byKey}`),
+      change: database.prepare<[number, number, number, number]>(`UPDATE outbox SET value = ?, state = ? ${byKey}`),
+      detain: database.prepare<[number, number, string, string, string | null, number]>(
+        'INSERT INTO detained (hour, metric, kind, reason, unit, at_ms) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+      ),
+      remark: database.prepare<[string, number, number]>(`UPDATE detained SET reason = reason || ? ${byKey}`),
+      free: database.prepare<[number, number]>(`DELETE FROM detained ${byKey}`),
+    }
+  }
+
+  /**
+   * Enqueues metrics. The first value of a metric id locks its unit from that hour on; a value with another unit is
+   * held. Within a transaction.
+   *
+   * @param collector must have been inserted before
+   * @returns the counts of new and changed metrics
+   */
+  enqueue(accepted: readonly Accepted[], collector: string, mode: EnqueueMode, nowMs: number): Enqueued {
+    const counts = { due: new Map<number, number>(), held: new Map<number, number>() }
+    let sum = nothing
+    for (const { metric, hold: suspected } of accepted) {
+      const hour = hourNumber(metric.hour)
+      const known = this.#registry.add(metric.id, metric.protocolId, collector, hour, metric)
+      const hold = suspected?.kind === 'unit' ? suspected : (otherUnit(metric, known, hour) ?? suspected)
+      const entry: EnqueueEntry = { metric, ...(hold && { hold }), known, hour, nowMs }
+      const { metrics, corrected, digest } = this.#enqueueOne(entry, mode)
+      sum = { metrics: sum.metrics + metrics, corrected: sum.corrected + corrected, digest: sum.digest + digest }
+      if (metrics === 0) continue
+      const count = hold ? counts.held : counts.due
+      count.set(known.protocol, (count.get(known.protocol) ?? 0) + 1)
+    }
+    for (const [protocol, count] of counts.due) this.#tally.enter(protocol, 'due', count)
+    for (const [protocol, count] of counts.held) this.#tally.enter(protocol, 'held', count)
+    return sum
+  }
+
+  #enqueueOne(entry: EnqueueEntry, mode: EnqueueMode): Enqueued {
+    const { metric, hold, known, hour } = entry
+    const state = stateNumber(hold ? 'held' : 'due')
+    if (this.#statements.add.run(hour, known.number, known.protocol, state, metric.value).changes === 0) {
+      return mode === 'correct' ? this.#correct(entry) : nothing
+    }
+    if (hold) this.#detain(entry, hold)
+    else this.#metrics.lockUnit(known, hour, metric)
+    // A corrected metric without a row may have been delivered and pruned.
+    if (mode === 'first-stands') this.#unsent.add(hour, known.number)
+    return { metrics: 1, corrected: 0, digest: rowDigest(hour, known.number, metric.value) }
+  }
+
+  #correct(entry: EnqueueEntry): Enqueued {
+    const { metric, known, hour } = entry
+    const stored = this.#statements.stored.get(hour, known.number)
+    if (!stored || isSameValue(stored.value, metric.value)) return nothing
+    const from = stateOf(stored.state)
+    if (from === 'dropped') return nothing
+    const to = from === 'held' || entry.hold ? 'held' : 'due'
+    this.#statements.change.run(metric.value, stateNumber(to), hour, known.number)
+    if (from !== to) this.#tally.move(known.protocol, from, to, 1)
+    this.#detainAnew(entry, from, stored.value)
+    if (to === 'due') this.#metrics.lockUnit(known, hour, metric)
+    // A held metric is on its way only if it was due before, and is listed then.
+    if (from !== 'held') this.#corrections.add(hour, known.number, entry.nowMs)
+    const digest = rowDigest(hour, known.number, metric.value) - rowDigest(hour, known.number, stored.value)
+    return { metrics: 0, corrected: 1, digest }
+  }
+
+  #detainAnew(entry: EnqueueEntry, from: MetricState, before: number): void {
+    const { metric, hold, known, hour } = entry
+    if (from === 'held' && !hold) {
+      this.#statements.remark.run(`; its value was ${before}, and is ${metric.value} now`, hour, known.number)
+      return
+    }
+    this.#statements.free.run(hour, known.number)
+    if (hold) this.#detain(entry, hold)
+  }
+
+  #detain({ metric, known, hour, nowMs }: EnqueueEntry, { kind, reason }: Hold): void {
+    const unit = kind === 'unit' ? (metric.unit ?? null) : null
+    this.#statements.detain.run(hour, known.number, kind, reason, unit, nowMs)
+  }
+}
+
+/** Reason to hold a metric whose id's unit was changed since the value was judged. Only a person changes it again. */
+function otherUnit(metric: Metric, known: KnownMetric, hour: number): Hold | undefined {
+  return known.descriptions.length === 0 ? undefined : unitHold(metric, descriptionAt(known, hour))
+}

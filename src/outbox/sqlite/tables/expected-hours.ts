@@ -1,0 +1,169 @@
+import { type Fault, faultRecord } from '../../../model/fault.ts'
+import { type Hour, hourFromNumber, hourNumber, hoursFrom } from '../../../model/hour.ts'
+import type { Sqlite } from '../../../sqlite/database.ts'
+import type { Enqueued } from './digest.ts'
+import { type DueHour, dueHours } from './due-hours.ts'
+import { collectorStatements, readingStatements, writingStatements } from './expected-statements.ts'
+import { hourCounter } from './hour-counts.ts'
+import { type CollectorHourRange, HourRanges } from './hour-ranges.ts'
+import {
+  type CollectionRow,
+  type CollectionState,
+  collectionRow,
+  hourStateOf,
+  type LateCollector,
+  lateCollector,
+} from './hour-rows.ts'
+
+/** The expected (collector, hour) rows: due, collected or gap. */
+export class ExpectedHours {
+  readonly #database: Sqlite
+  readonly #ranges: HourRanges
+  readonly #dueOf: ReturnType<typeof dueHours>
+  readonly #countOf: ReturnType<typeof hourCounter>
+  readonly #statements
+
+  constructor(database: Sqlite) {
+    this.#database = database
+    this.#ranges = new HourRanges(database)
+    this.#dueOf = dueHours(database)
+    this.#countOf = hourCounter(database)
+    this.#statements = {
+      ...collectorStatements(database),
+      ...readingStatements(database),
+      ...writingStatements(database),
+    }
+  }
+
+  /** Inserts a collector that is expected from an hour on. For a known one an earlier hour moves its start back. */
+  addCollector(name: string, since: Hour): void {
+    this.#statements.addCollector.run(name, hourNumber(since))
+  }
+
+  /** Inserts a collector without a schedule; no effect on a known one. */
+  addUnscheduled(name: string, since: Hour): void {
+    this.#statements.addUnscheduled.run(name, hourNumber(since))
+  }
+
+  /** First expected hour of a collector; `undefined` for one that never ran. */
+  since(name: string): Hour | undefined {
+    const row = this.#statements.since.get(name)
+    return row && hourFromNumber(row.since)
+  }
+
+  /** Inserts hours of a collector as due; no effect on existing rows. One commit. */
+  expect(name: string, hours: readonly Hour[]): void {
+    this.#database
+      .transaction(() => {
+        for (const hour of hours) this.#statements.expect.run(hourNumber(hour), name)
+        const last = this.lastWithoutHole(name)
+        if (last !== undefined) this.#statements.setPlanned.run(hourNumber(last), name)
+      })
+      .immediate()
+  }
+
+  /**
+   * End of the unbroken run of rows from a collector's first hour; `undefined` if the first hour has no row. Rows after
+   * a hole come from a backfill. The progress of `expect` is stored, so that a year of rows is not scanned.
+   */
+  lastWithoutHole(name: string): Hour | undefined {
+    const since = this.#statements.since.get(name)?.since
+    if (since === undefined) return undefined
+    let last = this.#statements.planned.get(name) ?? since - 1
+    while (this.#statements.row.get(last + 1, name)) last += 1
+    return last < since ? undefined : hourFromNumber(last)
+  }
+
+  /**
+   * Turns a collector's due hours before an hour into gaps.
+   *
+   * @param reason for hours without a fault of their own
+   * @returns how many
+   */
+  closeBefore(name: string, hour: Hour, reason: Fault): number {
+    return this.#statements.closeBefore.run(JSON.stringify(faultRecord(reason)), hourNumber(hour), name).changes
+  }
+
+  /** Makes the current hour due again, where a wrong clock had made it a gap. */
+  reopen(name: string, current: Hour): void {
+    this.#statements.reopen.run(hourNumber(current), name)
+  }
+
+  /**
+   * Due hours of some collectors, up to the current one, whose next attempt has come: the newest of each, in the given
+   * order of collectors. A next attempt further ahead than any wait was written by a wrong clock and counts as come.
+   *
+   * @param limit of each collector
+   */
+  due(names: readonly string[], current: Hour, nowMs: number, limit: number): DueHour[] {
+    return this.#dueOf({ names, current, nowMs, limit })
+  }
+
+  /** Collectors with due hours at or before an hour: how many, the oldest, and its fault. */
+  lateOf(names: readonly string[], hour: Hour): LateCollector[] {
+    return this.#statements.late.all(hourNumber(hour), JSON.stringify(names)).map(lateCollector)
+  }
+
+  /** The collectors that are expected for an hour but have no row of it. @param asked with the configured starts */
+  missing(asked: readonly { readonly id: string; readonly since?: Hour | undefined }[], hour: Hour): string[] {
+    const all = asked.map(({ id, since }) => [id, since === undefined ? null : hourNumber(since)])
+    return this.#statements.missing.all({ asked: JSON.stringify(all), hour: hourNumber(hour) })
+  }
+
+  /** The earliest next attempt after an instant, in milliseconds since 1970; `undefined` when there is none. */
+  nextAttemptMs(afterMs: number): number | undefined {
+    return this.#statements.nextAttempt.get(afterMs)?.at ?? undefined
+  }
+
+  /** Adds to an hour's count of metrics and to its digest. Within a transaction. */
+  addMetrics(name: string, hour: Hour, { metrics, corrected, digest }: Enqueued): void {
+    if (metrics + corrected > 0) this.#statements.addMetrics.run(metrics, digest, hourNumber(hour), name)
+  }
+
+  /** Marks an hour collected: every metric of it is enqueued. Also for a gap and for an hour without a row. */
+  markCollected(name: string, hour: Hour): void {
+    const number = hourNumber(hour)
+    const { collected, row, addCollected } = this.#statements
+    if (collected.run(number, name).changes > 0 || row.get(number, name)) return
+    const { metrics, digest } = this.#countOf(name, number)
+    addCollected.run(number, metrics, digest, name)
+  }
+
+  /** Schedules the next attempt of a due hour. No effect on a collected hour or a gap. */
+  markFailed(name: string, hour: Hour, fault: Fault, nextAttemptMs: number): void {
+    this.#statements.failed.run(nextAttemptMs, JSON.stringify(faultRecord(fault)), hourNumber(hour), name)
+  }
+
+  /** Turns a due hour into a gap, or inserts a gap. No effect on a collected hour or a gap. */
+  markGap(name: string, hour: Hour, fault: Fault): void {
+    this.#statements.gap.run(hourNumber(hour), JSON.stringify(faultRecord(fault)), name)
+  }
+
+  /** States of a collector's hours in a range, both ends included. Hours without a row are left out. */
+  states(name: string, from: Hour, to: Hour): Map<Hour, CollectionState> {
+    // One hour at a time: a range of the key would read the rows of all collectors.
+    const [oldest, newest] = this.#statements.ends.get() ?? [null, null]
+    if (oldest === null || newest === null) return new Map()
+    const first = Math.max(hourNumber(from), oldest)
+    const last = Math.min(hourNumber(to), newest)
+    const each = hoursFrom(hourFromNumber(first), hourFromNumber(last)).map(
+      hour => [hour, this.#statements.row.get(hourNumber(hour), name)?.state] as const,
+    )
+    return new Map(each.flatMap(([hour, state]) => (state === undefined ? [] : [[hour, hourStateOf(state)]])))
+  }
+
+  /** Gaps, as ranges of hours with the same reason, by collector and hour. */
+  gaps(collectors?: readonly string[], from?: Hour, to?: Hour): CollectorHourRange[] {
+    return this.#ranges.of('gap', collectors, from, to)
+  }
+
+  /** Due hours, as ranges with the same fault, by collector and hour. */
+  waiting(collectors?: readonly string[], from?: Hour, to?: Hour): CollectorHourRange[] {
+    return this.#ranges.of('due', collectors, from, to)
+  }
+
+  /** Rows of a range of hours, both ends included, by hour and collector. */
+  between(from: Hour, to: Hour): CollectionRow[] {
+    return this.#statements.between.all(hourNumber(from), hourNumber(to)).map(collectionRow)
+  }
+}

@@ -1,0 +1,94 @@
+import type { Sqlite } from '../../../sqlite/database.ts'
+import type { RawHour, RawLate } from './hour-rows.ts'
+
+/** Who is expected, and up to which hour its rows are planned. */
+export function collectorStatements(database: Sqlite) {
+  return {
+    addCollector: database.prepare<[string, number]>(
+      'INSERT INTO collector (name, since) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET since = min(since, excluded.since)',
+    ),
+    addUnscheduled: database.prepare<[string, number]>(
+      'INSERT INTO collector (name, since) VALUES (?, ?) ON CONFLICT DO NOTHING',
+    ),
+    since: database.prepare<[string], { since: number }>('SELECT since FROM collector WHERE name = ?'),
+    planned: database
+      .prepare<[string], number>('SELECT hour FROM planned WHERE collector = (SELECT id FROM collector WHERE name = ?)')
+      .pluck(),
+    setPlanned: database.prepare<[number, string]>(
+      `INSERT INTO planned (collector, hour) SELECT id, ? FROM collector WHERE name = ?
+       ON CONFLICT (collector) DO UPDATE SET hour = excluded.hour`,
+    ),
+  }
+}
+
+/** Statements that read expected hours. */
+export function readingStatements(database: Sqlite) {
+  return {
+    // Reads only the index: hours that wait for their next attempt cost no row.
+    late: database.prepare<[number, string], RawLate>(
+      `WITH late AS (
+         SELECT id, name, count(*) AS hours, min(hour) AS oldest FROM collector JOIN collection ON collector = id AND state = 0
+           AND hour <= ? WHERE name IN (SELECT value FROM json_each(?)) GROUP BY id)
+       SELECT name AS collector, hours, oldest, fault FROM late JOIN collection ON collector = id AND hour = oldest ORDER BY name`,
+    ),
+    missing: database
+      .prepare<{ asked: string; hour: number }, string>(
+        `SELECT asked.value ->> 0 FROM json_each(@asked) AS asked LEFT JOIN collector ON collector.name = asked.value ->> 0
+         WHERE coalesce(since, asked.value ->> 1, @hour) <= @hour
+           AND NOT EXISTS (SELECT 1 FROM collection AS here WHERE here.hour = @hour AND here.collector = collector.id)`,
+      )
+      .pluck(),
+    nextAttempt: database.prepare<[number], { at: number | null }>(
+      'SELECT min(next_attempt_ms) AS at FROM collection WHERE state = 0 AND next_attempt_ms > ?',
+    ),
+    row: database.prepare<[number, string], Pick<RawHour, 'state' | 'attempts'>>(
+      'SELECT state, attempts FROM collection WHERE hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)',
+    ),
+    ends: database
+      .prepare<[], [oldest: number | null, newest: number | null]>(
+        'SELECT (SELECT min(hour) FROM collection), (SELECT max(hour) FROM collection)',
+      )
+      .raw(),
+    between: database.prepare<[number, number], RawHour>(
+      `SELECT name AS collector, hour, state, attempts, fault FROM collection JOIN collector ON collector.id = collector
+       WHERE hour BETWEEN ? AND ? ORDER BY hour, name`,
+    ),
+  }
+}
+
+/** Statements that write expected hours. */
+export function writingStatements(database: Sqlite) {
+  return {
+    expect: database.prepare<[number, string]>(
+      'INSERT INTO collection (hour, collector) SELECT ?, id FROM collector WHERE name = ? ON CONFLICT DO NOTHING',
+    ),
+    closeBefore: database.prepare<[string, number, string]>(
+      `UPDATE collection SET state = 2, fault = coalesce(fault, ?)
+       WHERE state = 0 AND hour < ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+    ),
+    reopen: database.prepare<[number, string]>(
+      `UPDATE collection SET state = 0, fault = NULL
+       WHERE state = 2 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+    ),
+    collected: database.prepare<[number, string]>(
+      `UPDATE collection SET state = 1, attempts = attempts + 1, next_attempt_ms = 0, fault = NULL
+       WHERE state <> 1 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+    ),
+    addCollected: database.prepare<[number, number, number, string]>(
+      `INSERT INTO collection (hour, state, attempts, metrics, digest, collector) SELECT ?, 1, 1, ?, ?, id FROM collector WHERE name = ?
+       ON CONFLICT DO NOTHING`,
+    ),
+    gap: database.prepare<[number, string, string]>(
+      `INSERT INTO collection (hour, state, attempts, fault, collector) SELECT ?, 2, 1, ?, id FROM collector WHERE name = ?
+       ON CONFLICT DO UPDATE SET state = 2, attempts = attempts + 1, fault = excluded.fault WHERE state = 0`,
+    ),
+    failed: database.prepare<[number, string, number, string]>(
+      `UPDATE collection SET attempts = attempts + 1, next_attempt_ms = ?, fault = ?
+       WHERE state = 0 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+    ),
+    addMetrics: database.prepare<[number, number, number, string]>(
+      `UPDATE collection SET metrics = metrics + ?, digest = (digest + ?) & 0xffffffff
+       WHERE hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+    ),
+  }
+}

@@ -1,0 +1,176 @@
+import type { MetricId } from '../../../model/metric.ts'
+import { DamageError } from '../../../sqlite/damage.ts'
+import type { Sqlite } from '../../../sqlite/database.ts'
+
+/** Unit and module of a metric, each absent when it has none. */
+export interface MetricDescription {
+  readonly unit?: string
+  readonly module?: string
+}
+
+/** The stored facts about a metric id, apart from its values. */
+export interface KnownMetric {
+  /** Its number in the file. */
+  readonly number: number
+  readonly id: MetricId
+  /** Number of its protocol. */
+  readonly protocol: number
+  readonly protocolId: string
+  readonly collector: string
+  /** Oldest first, at least one; `since` counts hours since 1970. */
+  readonly descriptions: readonly (MetricDescription & { readonly since: number })[]
+}
+
+interface RawMetric {
+  readonly number: number
+  readonly id: string
+  readonly protocol: number
+  readonly protocolId: string
+  readonly collector: string
+}
+
+interface RawDescription {
+  readonly since: number
+  readonly unit: string | null
+  readonly module: string | null
+}
+
+const metricColumns = `SELECT metric.id AS number, metric.name AS id, metric.protocol, protocol.name AS protocolId, collector.name AS collector
+  FROM metric JOIN protocol ON protocol.id = metric.protocol JOIN collector ON collector.id = metric.collector`
+
+/**
+ * Maps metric and protocol ids to the numbers that rows hold, and to units. Cached until another connection writes to
+ * the file.
+ */
+export class MetricRegistry {
+  readonly #statements
+  readonly #byId = new Map<string, KnownMetric>()
+  readonly #byNumber = new Map<number, KnownMetric>()
+  readonly #protocols = new Map<string, number>()
+  readonly #look: <T>(act: () => T) => T
+  #version: number | undefined
+
+  constructor(database: Sqlite) {
+    const look = database.transaction((act: () => unknown) => {
+      this.refresh()
+      return act()
+    })
+    this.#look = <T>(act: () => T) => look(act) as T
+    this.#statements = {
+      version: database.prepare<[], number>('PRAGMA data_version').pluck(),
+      byId: database.prepare<[string], RawMetric>(`${metricColumns} WHERE metric.name = ?`),
+      byNumber: database.prepare<[number], RawMetric>(`${metricColumns} WHERE metric.id = ?`),
+      descriptions: database.prepare<[number], RawDescription>(
+        'SELECT since, unit, module FROM description WHERE metric = ? ORDER BY since',
+      ),
+      protocol: database.prepare<[string], number>('SELECT id FROM protocol WHERE name = ?').pluck(),
+      addProtocol: database.prepare<[string]>('INSERT INTO protocol (name) VALUES (?) ON CONFLICT DO NOTHING'),
+      addMetric: database.prepare<[string, number, string]>(
+        `INSERT INTO metric (name, protocol, collector) SELECT ?, ?, id FROM collector WHERE name = ?
+         ON CONFLICT (name) DO UPDATE SET collector = excluded.collector`,
+      ),
+      describe: database.prepare<[number, number, string | null, string | null]>(
+        `INSERT INTO description (metric, since, unit, module) VALUES (?, ?, ?, ?)
+         ON CONFLICT (metric, since) DO UPDATE SET unit = excluded.unit, module = excluded.module`,
+      ),
+    }
+  }
+
+  /** Clears the cache if another connection has written. Call it first in a transaction. */
+  refresh(): void {
+    const { version } = this
+    if (version !== this.#version) this.forget()
+    this.#version = version
+  }
+
+  /** A number that changes when another connection has written. */
+  get version(): number | undefined {
+    return this.#statements.version.get()
+  }
+
+  /**
+   * Reads rows and metric descriptions as of one instant, so that a unit that another process changes is never mixed
+   * with older rows. Everything that turns rows into metrics runs inside.
+   */
+  reading<T>(act: () => T): T {
+    return this.#look(act)
+  }
+
+  /** Clears the cache, as after a rollback. */
+  forget(): void {
+    this.#byId.clear()
+    this.#byNumber.clear()
+    this.#protocols.clear()
+  }
+
+  /** A metric by its id; `undefined` when unknown. */
+  metric(id: string): KnownMetric | undefined {
+    return this.#byId.get(id) ?? this.#remember(this.#statements.byId.get(id))
+  }
+
+  /** A metric by its number. Every row's number is known. */
+  numbered(number: number): KnownMetric {
+    const known = this.#byNumber.get(number) ?? this.#remember(this.#statements.byNumber.get(number))
+    if (!known) throw new DamageError(`no metric has the number ${number}`)
+    return known
+  }
+
+  /** A protocol's number; `undefined` for one without a metric. */
+  protocol(name: string): number | undefined {
+    const known = this.#protocols.get(name)
+    if (known !== undefined) return known
+    const number = this.#statements.protocol.get(name)
+    if (number !== undefined) this.#protocols.set(name, number)
+    return number
+  }
+
+  /**
+   * Inserts a metric, or gives it to another collector. Within a transaction.
+   *
+   * @param since first hour of the description, in hours since 1970; used only for a new metric
+   */
+  add(id: MetricId, protocolId: string, collector: string, since: number, description: MetricDescription): KnownMetric {
+    const before = this.metric(id)
+    if (before?.collector === collector) return before
+    this.#statements.addProtocol.run(protocolId)
+    const { changes } = this.#statements.addMetric.run(id, this.protocol(protocolId) ?? 0, collector)
+    if (changes === 0) throw new Error(`no collector ${collector} is known to the outbox`)
+    this.#byId.delete(id)
+    const added = this.metric(id)
+    if (!added) throw new Error(`metric ${id} was added and is not there`)
+    if (before) return added
+    return this.describe(added, since, description)
+  }
+
+  /** Sets unit and module of a metric from an hour on. Within a transaction. */
+  describe({ number, id }: KnownMetric, since: number, { unit, module }: MetricDescription): KnownMetric {
+    this.#statements.describe.run(number, since, unit ?? null, module ?? null)
+    this.#byId.delete(id)
+    this.#byNumber.delete(number)
+    return this.numbered(number)
+  }
+
+  /** Numbers of those protocols that have metrics. */
+  protocolNumbers(names: readonly string[]): number[] {
+    return names.flatMap(name => this.protocol(name) ?? [])
+  }
+
+  #remember(raw: RawMetric | undefined): KnownMetric | undefined {
+    if (!raw) return undefined
+    const descriptions = this.#statements.descriptions.all(raw.number).map(({ since, unit, module }) => ({
+      since,
+      ...(unit === null ? {} : { unit }),
+      ...(module === null ? {} : { module }),
+    }))
+    const known = { ...raw, id: raw.id as MetricId, descriptions }
+    this.#byId.set(known.id, known)
+    this.#byNumber.set(known.number, known)
+    return known
+  }
+}
+
+/** Description of a metric at an hour: the last one up to it, else the first of all. */
+export function descriptionAt({ descriptions }: Pick<KnownMetric, 'descriptions'>, hour: number): MetricDescription {
+  if (descriptions.length === 1) return descriptions[0] ?? {}
+  return descriptions.findLast(({ since }) => since <= hour) ?? descriptions[0] ?? {}
+}

@@ -1,0 +1,196 @@
+import { type Hour, hourAfter, hourFromNumber, hourNumber } from '../../../model/hour.ts'
+import { jumpHoursMax } from '../../../model/limits.ts'
+import type { Metric, MetricId } from '../../../model/metric.ts'
+import type { DeadMetric } from '../../../model/verdict.ts'
+import type { Sqlite } from '../../../sqlite/database.ts'
+import { metricAt } from './metric-at.ts'
+import { descriptionAt, type KnownMetric, type MetricDescription, type MetricRegistry } from './metric-registry.ts'
+import { type MetricState, stateOf } from './states.ts'
+
+/** Why a metric is held until a person decides. */
+export interface Hold {
+  readonly kind: 'bounds' | 'jump' | 'unit'
+  /** A sentence with the facts. */
+  readonly reason: string
+}
+
+/** Reason to hold a value whose unit differs from the locked unit of its id; `undefined` when it does not. */
+export function unitHold({ unit }: Pick<Metric, 'unit'>, past: MetricDescription): Hold | undefined {
+  if (past.unit === unit) return undefined
+  const was = past.unit === undefined ? 'there was none so far' : `was ${past.unit} so far`
+  return { kind: 'unit', reason: `the unit is ${unit ?? 'gone'}, and ${was}: held until --allow-unit-change` }
+}
+
+/** A validated metric to enqueue. */
+export interface Accepted {
+  readonly metric: Metric
+  /** Why it is held; absent when it is due. */
+  readonly hold?: Hold
+}
+
+/** A metric the service rejected for good, and how often it was sent. */
+export interface DeadLetter extends DeadMetric {
+  /** Number of pushes it was sent in. */
+  readonly attempts: number
+}
+
+/** A metric with its state. */
+export interface StoredMetric extends Metric {
+  readonly state: MetricState
+  readonly collector: string
+  /** Why it is dead or held; absent otherwise. */
+  readonly reason?: string
+}
+
+/** The stored facts about a metric id before a new value. */
+export interface Past {
+  /** The locked unit at that hour, set by the first value; absent for a metric without one. */
+  readonly unit?: string
+  /** Its last value within 24 hours before that hour; absent when there is none. */
+  readonly previous?: number
+}
+
+/** A collector's hour with at least one delivered metric. */
+export interface DeliveredHour {
+  readonly collector: string
+  readonly hour: Hour
+}
+
+/** A number later than any hour. */
+const latestNumber = 2 ** 40
+
+interface RawStored {
+  readonly hour: number
+  readonly metric: number
+  readonly value: number
+  readonly state: number
+  readonly reason: string | null
+}
+
+/** Reads metrics, and records their unit and module. */
+export class Metrics {
+  readonly #registry: MetricRegistry
+  readonly #statements
+
+  constructor(database: Sqlite, registry: MetricRegistry) {
+    this.#registry = registry
+    this.#statements = {
+      hasLater: database
+        .prepare<[number, number], number>(
+          'SELECT 1 FROM outbox WHERE hour > ? AND metric = ? AND state IN (0, 1) LIMIT 1',
+        )
+        .pluck(),
+      accepted: database
+        .prepare<[number, number], number>('SELECT value FROM outbox WHERE hour = ? AND metric = ? AND state IN (0, 1)')
+        .pluck(),
+      entry: database.prepare<[number, string], { value: number; state: number }>(
+        'SELECT value, state FROM outbox WHERE hour = ? AND metric = (SELECT id FROM metric WHERE name = ?)',
+      ),
+      delivered: database.prepare<[number, string], { metric: number; value: number }>(
+        `SELECT metric, value FROM outbox WHERE hour = ? AND state = 1
+         AND protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(?))) LIMIT 1`,
+      ),
+      deliveredHours: database.prepare<[string, number, number], { collector: string; hour: number }>(
+        `SELECT DISTINCT collector.name AS collector, hour FROM outbox
+         JOIN metric ON metric.id = outbox.metric JOIN collector ON collector.id = metric.collector
+         WHERE state = 1 AND collector.name IN (SELECT value FROM json_each(?)) AND hour BETWEEN ? AND ? ORDER BY hour, collector.name`,
+      ),
+      between: database.prepare<[number, number], RawStored>(
+        `SELECT hour, metric, value, state, reason FROM outbox LEFT JOIN detained USING (hour, metric)
+         WHERE hour BETWEEN ? AND ? AND state <> 4 ORDER BY hour, metric`,
+      ),
+    }
+  }
+
+  /**
+   * Locks a metric's unit, and records its module, from an hour on, if they differ. Later hours keep theirs; the module of a past
+   * hour does not change. Within a transaction.
+   */
+  lockUnit(known: KnownMetric, hour: number, { unit, module }: MetricDescription): void {
+    const old = descriptionAt(known, hour)
+    const isSameUnit = old.unit === unit
+    const isPast = hour < (known.descriptions.at(-1)?.since ?? 0)
+    if (isSameUnit && (old.module === module || isPast)) return
+    if (!isSameUnit && this.#statements.hasLater.get(hour, known.number) !== undefined) {
+      this.#registry.describe(known, hour + 1, descriptionAt(known, hour + 1))
+    }
+    this.#registry.describe(known, hour, { ...(unit === undefined ? {} : { unit }), ...(module && { module }) })
+  }
+
+  /** The stored facts about a metric id before an hour; `undefined` for an unknown id. */
+  past(id: MetricId, hour: Hour): Past | undefined {
+    return this.#registry.reading(() => this.#past(id, hour))
+  }
+
+  #past(id: MetricId, hour: Hour): Past | undefined {
+    const known = this.#registry.metric(id)
+    // A metric whose description was lost is treated as new: its next value locks its unit.
+    if (!known || known.descriptions.length === 0) return undefined
+    const { unit } = descriptionAt(known, hourNumber(hour))
+    const previous = this.#previous(known.number, hour)
+    return { ...(unit === undefined ? {} : { unit }), ...(previous === undefined ? {} : { previous }) }
+  }
+
+  /** Value and state of a metric at an hour, dropped ones included; `undefined` when there is no row. */
+  entry(id: MetricId, hour: Hour): { readonly value: number; readonly state: MetricState } | undefined {
+    const row = this.#statements.entry.get(hourNumber(hour), id)
+    return row && { value: row.value, state: stateOf(row.state) }
+  }
+
+  #previous(number: number, hour: Hour): number | undefined {
+    for (let back = 1; back <= jumpHoursMax; back += 1) {
+      const value = this.#statements.accepted.get(hourNumber(hourAfter(hour, -back)), number)
+      if (value !== undefined) return value
+    }
+    return undefined
+  }
+
+  /** A metric of an hour as it would be sent; `undefined` unless it is due or delivered. */
+  present({ id, hour }: Pick<Metric, 'id' | 'hour'>): Metric | undefined {
+    return this.#registry.reading(() => {
+      const known = this.#registry.metric(id)
+      const value = known && this.#statements.accepted.get(hourNumber(hour), known.number)
+      return known && value !== undefined ? metricAt(known, hourNumber(hour), value) : undefined
+    })
+  }
+
+  /** The newest delivered metric of some protocols within the day up to an hour. */
+  lastDelivered(protocolIds: readonly string[], hour: Hour): Metric | undefined {
+    return this.#registry.reading(() => this.#lastDelivered(protocolIds, hour))
+  }
+
+  #lastDelivered(protocolIds: readonly string[], hour: Hour): Metric | undefined {
+    for (let back = 0; back <= jumpHoursMax; back += 1) {
+      const at = hourNumber(hourAfter(hour, -back))
+      const row = this.#statements.delivered.get(at, JSON.stringify(protocolIds))
+      if (row) return metricAt(this.#registry.numbered(row.metric), at, row.value)
+    }
+    return undefined
+  }
+
+  /**
+   * Hours of some collectors with a delivered metric that is not pruned, oldest first. Reads every row in the range.
+   */
+  deliveredHours(collectors: readonly string[], from?: Hour, to?: Hour): DeliveredHour[] {
+    const bounds = [
+      from === undefined ? 0 : hourNumber(from),
+      to === undefined ? latestNumber : hourNumber(to),
+    ] as const
+    return this.#statements.deliveredHours
+      .all(JSON.stringify(collectors), ...bounds)
+      .map(({ collector, hour }) => ({ collector, hour: hourFromNumber(hour) }))
+  }
+
+  /** Every metric in a range of hours, both ends included, by hour; dropped ones are left out. */
+  between(from: Hour, to: Hour): StoredMetric[] {
+    return this.#registry.reading(() =>
+      this.#statements.between.all(hourNumber(from), hourNumber(to)).map(row => this.#stored(row)),
+    )
+  }
+
+  #stored({ hour, metric, value, state, reason }: RawStored): StoredMetric {
+    const known = this.#registry.numbered(metric)
+    const stored = { ...metricAt(known, hour, value), state: stateOf(state), collector: known.collector }
+    return reason === null ? stored : { ...stored, reason }
+  }
+}

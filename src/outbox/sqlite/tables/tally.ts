@@ -1,0 +1,99 @@
+import type { Sqlite } from '../../../sqlite/database.ts'
+import { type MetricState, metricStates, stateNumber } from './states.ts'
+
+/** Slot for delivered metrics whose rows were pruned, so that the count of delivered metrics never falls. */
+const prunedNumber = metricStates.length
+
+/**
+ * Metrics ever enqueued, by state: `enqueued` is always delivered + dead + held + due. Delivered ones whose rows were
+ * pruned are counted; those that a person dropped are counted apart.
+ */
+export type Balance = Readonly<Record<MetricState | 'enqueued', number>>
+
+/**
+ * Number of metrics of each protocol and state, updated with each change, so that a million rows are not counted.
+ * Written in the same commits as the rows.
+ */
+export class Tally {
+  readonly #statements
+  #withdrawals = 0
+
+  constructor(database: Sqlite) {
+    this.#statements = {
+      add: database.prepare<{ protocol: number; state: number; metrics: number }>(
+        `INSERT INTO tally (protocol, state, metrics) VALUES (@protocol, @state, max(0, @metrics))
+         ON CONFLICT (protocol, state) DO UPDATE SET metrics = metrics + @metrics`,
+      ),
+      byState: database.prepare<[], { state: number; metrics: number }>(
+        'SELECT state, sum(metrics) AS metrics FROM tally GROUP BY state',
+      ),
+      dueByProtocol: database.prepare<[], { name: string; metrics: number }>(
+        'SELECT name, metrics FROM tally JOIN protocol ON protocol.id = protocol WHERE state = 0 AND metrics > 0 ORDER BY name',
+      ),
+      delivered: database
+        .prepare<[number, number, string], number>(
+          `SELECT 1 FROM tally JOIN protocol ON protocol.id = protocol
+           WHERE state IN (?, ?) AND metrics > 0 AND name IN (SELECT value FROM json_each(?)) LIMIT 1`,
+        )
+        .pluck(),
+      byProtocol: database.prepare<[], { name: string; due: number; settled: number }>(
+        `SELECT name, sum(iif(state = 0, metrics, 0)) AS due, sum(iif(state IN (0, 3), 0, metrics)) AS settled
+         FROM tally JOIN protocol ON protocol.id = protocol GROUP BY name`,
+      ),
+      due: database.prepare<[number], number>('SELECT metrics FROM tally WHERE state = 0 AND protocol = ?').pluck(),
+    }
+  }
+
+  /** Adds new metrics to a state. Within a transaction. */
+  enter(protocol: number, state: MetricState, metrics: number): void {
+    if (metrics !== 0) this.#statements.add.run({ protocol, state: stateNumber(state), metrics })
+  }
+
+  /** Number of times this process held or dropped due metrics without a verdict. */
+  get withdrawals(): number {
+    return this.#withdrawals
+  }
+
+  /** Moves metrics from one state to another. Within a transaction. */
+  move(protocol: number, from: MetricState, to: MetricState, metrics: number): void {
+    if (from === 'due' && (to === 'held' || to === 'dropped')) this.#withdrawals += metrics
+    this.enter(protocol, from, -metrics)
+    this.enter(protocol, to, metrics)
+  }
+
+  /** Records the deletion of metrics. Within a transaction. */
+  prune(protocol: number, state: MetricState, metrics: number): void {
+    this.enter(protocol, state, -metrics)
+    if (state === 'delivered') this.#statements.add.run({ protocol, state: prunedNumber, metrics })
+  }
+
+  /** Number of due metrics of a protocol. */
+  due(protocol: number): number {
+    return this.#statements.due.get(protocol) ?? 0
+  }
+
+  /** Whether any metric of some protocols was ever delivered, pruned ones included. */
+  hasDelivered(protocolIds: readonly string[]): boolean {
+    const states = [stateNumber('delivered'), prunedNumber] as const
+    return this.#statements.delivered.get(...states, JSON.stringify(protocolIds)) !== undefined
+  }
+
+  /** Number of due and of finished (delivered, dead or dropped) metrics of each protocol, by its id. */
+  byProtocol(): ReadonlyMap<string, { readonly due: number; readonly settled: number }> {
+    return new Map(this.#statements.byProtocol.all().map(({ name, due, settled }) => [name, { due, settled }]))
+  }
+
+  /** Number of due metrics of each protocol that has any, by its id. */
+  dueByProtocol(): ReadonlyMap<string, number> {
+    return new Map(this.#statements.dueByProtocol.all().map(({ name, metrics }) => [name, metrics]))
+  }
+
+  /** Counts of all protocols together. Dropped metrics are not part of `queued`. */
+  balance(): Balance {
+    const counts = new Map(this.#statements.byState.all().map(({ state, metrics }) => [state, metrics]))
+    const of = (number: number) => counts.get(number) ?? 0
+    const [due, dead, held] = [of(stateNumber('due')), of(stateNumber('dead')), of(stateNumber('held'))]
+    const delivered = of(stateNumber('delivered')) + of(prunedNumber)
+    return { enqueued: due + delivered + dead + held, due, delivered, dead, held, dropped: of(stateNumber('dropped')) }
+  }
+}

@@ -1,0 +1,93 @@
+import type { MetricId } from '../../../model/metric.ts'
+import type { Remark } from '../../../model/remarks.ts'
+import { warningKind } from '../../../model/warning-kind.ts'
+import type { Sqlite } from '../../../sqlite/database.ts'
+
+/** A distinct warning of the service about pushes, with how often it came. */
+export interface Warning {
+  /** Absent when the warning could not be matched to one metric. */
+  readonly metricId?: MetricId
+  /** As `warningKind` gives it. */
+  readonly kind: string
+  /** The service's words, of the last occurrence. */
+  readonly text: string
+  /** Number of occurrences. */
+  readonly count: number
+  readonly firstSeenMs: number
+  readonly lastSeenMs: number
+  /** A person has seen it: further ones are counted, not reported. */
+  readonly isAcknowledged: boolean
+}
+
+interface RawWarning {
+  readonly metric: string
+  readonly kind: string
+  readonly text: string
+  readonly count: number
+  readonly first_ms: number
+  readonly last_ms: number
+  readonly acknowledged: number
+}
+
+/** Selects warnings. Criteria are combined with "and". */
+export interface WarningSelection {
+  /** Metric ids. */
+  readonly ids?: readonly string[]
+  /** As `warningKind` gives it; absent: any kind. */
+  readonly kind?: string
+}
+
+/**
+ * Distinct warnings kept; above it the least recently seen is deleted, so that ever-changing words cannot fill the
+ * disk.
+ */
+const warningsMax = 1_000
+
+/** Table of the service's warnings. */
+export class Warnings {
+  readonly #statements
+
+  constructor(database: Sqlite) {
+    this.#statements = {
+      add: database.prepare<[string, string, string, number, number]>(
+        `INSERT INTO warning (metric, kind, text, count, first_ms, last_ms) VALUES (?, ?, ?, 1, ?, ?)
+         ON CONFLICT (metric, kind) DO UPDATE SET count = count + 1, last_ms = excluded.last_ms, text = excluded.text`,
+      ),
+      trim: database.prepare<[number]>(
+        'DELETE FROM warning WHERE (metric, kind) IN (SELECT metric, kind FROM warning ORDER BY last_ms DESC LIMIT -1 OFFSET ?)',
+      ),
+      all: database.prepare<[], RawWarning>('SELECT * FROM warning ORDER BY last_ms DESC, metric, kind'),
+      acknowledge: database.prepare<{ ids: string | null; kind: string | null }>(
+        `UPDATE warning SET acknowledged = 1 WHERE acknowledged = 0
+         AND (@ids IS NULL OR metric IN (SELECT value FROM json_each(@ids))) AND kind = coalesce(@kind, kind)`,
+      ),
+    }
+  }
+
+  /** Counts warnings, each kind once for each metric. */
+  record(remarks: readonly Remark[], nowMs: number): void {
+    if (remarks.length === 0) return
+    for (const { metric, text } of remarks) {
+      this.#statements.add.run(metric?.id ?? '', warningKind(text), text, nowMs, nowMs)
+    }
+    this.#statements.trim.run(warningsMax)
+  }
+
+  /** Marks selected warnings as seen. @returns how many were not seen before */
+  acknowledge({ ids, kind }: WarningSelection): number {
+    return this.#statements.acknowledge.run({ ids: ids ? JSON.stringify(ids) : null, kind: kind ?? null }).changes
+  }
+
+  /** All warnings, last seen first. */
+  all(): Warning[] {
+    return this.#statements.all.all().map(({ metric, kind, text, count, first_ms, last_ms, acknowledged }) => ({
+      ...(metric === '' ? {} : { metricId: metric as MetricId }),
+      kind,
+      text,
+      count,
+      firstSeenMs: first_ms,
+      lastSeenMs: last_ms,
+      isAcknowledged: acknowledged === 1,
+    }))
+  }
+}

@@ -1,0 +1,229 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemTime } from '../../../../src/edge/time.ts'
+import { Fault } from '../../../../src/model/fault.ts'
+import { type OpenDeps, openWithoutRole, openWithRole } from '../../../../src/outbox/open.ts'
+import { deliveryHolder, takeDeliveryRole } from '../../../../src/outbox/roles.ts'
+import { Disk } from '../../../../src/outbox/sqlite/file/disk.ts'
+import { Writer } from '../../../../src/outbox/sqlite/file/writer.ts'
+import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
+import { MetricRegistry } from '../../../../src/outbox/sqlite/tables/metric-registry.ts'
+import { outboxSchema } from '../../../../src/outbox/sqlite/tables/schema.ts'
+import { openDatabase } from '../../../../src/sqlite/database.ts'
+import { troubleFix, troubleOf, troubleWords } from '../../../../src/sqlite/trouble.ts'
+import { temporaryFolder } from '../../../support/folder.ts'
+import { anHour } from '../../../support/metrics.ts'
+import { mayMount, smallDisk } from '../../../support/small-disk.ts'
+
+const context = (folder: string): OpenDeps => ({
+  folder,
+  config: 'tidegauge.yaml',
+  keepMs: 35 * 24 * 3_600_000,
+  collectors: [],
+  nowMs: anHour,
+})
+
+/** As the daemon opens it, and as a command does; what was thrown. */
+function thrownBy(folder: string): readonly unknown[] {
+  const daemon = () => {
+    const role = takeDeliveryRole(folder, 'tidegauge.yaml', anHour)
+    try {
+      openWithRole(context(folder)).outbox.close()
+    } finally {
+      role.release()
+    }
+  }
+  const command = () => openWithoutRole(context(folder)).outbox.close()
+  return [daemon, command].map(open => {
+    try {
+      open()
+      return undefined
+    } catch (error) {
+      return error
+    }
+  })
+}
+
+/** Both say what is wrong, with the file, and what to do. */
+function expectFaults(folder: string, words: RegExp, path = join(folder, 'outbox.db')): void {
+  for (const error of thrownBy(folder)) {
+    expect(error).toBeInstanceOf(Fault)
+    const { code, message, fix } = error as Fault
+    expect(code).toBe('outbox-unusable')
+    expect(message).toMatch(words)
+    expect(message).toContain(path)
+    expect(message).not.toMatch(/SQLITE|unable to open|disk I\/O/)
+    expect(fix).toBeTruthy()
+  }
+}
+
+describe('an outbox’s file that cannot be used is told with its path and a fix:', () => {
+  it.each([
+    ['a folder', /a folder is/, (file: string) => mkdirSync(file)],
+    ['links in a circle', /symbolic links lead in a circle/, (file: string) => symlinkSync('outbox.db', file)],
+    ['a link to nowhere', /does not exist/, (file: string) => symlinkSync('no/where.db', file)],
+    ['a folder in the log’s place', /a folder is/, (file: string) => madeWith(file, () => mkdirSync(`${file}-wal`))],
+  ])('%s', (_, words, make) => {
+    const folder = temporaryFolder()
+    make(join(folder, 'outbox.db'))
+    expectFaults(folder, words)
+  })
+
+  it('a file in the place of the data folder', () => {
+    const folder = join(temporaryFolder(), 'data')
+    writeFileSync(folder, 'a file')
+    expectFaults(folder, /a file is expected where a folder is, or a folder/, folder)
+  })
+
+  it.each([
+    ['garbage', Buffer.alloc(8_192, 0x5a)],
+    ['too short', Buffer.from('SQLite format 3\0, and then')],
+  ])('%s is saved and begun anew by the daemon', (_, bytes) => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'outbox.db'), bytes)
+    expect(thrownBy(folder)).toEqual([undefined, undefined])
+  })
+})
+
+function madeWith(file: string, make: () => void): void {
+  new SqliteOutbox(file).close()
+  make()
+}
+
+describe('the lock’s file', () => {
+  it.each([
+    ['garbage', (file: string) => writeFileSync(file, Buffer.alloc(4_096, 0x5a))],
+    ['a database with a log', (file: string) => openDatabase(file, outboxSchema).close()],
+    ['a few bytes', (file: string) => writeFileSync(file, 'hello')],
+  ])('that holds %s means nothing: it is a lock again', (_, fill) => {
+    const folder = temporaryFolder()
+    const file = join(folder, 'lock.db')
+    fill(file)
+    expect(deliveryHolder(folder), 'nobody has it').toBeUndefined()
+    const role = takeDeliveryRole(folder, 'tidegauge.yaml', anHour)
+    onTestFinished(() => role.release())
+    expect(readFileSync(file)).toHaveLength(0)
+    expect(deliveryHolder(folder)).toMatchObject({ pid: process.pid })
+    expect(() => takeDeliveryRole(folder, 'other.yaml', anHour)).toThrow(
+      expect.objectContaining({ code: 'outbox-held' }),
+    )
+  })
+
+  it('that is held stays held whatever is written into it', () => {
+    const folder = temporaryFolder()
+    const role = takeDeliveryRole(folder, 'tidegauge.yaml', anHour)
+    onTestFinished(() => role.release())
+    execFileSync('sh', ['-c', `head -c 4096 /dev/urandom > '${join(folder, 'lock.db')}'`])
+    expect(deliveryHolder(folder)).toMatchObject({ pid: process.pid })
+    expect(() => takeDeliveryRole(folder, 'other.yaml', anHour)).toThrow(
+      expect.objectContaining({ code: 'outbox-held' }),
+    )
+  })
+
+  it('that is a folder is told with its path', () => {
+    const folder = temporaryFolder()
+    mkdirSync(join(folder, 'lock.db'))
+    expectFaults(folder, /a folder is/, join(folder, 'lock.db'))
+  })
+})
+
+describe('what keeps a file from being used', () => {
+  const file = '/data/outbox.db'
+  const coded = (code: string) => Object.assign(new Error('disk I/O error'), { code })
+
+  it.each([
+    ['EROFS', 'read-only'],
+    ['EACCES', 'denied'],
+    ['EPERM', 'denied'],
+    ['EDQUOT', 'no-room'],
+    ['EIO', 'failing'],
+    ['ESTALE', 'failing'],
+    ['EMFILE', 'too-many-files'],
+    ['ENFILE', 'too-many-files'],
+    ['ENOLCK', 'no-locks'],
+    ['SQLITE_FULL', 'no-room'],
+    ['SQLITE_IOERR_SHMSIZE', 'no-room'],
+    ['SQLITE_IOERR_LOCK', 'no-locks'],
+    ['SQLITE_IOERR_SHMMAP', 'no-locks'],
+    ['SQLITE_PROTOCOL', 'no-locks'],
+    ['SQLITE_NO_SHARED_MEMORY', 'no-locks'],
+    ['SQLITE_BUSY', 'busy'],
+  ] as const)('%s means %s', (code, kind) => {
+    const trouble = troubleOf(file, coded(code))
+    expect(trouble).toEqual({ kind, path: file })
+    expect(troubleWords[kind]).toBeTruthy()
+    expect(troubleFix(trouble)).toBeTruthy()
+  })
+
+  it('is asked of the file system where SQLite’s words leave it open, and not guessed', () => {
+    const folder = temporaryFolder()
+    const here = join(folder, 'outbox.db')
+    expect(troubleOf(here, coded('SQLITE_IOERR_WRITE')), 'a quota').toMatchObject({ kind: 'no-room' })
+    expect(troubleOf(here, coded('SQLITE_IOERR_FSYNC'))).toMatchObject({ kind: 'failing' })
+    expect(troubleOf(here, coded('SQLITE_CANTOPEN'))).toMatchObject({ kind: 'other' })
+    mkdirSync(`${here}-shm`)
+    expect(troubleOf(here, coded('SQLITE_CANTOPEN'))).toEqual({ kind: 'not-a-file', path: `${here}-shm` })
+    expect(existsSync(join(folder, '.probe')), 'nothing is left behind').toBe(false)
+  })
+
+  it('ends no daemon for what passes by itself', () => {
+    const disk = new Disk(join(temporaryFolder(), 'outbox.db'))
+    expect(disk.recover(coded('SQLITE_BUSY'))).toBe('other')
+    expect(disk.recover(coded('EMFILE'))).toBe('other')
+    expect(disk.recover(new TypeError('a mistake of ours'))).toBe('other')
+    expect(disk.explain(coded('SQLITE_BUSY'))).toMatchObject({ code: 'outbox-unusable' })
+  })
+})
+
+describe.skipIf(!mayMount)('a file system that is read-only (needs the right to mount one)', () => {
+  function readOnlyDisk() {
+    const { folder } = smallDisk(64)
+    const remount = (how: 'ro' | 'rw') => execFileSync('mount', ['-o', `remount,${how}`, folder], { stdio: 'pipe' })
+    return { folder, remount }
+  }
+
+  it('is told by whoever opens the outbox, and used again once it is writable', () => {
+    const { folder, remount } = readOnlyDisk()
+    new SqliteOutbox(join(folder, 'outbox.db')).close()
+    remount('ro')
+    expectFaults(folder, /the file system is read-only/, folder)
+    remount('rw')
+    expect(thrownBy(folder)).toEqual([undefined, undefined])
+  })
+
+  it('breaks the outbox, and whoever looks at an error of it is not thrown at, ballast or not', async () => {
+    const { folder, remount } = readOnlyDisk()
+    const disk = new Disk(join(folder, 'outbox.db'))
+    expect(await disk.keepBallast()).toBe(true)
+    remount('ro')
+    expect(disk.recover(Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_WRITE' }))).toBe('broken')
+    expect(await disk.broken).toMatchObject({
+      kind: 'unusable',
+      reason: expect.stringMatching(/the file system is read-only – make it writable again/),
+    })
+    expect(existsSync(join(folder, 'ballast')), 'its room helps nobody').toBe(true)
+    remount('rw')
+    rmSync(join(folder, 'ballast'))
+    remount('ro')
+    const other = new Disk(join(folder, 'outbox.db'))
+    other.look()
+    expect(await other.broken).toMatchObject({ kind: 'unusable' })
+  })
+})
+
+describe('an outbox that is open for reading alone', () => {
+  it('is known by a look that writes nothing, though SQLite lets a transaction begin', () => {
+    const file = join(temporaryFolder(), 'outbox.db')
+    const outbox = new SqliteOutbox(file)
+    onTestFinished(() => outbox.close())
+    const database = new Database(file, { readonly: true })
+    onTestFinished(() => void database.close())
+    expect(() => database.exec('BEGIN IMMEDIATE; ROLLBACK')).not.toThrow()
+    const writer = new Writer(database, new Disk(file), new MetricRegistry(database), systemTime)
+    expect(() => writer.requireWritable()).toThrow(expect.objectContaining({ code: 'SQLITE_READONLY' }))
+    expect(() => outbox.writer.requireWritable()).not.toThrow()
+  })
+})
