@@ -2,9 +2,10 @@ import type { Delivery } from '../delivery/delivery.ts'
 import { DeliveryLoop } from '../delivery/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
-import { bothRoles, deliveryHolder, type Role, type RoleSeeker, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
+import type { Role } from '../outbox/contract/role.ts'
+import type { UpkeepNews } from '../outbox/contract/upkeep.ts'
+import { bothRoles, deliveryHolder, type RoleSeeker, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
 import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
-import { Upkeep, type UpkeepNews } from '../outbox/upkeep.ts'
 import type { AppContext } from './context.ts'
 import { tellUpkeep } from './outbox-news.ts'
 
@@ -121,7 +122,7 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
     // Steps that may fail, and are then repeated, come before those that keep running.
     const ready = deliveries()
     const both = bothRoles(daemonRole, own)
-    const upkeep = new Upkeep({ outbox, role: both, keepMs: config.outbox.keepMs, time, mayPrune, told })
+    const upkeep = outbox.startUpkeep({ role: both, keepMs: config.outbox.keepMs, time, mayPrune, told })
     const loop = new DeliveryLoop(ready, time, log, outbox.disk)
     if (!role) log.info('the command has released the delivery role: delivering')
     return async () => {

@@ -1,6 +1,6 @@
 import { faultLine } from '../model/fault.ts'
 import { hourText } from '../model/hour.ts'
-import type { UpkeepNews } from '../outbox/upkeep.ts'
+import type { UpkeepNews } from '../outbox/contract/upkeep.ts'
 import type { Salvaged } from '../salvage/salvage.ts'
 import type { Log } from '../telemetry/log.ts'
 

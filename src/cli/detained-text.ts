@@ -1,6 +1,6 @@
 import { hourText } from '../model/hour.ts'
 import { numberText } from '../model/number-text.ts'
-import type { DetainedMetric } from '../outbox/sqlite/tables/detained.ts'
+import type { DetainedMetric } from '../outbox/contract/selections.ts'
 import { asTyped, quoted } from './configured-command.ts'
 import { isNarrow, type Selected } from './selection.ts'
 import { counted, cut, grouped, instantText, note, print, printTable } from './terminal.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { openExistingOutbox } from '../app/app.ts'
-import type { DetainedMetric, Selection } from '../outbox/sqlite/tables/detained.ts'
+import type { DetainedMetric, Selection } from '../outbox/contract/selections.ts'
 import { configuredCommand, type JsonOption, openContext } from './configured-command.ts'
 import { delivererSentence } from './daemon-role.ts'
 import { detainedJson, printDetained, printInFull } from './detained-text.ts'

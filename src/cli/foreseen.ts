@@ -1,8 +1,7 @@
 import { type Hour, hourText } from '../model/hour.ts'
 import { labelCharsAdvised } from '../model/limits.ts'
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
-import type { Past } from '../outbox/sqlite/tables/metrics.ts'
-import type { MetricState } from '../outbox/sqlite/tables/states.ts'
+import type { MetricState, Past } from '../outbox/contract/metrics.ts'
 
 /** A warning that can be predicted before anything is sent. */
 export interface Foreseen {

@@ -1,5 +1,5 @@
 import { hourText } from '../model/hour.ts'
-import type { CollectorHourRange } from '../outbox/sqlite/tables/hour-ranges.ts'
+import type { CollectorHourRange } from '../outbox/contract/hours.ts'
 import { asTyped, type ConfigOption, quoted } from './configured-command.ts'
 
 /**

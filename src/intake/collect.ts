@@ -2,7 +2,7 @@ import type { CollectorConfig } from '../config/config.ts'
 import type { PinnedBlock } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
-import type { Accepted } from '../outbox/sqlite/tables/metrics.ts'
+import type { Accepted } from '../outbox/contract/metrics.ts'
 import type { CollectorDescription, DescribeResult, Runner, RunOutcome } from '../runner/runner.ts'
 import { hourFault, type PastOf, validate } from './validate.ts'
 

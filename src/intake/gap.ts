@@ -1,6 +1,6 @@
 import type { Fault } from '../model/fault.ts'
 import { hourAt } from '../model/hour.ts'
-import type { DueHour } from '../outbox/sqlite/tables/due-hours.ts'
+import type { DueHour } from '../outbox/contract/hours.ts'
 import type { ExpectedHours } from '../outbox/sqlite/tables/expected-hours.ts'
 import { stateMissingAttemptsMax } from './limits.ts'
 

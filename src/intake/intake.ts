@@ -7,8 +7,8 @@ import { faultLine, isPermanent } from '../model/fault.ts'
 import { notFinal } from '../model/finality.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
 import { pollMs, recollectBaseMs, waitingRowsMax } from '../model/limits.ts'
+import type { DueHour } from '../outbox/contract/hours.ts'
 import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
-import type { DueHour } from '../outbox/sqlite/tables/due-hours.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Attention } from './attention.ts'
@@ -17,7 +17,7 @@ import { asFault, type Collected, collect, nothing, usable } from './collect.ts'
 import { type Changed, Finality } from './finality.ts'
 import { isGap } from './gap.ts'
 import { type HourClock, objection, uncompared } from './hour-clock.ts'
-import { HourPlanner } from './hour-planner.ts'
+import { hourPlanOf } from './hour-plan.ts'
 import { recollectHour } from './recollect.ts'
 import { dueOf, retryDelayMs, startableHours } from './startable-hours.ts'
 import type { PastOf } from './validate.ts'
@@ -54,13 +54,11 @@ export class Intake {
   readonly #clock: HourClock
   readonly #byId: ReadonlyMap<string, CollectorConfig>
   readonly #attention = new Attention()
-  readonly #planner: HourPlanner
   #wake = Promise.withResolvers<void>()
 
   constructor(options: IntakeOptions) {
     this.#options = options
     this.#byId = new Map(options.collectors.map(collector => [collector.id, collector]))
-    this.#planner = new HourPlanner(options.outbox)
     this.#clock = options.clock ?? uncompared(options.time)
     this.#clock.onBelieved(() => this.#wake.resolve())
     const pastOf = this.#pastOf
@@ -152,7 +150,8 @@ export class Intake {
     const { catchUpMs } = this.#options
     // A collector that cannot be loaded is expected nevertheless: it may be repaired, and its hours are red until then.
     const history = (await this.#describe(collector).catch(() => undefined))?.history ?? true
-    const gaps = await this.#planner.plan({ collector, history, current, catchUpMs })
+    const plan = hourPlanOf({ collector, history, current, catchUpMs })
+    const gaps = plan ? await this.#options.outbox.intake.planHours(plan) : 0
     if (gaps > 0)
       this.#options.log.warn({ collector: collector.id, hours: gaps }, 'hours that can no longer be collected: gaps')
   }

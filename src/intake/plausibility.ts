@@ -1,5 +1,5 @@
 import type { Metric, MetricSpec } from '../model/metric.ts'
-import { type Hold, type Past, unitHold } from '../outbox/sqlite/tables/metrics.ts'
+import { type Hold, type Past, unitHold } from '../outbox/contract/metrics.ts'
 
 /**
  * Why a value is held until a person decides; `undefined` when it is plausible. Pure.
@@ -14,8 +14,8 @@ export function holdOf(metric: Metric, { min, max, maxJump }: MetricSpec, past: 
   if (min !== undefined && value < min) return bounds(`${value} is below the declared minimum of ${min}`)
   if (max !== undefined && value > max) return bounds(`${value} is above the declared maximum of ${max}`)
   const { previous } = past ?? {}
-  if (maxJump === undefined || previous === undefined || !isJump(previous, value, maxJump)) return undefined
-  return { kind: 'jump', reason: `${value} after ${previous} is a jump of more than the declared ${maxJump}` }
+  if (maxJump === undefined || previous === undefined || !isJump(previous.value, value, maxJump)) return undefined
+  return { kind: 'jump', reason: `${value} after ${previous.value} is a jump of more than the declared ${maxJump}` }
 }
 
 function isJump(previous: number, value: number, maxJump: number | string): boolean {

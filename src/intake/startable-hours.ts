@@ -2,7 +2,7 @@ import { type Backoff, backoffMs } from '../model/backoff.ts'
 import type { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import { catchUpConcurrency, recollectBaseMs, recollectCapMs } from '../model/limits.ts'
-import type { DueHour } from '../outbox/sqlite/tables/due-hours.ts'
+import type { DueHour } from '../outbox/contract/hours.ts'
 import type { ExpectedHours } from '../outbox/sqlite/tables/expected-hours.ts'
 import { chainBehindBaseMs, chainBehindCapMs } from './limits.ts'
 

@@ -3,7 +3,7 @@ import { Fault, type FaultRecord, faultFromRecord, isPermanent } from '../model/
 import type { Hour } from '../model/hour.ts'
 import { type Metric, type MetricId, type MetricSpec, metricId } from '../model/metric.ts'
 import { submittedMetric } from '../model/wire.ts'
-import type { Accepted, Past } from '../outbox/sqlite/tables/metrics.ts'
+import type { Accepted, Past } from '../outbox/contract/metrics.ts'
 import type { CollectorDescription, RunOutcome } from '../runner/runner.ts'
 import { holdOf } from './plausibility.ts'
 

@@ -3,20 +3,8 @@ import { join } from 'node:path'
 import { Fault } from '../model/fault.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
 import { isLocked, openLock } from '../sqlite/lock.ts'
+import type { Role } from './contract/role.ts'
 import { identityOf } from './sqlite/file/identity.ts'
-
-/** An exclusive right of one process in a data folder, until released or the process ends. */
-export interface Role {
-  release(): void
-  /** Whether the lock file is the one at its path: a person may have deleted or replaced it. */
-  readonly isInPlace: boolean
-  /**
-   * Takes the lock again when its file was replaced.
-   *
-   * @returns `renewed` when it was taken again, `lost` when another process has it
-   */
-  renew(): 'held' | 'renewed' | 'lost'
-}
 
 /** The process that has a role in a data folder. */
 export interface RoleHolder {

@@ -1,5 +1,5 @@
 import { type Hour, hourText } from '../model/hour.ts'
-import type { DetainedCounts } from '../outbox/sqlite/tables/detained.ts'
+import type { DetainedCounts } from '../outbox/contract/selections.ts'
 
 /** Sentences about new dead and held metrics; older ones are only counted in the balance. */
 export function detainedSentences({ dead, held }: DetainedCounts, hour: Hour, host: string): string[] {

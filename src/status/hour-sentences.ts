@@ -1,5 +1,5 @@
 import { type Hour, hourText } from '../model/hour.ts'
-import type { CollectionRow, LateCollector } from '../outbox/sqlite/tables/hour-rows.ts'
+import type { CollectionRow, LateCollector } from '../outbox/contract/hours.ts'
 
 /** Sentence about an hour that became a gap. */
 export function gapSentence({ collector, hour, fault }: CollectionRow): string {

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
-import type { HourOfAll } from '../outbox/sqlite/tables/hour-states.ts'
+import type { HourOfAll } from '../outbox/contract/hours.ts'
 import { overview, shownHours } from './observe.ts'
 import type { Observed } from './observed.ts'
 import type { CellState, HourCell, HourGrid, Snapshot } from './snapshot.ts'

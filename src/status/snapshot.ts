@@ -1,9 +1,9 @@
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
-import type { MetricState } from '../outbox/sqlite/tables/states.ts'
-import type { Balance } from '../outbox/sqlite/tables/tally.ts'
-import type { Warning } from '../outbox/sqlite/tables/warnings.ts'
+import type { Balance } from '../outbox/contract/balance.ts'
+import type { MetricState } from '../outbox/contract/metrics.ts'
+import type { Warning } from '../outbox/contract/warnings.ts'
 
 /** Everything the status server shows, at one instant: plain values, so that page, exposition and JSON are pure. */
 export interface Snapshot {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Delivering } from '../../src/app/delivering.ts'
 import { systemTime } from '../../src/edge/time.ts'
-import type { Role } from '../../src/outbox/roles.ts'
+import type { Role } from '../../src/outbox/contract/role.ts'
 
 it('delivering begins as soon as the file can be written, however often it could not before', async () => {
   const released: string[] = []

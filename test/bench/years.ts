@@ -6,11 +6,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseConfig } from '../../src/config/load.ts'
-import { HourPlanner } from '../../src/intake/hour-planner.ts'
+import { hourPlanOf } from '../../src/intake/hour-plan.ts'
 import { dueOf } from '../../src/intake/startable-hours.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs, overdueMs } from '../../src/model/limits.ts'
 import { openForDaemon } from '../../src/outbox/open.ts'
+import { HourPlanner } from '../../src/outbox/sqlite/planning/hour-planner.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { snapshotExposition } from '../../src/status/exposition.ts'
 import type { Observed } from '../../src/status/observed.ts'
@@ -46,8 +47,8 @@ async function* years(file: string): AsyncGenerator<Figure> {
   const looks: number[] = []
   for (let round = 0; round < rounds; round += 1) {
     const current = hourAfter(currentHour, round)
-    const plan = () =>
-      Promise.all(names.map(collector => planner.plan({ collector, history: true, current, catchUpMs })))
+    const planned = names.flatMap(collector => hourPlanOf({ collector, history: true, current, catchUpMs }) ?? [])
+    const plan = () => Promise.all(planned.map(one => planner.plan(one)))
     plans.push(await timed(plan))
     looks.push(await timed(() => dueOf(outbox.expectedHours, names, [], current, current)))
   }

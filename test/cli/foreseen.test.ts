@@ -8,7 +8,7 @@ const quiet: Sighted = { id: 'vault___TVL', protocolId: 'vault', hour: anHour, u
 describe('what is foreseen of a metric', () => {
   it.each<[what: string, parts: Partial<Sighted>, texts: readonly string[]]>([
     ['a new one', {}, []],
-    ['the same unit', { past: { unit: 'USD', previous: 4 } }, []],
+    ['the same unit', { past: { unit: 'USD', previous: { hour: anHour, value: 4 } } }, []],
     ['a label of 16 characters', { id: 'vault___0123456789abcdef' }, []],
     [
       'a label of 17',

@@ -1,11 +1,13 @@
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { HourPlanner } from '../../src/intake/hour-planner.ts'
-import { type Planned, planHours } from '../../src/intake/plan-hours.ts'
+import { hourPlanOf } from '../../src/intake/hour-plan.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
+import type { HourPlan } from '../../src/outbox/contract/hours.ts'
+import { HourPlanner } from '../../src/outbox/sqlite/planning/hour-planner.ts'
+import { planHours } from '../../src/outbox/sqlite/planning/plan-hours.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
@@ -18,6 +20,10 @@ function opened(): SqliteOutbox {
 
 const catchUpMs = 4 * hourMs
 const refused = new Fault('chain-state-missing', 'no state')
+
+function plansOf(collectors: readonly string[], current: Hour): HourPlan[] {
+  return collectors.flatMap(id => hourPlanOf({ collector: { id }, history: true, current, catchUpMs }) ?? [])
+}
 
 /** Enough for them to be planned together. */
 const ids = Array.from({ length: 30 }, (_, index) => `vault/${index}`)
@@ -60,12 +66,12 @@ it('plans many collectors together as it would plan each alone, whatever has bec
         at = next === 'next' ? at + 1 : next
         const current = hourAfter(anHour, at)
         for (const done of events) for (const outbox of [together, alone]) happen(outbox, done)
-        const plannings = ids.map((id): Planned => {
+        const plans = ids.flatMap(id => {
           const own = since !== undefined && id === ids[1] ? { since: hourAfter(anHour, since) } : {}
-          return { collector: { id, ...own }, history: history || id !== ids[2], current, catchUpMs }
+          return hourPlanOf({ collector: { id, ...own }, history: history || id !== ids[2], current, catchUpMs }) ?? []
         })
-        const gaps = await Promise.all(plannings.map(planning => planner.plan(planning)))
-        expect(gaps).toEqual(await Promise.all(plannings.map(planning => planHours(alone, planning))))
+        const gaps = await Promise.all(plans.map(plan => planner.plan(plan)))
+        expect(gaps).toEqual(await Promise.all(plans.map(plan => planHours(alone, plan))))
         expect(all(together)).toEqual(all(alone))
       }
     }),
@@ -78,8 +84,7 @@ it('writes the next hour of a thousand collectors with a few statements, and loo
   const planner = new HourPlanner(outbox)
   const thousand = Array.from({ length: 1_000 }, (_, index) => `p${index}/c`)
   const planAt = (current: Hour) => {
-    const plan = (id: string) => planner.plan({ collector: { id }, history: true, current, catchUpMs })
-    return Promise.all(thousand.map(plan))
+    return Promise.all(plansOf(thousand, current).map(plan => planner.plan(plan)))
   }
   await planAt(anHour)
   const adding = vi.spyOn(outbox.nextHours, 'add')
@@ -95,7 +100,6 @@ it('tells each of them when nothing can be written', async () => {
   const planner = new HourPlanner(outbox)
   const full = new Fault('disk-full', 'no room')
   outbox.commit = () => Promise.reject(full)
-  const plan = (id: string) => planner.plan({ collector: { id }, history: true, current: anHour, catchUpMs })
-  const ends = await Promise.allSettled(ids.map(plan))
+  const ends = await Promise.allSettled(plansOf(ids, anHour).map(plan => planner.plan(plan)))
   expect(ends.map(end => end.status === 'rejected' && end.reason)).toEqual(ids.map(() => full))
 })

@@ -98,7 +98,7 @@ describe('intake', () => {
     expect(rows().map(([, , state]) => state)).toEqual(['due'])
     await run(hourAfter(anHour, 1), hourAfter(anHour, 1) + 59 * minuteMs)
     expect(rows().map(([, , state]) => state)).toEqual(['gap', 'due'])
-    expect(outbox.expectedHours.gaps().map(({ fault }) => fault?.code)).toEqual(['chain-state-missing'])
+    expect(outbox.expectedHours.ranges('gap').map(({ fault }) => fault?.code)).toEqual(['chain-state-missing'])
   })
 
   it('makes no gap of an hour that failed for other reasons and then once for its state', async () => {

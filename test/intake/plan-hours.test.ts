@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { planHours } from '../../src/intake/plan-hours.ts'
+import { hourPlanOf } from '../../src/intake/hour-plan.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { commitRowsMax, hourMs } from '../../src/model/limits.ts'
+import { planHours } from '../../src/outbox/sqlite/planning/plan-hours.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour } from '../support/metrics.ts'
@@ -20,13 +21,11 @@ function stage(): Stage {
   onTestFinished(() => outbox.close())
   return {
     outbox,
-    plan: (current, { history = true, since } = {}) =>
-      planHours(outbox, {
-        collector: { id: 'vault/a', ...(since !== undefined && { since }) },
-        history,
-        current,
-        catchUpMs: 168 * hourMs,
-      }),
+    plan: async (current, { history = true, since } = {}) => {
+      const collector = { id: 'vault/a', ...(since !== undefined && { since }) }
+      const plan = hourPlanOf({ collector, history, current, catchUpMs: 168 * hourMs })
+      return plan ? planHours(outbox, plan) : 0
+    },
     states() {
       const all = outbox.expectedHours.states('vault/a', 3_600_000 as Hour, hourAfter(anHour, 1_000_000))
       const rows = [...all].map(([hour, state]) => ({ state, offset: (hour - anHour) / hourMs }))

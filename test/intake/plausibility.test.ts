@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { holdOf } from '../../src/intake/plausibility.ts'
+import { hourAfter } from '../../src/model/hour.ts'
 import type { Metric, MetricSpec } from '../../src/model/metric.ts'
-import type { Hold, Past } from '../../src/outbox/sqlite/tables/metrics.ts'
+import type { Hold, Past } from '../../src/outbox/contract/metrics.ts'
 import { anHour } from '../support/metrics.ts'
 
 function metric(value: number, unit?: string): Metric {
@@ -12,28 +13,30 @@ function metric(value: number, unit?: string): Metric {
 const jumped = (value: number, previous: number, maxJump: MetricSpec['maxJump']): string =>
   `${value} after ${previous} is a jump of more than the declared ${maxJump}`
 
+const before = (value: number) => ({ hour: hourAfter(anHour, -1), value })
+
 describe('a value is held', () => {
   it.each<[value: number, spec: MetricSpec, past: Past | undefined, hold: Hold['kind'] | undefined, reason?: string]>([
     [1, {}, undefined, undefined],
     [1, { min: 1, max: 1 }, undefined, undefined],
     [0.9, { min: 1 }, undefined, 'bounds', '0.9 is below the declared minimum of 1'],
     [1.1, { max: 1 }, undefined, 'bounds', '1.1 is above the declared maximum of 1'],
-    [-1, { min: 0, maxJump: 1 }, { previous: 100 }, 'bounds', '-1 is below the declared minimum of 0'],
+    [-1, { min: 0, maxJump: 1 }, { previous: before(100) }, 'bounds', '-1 is below the declared minimum of 0'],
     [100, { maxJump: 1 }, undefined, undefined],
     [100, { maxJump: 1 }, {}, undefined],
-    [11, { maxJump: 1 }, { previous: 10 }, undefined],
-    [9, { maxJump: 1 }, { previous: 10 }, undefined],
-    [11.5, { maxJump: 1 }, { previous: 10 }, 'jump', jumped(11.5, 10, 1)],
-    [8.5, { maxJump: 1 }, { previous: 10 }, 'jump', jumped(8.5, 10, 1)],
-    [120, { maxJump: '20%' }, { previous: 100 }, undefined],
-    [80, { maxJump: '20%' }, { previous: 100 }, undefined],
-    [121, { maxJump: '20%' }, { previous: 100 }, 'jump', jumped(121, 100, '20%')],
-    [79, { maxJump: '20%' }, { previous: 100 }, 'jump', jumped(79, 100, '20%')],
-    [-121, { maxJump: '20%' }, { previous: -100 }, 'jump', jumped(-121, -100, '20%')],
-    [-119, { maxJump: '20%' }, { previous: -100 }, undefined],
-    [100.6, { maxJump: '0.5%' }, { previous: 100 }, 'jump', jumped(100.6, 100, '0.5%')],
-    [1, { maxJump: '20%' }, { previous: 0 }, 'jump', jumped(1, 0, '20%')],
-    [1e308, { maxJump: 1e308 }, { previous: -1e308 }, 'jump', jumped(1e308, -1e308, 1e308)],
+    [11, { maxJump: 1 }, { previous: before(10) }, undefined],
+    [9, { maxJump: 1 }, { previous: before(10) }, undefined],
+    [11.5, { maxJump: 1 }, { previous: before(10) }, 'jump', jumped(11.5, 10, 1)],
+    [8.5, { maxJump: 1 }, { previous: before(10) }, 'jump', jumped(8.5, 10, 1)],
+    [120, { maxJump: '20%' }, { previous: before(100) }, undefined],
+    [80, { maxJump: '20%' }, { previous: before(100) }, undefined],
+    [121, { maxJump: '20%' }, { previous: before(100) }, 'jump', jumped(121, 100, '20%')],
+    [79, { maxJump: '20%' }, { previous: before(100) }, 'jump', jumped(79, 100, '20%')],
+    [-121, { maxJump: '20%' }, { previous: before(-100) }, 'jump', jumped(-121, -100, '20%')],
+    [-119, { maxJump: '20%' }, { previous: before(-100) }, undefined],
+    [100.6, { maxJump: '0.5%' }, { previous: before(100) }, 'jump', jumped(100.6, 100, '0.5%')],
+    [1, { maxJump: '20%' }, { previous: before(0) }, 'jump', jumped(1, 0, '20%')],
+    [1e308, { maxJump: 1e308 }, { previous: before(-1e308) }, 'jump', jumped(1e308, -1e308, 1e308)],
   ])('%d, declared %j, after %j: %j', (value, spec, past, kind, reason) => {
     const hold = holdOf(metric(value), spec, past)
     expect(hold).toEqual(kind === undefined ? undefined : { kind, reason })
@@ -53,7 +56,7 @@ describe('a value is held', () => {
   })
 
   it('with another unit whatever else is wrong: it cannot be compared', () => {
-    const past = { unit: 'USD', previous: 5 }
+    const past = { unit: 'USD', previous: before(5) }
     expect(holdOf(metric(-1e9, 'EUR'), { min: 0, maxJump: 1 }, past)?.kind).toBe('unit')
   })
 
@@ -65,7 +68,7 @@ describe('a value is held', () => {
     )
     fc.assert(
       fc.property(value, maxJump, (same, jump) => {
-        expect(holdOf(metric(same), { maxJump: jump }, { previous: same })).toBeUndefined()
+        expect(holdOf(metric(same), { maxJump: jump }, { previous: before(same) })).toBeUndefined()
       }),
     )
   })
@@ -74,7 +77,7 @@ describe('a value is held', () => {
     const small = fc.integer({ min: -1_000, max: 1_000 })
     fc.assert(
       fc.property(small, small, fc.integer({ min: 1, max: 500 }), (previous, change, jump) => {
-        const kindOf = (value: number) => holdOf(metric(value), { maxJump: jump }, { previous })?.kind
+        const kindOf = (value: number) => holdOf(metric(value), { maxJump: jump }, { previous: before(previous) })?.kind
         expect(kindOf(previous + change)).toBe(kindOf(previous - change))
       }),
     )

@@ -69,7 +69,7 @@ describe('a reading', () => {
     const asked: unknown[] = []
     const pastOf: PastOf = (id, hour) => {
       asked.push([id, hour])
-      return id === 'vault___Rate' ? { previous: 1 } : undefined
+      return id === 'vault___Rate' ? { previous: { hour: anHour, value: 1 } } : undefined
     }
     const { accepted } = validated({ Rate: 3, Fee: 3 }, { Rate: { maxJump: 1 }, Fee: { maxJump: 1 } }, {}, pastOf)
     expect(accepted.map(({ hold }) => hold?.kind)).toEqual(['jump', undefined])

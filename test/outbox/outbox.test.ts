@@ -230,6 +230,7 @@ describe('the hours', () => {
       collector: 'vault/c',
       hour: anHour,
       attempts: 1,
+      fault: { code: 'chain-unreachable', message: 'no', facts: {} },
     })
   })
 

@@ -4,10 +4,11 @@ import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../src/model/hour.ts'
 import { commitRowsMax, hourMs, roomLookMs } from '../../src/model/limits.ts'
-import { logToldBytes } from '../../src/outbox/limits.ts'
-import { type Role, takeDeliveryRole } from '../../src/outbox/roles.ts'
+import type { Role } from '../../src/outbox/contract/role.ts'
+import type { UpkeepNews } from '../../src/outbox/contract/upkeep.ts'
+import { takeDeliveryRole } from '../../src/outbox/roles.ts'
+import { logToldBytes } from '../../src/outbox/sqlite/limits.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
-import { Upkeep, type UpkeepNews } from '../../src/outbox/upkeep.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'
@@ -32,7 +33,7 @@ function kept(folder: string, prepare: (outbox: SqliteOutbox) => void = () => {}
   prepare(outbox)
   const news: UpkeepNews['kind'][] = []
   const time = new VirtualTime(anHour)
-  const upkeep = new Upkeep({ outbox, role, keepMs: 35 * dayMs, time, told: ({ kind }) => news.push(kind) })
+  const upkeep = outbox.startUpkeep({ role, keepMs: 35 * dayMs, time, told: ({ kind }) => news.push(kind) })
   onTestFinished(async () => {
     await upkeep.stop()
     role.release()

@@ -13,8 +13,8 @@ import { WatchedClock } from '../../src/intake/watched-clock.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAt } from '../../src/model/hour.ts'
 import { pollMs, roomLookMs } from '../../src/model/limits.ts'
+import type { UpkeepNews } from '../../src/outbox/contract/upkeep.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
-import { Upkeep, type UpkeepNews } from '../../src/outbox/upkeep.ts'
 import type { Log } from '../../src/telemetry/log.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
 import type { BackfillScript } from './backfill-script.ts'
@@ -81,7 +81,7 @@ export class Life {
   readonly #client: ScriptedClient
   readonly #loops: readonly DeliveryLoop[]
   readonly #intake: Intake
-  readonly #upkeep: Upkeep
+  readonly #upkeep: { stop(): Promise<void> }
   readonly #clockWatch: ClockWatch
   readonly #watch: Watch
   /** Backfills under way. */
@@ -126,8 +126,7 @@ export class Life {
     const role = { release() {}, renew: () => 'held' as const, isInPlace: true }
     const told = (news: UpkeepNews) => tellUpkeep(log, news)
     const daily = lazy(roomLookMs, () => 0)
-    this.#upkeep = new Upkeep({
-      outbox: this.outbox,
+    this.#upkeep = this.outbox.startUpkeep({
       role,
       keepMs: script.keepMs,
       time: daily,

@@ -1,7 +1,8 @@
 import Database from 'better-sqlite3'
 import type { FaultCode, FaultRecord } from '../../src/model/fault.ts'
 import { type Hour, hourAt, hourFromNumber, hourNumber } from '../../src/model/hour.ts'
-import { type MetricState, stateOf } from '../../src/outbox/sqlite/tables/states.ts'
+import type { MetricState } from '../../src/outbox/contract/metrics.ts'
+import { stateOf } from '../../src/outbox/sqlite/tables/states.ts'
 
 /** A metric as it lies in the file. */
 export interface Row {

@@ -1,5 +1,5 @@
 import { hourText } from '../../src/model/hour.ts'
-import type { Settlement } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import type { MetricVerdicts } from '../../src/outbox/contract/outcome.ts'
 import type { Listener } from './client.ts'
 import type { Clock } from './clock.ts'
 import type { Facts } from './facts.ts'
@@ -104,7 +104,7 @@ export class Watch implements Listener {
   }
 
   /** Verdicts that are being recorded. */
-  settles({ delivered, dead, warnings }: Settlement): void {
+  settles({ delivered, dead, warnings }: MetricVerdicts): void {
     for (const { metric } of dead) {
       const key = `${metric.id} ${hourText(metric.hour)}`
       if (!this.#service.refused.has(key)) this.#facts.broken(`a good metric is dead: ${key}`)

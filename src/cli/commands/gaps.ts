@@ -6,7 +6,7 @@ import type { CollectorConfig } from '../../config/config.ts'
 import { faultFromRecord, faultLine } from '../../model/fault.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
-import type { CollectorHourRange } from '../../outbox/sqlite/tables/hour-ranges.ts'
+import type { CollectorHourRange } from '../../outbox/contract/hours.ts'
 import { asTyped, openContext, selectCollectors } from '../configured-command.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { gapAdvice, type Mendable } from '../gap-advice.ts'
@@ -41,12 +41,15 @@ async function find(context: AppContext, { from, to }: LookedAt, options: LookOp
   const { config, time } = context
   const collectors = selectCollectors(config, options.only)
   await using stack = new AsyncDisposableStack()
-  const expectedHours = openExistingOutbox(context, stack)?.expectedHours
-  const names = options.only && collectors.map(({ id }) => id)
-  const gaps = expectedHours?.gaps(names, from, to) ?? []
+  const operators = openExistingOutbox(context, stack)?.operators
+  const wanted = {
+    ...(options.only && { collectors: collectors.map(({ id }) => id) }),
+    ...(from !== undefined && { from }),
+  }
+  const gaps = (await operators?.hourRanges('gap', { ...wanted, ...(to !== undefined && { to }) })) ?? []
   const late = hourAt(time.nowMs() - overdueMs)
   const until = to === undefined || to > late ? late : to
-  const waiting = expectedHours?.waiting(names, from, until) ?? []
+  const waiting = (await operators?.hourRanges('due', { ...wanted, to: until })) ?? []
   const concerned = collectors.filter(({ id }) => gaps.some(({ collector }) => collector === id))
   const mendable = await mendableOf(context, concerned)
   const advised = gaps.map(gap => ({ ...gap, advice: gapAdvice(gap, mendable(gap.collector), options) }))

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { hourText } from '../../model/hour.ts'
-import type { DetainedMetric } from '../../outbox/sqlite/tables/detained.ts'
+import type { DetainedMetric } from '../../outbox/contract/selections.ts'
 import { asTyped } from '../configured-command.ts'
 import { change, dropCommand, listCommand, printDue, showDetainedCommand } from '../detained.ts'
 import { exitCodes } from '../exit.ts'

@@ -1,7 +1,7 @@
 import type { ProtocolConfig } from '../../config/config.ts'
 import type { Batch } from '../../model/batch.ts'
 import type { Metric } from '../../model/metric.ts'
-import type { Settlement } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
 import type { Sending } from '../isolate/actions.ts'
 import type { Attempts, Pushed } from '../isolate/parts.ts'
 
@@ -34,7 +34,7 @@ export interface FlushDeps {
   /** Sends a batch. */
   push(batch: Batch, attempts: Attempts): Promise<Pushed>
   /** Resolves when the verdicts are recorded. */
-  record(settlement: Settlement, sending: Sending): Promise<void>
+  record(settlement: MetricVerdicts, sending: Sending): Promise<void>
   /** Registers a protocol. Resolves to the reason when it could not, else to `undefined`. */
   register(protocolId: string): Promise<string | undefined>
 

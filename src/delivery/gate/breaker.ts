@@ -1,6 +1,6 @@
 import { backoffMs, isYetToCome } from '../../model/backoff.ts'
 import { breakerCapMs, retryAfterMsMax } from '../../model/limits.ts'
-import type { DestinationState } from '../../outbox/sqlite/tables/destinations.ts'
+import type { DestinationState } from '../../outbox/contract/destination.ts'
 import { breakerBaseMs } from './limits.ts'
 import { cappedSentences, stopSentence } from './sentences.ts'
 import type { Stop } from './stop.ts'

@@ -1,5 +1,5 @@
 import type { Metric } from '../../model/metric.ts'
-import type { Settlement } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
 import type { Stop } from '../gate/stop.ts'
 import type { CheckReason, FlushEvent } from './events.ts'
 import type { FailedPart, Part, SentPart } from './parts.ts'
@@ -13,7 +13,7 @@ export type FlushAction =
   /** Pushes a part; its answer is the event `answered`. */
   | { readonly kind: 'push'; readonly sent: SentPart }
   /** Records verdicts in the outbox. */
-  | { readonly kind: 'record'; readonly settlement: Settlement; readonly sending: Sending }
+  | { readonly kind: 'record'; readonly settlement: MetricVerdicts; readonly sending: Sending }
   /** Continues with an event. */
   | { readonly kind: 'next'; readonly event: FlushEvent }
   /** Puts parts before everything else that is to be sent. */

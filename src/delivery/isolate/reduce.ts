@@ -1,4 +1,4 @@
-import type { DeadLetter } from '../../outbox/sqlite/tables/metrics.ts'
+import type { DeadLetter } from '../../outbox/contract/metrics.ts'
 import { type FlushStep, step, stopped } from './actions.ts'
 import type { FlushEvent } from './events.ts'
 import { checkedForFailure, drained, failed, narrowing, sampled } from './failures.ts'

@@ -1,5 +1,5 @@
 import type { Metric } from '../../model/metric.ts'
-import type { DeadLetter } from '../../outbox/sqlite/tables/metrics.ts'
+import type { DeadLetter } from '../../outbox/contract/metrics.ts'
 import type { Stop } from '../gate/stop.ts'
 import { attemptsMax } from './limits.ts'
 import type { FailedPart } from './parts.ts'

@@ -2,7 +2,8 @@ import type { Time } from '../../edge/time.ts'
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import { MetricSet } from '../../model/metric-set.ts'
-import type { Settlement, SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { ServiceClock } from '../gate/service-clock.ts'
 import type { Sending } from '../isolate/actions.ts'
@@ -45,7 +46,7 @@ export class Recorder {
    * Resolves when the verdicts are recorded. While another process has the outbox's lock, pushes go on: a bounded number
    * of verdicts waits in memory. After a crash those metrics are sent again, which only updates.
    */
-  async record({ delivered, dead, warnings }: Settlement, sending: Sending): Promise<void> {
+  async record({ delivered, dead, warnings }: MetricVerdicts, sending: Sending): Promise<void> {
     const { clock, unconfirmed, time } = this.#deps
     const latest = clock.latestHour(time.nowMs())
     // A metric rejected because this machine's clock is ahead is sent again in its time.
@@ -58,7 +59,7 @@ export class Recorder {
     recorded.catch(() => {})
   }
 
-  async #write(settlement: Settlement, onDelay: () => void): Promise<void> {
+  async #write(settlement: MetricVerdicts, onDelay: () => void): Promise<void> {
     const { quarantine, unconfirmed } = this.#deps
     const { delivered, dead } = settlement
     const metrics = [...delivered, ...dead.map(({ metric }) => metric)]
@@ -104,7 +105,7 @@ export class Recorder {
     quarantine.addProtocol(protocolId, sentence, time.nowMs(), time.chance())
   }
 
-  #log({ delivered, dead, warnings }: Settlement): void {
+  #log({ delivered, dead, warnings }: MetricVerdicts): void {
     const { log } = this.#deps
     for (const { metric, reason, status, attempts } of dead) {
       const facts = { metric: metric.id, hour: hourText(metric.hour), status, attempts, reason }

@@ -1,14 +1,14 @@
 import { BatchScheduler } from '../../edge/batch-scheduler.ts'
 import { commitRowsMax } from '../../model/limits.ts'
-import type { Settlement } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
 
 interface Unrecorded {
-  readonly settlement: Settlement
+  readonly settlement: MetricVerdicts
   readonly onDelay: () => void
 }
 
 /** Writes verdicts, all or none. @param onDelay called when they cannot be written at once */
-export type WriteVerdicts = (settlement: Settlement, onDelay: () => void) => Promise<void>
+export type WriteVerdicts = (settlement: MetricVerdicts, onDelay: () => void) => Promise<void>
 
 /**
  * Records verdicts that arrive in one turn of the event loop in one commit. A lane goes on only when its own is recorded,
@@ -33,16 +33,16 @@ export class VerdictScheduler {
    *
    * @param onDelay called when they cannot be recorded at once
    */
-  async record(settlement: Settlement, onDelay: () => void = () => {}): Promise<void> {
+  async record(settlement: MetricVerdicts, onDelay: () => void = () => {}): Promise<void> {
     await this.#scheduler.schedule({ settlement, onDelay })
   }
 }
 
-function rowsOf({ delivered, dead, warnings }: Settlement): number {
+function rowsOf({ delivered, dead, warnings }: MetricVerdicts): number {
   return delivered.length + dead.length + warnings.length
 }
 
-function merged(settlements: readonly Settlement[]): Settlement {
+function merged(settlements: readonly MetricVerdicts[]): MetricVerdicts {
   const [only] = settlements
   if (only && settlements.length === 1) return only
   return {

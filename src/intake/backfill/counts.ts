@@ -1,4 +1,4 @@
-import type { Recorded } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { Recorded } from '../../outbox/contract/outcome.ts'
 import type { Work } from './work.ts'
 
 /** Results of the hours of one collector, as counts. */

@@ -1,8 +1,9 @@
 import type { PinnedBlock } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { Recorded, SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
-import type { Accepted } from '../../outbox/sqlite/tables/metrics.ts'
+import type { Accepted } from '../../outbox/contract/metrics.ts'
+import type { Recorded } from '../../outbox/contract/outcome.ts'
+import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 
 /** The part of the outbox that a backfill needs. */
 export type BackfillOutbox = Pick<

@@ -1,7 +1,8 @@
 import { type Hour, hourAfter } from '../../model/hour.ts'
 import { jumpHoursMax } from '../../model/limits.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
-import type { Accepted, Metrics, Past } from '../../outbox/sqlite/tables/metrics.ts'
+import type { Accepted, Past } from '../../outbox/contract/metrics.ts'
+import type { Metrics } from '../../outbox/sqlite/tables/metrics.ts'
 
 /** The stored metrics that validation needs. */
 export type StoredMetrics = Pick<Metrics, 'past' | 'entry'>
@@ -33,11 +34,12 @@ export class WindowPast {
     const nearest = this.#nearest(id, hour)
     if (!nearest) return stored
     const unit = stored ? stored.unit : nearest.unit
-    return { ...(unit === undefined ? {} : { unit }), previous: nearest.value }
+    const previous = { hour: nearest.hour, value: nearest.value }
+    return { ...(unit === undefined ? {} : { unit }), previous }
   }
 
   /** The nearest value of the day before in the window; the outbox may have a nearer one. */
-  #nearest(id: MetricId, hour: Hour): { readonly value: number; readonly unit?: string } | undefined {
+  #nearest(id: MetricId, hour: Hour): Metric | undefined {
     const own = this.#metrics.get(id)
     for (let back = 1; own && back <= jumpHoursMax; back += 1) {
       const at = hourAfter(hour, -back)

@@ -1,240 +1,35 @@
-import { systemTime, type Time } from '../../edge/time.ts'
-import type { FinalBlocks, PinnedBlock } from '../../model/block.ts'
-import type { Fault } from '../../model/fault.ts'
-import { type Hour, hourAt, hourNumber } from '../../model/hour.ts'
-import { commitRowsMax } from '../../model/limits.ts'
-import type { Metric } from '../../model/metric.ts'
-import type { Remark } from '../../model/remarks.ts'
-import { type Sqlite, unsynced } from '../../sqlite/database.ts'
-import { trimLog } from '../../sqlite/trim-log.ts'
-import { Disk } from './file/disk.ts'
-import { Writer } from './file/writer.ts'
-import { openFile } from './open-file.ts'
-import { Corrections } from './tables/corrections.ts'
-import { DeliveredHours } from './tables/delivered-hours.ts'
-import { Destinations } from './tables/destinations.ts'
-import { Detained } from './tables/detained.ts'
-import type { Enqueued } from './tables/digest.ts'
-import { Due } from './tables/due.ts'
-import { DueMetrics } from './tables/due-metrics.ts'
-import { type EnqueueMode, Enqueuing } from './tables/enqueuing.ts'
-import { ExpectedHours } from './tables/expected-hours.ts'
-import { FinalBlockTable } from './tables/final-blocks.ts'
-import { HourRepair } from './tables/hour-repair.ts'
-import { HourStates } from './tables/hour-states.ts'
-import { MetricRegistry } from './tables/metric-registry.ts'
-import { type Accepted, type DeadLetter, Metrics } from './tables/metrics.ts'
-import { NextHours } from './tables/next-hours.ts'
-import { PinnedBlocks } from './tables/pinned-blocks.ts'
-import { Pruning } from './tables/pruning.ts'
-import { Tally } from './tables/tally.ts'
-import { Unsent } from './tables/unsent.ts'
-import { Verdicts } from './tables/verdicts.ts'
-import { Warnings } from './tables/warnings.ts'
+import type { DeliveryStore } from '../contract/delivery-store.ts'
+import type { OutboxHealth } from '../contract/health.ts'
+import type { IntakeStore } from '../contract/intake-store.ts'
+import type { OperatorStore } from '../contract/operator-store.ts'
+import type { Outbox } from '../contract/outbox.ts'
+import type { StatusStore } from '../contract/status-store.ts'
+import type { UpkeepOptions } from '../contract/upkeep.ts'
+import { SqliteDeliveryStore } from './stores/delivery-store.ts'
+import { FileHealth } from './stores/health.ts'
+import { SqliteIntakeStore } from './stores/intake-store.ts'
+import { SqliteOperatorStore } from './stores/operator-store.ts'
+import { SqliteStatusStore } from './stores/status-store.ts'
+import { OutboxTables } from './tables/outbox-tables.ts'
+import { Upkeep } from './upkeep.ts'
 
-/** Result of one run of a collector for one hour, to be recorded. */
-export interface CollectionOutcome {
-  readonly collector: string
-  readonly hour: Hour
-  readonly accepted: readonly Accepted[]
-  /** The non-final blocks that the values were read at. Default: none. */
-  readonly pins?: readonly PinnedBlock[]
-  /** Effect on values that exist already. Default: `first-stands`. */
-  readonly mode?: EnqueueMode
-  /** Why the hour is not complete; it stays due until the next attempt. Default: complete. */
-  readonly failed?: { readonly fault: Fault; readonly nextAttemptMs: number }
-  /** The hour was asked for and is not expected: a failure of it is not recorded and not retried. Default: expected. */
-  readonly unexpected?: boolean
-}
+/** An outbox in an SQLite file. */
+export class SqliteOutbox extends OutboxTables implements Outbox {
+  readonly intake: IntakeStore = new SqliteIntakeStore(this)
+  readonly delivery: DeliveryStore = new SqliteDeliveryStore(this)
+  readonly operators: OperatorStore = new SqliteOperatorStore(this)
+  readonly status: StatusStore = new SqliteStatusStore(this)
+  readonly health: OutboxHealth = new FileHealth(this)
 
-/** Result of recording an outcome. */
-export interface Recorded {
-  /** Number of metrics whose value changed. */
-  readonly corrected: number
-  /** Number of new metrics. */
-  readonly added: number
-}
-
-/** Verdict on a batch, by metric; a metric that is not named stays due. */
-export interface Settlement {
-  readonly delivered: readonly Metric[]
-  readonly dead: readonly DeadLetter[]
-  readonly warnings: readonly Remark[]
-}
-
-/**
- * The store between the loops: intake enqueues metrics, delivery records verdicts. An enqueued metric survives a power
- * cut once the promise resolves. A verdict survives the process; a power cut may undo the latest ones, and those
- * metrics are sent again, which only updates.
- */
-export class SqliteOutbox {
-  readonly expectedHours: ExpectedHours
-  readonly metrics: Metrics
-  readonly due: Due
-  readonly dueMetrics: DueMetrics
-  readonly tally: Tally
-  readonly detained: Detained
-  readonly destinations: Destinations
-  readonly warnings: Warnings
-  readonly pins: PinnedBlocks
-  /** Corrects rows that a wrong clock has written. */
-  readonly repair: HourRepair
-  readonly nextHours: NextHours
-  readonly hourStates: HourStates
-  readonly deliveredHours: DeliveredHours
-  readonly disk: Disk
-  readonly unsent: Unsent
-  readonly writer: Writer
-  readonly #database: Sqlite
-  readonly #registry: MetricRegistry
-  readonly #enqueuing: Enqueuing
-  readonly #corrections: Corrections
-  readonly #finalBlocks: FinalBlockTable
-  readonly #pruning: Pruning
-  readonly #settle: (what: { readonly settlement: Settlement; readonly nowMs: number }) => void
-
-  /**
-   * @param file created if missing, with its folder
-   * @param time for the waits while another process has the write lock
-   * @throws Fault `outbox-corrupt`, `disk-full` or `outbox-unusable`
-   */
-  constructor(file: string, time: Pick<Time, 'nowMs' | 'sleep'> = systemTime) {
-    this.disk = new Disk(file)
-    const database = openFile(file, this.disk)
-    this.#database = database
-    this.#registry = new MetricRegistry(database)
-    this.writer = new Writer(database, this.disk, this.#registry, time)
-    this.tally = new Tally(database)
-    this.expectedHours = new ExpectedHours(database)
-    this.repair = new HourRepair(database)
-    this.nextHours = new NextHours(database)
-    this.hourStates = new HourStates(database)
-    this.deliveredHours = new DeliveredHours(database)
-    this.metrics = new Metrics(database, this.#registry)
-    this.#corrections = new Corrections(database, this.#registry)
-    this.unsent = new Unsent(this.#registry)
-    const { unsent } = this
-    this.#enqueuing = new Enqueuing(database, this.#registry, this.tally, this.metrics, this.#corrections, unsent)
-    this.pins = new PinnedBlocks(database)
-    this.#finalBlocks = new FinalBlockTable(database, this.disk)
-    this.due = new Due(database, this.#registry, this.tally)
-    this.dueMetrics = new DueMetrics(database, this.#registry, this.tally, this.#corrections)
-    this.detained = new Detained(database, this.#registry, this.tally, this.metrics, this.#corrections)
-    this.destinations = new Destinations(database, this.writer)
-    this.warnings = new Warnings(database)
-    this.#pruning = new Pruning(database, this.tally)
-    const verdicts = new Verdicts(database, this.#registry, this.tally, this.#corrections, unsent)
-    this.#settle = unsynced(database, ({ settlement, nowMs }) => {
-      const { delivered, dead, warnings } = settlement
-      this.#registry.refresh()
-      verdicts.markDelivered(delivered)
-      for (const entry of dead) verdicts.markDead(entry, nowMs)
-      this.warnings.record(warnings, nowMs)
-    })
+  startUpkeep(options: UpkeepOptions): { stop(): Promise<void> } {
+    return new Upkeep(this, options)
   }
 
-  /**
-   * Stores values, the blocks they were read at and the state of their hour in one transaction. Outcomes of the same
-   * turn share a commit. An outcome with more metrics than a commit may hold is stored in parts, the hour's row last.
-   *
-   * @throws Fault `disk-full` when there is no room, `outbox-moved` when the file is not in its place
-   */
-  async recordCollection(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
-    const parts = slices(outcome.accepted, commitRowsMax)
-    const last = parts.pop() ?? []
-    const total = { corrected: 0, added: 0 }
-    const count = ({ metrics, corrected }: Enqueued) => {
-      total.added += metrics
-      total.corrected += corrected
-    }
-    for (const part of parts) count(await this.commit(() => this.#enqueue(part, outcome, nowMs), part.length))
-    const conclude = () => {
-      const enqueued = this.#enqueue(last, outcome, nowMs)
-      this.#conclude(outcome)
-      return enqueued
-    }
-    count(await this.commit(conclude, last.length))
-    return total
+  limitWaits(): void {
+    this.writer.giveUpLater()
   }
 
-  /** Within a transaction. */
-  #enqueue(part: readonly Accepted[], outcome: CollectionOutcome, nowMs: number): Enqueued {
-    const { collector, hour, mode = 'first-stands', pins = [], unexpected } = outcome
-    // A collector without a schedule.
-    if (unexpected) this.expectedHours.addUnscheduled(collector, hourAt(nowMs))
-    const enqueued = this.#enqueuing.enqueue(part, collector, mode, nowMs)
-    this.expectedHours.addMetrics(collector, hour, enqueued)
-    if (enqueued.metrics + enqueued.corrected > 0) this.pins.add(collector, hour, pins)
-    return enqueued
+  override async close(): Promise<void> {
+    super.close()
   }
-
-  /** Within a transaction. */
-  #conclude({ collector, hour, mode, pins = [], failed, unexpected }: CollectionOutcome): void {
-    if (!failed) this.expectedHours.markCollected(collector, hour)
-    else if (!unexpected) this.expectedHours.markFailed(collector, hour, failed.fault, failed.nextAttemptMs)
-    // Every value is now as of these blocks, whatever it was read at before.
-    if (!failed && mode === 'correct') this.pins.replace(collector, hour, pins)
-  }
-
-  /**
-   * Runs writes in one transaction, in a commit shared with other writes of the same turn. Resolves when it is on disk.
-   *
-   * @param rows written, about
-   * @throws Fault `disk-full`, `outbox-moved`
-   */
-  commit<T>(act: () => T, rows: number): Promise<T> {
-    return this.writer.commit(act, rows)
-  }
-
-  /** Changes the locked unit of a metric id from the metric's hour on: a person has allowed it. */
-  changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): void {
-    this.#database
-      .transaction(() => {
-        this.#registry.refresh()
-        const known = this.#registry.metric(metric.id)
-        if (known) this.metrics.lockUnit(known, hourNumber(metric.hour), metric)
-      })
-      .immediate()
-  }
-
-  /** Cache of the final as-of blocks of a chain. */
-  finalBlocks(chainId: number): FinalBlocks {
-    return this.#finalBlocks.of(chainId)
-  }
-
-  /** Whether another value of the metric was sent before, so that the service will report it as existing. */
-  isCorrection(metric: Pick<Metric, 'id' | 'hour'>): boolean {
-    return this.#corrections.has(metric)
-  }
-
-  /** Records a verdict in one commit. A metric corrected since it was sent stays due. */
-  settle(settlement: Settlement, nowMs: number): void {
-    try {
-      this.#settle({ settlement, nowMs })
-    } catch (error) {
-      this.#registry.forget()
-      // A full disk must not keep a delivery from being recorded.
-      if (!this.writer.isAgain(error)) throw error
-      this.#settle({ settlement, nowMs })
-    }
-  }
-
-  /** Deletes a part of the delivered, dropped and collected history before an hour. @returns whether there is more */
-  pruneSome(before: Hour): boolean {
-    return this.disk.held === undefined && this.#pruning.some(hourNumber(before))
-  }
-
-  /** Truncates the log, if no process reads or writes now. */
-  trimLog(): void {
-    if (!this.disk.held) trimLog(this.#database)
-  }
-
-  close(): void {
-    this.writer.giveUp()
-    this.#database.close()
-  }
-}
-
-function slices<T>(all: readonly T[], size: number): (readonly T[])[] {
-  return Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size))
 }

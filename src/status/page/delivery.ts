@@ -1,5 +1,5 @@
 import { numberText } from '../../model/number-text.ts'
-import type { Balance } from '../../outbox/sqlite/tables/tally.ts'
+import type { Balance } from '../../outbox/contract/balance.ts'
 import type { ServiceState } from '../snapshot.ts'
 import { type CellLook, shape } from './cell.ts'
 import { type Html, html, nothing } from './html.ts'

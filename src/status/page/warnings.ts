@@ -1,5 +1,5 @@
 import { numberText } from '../../model/number-text.ts'
-import type { Warning } from '../../outbox/sqlite/tables/warnings.ts'
+import type { Warning } from '../../outbox/contract/warnings.ts'
 import { type Html, html } from './html.ts'
 import { ago } from './when.ts'
 

@@ -3,7 +3,7 @@ import { afterFlush, afterRest, probeAt, retryAfterAt } from '../../../src/deliv
 import { breakerBaseMs } from '../../../src/delivery/gate/limits.ts'
 import type { Stop } from '../../../src/delivery/gate/stop.ts'
 import { breakerCapMs, hourMs, retryAfterMsMax } from '../../../src/model/limits.ts'
-import type { DestinationState } from '../../../src/outbox/sqlite/tables/destinations.ts'
+import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
 
 const nowMs = Date.UTC(2026, 10, 20, 13)
 const closed: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { VerdictScheduler } from '../../../src/delivery/record/verdict-scheduler.ts'
 import { commitRowsMax } from '../../../src/model/limits.ts'
-import type { Settlement } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
+import type { MetricVerdicts } from '../../../src/outbox/contract/outcome.ts'
 import { metrics } from '../../support/metrics.ts'
 
-const settlement = (count: number): Settlement => ({ delivered: metrics(count), dead: [], warnings: [] })
-const rowsOf = ({ delivered, dead, warnings }: Settlement) => delivered.length + dead.length + warnings.length
+const settlement = (count: number): MetricVerdicts => ({ delivered: metrics(count), dead: [], warnings: [] })
+const rowsOf = ({ delivered, dead, warnings }: MetricVerdicts) => delivered.length + dead.length + warnings.length
 
 describe('verdicts', () => {
   it('of the same turn share a commit, and none is there before it', async () => {
-    const recorded: Settlement[] = []
+    const recorded: MetricVerdicts[] = []
     const verdicts = new VerdictScheduler(async one => void recorded.push(one))
     const dead = metrics(1).map(metric => ({ metric, reason: 'odd', attempts: 1 }))
     const warnings = [{ text: 'long' }]
@@ -26,7 +26,7 @@ describe('verdicts', () => {
   })
 
   it('never make a commit larger than it may be', async () => {
-    const recorded: Settlement[] = []
+    const recorded: MetricVerdicts[] = []
     const verdicts = new VerdictScheduler(async one => void recorded.push(one))
     await Promise.all(Array.from({ length: 64 }, () => verdicts.record(settlement(100))))
     expect(recorded.map(rowsOf).reduce((sum, rows) => sum + rows)).toBe(6_400)

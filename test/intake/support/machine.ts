@@ -13,7 +13,6 @@ import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
-import { Upkeep } from '../../../src/outbox/upkeep.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
 import { MemoryService } from '../../delivery/support/memory-service.ts'
 import { protocol } from '../../delivery/support/protocol.ts'
@@ -116,7 +115,7 @@ export class Machine {
     const intake = new Intake({ outbox, runner, collectors, chains: [], catchUpMs: 7 * dayMs, time: clock, log, clock })
     const role = { release() {}, renew: () => 'held' as const, isInPlace: true }
     const mayPrune = () => clock.mayPrune
-    const upkeep = new Upkeep({ outbox, role, keepMs, time: clock, told: () => {}, mayPrune })
+    const upkeep = outbox.startUpkeep({ role, keepMs, time: clock, told: () => {}, mayPrune })
     this.#stop = async () => {
       await Promise.all([loop.stop(), watch.stop(), intake.stop(), upkeep.stop()])
     }

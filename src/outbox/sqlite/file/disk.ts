@@ -4,27 +4,10 @@ import { Fault, faultLine } from '../../../model/fault.ts'
 import { isDamage } from '../../../sqlite/damage.ts'
 import { fileFault, troubleFault } from '../../../sqlite/file-fault.ts'
 import { accessTrouble, type FileTrouble, isTrouble, troubleOf, writingTrouble } from '../../../sqlite/trouble.ts'
+import type { Breakage, Recovery } from '../../contract/health.ts'
 import { Ballast } from './ballast.ts'
 import { identityOf } from './identity.ts'
 import { ballastBytes } from './limits.ts'
-
-/** Why the outbox's file cannot be used any more. */
-export interface Breakage {
-  /** `unusable`: it cannot be written any more, as when the file system turned read-only. */
-  readonly kind: 'damaged' | 'moved' | 'unusable'
-  /** The reason as a sentence, for a person. */
-  readonly reason: string
-}
-
-/** Meaning of an outbox error for its caller. */
-export type DiskRecovery =
-  /** Room was made: retry the write. */
-  | 'room-made'
-  /** The disk is full and the write failed. Reported once, not for each write. */
-  | 'full'
-  /** The file is unusable: `broken` has resolved. */
-  | 'broken'
-  | 'other'
 
 /**
  * Troubles that do not pass without a person: the outbox is closed so that the disk can be repaired, and reopened
@@ -87,7 +70,7 @@ export class Disk {
    * Classifies an error of the outbox. Deletes the ballast when the disk is full; resolves `broken` when the file is
    * damaged or cannot be written. Never throws.
    */
-  recover(error: unknown): DiskRecovery {
+  recover(error: unknown): Recovery {
     if (isDamage(error)) {
       this.#break({ kind: 'damaged', reason: error instanceof Error ? error.message : String(error) })
       return 'broken'

@@ -1,28 +1,7 @@
 import { isBusy } from '../../../sqlite/damage.ts'
 import { type Sqlite, unsynced } from '../../../sqlite/database.ts'
+import type { DestinationState } from '../../contract/destination.ts'
 import type { Writer } from '../file/writer.ts'
-
-/** State of one destination (the pushes with one key) that survives a restart. */
-export interface DestinationState {
-  /** End of the service's latest `Retry-After`, in milliseconds since 1970. 0 when there is none. */
-  readonly notBeforeMs: number
-  /**
-   * When an open breaker lets a probe through, in milliseconds since 1970; a person can ask for an earlier one. 0 when
-   * closed.
-   */
-  readonly probeAtMs: number
-  /** Failed flushes in a row. */
-  readonly failures: number
-  /** Why delivery waits, as a sentence; absent when it does not. */
-  readonly waiting?: string
-  /** The latest answered push; absent before the first. */
-  readonly lastPush?: { readonly atMs: number; readonly verdict: string }
-  /**
-   * Offset of the service's clock from this machine's, in milliseconds, positive when ahead; absent until an answer
-   * showed it.
-   */
-  readonly skewMs?: number
-}
 
 interface RawDestination {
   readonly not_before_ms: number

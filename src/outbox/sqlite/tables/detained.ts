@@ -1,45 +1,13 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import { commitRowsMax } from '../../../model/limits.ts'
-import type { Metric } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
+import type { DetainedCounts, DetainedMetric, Selection } from '../../contract/selections.ts'
 import type { Corrections } from './corrections.ts'
 import { metricAt } from './metric-at.ts'
 import type { KnownMetric, MetricRegistry } from './metric-registry.ts'
 import type { Metrics } from './metrics.ts'
 import { stateNumber, stateOf } from './states.ts'
 import type { Tally } from './tally.ts'
-
-/** A metric that waits for a person: dead (refused by the service) or held. */
-export interface DetainedMetric extends Metric {
-  readonly state: 'dead' | 'held'
-  readonly kind: 'refused' | 'bounds' | 'jump' | 'unit'
-  /** The service's words if dead; the reason for holding it if held. */
-  readonly reason: string
-  /** The service's HTTP status; absent if held. */
-  readonly status?: number
-  /** Number of pushes it was sent in; absent if held. */
-  readonly attempts?: number
-  /** When it became dead or held, in milliseconds since 1970. */
-  readonly sinceMs: number
-  readonly collector: string
-}
-
-/** Selects dead or held metrics. Criteria are combined with "and". */
-export interface Selection {
-  readonly state: 'dead' | 'held'
-  /** Metric ids or protocol ids. */
-  readonly ids?: readonly string[]
-  /** A part of the reason, in any case of letters. */
-  readonly reason?: string
-  /** Absent: any hour. */
-  readonly hour?: Hour
-}
-
-/** Counts of dead and held metrics. */
-export interface DetainedCounts {
-  readonly dead: number
-  readonly held: number
-}
 
 interface RawDetained {
   readonly hour: number

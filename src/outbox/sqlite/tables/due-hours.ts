@@ -1,33 +1,18 @@
-import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
+import type { FaultRecord } from '../../../model/fault.ts'
+import { hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import { recollectCapMs } from '../../../model/limits.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
-
-/** A due (collector, hour) whose next attempt has come. */
-export interface DueHour {
-  readonly collector: string
-  readonly hour: Hour
-  /** Attempts so far. */
-  readonly attempts: number
-}
-
-/** Selects due hours. */
-interface DueAsked {
-  readonly names: readonly string[]
-  readonly current: Hour
-  readonly nowMs: number
-  /** Most hours of each collector. */
-  readonly limit: number
-}
+import type { DueHour, DueHoursWanted } from '../../contract/hours.ts'
 
 /** @returns a function that finds due hours of many collectors in a few microseconds each, as `Collections.due` */
-export function dueHours(database: Sqlite): (asked: DueAsked) => DueHour[] {
+export function dueHours(database: Sqlite): (wanted: DueHoursWanted) => DueHour[] {
   // Reads only the index: hours that wait for their next attempt cost no row.
   const statement = database
     .prepare<
       { asked: string; current: number; nowMs: number; soonMs: number; limit: number },
-      [collector: string, hour: number, attempts: number]
+      [collector: string, hour: number, attempts: number, fault: string | null]
     >(
-      `SELECT collector.name, collection.hour, attempts FROM json_each(@asked) AS asked
+      `SELECT collector.name, collection.hour, attempts, fault FROM json_each(@asked) AS asked
          CROSS JOIN collector ON collector.name = asked.value
          CROSS JOIN collection ON collection.collector = collector.id AND collection.hour IN (
            SELECT hour FROM collection AS due WHERE due.state = 0 AND due.collector = collector.id AND due.hour <= @current
@@ -35,14 +20,17 @@ export function dueHours(database: Sqlite): (asked: DueAsked) => DueHour[] {
        ORDER BY asked.key, collection.hour DESC`,
     )
     .raw()
-  return ({ names, current, nowMs, limit }) =>
+  return ({ collectors, current, nowMs, limit }) =>
     statement
       .all({
-        asked: JSON.stringify(names),
+        asked: JSON.stringify(collectors),
         current: hourNumber(current),
         nowMs,
         soonMs: nowMs + recollectCapMs,
         limit,
       })
-      .map(([collector, hour, attempts]) => ({ collector, hour: hourFromNumber(hour), attempts }))
+      .map(([collector, hour, attempts, fault]) => {
+        const due = { collector, hour: hourFromNumber(hour), attempts }
+        return fault === null ? due : { ...due, fault: JSON.parse(fault) as FaultRecord }
+      })
 }

@@ -1,30 +1,13 @@
-import { type Hour, hourNumber } from '../../../model/hour.ts'
+import { hourNumber } from '../../../model/hour.ts'
 import { commitRowsMax } from '../../../model/limits.ts'
 import type { Metric } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
+import type { DueSelection } from '../../contract/selections.ts'
 import type { Corrections } from './corrections.ts'
 import { metricAt } from './metric-at.ts'
 import type { MetricRegistry } from './metric-registry.ts'
 import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
-
-/** Selects due metrics. Criteria are combined with "and". */
-export interface DueSelection {
-  /** Metric ids or protocol ids. */
-  readonly ids?: readonly string[]
-  /** Protocol ids; a metric of any of them fits. */
-  readonly protocolIds?: readonly string[]
-  /** Absent: any hour. */
-  readonly hour?: Hour
-}
-
-/** Due metrics of a protocol: how many, and their range of hours. */
-export interface DueRange {
-  readonly protocolId: string
-  readonly metrics: number
-  readonly oldest: Hour
-  readonly newest: Hour
-}
 
 interface DueRow {
   readonly hour: number
@@ -103,17 +86,4 @@ function boundOf({ ids, protocolIds, hour }: DueSelection): DueSelectionRow {
     protocols: protocolIds ? JSON.stringify(protocolIds) : null,
     hour: hour === undefined ? null : hourNumber(hour),
   }
-}
-
-/** The due metrics of each protocol, by its id. */
-export function rangesOf(metrics: readonly Metric[]): DueRange[] {
-  const byProtocol = Map.groupBy(metrics, ({ protocolId }) => protocolId)
-  return [...byProtocol]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([protocolId, own]) => {
-      const hours = own.map(({ hour }) => hour)
-      const oldest = hours.reduce((one, other) => (other < one ? other : one))
-      const newest = hours.reduce((one, other) => (other > one ? other : one))
-      return { protocolId, metrics: own.length, oldest, newest }
-    })
 }

@@ -1,21 +1,12 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import type { Metric } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
+import type { MetricKey } from '../../contract/metrics.ts'
+import type { DueWanted } from '../../contract/selections.ts'
 import { metricAt } from './metric-at.ts'
 import type { MetricRegistry } from './metric-registry.ts'
 import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
-
-/** Selects and orders due metrics. */
-export interface DueWanted {
-  readonly protocolIds: readonly string[]
-  /** Hours from here on come first, newest first; earlier ones are the backlog, oldest first. */
-  readonly fresh: Hour
-  /** Last hour to read: the service would reject later ones as future. */
-  readonly latest: Hour
-}
-
-type MetricKey = Pick<Metric, 'id' | 'hour'>
 
 /** Position in the due metrics of one protocol; the hour is in hours since 1970. */
 interface DueCursor {

@@ -1,19 +1,15 @@
 import { hourNumber } from '../../../model/hour.ts'
 import type { Metric } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
+import { type Accepted, type Hold, type MetricState, unitHold } from '../../contract/metrics.ts'
+import type { EnqueueMode } from '../../contract/outcome.ts'
 import { type Corrections, isSameValue } from './corrections.ts'
 import { type Enqueued, rowDigest } from './digest.ts'
 import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
-import { type Accepted, type Hold, type Metrics, unitHold } from './metrics.ts'
-import { type MetricState, stateNumber, stateOf } from './states.ts'
+import type { Metrics } from './metrics.ts'
+import { stateNumber, stateOf } from './states.ts'
 import type { Tally } from './tally.ts'
 import type { Unsent } from './unsent.ts'
-
-/**
- * Effect on a metric that has a value for its hour already. `first-stands`: none. `correct`: a different value replaces
- * it and is due again; a held metric stays held, a dropped one stays dropped.
- */
-export type EnqueueMode = 'first-stands' | 'correct'
 
 /** A metric, its hour's collector, and the instant it is enqueued. */
 interface EnqueueEntry extends Accepted {

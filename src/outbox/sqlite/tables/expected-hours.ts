@@ -1,19 +1,19 @@
 import { type Fault, faultRecord } from '../../../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber, hoursFrom } from '../../../model/hour.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
+import type {
+  CollectionRow,
+  CollectionState,
+  CollectorHourRange,
+  DueHour,
+  LateCollector,
+} from '../../contract/hours.ts'
 import type { Enqueued } from './digest.ts'
-import { type DueHour, dueHours } from './due-hours.ts'
+import { dueHours } from './due-hours.ts'
 import { collectorStatements, readingStatements, writingStatements } from './expected-statements.ts'
 import { hourCounter } from './hour-counts.ts'
-import { type CollectorHourRange, HourRanges } from './hour-ranges.ts'
-import {
-  type CollectionRow,
-  type CollectionState,
-  collectionRow,
-  hourStateOf,
-  type LateCollector,
-  lateCollector,
-} from './hour-rows.ts'
+import { HourRanges } from './hour-ranges.ts'
+import { collectionRow, hourStateOf, lateCollector } from './hour-rows.ts'
 
 /** The expected (collector, hour) rows: due, collected or gap. */
 export class ExpectedHours {
@@ -95,8 +95,8 @@ export class ExpectedHours {
    *
    * @param limit of each collector
    */
-  due(names: readonly string[], current: Hour, nowMs: number, limit: number): DueHour[] {
-    return this.#dueOf({ names, current, nowMs, limit })
+  due(collectors: readonly string[], current: Hour, nowMs: number, limit: number): DueHour[] {
+    return this.#dueOf({ collectors, current, nowMs, limit })
   }
 
   /** Collectors with due hours at or before an hour: how many, the oldest, and its fault. */
@@ -152,14 +152,9 @@ export class ExpectedHours {
     return new Map(each.flatMap(([hour, state]) => (state === undefined ? [] : [[hour, hourStateOf(state)]])))
   }
 
-  /** Gaps, as ranges of hours with the same reason, by collector and hour. */
-  gaps(collectors?: readonly string[], from?: Hour, to?: Hour): CollectorHourRange[] {
-    return this.#ranges.of('gap', collectors, from, to)
-  }
-
-  /** Due hours, as ranges with the same fault, by collector and hour. */
-  waiting(collectors?: readonly string[], from?: Hour, to?: Hour): CollectorHourRange[] {
-    return this.#ranges.of('due', collectors, from, to)
+  /** Hours in one state, as ranges with the same reason, by collector and hour. */
+  ranges(state: 'gap' | 'due', collectors?: readonly string[], from?: Hour, to?: Hour): CollectorHourRange[] {
+    return this.#ranges.of(state, collectors, from, to)
   }
 
   /** Rows of a range of hours, both ends included, by hour and collector. */

@@ -1,18 +1,7 @@
 import type { FaultRecord } from '../../../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
-
-/** Consecutive hours of a collector with the same state and fault. */
-export interface CollectorHourRange {
-  readonly collector: string
-  readonly from: Hour
-  /** Last hour, included. */
-  readonly to: Hour
-  /** Number of hours in the range. */
-  readonly hours: number
-  /** Why they are not collected, in the words of the first; absent for hours not tried yet. */
-  readonly fault?: FaultRecord
-}
+import type { CollectorHourRange } from '../../contract/hours.ts'
 
 interface RawRange {
   readonly collector: string

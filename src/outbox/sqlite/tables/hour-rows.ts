@@ -1,19 +1,6 @@
 import type { FaultRecord } from '../../../model/fault.ts'
-import { type Hour, hourFromNumber } from '../../../model/hour.ts'
-
-/** State of an expected hour. */
-export type CollectionState = 'due' | 'collected' | 'gap'
-
-/** An expected (collector, hour) with its state. */
-export interface CollectionRow {
-  readonly collector: string
-  readonly hour: Hour
-  readonly state: CollectionState
-  /** Failed attempts so far. */
-  readonly attempts: number
-  /** Fault of the last attempt; absent without one. */
-  readonly fault?: FaultRecord
-}
+import { hourFromNumber } from '../../../model/hour.ts'
+import type { CollectionRow, CollectionState, LateCollector } from '../../contract/hours.ts'
 
 /** States by the number they are stored as. */
 const states: readonly CollectionState[] = ['due', 'collected', 'gap']
@@ -36,16 +23,6 @@ export interface RawHour {
 export function collectionRow({ collector, hour, state, attempts, fault }: RawHour): CollectionRow {
   const row = { collector, hour: hourFromNumber(hour), state: hourStateOf(state), attempts }
   return fault === null ? row : { ...row, fault: JSON.parse(fault) as FaultRecord }
-}
-
-/** A collector with overdue hours. */
-export interface LateCollector {
-  readonly collector: string
-  /** Number of overdue hours. */
-  readonly hours: number
-  readonly oldest: Hour
-  /** Fault of the oldest; absent when it was not tried yet. */
-  readonly fault?: FaultRecord
 }
 
 /** Late hours as they are stored. */

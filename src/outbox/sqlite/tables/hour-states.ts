@@ -1,15 +1,9 @@
 import { type Hour, hourNumber } from '../../../model/hour.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
-import { type CollectionState, hourStateOf } from './hour-rows.ts'
-import { type MetricState, stateNumber } from './states.ts'
-
-/** One hour of several collectors, each given by its index in the list passed in. */
-export interface HourOfAll {
-  /** State of a collector's hour; `undefined` where there is no row. */
-  readonly stateOf: (place: number) => CollectionState | undefined
-  /** Whether a collector has a metric of the hour in an undelivered state. */
-  readonly has: (place: number, state: 'due' | 'dead' | 'held') => boolean
-}
+import type { HourOfAll } from '../../contract/hours.ts'
+import type { MetricState } from '../../contract/metrics.ts'
+import { hourStateOf } from './hour-rows.ts'
+import { stateNumber } from './states.ts'
 
 /** A collector and a state in one number, so that a thousand are read fast. */
 const radix = 8

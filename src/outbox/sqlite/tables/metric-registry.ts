@@ -1,12 +1,7 @@
 import type { MetricId } from '../../../model/metric.ts'
 import { DamageError } from '../../../sqlite/damage.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
-
-/** Unit and module of a metric, each absent when it has none. */
-export interface MetricDescription {
-  readonly unit?: string
-  readonly module?: string
-}
+import type { MetricDescription } from '../../contract/metrics.ts'
 
 /** The stored facts about a metric id, apart from its values. */
 export interface KnownMetric {

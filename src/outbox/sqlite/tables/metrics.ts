@@ -1,60 +1,12 @@
 import { type Hour, hourAfter, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import { jumpHoursMax } from '../../../model/limits.ts'
 import type { Metric, MetricId } from '../../../model/metric.ts'
-import type { DeadMetric } from '../../../model/verdict.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
+import type { DeliveredHour } from '../../contract/hours.ts'
+import type { MetricDescription, MetricKey, MetricState, Past, StoredMetric } from '../../contract/metrics.ts'
 import { metricAt } from './metric-at.ts'
-import { descriptionAt, type KnownMetric, type MetricDescription, type MetricRegistry } from './metric-registry.ts'
-import { type MetricState, stateOf } from './states.ts'
-
-/** Why a metric is held until a person decides. */
-export interface Hold {
-  readonly kind: 'bounds' | 'jump' | 'unit'
-  /** A sentence with the facts. */
-  readonly reason: string
-}
-
-/** Reason to hold a value whose unit differs from the locked unit of its id; `undefined` when it does not. */
-export function unitHold({ unit }: Pick<Metric, 'unit'>, past: MetricDescription): Hold | undefined {
-  if (past.unit === unit) return undefined
-  const was = past.unit === undefined ? 'there was none so far' : `was ${past.unit} so far`
-  return { kind: 'unit', reason: `the unit is ${unit ?? 'gone'}, and ${was}: held until --allow-unit-change` }
-}
-
-/** A validated metric to enqueue. */
-export interface Accepted {
-  readonly metric: Metric
-  /** Why it is held; absent when it is due. */
-  readonly hold?: Hold
-}
-
-/** A metric the service rejected for good, and how often it was sent. */
-export interface DeadLetter extends DeadMetric {
-  /** Number of pushes it was sent in. */
-  readonly attempts: number
-}
-
-/** A metric with its state. */
-export interface StoredMetric extends Metric {
-  readonly state: MetricState
-  readonly collector: string
-  /** Why it is dead or held; absent otherwise. */
-  readonly reason?: string
-}
-
-/** The stored facts about a metric id before a new value. */
-export interface Past {
-  /** The locked unit at that hour, set by the first value; absent for a metric without one. */
-  readonly unit?: string
-  /** Its last value within 24 hours before that hour; absent when there is none. */
-  readonly previous?: number
-}
-
-/** A collector's hour with at least one delivered metric. */
-export interface DeliveredHour {
-  readonly collector: string
-  readonly hour: Hour
-}
+import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
+import { stateOf } from './states.ts'
 
 /** A number later than any hour. */
 const latestNumber = 2 ** 40
@@ -117,7 +69,12 @@ export class Metrics {
     this.#registry.describe(known, hour, { ...(unit === undefined ? {} : { unit }), ...(module && { module }) })
   }
 
-  /** The stored facts about a metric id before an hour; `undefined` for an unknown id. */
+  /** The stored facts about metric ids before an hour, in the order asked; `undefined` for an unknown id. */
+  pasts(metrics: readonly MetricKey[]): (Past | undefined)[] {
+    return this.#registry.reading(() => metrics.map(({ id, hour }) => this.#past(id, hour)))
+  }
+
+  /** As `pasts`, of one. */
   past(id: MetricId, hour: Hour): Past | undefined {
     return this.#registry.reading(() => this.#past(id, hour))
   }
@@ -137,10 +94,11 @@ export class Metrics {
     return row && { value: row.value, state: stateOf(row.state) }
   }
 
-  #previous(number: number, hour: Hour): number | undefined {
+  #previous(number: number, hour: Hour): Past['previous'] {
     for (let back = 1; back <= jumpHoursMax; back += 1) {
-      const value = this.#statements.accepted.get(hourNumber(hourAfter(hour, -back)), number)
-      if (value !== undefined) return value
+      const before = hourAfter(hour, -back)
+      const value = this.#statements.accepted.get(hourNumber(before), number)
+      if (value !== undefined) return { hour: before, value }
     }
     return undefined
   }

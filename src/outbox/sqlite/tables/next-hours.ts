@@ -1,14 +1,6 @@
 import { type Hour, hourNumber } from '../../../model/hour.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
-
-/** A collector whose next hour is to be inserted. */
-export interface NextHour {
-  readonly id: string
-  /** The oldest hour that may still be collected. */
-  readonly oldest: Hour
-  /** First expected hour, by the configuration. */
-  readonly since?: Hour | undefined
-}
+import type { HourPlan } from '../../contract/hours.ts'
 
 /** Inserts the next hour of many collectors at once: what nearly all of them need at a full hour. */
 export class NextHours {
@@ -48,9 +40,9 @@ export class NextHours {
    *
    * @returns ids of the collectors it was inserted for
    */
-  add(collectors: readonly NextHour[], current: Hour): ReadonlySet<string> {
-    const asked = collectors.map(({ id, oldest, since }) => [
-      id,
+  add(plans: readonly HourPlan[], current: Hour): ReadonlySet<string> {
+    const asked = plans.map(({ collector, oldest, since }) => [
+      collector,
       hourNumber(oldest),
       since === undefined ? null : hourNumber(since),
     ])

@@ -1,16 +1,8 @@
 import type { AsOfBlock, PinnedBlock, PinnedLogs } from '../../../model/block.ts'
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
+import type { PinnedHour } from '../../contract/hours.ts'
 import { type BlockRow, blockColumns, blockOf } from './block-row.ts'
-
-/** A collector's hour whose values were read at a block that was not final. */
-export interface PinnedHour {
-  readonly hour: Hour
-  readonly collector: string
-  readonly block: AsOfBlock
-  /** Logs the values were computed from; absent where none were read. */
-  readonly logs?: readonly PinnedLogs[]
-}
 
 interface RawPin extends BlockRow {
   readonly hour: number

@@ -1,14 +1,8 @@
 import { DamageError } from '../../../sqlite/damage.ts'
+import type { MetricState } from '../../contract/metrics.ts'
 
 /** States of a metric in the outbox, by the number they are stored as. */
 export const metricStates = ['due', 'delivered', 'dead', 'held', 'dropped'] as const
-
-/**
- * `due`: to be pushed. `delivered`: the service has it. `dead`: the service rejected it for good. `held`: implausible,
- * waits for a person. `dropped`: given up by a person; the row stays for a while, so that the metric is not collected
- * again.
- */
-export type MetricState = (typeof metricStates)[number]
 
 /** The stored number of a state. */
 export function stateNumber(state: MetricState): number {

@@ -1,14 +1,10 @@
 import type { Sqlite } from '../../../sqlite/database.ts'
-import { type MetricState, metricStates, stateNumber } from './states.ts'
+import type { Balance } from '../../contract/balance.ts'
+import type { MetricState } from '../../contract/metrics.ts'
+import { metricStates, stateNumber } from './states.ts'
 
 /** Slot for delivered metrics whose rows were pruned, so that the count of delivered metrics never falls. */
 const prunedNumber = metricStates.length
-
-/**
- * Metrics ever enqueued, by state: `enqueued` is always delivered + dead + held + due. Delivered ones whose rows were
- * pruned are counted; those that a person dropped are counted apart.
- */
-export type Balance = Readonly<Record<MetricState | 'enqueued', number>>
 
 /**
  * Number of metrics of each protocol and state, updated with each change, so that a million rows are not counted.

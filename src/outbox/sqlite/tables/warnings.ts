@@ -2,22 +2,7 @@ import type { MetricId } from '../../../model/metric.ts'
 import type { Remark } from '../../../model/remarks.ts'
 import { warningKind } from '../../../model/warning-kind.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
-
-/** A distinct warning of the service about pushes, with how often it came. */
-export interface Warning {
-  /** Absent when the warning could not be matched to one metric. */
-  readonly metricId?: MetricId
-  /** As `warningKind` gives it. */
-  readonly kind: string
-  /** The service's words, of the last occurrence. */
-  readonly text: string
-  /** Number of occurrences. */
-  readonly count: number
-  readonly firstSeenMs: number
-  readonly lastSeenMs: number
-  /** A person has seen it: further ones are counted, not reported. */
-  readonly isAcknowledged: boolean
-}
+import type { Warning, WarningSelection } from '../../contract/warnings.ts'
 
 interface RawWarning {
   readonly metric: string
@@ -27,14 +12,6 @@ interface RawWarning {
   readonly first_ms: number
   readonly last_ms: number
   readonly acknowledged: number
-}
-
-/** Selects warnings. Criteria are combined with "and". */
-export interface WarningSelection {
-  /** Metric ids. */
-  readonly ids?: readonly string[]
-  /** As `warningKind` gives it; absent: any kind. */
-  readonly kind?: string
 }
 
 /**

@@ -3,7 +3,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Fault } from '../../../../src/model/fault.ts'
 import { hourAfter, hoursFrom } from '../../../../src/model/hour.ts'
 import { commitRowsMax } from '../../../../src/model/limits.ts'
-import { type CollectionOutcome, SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
+import type { CollectionOutcome } from '../../../../src/outbox/contract/outcome.ts'
+import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { outboxSchema } from '../../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../../../src/sqlite/database.ts'
 import { temporaryFolder } from '../../../support/folder.ts'
@@ -140,13 +141,13 @@ describe('gaps', () => {
       range('vault/c', 7, 8, 'another reason'),
       range('vault/d', 9, 10, 'another reason'),
     ]
-    expect(expectedHours.gaps()).toEqual(all)
-    expect(expectedHours.gaps(['vault/d'])).toEqual(all.slice(3))
-    expect(expectedHours.gaps(['vault/c'], hourAfter(past, 3), hourAfter(past, 5))).toEqual([
+    expect(expectedHours.ranges('gap')).toEqual(all)
+    expect(expectedHours.ranges('gap', ['vault/d'])).toEqual(all.slice(3))
+    expect(expectedHours.ranges('gap', ['vault/c'], hourAfter(past, 3), hourAfter(past, 5))).toEqual([
       range('vault/c', 3, 4, 'no state of block 3'),
       all[1],
     ])
-    expect(expectedHours.gaps([])).toEqual([])
+    expect(expectedHours.ranges('gap', [])).toEqual([])
   })
 
   it('and hours that are waited for are told apart', () => {
@@ -156,12 +157,14 @@ describe('gaps', () => {
     expectedHours.expect('vault/c', hoursFrom(past, hourAfter(past, 3)))
     expectedHours.markFailed('vault/c', hourAfter(past, 2), failed.fault, 5)
     expectedHours.closeBefore('vault/c', hourAfter(past, 1), new Fault('hour-too-old', 'too old'))
-    expect(expectedHours.gaps()).toMatchObject([{ from: past, to: past, hours: 1, fault: { code: 'hour-too-old' } }])
-    expect(expectedHours.waiting(['vault/c'], past, hourAfter(past, 2))).toMatchObject([
+    expect(expectedHours.ranges('gap')).toMatchObject([
+      { from: past, to: past, hours: 1, fault: { code: 'hour-too-old' } },
+    ])
+    expect(expectedHours.ranges('due', ['vault/c'], past, hourAfter(past, 2))).toMatchObject([
       { from: hourAfter(past, 1), to: hourAfter(past, 1), hours: 1 },
       { from: hourAfter(past, 2), hours: 1, fault: { code: 'http-unreachable' } },
     ])
-    expect(expectedHours.waiting()[0]).not.toHaveProperty('fault')
+    expect(expectedHours.ranges('due')[0]).not.toHaveProperty('fault')
   })
 })
 
@@ -174,7 +177,7 @@ it('a year of hours is pruned of its values alone: what was collected, and what 
   while (outbox.pruneSome(hourAfter(anHour, -35 * 24))) await new Promise(setImmediate)
   expect(outbox.metrics.between(past, anHour)).toEqual([])
   expect([...outbox.expectedHours.states('vault/c', past, anHour).values()]).toEqual(['collected', 'gap'])
-  expect(outbox.expectedHours.gaps()).toHaveLength(1)
+  expect(outbox.expectedHours.ranges('gap')).toHaveLength(1)
   expect(countsOf(file)).toEqual([
     { metrics: null, digest: null },
     { metrics: 0, digest: 0 },

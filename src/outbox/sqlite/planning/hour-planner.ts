@@ -1,11 +1,10 @@
-import { type BatchJob, BatchScheduler } from '../edge/batch-scheduler.ts'
-import type { Hour } from '../model/hour.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
-import type { NextHour } from '../outbox/sqlite/tables/next-hours.ts'
-import { oldestCollected } from './can-collect.ts'
-import { type Planned, type PlannedIn, planHours } from './plan-hours.ts'
+import { type BatchJob, BatchScheduler } from '../../../edge/batch-scheduler.ts'
+import type { Hour } from '../../../model/hour.ts'
+import type { HourPlan } from '../../contract/hours.ts'
+import type { OutboxTables } from '../tables/outbox-tables.ts'
+import { type PlannedIn, planHours } from './plan-hours.ts'
 
-type PlanJob = BatchJob<Planned, number>
+type PlanJob = BatchJob<HourPlan, number>
 
 /** Collectors planned together: a few milliseconds of the event loop for the usual one hour of each. */
 const togetherMax = 250
@@ -18,11 +17,11 @@ const alikeMax = 25
  * one more row, and a thousand rows take a few statements. Other cases are left to `planHours`.
  */
 export class HourPlanner {
-  readonly #outbox: PlannedIn & Pick<SqliteOutbox, 'nextHours'>
-  readonly #scheduler: BatchScheduler<Planned, number>
+  readonly #tables: PlannedIn & Pick<OutboxTables, 'nextHours'>
+  readonly #scheduler: BatchScheduler<HourPlan, number>
 
-  constructor(outbox: PlannedIn & Pick<SqliteOutbox, 'nextHours'>) {
-    this.#outbox = outbox
+  constructor(tables: PlannedIn & Pick<OutboxTables, 'nextHours'>) {
+    this.#tables = tables
     this.#scheduler = new BatchScheduler(jobs => this.#planAll(jobs), {
       // In a microtask, so that due hours are started in the meantime.
       departure: async () => {},
@@ -32,8 +31,8 @@ export class HourPlanner {
   }
 
   /** As `planHours`. @returns how many became gaps */
-  plan(planning: Planned): Promise<number> {
-    return this.#scheduler.schedule(planning)
+  plan(plan: HourPlan): Promise<number> {
+    return this.#scheduler.schedule(plan)
   }
 
   async #planAll(jobs: readonly PlanJob[]): Promise<void> {
@@ -45,10 +44,10 @@ export class HourPlanner {
   async #planTogether(some: readonly PlanJob[], current: Hour): Promise<void> {
     // For a few collectors another commit saves nothing.
     if (some.length <= alikeMax) return this.#planEach(some)
-    const next = some.flatMap(({ request }) => nextHourOf(request) ?? [])
-    const adding = this.#outbox.commit(() => this.#outbox.nextHours.add(next, current), next.length)
+    const plans = some.map(({ request }) => request)
+    const adding = this.#tables.commit(() => this.#tables.nextHours.add(plans, current), plans.length)
     const added = await adding.catch((error: unknown) => error)
-    const isAdded = ({ request }: PlanJob) => added instanceof Set && added.has(request.collector.id)
+    const isAdded = ({ request }: PlanJob) => added instanceof Set && added.has(request.collector)
     const rest = some.filter(one => !isAdded(one))
     for (const one of some) if (isAdded(one)) one.resolve(0)
     for (let at = 0; at < rest.length; at += alikeMax) await this.#planEach(rest.slice(at, at + alikeMax))
@@ -57,15 +56,7 @@ export class HourPlanner {
   /** Plans each collector. A failure of the set is met, and reported, again by each of them. */
   async #planEach(some: readonly PlanJob[]): Promise<void> {
     await Promise.all(
-      some.map(({ request, resolve, reject }) => planHours(this.#outbox, request).then(resolve, reject)),
+      some.map(({ request, resolve, reject }) => planHours(this.#tables, request).then(resolve, reject)),
     )
   }
-}
-
-/** Input for planning the next hour of a collector; `undefined` for one that is expected only later. */
-function nextHourOf(planning: Planned): NextHour | undefined {
-  const { collector, history, current, catchUpMs } = planning
-  const { id, since } = collector
-  if (since !== undefined && since > current) return undefined
-  return { id, oldest: oldestCollected(current, planning, catchUpMs), since: history ? since : undefined }
 }

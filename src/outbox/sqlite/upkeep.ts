@@ -1,54 +1,25 @@
-import { Loop } from '../edge/loop.ts'
-import type { Time } from '../edge/time.ts'
-import { hourAt } from '../model/hour.ts'
-import { roomLookMs, upkeepMs } from '../model/limits.ts'
-import { isBusy } from '../sqlite/damage.ts'
+import { Loop } from '../../edge/loop.ts'
+import { hourAt } from '../../model/hour.ts'
+import { roomLookMs, upkeepMs } from '../../model/limits.ts'
+import { isBusy } from '../../sqlite/damage.ts'
+import type { UpkeepOptions } from '../contract/upkeep.ts'
 import { logToldBytes, logTrimBytes, pruneRestMs } from './limits.ts'
-import type { Role } from './roles.ts'
-import type { SqliteOutbox } from './sqlite/sqlite-outbox.ts'
-
-/** Events of upkeep; each is reported when it begins, not while it lasts. */
-export type UpkeepNews =
-  | { readonly kind: 'disk-full'; readonly sentence: string }
-  | { readonly kind: 'room-again' }
-  /** The lock's file was removed; the role was taken again with a new one. */
-  | { readonly kind: 'role-renewed' }
-  /** The lock's file was removed, and another process has the role. */
-  | { readonly kind: 'role-lost' }
-  /** Another process keeps the write lock. */
-  | { readonly kind: 'locked'; readonly sentence: string }
-  | { readonly kind: 'unlocked' }
-  /** The log cannot be truncated, for example because of a forgotten reader. */
-  | { readonly kind: 'log-large'; readonly bytes: number }
-  | { readonly kind: 'log-trimmed' }
-  | { readonly kind: 'failed'; readonly error: unknown }
-
-/** Dependencies of `Upkeep`. */
-export interface UpkeepOptions {
-  readonly outbox: SqliteOutbox
-  readonly role: Role
-  /** Time for which delivered hours are kept, in milliseconds. */
-  readonly keepMs: number
-  readonly time: Time
-  /** Whether the clock is trusted enough to delete by age. Default: it is. */
-  readonly mayPrune?: () => boolean
-  readonly told: (news: UpkeepNews) => void
-}
+import type { OutboxTables } from './tables/outbox-tables.ts'
 
 /**
  * Maintains the outbox: keeps the ballast, truncates a large log, reports a full disk and its end, deletes old history
  * in parts, and checks that the delivery role is still held.
  */
 export class Upkeep {
-  readonly #options: UpkeepOptions
+  readonly #options: UpkeepOptions & { readonly outbox: OutboxTables }
   readonly #loop = new Loop(signal => this.#turnAndRest(signal))
   #wasFull = false
   #wasLost = false
   #wasLocked = false
   #wasLarge = false
 
-  constructor(options: UpkeepOptions) {
-    this.#options = options
+  constructor(outbox: OutboxTables, options: UpkeepOptions) {
+    this.#options = { ...options, outbox }
     this.#loop.start()
   }
 

@@ -1,9 +1,9 @@
-import { Fault } from '../../model/fault.ts'
-import { isDamage } from '../../sqlite/damage.ts'
-import { openDatabase, type Sqlite } from '../../sqlite/database.ts'
-import { fileFault } from '../../sqlite/file-fault.ts'
-import type { Disk } from './file/disk.ts'
-import { outboxSchema } from './tables/schema.ts'
+import { Fault } from '../../../model/fault.ts'
+import { isDamage } from '../../../sqlite/damage.ts'
+import { openDatabase, type Sqlite } from '../../../sqlite/database.ts'
+import { fileFault } from '../../../sqlite/file-fault.ts'
+import type { Disk } from '../file/disk.ts'
+import { outboxSchema } from './schema.ts'
 
 /**
  * Opens the outbox's file, creating it if missing. On a full disk the ballast is deleted to make room.

@@ -1,0 +1,62 @@
+import type { Hour } from '../../model/hour.ts'
+import type { Metric } from '../../model/metric.ts'
+import type { Backlog } from './balance.ts'
+import type { DestinationState } from './destination.ts'
+import type { MetricKey } from './metrics.ts'
+import type { MetricVerdicts } from './outcome.ts'
+import type { DueWanted } from './selections.ts'
+
+/** The metrics of a look that are still due. */
+export interface StillDue<T> {
+  readonly metrics: readonly T[]
+  /** For the next look: while nothing was withdrawn since, it costs nothing. */
+  readonly stamp: string
+}
+
+/**
+ * Whether a metric may have been sent before. `no`: this process enqueued it and has not sent it. `unknown`: an earlier
+ * process may have. `corrected`: another value of it may have been sent.
+ */
+export type SentBefore = 'no' | 'unknown' | 'corrected'
+
+/** The outbox for delivery: due metrics, verdicts, and the states of destinations. All methods reject with Faults of the outbox. */
+export interface DeliveryStore {
+  /** The oldest or newest due hour of some protocols, up to `latest`; `undefined` when none is due. */
+  dueHour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Promise<Hour | undefined>
+  /** Due metrics of some protocols as of one instant: fresh ones first, then the backlog. */
+  due(wanted: DueWanted, limit: number): Promise<readonly Metric[]>
+  /**
+   * Those of some metrics that are still due: a person may have dropped one, or a correction may be held.
+   *
+   * @param stamp of the look at which all of them were due; absent when not known
+   */
+  stillDue<T extends MetricKey>(metrics: readonly T[], stamp?: string): Promise<StillDue<T>>
+  /** A metric of an hour as it would be sent; `undefined` unless it is due or delivered. */
+  present(metric: MetricKey): Promise<Metric | undefined>
+  /** The newest delivered metric of some protocols within the day up to an hour. */
+  lastDelivered(protocolIds: readonly string[], hour: Hour): Promise<Metric | undefined>
+  /** Whether any metric of some protocols was ever delivered, pruned ones included. */
+  hasDelivered(protocolIds: readonly string[]): Promise<boolean>
+
+  /** Whether metrics may have been sent before, in the order asked. To be asked before their verdicts are recorded. */
+  sentBefore(metrics: readonly MetricKey[]): Promise<readonly SentBefore[]>
+  /** Notes that metrics may have been sent: the given ones, or all when another process may have sent them. */
+  maybeSent(metrics: readonly MetricKey[] | 'all'): void
+  /**
+   * Records verdicts, all or none. A metric corrected since it was sent stays due. They survive the end of the process;
+   * a power cut may undo the latest, and those metrics are sent again, which only updates.
+   *
+   * @param delayed called when they cannot be recorded at once, since another process writes
+   */
+  recordVerdicts(verdicts: MetricVerdicts, nowMs: number, delayed?: () => void): Promise<void>
+
+  /** The stored state of a destination; a new one has none of the reasons to wait. */
+  destination(name: string): Promise<DestinationState>
+  /** Stores the state of a destination. It holds in this process at once. */
+  saveDestination(name: string, state: DestinationState): Promise<void>
+  /** Forgets why all other destinations wait: no protocol uses their key any more. */
+  keepOnlyDestinations(names: readonly string[]): Promise<void>
+
+  /** Counts of all metrics, and why deliveries wait. */
+  backlog(): Promise<Backlog>
+}

@@ -1,0 +1,54 @@
+import type { FinalBlocks } from '../../model/block.ts'
+import type { Fault } from '../../model/fault.ts'
+import type { Hour } from '../../model/hour.ts'
+import type { Backlog } from './balance.ts'
+import type { CollectionState, DueHour, DueHoursWanted, HourPlan, PinnedHour } from './hours.ts'
+import type { MetricKey, Past } from './metrics.ts'
+import type { CollectionOutcome, Recorded } from './outcome.ts'
+
+/** The outbox for intake and backfill: the hours that are expected, and their values. All methods reject with Faults of the outbox. */
+export interface IntakeStore {
+  /**
+   * Inserts the expected hours of a collector as due, and turns those that cannot be collected any more into gaps. None
+   * is expected before the collector's start or after the current hour. Calls of one turn share commits.
+   *
+   * @returns how many hours became gaps
+   */
+  planHours(plan: HourPlan): Promise<number>
+  /**
+   * Due hours whose next attempt has come. A next attempt further ahead than any wait was written by a wrong clock and
+   * counts as come.
+   */
+  dueHours(wanted: DueHoursWanted): Promise<readonly DueHour[]>
+  /** The earliest next attempt after an instant, in milliseconds since 1970; `undefined` when there is none. */
+  nextAttemptMs(afterMs: number): Promise<number | undefined>
+  /** States of a collector's hours in a range, both ends included; hours without a row are absent. */
+  hourStates(collector: string, from: Hour, to: Hour): Promise<ReadonlyMap<Hour, CollectionState>>
+  /** The newest collected hour of all collectors; `undefined` when there is none. */
+  newestCollected(): Promise<Hour | undefined>
+
+  /** The stored facts about metric ids before new values, in the order asked; `undefined` for an unknown id. */
+  pasts(metrics: readonly MetricKey[]): Promise<readonly (Past | undefined)[]>
+  /**
+   * Stores values, the blocks they were read at and the state of their hour, all or none. It resolves when a power cut
+   * cannot undo it. Outcomes of one turn share a commit; one with more metrics than a commit may hold is stored in
+   * parts, the hour's state last.
+   *
+   * @throws Fault `disk-full` when there is no room, `outbox-moved` when the file is not in its place
+   */
+  record(outcome: CollectionOutcome, nowMs: number): Promise<Recorded>
+  /** Turns a due hour into a gap: it can never be collected. No effect on a collected hour or a gap. */
+  recordGap(collector: string, hour: Hour, fault: Fault): Promise<void>
+
+  /** Hours of a chain, up to one, whose values were read at a block that was not final; oldest first. */
+  pinnedHours(chainId: number, upTo: Hour, limit: number): Promise<readonly PinnedHour[]>
+  /** Deletes the pin of an hour whose block became final; a pin of another block stays. */
+  confirmPin(chainId: number, pinned: Pick<PinnedHour, 'collector' | 'hour' | 'block'>): Promise<void>
+  /** Deletes the pins of an hour that cannot be read again. */
+  forgetPins(collector: string, hour: Hour): Promise<void>
+  /** The cache of the final as-of blocks of a chain. It never rejects: what cannot be read or written is looked up again. */
+  finalBlocks(chainId: number): FinalBlocks
+
+  /** Counts of all metrics, and why deliveries wait. */
+  backlog(): Promise<Backlog>
+}

@@ -1,0 +1,65 @@
+import type { Hour } from '../../model/hour.ts'
+import type { Metric } from '../../model/metric.ts'
+import type { Backlog } from './balance.ts'
+import type { DestinationState } from './destination.ts'
+import type { CollectorHourRange, DeliveredHour } from './hours.ts'
+import type { MetricKey, StoredMetric, ValueAndState } from './metrics.ts'
+import type { DetainedMetric, DueSelection, Selection } from './selections.ts'
+import type { Warning, WarningSelection } from './warnings.ts'
+
+/** Hours of collectors, both ends included. Default: all. */
+export interface HoursWanted {
+  readonly collectors?: readonly string[]
+  readonly from?: Hour
+  readonly to?: Hour
+}
+
+/** The outbox for commands: what a person looks at and decides. All methods reject with Faults of the outbox. */
+export interface OperatorStore {
+  /** Counts of all metrics, and why deliveries wait. */
+  backlog(): Promise<Backlog>
+  /** Ranges of hours in one state with the same reason, by collector and hour. */
+  hourRanges(state: 'gap' | 'due', wanted?: HoursWanted): Promise<readonly CollectorHourRange[]>
+  /** Every metric in a range of hours, both ends included, by hour; dropped ones are left out. */
+  metrics(from: Hour, to: Hour): Promise<readonly StoredMetric[]>
+  /** Hours of collectors with a delivered metric that is not pruned, oldest first. Reads every row in the range. */
+  deliveredHours(collectors: readonly string[], from?: Hour, to?: Hour): Promise<readonly DeliveredHour[]>
+  /** Values and states of metrics, dropped ones included, in the order asked; `undefined` where there is none. */
+  stored(metrics: readonly MetricKey[]): Promise<readonly (ValueAndState | undefined)[]>
+
+  /** Expects an hour of a collector that a person collects now. */
+  expectHour(collector: string, hour: Hour, current: Hour): Promise<void>
+  /** Changes the locked unit of a metric id from the metric's hour on. */
+  changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): Promise<void>
+
+  /** The selected dead or held metrics, by hour. */
+  detained(selection: Selection): Promise<readonly DetainedMetric[]>
+  /**
+   * Makes selected metrics due: a dead one is retried, a held one is sent after all. A metric whose unit differs from the
+   * locked unit of its id changes that unit from its hour on.
+   *
+   * @param units `pinned`: a metric with another unit stays held; `changed`: the unit may change
+   * @returns how many
+   */
+  release(selection: Selection, units: 'pinned' | 'changed'): Promise<number>
+  /** Gives up selected dead or held metrics for ever: they are neither sent nor collected again. @returns how many */
+  drop(selection: Selection): Promise<number>
+  /** The selected due metrics, by hour. */
+  due(selection: DueSelection): Promise<readonly Metric[]>
+  /**
+   * Gives up selected due metrics for ever. One on its way may still reach the service; the answer changes nothing here.
+   *
+   * @returns how many
+   */
+  dropDue(selection: DueSelection): Promise<number>
+
+  /** All warnings of the service, last seen first. */
+  warnings(): Promise<readonly Warning[]>
+  /** Marks selected warnings as seen. @returns how many were not seen before */
+  acknowledge(selection: WarningSelection): Promise<number>
+
+  /** The stored state of a destination. */
+  destination(name: string): Promise<DestinationState>
+  /** Lets the process that delivers flush at its next look instead of waiting for its breakers. */
+  hurry(): Promise<void>
+}

@@ -1,0 +1,25 @@
+import type { DeliveryStore } from './delivery-store.ts'
+import type { OutboxHealth } from './health.ts'
+import type { IntakeStore } from './intake-store.ts'
+import type { OperatorStore } from './operator-store.ts'
+import type { StatusStore } from './status-store.ts'
+import type { UpkeepOptions } from './upkeep.ts'
+
+/**
+ * The store between the loops, as each of its users needs it: intake enqueues metrics, delivery records verdicts,
+ * operators decide, status looks. An enqueued metric survives a power cut once the promise resolves. Every store passes
+ * the suite in `test/contracts/outbox.ts`.
+ */
+export interface Outbox {
+  readonly intake: IntakeStore
+  readonly delivery: DeliveryStore
+  readonly operators: OperatorStore
+  readonly status: StatusStore
+  readonly health: OutboxHealth
+  /** Starts to keep the outbox in order: room, old history, the role of delivery. @returns what stops it */
+  startUpkeep(options: UpkeepOptions): { stop(): Promise<void> }
+  /** From now on a write that another process delays is given up after a while: a stop must end. */
+  limitWaits(): void
+  /** Closes it. A write that has not begun is refused. */
+  close(): Promise<void>
+}

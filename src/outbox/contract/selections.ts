@@ -1,0 +1,74 @@
+import type { Hour } from '../../model/hour.ts'
+import type { Metric } from '../../model/metric.ts'
+
+/** A metric that waits for a person: dead (refused by the service) or held. */
+export interface DetainedMetric extends Metric {
+  readonly state: 'dead' | 'held'
+  readonly kind: 'refused' | 'bounds' | 'jump' | 'unit'
+  /** The service's words if dead; the reason for holding it if held. */
+  readonly reason: string
+  /** The service's HTTP status; absent if held. */
+  readonly status?: number
+  /** Number of pushes it was sent in; absent if held. */
+  readonly attempts?: number
+  /** When it became dead or held, in milliseconds since 1970. */
+  readonly sinceMs: number
+  readonly collector: string
+}
+
+/** Selects dead or held metrics. Criteria are combined with "and". */
+export interface Selection {
+  readonly state: 'dead' | 'held'
+  /** Metric ids or protocol ids. */
+  readonly ids?: readonly string[]
+  /** A part of the reason, in any case of letters. */
+  readonly reason?: string
+  /** Absent: any hour. */
+  readonly hour?: Hour
+}
+
+/** Counts of dead and held metrics. */
+export interface DetainedCounts {
+  readonly dead: number
+  readonly held: number
+}
+
+/** Selects due metrics. Criteria are combined with "and". */
+export interface DueSelection {
+  /** Metric ids or protocol ids. */
+  readonly ids?: readonly string[]
+  /** Protocol ids; a metric of any of them fits. */
+  readonly protocolIds?: readonly string[]
+  /** Absent: any hour. */
+  readonly hour?: Hour
+}
+
+/** Due metrics of a protocol: how many, and their range of hours. */
+export interface DueRange {
+  readonly protocolId: string
+  readonly metrics: number
+  readonly oldest: Hour
+  readonly newest: Hour
+}
+
+/** The due metrics of each protocol, by its id. */
+export function rangesOf(metrics: readonly Metric[]): DueRange[] {
+  const byProtocol = Map.groupBy(metrics, ({ protocolId }) => protocolId)
+  return [...byProtocol]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([protocolId, own]) => {
+      const hours = own.map(({ hour }) => hour)
+      const oldest = hours.reduce((one, other) => (other < one ? other : one))
+      const newest = hours.reduce((one, other) => (other > one ? other : one))
+      return { protocolId, metrics: own.length, oldest, newest }
+    })
+}
+
+/** Selects and orders due metrics. */
+export interface DueWanted {
+  readonly protocolIds: readonly string[]
+  /** Hours from here on come first, newest first; earlier ones are the backlog, oldest first. */
+  readonly fresh: Hour
+  /** Last hour to read: the service would reject later ones as future. */
+  readonly latest: Hour
+}

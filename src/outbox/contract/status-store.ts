@@ -1,0 +1,71 @@
+import type { Hour } from '../../model/hour.ts'
+import type { Backlog } from './balance.ts'
+import type { DestinationState } from './destination.ts'
+import type { CollectionRow, HourOfAll, LateCollector } from './hours.ts'
+import type { StoredMetric } from './metrics.ts'
+import type { DetainedCounts } from './selections.ts'
+import type { Warning } from './warnings.ts'
+
+/** Whom lateness is asked for. */
+export interface LatenessWanted {
+  /** The configured collectors, with their configured starts. */
+  readonly collectors: readonly { readonly id: string; readonly since?: Hour | undefined }[]
+  readonly protocolIds: readonly string[]
+  readonly destinations: readonly string[]
+  /** The newest hour that should be delivered. */
+  readonly hour: Hour
+}
+
+/** Late hours and metrics at an hour. */
+export interface Lateness {
+  /** Collectors with due hours at or before the hour. */
+  readonly late: readonly LateCollector[]
+  /** Collectors that are expected for the hour and have no row of it. */
+  readonly missing: readonly string[]
+  /** Collectors for which the hour is a gap. */
+  readonly gaps: readonly CollectionRow[]
+  /** Metrics due at or before the hour; absent when there are none. */
+  readonly due?: { readonly oldest: Hour; readonly metrics: number }
+  /** Dead and held metrics of the hour. */
+  readonly detained: DetainedCounts
+  /** States of the destinations, in the order asked. */
+  readonly destinations: readonly DestinationState[]
+}
+
+/** Rows and values of a range of hours. */
+export interface StoredHours {
+  /** By hour and collector. */
+  readonly rows: readonly CollectionRow[]
+  /** By hour; dropped ones are left out. */
+  readonly metrics: readonly StoredMetric[]
+}
+
+/** The oldest hour in each state that should pass; `undefined` when there is none. */
+export interface OldestHours {
+  /** Not collected. */
+  readonly due: Hour | undefined
+  /** Collected and not delivered. */
+  readonly collected: Hour | undefined
+  readonly held: Hour | undefined
+}
+
+/** The outbox for status: looks that change nothing. All methods reject with Faults of the outbox. */
+export interface StatusStore {
+  /** Late hours and metrics, as of one instant. */
+  lateness(wanted: LatenessWanted): Promise<Lateness>
+  /** Counts of all metrics, and why deliveries wait. */
+  backlog(): Promise<Backlog>
+  /** All warnings of the service, last seen first. */
+  warnings(): Promise<readonly Warning[]>
+  /** Rows and values of a range of hours, both ends included. As of one instant. */
+  hours(from: Hour, to: Hour): Promise<StoredHours>
+  /** States of a range of hours, both ends included, without values: an entry an hour, the oldest first. */
+  hourStates(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly HourOfAll[]>
+  /** The oldest hours, up to `latest`, in states that should pass. */
+  oldestHours(collectors: readonly string[], protocolIds: readonly string[], latest: Hour): Promise<OldestHours>
+  /**
+   * The newest hour of a collector, up to `upTo`, that is completely delivered; if there is none, the hour it is
+   * expected from. `undefined` for a collector without a schedule.
+   */
+  newestDelivered(collector: string, upTo: Hour, nowMs: number): Promise<Hour | undefined>
+}

@@ -1,0 +1,89 @@
+import type { Hour } from '../../../model/hour.ts'
+import type { Metric } from '../../../model/metric.ts'
+import type { Backlog } from '../../contract/balance.ts'
+import type { DestinationState } from '../../contract/destination.ts'
+import type { CollectorHourRange, DeliveredHour } from '../../contract/hours.ts'
+import type { MetricKey, StoredMetric, ValueAndState } from '../../contract/metrics.ts'
+import type { HoursWanted, OperatorStore } from '../../contract/operator-store.ts'
+import type { DetainedMetric, DueSelection, Selection } from '../../contract/selections.ts'
+import type { Warning, WarningSelection } from '../../contract/warnings.ts'
+import { begin } from '../planning/plan-hours.ts'
+import type { OutboxTables } from '../tables/outbox-tables.ts'
+import { backlogOf } from './backlog.ts'
+
+/** The outbox for commands, in SQLite. */
+export class SqliteOperatorStore implements OperatorStore {
+  readonly #tables: OutboxTables
+
+  constructor(tables: OutboxTables) {
+    this.#tables = tables
+  }
+
+  async backlog(): Promise<Backlog> {
+    return backlogOf(this.#tables)
+  }
+
+  async hourRanges(
+    state: 'gap' | 'due',
+    { collectors, from, to }: HoursWanted = {},
+  ): Promise<readonly CollectorHourRange[]> {
+    return this.#tables.expectedHours.ranges(state, collectors, from, to)
+  }
+
+  async metrics(from: Hour, to: Hour): Promise<readonly StoredMetric[]> {
+    return this.#tables.metrics.between(from, to)
+  }
+
+  async deliveredHours(collectors: readonly string[], from?: Hour, to?: Hour): Promise<readonly DeliveredHour[]> {
+    return this.#tables.metrics.deliveredHours(collectors, from, to)
+  }
+
+  async stored(metrics: readonly MetricKey[]): Promise<readonly (ValueAndState | undefined)[]> {
+    return metrics.map(({ id, hour }) => this.#tables.metrics.entry(id, hour))
+  }
+
+  async expectHour(collector: string, hour: Hour, current: Hour): Promise<void> {
+    begin(this.#tables.expectedHours, collector, current)
+    this.#tables.expectedHours.expect(collector, [hour])
+  }
+
+  async changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): Promise<void> {
+    this.#tables.changeUnit(metric)
+  }
+
+  async detained(selection: Selection): Promise<readonly DetainedMetric[]> {
+    return this.#tables.detained.list(selection)
+  }
+
+  release(selection: Selection, units: 'pinned' | 'changed'): Promise<number> {
+    return this.#tables.detained.release(selection, units)
+  }
+
+  drop(selection: Selection): Promise<number> {
+    return this.#tables.detained.drop(selection)
+  }
+
+  async due(selection: DueSelection): Promise<readonly Metric[]> {
+    return this.#tables.dueMetrics.list(selection)
+  }
+
+  dropDue(selection: DueSelection): Promise<number> {
+    return this.#tables.dueMetrics.drop(selection)
+  }
+
+  async warnings(): Promise<readonly Warning[]> {
+    return this.#tables.warnings.all()
+  }
+
+  async acknowledge(selection: WarningSelection): Promise<number> {
+    return this.#tables.warnings.acknowledge(selection)
+  }
+
+  async destination(name: string): Promise<DestinationState> {
+    return this.#tables.destinations.get(name)
+  }
+
+  async hurry(): Promise<void> {
+    this.#tables.destinations.hurry()
+  }
+}

@@ -1,0 +1,70 @@
+import { setImmediate } from 'node:timers/promises'
+import { type Hour, hoursFrom } from '../../../model/hour.ts'
+import type { Backlog } from '../../contract/balance.ts'
+import type { HourOfAll } from '../../contract/hours.ts'
+import type { Lateness, LatenessWanted, OldestHours, StatusStore, StoredHours } from '../../contract/status-store.ts'
+import type { Warning } from '../../contract/warnings.ts'
+import type { OutboxTables } from '../tables/outbox-tables.ts'
+import { backlogOf } from './backlog.ts'
+
+/** Hours read before the event loop gets a turn. */
+const hoursATurn = 12
+
+/** The outbox for status, in SQLite. */
+export class SqliteStatusStore implements StatusStore {
+  readonly #tables: OutboxTables
+
+  constructor(tables: OutboxTables) {
+    this.#tables = tables
+  }
+
+  async lateness({ collectors, protocolIds, destinations, hour }: LatenessWanted): Promise<Lateness> {
+    const { expectedHours, due, detained } = this.#tables
+    const ids = collectors.map(({ id }) => id)
+    const oldest = due.hour('oldest', protocolIds, hour)
+    return {
+      late: expectedHours.lateOf(ids, hour),
+      missing: expectedHours.missing(collectors, hour),
+      gaps: expectedHours.between(hour, hour).filter(({ state }) => state === 'gap'),
+      ...(oldest !== undefined && { due: { oldest, metrics: due.countUpTo(protocolIds, hour) } }),
+      detained: detained.countsOf(hour, protocolIds),
+      destinations: destinations.map(name => this.#tables.destinations.get(name)),
+    }
+  }
+
+  async backlog(): Promise<Backlog> {
+    return backlogOf(this.#tables)
+  }
+
+  async warnings(): Promise<readonly Warning[]> {
+    return this.#tables.warnings.all()
+  }
+
+  async hours(from: Hour, to: Hour): Promise<StoredHours> {
+    return { rows: this.#tables.expectedHours.between(from, to), metrics: this.#tables.metrics.between(from, to) }
+  }
+
+  async hourStates(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly HourOfAll[]> {
+    const look = this.#tables.hourStates.reader(collectors, from, to)
+    const found: HourOfAll[] = []
+    for (const hour of hoursFrom(from, to)) {
+      if (found.length % hoursATurn === hoursATurn - 1) await setImmediate()
+      found.push(look(hour))
+    }
+    return found
+  }
+
+  async oldestHours(collectors: readonly string[], protocolIds: readonly string[], latest: Hour): Promise<OldestHours> {
+    const { expectedHours, due, detained } = this.#tables
+    const oldest = expectedHours.lateOf(collectors, latest).map(late => late.oldest)
+    return {
+      due: oldest.reduce<Hour | undefined>((least, hour) => (least && least < hour ? least : hour), undefined),
+      collected: due.hour('oldest', protocolIds, latest),
+      held: detained.oldestHeld(protocolIds),
+    }
+  }
+
+  async newestDelivered(collector: string, upTo: Hour, nowMs: number): Promise<Hour | undefined> {
+    return this.#tables.deliveredHours.newest(collector, upTo, nowMs)
+  }
+}
