@@ -34,16 +34,23 @@ export interface PinnedBlock {
   readonly logs?: readonly PinnedLogs[]
 }
 
+/** An hour and its as-of block. */
+export interface HourBlock {
+  readonly hour: Hour
+  readonly block: AsOfBlock
+}
+
 /**
  * Cache of the final as-of blocks of one chain, kept for ever. It only shortens the search: answers are the same
- * without it.
+ * without it. No method rejects: what cannot be read or written is looked up again.
  */
 export interface FinalBlocks {
-  of(hour: Hour): AsOfBlock | undefined
+  /** The block of an hour; `undefined` when it is not known. */
+  of(hour: Hour): Promise<AsOfBlock | undefined>
   /** The final blocks nearest to an hour, before and after it, as far as known: where a search starts. */
-  around(hour: Hour): readonly AsOfBlock[]
+  around(hour: Hour): Promise<readonly AsOfBlock[]>
   /** Adds blocks; an hour that is known keeps its block. */
-  keep(found: readonly { readonly hour: Hour; readonly block: AsOfBlock }[]): void
+  keep(found: readonly HourBlock[]): Promise<void>
   /** Deletes an hour whose block turned out to be of another chain. */
-  forget(hour: Hour): void
+  forget(hour: Hour): Promise<void>
 }

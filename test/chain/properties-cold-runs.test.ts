@@ -50,7 +50,7 @@ async function coldRun(url: string, order: HourOrder, concurrency: number) {
   expect(end).toMatchObject({ left: 0, failures: [] })
   const rows = [...contentsOf(file).rows.values()].map(({ hour, id, value }) => `${hour} ${id} ${bits(value)}`)
   const finalBlocks = outbox.finalBlocks(1)
-  return { rows: rows.sort(), blocks: hoursFrom(from, to).map(hour => finalBlocks.of(hour)) }
+  return { rows: rows.sort(), blocks: await Promise.all(hoursFrom(from, to).map(hour => finalBlocks.of(hour))) }
 }
 
 describe('two cold runs over 30 days', () => {

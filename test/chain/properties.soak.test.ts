@@ -120,7 +120,9 @@ function keptOf(chain: SyntheticChain, hours: readonly Hour[]): MemoryFinalBlock
     const truth = truthOf(chain, hour)
     if (truth.kind !== 'found') continue
     const { number, timestampSeconds } = truth
-    finalBlocks.keep([{ hour, block: { number: BigInt(number), hash: chain.header(number).hash, timestampSeconds } }])
+    void finalBlocks.keep([
+      { hour, block: { number: BigInt(number), hash: chain.header(number).hash, timestampSeconds } },
+    ])
   }
   return finalBlocks
 }

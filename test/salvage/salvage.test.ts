@@ -255,14 +255,14 @@ describe('what a salvage knows of blocks and of the past', () => {
       await before.recordCollection(outcome, 1)
       const accepted = [{ metric: { ...metric, value: 99 } }]
       await before.recordCollection({ ...outcome, accepted, mode: 'correct' }, 1)
-      before.finalBlocks(1).keep([{ hour: anHour, block: aBlock(7) }])
+      void before.finalBlocks(1).keep([{ hour: anHour, block: aBlock(7) }])
     })
     const own = outbox.pins
       .due(1, anHour, 999)
       .filter(({ hour, collector }) => hour === anHour && collector === 'vault/c0')
     expect(own).toEqual([{ hour: anHour, collector: 'vault/c0', block: aBlock(7) }])
     expect(outbox.pins.due(10, anHour, 9)).toMatchObject([{ block: aBlock(8, 'b') }])
-    expect(outbox.finalBlocks(1).of(anHour)).toBeUndefined()
+    expect(await outbox.finalBlocks(1).of(anHour)).toBeUndefined()
     expect(outbox.isCorrection(metric)).toBe(false)
     expect(outbox.metrics.entry(metric.id, anHour)).toEqual({ value: 99, state: 'due' })
   })

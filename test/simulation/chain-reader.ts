@@ -33,7 +33,8 @@ export class ScriptedReader implements ChainReader, Pick<OpenChainReader, 'askHe
     // It has room for so many hours only.
     if (this.#chance.is(0.2)) this.#found.delete(hour)
     const found = this.#found.get(hour)
-    const known = this.#finalBlocks.of(hour) ?? (found?.isFinal || !this.#isFinal(hour) ? found?.block : undefined)
+    const known =
+      (await this.#finalBlocks.of(hour)) ?? (found?.isFinal || !this.#isFinal(hour) ? found?.block : undefined)
     return known ?? this.#lookUp(hour, signal)
   }
 
@@ -53,7 +54,7 @@ export class ScriptedReader implements ChainReader, Pick<OpenChainReader, 'askHe
       this.#chain.requireReadable(at, this.#time.steadyMs())
     } catch (error) {
       this.#found.delete(hour)
-      if (error instanceof Fault && error.code === 'chain-unreachable') this.#finalBlocks.forget(hour)
+      if (error instanceof Fault && error.code === 'chain-unreachable') await this.#finalBlocks.forget(hour)
       throw error
     }
     await this.#pass(signal)
@@ -87,7 +88,7 @@ export class ScriptedReader implements ChainReader, Pick<OpenChainReader, 'askHe
     const block = this.#chain.asOf(hour, this.#time.steadyMs())
     await this.#pass(signal)
     this.#found.set(hour, { block, isFinal })
-    if (this.#isFinal(hour)) this.#finalBlocks.keep([{ hour, block }])
+    if (this.#isFinal(hour)) void this.#finalBlocks.keep([{ hour, block }])
     return block
   }
 

@@ -141,9 +141,11 @@ export class LookUps {
       const state = states.get(hour)
       if (state) likely(state, block, endpoint)
     }
+    const known = await this.#seeds(hours)
+    // In one turn with the search's first request, so that they are sent together.
     for (const state of states.values()) if (state.head) likely(state, state.head, endpoint)
     const heads = [...states.values()].flatMap(({ head }) => head ?? [])
-    const seeds = [...this.#seeds(hours), ...heads]
+    const seeds = [...known, ...heads]
     const search = { hours, hints, seeds, nowSeconds: time.nowMs() / 1000, likely: tell }
     const found = await findAsOf(endpoint, search, signal)
     const newest = hours.at(-1)
@@ -153,13 +155,14 @@ export class LookUps {
   }
 
   /** Known headers around the hours, and as far beyond as the hours are apart: enough to derive the chain's pace. */
-  #seeds(hours: readonly Hour[]): BlockHeader[] {
+  async #seeds(hours: readonly Hour[]): Promise<BlockHeader[]> {
     const { finalBlocks, hours: remembered } = this.#deps
     const [first, last] = [hours[0], hours.at(-1)]
     if (first === undefined || last === undefined) return []
     const count = Math.max(1, (last - first) / hourMs)
     const places = [...new Set([first, last, hourAfter(first, -count), hourAfter(last, count)])]
-    const seeds = places.flatMap((hour): BlockHeader[] => [...finalBlocks.around(hour), ...remembered.around(hour)])
+    const final = await Promise.all(places.map(hour => finalBlocks.around(hour)))
+    const seeds = places.flatMap((hour, place): BlockHeader[] => [...(final[place] ?? []), ...remembered.around(hour)])
     return [...new Map(seeds.map(seed => [seed.number, seed])).values()]
   }
 
@@ -169,7 +172,8 @@ export class LookUps {
     const found = [...answers].flatMap(([hour, answer]) =>
       answer.kind === 'found' && isFinal(hour) ? [{ hour, block: plain(answer.block) }] : [],
     )
-    if (found.length > 0) finalBlocks.keep(found)
+    // A block that is not kept is looked up again: the search does not wait for it.
+    if (found.length > 0) void finalBlocks.keep(found)
   }
 
   #isOld({ timestampSeconds }: BlockHeader): boolean {

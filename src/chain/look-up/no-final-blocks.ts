@@ -2,15 +2,15 @@ import type { FinalBlocks } from '../../model/block.ts'
 
 /** Null cache: for runs without an outbox, and for checks that must not trust earlier results. */
 export class NoFinalBlocks implements FinalBlocks {
-  of(): undefined {
+  async of(): Promise<undefined> {
     return undefined
   }
 
-  around(): readonly [] {
+  async around(): Promise<readonly []> {
     return []
   }
 
-  keep(): void {}
+  async keep(): Promise<void> {}
 
-  forget(): void {}
+  async forget(): Promise<void> {}
 }

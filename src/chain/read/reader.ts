@@ -134,8 +134,8 @@ class HourlyReader implements OpenChainReader {
 
   async #asOf(state: HourLookUp, signal: AbortSignal, hint?: bigint): Promise<AsOfBlock> {
     if (!state.proven) {
-      const block = this.#finalBlocks.of(state.hour)
-      if (block) state.proven = { block, isFinal: true }
+      const block = await this.#finalBlocks.of(state.hour)
+      if (block) state.proven ??= { block, isFinal: true }
     }
     // A read after the block should be final is not checked again, so the block must be final.
     if (state.proven && (state.proven.isFinal || !this.#isFinal(state.hour))) {
@@ -220,7 +220,7 @@ class HourlyReader implements OpenChainReader {
    */
   #distrust({ hour, proven, head }: HourLookUp, failure: unknown): void {
     if (!(failure instanceof Fault)) return
-    if (proven && failure.code === 'chain-unreachable') this.#finalBlocks.forget(hour)
+    if (proven && failure.code === 'chain-unreachable') void this.#finalBlocks.forget(hour)
     this.#hours.forget(hour)
     if (head) this.#hours.of(hour).head = head
   }

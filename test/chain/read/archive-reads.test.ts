@@ -133,7 +133,7 @@ describe('reads of an hour', () => {
     const { server } = await archiveWith()
     const finalBlocks = new MemoryFinalBlocks()
     const block = { number: asOfFirst, hash: `0x${'e'.repeat(64)}` as Hex, timestampSeconds: 1_700_002_796 }
-    finalBlocks.keep([{ hour: firstHour, block }])
+    await finalBlocks.keep([{ hour: firstHour, block }])
     const reader = openReader([server.url], { finalBlocks })
     expect((await faultOf(reader.read(firstHour, calls(2), patient))).permanence).toBe('transient')
     expect(await reader.read(firstHour, calls(2), patient)).toEqual(valuesAt(calls(2), asOfFirst))

@@ -1,15 +1,15 @@
-import type { AsOfBlock, FinalBlocks } from '../../../src/model/block.ts'
+import type { AsOfBlock, FinalBlocks, HourBlock } from '../../../src/model/block.ts'
 import type { Hour } from '../../../src/model/hour.ts'
 
 /** Final blocks in memory, in the place of those in the outbox's file. */
 export class MemoryFinalBlocks implements FinalBlocks {
   readonly #blocks = new Map<Hour, AsOfBlock>()
 
-  of(hour: Hour): AsOfBlock | undefined {
+  async of(hour: Hour): Promise<AsOfBlock | undefined> {
     return this.#blocks.get(hour)
   }
 
-  around(hour: Hour): readonly AsOfBlock[] {
+  async around(hour: Hour): Promise<readonly AsOfBlock[]> {
     let [before, after]: [Hour | undefined, Hour | undefined] = [undefined, undefined]
     for (const known of this.#blocks.keys()) {
       if (known < hour && (before === undefined || known > before)) before = known
@@ -21,11 +21,11 @@ export class MemoryFinalBlocks implements FinalBlocks {
     })
   }
 
-  keep(found: readonly { readonly hour: Hour; readonly block: AsOfBlock }[]): void {
+  async keep(found: readonly HourBlock[]): Promise<void> {
     for (const { hour, block } of found) if (!this.#blocks.has(hour)) this.#blocks.set(hour, block)
   }
 
-  forget(hour: Hour): void {
+  async forget(hour: Hour): Promise<void> {
     this.#blocks.delete(hour)
   }
 

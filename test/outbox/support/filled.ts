@@ -57,7 +57,7 @@ export async function fill(outbox: SqliteOutbox, dice: Dice, hours: number): Pro
     for (const id of collectorIds) outbox.expectedHours.expect(id, [hour])
     await Promise.all(collectorIds.map(id => collectOne(outbox, id, hour, dice)))
     settleSome(outbox, dice, dice.whole(0, 45))
-    outbox.finalBlocks(1).keep([{ hour, block: aBlock(at) }])
+    void outbox.finalBlocks(1).keep([{ hour, block: aBlock(at) }])
   }
   outbox.destinations.set('service', { notBeforeMs: 0, probeAtMs: 0, failures: 3, waiting: 'it is down' })
   await outbox.detained.drop({ state: 'dead', ids: [metricId('vault', 'c0-Label1')] })

@@ -1,15 +1,9 @@
-import type { AsOfBlock, FinalBlocks } from '../../../model/block.ts'
-import { type Hour, hourNumber } from '../../../model/hour.ts'
+import type { FinalBlocks, HourBlock } from '../../../model/block.ts'
+import { hourNumber } from '../../../model/hour.ts'
 import { commitRowsMax } from '../../../model/limits.ts'
-import { isBusy } from '../../../sqlite/damage.ts'
 import { type Sqlite, unsynced } from '../../../sqlite/database.ts'
 import type { Disk } from '../file/disk.ts'
 import { type BlockRow, blockColumns, blockOf } from './block-row.ts'
-
-interface FinalBlockEntry {
-  readonly hour: Hour
-  readonly block: AsOfBlock
-}
 
 /**
  * Table of the final as-of blocks of all chains. A cache: errors of the file are reported to the disk only, and reads
@@ -18,7 +12,7 @@ interface FinalBlockEntry {
 export class FinalBlockTable {
   readonly #disk: Disk
   readonly #statements
-  readonly #keep: (kept: { readonly chainId: number; readonly found: readonly FinalBlockEntry[] }) => void
+  readonly #keep: (kept: { readonly chainId: number; readonly found: readonly HourBlock[] }) => void
 
   constructor(database: Sqlite, disk: Disk) {
     this.#disk = disk
@@ -41,20 +35,20 @@ export class FinalBlockTable {
   of(chainId: number): FinalBlocks {
     const { of, before, after, forget } = this.#statements
     return {
-      of: hour => {
+      of: async hour => {
         const row = this.#attempt(() => of.get(chainId, hourNumber(hour)))
         return row && blockOf(row)
       },
-      around: hour => {
+      around: async hour => {
         const rows = () => [before.get(chainId, hourNumber(hour)), after.get(chainId, hourNumber(hour))]
         return (this.#attempt(rows) ?? []).flatMap(row => (row ? [blockOf(row)] : []))
       },
-      keep: found => {
+      keep: async found => {
         for (let at = 0; at < found.length; at += commitRowsMax) {
           this.#write(() => this.#keep({ chainId, found: found.slice(at, at + commitRowsMax) }))
         }
       },
-      forget: hour => this.#write(() => forget.run(chainId, hourNumber(hour))),
+      forget: async hour => this.#write(() => forget.run(chainId, hourNumber(hour))),
     }
   }
 
@@ -67,12 +61,12 @@ export class FinalBlockTable {
     })
   }
 
-  /** Result of `act`; `undefined` when the file is full, damaged, moved, or locked for long. */
+  /** Result of `act`; `undefined` when it fails: the error is reported to the disk, and the block is looked up again. */
   #attempt<T>(act: () => T): T | undefined {
     try {
       return act()
     } catch (error) {
-      if (this.#disk.recover(error) === 'other' && !isBusy(error)) throw error
+      this.#disk.recover(error)
       return undefined
     }
   }
