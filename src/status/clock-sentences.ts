@@ -1,12 +1,11 @@
 import { type ClockVerdict, offSentence } from '../model/clock.ts'
 import { clockToldMs, witnessWaitMs } from '../model/clock-limits.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { DestinationState } from '../outbox/contract/destination.ts'
 
 /** Input of `clockSentences`. */
 interface ClockSeen {
   readonly clock?: ClockVerdict
-  readonly outbox: Pick<SqliteOutbox, 'destinations'>
-  readonly destinations: readonly string[]
+  readonly destinations: readonly Pick<DestinationState, 'skewMs'>[]
   readonly nowMs: number
   readonly startedAtMs: number
 }
@@ -15,7 +14,7 @@ interface ClockSeen {
  * Why this machine's clock is unreliable; empty when it is not. Without a clock watch, by the skew of the service's
  * last answers. Right after a start a missing confirmation is not reported.
  */
-export function clockSentences({ clock, outbox, destinations, nowMs, startedAtMs }: ClockSeen): string[] {
+export function clockSentences({ clock, destinations, nowMs, startedAtMs }: ClockSeen): string[] {
   if (clock?.kind === 'doubted') {
     const upMs = nowMs - startedAtMs
     // The start is in the future if the clock was set back since.
@@ -23,7 +22,7 @@ export function clockSentences({ clock, outbox, destinations, nowMs, startedAtMs
     return clock.why === 'unconfirmed' && isStarting ? [] : [clock.reason]
   }
   if (clock) return clock.remark === undefined ? [] : [clock.remark]
-  const skewsMs = destinations.flatMap(name => outbox.destinations.get(name).skewMs ?? [])
+  const skewsMs = destinations.flatMap(({ skewMs }) => skewMs ?? [])
   const offMs = skewsMs.find(skewMs => Math.abs(skewMs) > clockToldMs)
   return offMs === undefined ? [] : [`${offSentence(offMs)}, when it was asked last: set it right`]
 }

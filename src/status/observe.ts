@@ -3,8 +3,9 @@ import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
 import type { CollectionRow } from '../outbox/contract/hours.ts'
 import type { MetricState, StoredMetric } from '../outbox/contract/metrics.ts'
+import type { Overview } from '../outbox/contract/status-store.ts'
 import type { Observed } from './observed.ts'
-import { readiness, strandedSentence, waitingSentences } from './readiness.ts'
+import { latenessWanted, readinessOf, strandedSentence, waitingSentences } from './readiness.ts'
 import type { CellState, HourCell, HourGrid, ProtocolState, Snapshot, WidgetMetric } from './snapshot.ts'
 import type { WidgetRead } from './widgets.ts'
 
@@ -12,15 +13,15 @@ import type { WidgetRead } from './widgets.ts'
 export const shownHours = 48
 
 /** The present state, from the outbox and the last widgets read. Reads only; takes a few milliseconds. */
-export function observe(observed: Observed): Snapshot {
+export async function observe(observed: Observed): Promise<Snapshot> {
   const { config, outbox, nowMs } = observed
   const current = hourAt(nowMs)
-  const hours = hoursFrom(hourAfter(current, 1 - shownHours), current)
-  const metrics = outbox.metrics.between(hourAfter(current, 1 - shownHours), current)
+  const first = hourAfter(current, 1 - shownHours)
+  const hours = hoursFrom(first, current)
+  const { rows, metrics, ...overview } = await outbox.status.detail(latenessWanted(observed), first, current)
   const byProtocol = Map.groupBy(metrics, ({ protocolId }) => protocolId)
-  const rows = outbox.expectedHours.between(hourAfter(current, 1 - shownHours), current)
   return {
-    ...overview(observed),
+    ...stateOf(observed, overview),
     protocols: config.protocols.map(protocol =>
       protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id)),
     ),
@@ -29,32 +30,27 @@ export function observe(observed: Observed): Snapshot {
 }
 
 /** The part of the state that needs no hour: the same for the page and for a scrape. */
-export function overview(observed: Observed): Omit<Snapshot, 'protocols' | 'hours'> {
-  const { outbox } = observed
+export function stateOf(observed: Observed, overview: Overview): Omit<Snapshot, 'protocols' | 'hours'> {
   return {
     version: observed.version,
     nowMs: observed.nowMs,
     startedAtMs: observed.processStartedAtMs,
-    ready: readiness(observed),
+    ready: readinessOf(observed, overview),
     configuration: observed.configuration,
-    service: serviceState(observed),
+    service: serviceState(observed, overview),
     endpoints: observed.endpoints,
-    balance: outbox.tally.balance(),
-    warnings: outbox.warnings.all(),
+    balance: overview.backlog.balance,
+    warnings: overview.warnings,
   }
 }
 
 /** State of delivery to the service. */
-function serviceState({
-  config,
-  outbox,
-  host,
-  destinations,
-  nowMs,
-}: Pick<Observed, 'config' | 'outbox' | 'host' | 'destinations' | 'nowMs'>): Snapshot['service'] {
-  const states = destinations.map(name => outbox.destinations.get(name))
-  const stranded = strandedSentence(config, outbox)
-  const waiting = [...waitingSentences({ outbox, destinations }), ...(stranded === undefined ? [] : [stranded])]
+function serviceState(
+  { config, host, nowMs }: Pick<Observed, 'config' | 'host' | 'nowMs'>,
+  { destinations: states, backlog }: Pick<Overview, 'destinations' | 'backlog'>,
+): Snapshot['service'] {
+  const stranded = strandedSentence(config, backlog)
+  const waiting = [...waitingSentences(states), ...(stranded === undefined ? [] : [stranded])]
   const attemptsMs = states.map(({ notBeforeMs, probeAtMs }) => Math.max(notBeforeMs, probeAtMs))
   const nextAttemptMs = Math.min(...attemptsMs.filter(atMs => atMs > nowMs))
   const lastPush = states

@@ -1,13 +1,13 @@
 import type { Config } from '../config/config.ts'
 import type { ClockVerdict } from '../model/clock.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { ConfigurationState, EndpointState } from './snapshot.ts'
 import type { WidgetRead } from './widgets.ts'
 
 /** Input of an observation. */
 export interface Observed {
   readonly config: Config
-  readonly outbox: SqliteOutbox
+  readonly outbox: Pick<Outbox, 'status' | 'health'>
   /** As in `ServiceState.host`. */
   readonly host: string
   readonly destinations: readonly string[]

@@ -1,8 +1,9 @@
 import type { Config } from '../config/config.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
-import type { CollectionRow } from '../outbox/contract/hours.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { Backlog } from '../outbox/contract/balance.ts'
+import type { DestinationState } from '../outbox/contract/destination.ts'
+import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.ts'
 import { clockSentences } from './clock-sentences.ts'
 import { detainedSentences } from './detained-sentences.ts'
 import { gapSentence, lateSentence, missingSentence } from './hour-sentences.ts'
@@ -11,17 +12,45 @@ import { refusedSentences } from './reloads.ts'
 import type { Readiness } from './snapshot.ts'
 
 /** Why pushes to the destinations wait, one sentence each; empty when none waits. */
-export function waitingSentences({ outbox, destinations }: Pick<Observed, 'outbox' | 'destinations'>): string[] {
-  return destinations.flatMap(name => outbox.destinations.get(name).waiting ?? [])
+export function waitingSentences(destinations: readonly Pick<DestinationState, 'waiting'>[]): string[] {
+  return destinations.flatMap(({ waiting }) => waiting ?? [])
 }
 
 /** Sentence about due metrics that will not be delivered: their protocol was removed from the configuration. */
-export function strandedSentence(config: Config, outbox: SqliteOutbox): string | undefined {
+export function strandedSentence(config: Config, { byProtocol }: Pick<Backlog, 'byProtocol'>): string | undefined {
   const configured = new Set(config.protocols.map(({ id }) => id))
-  const stranded = [...outbox.tally.dueByProtocol()].filter(([id]) => !configured.has(id))
+  const stranded = [...byProtocol]
+    .filter(([id, { due }]) => due > 0 && !configured.has(id))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
   if (stranded.length === 0) return undefined
-  const counts = stranded.map(([id, metrics]) => `${metrics} due of ${id}`).join(', ')
+  const counts = stranded.map(([id, { due }]) => `${due} due of ${id}`).join(', ')
   return `no longer configured, and not delivered until they are again: ${counts}; to give them up: tidegauge due drop ${stranded[0]?.[0]}`
+}
+
+/** Input of a readiness. */
+type ReadinessInput = Pick<
+  Observed,
+  'config' | 'configuration' | 'outbox' | 'nowMs' | 'startedAtMs' | 'host' | 'destinations' | 'clock'
+>
+
+/** Readiness alone, from as few reads as possible: it is probed every few seconds. */
+export async function readiness(observed: ReadinessInput): Promise<Readiness> {
+  return readinessOf(observed, await observed.outbox.status.lateness(latenessWanted(observed)))
+}
+
+/** The lateness that a readiness needs. */
+export function latenessWanted({ config, destinations, nowMs }: ReadinessInput): LatenessWanted {
+  return {
+    collectors: config.protocols.flatMap(({ collectors }) => collectors),
+    protocolIds: config.protocols.map(({ id }) => id),
+    destinations,
+    hour: newestLate(nowMs),
+  }
+}
+
+/** The newest hour that should be delivered. */
+function newestLate(nowMs: number): Hour {
+  return hourAt(nowMs - overdueMs)
 }
 
 /**
@@ -29,51 +58,38 @@ export function strandedSentence(config: Config, outbox: SqliteOutbox): string |
  * hours are those the configuration expects, not the stored rows, so that a broken writer shows, too. For the same time
  * after a start, hours to catch up are not late, but failed ones are.
  */
-export function readiness(
-  observed: Pick<
-    Observed,
-    'config' | 'configuration' | 'outbox' | 'nowMs' | 'startedAtMs' | 'host' | 'destinations' | 'clock'
-  >,
-): Readiness {
+export function readinessOf(observed: ReadinessInput, lateness: Lateness): Readiness {
   const { config, outbox, nowMs, startedAtMs, host } = observed
+  const { destinations } = lateness
   const isCatchingUp = nowMs - startedAtMs < overdueMs
-  const newestLate = hourAt(nowMs - overdueMs)
-  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  const late = outbox.expectedHours
-    .lateOf(
-      collectors.map(({ id }) => id),
-      newestLate,
-    )
-    .filter(({ fault }) => fault || !isCatchingUp)
+  const hour = newestLate(nowMs)
+  const late = lateness.late.filter(({ fault }) => fault || !isCatchingUp)
   // The outbox may be unwritable. With a doubted clock nothing is planned, which has a reason of its own.
   const isPlanned = observed.clock?.kind !== 'doubted'
-  const missing = isCatchingUp || !isPlanned ? [] : outbox.expectedHours.missing(collectors, newestLate)
-  const expected = new Set(collectors.map(({ id }) => id))
-  const gaps = gapsAt(newestLate, outbox).filter(({ collector }) => expected.has(collector))
+  const missing = isCatchingUp || !isPlanned ? [] : lateness.missing
+  const expected = new Set(config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
   const reasons = [
     ...refusedSentences(observed.configuration),
-    ...clockSentences(observed),
-    ...(outbox.disk.isFull ? [outbox.disk.fullSentence] : []),
-    ...[outbox.writer.lockedSentence(nowMs) ?? []].flat(),
+    ...clockSentences({ ...observed, destinations }),
+    ...[outbox.health.fullSentence ?? []].flat(),
+    ...[outbox.health.lockedSentence(nowMs) ?? []].flat(),
     ...late.map(lateSentence),
-    ...missing.map(id => missingSentence(id, newestLate)),
-    ...gaps.map(gapSentence),
+    ...missing.map(id => missingSentence(id, hour)),
+    // Older gaps are history, and shown in the grid.
+    ...lateness.gaps.filter(({ collector }) => expected.has(collector)).map(gapSentence),
+    ...undeliveredSentences(lateness, host, isCatchingUp),
+    ...detainedSentences(lateness.detained, hour, host),
   ]
-  const protocolIds = config.protocols.map(({ id }) => id)
-  const oldest = outbox.due.hour('oldest', protocolIds, newestLate)
-  const waiting = waitingSentences(observed).join('; ')
-  if (oldest !== undefined && (waiting || !isCatchingUp)) {
-    const count = outbox.due.countUpTo(protocolIds, newestLate)
-    const why = waiting ? `: ${waiting}` : ''
-    reasons.push(
-      `${count} ${count === 1 ? 'metric' : 'metrics'} not delivered to ${host}, the oldest of ${hourText(oldest)}${why}`,
-    )
-  }
-  reasons.push(...detainedSentences(outbox.detained.countsOf(newestLate, protocolIds), newestLate, host))
   return { ok: reasons.length === 0, reasons }
 }
 
-/** Gaps at the newest late hour; older ones are history, and shown in the grid. */
-function gapsAt(hour: Hour, outbox: SqliteOutbox): readonly CollectionRow[] {
-  return outbox.expectedHours.between(hour, hour).filter(({ state }) => state === 'gap')
+/** Sentence about late metrics; after a start only when deliveries wait. */
+function undeliveredSentences({ due, destinations }: Lateness, host: string, isCatchingUp: boolean): string[] {
+  const waiting = waitingSentences(destinations).join('; ')
+  if (!due || (isCatchingUp && !waiting)) return []
+  const { metrics, oldest } = due
+  const why = waiting ? `: ${waiting}` : ''
+  return [
+    `${metrics} ${metrics === 1 ? 'metric' : 'metrics'} not delivered to ${host}, the oldest of ${hourText(oldest)}${why}`,
+  ]
 }

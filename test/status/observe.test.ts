@@ -115,14 +115,14 @@ class Bench {
 
   async reasons(): Promise<readonly string[]> {
     await this.#done
-    const { ok, reasons } = readiness(this.observed)
+    const { ok, reasons } = await readiness(this.observed)
     expect(ok).toBe(reasons.length === 0)
     return reasons
   }
 
   async snapshot() {
     await this.#done
-    const snapshot = observe(this.observed)
+    const snapshot = await observe(this.observed)
     // A scrape reads no values, and says the same of every hour.
     const { hours, ready, balance } = await scrape(this.observed)
     expect({ ready, balance, hours: statesOf(hours) }).toEqual({ ...pick(snapshot), hours: statesOf(snapshot.hours) })

@@ -19,7 +19,7 @@ export function flushCommand(ended: (code: number) => void): Command {
       await deliverNow(context, outbox)
       const after = outbox.tally.balance()
       const dead = after.dead - before.dead
-      const stranded = strandedSentence(context.config, outbox)
+      const stranded = strandedSentence(context.config, await outbox.operators.backlog())
       if (stranded !== undefined) note(stranded)
       print(`${after.delivered - before.delivered} delivered, ${after.due} due${standing({ dead, held: 0 }, options)}`)
       if (after.due > 0 || dead > 0) ended(exitCodes.incomplete)

@@ -27,7 +27,7 @@ export function statusCommand(ended: (code: number) => void): Command {
       // This command does not catch up: a late hour is late.
       const daemon = daemonSentence(context)
       const reloads = daemon === undefined ? undefined : await reloadsOf(context)
-      const snapshot = observe(observed(context, outbox, connection, 0, [], reloads))
+      const snapshot = await observe(observed(context, outbox, connection, 0, [], reloads))
       if (json) printJson(statusJson(snapshot))
       else printStatus(snapshot, daemon, { config })
       if (!snapshot.ready.ok) ended(exitCodes.incomplete)

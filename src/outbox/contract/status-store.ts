@@ -32,8 +32,15 @@ export interface Lateness {
   readonly destinations: readonly DestinationState[]
 }
 
-/** Rows and values of a range of hours. */
-export interface StoredHours {
+/** Lateness, counts and warnings. */
+export interface Overview extends Lateness {
+  readonly backlog: Backlog
+  /** All warnings of the service, last seen first. */
+  readonly warnings: readonly Warning[]
+}
+
+/** An overview with the rows and values of a range of hours. */
+export interface Detail extends Overview {
   /** By hour and collector. */
   readonly rows: readonly CollectionRow[]
   /** By hour; dropped ones are left out. */
@@ -49,23 +56,27 @@ export interface OldestHours {
   readonly held: Hour | undefined
 }
 
-/** The outbox for status: looks that change nothing. All methods reject with Faults of the outbox. */
+/**
+ * The outbox for status: looks that change nothing. The result of a look is as of one instant. All methods reject
+ * with Faults of the outbox.
+ */
 export interface StatusStore {
-  /** Late hours and metrics, as of one instant. */
+  /** Late hours and metrics. */
   lateness(wanted: LatenessWanted): Promise<Lateness>
-  /** Counts of all metrics, and why deliveries wait. */
-  backlog(): Promise<Backlog>
-  /** All warnings of the service, last seen first. */
-  warnings(): Promise<readonly Warning[]>
-  /** Rows and values of a range of hours, both ends included. As of one instant. */
-  hours(from: Hour, to: Hour): Promise<StoredHours>
-  /** States of a range of hours, both ends included, without values: an entry an hour, the oldest first. */
+  /** Late hours and metrics, counts of all metrics, and warnings. */
+  overview(wanted: LatenessWanted): Promise<Overview>
+  /** An overview, with the rows and values of a range of hours, both ends included. */
+  detail(wanted: LatenessWanted, from: Hour, to: Hour): Promise<Detail>
+  /**
+   * States of a range of hours, both ends included, without values: an entry an hour, the oldest first. Each hour as of
+   * an instant of its own.
+   */
   hourStates(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly HourOfAll[]>
   /** The oldest hours, up to `latest`, in states that should pass. */
   oldestHours(collectors: readonly string[], protocolIds: readonly string[], latest: Hour): Promise<OldestHours>
   /**
-   * The newest hour of a collector, up to `upTo`, that is completely delivered; if there is none, the hour it is
-   * expected from. `undefined` for a collector without a schedule.
+   * The newest hour of each collector, up to `upTo`, that is completely delivered; if there is none, the hour it is
+   * expected from. A collector without a schedule is absent. An old answer may be ten minutes old.
    */
-  newestDelivered(collector: string, upTo: Hour, nowMs: number): Promise<Hour | undefined>
+  newestDelivered(collectors: readonly string[], upTo: Hour, nowMs: number): Promise<ReadonlyMap<string, Hour>>
 }

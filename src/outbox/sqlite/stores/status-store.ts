@@ -1,9 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Hour, hoursFrom } from '../../../model/hour.ts'
-import type { Backlog } from '../../contract/balance.ts'
 import type { HourOfAll } from '../../contract/hours.ts'
-import type { Lateness, LatenessWanted, OldestHours, StatusStore, StoredHours } from '../../contract/status-store.ts'
-import type { Warning } from '../../contract/warnings.ts'
+import type {
+  Detail,
+  Lateness,
+  LatenessWanted,
+  OldestHours,
+  Overview,
+  StatusStore,
+} from '../../contract/status-store.ts'
 import type { OutboxTables } from '../tables/outbox-tables.ts'
 import { backlogOf } from './backlog.ts'
 
@@ -18,7 +23,32 @@ export class SqliteStatusStore implements StatusStore {
     this.#tables = tables
   }
 
-  async lateness({ collectors, protocolIds, destinations, hour }: LatenessWanted): Promise<Lateness> {
+  async lateness(wanted: LatenessWanted): Promise<Lateness> {
+    return this.#lateness(wanted)
+  }
+
+  async overview(wanted: LatenessWanted): Promise<Overview> {
+    return this.#overview(wanted)
+  }
+
+  async detail(wanted: LatenessWanted, from: Hour, to: Hour): Promise<Detail> {
+    const { expectedHours, metrics } = this.#tables
+    return {
+      ...this.#overview(wanted),
+      rows: expectedHours.between(from, to),
+      metrics: metrics.between(from, to),
+    }
+  }
+
+  #overview(wanted: LatenessWanted): Overview {
+    return {
+      ...this.#lateness(wanted),
+      backlog: backlogOf(this.#tables),
+      warnings: this.#tables.warnings.all(),
+    }
+  }
+
+  #lateness({ collectors, protocolIds, destinations, hour }: LatenessWanted): Lateness {
     const { expectedHours, due, detained } = this.#tables
     const ids = collectors.map(({ id }) => id)
     const oldest = due.hour('oldest', protocolIds, hour)
@@ -30,18 +60,6 @@ export class SqliteStatusStore implements StatusStore {
       detained: detained.countsOf(hour, protocolIds),
       destinations: destinations.map(name => this.#tables.destinations.get(name)),
     }
-  }
-
-  async backlog(): Promise<Backlog> {
-    return backlogOf(this.#tables)
-  }
-
-  async warnings(): Promise<readonly Warning[]> {
-    return this.#tables.warnings.all()
-  }
-
-  async hours(from: Hour, to: Hour): Promise<StoredHours> {
-    return { rows: this.#tables.expectedHours.between(from, to), metrics: this.#tables.metrics.between(from, to) }
   }
 
   async hourStates(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly HourOfAll[]> {
@@ -64,7 +82,14 @@ export class SqliteStatusStore implements StatusStore {
     }
   }
 
-  async newestDelivered(collector: string, upTo: Hour, nowMs: number): Promise<Hour | undefined> {
-    return this.#tables.deliveredHours.newest(collector, upTo, nowMs)
+  async newestDelivered(collectors: readonly string[], upTo: Hour, nowMs: number): Promise<ReadonlyMap<string, Hour>> {
+    const found = new Map<string, Hour>()
+    for (const collector of collectors) {
+      // Of a collector that has stood still for long, thousands of hours are read.
+      await setImmediate()
+      const hour = this.#tables.deliveredHours.newest(collector, upTo, nowMs)
+      if (hour !== undefined) found.set(collector, hour)
+    }
+    return found
   }
 }
