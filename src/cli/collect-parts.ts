@@ -4,7 +4,6 @@ import type { CollectorConfig } from '../config/config.ts'
 import { canCollect, hourPassed } from '../intake/can-collect.ts'
 import { asFault, collect, nothing, usable } from '../intake/collect.ts'
 import { holdOf } from '../intake/plausibility.ts'
-import type { PastOf } from '../intake/validate.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { labelOf } from '../model/metric.ts'
 import type { Accepted } from '../outbox/contract/metrics.ts'
@@ -36,13 +35,12 @@ export async function collectParts(
   const log = createLog(context.config.log.level, context.redactor)
   const runner = openRunner({ ...context, log }, stack, { outbox })
   const now = hourAt(context.time.nowMs())
-  const pastOf: PastOf = (id, at) => outbox?.metrics.past(id, at)
   const parts = await Promise.all(
     collectors.map(async (collector): Promise<CollectedPart> => {
       try {
         const description = usable(collector, await runner.describe(collector))
         if (!canCollect(hour, now, description)) throw hourPassed
-        const collected = await collect({ runner, pastOf }, collector, description, hour)
+        const collected = await collect({ runner, store: outbox?.intake }, collector, description, hour)
         const accepted = collected.accepted.map(entry => withUnits(entry, description, occasion.units))
         return { collector, ...collected, accepted }
       } catch (error) {

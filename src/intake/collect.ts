@@ -4,7 +4,8 @@ import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { Accepted } from '../outbox/contract/metrics.ts'
 import type { CollectorDescription, DescribeResult, Runner, RunOutcome } from '../runner/runner.ts'
-import { hourFault, type PastOf, validate } from './validate.ts'
+import { type PastOf, type PastStore, readPasts } from './past.ts'
+import { hourFault, metricsOf, validate } from './validate.ts'
 
 /** Validated result of one collector for one hour, not yet stored. */
 export interface Collected {
@@ -17,21 +18,24 @@ export interface Collected {
   readonly failures: Readonly<Record<string, Fault['message']>>
 }
 
-/** Dependencies of `collect`: the runner, and the history of metrics. */
+/** Dependencies of `collect`. */
 export interface CollectWith {
   readonly runner: Pick<Runner, 'collect'>
-  readonly pastOf: PastOf
+  /** History of metrics; absent where nothing is stored, or where it must not count. */
+  readonly store: PastStore | undefined
 }
 
 /** Runs a collector for an hour and validates the result. Never rejects: a failure is part of the result. */
 export async function collect(
-  { runner, pastOf }: CollectWith,
+  { runner, store }: CollectWith,
   collector: CollectorConfig,
   description: CollectorDescription,
   hour: Hour,
 ): Promise<Collected> {
   try {
-    return checked(collector, description, hour, await runner.collect(collector, hour), pastOf)
+    const outcome = await runner.collect(collector, hour)
+    const pastOf = await readPasts(store, metricsOf(collector, hour, description, outcome))
+    return checked(collector, description, hour, outcome, pastOf)
   } catch (error) {
     return nothing(asFault(error))
   }

@@ -4,7 +4,7 @@ import type { AsOfBlock } from '../model/block.ts'
 import { faultLine } from '../model/fault.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import type { PinnedHour } from '../outbox/contract/hours.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Log } from '../telemetry/log.ts'
 import { recheckedHoursMax, recheckRestMs, settlesPatientMax } from './limits.ts'
 
@@ -18,7 +18,7 @@ const changes: Readonly<Record<Changed, string>> = {
 
 /** Dependencies of `Finality`. */
 export interface FinalityDeps {
-  readonly outbox: SqliteOutbox
+  readonly outbox: Pick<Outbox, 'intake' | 'health'>
   readonly chains: readonly ChainReader[]
   readonly time: Time
   readonly log: Log
@@ -44,7 +44,7 @@ export class Finality {
   /** Starts checks that are due and not under way. */
   turn(): void {
     for (const chain of this.#deps.chains) {
-      if (this.#underWay.has(chain) || this.#due(chain, 1).length === 0) continue
+      if (this.#underWay.has(chain)) continue
       const work = this.#confirmDue(chain).finally(() => this.#underWay.delete(chain))
       this.#underWay.set(chain, work)
     }
@@ -55,31 +55,32 @@ export class Finality {
     await Promise.all(this.#underWay.values())
   }
 
-  #due({ id, settleMs }: ChainReader, limit: number): PinnedHour[] {
+  #due({ id, settleMs }: ChainReader, limit: number): Promise<readonly PinnedHour[]> {
     const { outbox, time } = this.#deps
-    return outbox.pins.due(id, hourAt(time.nowMs() - settleMs), limit)
+    return outbox.intake.pinnedHours(id, hourAt(time.nowMs() - settleMs), limit)
   }
 
   /** Checks the due hours of a chain. Never rejects. */
   async #confirmDue(chain: ChainReader): Promise<void> {
     const { outbox, time, log, signal } = this.#deps
     try {
-      await this.#untilLookUp(chain)
-      const byHour = Map.groupBy(this.#due(chain, recheckedHoursMax), ({ hour }) => hour)
+      const [oldest] = await this.#due(chain, 1)
+      if (!oldest) return
+      await this.#untilLookUp(chain, oldest.hour)
+      const byHour = Map.groupBy(await this.#due(chain, recheckedHoursMax), ({ hour }) => hour)
       await allDone([...byHour].map(([hour, pinned]) => this.#confirm(chain, hour, pinned)))
     } catch (error) {
       if (signal.aborted) return
-      outbox.disk.recover(error)
+      outbox.health.recover(error)
       log.debug({ chainId: chain.id, fault: faultLine(error) }, 'cannot check yet whether a block is final')
       await time.sleep(recheckRestMs, signal).catch(() => {})
     }
   }
 
   /** Waits for the chain's next look-up, so that the check costs no request of its own; at most for a while. */
-  async #untilLookUp(chain: ChainReader): Promise<void> {
+  async #untilLookUp(chain: ChainReader, oldest: Hour): Promise<void> {
     const { time, signal } = this.#deps
-    const [oldest] = this.#due(chain, 1)
-    const restMs = oldest ? oldest.hour + settlesPatientMax * chain.settleMs - time.nowMs() : 0
+    const restMs = oldest + settlesPatientMax * chain.settleMs - time.nowMs()
     if (restMs <= 0) return
     const waiting = new AbortController()
     const alone = time.sleep(restMs, AbortSignal.any([signal, waiting.signal]))
@@ -95,10 +96,10 @@ export class Finality {
 
   async #confirmOne(chain: ChainReader, pinned: PinnedHour, block: AsOfBlock): Promise<void> {
     const { outbox } = this.#deps
-    const { hour, collector, block: read } = pinned
+    const { block: read } = pinned
     if (read.hash !== block.hash) await this.#readAgain(chain, pinned, block, 'block')
     else if (await this.#hasOtherLogs(chain, pinned)) await this.#readAgain(chain, pinned, block, 'logs')
-    else await outbox.commit(() => outbox.pins.confirm(chain.id, hour, collector, read), 1)
+    else await outbox.intake.confirmPin(chain.id, pinned)
   }
 
   /**

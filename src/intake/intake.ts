@@ -8,7 +8,7 @@ import { notFinal } from '../model/finality.ts'
 import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
 import { pollMs, recollectBaseMs, waitingRowsMax } from '../model/limits.ts'
 import type { DueHour } from '../outbox/contract/hours.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Attention } from './attention.ts'
@@ -18,13 +18,16 @@ import { type Changed, Finality } from './finality.ts'
 import { isGap } from './gap.ts'
 import { type HourClock, objection, uncompared } from './hour-clock.ts'
 import { hourPlanOf } from './hour-plan.ts'
+import { type PastStore, reportedPasts } from './past.ts'
 import { recollectHour } from './recollect.ts'
-import { dueOf, retryDelayMs, startableHours } from './startable-hours.ts'
-import type { PastOf } from './validate.ts'
+import { dueHoursWanted, retryDelayMs, startableHours } from './startable-hours.ts'
+
+/** The parts of the outbox that intake needs. */
+export type IntakeOutbox = Pick<Outbox, 'intake' | 'health'>
 
 /** Dependencies of `Intake`. */
 export interface IntakeOptions {
-  readonly outbox: SqliteOutbox
+  readonly outbox: IntakeOutbox
   readonly runner: Runner
   readonly collectors: readonly CollectorConfig[]
   /** The chains that collectors read, to check blocks again once they are final. */
@@ -52,18 +55,24 @@ export class Intake {
   readonly #everyHour: { stop(): void }
   readonly #finality: Finality
   readonly #clock: HourClock
+  readonly #pasts: PastStore
   readonly #byId: ReadonlyMap<string, CollectorConfig>
   readonly #attention = new Attention()
   #wake = Promise.withResolvers<void>()
 
   constructor(options: IntakeOptions) {
     this.#options = options
+    this.#pasts = reportedPasts(options.outbox)
     this.#byId = new Map(options.collectors.map(collector => [collector.id, collector]))
     this.#clock = options.clock ?? uncompared(options.time)
     this.#clock.onBelieved(() => this.#wake.resolve())
-    const pastOf = this.#pastOf
     const time = new CautiousTime(options.time, this.#clock)
-    const again = { ...options, time, pastOf, describe: (collector: CollectorConfig) => this.#describe(collector) }
+    const again = {
+      ...options,
+      time,
+      pasts: this.#pasts,
+      describe: (collector: CollectorConfig) => this.#describe(collector),
+    }
     const readAgain = (id: string, hour: Hour, because: Changed) => recollectHour(again, id, hour, because)
     this.#finality = new Finality({ ...options, time, readAgain, signal: this.#loop.signal })
     this.#everyHour = options.time.everyHour(() => this.#wake.resolve())
@@ -86,8 +95,8 @@ export class Intake {
     let restMs = recollectBaseMs
     let isMore = false
     try {
-      isMore = this.#turn()
-      restMs = this.#restMs()
+      isMore = await this.#turn()
+      restMs = await this.#restMs()
     } catch (error) {
       this.#tell(error, {}, 'intake: this turn failed, retrying')
     }
@@ -96,28 +105,32 @@ export class Intake {
   }
 
   /** One turn of the loop. @returns whether there are collectors left to check */
-  #turn(): boolean {
+  async #turn(): Promise<boolean> {
     const { outbox, time, collectors } = this.#options
-    // Running collections are stored with the ballast's room; waiting hours lose nothing.
-    if (outbox.disk.isFull || outbox.writer.waitingRows > waitingRowsMax) return false
+    const { intake, health } = outbox
+    // Running collections are stored in the reserve; waiting hours lose nothing.
+    if (health.fullSentence !== undefined || health.waitingRows > waitingRowsMax) return false
     const current = this.#clock.hour
     // Nothing is planned, collected or checked by a clock that is not believed.
     if (current === undefined) return false
     for (const collector of collectors) this.#plan(collector, current)
-    const underWay = [...this.#underWay.keys()]
     const looked = this.#attention.take(collectors, time.nowMs())
-    const due = dueOf(outbox.expectedHours, looked, underWay, current, time.nowMs())
+    const before = [...this.#underWay.keys()]
+    const due = await intake.dueHours(dueHoursWanted(looked, before, current, time.nowMs()))
+    if (this.#loop.signal.aborted || this.#clock.hour === undefined) return false
+    // An hour that was recorded while the due ones were read is not started again.
+    const underWay = [...new Set([...before, ...this.#underWay.keys()])]
     for (const one of startableHours(due, underWay, current)) this.#start(one)
     this.#finality.turn()
     return this.#attention.isLeft
   }
 
   /** Milliseconds until the next attempt or the next hour; a few seconds at most, in case the clock is set. */
-  #restMs(): number {
+  async #restMs(): Promise<number> {
     const { outbox, time } = this.#options
     const nowMs = time.nowMs()
     if (this.#clock.hour === undefined) return pollMs
-    const nextAttemptMs = outbox.expectedHours.nextAttemptMs(nowMs) ?? Number.POSITIVE_INFINITY
+    const nextAttemptMs = (await outbox.intake.nextAttemptMs(nowMs)) ?? Number.POSITIVE_INFINITY
     return Math.max(0, Math.min(nextAttemptMs - nowMs, hourAfter(hourAt(nowMs), 1) - nowMs, recollectBaseMs))
   }
 
@@ -179,8 +192,8 @@ export class Intake {
   /** Logs an error, except of a full disk or a broken file, which are reported once elsewhere. */
   #tell(error: unknown, facts: Readonly<Record<string, string>>, message: string): void {
     const { outbox, log } = this.#options
-    if (outbox.disk.recover(error) === 'other')
-      log.error({ ...facts, fault: faultLine(outbox.disk.explain(error)) }, message)
+    if (outbox.health.recover(error) === 'other')
+      log.error({ ...facts, fault: faultLine(outbox.health.explain(error)) }, message)
   }
 
   async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
@@ -191,7 +204,7 @@ export class Intake {
       .then(async description => {
         const early = objection(this.#clock, description, due.hour)
         if (early) throw early
-        const outcome = await collect({ runner, pastOf: this.#pastOf }, collector, description, due.hour)
+        const outcome = await collect({ runner, store: this.#pasts }, collector, description, due.hour)
         const late = objection(this.#clock, description, due.hour)
         return late ? nothing(outcome.fault ?? late) : outcome
       })
@@ -202,38 +215,24 @@ export class Intake {
     await this.#record(due, { ...collected, pins }, time.nowMs())
   }
 
-  async #record(
-    { collector, hour, attempts }: DueHour,
-    { accepted, pins, fault }: Collected,
-    nowMs: number,
-  ): Promise<void> {
+  async #record(due: DueHour, { accepted, pins, fault }: Collected, nowMs: number): Promise<void> {
     const { outbox, log, time } = this.#options
+    const { collector, hour, attempts } = due
     const facts = { collector, hour: hourText(hour), metrics: accepted.length }
     if (!fault) {
-      await outbox.recordCollection({ collector, hour, accepted, pins }, nowMs)
+      await outbox.intake.record({ collector, hour, accepted, pins }, nowMs)
       log.info(facts, 'collected')
-    } else if (isGap(outbox.expectedHours, fault, { collector, hour, attempts }, nowMs)) {
-      await outbox.commit(() => outbox.expectedHours.markGap(collector, hour, fault), 1)
+    } else if (isGap(fault, due, nowMs)) {
+      await outbox.intake.recordGap(collector, hour, fault)
       log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be collected: a gap')
     } else {
       const nextAttemptMs = nowMs + retryDelayMs(fault, attempts + 1, time.chance())
-      await outbox.recordCollection({ collector, hour, accepted, pins, failed: { fault, nextAttemptMs } }, nowMs)
+      await outbox.intake.record({ collector, hour, accepted, pins, failed: { fault, nextAttemptMs } }, nowMs)
       const level = fault.code === 'chain-behind' ? 'debug' : isPermanent(fault) ? 'error' : 'warn'
       log[level]({ ...facts, fault: faultLine(fault), attempt: attempts + 1 }, 'not collected')
     }
     for (const { metric, hold } of accepted) {
       if (hold) log.warn({ metric: metric.id, hour: hourText(hour), reason: hold.reason }, 'metric held')
-    }
-  }
-
-  /** Reads the history of a metric. An unreadable outbox is not the collector's failure. */
-  readonly #pastOf: PastOf = (id, hour) => {
-    const { metrics, disk } = this.#options.outbox
-    try {
-      return metrics.past(id, hour)
-    } catch (error) {
-      disk.recover(error)
-      throw error
     }
   }
 

@@ -4,21 +4,22 @@ import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
 import { notFinal } from '../model/finality.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { collect } from './collect.ts'
 import { oldestCaughtUp } from './expected.ts'
 import type { Changed } from './finality.ts'
-import type { PastOf } from './validate.ts'
+import type { PastStore } from './past.ts'
 
 /** Dependencies of `readHourAgain`. */
 export interface RecollectDeps {
-  readonly outbox: SqliteOutbox
+  readonly outbox: Pick<Outbox, 'intake'>
   readonly runner: Runner
   readonly collectors: readonly CollectorConfig[]
   readonly chains: readonly ChainReader[]
-  readonly pastOf: PastOf
+  /** History of metrics. */
+  readonly pasts: PastStore
   /** @throws Fault when it cannot be loaded */
   readonly describe: (collector: CollectorConfig) => Promise<CollectorDescription>
   /** Age up to which hours are read again, in milliseconds; older ones keep their values. */
@@ -37,28 +38,29 @@ const words: Readonly<Record<Changed, { readonly is: string; readonly after: str
  * called again later.
  */
 export async function recollectHour(deps: RecollectDeps, id: string, hour: Hour, because: Changed): Promise<void> {
-  const { outbox, runner, collectors, chains, pastOf, describe, catchUpMs, time, log } = deps
+  const { outbox, runner, collectors, chains, pasts, describe, catchUpMs, time, log } = deps
+  const { intake } = outbox
   const collector = collectors.find(entry => entry.id === id)
   const description = collector && (await describe(collector))
   const { is, after } = words[because]
   const staysAsItIs = `${is}, and it cannot be read again: its values stay as they are`
   const facts = { collector: id, hour: hourText(hour) }
   if (!collector || !description?.history) {
-    await outbox.commit(() => outbox.pins.forget(id, hour), 1)
+    await intake.forgetPins(id, hour)
     log.error(facts, staysAsItIs)
     return
   }
   const startedMs = time.nowMs()
-  const { accepted, pins, fault } = await collect({ runner, pastOf }, collector, description, hour)
+  const { accepted, pins, fault } = await collect({ runner, store: pasts }, collector, description, hour)
   if (fault) {
     if (hour >= oldestCaughtUp(hourAt(startedMs), catchUpMs)) throw fault
-    await outbox.commit(() => outbox.pins.forget(id, hour), 1)
+    await intake.forgetPins(id, hour)
     log.error({ ...facts, fault: faultLine(fault) }, staysAsItIs)
     return
   }
   const open = notFinal(pins, hour, chains, startedMs)
   const outcome = { collector: id, hour, accepted, pins: open, mode: 'correct' } as const
-  const { corrected } = await outbox.recordCollection(outcome, time.nowMs())
+  const { corrected } = await intake.record(outcome, time.nowMs())
   const end =
     corrected > 0 ? `${corrected} of ${accepted.length} values differ and are pushed again` : 'the same values'
   log.warn({ ...facts, corrected }, `read again ${after}: ${end}`)

@@ -2,8 +2,7 @@ import { type Backoff, backoffMs } from '../model/backoff.ts'
 import type { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import { catchUpConcurrency, recollectBaseMs, recollectCapMs } from '../model/limits.ts'
-import type { DueHour } from '../outbox/contract/hours.ts'
-import type { ExpectedHours } from '../outbox/sqlite/tables/expected-hours.ts'
+import type { DueHour, DueHoursWanted } from '../outbox/contract/hours.ts'
 import { chainBehindBaseMs, chainBehindCapMs } from './limits.ts'
 
 /**
@@ -29,19 +28,17 @@ export function startableHours(due: readonly DueHour[], underWay: readonly DueHo
   })
 }
 
-/** Due hours of some collectors: of each, at least as many as can be started besides those under way. */
-export function dueOf(
-  expectedHours: Pick<ExpectedHours, 'due'>,
+/** The due hours to read of some collectors: of each, at least as many as can be started besides those under way. */
+export function dueHoursWanted(
   collectors: readonly { readonly id: string }[],
   underWay: readonly DueHour[],
   current: Hour,
   nowMs: number,
-): DueHour[] {
+): DueHoursWanted {
   const running = Map.groupBy(underWay, ({ collector }) => collector)
   // Hours under way are due, too.
   const most = collectors.reduce((most, { id }) => Math.max(most, running.get(id)?.length ?? 0), 0)
-  const ids = collectors.map(({ id }) => id)
-  return expectedHours.due(ids, current, nowMs, most + catchUpConcurrency + 1)
+  return { collectors: collectors.map(({ id }) => id), current, nowMs, limit: most + catchUpConcurrency + 1 }
 }
 
 const ordinary: Backoff = { baseMs: recollectBaseMs, capMs: recollectCapMs }

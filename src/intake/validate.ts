@@ -1,14 +1,12 @@
 import type { CollectorConfig } from '../config/config.ts'
 import { Fault, type FaultRecord, faultFromRecord, isPermanent } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
-import { type Metric, type MetricId, type MetricSpec, metricId } from '../model/metric.ts'
+import { type Metric, type MetricSpec, metricId } from '../model/metric.ts'
 import { submittedMetric } from '../model/wire.ts'
-import type { Accepted, Past } from '../outbox/contract/metrics.ts'
+import type { Accepted, MetricKey } from '../outbox/contract/metrics.ts'
 import type { CollectorDescription, RunOutcome } from '../runner/runner.ts'
+import type { PastOf } from './past.ts'
 import { holdOf } from './plausibility.ts'
-
-/** History of a metric id at an hour; `undefined` for a new one. */
-export type PastOf = (id: MetricId, hour: Hour) => Past | undefined
 
 /** Validated result of a run: every declared label is in exactly one of the two. */
 export interface Validated {
@@ -47,6 +45,17 @@ export function validate(
     }
   }
   return { accepted, failures }
+}
+
+/** The metrics that a run has values of: their history is needed to judge them. */
+export function metricsOf(
+  { protocolId }: Pick<CollectorConfig, 'protocolId'>,
+  hour: Hour,
+  { metrics }: CollectorDescription,
+  { readings }: RunOutcome,
+): MetricKey[] {
+  const declared = Object.keys(readings).filter(label => Object.hasOwn(metrics, label))
+  return declared.map(label => ({ id: metricId(protocolId, label), hour }))
 }
 
 /** Declared labels that a run does not mention. */

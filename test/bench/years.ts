@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseConfig } from '../../src/config/load.ts'
 import { hourPlanOf } from '../../src/intake/hour-plan.ts'
-import { dueOf } from '../../src/intake/startable-hours.ts'
+import { dueHoursWanted } from '../../src/intake/startable-hours.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs, overdueMs } from '../../src/model/limits.ts'
 import { openForDaemon } from '../../src/outbox/open.ts'
@@ -50,7 +50,7 @@ async function* years(file: string): AsyncGenerator<Figure> {
     const planned = names.flatMap(collector => hourPlanOf({ collector, history: true, current, catchUpMs }) ?? [])
     const plan = () => Promise.all(planned.map(one => planner.plan(one)))
     plans.push(await timed(plan))
-    looks.push(await timed(() => dueOf(outbox.expectedHours, names, [], current, current)))
+    looks.push(await timed(() => outbox.intake.dueHours(dueHoursWanted(names, [], current, current))))
   }
   yield { what: 'planning an hour', values: plans, unit: ' ms', target: { atMost: 50 } }
   yield { what: 'a turn that looks at all collectors', values: looks, unit: ' ms', target: { atMost: 20 } }

@@ -213,15 +213,16 @@ describe('a backfill', () => {
     const here = stage({ a: { script: one } })
     const full = new Fault('disk-full', 'the disk is full')
     let looks = 0
-    const disk: Pick<SqliteOutbox['disk'], 'requireRoom'> = {
-      requireRoom: () => {
-        looks += 1
-        if (looks > 1) throw full
+    const health = new Proxy(here.outbox.health, {
+      get: (target, name) => {
+        if (name !== 'requireRoom') return bound(target, name)
+        return () => {
+          looks += 1
+          if (looks > 1) throw full
+        }
       },
-    }
-    const outbox = new Proxy(here.outbox, {
-      get: (target, name) => (name === 'disk' ? disk : bound(target, name)),
     })
+    const outbox = { intake: here.outbox.intake, health }
     const end = await here.run({ outbox })
     expect(end).toMatchObject({ left: 10, failures: [], stopped: { fault: full, at: range[10] } })
   })
@@ -442,7 +443,7 @@ describe('a backfill with a budget', () => {
   })
 })
 
-function bound(target: SqliteOutbox, name: string | symbol): unknown {
+function bound(target: object, name: string | symbol): unknown {
   const part: unknown = Reflect.get(target, name, target)
   return typeof part === 'function' ? part.bind(target) : part
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { hourFault, type PastOf, type Validated, validate } from '../../src/intake/validate.ts'
+import type { PastOf } from '../../src/intake/past.ts'
+import { hourFault, type Validated, validate } from '../../src/intake/validate.ts'
 import type { FaultRecord } from '../../src/model/fault.ts'
 import type { MetricSpec } from '../../src/model/metric.ts'
 import type { RunOutcome } from '../../src/runner/runner.ts'

@@ -109,7 +109,7 @@ async function sampleOf(
   await using stack = new AsyncDisposableStack()
   const chains = openChains(context, stack, { meterOf: chain => meters.get(chain) })
   const runner = runnerOn(chains, context, stack)
-  const sample = await takeSample(works, hours, { runner, stored: outbox?.metrics, time: context.time })
+  const sample = await takeSample(works, hours, { runner, stored: outbox?.intake, time: context.time })
   const spent = sumOf([...meters.values()].map(meter => meter.counts()))
   const faults = sample.runs.filter(({ fault }) => fault)
   const possible = possibleWorks(works, sample)

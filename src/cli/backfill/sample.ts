@@ -1,9 +1,10 @@
 import type { Time } from '../../edge/time.ts'
 import { firstHour } from '../../intake/backfill/first-block.ts'
 import { readHour } from '../../intake/backfill/read.ts'
-import type { StoredMetrics } from '../../intake/backfill/window-past.ts'
 import { hoursInOrder, type Work } from '../../intake/backfill/work.ts'
 import { asFault } from '../../intake/collect.ts'
+import { type PastStore, readPasts } from '../../intake/past.ts'
+import { metricsOf } from '../../intake/validate.ts'
 import type { AsOfBlock, PinnedBlock } from '../../model/block.ts'
 import { Fault, type FaultCode } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
@@ -32,7 +33,7 @@ export interface SampledRuns {
 export interface SampleDeps {
   readonly runner: Pick<Runner, 'collect'>
   /** The stored metrics; absent when there is no outbox yet. */
-  readonly stored: StoredMetrics | undefined
+  readonly stored: PastStore | undefined
   readonly time: Time
 }
 
@@ -47,7 +48,8 @@ export async function takeSample(
   const runs = await Promise.all(
     wanted.map(async ({ work, hour }): Promise<SampledRun> => {
       const outcome = await runner.collect(work.collector, hour).catch((error: unknown) => asFault(error))
-      const pastOf: StoredMetrics['past'] = (id, at) => stored?.past(id, at)
+      const metrics = outcome instanceof Fault ? [] : metricsOf(work.collector, hour, work.description, outcome)
+      const pastOf = await readPasts(stored, metrics)
       const { accepted, fault } = readHour(work, hour, outcome, pastOf, hourAt(time.nowMs()))
       const pins = outcome instanceof Fault ? [] : outcome.pins
       return { work, hour, metrics: accepted.length, pins, ...(fault && { fault }) }

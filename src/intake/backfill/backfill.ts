@@ -180,8 +180,10 @@ export class Backfill {
     const { outbox, signal } = this.#deps
     await this.#backpressure.wait()
     signal.throwIfAborted()
-    outbox.disk.requireRoom()
-    const shares = window.map(share => stillToDo(share, this.#deps, (...run) => this.#finished(...run)))
+    outbox.health.requireRoom()
+    const left = window.map(share => stillToDo(share, this.#deps, (...run) => this.#finished(...run)))
+    const shares = await Promise.all(left)
+    signal.throwIfAborted()
     const ends: RunEnd[] = []
     await readRound(shares, this.#deps, {
       ended: end => {

@@ -1,4 +1,5 @@
 import type { Time } from '../../edge/time.ts'
+import type { Backlog } from '../../outbox/contract/balance.ts'
 import type { BackfillOutbox } from './store.ts'
 
 /**
@@ -44,7 +45,7 @@ export type BackpressureNews =
 
 /** Dependencies of `Backpressure`. */
 export interface BackpressureDeps {
-  readonly outbox: Pick<BackfillOutbox, 'tally' | 'destinations'>
+  readonly outbox: Pick<BackfillOutbox, 'intake'>
   /** Protocols of the backfill's collectors: it does not add to the due metrics of others. */
   readonly protocolIds: readonly string[]
   /** Due metrics of the protocols above which it waits. */
@@ -80,16 +81,20 @@ export class Backpressure {
    * Rejects with the signal's reason when aborted.
    */
   async wait(): Promise<void> {
-    const { dueMax, destinations, time, signal, told } = { ...this.#deps, ...this.#deps.outbox }
+    const { outbox, dueMax, time, signal, told } = this.#deps
     const startMs = time.nowMs()
     let toldMs = Number.NEGATIVE_INFINITY
-    let settledBefore = this.#look().settled
-    for (let { due, settled } = this.#look(); due > dueMax; { due, settled } = this.#look()) {
+    let settledBefore: number | undefined
+    for (;;) {
+      const backlog = await outbox.intake.backlog()
+      const { due, settled } = this.#watch(backlog)
+      if (due <= dueMax) return
+      settledBefore ??= settled
       const nowMs = time.nowMs()
-      if (this.#leaveStuck(nowMs)) continue
+      if (this.#leaveStuck(backlog, nowMs)) continue
       if (nowMs - toldMs >= tellMs) {
         const isMoving = settled > settledBefore
-        told({ kind: 'waits', wait: { due, reasons: destinations.waiting(), isMoving, forMs: nowMs - startMs } })
+        told({ kind: 'waits', wait: { due, reasons: backlog.waiting, isMoving, forMs: nowMs - startMs } })
         toldMs = nowMs
         settledBefore = settled
       }
@@ -98,10 +103,10 @@ export class Backpressure {
   }
 
   /** Due metrics of the protocols waited for, and the number finished so far. */
-  #look(): { readonly due: number; readonly settled: number } {
+  #watch(backlog: Backlog): { readonly due: number; readonly settled: number } {
     const nowMs = this.#deps.time.nowMs()
     let [due, settled] = [0, 0]
-    for (const [id, counts] of this.#counts()) {
+    for (const [id, counts] of this.#counts(backlog)) {
       const before = this.#watched.get(id)
       if (before?.settled !== counts.settled) {
         this.#watched.set(id, { settled: counts.settled, sinceMs: nowMs })
@@ -114,9 +119,9 @@ export class Backpressure {
   }
 
   /** Leaves out stuck protocols. @returns whether any was left out */
-  #leaveStuck(nowMs: number): boolean {
-    const { outbox, dueMax, told } = this.#deps
-    const waited = [...this.#counts()].filter(([id]) => !this.#stuck.has(id))
+  #leaveStuck(backlog: Backlog, nowMs: number): boolean {
+    const { dueMax, told } = this.#deps
+    const waited = [...this.#counts(backlog)].filter(([id]) => !this.#stuck.has(id))
     const isStill = (id: string) => nowMs - (this.#watched.get(id)?.sinceMs ?? nowMs) >= stuckMs
     const stuck = waited.filter(([id, { due }]) => due > 0 && isStill(id)).sort(([, a], [, b]) => b.due - a.due)
     const [most] = stuck
@@ -124,13 +129,11 @@ export class Backpressure {
     if (!most || !waited.some(([id, { due }]) => id !== most[0] && due <= dueMax)) return false
     const [protocolId, { due }] = most
     this.#stuck.add(protocolId)
-    told({ kind: 'leaves-protocol', stuck: { protocolId, due, reasons: outbox.destinations.waiting() } })
+    told({ kind: 'leaves-protocol', stuck: { protocolId, due, reasons: backlog.waiting } })
     return true
   }
 
-  #counts(): ReadonlyMap<string, { readonly due: number; readonly settled: number }> {
-    const { outbox, protocolIds } = this.#deps
-    const all = outbox.tally.byProtocol()
-    return new Map(protocolIds.map(id => [id, all.get(id) ?? { due: 0, settled: 0 }]))
+  #counts({ byProtocol }: Backlog): Backlog['byProtocol'] {
+    return new Map(this.#deps.protocolIds.map(id => [id, byProtocol.get(id) ?? { due: 0, settled: 0 }]))
   }
 }

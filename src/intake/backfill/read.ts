@@ -3,7 +3,7 @@ import type { Hour } from '../../model/hour.ts'
 import type { RunOutcome } from '../../runner/runner.ts'
 import { canCollect, hourPassed } from '../can-collect.ts'
 import { type Collected, checked, nothing } from '../collect.ts'
-import type { PastOf } from '../validate.ts'
+import type { PastOf } from '../past.ts'
 import type { Work } from './work.ts'
 
 /** Validates the result of a run. */

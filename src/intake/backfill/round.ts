@@ -1,11 +1,14 @@
 import type { ChainConfig } from '../../config/config.ts'
 import type { Time } from '../../edge/time.ts'
-import type { Fault } from '../../model/fault.ts'
+import { Fault } from '../../model/fault.ts'
 import { notFinal } from '../../model/finality.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
+import type { MetricKey } from '../../outbox/contract/metrics.ts'
 import type { Recorded } from '../../outbox/contract/outcome.ts'
-import type { Runner } from '../../runner/runner.ts'
+import type { Runner, RunOutcome } from '../../runner/runner.ts'
 import { asFault, type Collected } from '../collect.ts'
+import { readPasts } from '../past.ts'
+import { metricsOf } from '../validate.ts'
 import { readHour } from './read.ts'
 import { type BackfillOutbox, storeHour } from './store.ts'
 import { WindowPast } from './window-past.ts'
@@ -42,14 +45,14 @@ export interface RoundListener {
 }
 
 /** Removes hours collected meanwhile, for example by a daemon. @param had called with each of them */
-export function stillToDo(
+export async function stillToDo(
   { work, hours }: CollectorHours,
   { outbox, asked }: RoundDeps,
   had: (work: Work, hour: Hour, fate: Exclude<HourFate, 'to-do'>) => void,
-): CollectorHours {
+): Promise<CollectorHours> {
   const [first, last] = [hours[0], hours.at(-1)]
   if (first === undefined || last === undefined) return { work, hours }
-  const states = outbox.expectedHours.states(work.collector.id, first, last)
+  const states = await outbox.intake.hourStates(work.collector.id, first, last)
   const left = hours.filter(hour => {
     const fate = fateOf(hour, work.description, asked, states.get(hour))
     if (fate !== 'to-do') had(work, hour, fate)
@@ -75,7 +78,7 @@ async function readShare({ work, hours }: CollectorHours, deps: RoundDeps, liste
     return { hour, outcome: await runner.collect(work.collector, hour).catch((error: unknown) => asFault(error)) }
   })
   const outcomes = await Promise.all(running)
-  const past = new WindowPast(outbox.metrics)
+  const past = new WindowPast(await readPasts(outbox.intake, metricsRead(work, outcomes)))
   // Async, so that an unreadable outbox leaves no store without a handler.
   const storing = outcomes.map(async ({ hour, outcome }) => {
     const read = readHour(work, hour, outcome, past.of, hourAt(time.nowMs()))
@@ -83,6 +86,15 @@ async function readShare({ work, hours }: CollectorHours, deps: RoundDeps, liste
     await store(work, hour, read, startedMs, deps, listener)
   })
   await Promise.all(storing)
+}
+
+function metricsRead(
+  { collector, description }: Work,
+  runs: readonly { readonly hour: Hour; readonly outcome: RunOutcome | Fault }[],
+): MetricKey[] {
+  return runs.flatMap(({ hour, outcome }) =>
+    outcome instanceof Fault ? [] : metricsOf(collector, hour, description, outcome),
+  )
 }
 
 /** Stores an hour. Values of an incomplete hour are kept, too; the hour is then not collected. */

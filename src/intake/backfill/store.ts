@@ -2,14 +2,11 @@ import type { PinnedBlock } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Accepted } from '../../outbox/contract/metrics.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { Recorded } from '../../outbox/contract/outcome.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 
 /** The part of the outbox that a backfill needs. */
-export type BackfillOutbox = Pick<
-  SqliteOutbox,
-  'expectedHours' | 'metrics' | 'recordCollection' | 'disk' | 'tally' | 'destinations'
->
+export type BackfillOutbox = Pick<Outbox, 'intake' | 'health'>
 
 /** Result of a collector for one hour, to be stored. */
 export interface HourToStore {
@@ -33,5 +30,5 @@ export function storeHour(
   nowMs: number,
 ): Promise<Recorded> {
   const failed = fault && { failed: { fault, nextAttemptMs: nowMs } }
-  return outbox.recordCollection({ ...outcome, mode, unexpected: true, ...failed }, nowMs)
+  return outbox.intake.record({ ...outcome, mode, unexpected: true, ...failed }, nowMs)
 }

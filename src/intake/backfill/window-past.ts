@@ -2,20 +2,18 @@ import { type Hour, hourAfter } from '../../model/hour.ts'
 import { jumpHoursMax } from '../../model/limits.ts'
 import type { Metric, MetricId } from '../../model/metric.ts'
 import type { Accepted, Past } from '../../outbox/contract/metrics.ts'
-import type { Metrics } from '../../outbox/sqlite/tables/metrics.ts'
-
-/** The stored metrics that validation needs. */
-export type StoredMetrics = Pick<Metrics, 'past' | 'entry'>
+import type { PastOf } from '../past.ts'
 
 /**
  * History of metrics while a window is validated before it is stored: whether a value is held must not depend on how
  * many hours are read together.
  */
 export class WindowPast {
-  readonly #stored: StoredMetrics
+  readonly #stored: PastOf
   readonly #metrics = new Map<MetricId, Map<Hour, Metric>>()
 
-  constructor(stored: StoredMetrics) {
+  /** @param stored history in the outbox, before the window */
+  constructor(stored: PastOf) {
     this.#stored = stored
   }
 
@@ -29,24 +27,22 @@ export class WindowPast {
     }
   }
 
-  readonly of = (id: MetricId, hour: Hour): Past | undefined => {
-    const stored = this.#stored.past(id, hour)
-    const nearest = this.#nearest(id, hour)
+  readonly of: PastOf = (id, hour) => {
+    const stored = this.#stored(id, hour)
+    const nearest = this.#nearest(id, hour, stored?.previous?.hour)
     if (!nearest) return stored
-    const unit = stored ? stored.unit : nearest.unit
-    const previous = { hour: nearest.hour, value: nearest.value }
+    const { unit } = stored ?? nearest
+    const previous: Past['previous'] = { hour: nearest.hour, value: nearest.value }
     return { ...(unit === undefined ? {} : { unit }), previous }
   }
 
-  /** The nearest value of the day before in the window; the outbox may have a nearer one. */
-  #nearest(id: MetricId, hour: Hour): Metric | undefined {
+  /** The nearest value of the day before in the window, unless the outbox has a nearer one. */
+  #nearest(id: MetricId, hour: Hour, storedHour: Hour | undefined): Metric | undefined {
     const own = this.#metrics.get(id)
     for (let back = 1; own && back <= jumpHoursMax; back += 1) {
       const at = hourAfter(hour, -back)
       const metric = own.get(at)
-      if (metric) return metric
-      const entry = this.#stored.entry(id, at)
-      if (entry?.state === 'due' || entry?.state === 'delivered') return undefined
+      if (metric || at === storedHour) return metric
     }
     return undefined
   }
