@@ -43,7 +43,7 @@ export class Delivery {
   constructor(deps: DeliveryDeps) {
     this.#deps = deps
     const { outbox, pacer } = deps
-    this.#gate = new Gate({ ...deps, destinations: outbox.destinations, newestDue: () => this.#newestDue() })
+    this.#gate = new Gate({ ...deps, outbox: outbox.delivery })
     this.#unconfirmed = new UnconfirmedSends(outbox)
     this.#recorder = new Recorder({ ...deps, quarantine: this.#quarantine, unconfirmed: this.#unconfirmed })
     this.#probes = new QuarantineProbes({ ...deps, quarantine: this.#quarantine, intervalMs: pacer.intervalMs })
@@ -57,20 +57,27 @@ export class Delivery {
    * @param breakOff aborts requests under way, whose outcome is then unknown; default: the same signal
    */
   async flush(wanted: FlushOccasion, signal: AbortSignal, breakOff = signal): Promise<void> {
-    const occasion = this.#gate.occasion(wanted)
+    const occasion = await this.#gate.occasion(wanted)
     if (this.#gate.hold(occasion)) return
     this.#pushes = 0
     this.#quarantine.keepDue(this.#deps.outbox)
-    const isWork = this.#plan(occasion) !== undefined || this.#gate.isClockWanted
-    const run = () => this.#run(occasion, signal, breakOff)
+    const newest = await this.#newestDue()
+    const isDue = newest !== undefined && this.#plan(occasion) !== undefined
+    const isWork = isDue || this.#gate.isClockWanted(newest)
+    const run = () => this.#run(occasion, newest, signal, breakOff)
     const stop = isWork ? await run().catch(error => stopOf(error, signal)) : undefined
     if (stop?.kind === 'stopped') return
-    if (stop || this.#pushes > 0) this.#conclude(stop)
-    else this.#rest()
+    if (stop || this.#pushes > 0) await this.#conclude(stop)
+    else await this.#rest(newest)
   }
 
-  async #run(occasion: FlushOccasion, signal: AbortSignal, breakOff: AbortSignal): Promise<Stop | undefined> {
-    const entry = await this.#gate.enter(occasion, signal)
+  async #run(
+    occasion: FlushOccasion,
+    newest: Hour | undefined,
+    signal: AbortSignal,
+    breakOff: AbortSignal,
+  ): Promise<Stop | undefined> {
+    const entry = await this.#gate.enter(occasion, newest, signal)
     if ('stop' in entry) return entry.stop
     const plan = this.#plan(occasion)
     return plan && (await new Flush(this.#flushDeps(plan, { ...entry, occasion, signal, breakOff })).run())
@@ -92,10 +99,11 @@ export class Delivery {
     })
   }
 
-  #conclude(stop: Stop | undefined): void {
+  async #conclude(stop: Stop | undefined): Promise<void> {
     const { destination, log } = this.#deps
     const left = this.#quarantine.sentences
-    const { notBeforeMs, probeAtMs, waiting } = this.#gate.flushed({ left, ...(stop && { stop }) })
+    const newest = await this.#newestDue()
+    const { notBeforeMs, probeAtMs, waiting } = await this.#gate.flushed({ left, ...(stop && { stop }) }, newest)
     if (stop) {
       const nextAttempt = new Date(Math.max(notBeforeMs, probeAtMs)).toISOString()
       log.warn({ destination: destination.name, reason: waiting, nextAttempt }, 'delivery waits')
@@ -106,17 +114,17 @@ export class Delivery {
   }
 
   /** Records a flush that sent nothing, without a failure. */
-  #rest(): void {
-    this.#gate.rested(this.#quarantine.sentences)
-    if (this.#newestDue() === undefined) this.#unconfirmed.endFirstFlush()
+  async #rest(newest: Hour | undefined): Promise<void> {
+    await this.#gate.rested(this.#quarantine.sentences, newest)
+    if (newest === undefined) this.#unconfirmed.endFirstFlush()
   }
 
   get #protocolIds(): readonly string[] {
     return this.#deps.destination.protocols.map(({ id }) => id)
   }
 
-  #newestDue(): Hour | undefined {
-    return this.#deps.outbox.due.hour('newest', this.#protocolIds, never)
+  #newestDue(): Promise<Hour | undefined> {
+    return this.#deps.outbox.delivery.dueHour('newest', this.#protocolIds, never)
   }
 
   #flushDeps({ fresh, probe }: Plan, run: FlushRun): FlushDeps {

@@ -4,9 +4,8 @@ import { isYetToCome } from '../../model/backoff.ts'
 import type { Hour } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
 import type { Answer, Verdict } from '../../model/verdict.ts'
+import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { DestinationState } from '../../outbox/contract/destination.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
-import { hurriedAtMs } from '../../outbox/sqlite/tables/destinations.ts'
 import type { Redactor } from '../../telemetry/redactor.ts'
 import { afterFlush, afterRest, type FlushEnd, probeAt, retryAfterAt } from './breaker.ts'
 import { KeyWatch, type ValidateKey, waitOf } from './key-watch.ts'
@@ -15,6 +14,7 @@ import { Pacer } from './pacer.ts'
 import { aheadSentence } from './sentences.ts'
 import type { ServiceClock } from './service-clock.ts'
 import type { Stop } from './stop.ts'
+import { StoredState } from './stored-state.ts'
 
 /** `asked`: a person wants a flush now. The breaker does not hold that back; retry-after does. */
 export type FlushOccasion = 'due' | 'asked'
@@ -30,9 +30,7 @@ export interface GateHold {
 export interface GateDeps {
   readonly destination: { readonly name: string; readonly readKey: () => string }
   /** Stores retry-after and the breaker across restarts. */
-  readonly destinations: Pick<SqliteOutbox['destinations'], 'get' | 'set'>
-  /** The newest hour with a due metric of the destination. */
-  readonly newestDue: () => Hour | undefined
+  readonly outbox: Pick<DeliveryStore, 'destination' | 'saveDestination'>
   readonly client: Pick<ServiceClient, 'validateKey'>
   /** The service's pacer, shared by all destinations. */
   readonly pacer: Pacer
@@ -47,7 +45,7 @@ export interface GateDeps {
  * every push: retry-after, the breaker, a refused key, the service's clock, and the two pacers. Holds on single
  * protocols and metrics belong to the quarantine.
  *
- * The answers come from memory. The row in the outbox is read once, when the gate is created, and is written with each
+ * The answers come from memory. The stored state is taken over once, at the first `occasion`, and is written with each
  * change. Only a person's request for a flush is written elsewhere; `occasion` reads it.
  */
 export class Gate {
@@ -55,13 +53,13 @@ export class Gate {
   readonly #keyWatch = new KeyWatch()
   /** Slower for a while after a 429, which is about the destination's key. */
   readonly #ownPacer: Pacer
-  #state: DestinationState
+  readonly #stored: StoredState
   #clockAskedMs: number | undefined
 
   constructor(deps: GateDeps) {
     this.#deps = deps
     this.#ownPacer = new Pacer(deps.time, 1_000 / deps.pacer.intervalMs)
-    this.#state = deps.destinations.get(deps.destination.name)
+    this.#stored = new StoredState(deps.outbox, deps.destination.name)
   }
 
   /** Failed flushes in a row. */
@@ -69,12 +67,14 @@ export class Gate {
     return this.#state.failures
   }
 
-  /** `asked` when a person has requested a flush from another process since the last call, else the argument. */
-  occasion(wanted: FlushOccasion): FlushOccasion {
-    const { destinations, destination } = this.#deps
-    if (destinations.get(destination.name).probeAtMs !== hurriedAtMs) return wanted
+  /**
+   * `asked` when a person has requested a flush from another process since the last call, else the argument. A flush
+   * calls it first.
+   */
+  async occasion(wanted: FlushOccasion): Promise<FlushOccasion> {
+    if (!(await this.#stored.read())) return wanted
     try {
-      this.#remember({ ...this.#state, probeAtMs: 0 })
+      await this.#stored.save({ ...this.#state, probeAtMs: 0 })
       return 'asked'
     } catch {
       // It would be asked again at each look. The flush reports the disk's error.
@@ -97,11 +97,12 @@ export class Gate {
    * Whether the service's clock must be asked for. Metrics in its future would be refused, so it is asked once before
    * the first push, and again while a metric seems to be in its future; seldom if that is too far ahead for a clock
    * correction to help soon. Also while this machine's clock is doubted.
+   *
+   * @param newest hour with a due metric of the destination
    */
-  get isClockWanted(): boolean {
-    const { clock, time, newestDue } = this.#deps
+  isClockWanted(newest: Hour | undefined): boolean {
+    const { clock, time } = this.#deps
     if (clock.isWanted) return true
-    const newest = newestDue()
     if (newest === undefined) return false
     if (this.#clockAskedMs === undefined && clock.skewMs === undefined) return true
     const nowMs = time.nowMs()
@@ -113,11 +114,13 @@ export class Gate {
   /**
    * Reads the key. Asks the service about it after a refusal, and about its clock if wanted.
    *
+   * @param newest hour with a due metric of the destination
    * @returns the key to send with, or why nothing may be sent
    * @throws Fault when the key cannot be read; the signal's reason
    */
   async enter(
     occasion: FlushOccasion,
+    newest: Hour | undefined,
     signal: AbortSignal,
   ): Promise<{ readonly key: string } | { readonly stop: Stop }> {
     const { destination, redactor, time } = this.#deps
@@ -126,7 +129,7 @@ export class Gate {
     const validate = (asked: string) => this.#validate(asked, signal)
     const isAsked = occasion === 'asked'
     const objection = await this.#keyWatch.objection(key, validate, time.nowMs(), isAsked)
-    const stop = objection ?? (this.isClockWanted ? await this.#askClock(key, validate) : undefined)
+    const stop = objection ?? (this.isClockWanted(newest) ? await this.#askClock(key, validate) : undefined)
     return stop ? { stop } : { key }
   }
 
@@ -168,27 +171,32 @@ export class Gate {
     this.#deps.clock.observe(answer)
   }
 
-  /** Applies the answer to a push to later pushes with the same key. */
-  pushed(verdict: Verdict, key: string): void {
+  /** Applies the answer to a push to later pushes with the same key, at once. Resolves when a retry-after is stored. */
+  async pushed(verdict: Verdict, key: string): Promise<void> {
     if (verdict.kind === 'settled') this.#ownPacer.quicken()
     if (verdict.kind === 'key-refused') this.#keyWatch.refused(key, this.#deps.time.nowMs())
     if (verdict.kind !== 'transient') return
     if (verdict.status === 429) this.#ownPacer.slow()
-    this.#retryAfter(verdict.notBeforeMs)
+    await this.#retryAfter(verdict.notBeforeMs)
   }
 
-  /** Records the end of a flush that sent, or tried to send. @returns the new state of the destination */
-  flushed({ stop, left }: Pick<FlushEnd, 'stop' | 'left'>): DestinationState {
+  /**
+   * Records the end of a flush that sent, or tried to send.
+   *
+   * @param newest hour with a metric that is still due
+   * @returns the new state of the destination
+   */
+  async flushed({ stop, left }: Pick<FlushEnd, 'stop' | 'left'>, newest: Hour | undefined): Promise<DestinationState> {
     const { time } = this.#deps
-    const end = { ...this.#withClock(left), ...(stop && { stop }) }
-    this.#remember(afterFlush(this.#state, end, time.nowMs(), stop ? time.chance() : 0))
+    const end = { ...this.#withClock(left, newest), ...(stop && { stop }) }
+    await this.#stored.save(afterFlush(this.#state, end, time.nowMs(), stop ? time.chance() : 0))
     return this.#state
   }
 
   /** Records a flush that sent nothing, without a failure. @param left why metrics are left out, one sentence each */
-  rested(left: readonly string[]): void {
-    const state = afterRest(this.#state, this.#withClock(left))
-    if (state) this.#remember(state)
+  async rested(left: readonly string[], newest: Hour | undefined): Promise<void> {
+    const state = afterRest(this.#state, this.#withClock(left, newest))
+    if (state) await this.#stored.save(state)
   }
 
   /** @returns why nothing may be sent: the key is refused, or the service asks to wait */
@@ -209,37 +217,27 @@ export class Gate {
     await this.requestTurn(signal)
     const answer = await this.#deps.client.validateKey(key, signal)
     this.saw(answer)
-    this.#retryAfter(waitOf(answer)?.notBeforeMs)
+    await this.#retryAfter(waitOf(answer)?.notBeforeMs)
     return answer
   }
 
   /** Sets the retry-after instant; its only writer. It holds for all pushes, not only the one that was answered. */
-  #retryAfter(notBeforeMs = 0): void {
+  async #retryAfter(notBeforeMs = 0): Promise<void> {
     if (notBeforeMs === 0) return
-    const state = {
-      ...this.#state,
-      notBeforeMs: Math.max(notBeforeMs, retryAfterAt(this.#state, this.#deps.time.nowMs())),
-    }
-    this.#state = state
-    try {
-      // At once: the process may end while it waits.
-      this.#remember(state)
-    } catch {
-      // Memory has it nevertheless. The running flush reports the disk's error.
-    }
+    const latestMs = Math.max(notBeforeMs, retryAfterAt(this.#state, this.#deps.time.nowMs()))
+    // At once: the process may end while it waits. If it cannot be stored, the running flush reports the disk's error.
+    await this.#stored.saveAtOnce({ ...this.#state, notBeforeMs: latestMs }).catch(() => {})
   }
 
-  #withClock(left: readonly string[]): Pick<FlushEnd, 'left' | 'skewMs'> {
-    const { clock, time, newestDue } = this.#deps
-    const newest = newestDue()
+  #withClock(left: readonly string[], newest: Hour | undefined): Pick<FlushEnd, 'left' | 'skewMs'> {
+    const { clock, time } = this.#deps
     const isAhead = newest !== undefined && newest > clock.latestHour(time.nowMs())
     const { skewMs } = clock
     const all = [...left, ...(isAhead ? [aheadSentence(newest, skewMs ?? 0)] : [])]
     return skewMs === undefined ? { left: all } : { left: all, skewMs }
   }
 
-  #remember(state: DestinationState): void {
-    this.#deps.destinations.set(this.#deps.destination.name, state)
-    this.#state = state
+  get #state(): DestinationState {
+    return this.#stored.current
   }
 }

@@ -5,7 +5,6 @@ import type { Stop } from '../../../src/delivery/gate/stop.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import type { Answer, Verdict } from '../../../src/model/verdict.ts'
-import { hurriedAtMs } from '../../../src/outbox/sqlite/tables/destinations.ts'
 import { anHour } from '../../support/metrics.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 import { answered } from '../support/answers.ts'
@@ -20,10 +19,12 @@ const asksToWait = (notBeforeMs: number): Verdict => ({ kind: 'transient', reaso
 const whyOf = (hold: GateHold | undefined) => hold?.why
 
 describe('whether a flush may begin', () => {
-  it.each<readonly [string, (gate: Gate) => void, GateHold['why'] | undefined, GateHold['why'] | undefined]>([
-    ['a new gate', () => {}, undefined, undefined],
-    ['a flush that went well', gate => void gate.flushed({ left: [] }), undefined, undefined],
-    ['a flush that failed', gate => void gate.flushed({ stop: down, left: [] }), 'breaker', undefined],
+  it.each<
+    readonly [string, (gate: Gate) => Promise<unknown>, GateHold['why'] | undefined, GateHold['why'] | undefined]
+  >([
+    ['a new gate', async () => {}, undefined, undefined],
+    ['a flush that went well', gate => gate.flushed({ left: [] }, undefined), undefined, undefined],
+    ['a flush that failed', gate => gate.flushed({ stop: down, left: [] }, undefined), 'breaker', undefined],
     [
       'a push that asked to wait',
       gate => gate.pushed(asksToWait(startMs + 5_000), 'a-key'),
@@ -32,27 +33,27 @@ describe('whether a flush may begin', () => {
     ],
     [
       'a push that asked to wait, in a flush that failed',
-      gate => {
-        gate.pushed(asksToWait(startMs + 5_000), 'a-key')
-        gate.flushed({ stop: down, left: [] })
+      async gate => {
+        await gate.pushed(asksToWait(startMs + 5_000), 'a-key')
+        await gate.flushed({ stop: down, left: [] }, undefined)
       },
       'retry-after',
       'retry-after',
     ],
     [
       'a refused key, in a flush that failed',
-      gate => {
-        gate.pushed(refused, 'a-key')
-        gate.flushed({ stop: { kind: 'key-refused', reason: '401' }, left: [] })
+      async gate => {
+        await gate.pushed(refused, 'a-key')
+        await gate.flushed({ stop: { kind: 'key-refused', reason: '401' }, left: [] }, undefined)
       },
       'breaker',
       undefined,
     ],
     [
       'a refused key that was exchanged, in a flush that failed',
-      gate => {
-        gate.pushed(refused, 'another-key')
-        gate.flushed({ stop: { kind: 'key-refused', reason: '401' }, left: [] })
+      async gate => {
+        await gate.pushed(refused, 'another-key')
+        await gate.flushed({ stop: { kind: 'key-refused', reason: '401' }, left: [] }, undefined)
       },
       undefined,
       undefined,
@@ -60,7 +61,7 @@ describe('whether a flush may begin', () => {
   ])('depends on what happened before: %s', async (_, act, due, asked) => {
     const time = new VirtualTime(startMs)
     const { gate } = gateAt(time)
-    act(gate)
+    await act(gate)
     expect([whyOf(gate.hold('due')), whyOf(gate.hold('asked'))]).toEqual([due, asked])
     const hold = gate.hold('due')
     if (hold?.why !== 'retry-after') return
@@ -74,7 +75,7 @@ describe('whether a flush may begin', () => {
     const time = new VirtualTime(startMs, () => 0.5)
     const { gate } = gateAt(time)
     for (let count = 0; count < 10; count += 1) {
-      gate.flushed({ stop: down, left: [] })
+      await gate.flushed({ stop: down, left: [] }, undefined)
       const untilMs = gate.hold('due')?.untilMs ?? 0
       expect(untilMs).toBeGreaterThan(time.nowMs())
       await time.sleep(untilMs - 1 - time.nowMs())
@@ -84,67 +85,70 @@ describe('whether a flush may begin', () => {
     }
   })
 
-  it('is remembered across a restart', () => {
+  it('is remembered across a restart', async () => {
     const bench = gateAt(new VirtualTime(startMs))
-    bench.gate.pushed(asksToWait(startMs + hourMs), 'a-key')
-    bench.gate.flushed({ stop: down, left: [] })
+    await bench.gate.pushed(asksToWait(startMs + hourMs), 'a-key')
+    await bench.gate.flushed({ stop: down, left: [] }, undefined)
     const next = bench.newGate()
+    await next.occasion('due')
     expect(next.hold('asked')).toEqual({ why: 'retry-after', untilMs: startMs + hourMs })
     expect(next.failures).toBe(1)
   })
 })
 
 describe('a retry-after', () => {
-  it('is the latest instant that was asked for, written at once, each time', () => {
+  it('is the latest instant that was asked for, written at once, each time', async () => {
     const bench = gateAt(new VirtualTime(startMs))
     for (const [askedMs, keptMs] of [
       [60_000, 60_000],
       [30_000, 60_000],
       [90_000, 90_000],
     ] as const) {
-      bench.gate.pushed(asksToWait(startMs + askedMs), 'a-key')
+      await bench.gate.pushed(asksToWait(startMs + askedMs), 'a-key')
       expect(bench.row.notBeforeMs).toBe(startMs + keptMs)
     }
     expect(bench.writes).toBe(3)
-    expect(bench.gate.flushed({ stop: down, left: [] }).notBeforeMs).toBe(startMs + 90_000)
+    expect(await bench.gate.flushed({ stop: down, left: [] }, undefined)).toMatchObject({
+      notBeforeMs: startMs + 90_000,
+    })
   })
 
-  it('takes the place of one that a wrong clock has left', () => {
+  it('takes the place of one that a wrong clock has left', async () => {
     const state = { notBeforeMs: startMs + 100 * 365 * 24 * hourMs, probeAtMs: 0, failures: 0 }
     const { gate } = gateAt(new VirtualTime(startMs), { state })
+    await gate.occasion('due')
     expect(gate.hold('due')).toBeUndefined()
-    gate.pushed(asksToWait(startMs + 1_000), 'a-key')
+    await gate.pushed(asksToWait(startMs + 1_000), 'a-key')
     expect(gate.hold('due')).toEqual({ why: 'retry-after', untilMs: startMs + 1_000 })
   })
 
-  it('is kept by the process when the disk is full', () => {
+  it('is kept by the process when the disk is full', async () => {
     const bench = gateAt(new VirtualTime(startMs))
     bench.diskError = new Error('disk full')
-    bench.gate.pushed(asksToWait(startMs + 1_000), 'a-key')
+    await bench.gate.pushed(asksToWait(startMs + 1_000), 'a-key')
     expect(whyOf(bench.gate.hold('due'))).toBe('retry-after')
-    expect(() => bench.gate.flushed({ left: [] })).toThrow('disk full')
+    await expect(bench.gate.flushed({ left: [] }, undefined)).rejects.toThrow('disk full')
     bench.diskError = undefined
-    expect(bench.gate.flushed({ left: [] }).notBeforeMs).toBe(startMs + 1_000)
+    expect(await bench.gate.flushed({ left: [] }, undefined)).toMatchObject({ notBeforeMs: startMs + 1_000 })
   })
 
   it('that answers a question about the key binds the pushes, too', async () => {
     const { gate } = gateAt(new VirtualTime(startMs), {
-      newestDue: () => anHour,
       validate: () => answered(429, startMs + hourMs),
     })
-    expect(await gate.enter('due', goOn)).toEqual({ stop: { kind: 'transient', reason: '429' } })
+    expect(await gate.enter('due', anHour, goOn)).toEqual({ stop: { kind: 'transient', reason: '429' } })
     expect(gate.hold('asked')).toEqual({ why: 'retry-after', untilMs: startMs + hourMs })
   })
 
   it('holds a push for as long as a flush waits, and a longer one holds it back', async () => {
     const time = new VirtualTime(startMs)
     const { gate } = gateAt(time)
-    gate.pushed(asksToWait(startMs + retryAfterWaitMsMax), 'a-key')
+    await gate.pushed(asksToWait(startMs + retryAfterWaitMsMax), 'a-key')
     expect(gate.isRetrySoon).toBe(true)
     expect(await gate.pushTurn('a-key', goOn)).toBeUndefined()
     expect(time.nowMs()).toBeGreaterThanOrEqual(startMs + retryAfterWaitMsMax)
     const untilMs = time.nowMs() + retryAfterWaitMsMax + 1
-    gate.pushed(asksToWait(untilMs), 'a-key')
+    await gate.pushed(asksToWait(untilMs), 'a-key')
     expect(gate.isRetrySoon).toBe(false)
     expect(await gate.pushTurn('a-key', goOn)).toEqual({ why: 'retry-after', untilMs })
   })
@@ -154,7 +158,7 @@ describe('a retry-after', () => {
     const { gate } = gateAt(time, { pacePerSecond: 1 })
     await gate.pushTurn('a-key', goOn)
     const turn = gate.pushTurn('a-key', goOn)
-    gate.pushed(asksToWait(startMs + hourMs), 'a-key')
+    await gate.pushed(asksToWait(startMs + hourMs), 'a-key')
     expect(whyOf(await turn)).toBe('retry-after')
   })
 })
@@ -165,7 +169,7 @@ describe('a push', () => {
     const { gate } = gateAt(time, { pacePerSecond: 1 })
     await gate.pushTurn('a-key', goOn)
     const turn = gate.pushTurn('a-key', goOn)
-    gate.pushed(refused, 'a-key')
+    await gate.pushed(refused, 'a-key')
     expect(await turn).toEqual({ why: 'key-refused', untilMs: startMs + keyAskMs })
   })
 
@@ -179,12 +183,12 @@ describe('a push', () => {
     }
     await gapMs()
     expect(await gapMs()).toBe(100)
-    bench.gate.pushed({ kind: 'transient', reason: '429', status: 429 }, 'a-key')
+    await bench.gate.pushed({ kind: 'transient', reason: '429', status: 429 }, 'a-key')
     expect(await gapMs()).toBe(200)
     const fromMs = time.nowMs()
     await bench.gate.requestTurn(goOn)
     expect(time.nowMs() - fromMs).toBe(100)
-    for (let count = 0; count < 20; count += 1) bench.gate.pushed(settled, 'a-key')
+    for (let count = 0; count < 20; count += 1) await bench.gate.pushed(settled, 'a-key')
     expect(await gapMs()).toBeLessThanOrEqual(100)
   })
 
@@ -209,11 +213,11 @@ describe('entering', () => {
     ['fails', answered(503), { stop: { kind: 'transient', reason: 'the refused key could not be checked: 503' } }],
   ])('asks about a refused key where a person wants it, and the service %s', async (_, answer, expected) => {
     const bench = gateAt(new VirtualTime(startMs), { validate: () => answer })
-    bench.gate.pushed(refused, 'a-key')
+    await bench.gate.pushed(refused, 'a-key')
     const reason = 'the service refused this key and it has not changed'
-    expect(await bench.gate.enter('due', goOn)).toEqual({ stop: { kind: 'key-refused', reason } })
+    expect(await bench.gate.enter('due', undefined, goOn)).toEqual({ stop: { kind: 'key-refused', reason } })
     expect(bench.checkedKeys).toEqual([])
-    expect(await bench.gate.enter('asked', goOn)).toEqual(expected)
+    expect(await bench.gate.enter('asked', undefined, goOn)).toEqual(expected)
     expect(bench.checkedKeys).toEqual(['a-key'])
   })
 
@@ -221,17 +225,17 @@ describe('entering', () => {
     const time = new VirtualTime(startMs)
     let newest = anHour
     const validate = (): Answer => ({ ...answered(200), skewMs: 0 })
-    const bench = gateAt(time, { newestDue: () => newest, validate })
+    const bench = gateAt(time, { validate })
     const asks = async () => {
       const before = bench.checkedKeys.length
-      expect(await bench.gate.enter('due', goOn)).toEqual({ key: 'a-key' })
+      expect(await bench.gate.enter('due', newest, goOn)).toEqual({ key: 'a-key' })
       return bench.checkedKeys.length - before
     }
     expect([await asks(), await asks()]).toEqual([1, 0])
     newest = hourAfter(anHour, 1)
     await time.sleep(clockAskMs)
     expect([await asks(), await asks()]).toEqual([1, 0])
-    expect(bench.gate.flushed({ left: [] }).waiting).toContain('lie in the future')
+    expect((await bench.gate.flushed({ left: [] }, newest)).waiting).toContain('lie in the future')
   })
 
   it('throws what reading the key throws', async () => {
@@ -239,27 +243,27 @@ describe('entering', () => {
       throw new Error('the key’s file is empty')
     }
     const { gate } = gateAt(new VirtualTime(startMs), { readKey })
-    await expect(gate.enter('due', goOn)).rejects.toThrow('is empty')
+    await expect(gate.enter('due', undefined, goOn)).rejects.toThrow('is empty')
   })
 })
 
 describe('a person’s request from another process', () => {
-  it('makes the next flush an asked one, once', () => {
+  it('makes the next flush an asked one, once', async () => {
     const bench = gateAt(new VirtualTime(startMs))
-    bench.gate.flushed({ stop: down, left: [] })
-    bench.row = { ...bench.row, probeAtMs: hurriedAtMs }
-    expect(bench.gate.occasion('due')).toBe('asked')
-    expect(bench.gate.occasion('due')).toBe('due')
+    await bench.gate.flushed({ stop: down, left: [] }, undefined)
+    bench.row = { ...bench.row, isAsked: true }
+    expect(await bench.gate.occasion('due')).toBe('asked')
+    expect(await bench.gate.occasion('due')).toBe('due')
     expect(bench.gate.hold('due')).toBeUndefined()
     expect(bench.gate.failures).toBe(1)
   })
 
-  it('is left for later while the disk is full', () => {
+  it('is left for later while the disk is full', async () => {
     const bench = gateAt(new VirtualTime(startMs))
-    bench.row = { ...bench.row, probeAtMs: hurriedAtMs }
+    bench.row = { ...bench.row, isAsked: true }
     bench.diskError = new Error('disk full')
-    expect(bench.gate.occasion('due')).toBe('due')
+    expect(await bench.gate.occasion('due')).toBe('due')
     bench.diskError = undefined
-    expect(bench.gate.occasion('due')).toBe('asked')
+    expect(await bench.gate.occasion('due')).toBe('asked')
   })
 })

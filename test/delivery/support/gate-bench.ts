@@ -1,7 +1,6 @@
 import { Gate } from '../../../src/delivery/gate/gate.ts'
 import { Pacer } from '../../../src/delivery/gate/pacer.ts'
 import { ServiceClock } from '../../../src/delivery/gate/service-clock.ts'
-import type { Hour } from '../../../src/model/hour.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
@@ -17,14 +16,14 @@ export interface GateBenchOptions {
   readonly readKey?: () => string
   /** What the service says about a key; default: that it is valid. */
   readonly validate?: (key: string) => Answer
-  readonly newestDue?: () => Hour | undefined
 }
 
 /** A gate on a row in memory. */
 export function gateAt(time: VirtualTime, options: GateBenchOptions = {}) {
   const { pacePerSecond = 1_000, readKey = () => 'a-key', validate = () => answered(200) } = options
+  const row: DestinationState = options.state ?? { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
   const bench = {
-    row: options.state ?? { notBeforeMs: 0, probeAtMs: 0, failures: 0 },
+    row,
     writes: 0,
     /** Thrown by each write while it is there. */
     diskError: undefined as Error | undefined,
@@ -36,15 +35,14 @@ export function gateAt(time: VirtualTime, options: GateBenchOptions = {}) {
   }
   const deps = {
     destination: { name: 'service', readKey },
-    destinations: {
-      get: () => bench.row,
-      set: (_: string, state: DestinationState) => {
+    outbox: {
+      destination: async () => bench.row,
+      saveDestination: async (_: string, state: DestinationState) => {
         if (bench.diskError) throw bench.diskError
         bench.writes += 1
         bench.row = state
       },
     },
-    newestDue: options.newestDue ?? (() => undefined),
     client: {
       validateKey: async (key: string) => {
         bench.checkedKeys.push(key)

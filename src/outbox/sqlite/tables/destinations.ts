@@ -13,8 +13,8 @@ interface RawDestination {
   readonly skew_ms: number | null
 }
 
-/** Value of `probeAtMs` after a person asked for a flush: long past, so that nothing waits for it. */
-export const hurriedAtMs = 1
+/** Value of `probe_at_ms` after a person asked for a flush: long past, so that nothing waits for it. */
+const hurriedAtMs = 1
 
 /** Values of the columns of a row, in their order. */
 type NewState = [string, number, number, number, string | null, number | null, string | null, number | null]
@@ -56,9 +56,11 @@ export class Destinations {
     if (waiting) return waiting
     const row = this.#statements.get.get(name)
     if (!row) return fresh
+    const isAsked = row.probe_at_ms === hurriedAtMs
     return {
       notBeforeMs: row.not_before_ms,
-      probeAtMs: row.probe_at_ms,
+      probeAtMs: isAsked ? 0 : row.probe_at_ms,
+      ...(isAsked && { isAsked }),
       failures: row.failures,
       ...(row.waiting === null ? {} : { waiting: row.waiting }),
       ...(row.last_push_ms === null || row.last_verdict === null

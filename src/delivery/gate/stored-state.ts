@@ -1,0 +1,48 @@
+import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
+import type { DestinationState } from '../../outbox/contract/destination.ts'
+
+/** The state of a destination, in memory and in the outbox. */
+export class StoredState {
+  readonly #outbox: Pick<DeliveryStore, 'destination' | 'saveDestination'>
+  readonly #name: string
+  /** Absent before the first `read`. */
+  #current: DestinationState | undefined
+  #lastSave: Promise<void> = Promise.resolve()
+
+  /** @param name of the destination */
+  constructor(outbox: Pick<DeliveryStore, 'destination' | 'saveDestination'>, name: string) {
+    this.#outbox = outbox
+    this.#name = name
+  }
+
+  /** The state in memory. Only the stored one of the first `read` is taken over. */
+  get current(): DestinationState {
+    return this.#current ?? { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
+  }
+
+  /** @returns whether a person has asked for a flush since the state was last saved */
+  async read(): Promise<boolean> {
+    const { isAsked = false, ...stored } = await this.#outbox.destination(this.#name)
+    this.#current ??= stored
+    return isAsked
+  }
+
+  /** Changes the state once the new one is stored. */
+  async save(state: DestinationState): Promise<void> {
+    await this.#store(state)
+    this.#current = state
+  }
+
+  /** Changes the state at once; rejects when the new one cannot be stored. */
+  async saveAtOnce(state: DestinationState): Promise<void> {
+    this.#current = state
+    await this.#store(state)
+  }
+
+  /** Stores one state after the other: of two at a time the first might be stored last. */
+  #store(state: DestinationState): Promise<void> {
+    const store = this.#lastSave.then(() => this.#outbox.saveDestination(this.#name, state))
+    this.#lastSave = store.catch(() => {})
+    return store
+  }
+}
