@@ -7,14 +7,16 @@ import { type Corrections, isSameValue } from './corrections.ts'
 import { type Enqueued, rowDigest } from './digest.ts'
 import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
 import type { Metrics } from './metrics.ts'
+import { type NewRow, NewRows } from './new-rows.ts'
 import { stateNumber, stateOf } from './states.ts'
 import type { Tally } from './tally.ts'
 import type { Unsent } from './unsent.ts'
 
 /** A metric, its hour's collector, and the instant it is enqueued. */
-interface EnqueueEntry extends Accepted {
+interface EnqueueEntry extends NewRow {
+  readonly metric: Metric
+  readonly hold: Hold | undefined
   readonly known: KnownMetric
-  readonly hour: number
   readonly nowMs: number
 }
 
@@ -32,6 +34,7 @@ export class Enqueuing {
   readonly #metrics: Metrics
   readonly #corrections: Corrections
   readonly #unsent: Unsent
+  readonly #newRows: NewRows
   readonly #statements
 
   constructor(
@@ -47,11 +50,9 @@ export class Enqueuing {
     this.#metrics = metrics
     this.#corrections = corrections
     this.#unsent = unsent
+    this.#newRows = new NewRows(database)
     const byKey = 'WHERE hour = ? AND metric = ?'
     this.#statements = {
-      add: database.prepare<[number, number, number, number, number]>(
-        'INSERT INTO outbox (hour, metric, protocol, state, value) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
-      ),
       stored: database.prepare<[number, number], ValueInState>(`SELECT value, state FROM outbox ${byKey}`),
       change: database.prepare<[number, number, number, number]>(`UPDATE outbox SET value = ?, state = ? ${byKey}`),
       detain: database.prepare<[number, number, string, string, string | null, number]>(
@@ -70,30 +71,44 @@ export class Enqueuing {
    * @returns the counts of new and changed metrics
    */
   enqueue(accepted: readonly Accepted[], collector: string, mode: EnqueueMode, nowMs: number): Enqueued {
-    const counts = { due: new Map<number, number>(), held: new Map<number, number>() }
-    let sum = nothing
-    for (const { metric, hold: suspected } of accepted) {
-      const hour = hourNumber(metric.hour)
-      const known = this.#registry.add(metric.id, metric.protocolId, collector, hour, metric)
-      const hold = suspected?.kind === 'unit' ? suspected : (otherUnit(metric, known, hour) ?? suspected)
-      const entry: EnqueueEntry = { metric, ...(hold && { hold }), known, hour, nowMs }
-      const { metrics, corrected, digest } = this.#enqueueOne(entry, mode)
-      sum = { metrics: sum.metrics + metrics, corrected: sum.corrected + corrected, digest: sum.digest + digest }
-      if (metrics === 0) continue
-      const count = hold ? counts.held : counts.due
-      count.set(known.protocol, (count.get(known.protocol) ?? 0) + 1)
+    const sum = { metrics: 0, corrected: 0, digest: 0 }
+    for (const distinct of withoutRepeats(accepted)) {
+      const entries = distinct.map(one => this.#entryOf(one, collector, nowMs))
+      const stored = new Set(this.#newRows.insert(entries))
+      this.#count(stored.size === 0 ? entries : entries.filter(entry => !stored.has(entry)))
+      for (const entry of entries) {
+        const isStored = stored.has(entry)
+        if (isStored && mode === 'first-stands') continue
+        const { metrics, corrected, digest } = isStored ? this.#correct(entry) : this.#entered(entry, mode)
+        sum.metrics += metrics
+        sum.corrected += corrected
+        sum.digest += digest
+      }
     }
-    for (const [protocol, count] of counts.due) this.#tally.enter(protocol, 'due', count)
-    for (const [protocol, count] of counts.held) this.#tally.enter(protocol, 'held', count)
     return sum
   }
 
-  #enqueueOne(entry: EnqueueEntry, mode: EnqueueMode): Enqueued {
-    const { metric, hold, known, hour } = entry
+  #entryOf({ metric, hold: suspected }: Accepted, collector: string, nowMs: number): EnqueueEntry {
+    const hour = hourNumber(metric.hour)
+    const known = this.#registry.add(metric.id, metric.protocolId, collector, hour, metric)
+    const hold = suspected?.kind === 'unit' ? suspected : (otherUnit(metric, known, hour) ?? suspected)
     const state = stateNumber(hold ? 'held' : 'due')
-    if (this.#statements.add.run(hour, known.number, known.protocol, state, metric.value).changes === 0) {
-      return mode === 'correct' ? this.#correct(entry) : nothing
+    const { number, protocol } = known
+    return { metric, hold, known, nowMs, hour, number, protocol, state, value: metric.value }
+  }
+
+  #count(inserted: readonly EnqueueEntry[]): void {
+    const counts = { due: new Map<number, number>(), held: new Map<number, number>() }
+    for (const { hold, protocol } of inserted) {
+      const count = hold ? counts.held : counts.due
+      count.set(protocol, (count.get(protocol) ?? 0) + 1)
     }
+    for (const [protocol, count] of counts.due) this.#tally.enter(protocol, 'due', count)
+    for (const [protocol, count] of counts.held) this.#tally.enter(protocol, 'held', count)
+  }
+
+  #entered(entry: EnqueueEntry, mode: EnqueueMode): Enqueued {
+    const { metric, hold, known, hour } = entry
     if (hold) this.#detain(entry, hold)
     else this.#metrics.lockUnit(known, hour, metric)
     // A corrected metric without a row may have been delivered and pruned.
@@ -137,4 +152,10 @@ export class Enqueuing {
 /** Reason to hold a metric whose id's unit was changed since the value was judged. Only a person changes it again. */
 function otherUnit(metric: Metric, known: KnownMetric, hour: number): Hold | undefined {
   return known.descriptions.length === 0 ? undefined : unitHold(metric, descriptionAt(known, hour))
+}
+
+/** Splits metrics so that none repeats a metric and hour: the row of the first must be there before the second is judged. */
+function withoutRepeats(accepted: readonly Accepted[]): (readonly Accepted[])[] {
+  const ids = new Set(accepted.map(({ metric }) => metric.id))
+  return ids.size === accepted.length ? [accepted] : accepted.map(one => [one])
 }
