@@ -189,9 +189,9 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   given.place?.opened(config.data)
   outbox.writer.neverBlock()
   if (outbox.disk.held) log.info('the outbox is large: checking it for damage before it is written to')
-  clock.meet(witnessesOf(config, outbox, written))
+  clock.meet(witnessesOf(config, await outbox.intake.newestCollected(), written))
   const connection = await connect(context, stack)
-  const chains = openChains({ ...context, time: new CautiousTime(clock, clock) }, stack, { outbox })
+  const chains = openChains({ ...context, time: new CautiousTime(clock, clock) }, stack, { store: outbox.intake })
   const runner = runnerOn(chains, context, stack)
 
   const watch = new ClockWatch({ clock, chains, log, time })

@@ -7,9 +7,9 @@ import type { ClockWitnesses, WatchedClock } from '../intake/watched-clock.ts'
 import { type ClockVerdict, isPossible } from '../model/clock.ts'
 import { witnessWaitMs } from '../model/clock-limits.ts'
 import { isDevelopment } from '../model/finality.ts'
+import type { Hour } from '../model/hour.ts'
 import { pollMs, recollectBaseMs } from '../model/limits.ts'
 import { outboxFile } from '../outbox/data-folders.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** When the outbox and the configuration were last changed, by this machine's clock. */
@@ -28,13 +28,17 @@ export function writtenAt({ data, file }: Pick<Config, 'data' | 'file'>): Writte
   return { ...(outboxMs !== undefined && { outboxMs }), ...(configuredMs !== undefined && { configuredMs }) }
 }
 
-/** The witnesses of the time in this configuration. */
+/**
+ * The witnesses of the time in this configuration.
+ *
+ * @param collected the newest collected hour; absent when there is none
+ */
 export function witnessesOf(
   config: Config,
-  outbox: SqliteOutbox | undefined,
+  collected: Hour | undefined,
   { outboxMs, configuredMs }: WrittenAt,
 ): ClockWitnesses {
-  const storedMs = latest([outbox?.repair.newestCollected(), outboxMs])
+  const storedMs = latest([collected, outboxMs])
   return {
     service: config.service.kind === 'remote',
     chains: config.chains.some(({ id }) => !isDevelopment(id)),

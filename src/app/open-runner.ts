@@ -3,7 +3,7 @@ import { createChainReader, type OpenChainReader } from '../chain/read/reader.ts
 import type { Chains } from '../chain/reads.ts'
 import { hiddenPaths } from '../config/hidden.ts'
 import { secretsOf } from '../config/secret.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { IntakeStore } from '../outbox/contract/intake-store.ts'
 import { ProcessRunner } from '../runner/daemon/process-runner.ts'
 import type { Runner } from '../runner/runner.ts'
 import type { EndpointState } from '../status/snapshot.ts'
@@ -12,8 +12,8 @@ import { endpointSource } from './endpoint-source.ts'
 
 /** Options of `openChains`. */
 export interface ChainsOptions {
-  /** Cache of final as-of blocks. Default: none, so that results do not depend on earlier searches. */
-  readonly outbox?: SqliteOutbox | undefined
+  /** Caches final as-of blocks. Default: none are, so that results do not depend on earlier searches. */
+  readonly store?: Pick<IntakeStore, 'finalBlocks'> | undefined
   /** Counts the calls to a chain, by its name. Default: none are counted. */
   readonly meterOf?: (chain: string) => CallMeter | undefined
 }
@@ -22,7 +22,7 @@ export interface ChainsOptions {
 export function openChains(
   context: AppContext,
   stack: AsyncDisposableStack,
-  { outbox, meterOf }: ChainsOptions = {},
+  { store, meterOf }: ChainsOptions = {},
 ): Readonly<Record<string, OpenChainReader>> {
   const { config, time, log, redactor } = context
   redactor.add(secretsOf(config))
@@ -32,7 +32,7 @@ export function openChains(
     const passedOver = (endpoint: string, reason: string) =>
       log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
     const meter = meterOf?.(name)
-    const kept = outbox && { finalBlocks: outbox.finalBlocks(id) }
+    const kept = store && { finalBlocks: store.finalBlocks(id) }
     // A run that waits for the chain must not reach its deadline because of it.
     const patienceMs = config.collect.deadlineMs / 3
     const endpoints = chain.rpc.map(ref => endpointSource(name, ref, context))

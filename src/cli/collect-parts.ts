@@ -7,7 +7,7 @@ import { holdOf } from '../intake/plausibility.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { labelOf } from '../model/metric.ts'
 import type { Accepted } from '../outbox/contract/metrics.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { CollectedPart, CollectedReport } from './collected-report.ts'
@@ -19,7 +19,7 @@ export type Units = 'pinned' | 'changed'
 /** Dependencies of collecting one hour by hand; the outbox is absent when nothing was ever collected. */
 export interface CollectDeps {
   readonly context: AppContext
-  readonly outbox: SqliteOutbox | undefined
+  readonly outbox: Pick<Outbox, 'intake' | 'operators'> | undefined
   readonly hour: Hour
   readonly units: Units
 }
@@ -33,7 +33,7 @@ export async function collectParts(
   await using stack = new AsyncDisposableStack()
   // The person who runs this sees the collectors' log; delivery is reported in other words below.
   const log = createLog(context.config.log.level, context.redactor)
-  const runner = openRunner({ ...context, log }, stack, { outbox })
+  const runner = openRunner({ ...context, log }, stack, { store: outbox?.intake })
   const now = hourAt(context.time.nowMs())
   const parts = await Promise.all(
     collectors.map(async (collector): Promise<CollectedPart> => {
@@ -48,7 +48,7 @@ export async function collectParts(
       }
     }),
   )
-  return { hour, parts, ...known(parts, occasion) }
+  return { hour, parts, ...(await known(parts, occasion)) }
 }
 
 /**
@@ -62,16 +62,17 @@ function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Un
   return other ? { metric, hold: { kind: 'unit', reason: `${other.reason}; ${hold.reason}` } } : { metric }
 }
 
-function known(
+async function known(
   parts: readonly CollectedPart[],
   { outbox, hour, units }: CollectDeps,
-): Pick<CollectedReport, 'stored' | 'warnings'> {
+): Promise<Pick<CollectedReport, 'stored' | 'warnings'>> {
   const metrics = parts.flatMap(({ accepted }) => accepted.map(({ metric }) => metric))
-  const entries = metrics.map(({ id }) => [id, outbox?.metrics.entry(id, hour)] as const)
-  const stored = new Map(entries.flatMap(([id, entry]) => (entry ? [[id, entry] as const] : [])))
-  const warnings = metrics.flatMap((metric): Foreseen[] => {
-    const past = outbox?.metrics.past(metric.id, hour)
-    return foreseen({ ...metric, past, state: stored.get(metric.id)?.state, units })
-  })
+  const keys = metrics.map(({ id }) => ({ id, hour }))
+  const entries = (await outbox?.operators.stored(keys)) ?? []
+  const pasts = (await outbox?.intake.pasts(keys)) ?? []
+  const stored = new Map(metrics.flatMap(({ id }, place) => (entries[place] ? [[id, entries[place]] as const] : [])))
+  const warnings = metrics.flatMap((metric, place): Foreseen[] =>
+    foreseen({ ...metric, past: pasts[place], state: stored.get(metric.id)?.state, units }),
+  )
   return { stored, warnings }
 }

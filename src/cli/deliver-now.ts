@@ -2,6 +2,7 @@ import { type Connection, connect, deliveriesTo } from '../app/app.ts'
 import type { AppContext } from '../app/context.ts'
 import { Fault } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
+import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { Role } from '../outbox/contract/role.ts'
 import { daemonHolder, takeDeliveryRole } from '../outbox/roles.ts'
 import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
@@ -24,8 +25,8 @@ export function standing(
 export async function deliverNow(context: AppContext, outbox: SqliteOutbox): Promise<void> {
   const role = roleOrDeliverer(context)
   if (role && (await deliverAs(role, context, outbox))) return
-  outbox.destinations.hurry()
-  await waitForDaemon(context, outbox)
+  await outbox.operators.hurry()
+  await waitForDaemon(context, outbox.operators)
 }
 
 /** The delivery role; `undefined` when another process has it, which is reported. */
@@ -45,7 +46,7 @@ export function roleOrDeliverer({ config, time }: AppContext): Role | undefined 
 async function deliverAs(role: Role, context: AppContext, outbox: SqliteOutbox): Promise<boolean> {
   await using stack = new AsyncDisposableStack()
   stack.defer(() => role.release())
-  await outbox.disk.keepBallast()
+  await outbox.health.keepReserve()
   const connection = await connect(context, stack)
   const [flushing, watching] = [new AbortController(), new AbortController()]
   stack.defer(() => watching.abort(new Error('flushed')))
@@ -60,16 +61,16 @@ async function deliverAs(role: Role, context: AppContext, outbox: SqliteOutbox):
     note(handedOver)
     return false
   }
-  noteWaiting(connection, context, outbox)
+  await noteWaiting(connection, context, outbox.operators)
   return true
 }
 
 /** Reported when a command releases the delivery role. */
 export const handedOver = 'a daemon has started: it delivers the rest'
 
-function noteWaiting(connection: Connection, context: AppContext, outbox: SqliteOutbox): void {
+async function noteWaiting(connection: Connection, context: AppContext, store: OperatorStore): Promise<void> {
   for (const { name } of connection.destinations) {
-    const { waiting, notBeforeMs } = outbox.destinations.get(name)
+    const { waiting, notBeforeMs } = await store.destination(name)
     if (waiting !== undefined) note(waiting)
     else if (notBeforeMs > context.time.nowMs())
       note(`the service asked to wait until ${new Date(notBeforeMs).toISOString()}`)
@@ -77,11 +78,14 @@ function noteWaiting(connection: Connection, context: AppContext, outbox: Sqlite
 }
 
 /** Waits as long as one push and the daemon's look into the outbox may take. */
-async function waitForDaemon({ config, time }: AppContext, outbox: SqliteOutbox): Promise<void> {
+async function waitForDaemon({ config, time }: AppContext, store: OperatorStore): Promise<void> {
   const untilMs = time.nowMs() + config.delivery.timeoutMs + 2 * pollMs
-  while (outbox.tally.balance().due > 0 && time.nowMs() < untilMs) await time.sleep(pollMs / 10)
-  if (outbox.tally.balance().due === 0) return
-  const reasons = outbox.destinations.waiting()
-  for (const reason of reasons) note(reason)
-  if (reasons.length === 0) note('not delivered yet: does the daemon run with the same configuration?')
+  let backlog = await store.backlog()
+  while (backlog.balance.due > 0 && time.nowMs() < untilMs) {
+    await time.sleep(pollMs / 10)
+    backlog = await store.backlog()
+  }
+  if (backlog.balance.due === 0) return
+  for (const reason of backlog.waiting) note(reason)
+  if (backlog.waiting.length === 0) note('not delivered yet: does the daemon run with the same configuration?')
 }

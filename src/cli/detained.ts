@@ -27,18 +27,20 @@ export function listCommand(state: State, ended: EndWith): Command {
     .option('--json', 'print JSON: all of them, in full')
     .action((ids: readonly string[], options: SelectionOptions & JsonOption, { parent }: Command) =>
       withSelected(state, ids, options, async selected => {
-        if (parent && parent.args[0] !== 'ls') demandKnown(selected, parent)
+        if (parent && parent.args[0] !== 'ls') await demandKnown(selected, parent)
         if (options.json) printJson(selected.found.map(detainedJson))
         else printDetained(selected)
-        noteMisfits(selected, ended)
+        await noteMisfits(selected, ended)
       }),
     )
 }
 
 /** Refuses an unknown name without `ls`, which may be a misspelt command. @throws Fault `usage` */
-function demandKnown(selected: Selected, group: Command): void {
-  const stranger = selected.selection.ids?.find(name => !isKnown(name, selected))
-  if (stranger !== undefined) throw strayWord(group, stranger, ', and no metric or protocol has that name')
+async function demandKnown(selected: Selected, group: Command): Promise<void> {
+  for (const name of selected.selection.ids ?? []) {
+    if (await isKnown(name, selected)) continue
+    throw strayWord(group, name, ', and no metric or protocol has that name')
+  }
 }
 
 /** `show ID…`: each metric in full. */
@@ -52,7 +54,7 @@ export function showDetainedCommand(state: State, ended: EndWith): Command {
       withSelected(state, ids, options, async selected => {
         if (options.json) printJson(selected.found.map(detainedJson))
         else printInFull(selected)
-        noteMisfits(selected, ended)
+        await noteMisfits(selected, ended)
       }),
     )
 }
@@ -63,7 +65,7 @@ export function dropCommand(state: State, ended: EndWith): Command {
     .description('drop them for ever: not sent, not collected again')
     .action((ids: readonly string[], options: SelectionOptions) =>
       change('drop', state, ids, options, ended, async ({ outbox, selection }) => {
-        const count = (await outbox?.detained.drop(selection)) ?? 0
+        const count = (await outbox?.operators.drop(selection)) ?? 0
         print(`${counted(count, 'metric')} dropped: not sent, and not collected again`)
       }),
     )
@@ -82,7 +84,7 @@ export async function change(
   await withSelected(state, ids, options, async selected => {
     if (selected.found.length > 0) await act(selected)
     else if (!isNarrow(selected.selection)) print(`nothing is ${state}`)
-    noteMisfits(selected, ended)
+    await noteMisfits(selected, ended)
   })
 }
 
@@ -104,5 +106,5 @@ async function withSelected(
   const context = openContext(options.config)
   await using stack = new AsyncDisposableStack()
   const outbox = openExistingOutbox(context, stack)
-  await act({ context, outbox, selection, found: outbox?.detained.list(selection) ?? [], options })
+  await act({ context, outbox, selection, found: (await outbox?.operators.detained(selection)) ?? [], options })
 }

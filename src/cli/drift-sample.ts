@@ -5,8 +5,7 @@ import { asFault, collect, usable } from '../intake/collect.ts'
 import { faultLine } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import { catchUpConcurrency } from '../model/limits.ts'
-import type { Metric } from '../model/metric.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import { createLog } from '../telemetry/log.ts'
 import { compare, type Difference, drawn } from './drift.ts'
@@ -51,18 +50,18 @@ interface Chosen {
 }
 
 /** Reads random delivered hours again and compares. Stores nothing, and uses no cached as-of block. */
-export async function readAgain(context: AppContext, outbox: SqliteOutbox, draw: Draw): Promise<Drift> {
+export async function readAgain(context: AppContext, store: OperatorStore, draw: Draw): Promise<Drift> {
   await using stack = new AsyncDisposableStack()
   const log = createLog(context.config.log.level, context.redactor)
   const runner = openRunner({ ...context, log }, stack)
   const described = await Promise.all(draw.collectors.map(collector => describe(runner, collector)))
   const readable = described.flatMap(one => (one.kind === 'readable' ? [one] : []))
   const ids = readable.map(({ collector }) => collector.id)
-  const delivered = outbox.metrics.deliveredHours(ids, draw.range.from, draw.range.to)
+  const delivered = await store.deliveredHours(ids, draw.range.from, draw.range.to)
   const chosen = drawn(delivered, draw.sample, draw.seed).flatMap(({ collector: id, hour }) =>
     readable.filter(({ collector }) => collector.id === id).map(one => ({ ...one, hour })),
   )
-  const compared = await inLanes(chosen, one => compareOne(runner, outbox, one))
+  const compared = await inLanes(chosen, one => compareOne(runner, store, one))
   return {
     hoursAll: delivered.length,
     hours: chosen.length,
@@ -83,10 +82,9 @@ async function describe(runner: Runner, collector: CollectorConfig) {
   }
 }
 
-async function compareOne(runner: Runner, outbox: SqliteOutbox, { collector, description, hour }: Chosen) {
-  const delivered: readonly Metric[] = outbox.metrics
-    .between(hour, hour)
-    .filter(metric => metric.collector === collector.id && metric.state === 'delivered')
+async function compareOne(runner: Runner, store: OperatorStore, { collector, description, hour }: Chosen) {
+  const stored = await store.metrics(hour, hour)
+  const delivered = stored.filter(metric => metric.collector === collector.id && metric.state === 'delivered')
   const again = await collect({ runner, store: undefined }, collector, description, hour)
   return { hour, ...compare(delivered, again) }
 }

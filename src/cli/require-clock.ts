@@ -6,6 +6,7 @@ import { WatchedClock } from '../intake/watched-clock.ts'
 import { agreedHour, type ClockVerdict } from '../model/clock.ts'
 import { witnessWaitMs } from '../model/clock-limits.ts'
 import { Fault } from '../model/fault.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import { note } from './terminal.ts'
 
@@ -13,7 +14,7 @@ import { note } from './terminal.ts'
 interface ClockOccasion {
   readonly context: AppContext
   /** Absent when nothing was ever collected. */
-  readonly outbox: SqliteOutbox | undefined
+  readonly outbox: Pick<Outbox, 'intake' | 'operators'> | undefined
   /** Read before the outbox was opened. */
   readonly written: WrittenAt
 }
@@ -43,7 +44,7 @@ export async function openedByClock(
 async function requireClock(occasion: ClockOccasion): Promise<AppContext> {
   const { context, outbox, written } = occasion
   const clock = new WatchedClock(context.time)
-  clock.meet(witnessesOf(context.config, outbox, written))
+  clock.meet(witnessesOf(context.config, await outbox?.intake.newestCollected(), written))
   await askService(occasion, clock)
   if (clock.serviceAheadMs === undefined) await askChains(context, clock)
   const { verdict } = clock
@@ -66,7 +67,7 @@ async function askService({ context, outbox }: ClockOccasion, clock: WatchedCloc
   await using stack = new AsyncDisposableStack()
   const { client, destinations } = await connect(context, stack)
   const [first] = destinations
-  const { notBeforeMs = 0 } = (first && outbox?.destinations.get(first.name)) ?? {}
+  const { notBeforeMs = 0 } = (first && (await outbox?.operators.destination(first.name))) ?? {}
   const key = notBeforeMs > time.nowMs() ? undefined : readable(first?.readKey)
   if (key === undefined) return
   context.redactor.add([key])

@@ -3,8 +3,8 @@ import type { AppContext } from '../app/context.ts'
 import { Fault } from '../model/fault.ts'
 import { hourAt, hourText, parseHour } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { DetainedMetric, Selection } from '../outbox/contract/selections.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import { asTyped, type ConfigOption, configuredCommand } from './configured-command.ts'
 import { exitCodes } from './exit.ts'
 import { counted, note } from './terminal.ts'
@@ -67,19 +67,19 @@ export function isNarrow({ ids, reason, hour }: Narrowing): boolean {
 export interface Selected {
   readonly context: AppContext
   /** Absent when nothing was ever collected. */
-  readonly outbox: SqliteOutbox | undefined
+  readonly outbox: Pick<Outbox, 'operators' | 'intake'> | undefined
   readonly selection: Selection
   readonly found: readonly DetainedMetric[]
   readonly options: SelectionOptions
 }
 
 /** Reports names that fit nothing; the command then ends with 1. */
-export function noteMisfits(selected: Selected, ended: (code: number) => void): void {
+export async function noteMisfits(selected: Selected, ended: (code: number) => void): Promise<void> {
   const { selection, found, options } = selected
   const { state, ids = [] } = selection
   if (!isNarrow(selection)) return
   const strangers = ids.filter(name => !found.some(({ id, protocolId }) => name === id || name === protocolId))
-  for (const name of strangers) note(misfit(name, selected))
+  for (const name of strangers) note(await misfit(name, selected))
   if (found.length === 0 && strangers.length === 0) note(`no ${state} metric fits`)
   if (found.length > 0 && strangers.length === 0) return
   note(`  → ${asTyped(`${state} ls`, options)} lists what is ${state}`)
@@ -87,24 +87,26 @@ export function noteMisfits(selected: Selected, ended: (code: number) => void): 
 }
 
 /** Whether a name is a configured protocol, or a metric with matches. */
-export function isKnown(name: string, { context, outbox, found }: Selected): boolean {
+export async function isKnown(name: string, { context, outbox, found }: Selected): Promise<boolean> {
   const { config, time } = context
-  return (
-    found.some(({ id, protocolId }) => name === id || name === protocolId) ||
-    config.protocols.some(({ id }) => id === name) ||
-    outbox?.tally.byProtocol().has(name) === true ||
-    outbox?.metrics.past(name as MetricId, hourAt(time.nowMs())) !== undefined
-  )
+  if (found.some(({ id, protocolId }) => name === id || name === protocolId)) return true
+  if (config.protocols.some(({ id }) => id === name)) return true
+  if (!outbox) return false
+  const { byProtocol } = await outbox.operators.backlog()
+  if (byProtocol.has(name)) return true
+  const [past] = await outbox.intake.pasts([{ id: name as MetricId, hour: hourAt(time.nowMs()) }])
+  return past !== undefined
 }
 
-function misfit(name: string, selected: Selected): string {
+async function misfit(name: string, selected: Selected): Promise<string> {
   const { outbox, selection, options } = selected
   const { state, hour, reason } = selection
   const isOf = hour === undefined ? '' : ` of ${hourText(hour)}`
-  if (!isKnown(name, selected)) return `no metric or protocol is called "${name}"`
+  if (!(await isKnown(name, selected))) return `no metric or protocol is called "${name}"`
   const other = state === 'dead' ? 'held' : 'dead'
-  const others = outbox?.detained.list({ ...selection, state: other, ids: [name] }).length ?? 0
-  const due = outbox?.dueMetrics.list({ ids: [name], ...(hour === undefined ? {} : { hour }) }).length ?? 0
+  const operators = outbox?.operators
+  const others = (await operators?.detained({ ...selection, state: other, ids: [name] }))?.length ?? 0
+  const due = (await operators?.due({ ids: [name], ...(hour === undefined ? {} : { hour }) }))?.length ?? 0
   const waits = due > 0 ? `; ${counted(due, 'metric')} due: ${asTyped(`due ls ${name}`, options)}` : ''
   const beside = others > 0 ? `; ${counted(others, 'metric')} ${other}: ${asTyped(`${other} ls ${name}`, options)}` : ''
   return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${beside}${waits}`

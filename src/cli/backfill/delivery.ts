@@ -4,6 +4,7 @@ import type { Delivery } from '../../delivery/delivery.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import { batchMetricsMax, pollMs } from '../../model/limits.ts'
+import type { OutboxHealth } from '../../outbox/contract/health.ts'
 import type { Role } from '../../outbox/contract/role.ts'
 import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { untilDaemon } from '../daemon-role.ts'
@@ -31,7 +32,7 @@ export async function startDelivery(
   const role = roleOrDeliverer(context)
   if (!role) return { by: 'daemon', pushes: 0, finish: () => deliverNow(context, outbox) }
   stack.defer(() => role.release())
-  await outbox.disk.keepBallast()
+  await outbox.health.keepReserve()
   return startOwn(role, context, outbox, await connect(context, stack), stack)
 }
 
@@ -59,7 +60,7 @@ function startOwn(
   const deliveries = deliveriesTo({ ...connection, client: counting }, outbox, context, () => fewest)
   const [finishing, stopping] = [new AbortController(), new AbortController()]
   const pushing = deliveries.map(delivery =>
-    pushUntil(delivery, finishing.signal, stopping.signal, outbox, context.time),
+    pushUntil(delivery, finishing.signal, stopping.signal, outbox.health, context.time),
   )
   const end = async () => {
     stopping.abort(stopped)
@@ -93,7 +94,8 @@ function startOwn(
       if (watched.isHandedOver) return deliverNow(context, outbox)
       await Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
       if (watched.isHandedOver) return deliverNow(context, outbox)
-      for (const reason of outbox.destinations.waiting()) note(`delivery to the service waits: ${reason}`)
+      const { waiting } = await outbox.operators.backlog()
+      for (const reason of waiting) note(`delivery to the service waits: ${reason}`)
     },
   }
 }
@@ -105,11 +107,11 @@ async function pushUntil(
   delivery: Delivery,
   finishing: AbortSignal,
   stopping: AbortSignal,
-  { disk }: SqliteOutbox,
+  health: OutboxHealth,
   time: Time,
 ): Promise<void> {
   while (!finishing.aborted) {
-    await delivery.flush('due', stopping).catch(error => disk.recover(error))
+    await delivery.flush('due', stopping).catch(error => health.recover(error))
     await time.sleep(pollMs, finishing).catch(() => {})
   }
 }

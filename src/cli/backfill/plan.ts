@@ -4,8 +4,8 @@ import { CallMeter } from '../../chain/endpoint/call-meter.ts'
 import type { ChainConfig } from '../../config/config.ts'
 import { destinationsOf } from '../../delivery/destination.ts'
 import { type HourOrder, hoursOf, type Work, windowsOf } from '../../intake/backfill/work.ts'
-import { type Hour, hourAt } from '../../model/hour.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { Hour } from '../../model/hour.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { type Cost, chainWindows, pushesOf, scaledCost, sumOf } from './cost.ts'
 import {
   blocksOf,
@@ -48,7 +48,7 @@ export interface PlannedWork extends Work {
 export interface PlanDeps {
   readonly context: AppContext
   /** Absent when there is none yet. */
-  readonly outbox: SqliteOutbox | undefined
+  readonly outbox: Pick<Outbox, 'intake' | 'operators'> | undefined
   readonly works: readonly Work[]
   readonly order: HourOrder
   /** Hours read concurrently. */
@@ -77,7 +77,7 @@ export async function makePlan(deps: PlanDeps): Promise<BackfillPlan> {
   const { works, sample, faults, spent } = sampled
   const costs = context.config.chains.map(chain => chainCost(deps, sampled, chain))
   const planned = works.map(work => ({ ...work, metrics: work.hours.length * metricsAnHour(sample, work) }))
-  const pushes = plannedPushes(deps, planned)
+  const pushes = await plannedPushes(deps, planned)
   const windows = windowsOf(works, concurrency, order).length
   const pacedMs = (1000 * pushes) / context.config.delivery.pacePerSecond
   const hoursRead = [...new Set(sample.runs.filter(({ fault }) => !fault).map(({ hour }) => hour))].sort(
@@ -139,8 +139,9 @@ function chainCost({ order, concurrency }: PlanDeps, sampled: Sampled, { name, i
 }
 
 /** Pushes for metrics due already and for those to come. */
-function plannedPushes({ context, outbox }: PlanDeps, works: readonly PlannedWork[]): number {
-  const { config, time } = context
+async function plannedPushes({ context, outbox }: PlanDeps, works: readonly PlannedWork[]): Promise<number> {
+  const { config } = context
+  const byProtocol = (await outbox?.operators.backlog())?.byProtocol
   const destinations = destinationsOf(
     config,
     () => '',
@@ -148,7 +149,7 @@ function plannedPushes({ context, outbox }: PlanDeps, works: readonly PlannedWor
   )
   const counts = destinations.map(({ protocols }) => {
     const ids = protocols.map(({ id }) => id)
-    const due = outbox?.due.countUpTo(ids, hourAt(time.nowMs())) ?? 0
+    const due = ids.reduce((sum, id) => sum + (byProtocol?.get(id)?.due ?? 0), 0)
     const own = works.filter(({ collector }) => ids.includes(collector.protocolId))
     return pushesOf(own.reduce((sum, { metrics }) => sum + metrics, due))
   })

@@ -23,21 +23,41 @@ export interface Moment {
   readonly due: number
 }
 
+/** The terminal that progress is shown on. */
+export interface ProgressOutput {
+  /** Whether a line can be redrawn. */
+  readonly isWatched: boolean
+  /** Prints a line. */
+  note(line: string): void
+  /** Replaces the last line drawn; an empty one clears it. */
+  redraw(line: string): void
+}
+
 /** Shows progress on stderr: on a terminal in one line that is redrawn, otherwise in a line now and then. */
 export class ProgressLine {
   readonly #time: Time
   readonly #startMs: number
   readonly #counts: () => CallCounts
-  readonly #due: () => number
-  readonly #isDrawn: boolean
+  readonly #due: () => Promise<number>
+  readonly #output: ProgressOutput
   #nextPercent = plainPercent
+  /** The newest progress that is not shown yet. */
+  #newest: Progress | undefined
+  #showing: Promise<void> | undefined
+  #dueBefore = 0
 
-  constructor(time: Time, counts: () => CallCounts, due: () => number, isDrawn = isWatched) {
+  /** @param due metrics in the outbox; while they cannot be read, the last known number is shown */
+  constructor(
+    time: Time,
+    counts: () => CallCounts,
+    due: () => Promise<number>,
+    output: ProgressOutput = { isWatched, note, redraw },
+  ) {
     this.#time = time
     this.#startMs = time.nowMs()
     this.#counts = counts
     this.#due = due
-    this.#isDrawn = isDrawn
+    this.#output = output
   }
 
   told(news: BackfillNews): void {
@@ -45,25 +65,45 @@ export class ProgressLine {
     else this.#say(lineOf(news))
   }
 
-  /** Clears the line. */
-  end(): void {
-    if (this.#isDrawn) redraw('')
+  /** Clears the line, once the last progress was shown. */
+  async end(): Promise<void> {
+    await this.#showing
+    this.#clear()
   }
 
   #wentOn(progress: Progress): void {
-    const elapsedMs = this.#time.nowMs() - this.#startMs
-    const moment = { progress, elapsedMs, counts: this.#counts(), due: this.#due() }
     const percent = percentOf(progress)
-    if (this.#isDrawn) redraw(cut(`${bar(percent)} ${progressText(moment)}`, lineCharsMax))
-    else if (percent >= this.#nextPercent) {
-      this.#nextPercent = percent < 100 ? Math.min(100, percent + plainPercent) : Number.POSITIVE_INFINITY
-      note(progressText(moment))
+    if (!this.#output.isWatched && percent < this.#nextPercent) return
+    this.#nextPercent = percent < 100 ? Math.min(100, percent + plainPercent) : Number.POSITIVE_INFINITY
+    this.#newest = progress
+    this.#showing ??= this.#show()
+  }
+
+  /** Shows the newest progress until there is no newer one: while the outbox is asked, some may come. */
+  async #show(): Promise<void> {
+    while (this.#newest) {
+      const due = await this.#due().catch(() => this.#dueBefore)
+      this.#dueBefore = due
+      this.#write(this.#newest, due)
+      this.#newest = undefined
     }
+    this.#showing = undefined
+  }
+
+  #write(progress: Progress, due: number): void {
+    const elapsedMs = this.#time.nowMs() - this.#startMs
+    const text = progressText({ progress, elapsedMs, counts: this.#counts(), due })
+    if (this.#output.isWatched) this.#output.redraw(cut(`${bar(percentOf(progress))} ${text}`, lineCharsMax))
+    else this.#output.note(text)
   }
 
   #say(line: string): void {
-    this.end()
-    note(line)
+    this.#clear()
+    this.#output.note(line)
+  }
+
+  #clear(): void {
+    if (this.#output.isWatched) this.#output.redraw('')
   }
 }
 

@@ -9,6 +9,7 @@ import { firstHour } from '../../intake/backfill/first-block.ts'
 import { type BackfillRequest, type StatesByHour, type Work, workOf } from '../../intake/backfill/work.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
+import type { IntakeStore } from '../../outbox/contract/intake-store.ts'
 import { daemonHolder } from '../../outbox/roles.ts'
 import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
@@ -22,7 +23,7 @@ import {
   readRange,
   resumption,
 } from '../backfill/options.ts'
-import { makePlan } from '../backfill/plan.ts'
+import { makePlan, type PlanDeps } from '../backfill/plan.ts'
 import { printPlan, printPlanJson } from '../backfill/plan-text.ts'
 import { ProgressLine } from '../backfill/progress.ts'
 import { printSummary, printSummaryJson } from '../backfill/summary.ts'
@@ -86,17 +87,13 @@ interface BackfillContext {
 
 /** @returns whether the sampled hours could be read */
 async function planOnly(
-  {
-    context,
-    outbox,
-    options,
-  }: Pick<BackfillContext, 'context' | 'options'> & { readonly outbox: SqliteOutbox | undefined },
+  { context, outbox, options }: Pick<BackfillContext, 'context' | 'options'> & Pick<PlanDeps, 'outbox'>,
   range: HourSpan,
   usable: Usable,
 ): Promise<boolean> {
   const by = daemonHolder(context.config.data) ? 'daemon' : 'own'
   const asked = askedOf({ context, options }, range, { by })
-  const works = usable.map(each => workFor(outbox, asked, each))
+  const works = await Promise.all(usable.map(each => workFor(outbox?.intake, asked, each)))
   const { concurrency } = options
   const plan = await makePlan({ context, outbox, works, order: orderOf(options), concurrency })
   if (options.json) printPlanJson(plan, range)
@@ -108,21 +105,22 @@ async function planOnly(
 async function collectAndDeliver(occasion: BackfillContext, range: HourSpan, usable: Usable): Promise<boolean> {
   const { context, outbox, options, stack } = occasion
   const { time } = context
-  const [startMs, before] = [time.nowMs(), outbox.tally.balance()]
+  const startMs = time.nowMs()
+  const { balance: before } = await outbox.operators.backlog()
   const stopping = stoppingOf(occasion)
   const meter = cappedMeter(options.maxCalls, fault => stopping.abort(fault))
   const budget = budgetOf(options.maxCalls, meter, context.config.chains.length)
   const delivery = await startDelivery(context, outbox, stack)
   const asked = askedOf(occasion, range, delivery)
-  const works = usable.map(each => workFor(outbox, asked, each))
+  const works = await Promise.all(usable.map(each => workFor(outbox?.intake, asked, each)))
   const progress = new ProgressLine(
     time,
     () => meter.counts(),
-    () => outbox.tally.balance().due,
+    async () => (await outbox.operators.backlog()).balance.due,
   )
   const end = await new Backfill({
     outbox,
-    runner: openRunner(withCollectorsLog(context), stack, { outbox, meterOf: () => meter }),
+    runner: openRunner(withCollectorsLog(context), stack, { store: outbox.intake, meterOf: () => meter }),
     time,
     works,
     asked,
@@ -133,9 +131,9 @@ async function collectAndDeliver(occasion: BackfillContext, range: HourSpan, usa
     ...(budget && { budget }),
     told: news => progress.told(news),
   }).run()
-  progress.end()
+  await progress.end()
   if (!occasion.signals.stopping.aborted) await delivery.finish()
-  const after = outbox.tally.balance()
+  const { balance: after } = await outbox.operators.backlog()
   const { pushes } = delivery
   const summary = { range, end, counts: meter.counts(), pushes, durationMs: time.nowMs() - startMs, due: after.due }
   if (options.json) printSummaryJson(summary)
@@ -173,12 +171,12 @@ function askedOf(
   }
 }
 
-function workFor(
-  outbox: SqliteOutbox | undefined,
+async function workFor(
+  intake: IntakeStore | undefined,
   asked: BackfillRequest,
   { collector, description }: Usable[number],
-): Work {
-  const states: StatesByHour = outbox?.expectedHours.states(collector.id, asked.from, asked.to) ?? new Map()
+): Promise<Work> {
+  const states: StatesByHour = (await intake?.hourStates(collector.id, asked.from, asked.to)) ?? new Map()
   return workOf(collector, description, asked, states)
 }
 

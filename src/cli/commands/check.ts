@@ -9,7 +9,7 @@ import { systemTime } from '../../edge/time.ts'
 import { faultLine } from '../../model/fault.ts'
 import { hourAfter, hourAt } from '../../model/hour.ts'
 import { metricId } from '../../model/metric.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { type Checked, checkCollectors, checkEach, mistakesOf } from '../check-collectors.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
@@ -82,18 +82,23 @@ async function foreseenOf(context: AppContext, usable: Checked['usable']): Promi
   await using stack = new AsyncDisposableStack()
   const outbox = outboxToCompare(context, stack)
   const current = hourAt(context.time.nowMs())
-  return usable.flatMap(({ collector: { protocolId }, description }) =>
-    Object.entries(description.metrics).flatMap(([label, { unit }]) => {
+  const metrics = usable.flatMap(({ collector: { protocolId }, description }) =>
+    Object.entries(description.metrics).map(([label, { unit }]) => {
       const id = metricId(protocolId, label)
-      const hour = outbox?.metrics.entry(id, current) ? hourAfter(current, 1) : current
-      const past = outbox?.metrics.past(id, hour)
-      return foreseen({ id, protocolId, hour, past, units: 'pinned', ...(unit === undefined ? {} : { unit }) })
+      return { id, protocolId, hour: current, ...(unit === undefined ? {} : { unit }) }
     }),
   )
+  const stored = await outbox?.operators.stored(metrics)
+  const next = metrics.map((metric, place) => (stored?.[place] ? { ...metric, hour: hourAfter(current, 1) } : metric))
+  const pasts = await outbox?.intake.pasts(next)
+  return next.flatMap((metric, place) => foreseen({ ...metric, past: pasts?.[place], units: 'pinned' }))
 }
 
 /** The outbox to compare with. An unusable one is reported and is not a mistake of the configuration. */
-function outboxToCompare(context: AppContext, stack: AsyncDisposableStack): SqliteOutbox | undefined {
+function outboxToCompare(
+  context: AppContext,
+  stack: AsyncDisposableStack,
+): Pick<Outbox, 'operators' | 'intake'> | undefined {
   try {
     return openExistingOutbox(context, stack)
   } catch (error) {

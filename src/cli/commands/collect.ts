@@ -6,8 +6,11 @@ import { retryDelayMs } from '../../intake/startable-hours.ts'
 import { Fault } from '../../model/fault.ts'
 import { notFinal } from '../../model/finality.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
+import type { IntakeStore } from '../../outbox/contract/intake-store.ts'
 import type { Accepted } from '../../outbox/contract/metrics.ts'
-import { begin } from '../../outbox/sqlite/planning/plan-hours.ts'
+import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
+import type { Warning } from '../../outbox/contract/warnings.ts'
 import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { checkCollectors } from '../check-collectors.ts'
 import { collectParts, type Units } from '../collect-parts.ts'
@@ -60,7 +63,7 @@ export function collectCommand(ended: (code: number) => void): Command {
         if (told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
       } else {
         const outbox = existing ?? openOutbox(context, stack)
-        outbox.disk.requireRoom()
+        outbox.health.requireRoom()
         const told = await collectParts({ context, outbox, hour, units }, collectors)
         const isDelivered = await queueAndDeliver(context, outbox, told, options)
         if (!isDelivered || told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
@@ -110,25 +113,23 @@ async function queueAndDeliver(
     }),
   )
   const metrics = parts.flatMap(({ accepted }) => accepted)
-  if (options.allowUnitChange) await changeUnits(outbox, metrics, hour, time.nowMs())
+  if (options.allowUnitChange) await changeUnits(outbox.operators, outbox.intake, metrics, hour, time.nowMs())
   if (options.json) printPartsJson(told)
   else printParts(told)
   const pushedAtMs = time.nowMs()
   await deliverNow(context, outbox)
-  noteWarnings(outbox, pushedAtMs, options)
-  const states = metrics.map(({ metric }) => outbox.metrics.entry(metric.id, hour)?.state)
-  const count = (state: string) => states.filter(each => each === state).length
+  noteWarnings(await outbox.operators.warnings(), pushedAtMs, options)
+  const stored = await outbox.operators.stored(metrics.map(({ metric }) => ({ id: metric.id, hour })))
+  const count = (state: string) => stored.filter(each => each?.state === state).length
   note(
-    `${count('delivered')} of ${states.length} delivered${standing({ dead: count('dead'), held: count('held') }, options)}`,
+    `${count('delivered')} of ${stored.length} delivered${standing({ dead: count('dead'), held: count('held') }, options)}`,
   )
   return count('due') + count('dead') + count('held') === 0
 }
 
 /** Reports the warnings on the pushes just made, except acknowledged ones. */
-function noteWarnings(outbox: SqliteOutbox, sinceMs: number, options: CollectOptions): void {
-  const news = outbox.warnings
-    .all()
-    .filter(({ lastSeenMs, isAcknowledged }) => lastSeenMs >= sinceMs && !isAcknowledged)
+function noteWarnings(all: readonly Warning[], sinceMs: number, options: CollectOptions): void {
+  const news = all.filter(({ lastSeenMs, isAcknowledged }) => lastSeenMs >= sinceMs && !isAcknowledged)
   for (const { metricId, text } of news.slice(0, warningsShown)) {
     note(`the service warns: ${metricId ? `${metricId}: ` : ''}${cut(text, warningCharsMax)}`)
   }
@@ -141,25 +142,28 @@ function noteWarnings(outbox: SqliteOutbox, sinceMs: number, options: CollectOpt
  * unit.
  */
 async function changeUnits(
-  outbox: SqliteOutbox,
+  operators: OperatorStore,
+  intake: Pick<IntakeStore, 'pasts'>,
   accepted: readonly Accepted[],
   hour: Hour,
   nowMs: number,
 ): Promise<void> {
   const meant = accepted.filter(({ hold }) => !hold).map(({ metric }) => metric)
-  const held = outbox.detained.list({ state: 'held', ids: meant.map(({ id }) => id), hour })
+  const held = await operators.detained({ state: 'held', ids: meant.map(({ id }) => id), hour })
   const unitOf = new Map(meant.map(({ id, unit }) => [id, unit]))
   const ids = held.filter(({ kind, id, unit }) => kind === 'unit' && unit === unitOf.get(id)).map(({ id }) => id)
-  if (ids.length > 0) await outbox.detained.release({ state: 'held', ids, hour }, 'changed')
+  if (ids.length > 0) await operators.release({ state: 'held', ids, hour }, 'changed')
   const current = hourAt(nowMs)
-  for (const metric of meant) {
-    const next = outbox.metrics.entry(metric.id, current) ? hourAfter(current, 1) : current
-    if (outbox.metrics.past(metric.id, next)?.unit !== metric.unit) outbox.changeUnit({ ...metric, hour: next })
+  const stored = await operators.stored(meant.map(({ id }) => ({ id, hour: current })))
+  const next = meant.map((metric, place) => ({ ...metric, hour: stored[place] ? hourAfter(current, 1) : current }))
+  const pasts = await intake.pasts(next)
+  for (const [place, metric] of next.entries()) {
+    if (pasts[place]?.unit !== metric.unit) await operators.changeUnit(metric)
   }
 }
 
 async function store(
-  outbox: SqliteOutbox,
+  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
   { collector, accepted, pins, fault }: CollectedPart,
   hour: Hour,
   nowMs: number,
@@ -167,8 +171,7 @@ async function store(
 ): Promise<void> {
   const isRefused = fault?.code === 'hour-passed'
   if (isRefused) return
-  begin(outbox.expectedHours, collector.id, hourAt(nowMs))
-  outbox.expectedHours.expect(collector.id, [hour])
+  await operators.expectHour(collector.id, hour, hourAt(nowMs))
   const failed = fault && { fault, nextAttemptMs: nowMs + retryDelayMs(fault, 1, chance) }
-  await outbox.recordCollection({ collector: collector.id, hour, accepted, pins, ...(failed && { failed }) }, nowMs)
+  await intake.record({ collector: collector.id, hour, accepted, pins, ...(failed && { failed }) }, nowMs)
 }

@@ -5,8 +5,9 @@ import { pushedMetric } from '../../model/batch.ts'
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import { numberText } from '../../model/number-text.ts'
+import type { Backlog } from '../../outbox/contract/balance.ts'
+import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import { rangesOf } from '../../outbox/contract/selections.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { asTyped, type JsonOption, openContext } from '../configured-command.ts'
 import { type EndWith, exitCodes } from '../exit.ts'
 import {
@@ -48,10 +49,10 @@ function dropCommand(ended: EndWith): Command {
     .description('drop them for ever: not sent, not collected again')
     .action(async (ids: readonly string[], options: SelectionOptions) => {
       demandSelection('drop', selectionOf('due', ids, options), options)
-      await withFound(ids, options, ended, async ({ outbox, metrics, protocolIds, isNarrow }) => {
+      await withFound(ids, options, ended, async ({ operators, metrics, protocolIds, isNarrow }) => {
         const { hour } = selectionOf('due', ids, options)
         const selection = { protocolIds, ...(ids.length > 0 && { ids }), ...(hour !== undefined && { hour }) }
-        const count = metrics.length === 0 ? 0 : ((await outbox?.dueMetrics.drop(selection)) ?? 0)
+        const count = metrics.length === 0 ? 0 : ((await operators?.dropDue(selection)) ?? 0)
         if (count > 0) print(`${counted(count, 'metric')} dropped: not sent, and not collected again`)
         else if (!isNarrow) print('nothing is due')
       })
@@ -60,7 +61,8 @@ function dropCommand(ended: EndWith): Command {
 
 /** The selected due metrics, and what was asked for. */
 interface SelectedDue {
-  readonly outbox: SqliteOutbox | undefined
+  /** Absent when nothing was ever collected. */
+  readonly operators: OperatorStore | undefined
   readonly metrics: readonly Metric[]
   /** Protocols whose metrics wait for the given reason. */
   readonly protocolIds: readonly string[]
@@ -77,23 +79,25 @@ async function withFound(
   const { reason, ...selection } = selectionOf('due', ids, options)
   const context = openContext(options.config)
   await using stack = new AsyncDisposableStack()
-  const outbox = openExistingOutbox(context, stack)
-  const whyOf = whyIn(context, outbox)
+  const operators = openExistingOutbox(context, stack)?.operators
+  const backlog = await operators?.backlog()
+  const whyOf = whyIn(context, backlog)
   const fits = (protocolId: string) =>
     whyOf({ protocolId })
       .toLowerCase()
       .includes((reason ?? '').toLowerCase())
-  const protocolIds = [...(outbox?.tally.dueByProtocol().keys() ?? [])].filter(fits)
-  const metrics = outbox?.dueMetrics.list({ ...selection, protocolIds }) ?? []
+  const withDue = [...(backlog?.byProtocol ?? [])].filter(([, { due }]) => due > 0).map(([id]) => id)
+  const protocolIds = withDue.filter(fits)
+  const metrics = (await operators?.due({ ...selection, protocolIds })) ?? []
   const narrow = isNarrow({ ...selection, ...(reason === undefined ? {} : { reason }) })
-  await act({ outbox, metrics, protocolIds, isNarrow: narrow, whyOf })
+  await act({ operators, metrics, protocolIds, isNarrow: narrow, whyOf })
   noteMisfits(ids, metrics, narrow, options, ended)
 }
 
 /** Why due metrics of a protocol are not delivered, as far as known. */
-function whyIn({ config }: AppContext, outbox: SqliteOutbox | undefined): SelectedDue['whyOf'] {
+function whyIn({ config }: AppContext, backlog: Backlog | undefined): SelectedDue['whyOf'] {
   const configured = new Set(config.protocols.map(({ id }) => id))
-  const waiting = outbox?.destinations.waiting() ?? []
+  const waiting = backlog?.waiting ?? []
   const why = waiting.length > 0 ? waiting.join('; ') : 'its turn has not come'
   return ({ protocolId }) => (configured.has(protocolId) ? why : `${protocolId} is no longer in the configuration`)
 }

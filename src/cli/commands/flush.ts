@@ -15,11 +15,12 @@ export function flushCommand(ended: (code: number) => void): Command {
       await using stack = new AsyncDisposableStack()
       const { context, outbox: existing } = await openedByClock(openContext(options.config), stack)
       const outbox = existing ?? openOutbox(context, stack)
-      const before = outbox.tally.balance()
+      const { balance: before } = await outbox.operators.backlog()
       await deliverNow(context, outbox)
-      const after = outbox.tally.balance()
+      const backlog = await outbox.operators.backlog()
+      const after = backlog.balance
       const dead = after.dead - before.dead
-      const stranded = strandedSentence(context.config, await outbox.operators.backlog())
+      const stranded = strandedSentence(context.config, backlog)
       if (stranded !== undefined) note(stranded)
       print(`${after.delivered - before.delivered} delivered, ${after.due} due${standing({ dead, held: 0 }, options)}`)
       if (after.due > 0 || dead > 0) ended(exitCodes.incomplete)

@@ -29,10 +29,10 @@ function releaseCommand(ended: (code: number) => void): Command {
       change('release', 'held', ids, options, ended, async selected => {
         const { outbox, selection, found } = selected
         const stays = options.allowUnitChange ? [] : found.filter(({ kind }) => kind === 'unit')
-        const count = (await outbox?.detained.release(selection, options.allowUnitChange ? 'changed' : 'pinned')) ?? 0
+        const count = (await outbox?.operators.release(selection, options.allowUnitChange ? 'changed' : 'pinned')) ?? 0
         const released = found.filter(metric => !stays.includes(metric))
         if (released.length > 0) printDue(count, released, selected)
-        if (stays.length > 0) noteStaying(stays, selected)
+        if (stays.length > 0) await noteStaying(stays, selected)
         if (stays.length > 0) ended(exitCodes.incomplete)
       }),
     )
@@ -41,11 +41,13 @@ function releaseCommand(ended: (code: number) => void): Command {
 /** Metric ids listed; further ones are counted. */
 const toldMax = 5
 
-function noteStaying(stays: readonly DetainedMetric[], { outbox, options }: Selected): void {
+async function noteStaying(stays: readonly DetainedMetric[], { outbox, options }: Selected): Promise<void> {
   const byId = [...Map.groupBy(stays, ({ id }) => id).values()].flatMap(([first]) => first ?? [])
   note(`${counted(stays.length, 'metric')} stay${stays.length === 1 ? 's' : ''} held, because the unit changes:`)
-  for (const { id, hour, unit = 'none' } of byId.slice(0, toldMax)) {
-    const was = outbox?.metrics.past(id, hour)?.unit ?? 'none'
+  const shown = byId.slice(0, toldMax)
+  const pasts = await outbox?.intake.pasts(shown)
+  for (const [place, { id, hour, unit = 'none' }] of shown.entries()) {
+    const was = pasts?.[place]?.unit ?? 'none'
     note(`  ${id}: from ${was} to ${unit}, from ${hourText(hour)} on`)
   }
   if (byId.length > toldMax) note(`  and ${counted(byId.length - toldMax, 'metric id')} more`)

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import { openExistingOutbox } from '../../app/app.ts'
 import { Fault } from '../../model/fault.ts'
+import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import type { Warning } from '../../outbox/contract/warnings.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
 import { exitCodes } from '../exit.ts'
 import { counted, cut, instantText, note, print, printJson, printTable } from '../terminal.ts'
@@ -36,7 +36,7 @@ function listCommand(): Command {
     .action(async (options: ListOptions) => {
       const context = openContext(options.config)
       await using stack = new AsyncDisposableStack()
-      const all = openExistingOutbox(context, stack)?.warnings.all() ?? []
+      const all = (await openExistingOutbox(context, stack)?.operators.warnings()) ?? []
       const wanted = all.filter(({ isAcknowledged }) => options.all || !isAcknowledged)
       if (options.json) printJson(wanted.map(warningJson))
       else printWarnings(wanted, all.length - wanted.length, options)
@@ -85,8 +85,8 @@ function acknowledgeCommand(ended: (code: number) => void): Command {
       }
       const context = openContext(options.config)
       await using stack = new AsyncDisposableStack()
-      const outbox = openExistingOutbox(context, stack)
-      const count = outbox ? acknowledge(outbox, ids, options) : 0
+      const operators = openExistingOutbox(context, stack)?.operators
+      const count = operators ? await acknowledge(operators, ids, options) : 0
       if (count > 0 || isAll(ids, options)) print(`${counted(count, 'warning')} acknowledged`)
       else noteNone(options)
       if (count === 0 && !isAll(ids, options)) ended(exitCodes.incomplete)
@@ -97,14 +97,17 @@ function isAll(ids: readonly string[], { kind }: AcknowledgeOptions): boolean {
   return ids.length === 0 && kind === undefined
 }
 
-function acknowledge(outbox: SqliteOutbox, ids: readonly string[], { kind }: AcknowledgeOptions): number {
+async function acknowledge(
+  operators: OperatorStore,
+  ids: readonly string[],
+  { kind }: AcknowledgeOptions,
+): Promise<number> {
   const ofKind = kind === undefined ? {} : { kind }
-  if (ids.length === 0) return outbox.warnings.acknowledge(ofKind)
-  const named = outbox.warnings
-    .all()
+  if (ids.length === 0) return operators.acknowledge(ofKind)
+  const named = (await operators.warnings())
     .flatMap(({ metricId }) => metricId ?? [])
     .filter(metricId => ids.some(id => metricId === id || metricId.startsWith(`${id}___`)))
-  return outbox.warnings.acknowledge({ ids: named, ...ofKind })
+  return operators.acknowledge({ ids: named, ...ofKind })
 }
 
 function noteNone(options: AcknowledgeOptions): void {
