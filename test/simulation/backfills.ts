@@ -5,13 +5,13 @@ import { Backfill } from '../../src/intake/backfill/backfill.ts'
 import { type BackfillRequest, workOf } from '../../src/intake/backfill/work.ts'
 import { usable } from '../../src/intake/collect.ts'
 import { hourAfter, hourAt } from '../../src/model/hour.ts'
-import type { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import type { Outbox } from '../../src/outbox/contract/outbox.ts'
 import type { Runner } from '../../src/runner/runner.ts'
 import type { BackfillScript } from './backfill-script.ts'
 
 interface FillParts {
   readonly script: BackfillScript
-  readonly outbox: SqliteOutbox
+  readonly outbox: Pick<Outbox, 'intake' | 'health'>
   readonly runner: Runner
   readonly time: Time
   readonly config: Config
@@ -32,11 +32,14 @@ export async function fillIn({ script, outbox, runner, time, config, chain, sign
     })),
   )
   if (signal.aborted) return
-  const works = described
-    .filter(({ description }) => description.history)
-    .map(({ collector, description }) =>
-      workOf(collector, description, asked, outbox.expectedHours.states(collector.id, asked.from, asked.to)),
-    )
+  const works = await Promise.all(
+    described
+      .filter(({ description }) => description.history)
+      .map(async ({ collector, description }) => {
+        const states = await outbox.intake.hourStates(collector.id, asked.from, asked.to)
+        return workOf(collector, description, asked, states)
+      }),
+  )
   await new Backfill({
     outbox,
     runner,

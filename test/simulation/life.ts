@@ -13,10 +13,12 @@ import { WatchedClock } from '../../src/intake/watched-clock.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAt } from '../../src/model/hour.ts'
 import { pollMs, roomLookMs } from '../../src/model/limits.ts'
+import type { Outbox } from '../../src/outbox/contract/outbox.ts'
 import type { UpkeepNews } from '../../src/outbox/contract/upkeep.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import type { Log } from '../../src/telemetry/log.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'
+import { slowOutbox, someTurns } from '../outbox/support/slow-outbox.ts'
 import type { BackfillScript } from './backfill-script.ts'
 import { fillIn } from './backfills.ts'
 import { chainId } from './chain.ts'
@@ -77,6 +79,8 @@ function protocolConfig(script: Script, { id, owner, register }: Script['protoco
 export class Life {
   isAlive = true
   readonly outbox: SqliteOutbox
+  /** The same, as it answers the loops. */
+  readonly #store: Outbox
   readonly #world: World
   readonly #client: ScriptedClient
   readonly #loops: readonly DeliveryLoop[]
@@ -98,6 +102,7 @@ export class Life {
     const time = new WatchedClock(this.#lifeTime(chance))
     this.#client = new ScriptedClient(clock, service, isAlive, watch, () => time.nowMs())
     this.outbox = this.#watched(new SqliteOutbox(world.disk.file), watch)
+    this.#store = this.#asFarAs(this.outbox, time, new Fortune(script.seed + 1_000 * number + 9))
     const storedMs = this.outbox.repair.newestCollected()
     time.meet({ service: true, chains: world.chain !== undefined, ...(storedMs !== undefined && { storedMs }) })
     const isDoubted = () => time.verdict.kind === 'doubted'
@@ -107,14 +112,14 @@ export class Life {
       const rest = lazy(pollMs, () => world.facts.activity.get(owner) ?? 0)
       return new DeliveryLoop([delivery], rest, log, this.outbox.disk)
     })
-    const chains = this.#chains(new CautiousTime(time, time), number, this.outbox)
+    const chains = this.#chains(new CautiousTime(time, time), number, this.#store)
     const runner = new ScriptedRunner(world, isAlive, number, chains[0])
     const asked = Object.fromEntries(chains.map(chain => ['scripted', chain]))
     this.#clockWatch = new ClockWatch({ clock: time, chains: asked, log, time: lazy(pollMs, () => 0) })
     const collectors = world.config.protocols.flatMap(protocol => protocol.collectors)
     const hourly = () => hourAt(clock.nowMs())
     this.#intake = new Intake({
-      outbox: this.outbox,
+      outbox: this.#store,
       runner,
       collectors,
       chains,
@@ -135,6 +140,16 @@ export class Life {
     })
   }
 
+  /** In some worlds the store is on another machine. */
+  #asFarAs(outbox: SqliteOutbox, time: Time, chance: Fortune): Outbox {
+    const { answerMsMax } = this.#world.script
+    if (answerMsMax === 0) return outbox
+    return slowOutbox(outbox, async () => {
+      if (chance.is(0.1)) await time.sleep(Math.ceil(chance.roll() * answerMsMax))
+      else await someTurns(chance.roll)
+    })
+  }
+
   /** What this machine's clocks say. */
   #lifeTime(chance: () => number): LifeTime {
     const world = this.#world
@@ -147,10 +162,10 @@ export class Life {
   }
 
   /** As in each process that reads the chain. */
-  #chains(time: Time, number: number, outbox: SqliteOutbox): ScriptedReader[] {
+  #chains(time: Time, number: number, { intake }: Pick<Outbox, 'intake'>): ScriptedReader[] {
     const { chain, script } = this.#world
     const chance = new Fortune(script.seed + 1_000 * number + 7)
-    return chain ? [new ScriptedReader(chain, time, chance, outbox.finalBlocks(chainId))] : []
+    return chain ? [new ScriptedReader(chain, time, chance, intake.finalBlocks(chainId))] : []
   }
 
   /** Somebody fills past hours in, in a process of its own. */
@@ -163,10 +178,11 @@ export class Life {
     if (machineAheadMs !== 0) return
     const time = new WatchedClock(this.#lifeTime(new Fortune(this.#world.script.seed + 1_000 * number + 8).roll))
     time.sawService(0)
-    const [chain] = this.#chains(time, number, outbox)
+    const store = this.#asFarAs(outbox, time, new Fortune(this.#world.script.seed + 1_000 * number + 10))
+    const [chain] = this.#chains(time, number, store)
     const runner = new ScriptedRunner(this.#world, isAlive, number, chain)
     const stopping = new AbortController()
-    const run = fillIn({ script, outbox, runner, time, config, chain, signal: stopping.signal })
+    const run = fillIn({ script, outbox: store, runner, time, config, chain, signal: stopping.signal })
     const filling = {
       outbox,
       stop: () => {

@@ -27,6 +27,8 @@ export interface Script {
   readonly fullDisks: readonly { readonly fromMs: number; readonly toMs: number; readonly kind: 'pages' | 'commits' }[]
   /** When a person looks at what waits for one. */
   readonly person: readonly { readonly atMs: number; readonly act: 'release' | 'retry' | 'drop' }[]
+  /** Longest that the store takes to be asked, and to answer; 0 where it is a file. */
+  readonly answerMsMax: number
   /** How far back missed hours are caught up. */
   readonly catchUpMs: number
   /** How long settled metrics are kept. */
@@ -132,6 +134,7 @@ export function scriptOf(seed: number): Script {
       })),
     ),
     ...(chain && { chain }),
+    answerMsMax: chanceOf(seed, 'slow store') < 0.3 ? 50 : 0,
     catchUpMs: chain && chanceOf(seed, 'catch-up') < 0.3 ? 3 * hourMs : 7 * 24 * hourMs,
     backfills: backfills(seed, span, scale.isLong),
     pacePerSecond: chance.pick([1, 5, 5, 20]),
