@@ -1,16 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
 import { ConfigError } from '../../src/config/config-error.ts'
 import { loadConfig } from '../../src/config/load.ts'
-
-const folder = mkdtempSync(join(tmpdir(), 'tidegauge-config-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+import { temporaryFolder } from '../support/folder.ts'
 
 /** Writes a configuration file into a folder of its own; gives its path. */
 export function configFile(text: string | Uint8Array, name = 'tidegauge.yaml'): string {
-  const file = join(mkdtempSync(join(folder, 'x-')), name)
+  const file = join(temporaryFolder(), name)
   writeFileSync(file, text)
   return file
 }

@@ -4,7 +4,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import { optionMistakes } from '../../src/config/option-mistakes.ts'
 import { configFile } from './file.ts'
 
-const file = configFile(`service: embedded
+const text = `service: embedded
 protocols:
   - id: a
     name: A
@@ -15,10 +15,10 @@ protocols:
           vualt: "0x00"
           colour: red
           nested: { a: 1 }
-`)
+`
 
 function told(mistakes: readonly OptionMistake[]): string[] {
-  const collector = loadConfig(file).protocols[0]?.collectors[0]
+  const collector = loadConfig(configFile(text)).protocols[0]?.collectors[0]
   if (!collector) throw new Error('no collector')
   return optionMistakes(collector, mistakes).map(({ place, message, fix }) => {
     return `${place.line}:${place.column}: ${message}${fix === undefined ? '' : ` → ${fix}`}`
