@@ -78,7 +78,7 @@ export class SqliteStatusStore implements StatusStore {
     return {
       due: oldest.reduce<Hour | undefined>((least, hour) => (least && least < hour ? least : hour), undefined),
       collected: due.hour('oldest', protocolIds, latest),
-      held: detained.oldestHeld(protocolIds),
+      held: detained.oldestHeld(protocolIds, latest),
     }
   }
 

@@ -58,9 +58,10 @@ export class Detained {
         'UPDATE outbox SET state = ? WHERE hour = ? AND metric = ? AND state = ?',
       ),
       oldestHeld: database
-        .prepare<[string], number>(
+        .prepare<[string, number], number>(
           `SELECT hour FROM detained CROSS JOIN metric ON metric.id = metric CROSS JOIN protocol ON protocol.id = metric.protocol
-           WHERE kind <> 'refused' AND protocol.name IN (SELECT value FROM json_each(?)) ORDER BY hour LIMIT 1`,
+           WHERE kind <> 'refused' AND protocol.name IN (SELECT value FROM json_each(?))
+             AND hour <= ? ORDER BY hour LIMIT 1`,
         )
         .pluck(),
       counts: database.prepare<[number, string], DetainedCounts>(
@@ -72,9 +73,9 @@ export class Detained {
     }
   }
 
-  /** The oldest hour of some protocols with a held metric; `undefined` when there is none. */
-  oldestHeld(protocolIds: readonly string[]): Hour | undefined {
-    const hour = this.#statements.oldestHeld.get(JSON.stringify(protocolIds))
+  /** The oldest hour of some protocols, up to `latest`, with a held metric; `undefined` when there is none. */
+  oldestHeld(protocolIds: readonly string[], latest: Hour): Hour | undefined {
+    const hour = this.#statements.oldestHeld.get(JSON.stringify(protocolIds), hourNumber(latest))
     return hour === undefined ? undefined : hourFromNumber(hour)
   }
 
