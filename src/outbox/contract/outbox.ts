@@ -8,7 +8,7 @@ import type { UpkeepOptions } from './upkeep.ts'
 /**
  * The store between the loops, as each of its users needs it: intake enqueues metrics, delivery records verdicts,
  * operators decide, status looks. An enqueued metric survives a power cut once the promise resolves. Every store passes
- * the suite in `test/contracts/outbox.ts`.
+ * the suite in `test/outbox/contract/outbox-contract.ts`.
  */
 export interface Outbox {
   readonly intake: IntakeStore

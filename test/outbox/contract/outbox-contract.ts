@@ -1,0 +1,35 @@
+import { describe } from 'vitest'
+import { decidingContract } from './deciding.ts'
+import { deliveringContract } from './delivering.ts'
+import { destinationsContract } from './destinations.ts'
+import { dueHoursContract } from './due-hours.ts'
+import { lookingContract } from './looking.ts'
+import { pastsContract } from './pasts.ts'
+import { pinsContract } from './pins.ts'
+import type { NewPlace } from './place.ts'
+import { planningContract } from './planning.ts'
+import { recordingContract } from './recording.ts'
+import { statusContract } from './status.ts'
+import { verdictsContract } from './verdicts.ts'
+
+/**
+ * What every outbox promises, through its ports alone. It assumes nothing of the store: answers may take any time, and
+ * other processes may write meanwhile.
+ *
+ * @param newPlace makes an empty place for each test
+ */
+export function outboxContract(name: string, newPlace: NewPlace): void {
+  describe(`an outbox in ${name}`, () => {
+    planningContract(newPlace)
+    dueHoursContract(newPlace)
+    recordingContract(newPlace)
+    pastsContract(newPlace)
+    pinsContract(newPlace)
+    deliveringContract(newPlace)
+    verdictsContract(newPlace)
+    destinationsContract(newPlace)
+    decidingContract(newPlace)
+    lookingContract(newPlace)
+    statusContract(newPlace)
+  })
+}
