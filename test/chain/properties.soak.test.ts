@@ -6,11 +6,11 @@ import { Fault } from '../../src/model/fault.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../../src/model/hour.ts'
 import { repetitions } from '../support/soak.ts'
 import { patient } from './support/readers.ts'
+import { headerOf, listedChain, type ScriptedChain } from './support/scripted-chain.ts'
 import { type SyntheticArchive, syntheticArchive } from './support/synthetic-archive.ts'
-import type { SyntheticChain } from './support/synthetic-chain.ts'
 import { MemoryFinalBlocks } from './support/synthetic-final-blocks.ts'
-import { listedChain, type Truth, truthOf } from './support/synthetic-listed.ts'
 import { SyntheticScene } from './support/synthetic-reader.ts'
+import { type Truth, truthOf } from './support/truth.ts'
 
 /** The as-of block by the reader, over HTTP, against looking at every block of small random chains. */
 
@@ -73,13 +73,13 @@ const questions = smallChains.chain(timestamps => {
 
 let scene: SyntheticScene
 let archive: SyntheticArchive
-let current: SyntheticChain
+let current: ScriptedChain
 
 beforeAll(async () => {
   current = listedChain([0])
-  const chain: SyntheticChain = {
-    get blocks() {
-      return current.blocks
+  const chain: ScriptedChain = {
+    get head() {
+      return current.head
     },
     timestampOf: number => current.timestampOf(number),
     asOf: seconds => current.asOf(seconds),
@@ -90,9 +90,9 @@ beforeAll(async () => {
 })
 afterAll(() => scene[Symbol.asyncDispose]())
 
-function serve(chain: SyntheticChain, headAgeSeconds = 1): void {
+function serve(chain: ScriptedChain, headAgeSeconds = 1): void {
   current = chain
-  scene.setHead(chain.blocks - 1, headAgeSeconds)
+  scene.setHead(Number(chain.head), headAgeSeconds)
 }
 
 /** What a look-up came to, in the words of the truth. */
@@ -114,14 +114,14 @@ async function told(work: Promise<AsOfBlock>): Promise<Truth> {
 }
 
 /** True blocks of some hours, as they were kept before. */
-function keptOf(chain: SyntheticChain, hours: readonly Hour[]): MemoryFinalBlocks {
+function keptOf(chain: ScriptedChain, hours: readonly Hour[]): MemoryFinalBlocks {
   const finalBlocks = new MemoryFinalBlocks()
   for (const hour of hours) {
     const truth = truthOf(chain, hour)
     if (truth.kind !== 'found') continue
     const { number, timestampSeconds } = truth
     void finalBlocks.keep([
-      { hour, block: { number: BigInt(number), hash: chain.header(number).hash, timestampSeconds } },
+      { hour, block: { number: BigInt(number), hash: headerOf(chain, number).hash, timestampSeconds } },
     ])
   }
   return finalBlocks
@@ -168,7 +168,7 @@ const reorgs = fc.record({
 
 const reorgHour = hourAt((baseSeconds + 4 * hourSeconds) * 1_000)
 
-function branch(length: number, secondsToHour: number, gaps: readonly number[], fork?: number): SyntheticChain {
+function branch(length: number, secondsToHour: number, gaps: readonly number[], fork?: number): ScriptedChain {
   const first = reorgHour / 1_000 - secondsToHour - 12 * (length - 1)
   const shared = Array.from({ length }, (_, number) => first + 12 * number)
   return listedChain(

@@ -5,8 +5,8 @@ import { systemTime } from '../../src/edge/time.ts'
 import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import { type Behaviour, type Call, type FakeNode, startNode } from '../chain/support/node.ts'
+import { type Steps, steppedChain } from '../chain/support/stepped-chain.ts'
 import { type SyntheticArchive, syntheticArchive } from '../chain/support/synthetic-archive.ts'
-import { type Steps, syntheticChain } from '../chain/support/synthetic-chain.ts'
 import { command } from '../support/command.ts'
 import { configured, type Ended, start } from '../support/tidegauge.ts'
 import { type CountingService, countingService } from './backfill-stage.ts'
@@ -43,7 +43,7 @@ export async function chainStage(steps: Steps, hours: number, collectors: number
   const blocks = Math.floor((10_000 * hourMs) / 1000 / secondsEach)
   // Its last block was made a moment ago, so that the next one is not due while the test runs.
   const firstSeconds = Math.floor(systemTime.nowMs() / 1000) - (blocks - 1) * secondsEach
-  const archive = syntheticArchive(syntheticChain(steps, blocks, firstSeconds))
+  const archive = syntheticArchive(steppedChain(steps, blocks, firstSeconds))
   const node = await startNode((...request) => {
     if (!stage.instead?.(...request)) return archive.behaviour(...request)
   })

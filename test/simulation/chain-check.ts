@@ -1,6 +1,6 @@
 import type { FaultCode } from '../../src/model/fault.ts'
 import { type Hour, hourAt, hourText } from '../../src/model/hour.ts'
-import type { ScriptedChain } from './chain.ts'
+import type { WorldChain } from './chain.ts'
 import type { Clock } from './clock.ts'
 import { valueAtBlock } from './collectors.ts'
 import type { Facts } from './facts.ts'
@@ -11,7 +11,7 @@ import type { Service } from './service.ts'
 /** What a world knows of its chain, and of what was made of it. */
 export interface ChainWorld {
   readonly script: Script
-  readonly chain: ScriptedChain | undefined
+  readonly chain: WorldChain | undefined
   readonly clock: Clock
   readonly facts: Facts
   readonly service: Service
@@ -72,7 +72,7 @@ function isGapLegit({ chain, script }: ChainWorld, { hour, state, code }: Collec
 
 function checkValues(
   { script: { seed }, facts, service }: ChainWorld,
-  chain: ScriptedChain,
+  chain: WorldChain,
   own: CollectorScript,
   rows: readonly Row[],
   which: 'any' | 'final',

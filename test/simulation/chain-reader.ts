@@ -6,14 +6,14 @@ import type { Time } from '../../src/edge/time.ts'
 import type { AsOfBlock, FinalBlocks } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
 import type { Hour } from '../../src/model/hour.ts'
-import { chainId, type ScriptedChain } from './chain.ts'
+import { chainId, type WorldChain } from './chain.ts'
 import type { Fortune } from './chance.ts'
 
 /** What one life of the process knows of the chain: as the real reader it keeps what it has found until that fails. */
 export class ScriptedReader implements ChainReader, Pick<OpenChainReader, 'askHead'> {
   readonly id = chainId
   readonly settleMs: number
-  readonly #chain: ScriptedChain
+  readonly #chain: WorldChain
   readonly #time: Time
   readonly #chance: Fortune
   readonly #finalBlocks: FinalBlocks
@@ -21,7 +21,7 @@ export class ScriptedReader implements ChainReader, Pick<OpenChainReader, 'askHe
   #departure = Promise.withResolvers<void>()
 
   /** @param time its steady clock is the world's */
-  constructor(chain: ScriptedChain, time: Time, chance: Fortune, finalBlocks: FinalBlocks) {
+  constructor(chain: WorldChain, time: Time, chance: Fortune, finalBlocks: FinalBlocks) {
     this.settleMs = chain.script.settleMs
     this.#chain = chain
     this.#time = time

@@ -8,7 +8,7 @@ import type { Block, ChainScript, ChainTrouble } from './chain-script.ts'
 export const chainId = 99
 
 /** The chain by a script: what its endpoints say at an instant. */
-export class ScriptedChain {
+export class WorldChain {
   readonly script: ChainScript
   readonly #candidates = new Map<Hour, ReadonlySet<string>>()
   readonly #blocks: readonly Block[]

@@ -4,7 +4,7 @@ import { type Hour, hourAt, hourText } from '../../src/model/hour.ts'
 import { futureMsMax, hourMs } from '../../src/model/limits.ts'
 import type { CollectionOutcome } from '../../src/outbox/contract/outcome.ts'
 import type { Log } from '../../src/telemetry/log.ts'
-import { ScriptedChain } from './chain.ts'
+import { WorldChain } from './chain.ts'
 import { checkChain, givesUp, mayBeGap } from './chain-check.ts'
 import { Clock, type Idleness } from './clock.ts'
 import { Disk } from './disk.ts'
@@ -36,7 +36,7 @@ const chainRestMs = 30 * 60_000
 export class World {
   readonly script: Script
   readonly clock: Clock
-  readonly chain: ScriptedChain | undefined
+  readonly chain: WorldChain | undefined
   readonly keys: Keys
   readonly service: Service
   readonly facts: Facts
@@ -53,7 +53,7 @@ export class World {
   constructor(seed: number, log: Log, trace?: (line: string) => void) {
     this.script = scriptOf(seed)
     this.clock = new Clock(this.script.startMs)
-    this.chain = this.script.chain && new ScriptedChain(this.script.chain)
+    this.chain = this.script.chain && new WorldChain(this.script.chain)
     this.keys = new Keys(this.script, this.clock)
     this.service = new Service(this.script, this.clock, this.keys)
     const { person, collectors } = this.script

@@ -104,12 +104,9 @@ describe('the search for the as-of block', () => {
         const last = timestamps.length - 1
         const holes = new Set(empty.filter(number => number > 0 && number < last).map(BigInt))
         fc.pre(timestamps.every((_, at) => [0, 1, 2, 3, 4, 5].some(one => !holes.has(BigInt(at + one)))))
-        const chain = scriptedChain(
-          last,
-          number => timestamps[number] ?? Number.NaN,
-          Infinity,
-          one => holes.has(one),
-        )
+        const chain = scriptedChain(last, number => timestamps[number] ?? Number.NaN, {
+          isEmpty: one => holes.has(one),
+        })
         const headers = seeds.map(number => chain.header(BigInt(number))).filter(header => header !== undefined)
         const { step } = search(chain, hourSeconds, headers)
         const there = timestamps.map((at, number) => [at, number] as const).filter(([, one]) => !holes.has(BigInt(one)))
@@ -172,7 +169,7 @@ describe('the search for the as-of block', () => {
 
   test('headers of two forks are a contradiction, not an answer', () => {
     const timestampOf = (number: number) => number * 12
-    const [chain, reorged] = [scriptedChain(300, timestampOf), scriptedChain(300, timestampOf, 200)]
+    const [chain, reorged] = [scriptedChain(300, timestampOf), scriptedChain(300, timestampOf, { fork: 200 })]
     const block = chain.header(249n)
     const after = reorged.header(250n)
     if (!block || !after) throw new Error('no header')
@@ -186,7 +183,7 @@ describe('the search for the as-of block', () => {
   })
 
   test('a block of an earlier search is asked for anew before it proves another one', () => {
-    const chain = scriptedChain(300, number => number * 12, 200)
+    const chain = scriptedChain(300, number => number * 12, { fork: 200 })
     const lost = scriptedChain(300, number => number * 12).header(249n)
     const kept = chain.header(250n)
     if (!lost || !kept) throw new Error('no header')

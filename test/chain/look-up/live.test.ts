@@ -2,10 +2,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import { type Hour, hourAfter, hourAt } from '../../../src/model/hour.ts'
 import { faultOf } from '../support/readers.ts'
+import { headerOf, listedChain, type ScriptedChain } from '../support/scripted-chain.ts'
 import { syntheticArchive, syntheticValue } from '../support/synthetic-archive.ts'
-import type { SyntheticChain } from '../support/synthetic-chain.ts'
 import { MemoryFinalBlocks } from '../support/synthetic-final-blocks.ts'
-import { listedChain } from '../support/synthetic-listed.ts'
 import { openSyntheticReader, SyntheticScene } from '../support/synthetic-reader.ts'
 
 /** A live hour, counted at the node: how its look-up and its reads meet. */
@@ -25,15 +24,15 @@ function slots(missed: readonly number[] = [], fork?: number) {
 }
 
 /** A chain that a reorg can put another one in the place of. */
-function switchable(first: SyntheticChain) {
+function switchable(first: ScriptedChain) {
   let current = first
-  const chain: SyntheticChain = {
-    blocks: first.blocks,
+  const chain: ScriptedChain = {
+    head: first.head,
     timestampOf: number => current.timestampOf(number),
     asOf: seconds => current.asOf(seconds),
     header: number => current.header(number),
   }
-  const become = (next: SyntheticChain) => {
+  const become = (next: ScriptedChain) => {
     current = next
   }
   return { chain, become }
@@ -118,7 +117,7 @@ describe('a live hour', () => {
       follow?.()
     }
     const outcome = await reader.read(hour, [read], patient).catch(() => reader.read(hour, [read], patient))
-    expect(outcome.at.hash).toBe(other.header(other.asOf(hour / 1_000)).hash)
+    expect(outcome.at.hash).toBe(headerOf(other, other.asOf(hour / 1_000)).hash)
     expect(outcome.value).toEqual([{ kind: 'returned', output: syntheticValue('0x07', Number(outcome.at.number)) }])
   })
 
@@ -132,7 +131,7 @@ describe('a live hour', () => {
     become(other)
     expect((await reader.block(hour, patient)).hash).toBe(hash)
     scene.followClock(hour + 60_000)
-    const final = other.header(other.asOf(hour / 1_000)).hash
+    const final = headerOf(other, other.asOf(hour / 1_000)).hash
     expect((await reader.block(hour, patient)).hash).toBe(final)
     const { at } = await reader.logs(hour, { address: `0x${'c0'.repeat(20)}`, topics: [] }, patient)
     expect(at.hash).toBe(final)
@@ -145,6 +144,6 @@ describe('a live hour', () => {
     const { hash } = await reader.block(hour, patient)
     become(other)
     expect((await reader.block(hour, patient)).hash).toBe(hash)
-    expect((await reader.recheck(hour, patient)).hash).toBe(other.header(other.asOf(hour / 1_000)).hash)
+    expect((await reader.recheck(hour, patient)).hash).toBe(headerOf(other, other.asOf(hour / 1_000)).hash)
   })
 })

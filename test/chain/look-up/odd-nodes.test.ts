@@ -48,7 +48,7 @@ describe('a node that answers an error for a block past its head', () => {
 describe('a chain with numbers that have no block', () => {
   const emptySeconds = 30
   const isEmpty = (number: bigint) => number % 97n === 40n || number % 977n === 41n || number % 120n === 94n
-  const chain = scriptedChain(100_000, number => genesisSeconds + emptySeconds * number, Infinity, isEmpty)
+  const chain = scriptedChain(100_000, number => genesisSeconds + emptySeconds * number, { isEmpty })
 
   it.each([
     ['null', (_: bigint, rest: () => unknown) => rest()],

@@ -196,7 +196,7 @@ describe('pinning', () => {
     const memory = new ReadMemory(1)
     await readAt(endpoint, blockOf(500n), calls(3), patient, memory)
     current = archiveAnswers(
-      scriptedChain(100_000, number => genesisSeconds + 12 * number, 499),
+      scriptedChain(100_000, number => genesisSeconds + 12 * number, { fork: 499 }),
       traits,
     )
     await failureOf(readAt(endpoint, blockOf(500n), calls(3), patient, memory))

@@ -124,7 +124,7 @@ describe('reads of an hour', () => {
     const reader = openReader([server.url])
     await reader.read(firstHour, calls(1), patient)
     // The hour loses its last two blocks, and the next one comes later.
-    current = scriptedChain(100_000, number => genesisSeconds + 12 * number + (number > 231 ? 30 : 0), 232)
+    current = scriptedChain(100_000, number => genesisSeconds + 12 * number + (number > 231 ? 30 : 0), { fork: 232 })
     expect((await faultOf(reader.read(firstHour, calls(2), patient))).permanence).toBe('transient')
     expect(await reader.read(firstHour, calls(2), patient)).toEqual(valuesAt(calls(2), 231n))
   })

@@ -20,7 +20,7 @@ const ofChain = whole.map(number => upToDate.header(number)?.hash)
 const others = {
   'some blocks behind': scriptedChain(505, timestampOf),
   'one block behind the hour': scriptedChain(532, timestampOf),
-  'on another branch': scriptedChain(535, timestampOf, 520),
+  'on another branch': scriptedChain(535, timestampOf, { fork: 520 }),
 }
 
 type Way = 'batches that are parted' | 'no batches'

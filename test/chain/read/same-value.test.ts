@@ -13,7 +13,7 @@ import { scriptedChain } from '../support/scripted-chain.ts'
 
 const timestampOf = (number: number) => genesisSeconds + 12 * number
 const chain = scriptedChain(10_000, timestampOf)
-const fork = scriptedChain(10_000, timestampOf, 200)
+const fork = scriptedChain(10_000, timestampOf, { fork: 200 })
 const contract: Hex = '0x00000000000000000000000000000000000000c0'
 const call: ReadRequest = { kind: 'call', to: contract, input: '0x02' }
 const balance: ReadRequest = { kind: 'balance', address: `0x${'0'.repeat(38)}99` }

@@ -4,7 +4,7 @@ import { multicall3Address } from '../../../src/chain/read/multicall.ts'
 import { hexOf, word } from '../../../src/chain/shapes.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { answering, type Behaviour, type FakeNode, NodeError, startNode } from './node.ts'
-import type { SyntheticChain } from './synthetic-chain.ts'
+import { headerOf, type ScriptedChain } from './scripted-chain.ts'
 import { aggregate3Calls, aggregate3Output } from './synthetic-multicall.ts'
 
 /** What an archive was asked for so far. */
@@ -19,7 +19,7 @@ export interface ArchiveCounts {
 
 /** An archive node of a synthetic chain. */
 export interface SyntheticArchive {
-  readonly chain: SyntheticChain
+  readonly chain: ScriptedChain
   readonly chainId: number
   /** Number of the last block it has; may be set. */
   head: number
@@ -59,9 +59,9 @@ const byHash = z.object({ blockHash: z.string() })
 const logParams = z.tuple([z.object({ address: z.string(), fromBlock: z.string(), toBlock: z.string() })])
 
 /** Answers out of a formula. Multicall3 is everywhere; every other contract and balance is `syntheticValue`. */
-export function syntheticArchive(chain: SyntheticChain, { chainId = 1, delayMs = 0 } = {}): SyntheticArchive {
+export function syntheticArchive(chain: ScriptedChain, { chainId = 1, delayMs = 0 } = {}): SyntheticArchive {
   const counts = noCounts()
-  const head = chain.blocks - 1
+  const head = Number(chain.head)
   const archive: SyntheticArchive = { chain, chainId, head, beforeAnswer: undefined, counts, behaviour }
 
   function numberOf(at: unknown): number {
@@ -73,7 +73,7 @@ export function syntheticArchive(chain: SyntheticChain, { chainId = 1, delayMs =
 
   function numberOfHash(hash: string): number {
     const number = Number(BigInt(`0x${hash.slice(3)}`)) - 1
-    if (!has(number) || chain.header(number).hash !== hash) throw new NodeError(-32000, 'header not found')
+    if (!has(number) || headerOf(chain, number).hash !== hash) throw new NodeError(-32000, 'header not found')
     return number
   }
 
@@ -81,7 +81,7 @@ export function syntheticArchive(chain: SyntheticChain, { chainId = 1, delayMs =
 
   function header(number: number): unknown {
     if (!has(number)) return null
-    const { hash, parentHash, timestampSeconds } = chain.header(number)
+    const { hash, parentHash, timestampSeconds } = headerOf(chain, number)
     const timestamp = hexOf(BigInt(timestampSeconds))
     return { ...otherFields, number: hexOf(BigInt(number)), hash, parentHash, timestamp }
   }
@@ -108,7 +108,7 @@ export function syntheticArchive(chain: SyntheticChain, { chainId = 1, delayMs =
 
   /** The functions of Multicall3 about the block itself. */
   function multicallAnswer(input: Hex, number: number): Hex | undefined {
-    const { parentHash, timestampSeconds } = chain.header(number)
+    const { parentHash, timestampSeconds } = headerOf(chain, number)
     const answers: Record<string, () => Hex> = {
       '0x0f28c97d': () => word(BigInt(timestampSeconds)),
       '0x42cbb15c': () => word(BigInt(number)),
@@ -117,7 +117,7 @@ export function syntheticArchive(chain: SyntheticChain, { chainId = 1, delayMs =
       '0x4d2301cc': () => syntheticValue(`0x${input.slice(34)}`, number),
       '0xee82ac5e': () => {
         const asked = Number(BigInt(`0x${input.slice(10)}`))
-        return asked < number && asked >= number - 256 ? chain.header(asked).hash : word(0n)
+        return asked < number && asked >= number - 256 ? headerOf(chain, asked).hash : word(0n)
       },
     }
     return answers[input.slice(0, 10)]?.()

@@ -1,4 +1,5 @@
-import { type Steps, type SyntheticChain, syntheticChain } from './synthetic-chain.ts'
+import type { ScriptedChain } from './scripted-chain.ts'
+import { type Steps, steppedChain } from './stepped-chain.ts'
 
 /** Start of Ethereum's beacon chain: every slot is stamped 11 seconds after a multiple of 12. */
 const beaconSeconds = 1_606_824_023
@@ -49,23 +50,22 @@ function randomGaps(seed: number): Steps {
 /** The synthetic archives: what they are, and how they are made. Each takes up to a second to make. */
 export const syntheticKinds = {
   /** 12 s slots, 1 % of them missed. */
-  slots: (blocks = blocksAll, seed = 1): SyntheticChain =>
-    syntheticChain(
+  slots: (blocks = blocksAll, seed = 1): ScriptedChain =>
+    steppedChain(
       slots(seed, () => 0.01),
       blocks,
       beaconSeconds,
     ),
   /** 12 s slots, 4 % to 30 % of them missed, and a halt. */
-  bumpy: (blocks = blocksAll, seed = 2): SyntheticChain =>
-    syntheticChain(slots(seed, bumpyShare), blocks, beaconSeconds),
+  bumpy: (blocks = blocksAll, seed = 2): ScriptedChain => steppedChain(slots(seed, bumpyShare), blocks, beaconSeconds),
   /** Random gaps of 13.3 s on average. */
-  random: (blocks = blocksAll, seed = 3): SyntheticChain => syntheticChain(randomGaps(seed), blocks, 1_438_269_988),
+  random: (blocks = blocksAll, seed = 3): ScriptedChain => steppedChain(randomGaps(seed), blocks, 1_438_269_988),
   /** 4 blocks in every second. */
-  fast: (blocks = blocksAll): SyntheticChain =>
-    syntheticChain({ blocks: () => 4, seconds: () => 1 }, blocks, 1_650_000_001),
+  fast: (blocks = blocksAll): ScriptedChain =>
+    steppedChain({ blocks: () => 4, seconds: () => 1 }, blocks, 1_650_000_001),
   /** 4 blocks a second on average: from 2 to 6 in each. */
-  uneven: (blocks = blocksAll, seed = 5): SyntheticChain =>
-    syntheticChain(
+  uneven: (blocks = blocksAll, seed = 5): ScriptedChain =>
+    steppedChain(
       { blocks: second => 2 + Math.floor(5 * chanceOf(seed, second)), seconds: () => 1 },
       blocks,
       1_650_000_001,

@@ -32,7 +32,7 @@ const patient = new AbortController().signal
 
 /** Consecutive hours asked for in one turn of a reader that knows nothing, as a backfill does. */
 export function coldBackfill(scene: SyntheticScene, from: Hour, count: number): Promise<LookedUp> {
-  scene.setHead(scene.archive.chain.blocks - 1)
+  scene.setHead(Number(scene.archive.chain.head))
   const reader = scene.reader(new MemoryFinalBlocks())
   return counted(scene, hoursFrom(from, hourAfter(from, count - 1)), async hours => {
     return (await Promise.all(hours.map(hour => reader.block(hour, patient)))).map(({ number }) => number)

@@ -4,7 +4,8 @@ import { createInterface } from 'node:readline'
 import { describe, expect, it } from 'vitest'
 import { hourAfter, hourAt, hourText } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
-import type { Steps } from '../../chain/support/synthetic-chain.ts'
+import { headerOf } from '../../chain/support/scripted-chain.ts'
+import type { Steps } from '../../chain/support/stepped-chain.ts'
 import { sampleOf } from '../../support/soak.ts'
 import { type ChainStage, chainStage, prunedBefore, regularSteps, resets } from '../backfill-chain-stage.ts'
 
@@ -184,7 +185,7 @@ describe('backfill of a chain', () => {
 
   it('calls hours before the first block not possible, in the plan and when it runs', async () => {
     const stage = await chainStage(regularSteps, 1, 1)
-    const first = stage.archive.chain.header(0).timestampSeconds * 1000
+    const first = headerOf(stage.archive.chain, 0).timestampSeconds * 1000
     const from = hourAt(first - 10 * hourMs)
     const range = ['--from', hourText(from), '--to', hourText(hourAfter(from, 20))]
     const plan = await stage.run(...range, '--plan', '--json')

@@ -1,5 +1,4 @@
-import type { BlockHeader } from '../../../src/chain/shapes.ts'
-import { scriptedChain } from './scripted-chain.ts'
+import { lastBy, type ScriptedChain, scriptedChain } from './scripted-chain.ts'
 
 /**
  * How a chain's time passes, step by step: in each step some blocks, all with the step's timestamp, then some seconds
@@ -12,17 +11,6 @@ export interface Steps {
   seconds(step: number): number
 }
 
-/** A chain of any length with a known truth: nothing is stored but one place in every thousand steps. */
-export interface SyntheticChain {
-  /** How many blocks there are: from 0 up to, not including, this. */
-  readonly blocks: number
-  /** Seconds since 1970 of a block. */
-  timestampOf(number: number): number
-  /** Number of the last block at or before an instant; -1 when all are later. */
-  asOf(seconds: number): number
-  header(number: number): BlockHeader
-}
-
 /** A step that is remembered: how many blocks and seconds lie before it. */
 interface Place {
   readonly step: number
@@ -32,8 +20,12 @@ interface Place {
 
 const stepsAPlace = 1_024
 
-/** @param genesisSeconds timestamp of the first step, which must have a block */
-export function syntheticChain(steps: Steps, blocks: number, genesisSeconds: number): SyntheticChain {
+/**
+ * A chain of any length from steps: nothing is stored but one place in every thousand of them.
+ *
+ * @param genesisSeconds timestamp of the first step, which must have a block
+ */
+export function steppedChain(steps: Steps, blocks: number, genesisSeconds: number): ScriptedChain {
   const places = placesOf(steps, blocks)
 
   function timestampOf(number: number): number {
@@ -56,17 +48,7 @@ export function syntheticChain(steps: Steps, blocks: number, genesisSeconds: num
     return Math.min(number, blocks) - 1
   }
 
-  const scripted = scriptedChain(blocks - 1, timestampOf)
-  return {
-    blocks,
-    timestampOf,
-    asOf,
-    header(number) {
-      const header = scripted.header(BigInt(number))
-      if (!header) throw new Error(`the synthetic chain has no block ${number}`)
-      return header
-    },
-  }
+  return scriptedChain(blocks - 1, timestampOf, { asOf })
 }
 
 function placesOf(steps: Steps, blocks: number): Place[] {
@@ -81,14 +63,11 @@ function placesOf(steps: Steps, blocks: number): Place[] {
 
 /** The last place that fits, of places that fit up to one and not after it; the first fits always. */
 function lastAtOrBefore(places: readonly Place[], fits: (place: Place) => boolean): Place {
-  let [from, to] = [0, places.length]
-  while (to - from > 1) {
-    const middle = (from + to) >>> 1
-    const place = places[middle]
-    if (place && fits(place)) from = middle
-    else to = middle
-  }
-  const place = places[from]
-  if (!place) throw new Error('a synthetic chain needs a block')
+  const last = lastBy(places.length, index => {
+    const place = places[index]
+    return place !== undefined && fits(place)
+  })
+  const place = places[last]
+  if (!place) throw new Error('a stepped chain needs a block')
   return place
 }
