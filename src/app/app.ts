@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { readSecret } from '../config/secret.ts'
 import { Delivery } from '../delivery/delivery.ts'
 import { type Destination, destinationsOf } from '../delivery/destination.ts'
@@ -9,8 +8,8 @@ import { CautiousTime } from '../intake/cautious-time.ts'
 import { Intake } from '../intake/intake.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
 import type { Breakage } from '../outbox/contract/health.ts'
-import { outboxFile } from '../outbox/data-folders.ts'
-import { type OpenDeps, type Opened, openForDaemon, openWithoutRole } from '../outbox/open.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
+import { hasOutbox, type OpenDeps, type Opened, openForCommand, openForDaemon } from '../outbox/open.ts'
 import { takeDaemonRole, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
 import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import { startExposition } from '../status/exposition.ts'
@@ -77,15 +76,18 @@ export async function connect(
  * Opens the outbox, whether or not a daemon runs; it is closed with the stack. A damaged one is salvaged first if no
  * daemon runs.
  */
-export function openOutbox(context: AppContext, stack: AsyncDisposableStack): SqliteOutbox {
+export async function openOutbox(context: AppContext, stack: AsyncDisposableStack): Promise<SqliteOutbox> {
   // Commands report on stderr themselves, except for this, which is not expected.
   const log = createLog('error', context.redactor)
-  return closedWith(stack, openWithoutRole(outboxDeps(context)), log)
+  return closedWith(stack, await openForCommand(outboxDeps(context)), log)
 }
 
 /** Opens the outbox if there is one; it is closed with the stack. */
-export function openExistingOutbox(context: AppContext, stack: AsyncDisposableStack): SqliteOutbox | undefined {
-  return existsSync(outboxFile(context.config.data)) ? openOutbox(context, stack) : undefined
+export async function openExistingOutbox(
+  context: AppContext,
+  stack: AsyncDisposableStack,
+): Promise<SqliteOutbox | undefined> {
+  return hasOutbox(context.config.data) ? openOutbox(context, stack) : undefined
 }
 
 function outboxDeps({ config, time }: AppContext): OpenDeps {
@@ -124,7 +126,7 @@ export function deliveriesTo(
 /** Input for observing the state, without the service's widgets. */
 export function observed(
   { config, time, clock }: AppContext,
-  outbox: SqliteOutbox,
+  outbox: Observed['outbox'],
   connection: Pick<Connection, 'host' | 'destinations'>,
   startedAtMs: number,
   endpoints: Observed['endpoints'] = [],
@@ -184,11 +186,10 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   stack.defer(() => daemonRole.release())
   const role = takeDeliveryRoleAsDaemon(seeker())
   stack.defer(() => role?.release())
-  const deps = outboxDeps(context)
-  const outbox = closedWith(stack, role ? openForDaemon(deps, damage) : openWithoutRole(deps), log)
+  const opened = await openForDaemon(outboxDeps(context), { hasRole: role !== undefined, damage })
+  const outbox = closedWith(stack, opened, log)
   given.place?.opened(config.data)
-  outbox.writer.neverBlock()
-  if (outbox.disk.held) log.info('the outbox is large: checking it for damage before it is written to')
+  if (outbox.health.isChecked) log.info('the outbox is large: checking it for damage before it is written to')
   clock.meet(witnessesOf(config, await outbox.intake.newestCollected(), written))
   const connection = await connect(context, stack)
   const chains = openChains({ ...context, time: new CautiousTime(clock, clock) }, stack, { store: outbox.intake })
@@ -221,19 +222,19 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   stack.defer(() => status.stop())
 
   // A stop waits for another process's lock, but only for a while.
-  stack.defer(() => outbox.writer.giveUpLater())
+  stack.defer(() => outbox.limitWaits())
 
   const started = stack.move()
-  const broken = Promise.race([outbox.disk.broken, delivering.roleLost])
+  const broken = Promise.race([outbox.health.broken, delivering.roleLost])
   return { statusUrl: status.url, serviceHost: connection.host, broken, stop: () => started.disposeAsync() }
 }
 
-/** Runs a read of the outbox, and reports damage it meets to the disk. */
-async function seen<T>({ disk }: SqliteOutbox, look: () => T | Promise<T>): Promise<T> {
+/** Runs a read of the outbox, and reports damage that it meets. */
+async function seen<T>({ health }: Pick<Outbox, 'health'>, look: () => Promise<T>): Promise<T> {
   try {
     return await look()
   } catch (error) {
-    disk.recover(error)
+    health.recover(error)
     throw error
   }
 }

@@ -9,7 +9,7 @@ import { witnessWaitMs } from '../model/clock-limits.ts'
 import { isDevelopment } from '../model/finality.ts'
 import type { Hour } from '../model/hour.ts'
 import { pollMs, recollectBaseMs } from '../model/limits.ts'
-import { outboxFile } from '../outbox/data-folders.ts'
+import { outboxWritesMs } from '../outbox/open.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** When the outbox and the configuration were last changed, by this machine's clock. */
@@ -22,8 +22,7 @@ export interface WrittenAt {
 
 /** Reads the times of change of the files. Call it before opening the outbox, which changes them. */
 export function writtenAt({ data, file }: Pick<Config, 'data' | 'file'>): WrittenAt {
-  const outbox = outboxFile(data)
-  const outboxMs = latest([changedMs(outbox), changedMs(`${outbox}-wal`)])
+  const outboxMs = latest(outboxWritesMs(data))
   const configuredMs = changedMs(file)
   return { ...(outboxMs !== undefined && { outboxMs }), ...(configuredMs !== undefined && { configuredMs }) }
 }

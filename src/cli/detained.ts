@@ -105,6 +105,6 @@ async function withSelected(
   const selection = selectionOf(state, ids, options)
   const context = openContext(options.config)
   await using stack = new AsyncDisposableStack()
-  const outbox = openExistingOutbox(context, stack)
+  const outbox = await openExistingOutbox(context, stack)
   await act({ context, outbox, selection, found: (await outbox?.operators.detained(selection)) ?? [], options })
 }

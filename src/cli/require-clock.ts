@@ -31,7 +31,7 @@ export async function openedByClock(
   stack: AsyncDisposableStack,
 ): Promise<{ readonly context: AppContext; readonly outbox: SqliteOutbox | undefined }> {
   const written = writtenAt(given.config)
-  const outbox = openExistingOutbox(given, stack)
+  const outbox = await openExistingOutbox(given, stack)
   return { context: await requireClock({ context: given, outbox, written }), outbox }
 }
 

@@ -1,21 +1,26 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import type { SalvageDeps, Salvaged } from '../salvage/salvage.ts'
-import { isDamage } from '../sqlite/damage.ts'
-import { withFileFaults } from '../sqlite/file-fault.ts'
+import { fileFault, withFileFaults } from '../sqlite/file-fault.ts'
+import { isTrouble } from '../sqlite/trouble.ts'
 import { outboxFile } from './data-folders.ts'
 import { daemonHolder, deliveryHolder, takeDeliveryRole } from './roles.ts'
-import { Disk } from './sqlite/file/disk.ts'
-import { lookBesideBytes } from './sqlite/limits.ts'
-import { lookThrough } from './sqlite/look-through.ts'
-import { outboxSalvage } from './sqlite/outbox-salvage.ts'
+import { type OpenedFile, openChecking, openSalvaged, openUndamaged } from './sqlite/open-outbox.ts'
 import { SqliteOutbox } from './sqlite/sqlite-outbox.ts'
 
-/** Dependencies of `openWithRole` and its variants. */
+/** Dependencies of `openForDaemon` and `openForCommand`. */
 export interface OpenDeps extends SalvageDeps {
   /** Data folder of the outbox. */
   readonly folder: string
   /** Path of the configuration file, recorded with the delivery role. */
   readonly config: string
+}
+
+/** Circumstances in which a daemon opens its outbox. */
+export interface DaemonOpening {
+  /** Whether it has the delivery role; a command has it otherwise. */
+  readonly hasRole: boolean
+  /** Damage already found while it was open. Default: it is checked. */
+  readonly damage?: string | undefined
 }
 
 /** An open outbox, and the result of a salvage if one was needed. */
@@ -26,114 +31,65 @@ export interface Opened {
 }
 
 /**
- * Opens the outbox in the process that has the delivery role. A damaged file is moved aside, and everything readable is
- * salvaged into a new one.
+ * Opens the outbox for a process that runs for long: no write blocks it. With the delivery role, everything readable of
+ * a damaged outbox is salvaged into a new one; a large one is checked while it is open, which `health.isChecked` says.
  *
- * @param known damage already found while it was open; default: the file is checked
- * @throws Fault `disk-full`, `outbox-unusable`
+ * @throws Fault `outbox-corrupt` without the role, when it is damaged and another process has to salvage it; `disk-full`,
+ * `outbox-unusable`
  */
-export function openWithRole(context: OpenDeps, known?: string): Opened {
-  const file = outboxFile(context.folder)
-  return withFileFaults('the outbox', file, () => writable(openSound(file, context, known)))
+export async function openForDaemon(deps: OpenDeps, { hasRole, damage }: DaemonOpening): Promise<Opened> {
+  const opened = withFaults(deps, file => (hasRole ? openChecking(file, deps, damage) : openBeside(file, deps)))
+  opened.outbox.writer.neverBlock()
+  return opened
 }
 
 /**
- * As `openWithRole`, for the daemon: a large file is checked while the daemon starts. Nothing is written until the
- * check ends; damage resolves `outbox.disk.broken`.
- *
- * @param largeBytes size above which a file is large; default `lookBesideBytes`
- */
-export function openForDaemon(context: OpenDeps, known?: string, largeBytes?: number): Opened {
-  const file = outboxFile(context.folder)
-  return withFileFaults('the outbox', file, () => {
-    if (known !== undefined || !isLarge(file, largeBytes)) return openWithRole(context, known)
-    const opened = openSound(file, context, undefined, one => outboxSalvage.quickDamageOf(one))
-    const { disk } = opened.outbox
-    if (!opened.salvaged) disk.holdUntil(lookThrough(file, disk))
-    return writable(opened)
-  })
-}
-
-/** Whether checking the pages takes too long to wait for. */
-function isLarge(file: string, bytes = lookBesideBytes): boolean {
-  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) > bytes
-}
-
-/**
- * Checks that the file can be written: SQLite opens a read-only file without an error, and fails at the first write.
- */
-function writable(opened: Opened): Opened {
-  try {
-    opened.outbox.writer.requireWritable()
-    return opened
-  } catch (error) {
-    opened.outbox.close()
-    throw error
-  }
-}
-
-function openSound(file: string, context: OpenDeps, known: string | undefined, look = wholeDamageOf): Opened {
-  outboxSalvage.finishMoves(file)
-  const damage = known ?? withRoom(file, () => look(file))
-  if (damage !== undefined) return saved(file, damage, context)
-  try {
-    return { outbox: new SqliteOutbox(file) }
-  } catch (error) {
-    // The quick check can miss damage that opening meets in a page.
-    if (!isDamage(error)) throw error
-    return saved(file, error instanceof Error ? error.message : String(error), context)
-  }
-}
-
-function saved(file: string, damage: string, context: OpenDeps): Opened {
-  const salvaged = withRoom(file, () => outboxSalvage.salvage(file, damage, context))
-  return { outbox: new SqliteOutbox(file), salvaged }
-}
-
-function wholeDamageOf(file: string): string | undefined {
-  return outboxSalvage.damageOf(file)
-}
-
-function lookedAt(file: string): string | undefined {
-  return withRoom(file, () => wholeDamageOf(file))
-}
-
-/** Runs `act` again after deleting the ballast when the disk is full. */
-function withRoom<T>(file: string, act: () => T): T {
-  const disk = new Disk(file)
-  try {
-    return act()
-  } catch (error) {
-    const seen = disk.recover(error)
-    if (seen === 'room-made') return act()
-    throw seen === 'full' ? disk.fault(error) : error
-  }
-}
-
-/**
- * Opens the outbox without the delivery role, with or without a daemon running. A damaged file is salvaged only while
- * no process has that role.
+ * Opens the outbox for a command, with or without a daemon running. A damaged outbox is salvaged only while no process
+ * has the delivery role.
  *
  * @throws Fault `outbox-corrupt` when another process has to salvage it, `disk-full`, `outbox-unusable`
  */
-export function openWithoutRole(context: OpenDeps): Opened {
-  const file = outboxFile(context.folder)
-  return withFileFaults('the outbox', file, () => openBeside(file, context))
+export async function openForCommand(deps: OpenDeps): Promise<Opened> {
+  return withFaults(deps, file => openBeside(file, deps))
 }
 
-function openBeside(file: string, context: OpenDeps): Opened {
-  if (deliveryHolder(context.folder) || daemonHolder(context.folder)) return { outbox: new SqliteOutbox(file) }
-  if (lookedAt(file) === undefined) {
-    try {
-      return { outbox: new SqliteOutbox(file) }
-    } catch (error) {
-      if (!isDamage(error)) throw error
-    }
-  }
-  // A process that has taken the role meanwhile salvages the file.
-  const role = takeDeliveryRole(context.folder, context.config, context.nowMs)
+/** Whether there is an outbox in a data folder. */
+export function hasOutbox(folder: string): boolean {
+  return existsSync(outboxFile(folder))
+}
+
+/** When the parts of an outbox were last written, in milliseconds since 1970; none when there is no outbox. */
+export function outboxWritesMs(folder: string): readonly number[] {
+  const file = outboxFile(folder)
+  return [file, `${file}-wal`].flatMap(part => changedMs(part) ?? [])
+}
+
+function changedMs(file: string): number | undefined {
   try {
-    return openWithRole(context)
+    return statSync(file).mtimeMs
+  } catch {
+    return undefined
+  }
+}
+
+/** Turns an error of the outbox that no caller has explained into a Fault; returns any other error unchanged. */
+export function explainOutboxError(folder: string, error: unknown): unknown {
+  return isTrouble(error) ? fileFault('the outbox', outboxFile(folder), error) : error
+}
+
+function withFaults(deps: OpenDeps, open: (file: string) => OpenedFile): OpenedFile {
+  const file = outboxFile(deps.folder)
+  return withFileFaults('the outbox', file, () => open(file))
+}
+
+function openBeside(file: string, deps: OpenDeps): OpenedFile {
+  if (deliveryHolder(deps.folder) || daemonHolder(deps.folder)) return { outbox: new SqliteOutbox(file) }
+  const outbox = openUndamaged(file)
+  if (outbox) return { outbox }
+  // A process that has taken the role meanwhile salvages the file.
+  const role = takeDeliveryRole(deps.folder, deps.config, deps.nowMs)
+  try {
+    return openSalvaged(file, deps)
   } finally {
     role.release()
   }

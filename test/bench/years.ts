@@ -4,13 +4,13 @@
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { parseConfig } from '../../src/config/load.ts'
 import { hourPlanOf } from '../../src/intake/hour-plan.ts'
 import { dueHoursWanted } from '../../src/intake/startable-hours.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs, overdueMs } from '../../src/model/limits.ts'
-import { openForDaemon } from '../../src/outbox/open.ts'
+import { openChecking } from '../../src/outbox/sqlite/open-outbox.ts'
 import { HourPlanner } from '../../src/outbox/sqlite/planning/hour-planner.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { snapshotExposition } from '../../src/status/exposition.ts'
@@ -31,10 +31,10 @@ async function timed(act: () => unknown): Promise<number> {
 }
 
 async function* years(file: string): AsyncGenerator<Figure> {
-  const context = { folder: dirname(file), config: '', nowMs: currentHour, keepMs: 35 * 24 * hourMs, collectors: [] }
+  const context = { nowMs: currentHour, keepMs: 35 * 24 * hourMs, collectors: [] }
   const startMs = performance.now()
   const starting = await timed(async () => {
-    const { outbox } = openForDaemon(context)
+    const { outbox } = openChecking(file, context)
     await outbox.disk.held
     outbox.close()
   })

@@ -12,8 +12,9 @@ import { basename, dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
-import { openWithoutRole, openWithRole } from '../../src/outbox/open.ts'
+import { openForCommand } from '../../src/outbox/open.ts'
 import { takeDeliveryRole } from '../../src/outbox/roles.ts'
+import { openSalvaged } from '../../src/outbox/sqlite/open-outbox.ts'
 import { outboxSalvage } from '../../src/outbox/sqlite/outbox-salvage.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import { outboxSchema } from '../../src/outbox/sqlite/tables/schema.ts'
@@ -169,7 +170,7 @@ describe('a damaged outbox', () => {
   ])('that is %s is moved aside, and what is expected is due since it was made', (_, ruin) => {
     const { file } = sound()
     ruin(file)
-    const { outbox, salvaged } = openWithRole({ ...openDeps(file), nowMs: Date.now() })
+    const { outbox, salvaged } = openSalvaged(file, { ...openDeps(file), nowMs: Date.now() })
     onTestFinished(() => outbox.close())
     expect(asideOf(file)).toHaveLength(1)
     expect(salvaged?.lost.map(({ collector }) => collector)).toEqual([...collectorIds].sort())
@@ -240,7 +241,7 @@ describe('what a salvage knows of blocks and of the past', () => {
     await change(outbox)
     outbox.close()
     overwrite(file, 0, damagedEnd)
-    const opened = openWithRole(openDeps(file))
+    const opened = openSalvaged(file, openDeps(file))
     onTestFinished(() => opened.outbox.close())
     expect(flawsOf(file)).toEqual([])
     return opened.outbox
@@ -280,7 +281,7 @@ describe('what a salvage knows of blocks and of the past', () => {
     const root = rootOf(file, 'pin')
     overwrite(file, (root - 1) * pageBytes, root * pageBytes)
     const later = { ...openDeps(file), nowMs: hourAfter(anHour, 200) }
-    const { outbox } = openWithRole(later, 'a test')
+    const { outbox } = openSalvaged(file, later, 'a test')
     onTestFinished(() => outbox.close())
     const found = outbox.pins.due(1, hourAfter(anHour, 200), 999).filter(({ hour }) => hour > anHour)
     expect(found.length).toBeGreaterThan(150)
@@ -367,22 +368,22 @@ describe('putting the new outbox in its place', () => {
 })
 
 describe('a command beside the daemon', () => {
-  it('mends a damaged outbox where no daemon runs, and gives the role back', () => {
+  it('mends a damaged outbox where no daemon runs, and gives the role back', async () => {
     const { file, contents } = sound()
     overwrite(file, 0, 100)
-    const { outbox, salvaged } = openWithoutRole(openDeps(file))
-    outbox.close()
+    const { outbox, salvaged } = await openForCommand(openDeps(file))
+    await outbox.close()
     expect(salvaged?.aside).toContain('.corrupt-')
     expect(contentsOf(file).rows.size).toBe(contents.rows.size)
     takeDeliveryRole(dirname(file), 'other.yaml', nowMs).release()
   })
 
-  it('leaves it to the daemon that runs', () => {
+  it('leaves it to the daemon that runs', async () => {
     const { file } = sound()
     overwrite(file, 0, 100)
     const role = takeDeliveryRole(dirname(file), 'other.yaml', nowMs)
     onTestFinished(() => role.release())
-    expect(() => openWithoutRole(openDeps(file))).toThrow(expect.objectContaining({ code: 'outbox-corrupt' }))
+    await expect(openForCommand(openDeps(file))).rejects.toMatchObject({ code: 'outbox-corrupt' })
     expect(asideOf(file)).toEqual([])
   })
 

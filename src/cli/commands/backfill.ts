@@ -51,7 +51,7 @@ export function backfillCommand(ended: (code: number) => void): Command {
     const isDone = options.plan
       ? await planOnly({ context, outbox, options }, range, usable)
       : await collectAndDeliver(
-          { context, outbox: outbox ?? openOutbox(context, stack), options, signals, stack },
+          { context, outbox: outbox ?? (await openOutbox(context, stack)), options, signals, stack },
           range,
           usable,
         )

@@ -80,7 +80,7 @@ function metricRows({ collector, description }: Checked['usable'][number]): Metr
 /** Predicted warnings. Units are compared with those of the outbox, if there is one. */
 async function foreseenOf(context: AppContext, usable: Checked['usable']): Promise<Foreseen[]> {
   await using stack = new AsyncDisposableStack()
-  const outbox = outboxToCompare(context, stack)
+  const outbox = await outboxToCompare(context, stack)
   const current = hourAt(context.time.nowMs())
   const metrics = usable.flatMap(({ collector: { protocolId }, description }) =>
     Object.entries(description.metrics).map(([label, { unit }]) => {
@@ -95,12 +95,12 @@ async function foreseenOf(context: AppContext, usable: Checked['usable']): Promi
 }
 
 /** The outbox to compare with. An unusable one is reported and is not a mistake of the configuration. */
-function outboxToCompare(
+async function outboxToCompare(
   context: AppContext,
   stack: AsyncDisposableStack,
-): Pick<Outbox, 'operators' | 'intake'> | undefined {
+): Promise<Pick<Outbox, 'operators' | 'intake'> | undefined> {
   try {
-    return openExistingOutbox(context, stack)
+    return await openExistingOutbox(context, stack)
   } catch (error) {
     note(`units are not compared with those sent so far: ${faultLine(error)}`)
     return undefined

@@ -62,7 +62,7 @@ export function collectCommand(ended: (code: number) => void): Command {
         printDry(told, options)
         if (told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
       } else {
-        const outbox = existing ?? openOutbox(context, stack)
+        const outbox = existing ?? (await openOutbox(context, stack))
         outbox.health.requireRoom()
         const told = await collectParts({ context, outbox, hour, units }, collectors)
         const isDelivered = await queueAndDeliver(context, outbox, told, options)

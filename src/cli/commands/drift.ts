@@ -32,7 +32,7 @@ export function driftCommand(ended: (code: number) => void): Command {
       const collectors = selectCollectors(context.config, options.only)
       const seed = options.seed ?? Math.floor(context.time.chance() * (seedMax + 1))
       await using stack = new AsyncDisposableStack()
-      const operators = openExistingOutbox(context, stack)?.operators
+      const operators = (await openExistingOutbox(context, stack))?.operators
       const draw = { collectors, range, sample: options.sample, seed }
       const drift = operators ? await readAgain(context, operators, draw) : nothing
       if (options.json) printJson(driftJson(drift, seed))

@@ -79,7 +79,7 @@ async function withFound(
   const { reason, ...selection } = selectionOf('due', ids, options)
   const context = openContext(options.config)
   await using stack = new AsyncDisposableStack()
-  const operators = openExistingOutbox(context, stack)?.operators
+  const operators = (await openExistingOutbox(context, stack))?.operators
   const backlog = await operators?.backlog()
   const whyOf = whyIn(context, backlog)
   const fits = (protocolId: string) =>

@@ -14,7 +14,7 @@ export function flushCommand(ended: (code: number) => void): Command {
     .action(async (options: ConfigOption) => {
       await using stack = new AsyncDisposableStack()
       const { context, outbox: existing } = await openedByClock(openContext(options.config), stack)
-      const outbox = existing ?? openOutbox(context, stack)
+      const outbox = existing ?? (await openOutbox(context, stack))
       const { balance: before } = await outbox.operators.backlog()
       await deliverNow(context, outbox)
       const backlog = await outbox.operators.backlog()

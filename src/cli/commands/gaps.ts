@@ -41,7 +41,7 @@ async function find(context: AppContext, { from, to }: LookedAt, options: LookOp
   const { config, time } = context
   const collectors = selectCollectors(config, options.only)
   await using stack = new AsyncDisposableStack()
-  const operators = openExistingOutbox(context, stack)?.operators
+  const operators = (await openExistingOutbox(context, stack))?.operators
   const wanted = {
     ...(options.only && { collectors: collectors.map(({ id }) => id) }),
     ...(from !== undefined && { from }),

@@ -22,7 +22,7 @@ export function statusCommand(ended: (code: number) => void): Command {
     .action(async ({ config, json }: ConfigOption & JsonOption) => {
       const context = readable(config)
       await using stack = new AsyncDisposableStack()
-      const outbox = openOutbox(context, stack)
+      const outbox = await openOutbox(context, stack)
       const connection = await connect(context, stack)
       // This command does not catch up: a late hour is late.
       const daemon = daemonSentence(context)

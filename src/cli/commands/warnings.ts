@@ -36,7 +36,8 @@ function listCommand(): Command {
     .action(async (options: ListOptions) => {
       const context = openContext(options.config)
       await using stack = new AsyncDisposableStack()
-      const all = (await openExistingOutbox(context, stack)?.operators.warnings()) ?? []
+      const outbox = await openExistingOutbox(context, stack)
+      const all = (await outbox?.operators.warnings()) ?? []
       const wanted = all.filter(({ isAcknowledged }) => options.all || !isAcknowledged)
       if (options.json) printJson(wanted.map(warningJson))
       else printWarnings(wanted, all.length - wanted.length, options)
@@ -85,7 +86,7 @@ function acknowledgeCommand(ended: (code: number) => void): Command {
       }
       const context = openContext(options.config)
       await using stack = new AsyncDisposableStack()
-      const operators = openExistingOutbox(context, stack)?.operators
+      const operators = (await openExistingOutbox(context, stack))?.operators
       const count = operators ? await acknowledge(operators, ids, options) : 0
       if (count > 0 || isAll(ids, options)) print(`${counted(count, 'warning')} acknowledged`)
       else noteNone(options)

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
-import { type OpenDeps, openForDaemon, openWithRole } from '../../../src/outbox/open.ts'
+import { openChecking, openSalvaged } from '../../../src/outbox/sqlite/open-outbox.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../../src/sqlite/database.ts'
@@ -18,13 +18,7 @@ const late = hourAfter(anHour, 80)
 const [collector = ''] = collectorIds
 const outcome = { collector, hour: late, accepted: metrics(2, late).map(metric => ({ metric })) }
 
-const context = (file: string): OpenDeps => ({
-  folder: dirname(file),
-  config: 'tidegauge.yaml',
-  nowMs,
-  keepMs: 35 * 24 * hourMs,
-  collectors: collectorIds,
-})
+const deps = { nowMs, keepMs: 35 * 24 * hourMs, collectors: collectorIds }
 
 async function filled(): Promise<string> {
   const file = join(temporaryFolder(), 'outbox.db')
@@ -36,7 +30,7 @@ async function filled(): Promise<string> {
 
 /** As the daemon opens a file that it takes for a large one. */
 function opened(file: string): SqliteOutbox {
-  const { outbox } = openForDaemon(context(file), undefined, 0)
+  const { outbox } = openChecking(file, deps, undefined, 0)
   onTestFinished(() => outbox.close())
   return outbox
 }
@@ -69,7 +63,7 @@ it('nothing is written into a large file that is damaged: it is told, and saved 
   const file = await filled()
   spoil(file)
   const before = readFileSync(file)
-  const { outbox } = openForDaemon(context(file), undefined, 0)
+  const { outbox } = openChecking(file, deps, undefined, 0)
   const writing = expect(outbox.recordCollection(outcome, nowMs)).rejects.toThrow()
   const breakage = await outbox.disk.broken
   expect(breakage.kind).toBe('damaged')
@@ -78,7 +72,7 @@ it('nothing is written into a large file that is damaged: it is told, and saved 
   outbox.trimLog()
   outbox.close()
   expect(readFileSync(file).equals(before)).toBe(true)
-  const again = openWithRole(context(file), breakage.reason)
+  const again = openSalvaged(file, deps, breakage.reason)
   again.outbox.close()
   expect(again.salvaged?.reason).toBe(breakage.reason)
   expect(flawsOf(file)).toEqual([])
@@ -93,7 +87,7 @@ it('what waits for a file to be looked through is refused when the outbox is clo
 })
 
 it('a small file is looked through before it is opened', async () => {
-  const { outbox } = openForDaemon(context(await filled()))
+  const { outbox } = openChecking(await filled(), deps)
   expect(outbox.disk.held).toBeUndefined()
   outbox.close()
 })

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { hourMs } from '../../../src/model/limits.ts'
-import { type OpenDeps, type Opened, openWithRole } from '../../../src/outbox/open.ts'
+import type { OpenDeps } from '../../../src/outbox/open.ts'
+import { type OpenedFile, openSalvaged } from '../../../src/outbox/sqlite/open-outbox.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { dice } from '../../support/dice.ts'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -53,8 +54,8 @@ export function soundOutboxes(): () => Sound {
 }
 
 /** Opens it as the daemon does, closes it, and checks that it is as sound as any. */
-export function mended(file: string, damage?: string): Opened['salvaged'] {
-  const { outbox, salvaged } = openWithRole(openDeps(file), damage)
+export function mended(file: string, damage?: string): OpenedFile['salvaged'] {
+  const { outbox, salvaged } = openSalvaged(file, openDeps(file), damage)
   outbox.close()
   expect(flawsOf(file)).toEqual([])
   return salvaged

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 
 import { hourMs } from '../../../../src/model/limits.ts'
-import { openWithRole } from '../../../../src/outbox/open.ts'
+import { openSalvaged } from '../../../../src/outbox/sqlite/open-outbox.ts'
 import { type Dice, dice } from '../../../support/dice.ts'
 import { temporaryFolder } from '../../../support/folder.ts'
 import { anHour } from '../../../support/metrics.ts'
@@ -64,8 +64,7 @@ function copied(file: string): string {
 
 /** Opens it as a daemon does after the power came back. */
 function revived(file: string, expected: readonly Acknowledged[]): void {
-  const folder = join(file, '..')
-  const { outbox } = openWithRole({ folder, config: '', nowMs: anHour, keepMs: 35 * 24 * hourMs, collectors: [] })
+  const { outbox } = openSalvaged(file, { nowMs: anHour, keepMs: 35 * 24 * hourMs, collectors: [] })
   const { enqueued } = outbox.tally.balance()
   outbox.close()
   expect(flawsOf(file)).toEqual([])

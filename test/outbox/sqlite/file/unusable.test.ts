@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../../../src/edge/time.ts'
 import { Fault } from '../../../../src/model/fault.ts'
-import { type OpenDeps, openWithoutRole, openWithRole } from '../../../../src/outbox/open.ts'
+import { type OpenDeps, type Opened, openForCommand, openForDaemon } from '../../../../src/outbox/open.ts'
 import { deliveryHolder, takeDeliveryRole } from '../../../../src/outbox/roles.ts'
 import { Disk } from '../../../../src/outbox/sqlite/file/disk.ts'
 import { Writer } from '../../../../src/outbox/sqlite/file/writer.ts'
@@ -27,29 +27,36 @@ const context = (folder: string): OpenDeps => ({
 })
 
 /** As the daemon opens it, and as a command does; what was thrown. */
-function thrownBy(folder: string): readonly unknown[] {
-  const daemon = () => {
+async function thrownBy(folder: string): Promise<readonly unknown[]> {
+  const daemon = async () => {
     const role = takeDeliveryRole(folder, 'tidegauge.yaml', anHour)
     try {
-      openWithRole(context(folder)).outbox.close()
+      await closed(openForDaemon(context(folder), { hasRole: true }))
     } finally {
       role.release()
     }
   }
-  const command = () => openWithoutRole(context(folder)).outbox.close()
-  return [daemon, command].map(open => {
-    try {
-      open()
-      return undefined
-    } catch (error) {
-      return error
-    }
-  })
+  const command = () => closed(openForCommand(context(folder)))
+  const thrown = []
+  for (const open of [daemon, command]) {
+    thrown.push(
+      await open().then(
+        () => undefined,
+        (error: unknown) => error,
+      ),
+    )
+  }
+  return thrown
+}
+
+async function closed(opening: Promise<Opened>): Promise<void> {
+  const { outbox } = await opening
+  await outbox.close()
 }
 
 /** Both say what is wrong, with the file, and what to do. */
-function expectFaults(folder: string, words: RegExp, path = join(folder, 'outbox.db')): void {
-  for (const error of thrownBy(folder)) {
+async function expectFaults(folder: string, words: RegExp, path = join(folder, 'outbox.db')): Promise<void> {
+  for (const error of await thrownBy(folder)) {
     expect(error).toBeInstanceOf(Fault)
     const { code, message, fix } = error as Fault
     expect(code).toBe('outbox-unusable')
@@ -66,25 +73,25 @@ describe('an outbox’s file that cannot be used is told with its path and a fix
     ['links in a circle', /symbolic links lead in a circle/, (file: string) => symlinkSync('outbox.db', file)],
     ['a link to nowhere', /does not exist/, (file: string) => symlinkSync('no/where.db', file)],
     ['a folder in the log’s place', /a folder is/, (file: string) => madeWith(file, () => mkdirSync(`${file}-wal`))],
-  ])('%s', (_, words, make) => {
+  ])('%s', async (_, words, make) => {
     const folder = temporaryFolder()
     make(join(folder, 'outbox.db'))
-    expectFaults(folder, words)
+    await expectFaults(folder, words)
   })
 
-  it('a file in the place of the data folder', () => {
+  it('a file in the place of the data folder', async () => {
     const folder = join(temporaryFolder(), 'data')
     writeFileSync(folder, 'a file')
-    expectFaults(folder, /a file is expected where a folder is, or a folder/, folder)
+    await expectFaults(folder, /a file is expected where a folder is, or a folder/, folder)
   })
 
   it.each([
     ['garbage', Buffer.alloc(8_192, 0x5a)],
     ['too short', Buffer.from('SQLite format 3\0, and then')],
-  ])('%s is saved and begun anew by the daemon', (_, bytes) => {
+  ])('%s is saved and begun anew by the daemon', async (_, bytes) => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'outbox.db'), bytes)
-    expect(thrownBy(folder)).toEqual([undefined, undefined])
+    expect(await thrownBy(folder)).toEqual([undefined, undefined])
   })
 })
 
@@ -123,10 +130,10 @@ describe('the lock’s file', () => {
     )
   })
 
-  it('that is a folder is told with its path', () => {
+  it('that is a folder is told with its path', async () => {
     const folder = temporaryFolder()
     mkdirSync(join(folder, 'lock.db'))
-    expectFaults(folder, /a folder is/, join(folder, 'lock.db'))
+    await expectFaults(folder, /a folder is/, join(folder, 'lock.db'))
   })
 })
 
@@ -185,13 +192,13 @@ describe.skipIf(!mayMount)('a file system that is read-only (needs the right to 
     return { folder, remount }
   }
 
-  it('is told by whoever opens the outbox, and used again once it is writable', () => {
+  it('is told by whoever opens the outbox, and used again once it is writable', async () => {
     const { folder, remount } = readOnlyDisk()
     new SqliteOutbox(join(folder, 'outbox.db')).close()
     remount('ro')
-    expectFaults(folder, /the file system is read-only/, folder)
+    await expectFaults(folder, /the file system is read-only/, folder)
     remount('rw')
-    expect(thrownBy(folder)).toEqual([undefined, undefined])
+    expect(await thrownBy(folder)).toEqual([undefined, undefined])
   })
 
   it('breaks the outbox, and whoever looks at an error of it is not thrown at, ballast or not', async () => {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { openWithRole } from '../../../../src/outbox/open.ts'
+import { openForDaemon } from '../../../../src/outbox/open.ts'
 import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { outboxSchema } from '../../../../src/outbox/sqlite/tables/schema.ts'
 import { temporaryFolder } from '../../../support/folder.ts'
@@ -49,7 +49,7 @@ describe('an outbox of another version', () => {
     const before = readFileSync(file)
     const refusal = { code: 'outbox-unusable', message: expect.stringContaining(`schema version ${other};`), fix }
     expect(() => new SqliteOutbox(file)).toThrow(expect.objectContaining(refusal))
-    expect(() => openWithRole(context(file))).toThrow(expect.objectContaining(refusal))
+    await expect(openForDaemon(context(file), { hasRole: true })).rejects.toMatchObject(refusal)
     expect(readFileSync(file).equals(before)).toBe(true)
   })
 
@@ -60,7 +60,10 @@ describe('an outbox of another version', () => {
     const file = await fileOf(other)
     const damaged = readFileSync(file).fill(0xa5, 4_096)
     writeFileSync(file, damaged)
-    expect(() => openWithRole(context(file))).toThrow(expect.objectContaining({ code: 'outbox-unusable', fix }))
+    await expect(openForDaemon(context(file), { hasRole: true })).rejects.toMatchObject({
+      code: 'outbox-unusable',
+      fix,
+    })
     expect(readFileSync(file).equals(damaged)).toBe(true)
     expect(readdirSync(dirname(file)).filter(name => /salvag|corrupt/.test(name))).toEqual([])
   })
