@@ -7,6 +7,7 @@ import { type ServiceClient, serviceClient } from '../edge/service-client.ts'
 import { CautiousTime } from '../intake/cautious-time.ts'
 import { Intake } from '../intake/intake.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
+import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import type { Breakage } from '../outbox/contract/health.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import { hasOutbox, type OpenDeps, type Opened, openForCommand, openForDaemon } from '../outbox/open.ts'
@@ -103,21 +104,21 @@ function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, l
 }
 
 /**
- * Creates one delivery for each destination; they share the pace.
+ * Creates one delivery for each destination; they share the pace. Other destinations wait for nothing any more.
  *
  * @param fewest metrics worth a push while more are being collected; default 1
  */
-export function deliveriesTo(
+export async function deliveriesTo(
   connection: Connection,
-  outbox: SqliteOutbox,
+  outbox: DeliveryStore,
   { config, time, clock: watched, log, redactor }: AppContext,
   fewest: () => number = () => 1,
-): Delivery[] {
+): Promise<Delivery[]> {
+  await outbox.keepOnlyDestinations(connection.destinations.map(({ name }) => name))
   const pacer = new Pacer(time, config.delivery.pacePerSecond)
   const clock = new ServiceClock(watched)
   watched?.onBelieved(byMs => clock.machineWasSet(byMs))
   const { inFlight } = config.delivery
-  outbox.destinations.keepOnly(connection.destinations.map(({ name }) => name))
   const { client } = connection
   const shared = { outbox, client, pacer, clock, inFlight, fewest, log, redactor, time }
   return connection.destinations.map(destination => new Delivery({ ...shared, destination }))
@@ -197,7 +198,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
 
   const watch = new ClockWatch({ clock, chains, log, time })
   stack.defer(() => watch.stop())
-  const deliveries = () => deliveriesTo(connection, outbox, context)
+  const deliveries = () => deliveriesTo(connection, outbox.delivery, context)
   const delivering = startDelivering({ context, outbox, daemonRole, deliveries, seeker }, role)
   stack.defer(() => delivering.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)

@@ -2,10 +2,10 @@ import type { Delivery } from '../delivery/delivery.ts'
 import { DeliveryLoop } from '../delivery/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
 import type { UpkeepNews } from '../outbox/contract/upkeep.ts'
 import { bothRoles, deliveryHolder, type RoleSeeker, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import type { AppContext } from './context.ts'
 import { tellUpkeep } from './outbox-news.ts'
 
@@ -16,8 +16,8 @@ const roleLookMs = 500
 export interface DeliveringDeps {
   /** Takes the delivery role; `undefined` while a command has it. */
   readonly take: () => Role | undefined
-  /** Starts the work that needs the role. @returns a function that stops it, and resolves when it has stopped */
-  readonly begin: (role: Role) => () => Promise<void>
+  /** Starts the work that needs the role. Resolves to a function that stops it, and resolves when it has stopped. */
+  readonly begin: (role: Role) => Promise<() => Promise<void>>
   /** Called when an attempt failed; it is repeated. */
   readonly failed: (error: unknown) => void
   readonly time: Time
@@ -52,11 +52,11 @@ export class Delivering {
     }
     if (!role) return
     try {
-      let end = this.#begin(deps, role)
+      let end = await this.#begin(deps, role)
       // Another process may hold the file's write lock just now.
       while (!end && !signal.aborted) {
         await deps.time.sleep(roleLookMs, signal).catch(() => {})
-        if (!signal.aborted) end = this.#begin(deps, role)
+        if (!signal.aborted) end = await this.#begin(deps, role)
       }
       if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
       await end?.()
@@ -65,9 +65,9 @@ export class Delivering {
     }
   }
 
-  #begin({ begin, failed }: DeliveringDeps, role: Role): (() => Promise<void>) | undefined {
+  async #begin({ begin, failed }: DeliveringDeps, role: Role): Promise<(() => Promise<void>) | undefined> {
     try {
-      return begin(role)
+      return await begin(role)
     } catch (error) {
       failed(error)
       return undefined
@@ -87,10 +87,10 @@ export class Delivering {
 /** Dependencies of `startDelivering`. */
 export interface DeliveringParts {
   readonly context: AppContext
-  readonly outbox: SqliteOutbox
+  readonly outbox: Pick<Outbox, 'delivery' | 'health' | 'startUpkeep'>
   readonly daemonRole: Role
   /** Creates the deliveries; called when the role is taken. */
-  readonly deliveries: () => readonly Delivery[]
+  readonly deliveries: () => Promise<readonly Delivery[]>
   readonly seeker: () => RoleSeeker
 }
 
@@ -116,14 +116,14 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
     tellUpkeep(log, news)
     if (news.kind === 'role-lost') loseRole({ kind: 'role-lost' })
   }
-  const begin = (own: Role) => {
+  const begin = async (own: Role) => {
     // The command may have sent metrics collected meanwhile.
-    if (!role) outbox.unsent.mayBeSent('all')
+    if (!role) outbox.delivery.maybeSent('all')
     // Steps that may fail, and are then repeated, come before those that keep running.
-    const ready = deliveries()
+    const ready = await deliveries()
     const both = bothRoles(daemonRole, own)
     const upkeep = outbox.startUpkeep({ role: both, keepMs: config.outbox.keepMs, time, mayPrune, told })
-    const loop = new DeliveryLoop(ready, time, log, outbox.disk)
+    const loop = new DeliveryLoop(ready, time, log, outbox.health)
     if (!role) log.info('the command has released the delivery role: delivering')
     return async () => {
       await upkeep.stop()
@@ -138,8 +138,8 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
   let why = ''
   const failed = (error: unknown) => {
     // A broken outbox makes the daemon start again.
-    outbox.disk.recover(error)
-    const fault = faultLine(outbox.disk.explain(error))
+    outbox.health.recover(error)
+    const fault = faultLine(outbox.health.explain(error))
     if (fault !== why) log.error({ fault }, 'delivery cannot begin yet: retrying')
     why = fault
   }

@@ -54,7 +54,7 @@ async function deliverAs(role: Role, context: AppContext, outbox: SqliteOutbox):
     if (isThere) flushing.abort(new Fault('stopped', 'a daemon has started, which delivers'))
     return isThere
   })
-  const deliveries = deliveriesTo(connection, outbox, context)
+  const deliveries = await deliveriesTo(connection, outbox.delivery, context)
   await Promise.all(deliveries.map(delivery => delivery.flush('asked', flushing.signal)))
   watching.abort(new Error('flushed'))
   if (await isWanted) {

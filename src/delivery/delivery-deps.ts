@@ -1,6 +1,6 @@
 import type { ServiceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
+import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 import type { Destination } from './destination.ts'
@@ -9,7 +9,7 @@ import type { ServiceClock } from './gate/service-clock.ts'
 
 /** Dependencies of `Delivery`. */
 export interface DeliveryDeps {
-  readonly outbox: SqliteOutbox
+  readonly outbox: DeliveryStore
   readonly client: ServiceClient
   readonly destination: Destination
   /** Pacer and clock are shared by all destinations: it is one service. */

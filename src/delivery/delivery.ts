@@ -43,7 +43,7 @@ export class Delivery {
   constructor(deps: DeliveryDeps) {
     this.#deps = deps
     const { outbox, pacer } = deps
-    this.#gate = new Gate({ ...deps, outbox: outbox.delivery })
+    this.#gate = new Gate(deps)
     this.#unconfirmed = new UnconfirmedSends(outbox)
     this.#recorder = new Recorder({ ...deps, quarantine: this.#quarantine, unconfirmed: this.#unconfirmed })
     this.#probes = new QuarantineProbes({ ...deps, quarantine: this.#quarantine, intervalMs: pacer.intervalMs })
@@ -60,9 +60,9 @@ export class Delivery {
     const occasion = await this.#gate.occasion(wanted)
     if (this.#gate.hold(occasion)) return
     this.#pushes = 0
-    this.#quarantine.keepDue(this.#deps.outbox)
+    await this.#quarantine.keepDue(this.#deps.outbox)
     const newest = await this.#newestDue()
-    const isDue = newest !== undefined && this.#plan(occasion) !== undefined
+    const isDue = newest !== undefined && (await this.#plan(occasion)) !== undefined
     const isWork = isDue || this.#gate.isClockWanted(newest)
     const run = () => this.#run(occasion, newest, signal, breakOff)
     const stop = isWork ? await run().catch(error => stopOf(error, signal)) : undefined
@@ -79,12 +79,12 @@ export class Delivery {
   ): Promise<Stop | undefined> {
     const entry = await this.#gate.enter(occasion, newest, signal)
     if ('stop' in entry) return entry.stop
-    const plan = this.#plan(occasion)
+    const plan = await this.#plan(occasion)
     return plan && (await new Flush(this.#flushDeps(plan, { ...entry, occasion, signal, breakOff })).run())
   }
 
   /** The plan of a flush; `undefined` when nothing may be sent now. A person's request sends everything at once. */
-  #plan(occasion: FlushOccasion): Plan | undefined {
+  #plan(occasion: FlushOccasion): Promise<Plan | undefined> {
     const { outbox, clock, time } = this.#deps
     const nowMs = time.nowMs()
     return planFlush({
@@ -124,22 +124,24 @@ export class Delivery {
   }
 
   #newestDue(): Promise<Hour | undefined> {
-    return this.#deps.outbox.delivery.dueHour('newest', this.#protocolIds, never)
+    return this.#deps.outbox.dueHour('newest', this.#protocolIds, never)
   }
 
   #flushDeps({ fresh, probe }: Plan, run: FlushRun): FlushDeps {
     const { outbox, destination, clock, inFlight, fewest, time } = this.#deps
     const [recorder, quarantine, protocolIds] = [this.#recorder, this.#quarantine, this.#protocolIds]
     const { protocols } = destination
+    const { unrecorded } = recorder
     const due: FlushDeps['due'] = (ids, limit) =>
-      outbox.due
-        .read({ protocolIds: ids, fresh, latest: clock.latestHour(time.nowMs()) }, limit + recorder.unrecorded.size)
-        .filter(metric => !recorder.unrecorded.has(metric))
+      unrecorded.during(async isUnrecorded => {
+        const wanted = { protocolIds: ids, fresh, latest: clock.latestHour(time.nowMs()) }
+        const read = await outbox.due(wanted, limit + unrecorded.size)
+        return read.filter(metric => !isUnrecorded(metric))
+      })
     return {
       protocols,
       isInQuarantine: id => quarantine.hasProtocol(id),
-      stillDue: metrics => outbox.due.still(metrics),
-      dueVersion: () => outbox.due.version,
+      stillDue: (metrics, stamp) => outbox.stillDue(metrics, stamp),
       isFree: metric => quarantine.standing(metric, time.nowMs(), false) === 'free',
       toProbe: this.#probes.of({ isAsked: run.occasion === 'asked', protocolIds, due }),
       ...(probe && { probe }),
@@ -147,10 +149,10 @@ export class Delivery {
       ...(fewest && { fewest }),
       due,
       earlier: () => this.#earlier(),
-      present: metric => outbox.metrics.present(metric),
-      hasDelivered: () => outbox.tally.hasDelivered(protocolIds),
+      present: metric => outbox.present(metric),
+      hasDelivered: () => outbox.hasDelivered(protocolIds),
       push: (batch, attempts) => this.#push(batch, attempts, run),
-      record: (settlement, sending) => recorder.record(settlement, sending),
+      record: (verdicts, sending) => recorder.record(verdicts, sending),
       register: protocolId => this.#register(protocolId, run),
       quarantineRejected: (protocolId, status, reason) => recorder.quarantineRejected(protocolId, status, reason),
       quarantineProtocol: (protocolId, reason) => recorder.quarantineProtocol(protocolId, reason),
@@ -164,10 +166,10 @@ export class Delivery {
    * A metric delivered earlier, to test the service. Without the service's clock a refusal may be about the time, which
    * such a metric cannot show.
    */
-  #earlier(): Metric | undefined {
+  async #earlier(): Promise<Metric | undefined> {
     const { outbox, clock, time } = this.#deps
     if (clock.skewMs === undefined) return undefined
-    return outbox.metrics.lastDelivered(this.#protocolIds, hourAt(time.nowMs()))
+    return await outbox.lastDelivered(this.#protocolIds, hourAt(time.nowMs()))
   }
 
   /** @returns why the protocol is not registered; `undefined` when it is */
@@ -182,7 +184,10 @@ export class Delivery {
   async #push(batch: Batch, wanted: Attempts, run: FlushRun): Promise<Pushed> {
     const { outbox, client, time, log } = this.#deps
     this.#pushes += 1
-    const hasWithdrawn = (some: Batch) => outbox.due.hasWithdrawn(some)
+    const hasWithdrawn = async (some: Batch) =>
+      wanted.isKnownGood
+        ? (await outbox.present(some[0])) === undefined
+        : (await outbox.stillDue(some)).metrics.length < some.length
     const deps = { ...run, client, gate: this.#gate, hasWithdrawn, time }
     const pushed = await pushBatch(batch, wanted, deps).catch(error => {
       this.#unconfirmed.add(batch)

@@ -2,7 +2,7 @@ import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
-import type { Disk } from '../outbox/sqlite/file/disk.ts'
+import type { OutboxHealth } from '../outbox/contract/health.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Delivery } from './delivery.ts'
 import { breakerBaseMs } from './gate/limits.ts'
@@ -14,9 +14,9 @@ import { breakerBaseMs } from './gate/limits.ts'
 export class DeliveryLoop {
   readonly #loops: readonly Loop[]
 
-  /** @param disk makes room when it is full, and sees errors of a damaged outbox */
-  constructor(deliveries: readonly Delivery[], time: Time, log: Log, disk: LoopDisk = unseeing) {
-    this.#loops = deliveries.map(delivery => new Loop(signal => turn(delivery, disk, time, log, signal)))
+  /** @param health sees the errors of the outbox, and makes room where that helps */
+  constructor(deliveries: readonly Delivery[], time: Time, log: Log, health: LoopHealth = unseeing) {
+    this.#loops = deliveries.map(delivery => new Loop(signal => turn(delivery, health, time, log, signal)))
     for (const loop of this.#loops) loop.start()
   }
 
@@ -26,24 +26,24 @@ export class DeliveryLoop {
   }
 }
 
-async function turn(delivery: Delivery, disk: LoopDisk, time: Time, log: Log, signal: AbortSignal): Promise<void> {
+async function turn(delivery: Delivery, health: LoopHealth, time: Time, log: Log, signal: AbortSignal): Promise<void> {
   // Only the outbox makes a flush reject. It may be mended by the next one.
   const restMs = await delivery.flush('due', signal, neverBrokenOff).then(
     () => pollMs,
     error => {
-      const seen = disk.recover(error)
+      const seen = health.recover(error)
       if (seen === 'room-made') return 0
       if (seen === 'other')
-        log.error({ fault: faultLine(disk.explain(error)) }, 'delivery: the outbox cannot be read or written')
+        log.error({ fault: faultLine(health.explain(error)) }, 'delivery: the outbox cannot be read or written')
       return breakerBaseMs
     },
   )
   await time.sleep(restMs, signal).catch(() => {})
 }
 
-type LoopDisk = Pick<Disk, 'recover' | 'explain'>
+type LoopHealth = Pick<OutboxHealth, 'recover' | 'explain'>
 
 /** A push ends with its own time-out. */
 const neverBrokenOff = new AbortController().signal
 
-const unseeing: LoopDisk = { recover: () => 'other', explain: error => error }
+const unseeing: LoopHealth = { recover: () => 'other', explain: error => error }

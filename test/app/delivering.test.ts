@@ -9,7 +9,7 @@ it('delivering begins as soon as the file can be written, however often it could
   const failures: unknown[] = []
   const begun = Promise.withResolvers<void>()
   let tries = 0
-  const begin = () => {
+  const begin = async () => {
     tries += 1
     if (tries < 4) throw new Error('database is locked')
     begun.resolve()

@@ -110,7 +110,7 @@ export class Life {
       new LazyTime(time, clock, world.idleness(activity, isDoubted), fromMs)
     this.#loops = this.#deliveries(time, log, watch).map(([owner, delivery]) => {
       const rest = lazy(pollMs, () => world.facts.activity.get(owner) ?? 0)
-      return new DeliveryLoop([delivery], rest, log, this.outbox.disk)
+      return new DeliveryLoop([delivery], rest, log, this.outbox.health)
     })
     const chains = this.#chains(new CautiousTime(time, time), number, this.#store)
     const runner = new ScriptedRunner(world, isAlive, number, chains[0])
@@ -227,7 +227,7 @@ export class Life {
     const clock = new ServiceClock(time)
     time.onBelieved(byMs => clock.machineWasSet(byMs))
     const { inFlight } = script
-    const { outbox } = this
+    const outbox = this.outbox.delivery
     const destinations = destinationsOf(config, () => keys.read('service'), keys.readSecret)
     return destinations.map(destination => {
       const redactor = new Redactor()

@@ -33,20 +33,20 @@ export async function startDelivery(
   if (!role) return { by: 'daemon', pushes: 0, finish: () => deliverNow(context, outbox) }
   stack.defer(() => role.release())
   await outbox.health.keepReserve()
-  return startOwn(role, context, outbox, await connect(context, stack), stack)
+  return await startOwn(role, context, outbox, await connect(context, stack), stack)
 }
 
 /**
  * Pushes only full batches while hours are being collected: a push of one metric costs the service as much as one of a
  * hundred.
  */
-function startOwn(
+async function startOwn(
   role: Role,
   context: AppContext,
   outbox: SqliteOutbox,
   connection: Connection,
   stack: AsyncDisposableStack,
-): BackfillDelivery {
+): Promise<BackfillDelivery> {
   let pushes = 0
   const { client } = connection
   const counting: typeof client = {
@@ -57,7 +57,7 @@ function startOwn(
     },
   }
   let fewest = batchMetricsMax
-  const deliveries = deliveriesTo({ ...connection, client: counting }, outbox, context, () => fewest)
+  const deliveries = await deliveriesTo({ ...connection, client: counting }, outbox.delivery, context, () => fewest)
   const [finishing, stopping] = [new AbortController(), new AbortController()]
   const pushing = deliveries.map(delivery =>
     pushUntil(delivery, finishing.signal, stopping.signal, outbox.health, context.time),

@@ -1,6 +1,7 @@
 import type { ProtocolConfig } from '../../config/config.ts'
 import type { Batch } from '../../model/batch.ts'
 import type { Metric } from '../../model/metric.ts'
+import type { StillDue } from '../../outbox/contract/delivery-store.ts'
 import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
 import type { Sending } from '../isolate/actions.ts'
 import type { Attempts, Pushed } from '../isolate/parts.ts'
@@ -17,24 +18,22 @@ export interface FlushDeps {
   readonly probe?: Batch
 
   /** Due metrics of the protocols, in the order of delivery, at most `limit`. */
-  due(protocolIds: readonly string[], limit: number): readonly Metric[]
-  /** The metrics that were not dropped since they were read. */
-  stillDue(metrics: readonly Metric[]): readonly Metric[]
-  /** Stamp of the due metrics: while it is unchanged, none was dropped. */
-  dueVersion(): string
+  due(protocolIds: readonly string[], limit: number): Promise<readonly Metric[]>
+  /** The metrics that were not dropped since they were read. @param stamp as `DeliveryStore.stillDue` has it */
+  stillDue(metrics: readonly Metric[], stamp?: string): Promise<StillDue<Metric>>
   /**
    * A recently delivered metric, to test whether the service still accepts anything; `undefined` when there is none.
    */
-  earlier(): Metric | undefined
+  earlier(): Promise<Metric | undefined>
   /** A metric with its present value; `undefined` when it must not be sent any more. */
-  present(metric: Metric): Metric | undefined
+  present(metric: Metric): Promise<Metric | undefined>
   /** Whether the service ever accepted a metric of these protocols, so that its address is right. */
-  hasDelivered(): boolean
+  hasDelivered(): Promise<boolean>
 
   /** Sends a batch. */
   push(batch: Batch, attempts: Attempts): Promise<Pushed>
   /** Resolves when the verdicts are recorded. */
-  record(settlement: MetricVerdicts, sending: Sending): Promise<void>
+  record(verdicts: MetricVerdicts, sending: Sending): Promise<void>
   /** Registers a protocol. Resolves to the reason when it could not, else to `undefined`. */
   register(protocolId: string): Promise<string | undefined>
 
@@ -43,7 +42,7 @@ export interface FlushDeps {
   /** Whether a due metric may be sent with others: its id is not in quarantine. */
   isFree(metric: Metric): boolean
   /** The next metric in quarantine to be probed, after everything else; `undefined` when there is none. */
-  toProbe(): Metric | undefined
+  toProbe(): Promise<Metric | undefined>
   /** Quarantines a protocol that the service rejects: its metrics stay due until a later flush. */
   quarantineRejected(protocolId: string, status: number, reason: string): void
   /**

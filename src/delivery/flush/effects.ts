@@ -29,7 +29,12 @@ export class Effects {
   constructor(deps: FlushDeps, happened: (event: FlushEvent) => Promise<void>) {
     this.#deps = deps
     this.#happened = happened
-    this.worklist = new Worklist({ ...deps, due: limit => deps.due(this.#protocolIds, limit) })
+    this.worklist = new Worklist({
+      ...deps,
+      due: limit => deps.due(this.#protocolIds, limit),
+      // A protocol may have been left out since the read began.
+      isFree: metric => !this.#isLeftOut(metric.protocolId) && deps.isFree(metric),
+    })
   }
 
   /** Resolves when the action and its consequences are done. Rejects with errors of the outbox or a stop. */
@@ -79,11 +84,12 @@ export class Effects {
     const { push, hasDelivered, isInQuarantine } = this.#deps
     const pushed = await push(sent.part.batch, sent.attempts)
     const { verdict } = pushed
+    const isAddressProven = verdict.kind === 'refused' && verdict.isUnlisted === true && (await hasDelivered())
     await this.#happened({
       kind: 'answered',
       sent,
       pushed,
-      isAddressProven: verdict.kind === 'refused' && verdict.isUnlisted === true && hasDelivered(),
+      isAddressProven,
       isInQuarantine: isInQuarantine(sent.part.batch[0].protocolId),
     })
   }
@@ -101,13 +107,11 @@ export class Effects {
 
   /** Other protocols are read again: their metrics may stand far behind the page. */
   async #probeOthers({ rejected, countMax }: ActionOf<'probe-others'>): Promise<void> {
-    const { due, isFree } = this.#deps
     const rejectedIds = new Set(rejected.map(({ protocolId }) => protocolId))
     const otherIds = this.#protocolIds.filter(id => !rejectedIds.has(id))
-    const others = due(otherIds, batchMetricsMax).filter(isFree)
-    const probes = spread(this.worklist.upcoming(countMax, others), rejected, countMax)
-    this.worklist.bringForward(probes)
-    await this.#happened({ kind: 'probing', count: probes.length })
+    const others = () => this.#deps.due(otherIds, batchMetricsMax)
+    const count = await this.worklist.bringForward(countMax, others, all => spread(all, rejected, countMax))
+    await this.#happened({ kind: 'probing', count })
   }
 
   async #check({ metric, sentAt, why }: ActionOf<'check'>): Promise<void> {
@@ -116,7 +120,7 @@ export class Effects {
   }
 
   async #checkEarlier({ sentAt }: ActionOf<'check-earlier'>): Promise<void> {
-    const metric = this.#deps.earlier()
+    const metric = await this.#deps.earlier()
     if (metric) await this.#ask(metric, sentAt)
   }
 
@@ -129,18 +133,19 @@ export class Effects {
 
   /** Sends a metric with its present value: an old value would overwrite a correction at the service. */
   async #askOnce(metric: Metric, sentAt: number): Promise<Verdict | undefined> {
-    const present = this.#deps.present(metric)
+    const present = await this.#deps.present(metric)
     if (!present) {
       await this.#happened({ kind: 'known-good-gone' })
       return undefined
     }
-    const { verdict } = await this.#deps.push([present], { attemptsMax })
+    const { verdict } = await this.#deps.push([present], { attemptsMax, isKnownGood: true })
     await this.#happened({ kind: 'known-good-answered', verdict, sentAt })
     return verdict
   }
 
   async #confirm(confirmation: Confirmation): Promise<void> {
-    const [metric] = this.#deps.stillDue([confirmation.letter.metric])
+    const { metrics } = await this.#deps.stillDue([confirmation.letter.metric])
+    const [metric] = metrics
     if (!metric) return
     const pushed = await this.#deps.push([metric], { attemptsMax })
     await this.#happened({ kind: 'confirmed', confirmation, pushed })
@@ -158,8 +163,8 @@ export class Effects {
   async #narrow(failed: FailedPart): Promise<void> {
     const { stillDue, isInQuarantine } = this.#deps
     const { batch } = failed.part
-    const facts = { due: stillDue(batch), isInQuarantine: isInQuarantine(batch[0].protocolId) }
-    await this.#happened({ kind: 'narrowing', failed, ...facts })
+    const { metrics: due } = await stillDue(batch)
+    await this.#happened({ kind: 'narrowing', failed, due, isInQuarantine: isInQuarantine(batch[0].protocolId) })
   }
 
   /** Samples a protocol, once at a time however many of its pushes fail together. */
@@ -175,8 +180,11 @@ export class Effects {
   }
 
   get #protocolIds(): readonly string[] {
-    const { protocols, isInQuarantine } = this.#deps
-    return protocols.map(({ id }) => id).filter(id => !this.#leftOut.has(id) && !isInQuarantine(id))
+    return this.#deps.protocols.map(({ id }) => id).filter(id => !this.#isLeftOut(id))
+  }
+
+  #isLeftOut(protocolId: string): boolean {
+    return this.#leftOut.has(protocolId) || this.#deps.isInQuarantine(protocolId)
   }
 
   /** A quarantined metric may have taken its protocol with it. */

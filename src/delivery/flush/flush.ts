@@ -38,13 +38,13 @@ export class Flush {
     // Pushes go one by one until one is accepted: that tests whether the service is up and accepts metrics at all.
     // After a failure others are sent concurrently, as the service may fail, slowly, on this one alone.
     while (!this.#state.knownGood && this.#state.attempts.used === 0) {
-      const part = this.#next()
+      const [part] = await this.#take(1)
       if (!part) break
       await this.#send(part)
     }
     await this.#drain()
     while (!this.#state.stop) {
-      const metric = toProbe()
+      const metric = await toProbe()
       if (!metric) break
       await this.#send({ ...fresh([metric], 1), isProbe: true })
       await this.#drain()
@@ -57,39 +57,50 @@ export class Flush {
 
   /** Sends everything, then the parts that had to wait. */
   async #drain(): Promise<void> {
-    for (let isOver = false; !isOver; ) {
-      while (!this.#isOver && this.#effects.worklist.hasMore()) await this.#sendAll()
-      isOver = this.#state.stop !== undefined || this.#state.undecided.length === 0
-      if (!isOver) await this.#tell({ kind: 'drained' })
+    for (;;) {
+      await this.#sendAll()
+      if (this.#state.stop || this.#state.undecided.length === 0) return
+      await this.#tell({ kind: 'drained' })
     }
   }
 
-  /** Sends with all lanes: a lane that is done takes the next part, or one of those its part was split into. */
+  /**
+   * Sends with all lanes until nothing is left and nothing is under way. A free lane gets the next part, or one of those
+   * that another lane's part was split into.
+   */
   async #sendAll(): Promise<void> {
     const underWay = new Set<Promise<void>>()
-    const start = () => {
-      while (underWay.size < this.#deps.inFlight) {
-        const part = this.#next()
-        if (!part) return
+    let ended = 0
+    for (;;) {
+      const endedBefore = ended
+      const parts = underWay.size < this.#deps.inFlight ? await this.#take(this.#deps.inFlight - underWay.size) : []
+      for (const [place, part] of parts.entries()) {
+        if (this.#isOver) {
+          this.#effects.worklist.putBack(parts.slice(place))
+          break
+        }
         const push = this.#send(part).finally(() => {
           underWay.delete(push)
-          start()
+          ended += 1
         })
         underWay.add(push)
       }
+      if (underWay.size === 0 && ended === endedBefore) return
+      // A lane that ended while parts were taken may have put some first.
+      if (parts.length === 0 && ended === endedBefore) await Promise.race(underWay)
     }
-    start()
-    while (underWay.size > 0) await Promise.race(underWay)
   }
 
   get #isOver(): boolean {
     return this.#state.stop !== undefined || areAttemptsUsed(this.#state)
   }
 
-  #next(): Part | undefined {
-    if (this.#isOver) return undefined
+  /** Takes parts, unless nothing more may be sent. */
+  async #take(count: number): Promise<readonly Part[]> {
+    if (this.#isOver) return []
     // One lane is reserved for fresh metrics.
-    return this.#effects.worklist.next(this.#lastUnderWay < Math.max(1, this.#deps.inFlight - 1))
+    const lastMax = Math.max(1, this.#deps.inFlight - 1) - this.#lastUnderWay
+    return (await this.#orFail(() => this.#effects.worklist.take(count, Math.max(0, lastMax)))) ?? []
   }
 
   async #send(part: Part): Promise<void> {
@@ -98,16 +109,22 @@ export class Flush {
     this.#lastUnderWay -= part.isLast ? 1 : 0
   }
 
+  /** Reports an event. */
+  async #tell(event: FlushEvent): Promise<void> {
+    await this.#orFail(() => this.#happened(event))
+  }
+
   /**
-   * Reports an event. An error ends the flush once the other lanes have ended: nothing may be under way when it
+   * Runs a step of the flush. An error ends the flush once the other lanes have ended: nothing may be under way when it
    * rejects.
    */
-  async #tell(event: FlushEvent): Promise<void> {
+  async #orFail<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
-      await this.#happened(event)
+      return await work()
     } catch (error) {
       this.#failure ??= { error }
       await this.#happened({ kind: 'broken', stop: { kind: 'stopped', reason: 'the flush failed' } })
+      return undefined
     }
   }
 

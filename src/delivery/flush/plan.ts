@@ -2,10 +2,10 @@ import type { Batch } from '../../model/batch.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import { duePageMax } from '../../model/limits.ts'
 import type { Metric } from '../../model/metric.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
+import { dueWanted } from './due-wanted.ts'
 import { probeOf } from './probe.ts'
-import { dueWanted } from './worklist.ts'
 
 /** Order and start of one flush. */
 export interface Plan {
@@ -17,7 +17,7 @@ export interface Plan {
 
 /** Dependencies of `planFlush`. */
 export interface FlushPlanDeps {
-  readonly outbox: Pick<SqliteOutbox, 'due'>
+  readonly outbox: Pick<DeliveryStore, 'dueHour' | 'due'>
   /** The destination's, without those in quarantine. */
   readonly protocolIds: readonly string[]
   readonly quarantine: Pick<Quarantine, 'standing' | 'failuresOf' | 'protocolsToProbe'>
@@ -33,13 +33,14 @@ export interface FlushPlanDeps {
 }
 
 /** The plan of a flush; `undefined` when nothing may be sent now. Reads only. */
-export function planFlush(deps: FlushPlanDeps): Plan | undefined {
+export async function planFlush(deps: FlushPlanDeps): Promise<Plan | undefined> {
   const { outbox, protocolIds, quarantine, isAsked, latest, nowMs, failures, chance } = deps
-  const newest = outbox.due.hour('newest', protocolIds, latest)
+  const newest = await outbox.dueHour('newest', protocolIds, latest)
   const fresh = newest !== undefined && newest < nowMs ? newest : hourAt(nowMs)
-  const read = (limit: number) => (newest === undefined ? [] : outbox.due.read({ protocolIds, fresh, latest }, limit))
+  const read = async (limit: number) =>
+    newest === undefined ? [] : await outbox.due({ protocolIds, fresh, latest }, limit)
   const isMet = (metric: Metric) => quarantine.standing(metric, nowMs, isAsked) !== 'waits'
-  const due = dueWanted(read, isMet, 1, failures > 0 ? duePageMax : 1)
+  const due = await dueWanted(read, isMet, 1, failures > 0 ? duePageMax : 1)
   if (due.length === 0) return quarantine.protocolsToProbe(nowMs, isAsked).length > 0 ? { fresh } : undefined
   const free = due.filter(metric => quarantine.standing(metric, nowMs, isAsked) === 'free')
   const probe = failures > 0 ? probeOf(leastFailed(free, quarantine), failures, chance) : undefined

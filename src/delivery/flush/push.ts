@@ -12,8 +12,8 @@ export interface PushDeps {
   readonly client: Pick<ServiceClient, 'push'>
   readonly key: string
   readonly gate: Pick<Gate, 'pushTurn' | 'saw' | 'pushed' | 'isRetrySoon'>
-  /** Whether a metric of a batch was withdrawn, so that the batch must not be sent unchanged. */
-  readonly hasWithdrawn: (batch: Batch) => boolean
+  /** Whether a metric of a batch was withdrawn, so that the batch must not be sent again unchanged. */
+  readonly hasWithdrawn: (batch: Batch) => Promise<boolean>
   readonly time: Time
   /** Ends waits. */
   readonly signal: AbortSignal
@@ -50,7 +50,7 @@ export async function pushBatch(
     if (isSlow) return { verdict: found, attempts, isSlow }
     if (attempts === attemptsMax || !gate.isRetrySoon) return { verdict: found, attempts }
     await time.sleep(jitterMs(failedBefore + attempts, time), signal)
-    if (hasWithdrawn(batch)) return { verdict: found, attempts }
+    if (await hasWithdrawn(batch)) return { verdict: found, attempts }
   }
 }
 

@@ -5,8 +5,8 @@ import type { Metric } from '../../model/metric.ts'
 import { MetricSet } from '../../model/metric-set.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
 import type { FlushDeps } from './deps.ts'
+import { dueWanted } from './due-wanted.ts'
 import { quarantinePacePart } from './limits.ts'
-import { dueWanted } from './worklist.ts'
 
 /** Dependencies of `QuarantineProbes`. */
 export interface ProbesDeps {
@@ -42,12 +42,12 @@ export class QuarantineProbes {
   }
 
   /** Picks for one flush: one metric a call; `undefined` when there are no more. */
-  of(flush: ProbesOf): () => Metric | undefined {
+  of(flush: ProbesOf): () => Promise<Metric | undefined> {
     const [metrics, protocols] = [new MetricSet(), new Set<string>()]
     let count = 0
-    return () => {
+    return async () => {
       if (!flush.isAsked && (count > 0 || this.#isTooSoon)) return undefined
-      const metric = this.#pick(flush, metrics, protocols)
+      const metric = await this.#pick(flush, metrics, protocols)
       if (!metric) return undefined
       count += 1
       metrics.add(metric)
@@ -64,19 +64,23 @@ export class QuarantineProbes {
     return isYetToCome(this.#lastMs + restMs, time.nowMs(), restMs)
   }
 
-  #pick(flush: ProbesOf, metrics: MetricSet, protocols: ReadonlySet<string>): Metric | undefined {
+  async #pick(flush: ProbesOf, metrics: MetricSet, protocols: ReadonlySet<string>): Promise<Metric | undefined> {
     const ofProtocols = () => this.#ofProtocols(flush, protocols)
     const ofRows = () => this.#ofRows(flush, metrics)
-    return this.#isProtocolsTurn ? (ofProtocols() ?? ofRows()) : (ofRows() ?? ofProtocols())
+    const [first, second] = this.#isProtocolsTurn ? [ofProtocols, ofRows] : [ofRows, ofProtocols]
+    return (await first()) ?? (await second())
   }
 
   /** Draws another metric of a protocol each time, in case the last one alone is at fault. */
-  #ofProtocols({ isAsked, protocolIds, due: read }: ProbesOf, tried: ReadonlySet<string>): Metric | undefined {
+  async #ofProtocols(
+    { isAsked, protocolIds, due: read }: ProbesOf,
+    tried: ReadonlySet<string>,
+  ): Promise<Metric | undefined> {
     const { quarantine, time } = this.#deps
     const nowMs = time.nowMs()
     for (const id of quarantine.protocolsToProbe(nowMs, isAsked)) {
       if (tried.has(id) || !protocolIds.includes(id)) continue
-      const due = read([id], duePageMax)
+      const due = await read([id], duePageMax)
       const free = due.filter(metric => quarantine.standing(metric, nowMs, isAsked) === 'free')
       const metric = this.#oneOf(free.length > 0 ? free : due)
       if (metric) return metric
@@ -84,14 +88,14 @@ export class QuarantineProbes {
     return undefined
   }
 
-  #ofRows({ isAsked, protocolIds, due: read }: ProbesOf, tried: MetricSet): Metric | undefined {
+  async #ofRows({ isAsked, protocolIds, due: read }: ProbesOf, tried: MetricSet): Promise<Metric | undefined> {
     const { quarantine, time } = this.#deps
     if (quarantine.isWithoutMetrics) return undefined
     const nowMs = time.nowMs()
     const ids = protocolIds.filter(id => !quarantine.hasProtocol(id))
     const isWanted = (metric: Metric) => !tried.has(metric) && quarantine.standing(metric, nowMs, isAsked) === 'alone'
     // Another one each time: where a metric id fails for some hours only, its other hours must not wait behind them.
-    return this.#oneOf(dueWanted(limit => read(ids, limit), isWanted, rowsToChooseMax, duePageMax))
+    return this.#oneOf(await dueWanted(limit => read(ids, limit), isWanted, rowsToChooseMax, duePageMax))
   }
 
   /** Draws one, from those that have not failed themselves if there are any. */

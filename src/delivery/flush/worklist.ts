@@ -1,79 +1,100 @@
+import { Sequence } from '../../edge/sequence.ts'
 import { batchesOf, isBatch } from '../../model/batch.ts'
 import { batchMetricsMax, duePageMax } from '../../model/limits.ts'
 import type { Metric } from '../../model/metric.ts'
 import { MetricSet } from '../../model/metric-set.ts'
 import { fresh, type Part } from '../isolate/parts.ts'
+import { WithheldMetrics } from '../record/withheld-metrics.ts'
 import type { FlushDeps } from './deps.ts'
+import { dueWanted } from './due-wanted.ts'
 
 /** Dependencies of `Worklist`. */
-export interface WorklistDeps extends Pick<FlushDeps, 'isFree' | 'fewest' | 'stillDue' | 'dueVersion'> {
+export interface WorklistDeps extends Pick<FlushDeps, 'isFree' | 'fewest' | 'stillDue'> {
   /** Reads due metrics in the order of delivery. */
-  due(limit: number): readonly Metric[]
+  due(limit: number): Promise<readonly Metric[]>
 }
 
 /**
  * The work left in a flush: parts of batches that were split, then what is due in the outbox. Each metric is handed out
- * once, and comes back only as a part. Lanes share one page, so reading and taking are never parted by an `await`.
+ * once, and comes back only as a part. While the outbox is read, parts may come back, and metrics may be left out or
+ * released: what was read is held against all of that before it is used.
  */
 export class Worklist {
   readonly #deps: WorklistDeps
+  /** Each read builds on the page and the stamp that the one before left. */
+  readonly #reads = new Sequence()
   readonly #parts: Part[] = []
   /** Parts that go after everything else. */
   readonly #last: Part[] = []
   #page: readonly Metric[] = []
-  /** The `dueVersion` at which everything here was due; `undefined` when not known. */
-  #version: string | undefined
+  /** Stamp of a look at which everything here was due; `undefined` when not known. */
+  #stamp: string | undefined
+  /** Number of times that parts came back. */
+  #returns = 0
   /** Handed out and not recorded, so still due in the outbox: not to be read again. */
-  readonly #taken = new MetricSet()
+  readonly #taken = new WithheldMetrics()
 
   constructor(deps: WorklistDeps) {
     this.#deps = deps
   }
 
   /**
-   * The next part to be sent; `undefined` when there is nothing.
+   * The next parts to be sent, at most `count`; none when there are none. Each metric was still due after the call.
    *
-   * @param mayBeLast whether it may be one that goes after everything else
+   * @param lastMax how many of them may go after everything else
    */
-  next(mayBeLast = true): Part | undefined {
-    this.#leaveOutWithdrawn()
-    const part = this.#parts.shift()
-    if (part) return part
-    if (!this.#isPageWorthIt()) return mayBeLast ? this.#last.shift() : undefined
-    const batch = this.#page.slice(0, batchMetricsMax)
-    this.#page = this.#page.slice(batchMetricsMax)
-    for (const metric of batch) this.#taken.add(metric)
-    return isBatch(batch) ? fresh(batch) : undefined
+  take(count = 1, lastMax = count): Promise<readonly Part[]> {
+    return this.#reads.run(async () => {
+      do {
+        await this.#leaveOutWithdrawn()
+        if (this.#parts.length < count) await this.#fill(this.#fewest)
+        // Parts that came back meanwhile were not looked up.
+      } while (this.#stamp === undefined)
+      return this.#cut(count, lastMax)
+    })
   }
 
-  /** Whether `next` has a part. */
-  hasMore(): boolean {
-    return this.#parts.length > 0 || this.#last.length > 0 || this.#isPageWorthIt()
+  #cut(count: number, lastMax: number): readonly Part[] {
+    const parts = this.#parts.splice(0, count)
+    while (parts.length < count && this.#page.length >= this.#fewest) {
+      const batch = this.#page.slice(0, batchMetricsMax)
+      if (!isBatch(batch)) break
+      this.#page = this.#page.slice(batchMetricsMax)
+      for (const metric of batch) this.#taken.add(metric)
+      parts.push(fresh(batch))
+    }
+    // All that is due goes before them: the next page, too.
+    return parts.length > 0 ? parts : this.#last.splice(0, Math.min(count, lastMax))
   }
 
-  #isPageWorthIt(): boolean {
-    const fewest = this.#deps.fewest?.() ?? 1
-    this.#fill(fewest)
-    return this.#page.length >= fewest
+  get #fewest(): number {
+    return this.#deps.fewest?.() ?? 1
   }
 
   /** Puts parts before everything else. */
   putFirst(parts: readonly Part[]): void {
-    this.#take(parts)
+    this.#withhold(parts)
     this.#parts.unshift(...parts)
   }
 
   /** Puts parts after everything else, the latest before the others. */
   putLast(parts: readonly Part[]): void {
-    this.#take(parts)
+    this.#withhold(parts)
     this.#last.unshift(...parts.map(part => ({ ...part, isLast: true as const })))
   }
 
-  #take(parts: readonly Part[]): void {
+  /** Puts parts back that were taken and not sent. */
+  putBack(parts: readonly Part[]): void {
+    this.putFirst(parts.filter(({ isLast }) => !isLast))
+    this.putLast(parts.filter(({ isLast }) => isLast))
+  }
+
+  #withhold(parts: readonly Part[]): void {
     if (parts.length === 0) return
     for (const { batch } of parts) for (const metric of batch) this.#taken.add(metric)
     // They were on their way when the others were looked up.
-    this.#version = undefined
+    this.#stamp = undefined
+    this.#returns += 1
     this.#page = this.#page.filter(metric => !this.#taken.has(metric))
   }
 
@@ -83,20 +104,37 @@ export class Worklist {
   }
 
   /**
-   * Metrics that could be sent next, at least `count` if there are so many.
+   * Puts some of the metrics that could be sent next first, each alone; how often each was sent is kept.
    *
-   * @param others further due metrics; those that are handed out are left away
+   * @param count metrics to choose from, at least, if there are so many
+   * @param others reads further due metrics to choose from
+   * @param choose chooses among all of them
+   * @returns how many
    */
-  upcoming(count: number, others: readonly Metric[]): readonly Metric[] {
-    this.#fill(count)
-    const paged = new MetricSet()
-    for (const metric of this.#page) paged.add(metric)
-    const free = others.filter(metric => !this.#taken.has(metric) && !paged.has(metric))
-    return [...[...this.#parts, ...this.#last].flatMap(({ batch }) => batch), ...this.#page, ...free]
+  bringForward(
+    count: number,
+    others: () => Promise<readonly Metric[]>,
+    choose: (upcoming: readonly Metric[]) => readonly Metric[],
+  ): Promise<number> {
+    return this.#reads.run(async () => {
+      await this.#fill(count)
+      return await this.#taken.during(async isTaken => {
+        const read = await others()
+        const chosen = choose(this.#upcoming(read.filter(metric => !isTaken(metric) && this.#deps.isFree(metric))))
+        this.#putForward(chosen)
+        return chosen.length
+      })
+    })
   }
 
-  /** Puts metrics first, each alone; how often each was sent is kept. */
-  bringForward(metrics: readonly Metric[]): void {
+  #upcoming(others: readonly Metric[]): readonly Metric[] {
+    const paged = new MetricSet()
+    for (const metric of this.#page) paged.add(metric)
+    const free = others.filter(metric => !paged.has(metric))
+    return [...this.#metricsOfParts, ...this.#page, ...free]
+  }
+
+  #putForward(metrics: readonly Metric[]): void {
     const forward = new MetricSet()
     for (const metric of metrics) forward.add(metric)
     const alone = metrics.map(metric => {
@@ -124,35 +162,28 @@ export class Worklist {
   }
 
   /** Since it was read, a metric may have been dropped by a person, or its corrected value held. */
-  #leaveOutWithdrawn(): void {
-    const version = this.#deps.dueVersion()
-    if (version === this.#version) return
-    this.#version = version
-    const here = [...[...this.#parts, ...this.#last].flatMap(({ batch }) => batch), ...this.#page]
-    const still = new Set(here.length === 0 ? [] : this.#deps.stillDue(here))
-    if (still.size < here.length) this.leaveOut(metric => !still.has(metric))
+  async #leaveOutWithdrawn(): Promise<void> {
+    const [returns, here] = [this.#returns, [...this.#metricsOfParts, ...this.#page]]
+    const { metrics, stamp } = await this.#deps.stillDue(here, this.#stamp)
+    if (metrics.length < here.length) {
+      const still = new Set(metrics)
+      const withdrawn = new Set(here.filter(metric => !still.has(metric)))
+      this.leaveOut(metric => withdrawn.has(metric))
+    }
+    if (this.#returns === returns) this.#stamp = stamp
   }
 
-  #fill(count: number): void {
+  get #metricsOfParts(): readonly Metric[] {
+    return [...this.#parts, ...this.#last].flatMap(({ batch }) => batch)
+  }
+
+  async #fill(count: number): Promise<void> {
     if (this.#page.length >= count) return
-    const isWanted = (metric: Metric) => !this.#taken.has(metric) && this.#deps.isFree(metric)
-    const { due } = this.#deps
-    this.#page = dueWanted(due, isWanted, count, duePageMax + this.#taken.size)
-  }
-}
-
-/**
- * Due metrics that are wanted, at least `fewest` if there are so many: reads on while unwanted ones stand before them.
- */
-export function dueWanted(
-  due: (limit: number) => readonly Metric[],
-  isWanted: (metric: Metric) => boolean,
-  fewest: number,
-  limit: number,
-): readonly Metric[] {
-  for (let reach = limit; ; reach *= 2) {
-    const read = due(reach)
-    const wanted = read.filter(isWanted)
-    if (wanted.length >= fewest || read.length < reach) return wanted
+    const { due, isFree } = this.#deps
+    await this.#taken.during(async isTaken => {
+      const isWanted = (metric: Metric) => !isTaken(metric) && isFree(metric)
+      const read = await dueWanted(due, isWanted, count, duePageMax + this.#taken.size)
+      this.#page = read.filter(isWanted)
+    })
   }
 }

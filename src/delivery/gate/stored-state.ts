@@ -1,3 +1,4 @@
+import { Sequence } from '../../edge/sequence.ts'
 import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { DestinationState } from '../../outbox/contract/destination.ts'
 
@@ -7,7 +8,8 @@ export class StoredState {
   readonly #name: string
   /** Absent before the first `read`. */
   #current: DestinationState | undefined
-  #lastSave: Promise<void> = Promise.resolve()
+  /** Of two changes at a time the first might be stored last. */
+  readonly #saves = new Sequence()
 
   /** @param name of the destination */
   constructor(outbox: Pick<DeliveryStore, 'destination' | 'saveDestination'>, name: string) {
@@ -39,10 +41,7 @@ export class StoredState {
     await this.#store(state)
   }
 
-  /** Stores one state after the other: of two at a time the first might be stored last. */
   #store(state: DestinationState): Promise<void> {
-    const store = this.#lastSave.then(() => this.#outbox.saveDestination(this.#name, state))
-    this.#lastSave = store.catch(() => {})
-    return store
+    return this.#saves.run(() => this.#outbox.saveDestination(this.#name, state))
   }
 }

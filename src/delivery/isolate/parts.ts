@@ -28,6 +28,8 @@ export interface Attempts {
   readonly attemptsMax: number
   /** Attempts of other batches that failed just before: the first attempt waits as if they were its own. */
   readonly failedBefore?: number
+  /** Whether it is the known-good metric, which need not be due. */
+  readonly isKnownGood?: true
 }
 
 /** A part under way, with the state of the flush when it was sent. */

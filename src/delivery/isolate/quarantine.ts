@@ -1,7 +1,7 @@
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import { metricKey } from '../../model/metric-set.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import { quarantineMetricsMax } from './limits.ts'
 import { QuarantineSet } from './quarantine-set.ts'
 
@@ -86,12 +86,16 @@ export class Quarantine {
   }
 
   /** Ends the quarantine of what is not due any more because a person has dropped it. */
-  keepDue({ due, tally }: Pick<SqliteOutbox, 'due' | 'tally'>): void {
+  async keepDue(outbox: Pick<DeliveryStore, 'stillDue' | 'backlog'>): Promise<void> {
     const [rows, protocols] = [this.#rows.all, this.#protocols.all]
-    const still = new Set(rows.length === 0 ? [] : due.still(rows))
-    for (const metric of rows) if (!still.has(metric)) this.#release(metric)
-    const withDue = protocols.length === 0 ? new Map() : tally.dueByProtocol()
-    for (const id of protocols) if (!withDue.has(id)) this.#protocols.remove(id)
+    if (rows.length > 0) {
+      const still = new Set((await outbox.stillDue(rows)).metrics)
+      for (const metric of rows) if (!still.has(metric)) this.#release(metric)
+    }
+    if (protocols.length > 0) {
+      const { byProtocol } = await outbox.backlog()
+      for (const id of protocols) if (!byProtocol.get(id)?.due) this.#protocols.remove(id)
+    }
   }
 
   /** Whether a protocol is in quarantine, tried again soon or not. */

@@ -1,9 +1,8 @@
 import type { Time } from '../../edge/time.ts'
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
-import { MetricSet } from '../../model/metric-set.ts'
+import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { ServiceClock } from '../gate/service-clock.ts'
 import type { Sending } from '../isolate/actions.ts'
@@ -12,10 +11,11 @@ import { loggedWarningsMax, unrecordedMax } from './limits.ts'
 import { failingSentence, protocolFix, protocolSentence } from './sentences.ts'
 import type { UnconfirmedSends } from './unconfirmed-sends.ts'
 import { VerdictScheduler } from './verdict-scheduler.ts'
+import { WithheldMetrics } from './withheld-metrics.ts'
 
 /** Dependencies of `Recorder`. */
 export interface RecorderDeps {
-  readonly outbox: SqliteOutbox
+  readonly outbox: Pick<DeliveryStore, 'recordVerdicts'>
   readonly clock: ServiceClock
   readonly quarantine: Quarantine
   readonly unconfirmed: UnconfirmedSends
@@ -27,19 +27,13 @@ export interface RecorderDeps {
 export class Recorder {
   readonly #deps: RecorderDeps
   readonly #verdicts: VerdictScheduler
-  readonly #unrecorded = new MetricSet()
+  /** Metrics whose verdict is not in the outbox yet, where they are still due. */
+  readonly unrecorded = new WithheldMetrics()
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps
     const { outbox, time } = deps
-    this.#verdicts = new VerdictScheduler((settlement, onDelay) =>
-      outbox.writer.whenFree(() => outbox.settle(settlement, time.nowMs()), onDelay),
-    )
-  }
-
-  /** Metrics whose verdict is not in the outbox yet, where they are still due. */
-  get unrecorded(): Pick<MetricSet, 'has' | 'size'> {
-    return this.#unrecorded
+    this.#verdicts = new VerdictScheduler((verdicts, onDelay) => outbox.recordVerdicts(verdicts, time.nowMs(), onDelay))
   }
 
   /**
@@ -51,32 +45,32 @@ export class Recorder {
     const latest = clock.latestHour(time.nowMs())
     // A metric rejected because this machine's clock is ahead is sent again in its time.
     const deadNow = dead.filter(({ metric }) => metric.hour <= latest)
-    const settlement = { delivered, dead: deadNow, warnings: unconfirmed.news(warnings, sending, delivered) }
+    const news = await unconfirmed.news(warnings, sending, delivered)
     const delayed = Promise.withResolvers<void>()
-    const recorded = this.#write(settlement, delayed.resolve)
-    await (this.#unrecorded.size > unrecordedMax ? recorded : Promise.race([recorded, delayed.promise]))
+    const recorded = this.#write({ delivered, dead: deadNow, warnings: news }, delayed.resolve)
+    await (this.unrecorded.size > unrecordedMax ? recorded : Promise.race([recorded, delayed.promise]))
     // If writing fails later, the metrics are still due: the failure shows when they are sent again.
     recorded.catch(() => {})
   }
 
-  async #write(settlement: MetricVerdicts, onDelay: () => void): Promise<void> {
+  async #write(verdicts: MetricVerdicts, onDelay: () => void): Promise<void> {
     const { quarantine, unconfirmed } = this.#deps
-    const { delivered, dead } = settlement
+    const { delivered, dead } = verdicts
     const metrics = [...delivered, ...dead.map(({ metric }) => metric)]
-    for (const metric of metrics) this.#unrecorded.add(metric)
+    for (const metric of metrics) this.unrecorded.add(metric)
     try {
-      await this.#verdicts.record(settlement, onDelay)
+      await this.#verdicts.record(verdicts, onDelay)
     } catch (error) {
       // The service has them, and the outbox does not know: they are sent again.
       unconfirmed.add(delivered)
       throw error
     } finally {
-      for (const metric of metrics) this.#unrecorded.delete(metric)
+      for (const metric of metrics) this.unrecorded.delete(metric)
     }
     unconfirmed.remove(delivered)
     quarantine.delivered(delivered)
     for (const { metric } of dead) quarantine.dead(metric)
-    this.#log(settlement)
+    this.#log(verdicts)
   }
 
   /** The service rejects a protocol. */

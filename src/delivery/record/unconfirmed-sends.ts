@@ -1,14 +1,9 @@
 import type { Metric } from '../../model/metric.ts'
-import { MetricSet } from '../../model/metric-set.ts'
+import { MetricSet, metricKey } from '../../model/metric-set.ts'
 import type { Remark } from '../../model/remarks.ts'
 import { warningKind } from '../../model/warning-kind.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
+import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { Sending } from '../isolate/actions.ts'
-
-/** The part of the outbox that `UnconfirmedSends` needs. */
-export interface UnconfirmedSendsDeps extends Pick<SqliteOutbox, 'isCorrection'> {
-  readonly unsent: Pick<SqliteOutbox['unsent'], 'has' | 'mayBeSent'>
-}
 
 /**
  * Metrics that the service may have: sends whose outcome is unknown, sends of an earlier process, and values corrected
@@ -17,17 +12,17 @@ export interface UnconfirmedSendsDeps extends Pick<SqliteOutbox, 'isCorrection'>
  */
 export class UnconfirmedSends {
   readonly #sent = new MetricSet()
-  readonly #outbox: UnconfirmedSendsDeps
+  readonly #outbox: Pick<DeliveryStore, 'sentBefore' | 'maybeSent'>
   #isFirstFlush = true
 
-  constructor(outbox: UnconfirmedSendsDeps) {
+  constructor(outbox: Pick<DeliveryStore, 'sentBefore' | 'maybeSent'>) {
     this.#outbox = outbox
   }
 
   /** Adds metrics that were sent with an unknown outcome. */
   add(metrics: readonly Metric[]): void {
     for (const metric of metrics) this.#sent.add(metric)
-    this.#outbox.unsent.mayBeSent(metrics)
+    this.#outbox.maybeSent(metrics)
   }
 
   /** Removes metrics whose outcome is recorded. */
@@ -41,18 +36,26 @@ export class UnconfirmedSends {
   }
 
   /**
-   * The unexpected remarks about a push. Call it before its verdicts are recorded.
+   * The unexpected remarks about a push. Wait for them before its verdicts are recorded.
    *
    * @param delivered the delivered metrics: a remark without a metric may be about any of them
    */
-  news(remarks: readonly Remark[], sending: Sending, delivered: readonly Metric[]): readonly Remark[] {
-    const isUnconfirmed = (metric: Metric) =>
-      this.#sent.has(metric) ||
-      this.#outbox.isCorrection(metric) ||
-      (this.#isFirstFlush && !this.#outbox.unsent.has(metric))
-    const isExpected = ({ metric, text }: Remark) =>
-      warningKind(text) === 'already-exists' &&
-      (sending === 'again' || (metric ? isUnconfirmed(metric) : delivered.some(isUnconfirmed)))
-    return remarks.filter(remark => !isExpected(remark))
+  async news(remarks: readonly Remark[], sending: Sending, delivered: readonly Metric[]): Promise<readonly Remark[]> {
+    const existing = new Set(remarks.filter(({ text }) => warningKind(text) === 'already-exists'))
+    if (existing.size === 0) return remarks
+    if (sending === 'again') return remarks.filter(remark => !existing.has(remark))
+    const unconfirmed = await this.#unconfirmedOf([...existing].flatMap(({ metric }) => metric ?? delivered))
+    const isUnconfirmed = (metric: Metric) => unconfirmed.has(metricKey(metric))
+    const isExpected = ({ metric }: Remark) => (metric ? isUnconfirmed(metric) : delivered.some(isUnconfirmed))
+    return remarks.filter(remark => !existing.has(remark) || !isExpected(remark))
+  }
+
+  /** The keys of those among some metrics that the service may have had before. */
+  async #unconfirmedOf(metrics: readonly Metric[]): Promise<ReadonlySet<string>> {
+    const isFirstFlush = this.#isFirstFlush
+    const [sent, others] = [metrics.filter(one => this.#sent.has(one)), metrics.filter(one => !this.#sent.has(one))]
+    const answers = others.length === 0 ? [] : await this.#outbox.sentBefore(others)
+    const mayHave = (place: number) => answers[place] === 'corrected' || (isFirstFlush && answers[place] === 'unknown')
+    return new Set([...sent, ...others.filter((_, place) => mayHave(place))].map(metricKey))
   }
 }

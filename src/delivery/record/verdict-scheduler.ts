@@ -3,12 +3,12 @@ import { commitRowsMax } from '../../model/limits.ts'
 import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
 
 interface Unrecorded {
-  readonly settlement: MetricVerdicts
+  readonly verdicts: MetricVerdicts
   readonly onDelay: () => void
 }
 
 /** Writes verdicts, all or none. @param onDelay called when they cannot be written at once */
-export type WriteVerdicts = (settlement: MetricVerdicts, onDelay: () => void) => Promise<void>
+export type WriteVerdicts = (verdicts: MetricVerdicts, onDelay: () => void) => Promise<void>
 
 /**
  * Records verdicts that arrive in one turn of the event loop in one commit. A lane goes on only when its own is recorded,
@@ -21,10 +21,10 @@ export class VerdictScheduler {
     this.#scheduler = new BatchScheduler<Unrecorded, void>(
       async jobs => {
         const onDelay = () => jobs.forEach(({ request }) => void request.onDelay())
-        await write(merged(jobs.map(({ request }) => request.settlement)), onDelay)
+        await write(merged(jobs.map(({ request }) => request.verdicts)), onDelay)
         for (const { resolve } of jobs) resolve()
       },
-      { sizeOf: ({ settlement }) => rowsOf(settlement), sizeMax: commitRowsMax },
+      { sizeOf: ({ verdicts }) => rowsOf(verdicts), sizeMax: commitRowsMax },
     )
   }
 
@@ -33,8 +33,8 @@ export class VerdictScheduler {
    *
    * @param onDelay called when they cannot be recorded at once
    */
-  async record(settlement: MetricVerdicts, onDelay: () => void = () => {}): Promise<void> {
-    await this.#scheduler.schedule({ settlement, onDelay })
+  async record(verdicts: MetricVerdicts, onDelay: () => void = () => {}): Promise<void> {
+    await this.#scheduler.schedule({ verdicts, onDelay })
   }
 }
 
@@ -42,12 +42,12 @@ function rowsOf({ delivered, dead, warnings }: MetricVerdicts): number {
   return delivered.length + dead.length + warnings.length
 }
 
-function merged(settlements: readonly MetricVerdicts[]): MetricVerdicts {
-  const [only] = settlements
-  if (only && settlements.length === 1) return only
+function merged(all: readonly MetricVerdicts[]): MetricVerdicts {
+  const [only] = all
+  if (only && all.length === 1) return only
   return {
-    delivered: settlements.flatMap(({ delivered }) => delivered),
-    dead: settlements.flatMap(({ dead }) => dead),
-    warnings: settlements.flatMap(({ warnings }) => warnings),
+    delivered: all.flatMap(({ delivered }) => delivered),
+    dead: all.flatMap(({ dead }) => dead),
+    warnings: all.flatMap(({ warnings }) => warnings),
   }
 }

@@ -21,7 +21,7 @@ export function deliveryOf(outbox: SqliteOutbox, client: ServiceClient, key: str
   const { protocolId: id } = source
   const protocol = { id, name: id, register: false, collectors: [], place: { file: '', line: 0, column: 0 } }
   return new Delivery({
-    outbox,
+    outbox: outbox.delivery,
     client,
     destination: { name: id, readKey: () => key, protocols: [protocol] },
     clock: new ServiceClock(),

@@ -18,10 +18,10 @@ describe('a flush', () => {
 
   it('rejects only when nothing is under way any more', async () => {
     const bench = new FlushBench(metrics(1_000))
-    let settled = 0
-    bench.settling = () => {
-      settled += 1
-      if (settled === 3) throw new Error('disk full')
+    let recorded = 0
+    bench.recording = () => {
+      recorded += 1
+      if (recorded === 3) throw new Error('disk full')
     }
     await expect(bench.flush(4)).rejects.toThrow('disk full')
     expect(bench.underWay).toBe(0)

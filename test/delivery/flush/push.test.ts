@@ -31,7 +31,7 @@ async function push(answers: readonly Answer[], chance = 0.5) {
       client,
       key: 'k',
       gate: gateAt(time).gate,
-      hasWithdrawn: () => false,
+      hasWithdrawn: async () => false,
       breakOff: signal,
       time,
       signal,

@@ -10,15 +10,28 @@ import { anHour, metrics } from '../../support/metrics.ts'
 
 const nameOf = ({ id, hour }: Metric) => `${id} ${hour}`
 
-/** An outbox that gives other objects each time. */
-function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true) {
+/**
+ * An outbox that gives other objects each time.
+ *
+ * @param turns of the event loop until it looks, and again until its answer is there
+ */
+function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = () => 0) {
   const left = new Map(due.map(metric => [nameOf(metric), metric]))
   let version = 0
+  const asked = async <T>(look: () => T): Promise<T> => {
+    for (let count = turns(); count > 0; count -= 1) await new Promise(setImmediate)
+    const found = look()
+    for (let count = turns(); count > 0; count -= 1) await new Promise(setImmediate)
+    return found
+  }
+  const stillDue = (some: readonly Metric[], known?: string) => {
+    const stamp = `${version}`
+    return { metrics: stamp === known ? some : some.filter(metric => left.has(nameOf(metric))), stamp }
+  }
   const ports: WorklistDeps = {
-    due: limit => [...left.values()].slice(0, limit).map(metric => ({ ...metric })),
+    due: limit => asked(() => [...left.values()].slice(0, limit).map(metric => ({ ...metric }))),
     isFree,
-    stillDue: some => some.filter(metric => left.has(nameOf(metric))),
-    dueVersion: () => `${version}`,
+    stillDue: (some, known) => asked(() => stillDue(some, known)),
   }
   return {
     left,
@@ -33,76 +46,86 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true) {
   }
 }
 
-function all(worklist: Worklist): Part[] {
+async function nextOf(worklist: Worklist): Promise<Part | undefined> {
+  const [part] = await worklist.take(1)
+  return part
+}
+
+async function all(worklist: Worklist): Promise<Part[]> {
   const parts: Part[] = []
-  for (let part = worklist.next(); part; part = worklist.next()) parts.push(part)
+  for (let part = await nextOf(worklist); part; part = await nextOf(worklist)) parts.push(part)
   return parts
 }
 
+/** Brings chosen ones of the upcoming metrics forward. */
+function bringForward(
+  worklist: Worklist,
+  choose: (upcoming: readonly Metric[]) => readonly Metric[],
+  others: readonly Metric[] = [],
+) {
+  return worklist.bringForward(3, async () => others, choose)
+}
+
 describe('a worklist', () => {
-  it('hands out what is due in batches of 100, in order, each metric once', () => {
+  it('hands out what is due in batches of 100, in order, each metric once', async () => {
     const due = metrics(1_250)
     const worklist = new Worklist(outboxOf(due).ports)
-    const parts = all(worklist)
+    const parts = await all(worklist)
     expect(parts.map(({ batch }) => batch.length)).toEqual([...Array(12).fill(100), 50])
     expect(parts.flatMap(({ batch }) => batch)).toEqual(due)
     expect(parts.every(({ sent, attemptsMax }) => sent === 0 && attemptsMax === 5)).toBe(true)
-    expect(worklist.hasMore()).toBe(false)
   })
 
-  it('hands out what has become due meanwhile', () => {
+  it('hands out what has become due meanwhile', async () => {
     const outbox = outboxOf(metrics(100))
     const worklist = new Worklist(outbox.ports)
-    const [first] = all(worklist)
+    const [first] = await all(worklist)
     outbox.settle(first?.batch ?? [])
     worklist.release(first?.batch ?? [])
     for (const metric of metrics(3, hourAfter(anHour, 1))) outbox.left.set(nameOf(metric), metric)
-    expect(worklist.hasMore()).toBe(true)
-    expect(worklist.next()?.batch).toHaveLength(3)
+    expect((await nextOf(worklist))?.batch).toHaveLength(3)
   })
 
-  it('does not hand out what is in quarantine', () => {
+  it('does not hand out what is in quarantine', async () => {
     const due = metrics(120)
     const worklist = new Worklist(outboxOf(due, ({ value }) => value >= 110).ports)
-    expect(all(worklist).flatMap(({ batch }) => batch)).toEqual(due.slice(110))
+    expect((await all(worklist)).flatMap(({ batch }) => batch)).toEqual(due.slice(110))
   })
 
-  it('hands out nothing that was dropped, be it read before or on its way meanwhile', () => {
+  it('hands out nothing that was dropped, be it read before or on its way meanwhile', async () => {
     const due = metrics(350)
     const outbox = outboxOf(due)
     const worklist = new Worklist(outbox.ports)
-    const [first, second] = [worklist.next(), worklist.next()]
+    const [first, second] = await worklist.take(2)
     if (!first || !second) throw new Error('nothing was handed out')
     outbox.drop([...first.batch.slice(0, 99), ...due.slice(200, 290)])
-    const others = worklist.next()
+    const others = await nextOf(worklist)
     expect(others?.batch).toEqual(due.slice(290))
     worklist.putFirst([first])
     worklist.putLast([second])
-    expect(all(worklist).flatMap(({ batch }) => batch)).toEqual(due.slice(99, 200))
+    expect((await all(worklist)).flatMap(({ batch }) => batch)).toEqual(due.slice(99, 200))
   })
 
-  it('hands out again what was settled and is due still: it was not settled after all', () => {
+  it('hands out again what was settled and is due still: it was not settled after all', async () => {
     const due = metrics(2)
     const worklist = new Worklist(outboxOf(due).ports)
-    worklist.next()
-    expect(worklist.next()).toBeUndefined()
+    await nextOf(worklist)
+    expect(await nextOf(worklist)).toBeUndefined()
     worklist.release(due.slice(1))
-    expect(worklist.next()?.batch).toEqual(due.slice(1))
+    expect((await nextOf(worklist))?.batch).toEqual(due.slice(1))
   })
 
-  it('brings metrics forward, each alone, with what they have behind them', () => {
+  it('brings metrics forward, each alone, with what they have behind them', async () => {
     const due = metrics(300)
     const outbox = outboxOf(due)
     const worklist = new Worklist(outbox.ports)
-    const part = worklist.next()
+    const part = await nextOf(worklist)
     if (!part) throw new Error('nothing is due')
     worklist.putFirst(smaller({ ...part, sent: 3, attemptsMax: 2 }, part.batch))
-    const upcoming = worklist.upcoming(3, [])
-    const wanted = [upcoming[70], upcoming[120]].filter(metric => metric !== undefined)
-    worklist.bringForward(wanted)
-    expect(worklist.next()).toEqual({ batch: [due[70]], sent: 3, attemptsMax: 2 })
-    expect(worklist.next()).toEqual({ batch: [due[120]], sent: 0, attemptsMax: 5 })
-    const rest = all(worklist)
+    await bringForward(worklist, upcoming => [upcoming[70], upcoming[120]].filter(metric => metric !== undefined))
+    expect(await nextOf(worklist)).toEqual({ batch: [due[70]], sent: 3, attemptsMax: 2 })
+    expect(await nextOf(worklist)).toEqual({ batch: [due[120]], sent: 0, attemptsMax: 5 })
+    const rest = await all(worklist)
     expect(rest.map(({ batch, sent }) => [batch.length, sent])).toEqual([
       [34, 3],
       [34, 3],
@@ -113,91 +136,117 @@ describe('a worklist', () => {
     expect(rest.flatMap(({ batch }) => batch)).toEqual(due.filter((_, place) => place !== 70 && place !== 120))
   })
 
-  it('names each upcoming metric once, also when it is among the others', () => {
+  it('names each upcoming metric once, also when it is among the others', async () => {
     const due = [...metrics(5), ...metrics(5, anHour, 'other')]
     const worklist = new Worklist(outboxOf(due).ports)
     const others = due.slice(5).map(metric => ({ ...metric }))
-    expect(worklist.upcoming(3, others)).toEqual(due)
+    const chosenFrom: Metric[] = []
+    const choose = (upcoming: readonly Metric[]) => {
+      chosenFrom.push(...upcoming)
+      return []
+    }
+    await bringForward(worklist, choose, others)
+    expect(chosenFrom).toEqual(due)
   })
 
-  it('hands out each metric once at a time, whatever is split, put first, left out or settled', () => {
+  it('hands out each metric once at a time, and all in the end, whatever comes back while the outbox is read', async () => {
     const scene = fc.record({
       count: fc.integer({ min: 0, max: 700 }),
       aside: fc.integer({ min: 0, max: 30 }),
+      lanes: fc.integer({ min: 1, max: 6 }),
+      /** How late the outbox answers, at most. */
+      turns: fc.constantFrom(0, 1, 3),
       seed: fc.integer(),
     })
-    fc.assert(
-      fc.property(scene, ({ count, aside, seed }) => {
+    await fc.assert(
+      fc.asyncProperty(scene, async ({ count, aside, lanes, turns, seed }) => {
         const { roll, whole } = dice(seed)
         const due = metrics(count).map((metric, place) => ({
           ...metric,
           protocolId: place % 7 === 0 ? 'lost' : 'vault',
         }))
-        const left = due.filter(() => roll() < aside / Math.max(1, count))
-        const leftNames = new Set(left.map(nameOf))
-        const outbox = outboxOf(due, metric => !leftNames.has(nameOf(metric)))
-        const worklist = new Worklist(outbox.ports)
-        const out = new Set<string>()
-        const under: Part[] = []
-        const done = new Set<string>()
+        const asideNames = new Set(due.filter(() => roll() < aside / Math.max(1, count)).map(nameOf))
         let isLost = false
-        for (let step = 0; step < 400; step += 1) {
-          const part = roll() < 0.6 ? worklist.next() : undefined
-          if (part) {
-            for (const metric of part.batch) {
-              if (out.has(nameOf(metric)) || done.has(nameOf(metric))) throw new Error(`${metric.id} twice`)
-              out.add(nameOf(metric))
-            }
-            expect(part.batch.length).toBeLessThanOrEqual(100)
-            under.push(part)
+        const isFree = (metric: Metric) => !asideNames.has(nameOf(metric)) && !(isLost && metric.protocolId === 'lost')
+        const outbox = outboxOf(due, isFree, () => whole(0, turns))
+        const worklist = new Worklist(outbox.ports)
+        const [out, done, dropped] = [new Set<string>(), new Set<string>(), new Set<string>()]
+        const send = async (part: Part) => {
+          expect(part.batch.length).toBeLessThanOrEqual(100)
+          for (const metric of part.batch) {
+            const name = nameOf(metric)
+            if (out.has(name) || done.has(name) || asideNames.has(name)) throw new Error(`${name} twice, or put aside`)
+            out.add(name)
           }
-          const back = roll() < 0.5 ? under.splice(whole(0, Math.max(0, under.length - 1)), 1)[0] : undefined
-          if (back) {
-            for (const metric of back.batch) out.delete(nameOf(metric))
-            if (back.batch.length > 1 && roll() < 0.5)
-              worklist.putFirst(smaller({ ...back, sent: back.sent + 1 }, back.batch))
-            else {
-              outbox.settle(back.batch)
-              worklist.release(back.batch)
-              for (const metric of back.batch) done.add(nameOf(metric))
-            }
+          for (let left = whole(1, 4); left > 0; left -= 1) await new Promise(setImmediate)
+          for (const metric of part.batch) out.delete(nameOf(metric))
+          if (part.batch.length > 1 && part.sent < 3 && roll() < 0.4) {
+            worklist.putFirst(smaller({ ...part, sent: part.sent + 1 }, part.batch))
+            return
           }
-          if (roll() < 0.02)
-            worklist.bringForward(
-              worklist
-                .upcoming(3, [])
-                .filter(() => roll() < 0.05)
-                .slice(0, 3),
+          outbox.settle(part.batch)
+          for (const metric of part.batch) done.add(nameOf(metric))
+          worklist.release(part.batch)
+        }
+        const disturb = async () => {
+          const some = () => due.filter(() => roll() < 0.01).slice(0, 3)
+          if (roll() < 0.05)
+            await worklist.bringForward(
+              3,
+              async () => [],
+              upcoming => upcoming.filter(() => roll() < 0.05).slice(0, 3),
             )
-          if (!isLost && roll() < 0.01) {
+          if (roll() < 0.05) {
+            const gone = some().filter(metric => outbox.left.has(nameOf(metric)))
+            for (const metric of gone) dropped.add(nameOf(metric))
+            outbox.drop(gone)
+          }
+          if (!isLost && roll() < 0.02) {
             isLost = true
             worklist.leaveOut(({ protocolId }) => protocolId === 'lost')
           }
         }
-        for (const metric of left) expect(done.has(nameOf(metric)) || out.has(nameOf(metric))).toBe(false)
+        const underWay = new Set<Promise<void>>()
+        let ended = 0
+        for (;;) {
+          const endedBefore = ended
+          const droppedBefore = new Set(dropped)
+          const parts = underWay.size < lanes ? await worklist.take(lanes - underWay.size) : []
+          for (const part of parts) {
+            for (const metric of part.batch)
+              if (droppedBefore.has(nameOf(metric))) throw new Error(`${metric.id} was dropped`)
+            const sending = send(part).finally(() => {
+              underWay.delete(sending)
+              ended += 1
+            })
+            underWay.add(sending)
+          }
+          await disturb()
+          if (parts.length > 0 || ended > endedBefore) continue
+          if (underWay.size === 0) break
+          await Promise.race(underWay)
+        }
+        const names = [...outbox.left.values()].filter(isFree).map(nameOf)
+        expect(names).toEqual([])
       }),
     )
   })
 
-  it('hands out everything in the end', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 0, max: 1_500 }), fc.integer(), (count, seed) => {
-        const { roll } = dice(seed)
-        const outbox = outboxOf(metrics(count))
-        const worklist = new Worklist(outbox.ports)
-        while (worklist.hasMore()) {
-          const part = worklist.next()
-          if (!part) throw new Error('there is more, and nothing is handed out')
-          if (part.batch.length > 1 && roll() < 0.4) worklist.putFirst(smaller(part, part.batch))
-          else {
-            outbox.settle(part.batch)
-            worklist.release(part.batch)
-          }
-        }
-        expect(outbox.left.size).toBe(0)
-      }),
-      { numRuns: 30 },
-    )
+  it('looks up again what comes back while it looks, and reads nothing that is recorded while it reads', async () => {
+    const due = metrics(250)
+    const outbox = outboxOf(due, undefined, () => 2)
+    const worklist = new Worklist(outbox.ports)
+    const [first, second] = await worklist.take(2)
+    if (!first || !second) throw new Error('nothing was handed out')
+    const taking = worklist.take(4)
+    outbox.drop(first.batch.slice(0, 50))
+    worklist.putFirst([first])
+    // The read that is under way may have found it due.
+    for (let turns = 0; turns < 3; turns += 1) await new Promise(setImmediate)
+    outbox.settle(second.batch)
+    worklist.release(second.batch)
+    const parts = [...(await taking), ...(await all(worklist))]
+    expect(parts.flatMap(({ batch }) => batch)).toEqual([...due.slice(50, 100), ...due.slice(200)])
   })
 })
 

@@ -28,11 +28,11 @@ it('what is in quarantine is tried with a tenth of the pace, one a flush, howeve
   const protocolIds = due.map(({ protocolId }) => protocolId)
   const probes = new QuarantineProbes({ quarantine, time, intervalMs: 200 })
   const flush = () =>
-    probes.of({ isAsked: false, protocolIds, due: ids => due.filter(one => ids.includes(one.protocolId)) })
+    probes.of({ isAsked: false, protocolIds, due: async ids => due.filter(one => ids.includes(one.protocolId)) })
   let tried = 0
   for (let looks = 0; looks < 600; looks += 1) {
     const next = flush()
-    while (next()) tried += 1
+    while (await next()) tried += 1
     await time.sleep(100)
   }
   // A minute at five pushes a second is three hundred.

@@ -4,7 +4,7 @@ import { commitRowsMax } from '../../../src/model/limits.ts'
 import type { MetricVerdicts } from '../../../src/outbox/contract/outcome.ts'
 import { metrics } from '../../support/metrics.ts'
 
-const settlement = (count: number): MetricVerdicts => ({ delivered: metrics(count), dead: [], warnings: [] })
+const verdictsOn = (count: number): MetricVerdicts => ({ delivered: metrics(count), dead: [], warnings: [] })
 const rowsOf = ({ delivered, dead, warnings }: MetricVerdicts) => delivered.length + dead.length + warnings.length
 
 describe('verdicts', () => {
@@ -14,21 +14,21 @@ describe('verdicts', () => {
     const dead = metrics(1).map(metric => ({ metric, reason: 'odd', attempts: 1 }))
     const warnings = [{ text: 'long' }]
     const all = [
-      verdicts.record(settlement(3)),
+      verdicts.record(verdictsOn(3)),
       verdicts.record({ delivered: [], dead, warnings }),
-      verdicts.record(settlement(2)),
+      verdicts.record(verdictsOn(2)),
     ]
     expect(recorded).toEqual([])
     await Promise.all(all)
     expect(recorded).toEqual([{ delivered: [...metrics(3), ...metrics(2)], dead, warnings }])
-    await verdicts.record(settlement(1))
+    await verdicts.record(verdictsOn(1))
     expect(recorded).toHaveLength(2)
   })
 
   it('never make a commit larger than it may be', async () => {
     const recorded: MetricVerdicts[] = []
     const verdicts = new VerdictScheduler(async one => void recorded.push(one))
-    await Promise.all(Array.from({ length: 64 }, () => verdicts.record(settlement(100))))
+    await Promise.all(Array.from({ length: 64 }, () => verdicts.record(verdictsOn(100))))
     expect(recorded.map(rowsOf).reduce((sum, rows) => sum + rows)).toBe(6_400)
     expect(Math.max(...recorded.map(rowsOf))).toBe(commitRowsMax)
     expect(recorded).toHaveLength(7)
@@ -41,9 +41,9 @@ describe('verdicts', () => {
       if (commits === 1) throw new Error('the disk is full')
     })
     const all = await Promise.allSettled([
-      verdicts.record(settlement(600)),
-      verdicts.record(settlement(400)),
-      verdicts.record(settlement(1)),
+      verdicts.record(verdictsOn(600)),
+      verdicts.record(verdictsOn(400)),
+      verdicts.record(verdictsOn(1)),
     ])
     expect(all.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled'])
   })

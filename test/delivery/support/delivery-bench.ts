@@ -69,7 +69,7 @@ export class DeliveryBench {
     if (isClockKnown) clock.observe({ kind: 'answered', status: 200, body: undefined, skewMs: 0 })
     const pacer = new Pacer(time, pacePerSecond)
     const parts = {
-      outbox: this.outbox,
+      outbox: this.outbox.delivery,
       client,
       pacer,
       clock,

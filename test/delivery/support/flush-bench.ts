@@ -7,6 +7,7 @@ import type { Batch } from '../../../src/model/batch.ts'
 import type { Metric } from '../../../src/model/metric.ts'
 import { MetricSet } from '../../../src/model/metric-set.ts'
 import { type Answer, type Verdict, verdict } from '../../../src/model/verdict.ts'
+import type { StillDue } from '../../../src/outbox/contract/delivery-store.ts'
 import type { DeadLetter } from '../../../src/outbox/contract/metrics.ts'
 import { asBatch } from '../../model/batches.ts'
 import { accepted } from './answers.ts'
@@ -25,10 +26,12 @@ export interface FlushBenchOptions {
   readonly probe?: Batch
   /** Turns of the event loop until an answer is there. The service has decided at once. */
   readonly delayTurns?: () => number
+  /** Turns of the event loop until the outbox does what it is asked, and again until its answer is there; default: none. */
+  readonly storeTurns?: () => number
 }
 
 /**
- * One flush with a service by a rule, and an outbox in memory. It throws where a flush breaks its word: a metric is settled
+ * One flush with a service by a rule, and an outbox in memory. It throws where a flush breaks its word: a metric is recorded
  * twice, sent twice at a time, or called dead after another number of attempts than were made.
  */
 export class FlushBench {
@@ -42,7 +45,9 @@ export class FlushBench {
   readonly registered: string[] = []
   readonly sendings: Sending[] = []
   readonly due: Set<Metric>
-  settling: () => void = () => {}
+  readonly dropped = new Set<Metric>()
+  withdrawals = 0
+  recording: () => void = () => {}
   underWay = 0
   underWayMost = 0
   readonly #byKey: ReadonlyMap<string, Metric>
@@ -88,21 +93,20 @@ export class FlushBench {
     const deps: FlushDeps = {
       protocols,
       inFlight,
-      earlier: () => this.earlier,
-      present: metric => metric,
-      hasDelivered: () => this.hasDelivered,
+      earlier: () => this.#asked(() => this.earlier),
+      present: metric => this.#asked(() => metric),
+      hasDelivered: () => this.#asked(() => this.hasDelivered),
       isInQuarantine: id => this.rejectedProtocols.includes(id) || this.failingProtocols.includes(id),
-      stillDue: metrics => metrics.filter(metric => this.#own([metric]).some(own => this.due.has(own))),
-      dueVersion: () => `${this.due.size}`,
+      stillDue: (metrics, stamp) => this.#asked(() => this.#stillDue(metrics, stamp)),
       isFree: metric => !keptApart.has(metric),
-      toProbe: () => probesLeft.shift(),
+      toProbe: async () => probesLeft.shift(),
       ...(probe && { probe }),
-      due: (ids, limit) => this.#read(ids, limit),
+      due: (ids, limit) => this.#asked(() => this.#read(ids, limit)),
       push: (batch, { attemptsMax }) => this.#push(batch, attemptsMax),
-      record: async (settlement, sending) => {
+      record: async ({ delivered, dead }, sending) => {
         await new Promise(setImmediate)
-        const dead = settlement.dead.map(entry => ({ ...entry, metric: this.#own([entry.metric])[0] ?? entry.metric }))
-        this.#settle(this.#own(settlement.delivered), dead, sending)
+        const ownDead = dead.map(entry => ({ ...entry, metric: this.#own([entry.metric])[0] ?? entry.metric }))
+        await this.#asked(() => this.#record(this.#own(delivered), ownDead, sending))
       },
       quarantineProtocol: id => void this.failingProtocols.push(id),
       countFailure: () => {},
@@ -112,6 +116,26 @@ export class FlushBench {
       quarantineRejected: id => void this.rejectedProtocols.push(id),
     }
     return await new Flush(deps).run()
+  }
+
+  /** The outbox does something, and answers, in its own time. */
+  async #asked<T>(act: () => T): Promise<T> {
+    await turns(this.#options.storeTurns?.() ?? 0)
+    const result = act()
+    await turns(this.#options.storeTurns?.() ?? 0)
+    return result
+  }
+
+  #stillDue(metrics: readonly Metric[], known?: string): StillDue<Metric> {
+    const stamp = `${this.withdrawals}`
+    if (stamp === known) return { metrics, stamp }
+    return { metrics: metrics.filter(metric => this.#own([metric]).some(own => this.due.has(own))), stamp }
+  }
+
+  /** A person drops what is due. */
+  drop(dropped: readonly Metric[]): void {
+    for (const metric of dropped) if (this.due.delete(metric)) this.dropped.add(metric)
+    this.withdrawals += 1
   }
 
   /** Each time other objects, as from a real outbox. */
@@ -138,17 +162,17 @@ export class FlushBench {
     const found = verdict(this.#rule(batch, this) ?? accepted(batch.length), copies)
     const attempts = found.kind === 'transient' ? attemptsMax : 1
     for (const metric of batch) this.#sent.set(metric, (this.#sent.get(metric) ?? 0) + attempts)
-    for (let turns = this.#options.delayTurns?.() ?? 1; turns > 0; turns -= 1) await new Promise(setImmediate)
+    await turns(this.#options.delayTurns?.() ?? 1)
     for (const metric of batch) this.#onTheirWay.delete(metric)
     if (batch.length === 1) this.#lastAlone.set(batch[0], found)
     this.underWay -= 1
     return { verdict: found, attempts }
   }
 
-  #settle(delivered: readonly Metric[], dead: readonly DeadLetter[], sending: Sending): void {
-    this.settling()
+  #record(delivered: readonly Metric[], dead: readonly DeadLetter[], sending: Sending): void {
+    this.recording()
     for (const metric of [...delivered, ...dead.map(entry => entry.metric)]) {
-      if (!this.due.delete(metric)) throw new Error(`${metric.id} is settled twice`)
+      if (!this.due.delete(metric) && !this.dropped.has(metric)) throw new Error(`${metric.id} is recorded twice`)
     }
     for (const { metric, attempts } of dead) {
       const sent = this.#sent.get(metric)
@@ -161,6 +185,10 @@ export class FlushBench {
     this.dead.push(...dead)
     this.sendings.push(sending)
   }
+}
+
+async function turns(count: number): Promise<void> {
+  for (let left = count; left > 0; left -= 1) await new Promise(setImmediate)
 }
 
 function fail(what: string): never {

@@ -110,7 +110,7 @@ export class Machine {
         },
       },
     })
-    const loop = new DeliveryLoop([this.#delivery(clock)], new SlowTime(clock), log, outbox.disk)
+    const loop = new DeliveryLoop([this.#delivery(clock)], new SlowTime(clock), log, outbox.health)
     const watch = new ClockWatch({ clock, chains: isChain ? { chain: this.#chain } : {}, log, time: clock })
     const intake = new Intake({ outbox, runner, collectors, chains: [], catchUpMs: 7 * dayMs, time: clock, log, clock })
     const role = { release() {}, renew: () => 'held' as const, isInPlace: true }
@@ -150,7 +150,7 @@ export class Machine {
     const serviceClock = new ServiceClock(clock)
     clock.onBelieved(byMs => serviceClock.machineWasSet(byMs))
     return new Delivery({
-      outbox,
+      outbox: outbox.delivery,
       client,
       destination: { name: 'service', readKey: () => 'a-key', protocols: [protocol('vault')] },
       pacer: new Pacer(clock, 100),
