@@ -10,6 +10,8 @@ import type { NewPlace } from './place.ts'
 import { planningContract } from './planning.ts'
 import { recordingContract } from './recording.ts'
 import { statusContract } from './status.ts'
+import { twoProcessesContract } from './two-processes.ts'
+import { upkeepContract } from './upkeep.ts'
 import { verdictsContract } from './verdicts.ts'
 
 /**
@@ -31,5 +33,7 @@ export function outboxContract(name: string, newPlace: NewPlace): void {
     decidingContract(newPlace)
     lookingContract(newPlace)
     statusContract(newPlace)
+    upkeepContract(newPlace)
+    twoProcessesContract(newPlace)
   })
 }
