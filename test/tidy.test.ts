@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { longFunctions } from './tidy/functions.ts'
 import { typesDeclaredTwice } from './tidy/names.ts'
-import { fileCycles, folderCycles, looseFiles, strayLibraries, wrongArrows } from './tidy/rooms.ts'
+import { fileCycles, folderCycles, looseFiles, storeKnowers, strayLibraries, wrongArrows } from './tidy/rooms.ts'
 import { limitsOfOneFolder } from './tidy/shared-limits.ts'
 import { codeOf, collectors, root, sources, tests } from './tidy/sources.ts'
 import { idiomsIn } from './tidy/words.ts'
@@ -15,6 +15,13 @@ const all = [...sources, ...collectors, ...tests]
 describe('the house is tidy:', () => {
   it('arrows point down, the two loops do not know each other, and a closed room has one door', () => {
     expect(wrongArrows(), 'a room may be rewritten when what may use it is known: see mayImport and doors').toEqual([])
+  })
+
+  it('no room but the outbox knows how the outbox is stored', () => {
+    expect(
+      storeKnowers(),
+      'another store can stand behind the contract as long as no user knows SQLite, a table or a file of it',
+    ).toEqual([])
   })
 
   it('no files import each other, types included', () => {

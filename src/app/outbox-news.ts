@@ -1,11 +1,11 @@
 import { faultLine } from '../model/fault.ts'
 import { hourText } from '../model/hour.ts'
 import type { UpkeepNews } from '../outbox/contract/upkeep.ts'
-import type { Salvaged } from '../salvage/salvage.ts'
+import type { Opened } from '../outbox/open.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** Logs the result of a salvage: what was saved, what was lost, and where the damaged file is. */
-export function tellSalvage(log: Log, { reason, aside, metrics, lost }: Salvaged): void {
+export function tellSalvage(log: Log, { reason, aside, metrics, lost }: NonNullable<Opened['salvaged']>): void {
   log.error({ reason, aside, metrics }, 'the outbox was damaged: everything readable is in a new one')
   for (const { collector, hours, oldest, newest } of lost) {
     const facts = { collector, hours, oldest: hourText(oldest), newest: hourText(newest) }

@@ -23,7 +23,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'config',
     'telemetry',
     'chain',
-    'salvage',
     'outbox',
     'runner',
     'intake',
@@ -35,7 +34,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /** Folders among the above that are imported for their types alone. */
 const typesOnly: Readonly<Record<string, readonly string[]>> = {
-  app: ['salvage'],
   intake: ['telemetry', 'chain'],
   delivery: ['telemetry'],
 }
@@ -72,6 +70,26 @@ const madeInApp: readonly string[] = ['src/edge/service-client.ts']
 /** Rooms with one door: the only file of theirs that others may import. */
 const doors: Readonly<Record<string, string>> = { salvage: 'src/salvage/salvage.ts' }
 
+/** Rooms that keep data in SQLite; the reference service has its own store. */
+const withSqlite: readonly string[] = ['sqlite', 'outbox', 'salvage', 'reference']
+
+/** Files that are not converted to the outbox's contract yet. */
+const notYetBehindContract: readonly string[] = [
+  'src/app/app.ts',
+  'src/app/delivering.ts',
+  'src/cli/backfill/delivery.ts',
+  'src/cli/commands/backfill.ts',
+  'src/cli/commands/collect.ts',
+  'src/cli/deliver-now.ts',
+  'src/cli/require-clock.ts',
+  'src/delivery/delivery-deps.ts',
+  'src/delivery/flush/plan.ts',
+  'src/delivery/isolate/quarantine.ts',
+  'src/delivery/loop.ts',
+  'src/delivery/record/recorder.ts',
+  'src/delivery/record/unconfirmed-sends.ts',
+]
+
 /** What may lie directly in src: the entries and the face that collectors see. */
 const entries: readonly string[] = ['bin.js', 'collector.ts', 'main.ts']
 
@@ -91,6 +109,18 @@ export function wrongArrows(): string[] {
       if (own === '.' || own === 'cli') return false
       if (madeInApp.includes(target) && own !== 'app' && !isType) return true
       return !mayImport[own]?.includes(other) || (Boolean(typesOnly[own]?.includes(other)) && !isType)
+    })
+    .map(({ file, target }) => `${file} → ${target}`)
+}
+
+/** Imports that know how the outbox is stored: past its contract and the files directly in its folder, or of SQLite. */
+export function storeKnowers(): string[] {
+  return arrows
+    .filter(({ file, target }) => {
+      if (file.startsWith('src/outbox/contract/')) return target.startsWith('src/outbox/sqlite/')
+      if (target.startsWith('src/sqlite/')) return !withSqlite.includes(folderOf(file))
+      const isInside = /^src\/outbox\/(?!contract\/).*\//.test(target)
+      return isInside && folderOf(file) !== 'outbox' && !notYetBehindContract.includes(file)
     })
     .map(({ file, target }) => `${file} → ${target}`)
 }
