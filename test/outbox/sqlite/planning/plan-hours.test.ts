@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { hourPlanOf } from '../../src/intake/hour-plan.ts'
-import { Fault } from '../../src/model/fault.ts'
-import { type Hour, hourAfter } from '../../src/model/hour.ts'
-import { commitRowsMax, hourMs } from '../../src/model/limits.ts'
-import { planHours } from '../../src/outbox/sqlite/planning/plan-hours.ts'
-import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
-import { temporaryFolder } from '../support/folder.ts'
-import { anHour } from '../support/metrics.ts'
+import { hourPlanOf } from '../../../../src/intake/hour-plan.ts'
+import { Fault } from '../../../../src/model/fault.ts'
+import { type Hour, hourAfter } from '../../../../src/model/hour.ts'
+import { commitRowsMax, hourMs } from '../../../../src/model/limits.ts'
+import { planHours } from '../../../../src/outbox/sqlite/planning/plan-hours.ts'
+import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
+import { temporaryFolder } from '../../../support/folder.ts'
+import { anHour } from '../../../support/metrics.ts'
 
 interface Stage {
   readonly outbox: SqliteOutbox
