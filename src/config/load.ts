@@ -35,9 +35,9 @@ export function parseConfig(file: string, text: string): Config {
   if (tree.value() === null) throw new ConfigError(file, [...mistakes, emptyFile(placeOf([]))])
 
   // A mistake of the YAML is not reported again as one of the value.
-  const told = new Set(mistakes.map(({ place }) => placeText(place)))
+  const knownPlaces = new Set(mistakes.map(({ place }) => placeText(place)))
   const { found, parsed } = examine(tree)
-  const others = found.map(mistake => inFile(file, mistake)).filter(({ place }) => !told.has(placeText(place)))
+  const others = found.map(mistake => inFile(file, mistake)).filter(({ place }) => !knownPlaces.has(placeText(place)))
   const all = inOrder([...mistakes, ...others])
   if (parsed.success && all.length === 0) return buildConfig(file, parsed.data, placeOf)
   throw new ConfigError(file, all, draftsIn(tree.value(), placeOf))

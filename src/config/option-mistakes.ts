@@ -11,13 +11,13 @@ export function optionMistakes(collector: CollectorConfig, mistakes: readonly Op
   const missing = mistakes.filter(mistake => !isUnknown(mistake) && isAbsent(collector.options, mistake.path))
   const meantBy = new Map(mistakes.filter(isUnknown).map(mistake => [mistake, nearest(mistake, missing)]))
   const echoes = new Set(meantBy.values())
-  const told = mistakes
+  const placed = mistakes
     .filter(mistake => !echoes.has(mistake))
     .map(mistake => {
       if (isUnknown(mistake)) return unknown(collector, mistake, meantBy.get(mistake))
       return missing.includes(mistake) ? absent(collector, mistake) : wrong(collector, mistake)
     })
-  return inOrder(told)
+  return inOrder(placed)
 }
 
 const isUnknown = ({ message }: OptionMistake) => message.startsWith('unknown option')

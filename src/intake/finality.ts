@@ -34,7 +34,7 @@ export interface FinalityDeps {
 export class Finality {
   readonly #deps: FinalityDeps
   /** Hours reported as to be read again, which failed so far. */
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
   readonly #underWay = new Map<ChainReader, Promise<void>>()
 
   constructor(deps: FinalityDeps) {
@@ -124,11 +124,11 @@ export class Finality {
     const facts = { chainId: id, collector, hour: hourText(hour), was: `${read.number} ${read.hash}` }
     const known = `${collector} ${hour} ${block.hash}`
     // It may be retried for long.
-    const level = this.#told.has(known) ? 'debug' : 'warn'
-    this.#told.add(known)
+    const level = this.#reported.has(known) ? 'debug' : 'warn'
+    this.#reported.add(known)
     log[level]({ ...facts, is: `${block.number} ${block.hash}` }, `${changes[because]}: reading it again`)
     await readAgain(collector, hour, because, signal)
-    this.#told.delete(known)
+    this.#reported.delete(known)
   }
 }
 

@@ -63,8 +63,8 @@ function missing({ metrics }: CollectorDescription, { readings, failures }: RunO
   const silent = Object.keys(metrics).filter(
     label => !Object.hasOwn(readings, label) && !Object.hasOwn(failures, label),
   )
-  const told = (label: string) => outputFault(label, `"${label}" is declared, but missing in what collect returned`)
-  return Object.fromEntries(silent.map(label => [label, told(label)]))
+  const faultOf = (label: string) => outputFault(label, `"${label}" is declared, but missing in what collect returned`)
+  return Object.fromEntries(silent.map(label => [label, faultOf(label)]))
 }
 
 function metricOf(protocolId: string, label: string, hour: Hour, value: number, { unit, module }: MetricSpec): Metric {
@@ -84,14 +84,14 @@ function outputFault(label: string, message: string): FaultRecord {
 }
 
 /** Distinct messages quoted in the fault of an hour. */
-const toldMessagesMax = 3
+const shownMessagesMax = 3
 
 /** The fault of an hour whose labels failed; `undefined` when none did. */
 export function hourFault(failures: Validated['failures']): Fault | undefined {
   const records = Object.values(failures)
   const [first] = records
   if (!first) return undefined
-  const messages = [...new Set(records.map(({ message }) => message))].slice(0, toldMessagesMax)
+  const messages = [...new Set(records.map(({ message }) => message))].slice(0, shownMessagesMax)
   const fixes = records.flatMap(({ fix }) => fix ?? [])
   // If one label may succeed later, all are retried.
   const lead = records.find(record => !isPermanent(faultFromRecord(record))) ?? first

@@ -7,7 +7,7 @@ import { futureMsMax, hourMs, overdueMs } from './limits.ts'
 export const clockAgreeMs = 30 * 60_000
 
 /** Offset from which a wrong clock is reported: the service refuses timestamps further in its future. */
-export const clockToldMs = futureMsMax
+export const clockReportMs = futureMsMax
 
 /** A change of the clock larger than this was a setting of the clock; a smaller one is drift correction. */
 export const clockStepMs = 10_000
@@ -37,7 +37,7 @@ const relations: readonly [holds: boolean, relation: string][] = [
     2 * clockAgreeMs <= hourMs,
     '2 * clockAgreeMs <= hourMs: clocks that agree are in the same hour at least half of it',
   ],
-  [clockToldMs < clockAgreeMs, 'clockToldMs < clockAgreeMs: it is reported before collecting stops'],
+  [clockReportMs < clockAgreeMs, 'clockReportMs < clockAgreeMs: it is reported before collecting stops'],
   [
     clockPatienceLongMs < overdueMs,
     'clockPatienceLongMs < overdueMs: a start is over before its hour is called overdue',

@@ -2,7 +2,7 @@ import {
   clockAgreeMs,
   clockPatienceLongMs,
   clockPatienceMs,
-  clockToldMs,
+  clockReportMs,
   clockYearsMax,
   configuredLatelyMs,
   releasedMs,
@@ -83,7 +83,7 @@ function judgeAlone(evidence: ClockEvidence): ClockVerdict {
   const { wallMs, evenMs, expected, storedMs, configuredMs, witness } = evidence
   if (expected?.isMet) return trusted(evidence, false)
   const last = Math.max(storedMs ?? 0, configuredMs ?? 0)
-  if (last > wallMs + clockToldMs && evenMs < clockPatienceLongMs) {
+  if (last > wallMs + clockReportMs && evenMs < clockPatienceLongMs) {
     const what = `this machine's clock says ${textOf(wallMs)}, and has said ${textOf(last)} before`
     return doubted('contradicted', `${what}: ${setIt}`)
   }
@@ -110,7 +110,7 @@ function trusted(evidence: ClockEvidence, isConfirmed: boolean): TrustedClock {
   const nearMs = witnessMs !== undefined && Math.abs(witnessMs - wallMs) <= clockAgreeMs ? witnessMs : wallMs
   const span = { earliestMs: Math.min(wallMs, nearMs), latestMs: Math.max(wallMs, nearMs) }
   const remark =
-    Math.abs(offMs) > clockToldMs
+    Math.abs(offMs) > clockReportMs
       ? { remark: `${offSentence(offMs)}: set it right, unless it is the service’s that is wrong` }
       : {}
   return { kind: 'trusted', isConfirmed, ...span, ...remark }
@@ -126,13 +126,13 @@ function isWitnessed({ wallMs, evenMs, serviceMs, head, expected }: ClockEvidenc
     const isNearer = !expected || offMs <= Math.abs(serviceMs - expected.nowMs) + dateBlurMs
     return isNearer || evenMs >= clockPatienceMs
   }
-  return head !== undefined && Math.abs(wallMs - head.nowMs) <= clockToldMs
+  return head !== undefined && Math.abs(wallMs - head.nowMs) <= clockReportMs
 }
 
 /** The evidence that contradicts the clock, as the beginning of a sentence. */
 function contradiction({ wallMs, serviceMs, head }: ClockEvidence): string | undefined {
   if (serviceMs !== undefined) return offSentence(serviceMs - wallMs)
-  if (head && head.nowMs > wallMs + clockToldMs)
+  if (head && head.nowMs > wallMs + clockReportMs)
     return `this machine's clock is ${spanText(wallMs - head.nowMs)} the last block of ${head.chain}`
   return undefined
 }

@@ -1,5 +1,5 @@
 import { type ClockVerdict, offSentence } from '../model/clock.ts'
-import { clockToldMs, witnessWaitMs } from '../model/clock-limits.ts'
+import { clockReportMs, witnessWaitMs } from '../model/clock-limits.ts'
 import type { DestinationState } from '../outbox/contract/destination.ts'
 
 /** Input of `clockSentences`. */
@@ -23,6 +23,6 @@ export function clockSentences({ clock, destinations, nowMs, startedAtMs }: Cloc
   }
   if (clock) return clock.remark === undefined ? [] : [clock.remark]
   const skewsMs = destinations.flatMap(({ skewMs }) => skewMs ?? [])
-  const offMs = skewsMs.find(skewMs => Math.abs(skewMs) > clockToldMs)
+  const offMs = skewsMs.find(skewMs => Math.abs(skewMs) > clockReportMs)
   return offMs === undefined ? [] : [`${offSentence(offMs)}, when it was asked last: set it right`]
 }

@@ -45,7 +45,7 @@ async function coldRun(url: string, order: HourOrder, concurrency: number) {
     concurrency,
     signal: new AbortController().signal,
     chains: [{ name: 'synthetic', id: 1, settleMs: 0 }],
-    told: () => {},
+    report: () => {},
   }).run()
   expect(end).toMatchObject({ left: 0, failures: [] })
   const rows = [...contentsOf(file).rows.values()].map(({ hour, id, value }) => `${hour} ${id} ${bits(value)}`)

@@ -62,7 +62,7 @@ function stage(scripts: Readonly<Record<string, Scripted>>): Stage {
         concurrency: 10,
         signal: new AbortController().signal,
         chains: [],
-        told: told => news.push(told),
+        report: told => news.push(told),
         ...parts,
       }).run()
     },

@@ -24,7 +24,7 @@ async function stage(due: Readonly<Record<string, number>>, protocolIds: readonl
     dueMax: 5,
     time,
     signal: stopping.signal,
-    told: news => {
+    report: news => {
       if (news.kind === 'waits') waits.push(news.wait)
       else leaves.push(news.stuck)
     },

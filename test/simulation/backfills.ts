@@ -50,6 +50,6 @@ export async function fillIn({ script, outbox, runner, time, config, chain, sign
     concurrency,
     signal,
     chains: chain ? [{ name: 'scripted', id: chain.id, settleMs: chain.settleMs }] : [],
-    told: () => {},
+    report: () => {},
   }).run()
 }

@@ -6,7 +6,7 @@ interface Missed {
   readonly number: bigint
   readonly atMs: number
   /** Highest block whose state the node itself reported missing. */
-  readonly toldNumber: bigint | undefined
+  readonly reportedNumber: bigint | undefined
 }
 
 /** Range of blocks whose state an endpoint has, as observed: a pruning node has only the latest. */
@@ -27,12 +27,16 @@ export class StateAvailability {
 
   /**
    * Records that the state of a block, and of all before it, is missing.
-   * @param isTold whether the node itself says so
+   * @param isReported whether the node itself says so
    */
-  missed(number: bigint, isTold: boolean): void {
+  missed(number: bigint, isReported: boolean): void {
     const highest = higher(this.#missed?.number, number)
-    const told = this.#missed?.toldNumber
-    this.#missed = { number: highest, atMs: this.#time.nowMs(), toldNumber: isTold ? higher(told, number) : told }
+    const reported = this.#missed?.reportedNumber
+    this.#missed = {
+      number: highest,
+      atMs: this.#time.nowMs(),
+      reportedNumber: isReported ? higher(reported, number) : reported,
+    }
     if (this.#lowestServed !== undefined && this.#lowestServed <= highest) this.#lowestServed = undefined
   }
 
@@ -43,8 +47,8 @@ export class StateAvailability {
 
   /** Whether the node itself reported the state of this block, or of a later one, missing. */
   toldToLack(number: bigint): boolean {
-    const told = this.#missed?.toldNumber
-    return this.#isKnown && told !== undefined && number <= told
+    const reported = this.#missed?.reportedNumber
+    return this.#isKnown && reported !== undefined && number <= reported
   }
 
   get #isKnown(): boolean {

@@ -129,7 +129,7 @@ async function collectAndDeliver(occasion: BackfillContext, range: HourSpan, usa
     signal: stopping.signal,
     chains: context.config.chains,
     ...(budget && { budget }),
-    told: news => progress.told(news),
+    report: news => progress.told(news),
   }).run()
   await progress.end()
   if (!occasion.signals.stopping.aborted) await delivery.finish()

@@ -12,7 +12,7 @@ export interface Source {
 }
 
 /** Mistakes reported of one file: the parser can find thousands after a missing character. */
-const toldMax = 50
+const shownMax = 50
 
 /** Errors after which the file cannot be read. */
 export function brokenParts(source: Source): PlacedMistake<Position>[] {
@@ -20,20 +20,20 @@ export function brokenParts(source: Source): PlacedMistake<Position>[] {
   const deep = broken.find(({ code }) => code === 'RESOURCE_EXHAUSTION')
   if (deep) return [misreadOf(source, deep)]
   const first = firstOfEachLine(broken.map(error => ({ error, place: source.at(error.pos[0]) })))
-  return firstOfEachLine(first.slice(0, toldMax).map(({ error }) => misreadOf(source, error)))
+  return firstOfEachLine(first.slice(0, shownMax).map(({ error }) => misreadOf(source, error)))
 }
 
 /** Errors and warnings that are reported together with all other mistakes. */
 export function oddParts(source: Source): PlacedMistake<Position>[] {
   const { errors, warnings } = source.document
   // That warning is about a closing bracket at the beginning of a line, which is common.
-  const told = warnings.filter(({ code }) => code !== 'BAD_INDENT')
-  return [...duplicates(source), ...[...errors, ...told].slice(0, toldMax).map(error => misreadOf(source, error))]
+  const relevant = warnings.filter(({ code }) => code !== 'BAD_INDENT')
+  return [...duplicates(source), ...[...errors, ...relevant].slice(0, shownMax).map(error => misreadOf(source, error))]
 }
 
 function duplicates({ document, at }: Source): PlacedMistake<Position>[] {
   return duplicateKeys(document)
-    .slice(0, toldMax)
+    .slice(0, shownMax)
     .map(({ again, first }) => {
       const message = `${givenTwice.message}; the first is on line ${at(first).line}`
       return { ...givenTwice, place: at(again), message }

@@ -8,7 +8,7 @@ export interface UnsupportedYaml extends PlacedMistake<number> {
   readonly readable: boolean
 }
 
-const told = (node: Node, message: string, fix: string, readable: boolean): UnsupportedYaml => ({
+const unsupported = (node: Node, message: string, fix: string, readable: boolean): UnsupportedYaml => ({
   place: node.range?.[0] ?? 0,
   message,
   fix,
@@ -28,7 +28,7 @@ export function strange(document: Document.Parsed): UnsupportedYaml[] {
     found.push(...(key === 'key' ? strangeKey(node) : strangeValue(node)))
     if (!tooDeep) return undefined
     const message = `maps and lists are nested more than ${configDepthMax} deep here`
-    found.push(told(node, message, 'write them flatter', false))
+    found.push(unsupported(node, message, 'write them flatter', false))
     return visit.BREAK
   })
   return found
@@ -36,15 +36,16 @@ export function strange(document: Document.Parsed): UnsupportedYaml[] {
 
 function strangeKey(node: Node): UnsupportedYaml[] {
   if (!isScalar(node)) return strangeValue(node)
-  if (node.value === '<<') return [told(node, 'merge keys (<<) are not used here', 'write the keys themselves', true)]
-  if (node.value === '__proto__') return [told(node, 'a key cannot have this name', 'rename it', true)]
+  if (node.value === '<<')
+    return [unsupported(node, 'merge keys (<<) are not used here', 'write the keys themselves', true)]
+  if (node.value === '__proto__') return [unsupported(node, 'a key cannot have this name', 'rename it', true)]
   return strangeValue(node)
 }
 
 function strangeValue(node: Node): UnsupportedYaml[] {
   if (isAlias(node)) {
     return [
-      told(
+      unsupported(
         node,
         'aliases (*) are not used here',
         'write the value itself; put text that begins with * in quotes',
@@ -53,15 +54,17 @@ function strangeValue(node: Node): UnsupportedYaml[] {
     ]
   }
   if (node.anchor !== undefined) {
-    return [told(node, 'anchors (&) are not used here', 'remove it; put text that begins with & in quotes', true)]
+    return [
+      unsupported(node, 'anchors (&) are not used here', 'remove it; put text that begins with & in quotes', true),
+    ]
   }
   return isScalar(node) && typeof node.value === 'number' ? strangeNumber(node, node.value) : []
 }
 
 function strangeNumber(node: Scalar, value: number): UnsupportedYaml[] {
   if (!Number.isFinite(value)) {
-    return [told(node, 'this is not a finite number', 'write a finite one; put text in quotes', true)]
+    return [unsupported(node, 'this is not a finite number', 'write a finite one; put text in quotes', true)]
   }
   const isLong = /^[-+]?\d+$/.test(node.source ?? '') && !Number.isSafeInteger(value)
-  return isLong ? [told(node, 'a number this long would lose digits', 'put it in quotes', true)] : []
+  return isLong ? [unsupported(node, 'a number this long would lose digits', 'put it in quotes', true)] : []
 }

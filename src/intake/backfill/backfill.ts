@@ -48,7 +48,7 @@ export interface BackfillDeps extends RoundDeps {
   readonly order: HourOrder
   /** Hours read concurrently. */
   readonly concurrency: number
-  readonly told: (news: BackfillNews) => void
+  readonly report: (news: BackfillNews) => void
   /** Due metrics above which it waits for delivery. Default: `backfillDueMax`. */
   readonly dueMax?: number
   /** Limit on RPC calls. Default: none. */
@@ -96,13 +96,13 @@ export class Backfill {
     this.#runs = runsOf(deps.works)
     this.#hours = hoursOf(deps.works)
     this.#affordable = new HoursAffordable(deps.budget)
-    const { time, signal, told, chains } = deps
+    const { time, signal, report, chains } = deps
     const protocolIds = [...new Set(deps.works.map(({ collector }) => collector.protocolId))]
     this.#backpressure = new Backpressure({ dueMax: backfillBacklogMax, ...deps, protocolIds })
     this.#outage = new ChainOutage({
       time,
       signal,
-      told: wait => told({ kind: 'waits-for-chain', wait }),
+      report: wait => report({ kind: 'waits-for-chain', wait }),
       chains,
     })
   }
@@ -141,7 +141,7 @@ export class Backfill {
     })
     const again = [...this.#again.values()]
     if (again.length === 0) return
-    this.#deps.told({ kind: 'tries-again', runs: again.length })
+    this.#deps.report({ kind: 'tries-again', runs: again.length })
     await this.#eachWindow(worksOf(again), () => {})
   }
 
@@ -156,7 +156,7 @@ export class Backfill {
       await this.#windowUntilRead(window)
       this.#affordable.took(hoursOf(window))
       done(window)
-      this.#tell()
+      this.#report()
       index += size
     }
   }
@@ -223,10 +223,10 @@ export class Backfill {
     this.#runsDone += 1
   }
 
-  #tell(): void {
+  #report(): void {
     const [runs, runsDone, hours, hoursDone] = [this.#runs, this.#runsDone, this.#hours, this.#hoursDone]
     const progress = { runs, runsDone, hours, hoursDone }
-    this.#deps.told({ kind: 'went-on', progress })
+    this.#deps.report({ kind: 'went-on', progress })
   }
 }
 

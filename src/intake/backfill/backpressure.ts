@@ -11,7 +11,7 @@ export const backfillBacklogMax = 20_000
 const lookMs = 1_000
 
 /** Interval of reporting that it still waits. */
-const tellMs = 60_000
+const reportMs = 60_000
 
 /** Time without a delivery after which a protocol is no longer waited for, if another one has room. */
 const stuckMs = 60_000
@@ -52,7 +52,7 @@ export interface BackpressureDeps {
   readonly dueMax: number
   readonly time: Time
   readonly signal: AbortSignal
-  readonly told: (news: BackpressureNews) => void
+  readonly report: (news: BackpressureNews) => void
 }
 
 /** Due metrics of a protocol, and since when none of them was delivered. */
@@ -81,9 +81,9 @@ export class Backpressure {
    * Rejects with the signal's reason when aborted.
    */
   async wait(): Promise<void> {
-    const { outbox, dueMax, time, signal, told } = this.#deps
+    const { outbox, dueMax, time, signal, report } = this.#deps
     const startMs = time.nowMs()
-    let toldMs = Number.NEGATIVE_INFINITY
+    let reportedMs = Number.NEGATIVE_INFINITY
     let settledBefore: number | undefined
     for (;;) {
       const backlog = await outbox.intake.backlog()
@@ -92,10 +92,10 @@ export class Backpressure {
       settledBefore ??= settled
       const nowMs = time.nowMs()
       if (this.#leaveStuck(backlog, nowMs)) continue
-      if (nowMs - toldMs >= tellMs) {
+      if (nowMs - reportedMs >= reportMs) {
         const isMoving = settled > settledBefore
-        told({ kind: 'waits', wait: { due, reasons: backlog.waiting, isMoving, forMs: nowMs - startMs } })
-        toldMs = nowMs
+        report({ kind: 'waits', wait: { due, reasons: backlog.waiting, isMoving, forMs: nowMs - startMs } })
+        reportedMs = nowMs
         settledBefore = settled
       }
       await time.sleep(lookMs, signal)
@@ -120,7 +120,7 @@ export class Backpressure {
 
   /** Leaves out stuck protocols. @returns whether any was left out */
   #leaveStuck(backlog: Backlog, nowMs: number): boolean {
-    const { dueMax, told } = this.#deps
+    const { dueMax, report } = this.#deps
     const waited = [...this.#counts(backlog)].filter(([id]) => !this.#stuck.has(id))
     const isStill = (id: string) => nowMs - (this.#watched.get(id)?.sinceMs ?? nowMs) >= stuckMs
     const stuck = waited.filter(([id, { due }]) => due > 0 && isStill(id)).sort(([, a], [, b]) => b.due - a.due)
@@ -129,7 +129,7 @@ export class Backpressure {
     if (!most || !waited.some(([id, { due }]) => id !== most[0] && due <= dueMax)) return false
     const [protocolId, { due }] = most
     this.#stuck.add(protocolId)
-    told({ kind: 'leaves-protocol', stuck: { protocolId, due, reasons: backlog.waiting } })
+    report({ kind: 'leaves-protocol', stuck: { protocolId, due, reasons: backlog.waiting } })
     return true
   }
 

@@ -32,7 +32,7 @@ export interface ChainOutageDeps {
   readonly time: Time
   readonly signal: AbortSignal
   /** Called once for each wait. */
-  readonly told: (wait: ChainWait) => void
+  readonly report: (wait: ChainWait) => void
   /**
    * Configured chains, as faults name them. For a chain that is not listed, any hour read shows that it is readable.
    */
@@ -71,7 +71,7 @@ export class ChainOutage {
    * was readable for long.
    */
   async wait(held: ReadonlySet<RunEnd>): Promise<void> {
-    const { time, signal, told } = this.#deps
+    const { time, signal, report } = this.#deps
     const fault = [...held][0]?.fault
     if (!fault) return
     const nowMs = time.nowMs()
@@ -79,7 +79,7 @@ export class ChainOutage {
     if (nowMs - this.#nothingSinceMs >= nothingMsMax) throw nothingRead(fault)
     const forMs = Math.min(wait.longestMs, wait.firstMs * 2 ** this.#waits)
     this.#waits += 1
-    told({ fault, forMs })
+    report({ fault, forMs })
     await time.sleep(forMs, signal)
   }
 

@@ -26,9 +26,9 @@ export async function parsedAnswer<S extends z.ZodType>(
   if (result.success) return result.data
   const mistakes = result.error.issues.flatMap(issue => mistakesOf(issue, []))
   const parts = secrets.flatMap(secret => secretPartsOf(secret, secretCharsMin))
-  const told = mistakes.slice(0, httpMistakesMax).map(mistake => worded(mistake, parts))
-  const more = mistakes.length > told.length ? `; and ${mistakes.length - told.length} more` : ''
-  throw new Fault('http-unexpected', `${host} answers something else than expected: ${told.join('; ')}${more}`, {
+  const shown = mistakes.slice(0, httpMistakesMax).map(mistake => worded(mistake, parts))
+  const more = mistakes.length > shown.length ? `; and ${mistakes.length - shown.length} more` : ''
+  throw new Fault('http-unexpected', `${host} answers something else than expected: ${shown.join('; ')}${more}`, {
     facts: { host },
     fix: 'compare what the source answers with the schema',
   })
