@@ -12,7 +12,6 @@ import type { Breakage } from '../outbox/contract/health.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import { hasOutbox, type OpenDeps, type Opened, openForCommand, openForDaemon } from '../outbox/open.ts'
 import { takeDaemonRole, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import { startExposition } from '../status/exposition.ts'
 import { observe } from '../status/observe.ts'
 import type { Observed } from '../status/observed.ts'
@@ -77,7 +76,7 @@ export async function connect(
  * Opens the outbox, whether or not a daemon runs; it is closed with the stack. A damaged one is salvaged first if no
  * daemon runs.
  */
-export async function openOutbox(context: AppContext, stack: AsyncDisposableStack): Promise<SqliteOutbox> {
+export async function openOutbox(context: AppContext, stack: AsyncDisposableStack): Promise<Outbox> {
   // Commands report on stderr themselves, except for this, which is not expected.
   const log = createLog('error', context.redactor)
   return closedWith(stack, await openForCommand(outboxDeps(context)), log)
@@ -87,7 +86,7 @@ export async function openOutbox(context: AppContext, stack: AsyncDisposableStac
 export async function openExistingOutbox(
   context: AppContext,
   stack: AsyncDisposableStack,
-): Promise<SqliteOutbox | undefined> {
+): Promise<Outbox | undefined> {
   return hasOutbox(context.config.data) ? openOutbox(context, stack) : undefined
 }
 
@@ -97,7 +96,7 @@ function outboxDeps({ config, time }: AppContext): OpenDeps {
   return { folder, config: file, keepMs: outbox.keepMs, collectors, nowMs: time.nowMs() }
 }
 
-function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, log: Log): SqliteOutbox {
+function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, log: Log): Outbox {
   stack.defer(() => outbox.close())
   if (salvaged) tellSalvage(log, salvaged)
   return outbox

@@ -3,9 +3,9 @@ import type { AppContext } from '../app/context.ts'
 import { Fault } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
 import { daemonHolder, takeDeliveryRole } from '../outbox/roles.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import { asTyped, type ConfigOption } from './configured-command.ts'
 import { untilDaemon } from './daemon-role.ts'
 import { note } from './terminal.ts'
@@ -22,7 +22,7 @@ export function standing(
 }
 
 /** Delivers the due metrics, or waits while a running daemon does. Reports on stderr why a metric stays due. */
-export async function deliverNow(context: AppContext, outbox: SqliteOutbox): Promise<void> {
+export async function deliverNow(context: AppContext, outbox: Outbox): Promise<void> {
   const role = roleOrDeliverer(context)
   if (role && (await deliverAs(role, context, outbox))) return
   await outbox.operators.hurry()
@@ -43,7 +43,7 @@ export function roleOrDeliverer({ config, time }: AppContext): Role | undefined 
 }
 
 /** @returns whether all had their turn; `false` when a daemon started meanwhile and has the role now */
-async function deliverAs(role: Role, context: AppContext, outbox: SqliteOutbox): Promise<boolean> {
+async function deliverAs(role: Role, context: AppContext, outbox: Outbox): Promise<boolean> {
   await using stack = new AsyncDisposableStack()
   stack.defer(() => role.release())
   await outbox.health.keepReserve()

@@ -7,7 +7,6 @@ import { agreedHour, type ClockVerdict } from '../model/clock.ts'
 import { witnessWaitMs } from '../model/clock-limits.ts'
 import { Fault } from '../model/fault.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
-import type { SqliteOutbox } from '../outbox/sqlite/sqlite-outbox.ts'
 import { note } from './terminal.ts'
 
 /** Input for checking the clock of a one-shot command. */
@@ -29,7 +28,7 @@ interface ClockOccasion {
 export async function openedByClock(
   given: AppContext,
   stack: AsyncDisposableStack,
-): Promise<{ readonly context: AppContext; readonly outbox: SqliteOutbox | undefined }> {
+): Promise<{ readonly context: AppContext; readonly outbox: Outbox | undefined }> {
   const written = writtenAt(given.config)
   const outbox = await openExistingOutbox(given, stack)
   return { context: await requireClock({ context: given, outbox, written }), outbox }

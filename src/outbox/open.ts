@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import type { SalvageDeps, Salvaged } from '../salvage/salvage.ts'
 import { fileFault, withFileFaults } from '../sqlite/file-fault.ts'
 import { isTrouble } from '../sqlite/trouble.ts'
+import type { Outbox } from './contract/outbox.ts'
 import { outboxFile } from './data-folders.ts'
 import { daemonHolder, deliveryHolder, takeDeliveryRole } from './roles.ts'
 import { type OpenedFile, openChecking, openSalvaged, openUndamaged } from './sqlite/open-outbox.ts'
@@ -25,7 +26,7 @@ export interface DaemonOpening {
 
 /** An open outbox, and the result of a salvage if one was needed. */
 export interface Opened {
-  readonly outbox: SqliteOutbox
+  readonly outbox: Outbox
   /** Absent when nothing had to be salvaged. */
   readonly salvaged?: Salvaged
 }

@@ -73,23 +73,6 @@ const doors: Readonly<Record<string, string>> = { salvage: 'src/salvage/salvage.
 /** Rooms that keep data in SQLite; the reference service has its own store. */
 const withSqlite: readonly string[] = ['sqlite', 'outbox', 'salvage', 'reference']
 
-/** Files that are not converted to the outbox's contract yet. */
-const notYetBehindContract: readonly string[] = [
-  'src/app/app.ts',
-  'src/app/delivering.ts',
-  'src/cli/backfill/delivery.ts',
-  'src/cli/commands/backfill.ts',
-  'src/cli/commands/collect.ts',
-  'src/cli/deliver-now.ts',
-  'src/cli/require-clock.ts',
-  'src/delivery/delivery-deps.ts',
-  'src/delivery/flush/plan.ts',
-  'src/delivery/isolate/quarantine.ts',
-  'src/delivery/loop.ts',
-  'src/delivery/record/recorder.ts',
-  'src/delivery/record/unconfirmed-sends.ts',
-]
-
 /** What may lie directly in src: the entries and the face that collectors see. */
 const entries: readonly string[] = ['bin.js', 'collector.ts', 'main.ts']
 
@@ -120,7 +103,7 @@ export function storeKnowers(): string[] {
       if (file.startsWith('src/outbox/contract/')) return target.startsWith('src/outbox/sqlite/')
       if (target.startsWith('src/sqlite/')) return !withSqlite.includes(folderOf(file))
       const isInside = /^src\/outbox\/(?!contract\/).*\//.test(target)
-      return isInside && folderOf(file) !== 'outbox' && !notYetBehindContract.includes(file)
+      return isInside && folderOf(file) !== 'outbox'
     })
     .map(({ file, target }) => `${file} → ${target}`)
 }

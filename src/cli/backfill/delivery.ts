@@ -5,8 +5,8 @@ import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import { batchMetricsMax, pollMs } from '../../model/limits.ts'
 import type { OutboxHealth } from '../../outbox/contract/health.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { Role } from '../../outbox/contract/role.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { untilDaemon } from '../daemon-role.ts'
 import { deliverNow, handedOver, roleOrDeliverer } from '../deliver-now.ts'
 import { note } from '../terminal.ts'
@@ -26,7 +26,7 @@ export interface BackfillDelivery {
 /** Takes the delivery role, or finds which process has it; what it opens is closed with the stack. */
 export async function startDelivery(
   context: AppContext,
-  outbox: SqliteOutbox,
+  outbox: Outbox,
   stack: AsyncDisposableStack,
 ): Promise<BackfillDelivery> {
   const role = roleOrDeliverer(context)
@@ -43,7 +43,7 @@ export async function startDelivery(
 async function startOwn(
   role: Role,
   context: AppContext,
-  outbox: SqliteOutbox,
+  outbox: Outbox,
   connection: Connection,
   stack: AsyncDisposableStack,
 ): Promise<BackfillDelivery> {

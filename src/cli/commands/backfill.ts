@@ -10,8 +10,8 @@ import { type BackfillRequest, type StatesByHour, type Work, workOf } from '../.
 import { Fault, faultLine } from '../../model/fault.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
 import type { IntakeStore } from '../../outbox/contract/intake-store.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { daemonHolder } from '../../outbox/roles.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { budgetOf, cappedMeter } from '../backfill/calls.ts'
 import { type BackfillDelivery, startDelivery } from '../backfill/delivery.ts'
@@ -79,7 +79,7 @@ async function usableOf(
 
 interface BackfillContext {
   readonly context: AppContext
-  readonly outbox: SqliteOutbox
+  readonly outbox: Outbox
   readonly options: BackfillOptions
   readonly signals: Signals
   readonly stack: AsyncDisposableStack

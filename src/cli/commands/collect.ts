@@ -11,7 +11,6 @@ import type { Accepted } from '../../outbox/contract/metrics.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { Warning } from '../../outbox/contract/warnings.ts'
-import type { SqliteOutbox } from '../../outbox/sqlite/sqlite-outbox.ts'
 import { checkCollectors } from '../check-collectors.ts'
 import { collectParts, type Units } from '../collect-parts.ts'
 import { type CollectedPart, type CollectedReport, printParts, printPartsJson } from '../collected-report.ts'
@@ -99,7 +98,7 @@ function printDry(told: CollectedReport, { json }: CollectOptions): void {
 /** @returns whether all sendable metrics of this hour are delivered */
 async function queueAndDeliver(
   context: AppContext,
-  outbox: SqliteOutbox,
+  outbox: Outbox,
   told: CollectedReport,
   options: CollectOptions,
 ): Promise<boolean> {
