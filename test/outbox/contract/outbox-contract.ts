@@ -4,6 +4,7 @@ import { deliveringContract } from './delivering.ts'
 import { destinationsContract } from './destinations.ts'
 import { dueHoursContract } from './due-hours.ts'
 import { lookingContract } from './looking.ts'
+import { modelContract } from './model.ts'
 import { pastsContract } from './pasts.ts'
 import { pinsContract } from './pins.ts'
 import type { NewPlace } from './place.ts'
@@ -35,5 +36,6 @@ export function outboxContract(name: string, newPlace: NewPlace): void {
     statusContract(newPlace)
     upkeepContract(newPlace)
     twoProcessesContract(newPlace)
+    modelContract(newPlace)
   })
 }

@@ -31,6 +31,13 @@ export class Handles {
     return outbox
   }
 
+  /** Closes a handle and opens another in its place, as after a restart of one of two processes. */
+  async replaced(outbox: Outbox): Promise<Outbox> {
+    this.#open.delete(outbox)
+    await outbox.close()
+    return this.another()
+  }
+
   async closeAll(): Promise<void> {
     const all = [...this.#open]
     this.#open.clear()
