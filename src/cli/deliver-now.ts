@@ -1,5 +1,6 @@
-import { type Connection, connect, deliveriesTo } from '../app/app.ts'
+import { type Connection, connect } from '../app/connection.ts'
 import type { AppContext } from '../app/context.ts'
+import { deliveriesTo } from '../app/deliveries.ts'
 import { Fault } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'

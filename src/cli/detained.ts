@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { openExistingOutbox } from '../app/app.ts'
+import { openExistingOutbox } from '../app/open-outbox.ts'
 import type { DetainedMetric, Selection } from '../outbox/contract/selections.ts'
 import { configuredCommand, type JsonOption, openContext } from './configured-command.ts'
 import { delivererSentence } from './daemon-role.ts'

@@ -1,6 +1,7 @@
-import { connect, openExistingOutbox } from '../app/app.ts'
 import { askHeads, type WrittenAt, witnessesOf, writtenAt } from '../app/clock-watch.ts'
+import { connect } from '../app/connection.ts'
 import type { AppContext } from '../app/context.ts'
+import { openExistingOutbox } from '../app/open-outbox.ts'
 import { openChains } from '../app/open-runner.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
 import { agreedHour, type ClockVerdict } from '../model/clock.ts'

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { connect } from '../../src/app/app.ts'
+import { connect } from '../../src/app/connection.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { Redactor } from '../../src/telemetry/redactor.ts'

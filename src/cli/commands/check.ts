@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { openExistingOutbox } from '../../app/app.ts'
 import type { AppContext } from '../../app/context.ts'
+import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { cautionsOf } from '../../config/cautions.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import { formatMistakes, inOrder, type PlacedMistake } from '../../config/mistakes/mistakes.ts'

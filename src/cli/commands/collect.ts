@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { openOutbox } from '../../app/app.ts'
 import type { AppContext } from '../../app/context.ts'
+import { openOutbox } from '../../app/open-outbox.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import { retryDelayMs } from '../../intake/startable-hours.ts'
 import { Fault } from '../../model/fault.ts'

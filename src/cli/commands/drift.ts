@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { openExistingOutbox } from '../../app/app.ts'
+import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { hourText } from '../../model/hour.ts'
 import { openContext, selectCollectors } from '../configured-command.ts'
 import { type Drift, readAgain, type Unread } from '../drift-sample.ts'

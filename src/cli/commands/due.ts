@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { openExistingOutbox } from '../../app/app.ts'
 import type { AppContext } from '../../app/context.ts'
+import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { pushedMetric } from '../../model/batch.ts'
 import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { openOutbox } from '../../app/app.ts'
+import { openOutbox } from '../../app/open-outbox.ts'
 import { strandedSentence } from '../../status/readiness.ts'
 import { type ConfigOption, configuredCommand, openContext } from '../configured-command.ts'
 import { deliverNow, standing } from '../deliver-now.ts'

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { openExistingOutbox } from '../../app/app.ts'
 import type { AppContext } from '../../app/context.ts'
+import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { openOfflineRunner } from '../../app/open-runner.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import { faultFromRecord, faultLine } from '../../model/fault.ts'

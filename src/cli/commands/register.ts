@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type Connection, connect } from '../../app/app.ts'
+import { type Connection, connect } from '../../app/connection.ts'
 import type { ProtocolConfig } from '../../config/config.ts'
 import { registerProtocol } from '../../delivery/register.ts'
 import { Fault } from '../../model/fault.ts'

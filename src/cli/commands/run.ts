@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { type Breakdown, type Daemon, startDaemon } from '../../app/app.ts'
 import type { AppContext } from '../../app/context.ts'
+import { type Breakdown, type Daemon, startDaemon } from '../../app/daemon.ts'
 import { changesOf } from '../../config/changes.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import { formatMistakes, inOrder } from '../../config/mistakes/mistakes.ts'

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { connect } from '../../app/app.ts'
+import { connect } from '../../app/connection.ts'
 import { Fault } from '../../model/fault.ts'
 import { numberText, signedText } from '../../model/number-text.ts'
 import { type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
-import { connect, observed, openOutbox } from '../../app/app.ts'
+import { connect } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
+import { observationOf } from '../../app/observation.ts'
+import { openOutbox } from '../../app/open-outbox.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import { hourText } from '../../model/hour.ts'
 import { numberText } from '../../model/number-text.ts'
@@ -27,7 +29,7 @@ export function statusCommand(ended: (code: number) => void): Command {
       // This command does not catch up: a late hour is late.
       const daemon = daemonSentence(context)
       const reloads = daemon === undefined ? undefined : await reloadsOf(context)
-      const snapshot = await observe(observed(context, outbox, connection, 0, [], reloads))
+      const snapshot = await observe(observationOf(context, outbox, connection, 0, [], reloads))
       if (json) printJson(statusJson(snapshot))
       else printStatus(snapshot, daemon, { config })
       if (!snapshot.ready.ok) ended(exitCodes.incomplete)

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { openExistingOutbox } from '../../app/app.ts'
+import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { Fault } from '../../model/fault.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import type { Warning } from '../../outbox/contract/warnings.ts'

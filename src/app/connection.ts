@@ -1,0 +1,48 @@
+import { readSecret } from '../config/secret.ts'
+import { type Destination, destinationsOf } from '../delivery/destination.ts'
+import { type ServiceClient, serviceClient } from '../edge/service-client.ts'
+import type { AppContext } from './context.ts'
+import { startEmbedded } from './embedded.ts'
+
+/** Connection to the service: the client, and the destinations with their keys. */
+export interface Connection {
+  readonly client: ServiceClient
+  /** The service for messages: `host:port`, or `embedded (host:port)`. */
+  readonly host: string
+  readonly destinations: readonly Destination[]
+  /** Reads the key of a protocol's destination. Throws Fault `secret-missing`. */
+  keyOf(protocolId: string): string
+}
+
+/** Connects to the configured service, starting the embedded one if that is configured; closed with the stack. */
+export async function connect(
+  { config, time, redactor }: AppContext,
+  stack: AsyncDisposableStack,
+): Promise<Connection> {
+  const { service, delivery } = config
+  const embedded = service.kind === 'embedded' ? await startEmbedded(config.data, time) : undefined
+  if (embedded) {
+    redactor.add([embedded.key])
+    stack.defer(() => embedded.stop())
+  }
+  const url = service.kind === 'embedded' ? (embedded?.url ?? '') : service.url
+  const redact = (text: string) => redactor.redact(text)
+  const ref = service.kind === 'remote' ? service.key : undefined
+  const serviceKey = embedded ? () => embedded.key : ref && (() => readSecret(ref))
+  const destinations = destinationsOf(config, serviceKey, readSecret)
+  // Each destination has its own, so that a key on which the service hangs delays no other; one is for widgets.
+  const connections = delivery.inFlight * destinations.length + 1
+  const client = serviceClient({ url, timeoutMs: delivery.timeoutMs, connections, time, redact })
+  stack.defer(() => client.close())
+  return {
+    client,
+    host: embedded ? `embedded (${client.host})` : client.host,
+    destinations,
+    keyOf(protocolId) {
+      const own = destinations.find(({ protocols }) => protocols.some(({ id }) => id === protocolId))
+      const key = own?.readKey() ?? ''
+      redactor.add([key])
+      return key
+    },
+  }
+}

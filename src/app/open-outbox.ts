@@ -1,0 +1,51 @@
+import type { Outbox } from '../outbox/contract/outbox.ts'
+import {
+  type DaemonOpening,
+  hasOutbox,
+  type OpenDeps,
+  type Opened,
+  openForCommand,
+  openForDaemon,
+} from '../outbox/open.ts'
+import { createLog, type Log } from '../telemetry/log.ts'
+import type { AppContext } from './context.ts'
+import { tellSalvage } from './outbox-news.ts'
+
+/**
+ * Opens the outbox, whether or not a daemon runs; it is closed with the stack. A damaged one is salvaged first if no
+ * daemon runs.
+ */
+export async function openOutbox(context: AppContext, stack: AsyncDisposableStack): Promise<Outbox> {
+  // Commands report on stderr themselves, except for this, which is not expected.
+  const log = createLog('error', context.redactor)
+  return closedWith(stack, await openForCommand(outboxDeps(context)), log)
+}
+
+/** Opens the outbox for a daemon; it is closed with the stack. */
+export async function openDaemonOutbox(
+  context: AppContext,
+  stack: AsyncDisposableStack,
+  opening: DaemonOpening,
+): Promise<Outbox> {
+  return closedWith(stack, await openForDaemon(outboxDeps(context), opening), context.log)
+}
+
+/** Opens the outbox if there is one; it is closed with the stack. */
+export async function openExistingOutbox(
+  context: AppContext,
+  stack: AsyncDisposableStack,
+): Promise<Outbox | undefined> {
+  return hasOutbox(context.config.data) ? openOutbox(context, stack) : undefined
+}
+
+function outboxDeps({ config, time }: AppContext): OpenDeps {
+  const collectors = config.protocols.flatMap(protocol => protocol.collectors).map(({ id }) => id)
+  const { data: folder, file, outbox } = config
+  return { folder, config: file, keepMs: outbox.keepMs, collectors, nowMs: time.nowMs() }
+}
+
+function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, log: Log): Outbox {
+  stack.defer(() => outbox.close())
+  if (salvaged) tellSalvage(log, salvaged)
+  return outbox
+}
