@@ -227,7 +227,7 @@ export class Life {
     const clock = new ServiceClock(time)
     time.onBelieved(byMs => clock.machineWasSet(byMs))
     const { inFlight } = script
-    const outbox = this.outbox.delivery
+    const outbox = this.#store.delivery
     const destinations = destinationsOf(config, () => keys.read('service'), keys.readSecret)
     return destinations.map(destination => {
       const redactor = new Redactor()
