@@ -5,270 +5,272 @@ import { breakerCapMs, hourMs, quarantineCapMs, retryAfterMsMax } from '../../sr
 import type { Answer } from '../../src/model/verdict.ts'
 import { anHour, metrics } from '../support/metrics.ts'
 import { answered } from './support/answers.ts'
-import { startMs } from './support/delivery-bench.ts'
+import { startMs, storeTurnsEach } from './support/delivery-bench.ts'
 import { MemoryBench } from './support/memory-bench.ts'
 
-describe('a delivery', () => {
-  it('pushes all that is due and remembers that it did', async () => {
-    const bench = new MemoryBench()
-    await bench.store([...metrics(120), ...metrics(30, hourAfter(anHour, -2)), ...metrics(5, anHour, 'other')])
-    expect(await bench.pushes()).toBe(2)
-    expect(bench.balance).toEqual({ enqueued: 155, delivered: 155, dead: 0, held: 0, due: 0, dropped: 0 })
-    expect(bench.state()).toEqual({
-      notBeforeMs: 0,
-      probeAtMs: 0,
-      failures: 0,
-      lastPush: { atMs: bench.time.nowMs(), verdict: 'delivered' },
-      skewMs: 0,
+describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', storeTurns => {
+  describe('a delivery', () => {
+    it('pushes all that is due and remembers that it did', async () => {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store([...metrics(120), ...metrics(30, hourAfter(anHour, -2)), ...metrics(5, anHour, 'other')])
+      expect(await bench.pushes()).toBe(2)
+      expect(bench.balance).toEqual({ enqueued: 155, delivered: 155, dead: 0, held: 0, due: 0, dropped: 0 })
+      expect(bench.state()).toEqual({
+        notBeforeMs: 0,
+        probeAtMs: 0,
+        failures: 0,
+        lastPush: { atMs: bench.time.nowMs(), verdict: 'delivered' },
+        skewMs: 0,
+      })
+    })
+
+    it('asks the service nothing when nothing is due', async () => {
+      const bench = new MemoryBench({ storeTurns })
+      expect(await bench.pushes()).toBe(0)
+      expect(bench.state().lastPush).toBeUndefined()
+    })
+
+    it('rejects when the outbox cannot be read', async () => {
+      const bench = new MemoryBench({ storeTurns })
+      bench.outbox.close()
+      await expect(bench.pushes()).rejects.toThrow(/not open/)
+    })
+
+    it('rejects when only the verdicts cannot be stored: that is no word about the service', async () => {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store(metrics(3))
+      bench.outbox.settle = () => {
+        throw new Error('the disk is full')
+      }
+      await expect(bench.pushes()).rejects.toThrow('the disk is full')
+      expect(bench.state()).toEqual({ notBeforeMs: 0, probeAtMs: 0, failures: 0 })
+    })
+
+    it('rejects when a verdict cannot be stored, and what was sent is still due', async () => {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store(metrics(3))
+      bench.service.rule = () => void bench.outbox.close()
+      await expect(bench.pushes()).rejects.toThrow(/not open/)
+      bench.restart()
+      expect(bench.balance).toMatchObject({ due: 3, delivered: 0 })
     })
   })
 
-  it('asks the service nothing when nothing is due', async () => {
-    const bench = new MemoryBench()
-    expect(await bench.pushes()).toBe(0)
-    expect(bench.state().lastPush).toBeUndefined()
-  })
-
-  it('rejects when the outbox cannot be read', async () => {
-    const bench = new MemoryBench()
-    bench.outbox.close()
-    await expect(bench.pushes()).rejects.toThrow(/not open/)
-  })
-
-  it('rejects when only the verdicts cannot be stored: that is no word about the service', async () => {
-    const bench = new MemoryBench()
-    await bench.store(metrics(3))
-    bench.outbox.settle = () => {
-      throw new Error('the disk is full')
-    }
-    await expect(bench.pushes()).rejects.toThrow('the disk is full')
-    expect(bench.state()).toEqual({ notBeforeMs: 0, probeAtMs: 0, failures: 0 })
-  })
-
-  it('rejects when a verdict cannot be stored, and what was sent is still due', async () => {
-    const bench = new MemoryBench()
-    await bench.store(metrics(3))
-    bench.service.rule = () => void bench.outbox.close()
-    await expect(bench.pushes()).rejects.toThrow(/not open/)
-    bench.restart()
-    expect(bench.balance).toMatchObject({ due: 3, delivered: 0 })
-  })
-})
-
-describe('a delivery to a service that is down', () => {
-  it('pauses for longer with each failed flush, up to a cap, and says why', async () => {
-    const bench = new MemoryBench()
-    await bench.store(metrics(1))
-    bench.service.rule = () => answered(503)
-    for (let failures = 1; failures <= 12; failures += 1) {
-      expect(await bench.pushes()).toBeGreaterThan(0)
-      const { probeAtMs, notBeforeMs, waiting, lastPush, skewMs: _, ...rest } = bench.state()
-      expect(rest).toEqual({ failures })
-      expect(notBeforeMs).toBe(0)
-      expect(waiting).toContain('503')
-      expect(lastPush).toEqual({ atMs: bench.time.nowMs(), verdict: 'transient' })
-      const longestMs = Math.min(breakerCapMs, breakerBaseMs * 2 ** (failures - 1))
-      const pauseMs = probeAtMs - bench.time.nowMs()
-      expect(pauseMs).toBeGreaterThanOrEqual(longestMs / 2)
-      expect(pauseMs).toBeLessThanOrEqual(longestMs)
-      expect(await bench.pushes()).toBe(0)
-      await bench.time.sleep(pauseMs)
-    }
-    bench.service.rule = () => undefined
-    await bench.pushes()
-    expect(bench.balance).toMatchObject({ due: 0, delivered: 1 })
-    expect(bench.state()).toMatchObject({ failures: 0, probeAtMs: 0, lastPush: { verdict: 'delivered' } })
-    expect(bench.state().waiting).toBeUndefined()
-  })
-
-  it('pushes at once when a person asks, whatever the breaker says', async () => {
-    const bench = new MemoryBench()
-    await bench.store(metrics(1))
-    bench.service.rule = () => answered(503)
-    await bench.pushes()
-    bench.service.rule = () => undefined
-    expect(await bench.pushes('due')).toBe(0)
-    expect(await bench.pushes('asked')).toBe(1)
-    expect(bench.balance.due).toBe(0)
-  })
-
-  it('keeps to Retry-After across a restart, also when a person asks', async () => {
-    const bench = new MemoryBench()
-    await bench.store(metrics(1))
-    const untilMs = startMs + hourMs
-    bench.service.rule = () => answered(429, untilMs)
-    await bench.pushes()
-    expect(bench.state().notBeforeMs).toBe(untilMs)
-    bench.restart()
-    bench.service.rule = () => undefined
-    expect(await bench.pushes('asked')).toBe(0)
-    await bench.time.sleep(untilMs - 1 - bench.time.nowMs())
-    expect(await bench.pushes('asked')).toBe(0)
-    await bench.time.sleep(1)
-    expect(await bench.pushes('due')).toBe(1)
-    expect(bench.state()).toMatchObject({ notBeforeMs: 0, failures: 0 })
-  })
-
-  it.each([
-    ['notBeforeMs', retryAfterMsMax],
-    ['probeAtMs', breakerCapMs],
-  ])('does not believe a %s further ahead than any wait can be', async (name, longestMs) => {
-    const bench = new MemoryBench()
-    await bench.store(metrics(1))
-    const waits = { notBeforeMs: 0, probeAtMs: 0, failures: 1 }
-    bench.outbox.destinations.set('service', { ...waits, [name]: startMs + longestMs })
-    bench.restart()
-    expect(await bench.pushes()).toBe(0)
-    bench.outbox.destinations.set('service', { ...waits, [name]: startMs + longestMs + 1 })
-    bench.restart()
-    expect(await bench.pushes()).toBe(1)
-  })
-})
-
-describe('a delivery whose key is refused', () => {
-  async function refused(): Promise<MemoryBench> {
-    const bench = new MemoryBench()
-    await bench.store(metrics(3))
-    bench.service.rule = ({ key }) => (key === 'the-first-key' ? answered(401) : undefined)
-    expect(await bench.pushes()).toBe(1)
-    return bench
-  }
-
-  it('sends nothing more with it, whoever asks', async () => {
-    const bench = await refused()
-    expect(bench.state()).toMatchObject({ failures: 1, lastPush: { verdict: 'key-refused' } })
-    expect(bench.state().waiting).toMatch(/^the key is refused \(401\): put a valid key in its place/)
-    bench.service.keyAnswer = () => answered(401)
-    await bench.time.sleep(hourMs / 2)
-    expect(await bench.pushes('due')).toBe(0)
-    expect(bench.service.checkedKeys).toEqual([])
-    expect(bench.state().waiting).toMatch(/has not changed/)
-    expect(await bench.pushes('asked')).toBe(0)
-    expect(bench.service.checkedKeys).toEqual(['the-first-key'])
-    expect(bench.state().waiting).toMatch(/answered 401 about the refused key/)
-    expect(bench.balance).toMatchObject({ due: 3, dead: 0 })
-  })
-
-  it('asks about a changed key first, and goes on with it', async () => {
-    const bench = await refused()
-    bench.key = 'the-second-key'
-    await bench.time.sleep(hourMs)
-    expect(await bench.pushes()).toBe(1)
-    expect(bench.service.checkedKeys).toEqual(['the-second-key'])
-    expect(bench.service.pushes.at(-1)?.key).toBe('the-second-key')
-    expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
-    expect(bench.state().waiting).toBeUndefined()
-    await bench.store(metrics(1, hourAfter(anHour, 1)))
-    await bench.pushes()
-    expect(bench.service.checkedKeys).toHaveLength(1)
-  })
-
-  it('asks once about a changed key that is refused as well', async () => {
-    const bench = await refused()
-    bench.key = 'the-second-key'
-    bench.service.keyAnswer = () => answered(401)
-    expect(await bench.pushes('asked')).toBe(0)
-    await bench.time.sleep(breakerCapMs)
-    expect(await bench.pushes('due')).toBe(0)
-    expect(bench.service.checkedKeys).toEqual(['the-second-key'])
-  })
-
-  it('asks again about a changed key while there is no answer about it', async () => {
-    const bench = await refused()
-    bench.key = 'the-second-key'
-    bench.service.keyAnswer = () => ({ kind: 'unanswered', reason: 'no answer in time' })
-    expect(await bench.pushes('asked')).toBe(0)
-    expect(bench.state().waiting).toMatch(/could not be checked: no answer in time/)
-    bench.service.keyAnswer = () => answered(200)
-    expect(await bench.pushes('asked')).toBe(1)
-  })
-})
-
-describe('a delivery of a protocol the service refuses', () => {
-  it('does not keep it aside for longer than a pause can be when the clock is set back', async () => {
-    const bench = new MemoryBench()
-    await bench.store(metrics(2))
-    bench.service.rule = () => answered(404)
-    await bench.pushes()
-    bench.service.rule = () => undefined
-    bench.time.nowMs = () => startMs - 24 * hourMs
-    bench.service.keyAnswer = () => ({ ...answered(200), skewMs: 24 * hourMs })
-    // One that shows that it is taken now, and the rest.
-    expect(await bench.pushes('due')).toBe(2)
-  })
-
-  it.each([
-    [404, 'register it: tidegauge register vault'],
-    [403, 'use the key that owns it'],
-  ])('sets it aside after a %i with a sentence of its own, and the others are on time', async (status, fix) => {
-    const bench = new MemoryBench()
-    await bench.store([...metrics(2), ...metrics(2, anHour, 'other')])
-    bench.service.rule = ({ protocolIds }) => (protocolIds.includes('vault') ? answered(status) : undefined)
-    await bench.pushes()
-    expect(bench.balance).toMatchObject({ due: 2, delivered: 2, dead: 0 })
-    const sentence = `protocol vault is refused (${status}): ${fix}`
-    expect(bench.state()).toMatchObject({ probeAtMs: 0, notBeforeMs: 0, failures: 0, waiting: sentence })
-
-    await bench.store(metrics(3, hourAfter(anHour, -1), 'other'))
-    expect(await bench.pushes()).toBe(1)
-    expect(bench.service.pushes.at(-1)?.protocolIds).toEqual(['other'])
-    expect(bench.balance).toMatchObject({ due: 2, delivered: 5 })
-    expect(bench.state().waiting).toBe(sentence)
-  })
-
-  it('tries it again after a pause that grows, and forgets it once it is accepted', async () => {
-    const bench = new MemoryBench()
-    await bench.store(metrics(2))
-    bench.service.rule = () => answered(404)
-    const pausesMs: number[] = []
-    for (let failures = 1; failures <= 3; failures += 1) {
-      expect(await bench.pushes()).toBe(1)
-      const setAsideMs = bench.time.nowMs()
-      while ((await bench.pushes()) === 0) await bench.time.sleep(50)
-      pausesMs.push(bench.time.nowMs() - setAsideMs)
-      await bench.time.sleep(quarantineCapMs)
-    }
-    for (const pauseMs of pausesMs) expect(pauseMs).toBeLessThanOrEqual(quarantineCapMs)
-    expect(pausesMs).toEqual([...pausesMs].sort((a, b) => a - b))
-    expect(new Set(pausesMs).size).toBe(3)
-
-    bench.service.rule = () => undefined
-    expect(await bench.pushes('asked')).toBe(2)
-    expect(bench.balance.due).toBe(0)
-    expect(bench.state().waiting).toBeUndefined()
-  })
-
-  it('tries it at once when a person asks', async () => {
-    const bench = new MemoryBench()
-    await bench.store(metrics(2))
-    bench.service.rule = () => answered(404)
-    await bench.pushes()
-    bench.service.rule = () => undefined
-    expect(await bench.pushes('due')).toBe(0)
-    expect(await bench.pushes('asked')).toBe(2)
-    expect(bench.balance.due).toBe(0)
-  })
-})
-
-describe('a delivery that is stopped', () => {
-  it.each([1, 4, 5])(
-    'during attempt %i of a push ends with it, and has nothing to say against the service',
-    async attempt => {
-      const bench = new MemoryBench()
-      await bench.store(metrics(3))
-      const stopping = new AbortController()
-      bench.service.rule = async ({ stop }) => {
-        if (bench.service.pushes.length < attempt) return answered(503)
-        const answer = new Promise<Answer>(resolve => {
-          stop.addEventListener('abort', () => resolve({ kind: 'unanswered', reason: 'no answer (AbortError)' }))
-        })
-        stopping.abort(new Error('stopped'))
-        return await answer
+  describe('a delivery to a service that is down', () => {
+    it('pauses for longer with each failed flush, up to a cap, and says why', async () => {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store(metrics(1))
+      bench.service.rule = () => answered(503)
+      for (let failures = 1; failures <= 12; failures += 1) {
+        expect(await bench.pushes()).toBeGreaterThan(0)
+        const { probeAtMs, notBeforeMs, waiting, lastPush, skewMs: _, ...rest } = bench.state()
+        expect(rest).toEqual({ failures })
+        expect(notBeforeMs).toBe(0)
+        expect(waiting).toContain('503')
+        expect(lastPush).toEqual({ atMs: bench.time.nowMs(), verdict: 'transient' })
+        const longestMs = Math.min(breakerCapMs, breakerBaseMs * 2 ** (failures - 1))
+        const pauseMs = probeAtMs - bench.time.nowMs()
+        expect(pauseMs).toBeGreaterThanOrEqual(longestMs / 2)
+        expect(pauseMs).toBeLessThanOrEqual(longestMs)
+        expect(await bench.pushes()).toBe(0)
+        await bench.time.sleep(pauseMs)
       }
-      await bench.flush('due', stopping.signal)
-      expect(bench.service.pushes).toHaveLength(attempt)
-      expect(bench.state()).toEqual({ notBeforeMs: 0, probeAtMs: 0, failures: 0 })
+      bench.service.rule = () => undefined
+      await bench.pushes()
+      expect(bench.balance).toMatchObject({ due: 0, delivered: 1 })
+      expect(bench.state()).toMatchObject({ failures: 0, probeAtMs: 0, lastPush: { verdict: 'delivered' } })
+      expect(bench.state().waiting).toBeUndefined()
+    })
+
+    it('pushes at once when a person asks, whatever the breaker says', async () => {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store(metrics(1))
+      bench.service.rule = () => answered(503)
+      await bench.pushes()
+      bench.service.rule = () => undefined
+      expect(await bench.pushes('due')).toBe(0)
+      expect(await bench.pushes('asked')).toBe(1)
+      expect(bench.balance.due).toBe(0)
+    })
+
+    it('keeps to Retry-After across a restart, also when a person asks', async () => {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store(metrics(1))
+      const untilMs = startMs + hourMs
+      bench.service.rule = () => answered(429, untilMs)
+      await bench.pushes()
+      expect(bench.state().notBeforeMs).toBe(untilMs)
+      bench.restart()
+      bench.service.rule = () => undefined
+      expect(await bench.pushes('asked')).toBe(0)
+      await bench.time.sleep(untilMs - 1 - bench.time.nowMs())
+      expect(await bench.pushes('asked')).toBe(0)
+      await bench.time.sleep(1)
+      expect(await bench.pushes('due')).toBe(1)
+      expect(bench.state()).toMatchObject({ notBeforeMs: 0, failures: 0 })
+    })
+
+    it.each([
+      ['notBeforeMs', retryAfterMsMax],
+      ['probeAtMs', breakerCapMs],
+    ])('does not believe a %s further ahead than any wait can be', async (name, longestMs) => {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store(metrics(1))
+      const waits = { notBeforeMs: 0, probeAtMs: 0, failures: 1 }
+      bench.outbox.destinations.set('service', { ...waits, [name]: startMs + longestMs })
+      bench.restart()
+      expect(await bench.pushes()).toBe(0)
+      bench.outbox.destinations.set('service', { ...waits, [name]: startMs + longestMs + 1 })
+      bench.restart()
+      expect(await bench.pushes()).toBe(1)
+    })
+  })
+
+  describe('a delivery whose key is refused', () => {
+    async function refused(): Promise<MemoryBench> {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store(metrics(3))
+      bench.service.rule = ({ key }) => (key === 'the-first-key' ? answered(401) : undefined)
+      expect(await bench.pushes()).toBe(1)
+      return bench
+    }
+
+    it('sends nothing more with it, whoever asks', async () => {
+      const bench = await refused()
+      expect(bench.state()).toMatchObject({ failures: 1, lastPush: { verdict: 'key-refused' } })
+      expect(bench.state().waiting).toMatch(/^the key is refused \(401\): put a valid key in its place/)
+      bench.service.keyAnswer = () => answered(401)
+      await bench.time.sleep(hourMs / 2)
+      expect(await bench.pushes('due')).toBe(0)
+      expect(bench.service.checkedKeys).toEqual([])
+      expect(bench.state().waiting).toMatch(/has not changed/)
+      expect(await bench.pushes('asked')).toBe(0)
+      expect(bench.service.checkedKeys).toEqual(['the-first-key'])
+      expect(bench.state().waiting).toMatch(/answered 401 about the refused key/)
       expect(bench.balance).toMatchObject({ due: 3, dead: 0 })
-    },
-  )
+    })
+
+    it('asks about a changed key first, and goes on with it', async () => {
+      const bench = await refused()
+      bench.key = 'the-second-key'
+      await bench.time.sleep(hourMs)
+      expect(await bench.pushes()).toBe(1)
+      expect(bench.service.checkedKeys).toEqual(['the-second-key'])
+      expect(bench.service.pushes.at(-1)?.key).toBe('the-second-key')
+      expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
+      expect(bench.state().waiting).toBeUndefined()
+      await bench.store(metrics(1, hourAfter(anHour, 1)))
+      await bench.pushes()
+      expect(bench.service.checkedKeys).toHaveLength(1)
+    })
+
+    it('asks once about a changed key that is refused as well', async () => {
+      const bench = await refused()
+      bench.key = 'the-second-key'
+      bench.service.keyAnswer = () => answered(401)
+      expect(await bench.pushes('asked')).toBe(0)
+      await bench.time.sleep(breakerCapMs)
+      expect(await bench.pushes('due')).toBe(0)
+      expect(bench.service.checkedKeys).toEqual(['the-second-key'])
+    })
+
+    it('asks again about a changed key while there is no answer about it', async () => {
+      const bench = await refused()
+      bench.key = 'the-second-key'
+      bench.service.keyAnswer = () => ({ kind: 'unanswered', reason: 'no answer in time' })
+      expect(await bench.pushes('asked')).toBe(0)
+      expect(bench.state().waiting).toMatch(/could not be checked: no answer in time/)
+      bench.service.keyAnswer = () => answered(200)
+      expect(await bench.pushes('asked')).toBe(1)
+    })
+  })
+
+  describe('a delivery of a protocol the service refuses', () => {
+    it('does not keep it aside for longer than a pause can be when the clock is set back', async () => {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store(metrics(2))
+      bench.service.rule = () => answered(404)
+      await bench.pushes()
+      bench.service.rule = () => undefined
+      bench.time.nowMs = () => startMs - 24 * hourMs
+      bench.service.keyAnswer = () => ({ ...answered(200), skewMs: 24 * hourMs })
+      // One that shows that it is taken now, and the rest.
+      expect(await bench.pushes('due')).toBe(2)
+    })
+
+    it.each([
+      [404, 'register it: tidegauge register vault'],
+      [403, 'use the key that owns it'],
+    ])('sets it aside after a %i with a sentence of its own, and the others are on time', async (status, fix) => {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store([...metrics(2), ...metrics(2, anHour, 'other')])
+      bench.service.rule = ({ protocolIds }) => (protocolIds.includes('vault') ? answered(status) : undefined)
+      await bench.pushes()
+      expect(bench.balance).toMatchObject({ due: 2, delivered: 2, dead: 0 })
+      const sentence = `protocol vault is refused (${status}): ${fix}`
+      expect(bench.state()).toMatchObject({ probeAtMs: 0, notBeforeMs: 0, failures: 0, waiting: sentence })
+
+      await bench.store(metrics(3, hourAfter(anHour, -1), 'other'))
+      expect(await bench.pushes()).toBe(1)
+      expect(bench.service.pushes.at(-1)?.protocolIds).toEqual(['other'])
+      expect(bench.balance).toMatchObject({ due: 2, delivered: 5 })
+      expect(bench.state().waiting).toBe(sentence)
+    })
+
+    it('tries it again after a pause that grows, and forgets it once it is accepted', async () => {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store(metrics(2))
+      bench.service.rule = () => answered(404)
+      const pausesMs: number[] = []
+      for (let failures = 1; failures <= 3; failures += 1) {
+        expect(await bench.pushes()).toBe(1)
+        const setAsideMs = bench.time.nowMs()
+        while ((await bench.pushes()) === 0) await bench.time.sleep(50)
+        pausesMs.push(bench.time.nowMs() - setAsideMs)
+        await bench.time.sleep(quarantineCapMs)
+      }
+      for (const pauseMs of pausesMs) expect(pauseMs).toBeLessThanOrEqual(quarantineCapMs)
+      expect(pausesMs).toEqual([...pausesMs].sort((a, b) => a - b))
+      expect(new Set(pausesMs).size).toBe(3)
+
+      bench.service.rule = () => undefined
+      expect(await bench.pushes('asked')).toBe(2)
+      expect(bench.balance.due).toBe(0)
+      expect(bench.state().waiting).toBeUndefined()
+    })
+
+    it('tries it at once when a person asks', async () => {
+      const bench = new MemoryBench({ storeTurns })
+      await bench.store(metrics(2))
+      bench.service.rule = () => answered(404)
+      await bench.pushes()
+      bench.service.rule = () => undefined
+      expect(await bench.pushes('due')).toBe(0)
+      expect(await bench.pushes('asked')).toBe(2)
+      expect(bench.balance.due).toBe(0)
+    })
+  })
+
+  describe('a delivery that is stopped', () => {
+    it.each([1, 4, 5])(
+      'during attempt %i of a push ends with it, and has nothing to say against the service',
+      async attempt => {
+        const bench = new MemoryBench({ storeTurns })
+        await bench.store(metrics(3))
+        const stopping = new AbortController()
+        bench.service.rule = async ({ stop }) => {
+          if (bench.service.pushes.length < attempt) return answered(503)
+          const answer = new Promise<Answer>(resolve => {
+            stop.addEventListener('abort', () => resolve({ kind: 'unanswered', reason: 'no answer (AbortError)' }))
+          })
+          stopping.abort(new Error('stopped'))
+          return await answer
+        }
+        await bench.flush('due', stopping.signal)
+        expect(bench.service.pushes).toHaveLength(attempt)
+        expect(bench.state()).toEqual({ notBeforeMs: 0, probeAtMs: 0, failures: 0 })
+        expect(bench.balance).toMatchObject({ due: 3, dead: 0 })
+      },
+    )
+  })
 })

@@ -47,6 +47,10 @@ const scene = fc.record({
   /** Pushes after which it answers everything in one way. */
   turnsAfter: fc.option(fc.integer({ min: 0, max: 30 })),
   mostTurns: fc.constantFrom(1, 2, 5, 30),
+  /** Turns that the outbox takes to look, and again to answer, at most. */
+  mostStoreTurns: fc.constantFrom(0, 0, 1, 4),
+  /** Of the pushes, during which a person drops a metric. */
+  dropPart: fc.constantFrom(0, 0, 0.2),
   hasDelivered: fc.boolean(),
 })
 
@@ -77,15 +81,21 @@ describe('a flush against any service', () => {
       fc.asyncProperty(scene, async given => {
         const ids = ['vault', 'other', 'lost']
         const due = ids.flatMap(id => metrics(given.count, anHour, id))
-        const { whole } = dice(given.seed)
-        const bench = new FlushBench(due, script(given), {
+        const { roll, whole } = dice(given.seed)
+        const answer = script(given)
+        const rule = (batch: Batch, own: FlushBench) => {
+          if (roll() < given.dropPart) own.drop([...own.due].slice(whole(0, 99)).slice(0, 1))
+          return answer(batch, own)
+        }
+        const bench = new FlushBench(due, rule, {
           protocols: ids.map(id => protocol(id, id === 'lost')),
           delayTurns: () => whole(1, given.mostTurns),
+          storeTurns: () => whole(0, given.mostStoreTurns),
         })
         bench.hasDelivered = given.hasDelivered
         const stop = await bench.flush(given.width)
         expect(bench.underWay).toBe(0)
-        expect(bench.delivered.length + bench.dead.length + bench.due.size).toBe(due.length)
+        expect(bench.delivered.length + bench.dead.length + bench.due.size + bench.dropped.size).toBe(due.length)
         // Far more than any takes: a bad one is alone after seven, and dead after twelve more.
         expect(bench.pushes.length).toBeLessThanOrEqual(due.length * 16)
         if (stop) return

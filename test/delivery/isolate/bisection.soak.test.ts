@@ -41,11 +41,15 @@ const refuseThose =
     batch.some(metric => bad.has(metric)) ? refusal(batch.length) : undefined
 
 const inFlight = fc.integer({ min: 1, max: 8 })
-/** Answers that come back after up to some turns, so that pushes under way overtake each other. */
-const delays = fc.record({ seed: fc.integer(), most: fc.constantFrom(1, 2, 5, 30) })
-const delayTurns = ({ seed, most }: { seed: number; most: number }) => {
+/** Answers of the service, and of the outbox, that come after up to some turns, so that pushes overtake each other. */
+const delays = fc.record({
+  seed: fc.integer(),
+  most: fc.constantFrom(1, 2, 5, 30),
+  mostOfStore: fc.constantFrom(0, 0, 1, 4),
+})
+const delayTurns = ({ seed, most, mostOfStore }: { seed: number; most: number; mostOfStore: number }) => {
   const { whole } = dice(seed)
-  return { delayTurns: () => whole(1, most) }
+  return { delayTurns: () => whole(1, most), storeTurns: () => whole(0, mostOfStore) }
 }
 /** At a service that has accepted something before. */
 const tried = (bench: FlushBench) => {

@@ -42,7 +42,12 @@ async function play({
   const ids = Object.keys(protocols)
   const destination = { name: 'service', readKey: () => 'a-key', protocols: ids.map(id => protocol(id)) }
   const { inFlight = 4, pacePerSecond = 5 } = rest
-  const bench = new MemoryBench({ destinations: [destination], inFlight, pacePerSecond })
+  const bench = new MemoryBench({
+    destinations: [destination],
+    inFlight,
+    pacePerSecond,
+    storeTurns: seed % 2 === 0 ? 3 : 0,
+  })
   const { time, service } = bench
   time.chance = dice(seed).roll
   const { answer, afterMs } = failures[failure] ?? { answer: answered(500), afterMs: 20 }

@@ -9,10 +9,13 @@ import type { ServiceClient } from '../../../src/edge/service-client.ts'
 import type { Time } from '../../../src/edge/time.ts'
 import type { Metric } from '../../../src/model/metric.ts'
 import type { Balance } from '../../../src/outbox/contract/balance.ts'
+import type { DeliveryStore } from '../../../src/outbox/contract/delivery-store.ts'
 import type { DestinationState } from '../../../src/outbox/contract/destination.ts'
 import type { Warning } from '../../../src/outbox/contract/warnings.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { Redactor } from '../../../src/telemetry/redactor.ts'
+import { slowOutbox, someTurns } from '../../outbox/support/slow-outbox.ts'
+import { dice } from '../../support/dice.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { silentLog } from '../../support/log.ts'
 import { anHour } from '../../support/metrics.ts'
@@ -20,6 +23,9 @@ import { protocol } from './protocol.ts'
 
 /** A minute after `anHour`. */
 export const startMs = anHour + 60_000
+
+/** The outbox of a test that must hold however late the outbox answers: one that does at once, and one that does not. */
+export const storeTurnsEach = [0, 3] as const
 
 /** How a bench is set up, where it is not as usual. */
 export interface DeliveryBenchOptions {
@@ -31,6 +37,8 @@ export interface DeliveryBenchOptions {
   readonly inFlight?: number
   /** The service's clock was seen already, and is as this machine's: it need not be asked for. */
   readonly isClockKnown?: boolean
+  /** Turns of the event loop until the outbox is asked, and again until its answer is there, at most; default: none. */
+  readonly storeTurns?: number
   /** Who compares this machine's clock; nobody when absent. */
   readonly comparison?: ClockComparison
 }
@@ -69,7 +77,7 @@ export class DeliveryBench {
     if (isClockKnown) clock.observe({ kind: 'answered', status: 200, body: undefined, skewMs: 0 })
     const pacer = new Pacer(time, pacePerSecond)
     const parts = {
-      outbox: this.outbox.delivery,
+      outbox: this.#store,
       client,
       pacer,
       clock,
@@ -79,6 +87,13 @@ export class DeliveryBench {
       time,
     }
     return new Map(this.destinations.map(destination => [destination.name, new Delivery({ ...parts, destination })]))
+  }
+
+  get #store(): DeliveryStore {
+    const { storeTurns = 0 } = this.#options
+    if (storeTurns === 0) return this.outbox.delivery
+    const { roll } = dice(storeTurns)
+    return slowOutbox(this.outbox, () => someTurns(roll, storeTurns)).delivery
   }
 
   /** As a new process: nothing is remembered but what is on the disk. */

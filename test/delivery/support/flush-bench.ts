@@ -171,8 +171,9 @@ export class FlushBench {
 
   #record(delivered: readonly Metric[], dead: readonly DeadLetter[], sending: Sending): void {
     this.recording()
-    for (const metric of [...delivered, ...dead.map(entry => entry.metric)]) {
-      if (!this.due.delete(metric) && !this.dropped.has(metric)) throw new Error(`${metric.id} is recorded twice`)
+    const kept = (metric: Metric) => !this.dropped.has(metric)
+    for (const metric of [...delivered, ...dead.map(entry => entry.metric)].filter(kept)) {
+      if (!this.due.delete(metric)) throw new Error(`${metric.id} is recorded twice`)
     }
     for (const { metric, attempts } of dead) {
       const sent = this.#sent.get(metric)
@@ -181,8 +182,8 @@ export class FlushBench {
     }
     const isAgain = delivered.some(metric => (this.#sent.get(metric) ?? 0) > 1)
     if (isAgain && sending === 'first') throw new Error('a metric that was sent before is said to be sent first')
-    this.delivered.push(...delivered)
-    this.dead.push(...dead)
+    this.delivered.push(...delivered.filter(kept))
+    this.dead.push(...dead.filter(({ metric }) => kept(metric)))
     this.sendings.push(sending)
   }
 }
