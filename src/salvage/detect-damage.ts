@@ -51,7 +51,7 @@ export function brokenPages(file: string, known: number): string | undefined {
     const version = database.pragma('user_version', { simple: true })
     // A file of another version has other tables; it is refused when it is opened.
     if (version !== known) return undefined
-    // A row missing in the index is never delivered; a quick check does not compare the two.
+    // A due row in an hour without a count is never delivered; a quick check does not compare the two.
     const isAsCounted = database.prepare<[], number>(countsAgree).pluck().get()
     return isAsCounted === 1 ? undefined : 'the due metrics are not as many as were counted'
   } catch (error) {
@@ -62,4 +62,7 @@ export function brokenPages(file: string, known: number): string | undefined {
   }
 }
 
-const countsAgree = `SELECT (SELECT count(*) FROM outbox WHERE state = 0) = (SELECT coalesce(sum(metrics), 0) FROM tally WHERE state = 0)`
+const countsAgree = `
+  WITH found AS MATERIALIZED (SELECT hour, protocol, count(*) AS metrics FROM outbox WHERE state = 0 GROUP BY hour, protocol)
+  SELECT (SELECT coalesce(sum(metrics), 0) FROM found) = (SELECT coalesce(sum(metrics), 0) FROM tally WHERE state = 0)
+    AND NOT EXISTS (SELECT 1 FROM due_count FULL JOIN found USING (hour, protocol) WHERE due_count.metrics IS NOT found.metrics)`

@@ -3,7 +3,7 @@ import type { PageFile } from './pages/pages.ts'
 import { type RescuedRow, rescue, shapesOf } from './pages/rescue.ts'
 
 /** Tables whose rows are recognised only when reached from their root: index rows of other tables look the same. */
-const reachedOnly: ReadonlySet<string> = new Set(['tally', 'correction', 'planned'])
+const reachedOnly: ReadonlySet<string> = new Set(['tally', 'due_count', 'correction', 'planned'])
 
 /**
  * Tables that are left out. A final block is only a cache, and a changed one would be wrong for ever. A correction
@@ -14,9 +14,9 @@ const leftOut: ReadonlySet<string> = new Set(['final_block', 'correction', 'plan
 
 /**
  * Tables whose rows do more harm changed than missing. A changed unit would be sent, while a missing one comes with the
- * next value; a changed hour might count as collected.
+ * next value; a changed hour might count as collected; a changed count would make delivered metrics due.
  */
-const sureOnly: ReadonlySet<string> = new Set(['description', 'collection'])
+const sureOnly: ReadonlySet<string> = new Set(['description', 'collection', 'due_count'])
 
 /** Indexes that contain names, by what they name: they replace lost rows. */
 const namingIndexes: Readonly<Record<string, string>> = {
@@ -35,16 +35,16 @@ const loadedRows = 10_000
 export function prepareLoad(database: Sqlite): void {
   database.exec(`
     CREATE TEMP TABLE named (kind TEXT, id INTEGER, name TEXT, PRIMARY KEY (kind, id)) WITHOUT ROWID;
-    CREATE TEMP TABLE due_key (hour INTEGER, metric INTEGER, PRIMARY KEY (hour, metric)) WITHOUT ROWID;
+    CREATE TEMP TABLE undercounted (hour INTEGER, protocol INTEGER, PRIMARY KEY (hour, protocol)) WITHOUT ROWID;
     CREATE TEMP TABLE doubt_detained (hour INTEGER, metric INTEGER, PRIMARY KEY (hour, metric)) WITHOUT ROWID;
     CREATE TEMP TABLE doubt (hour INTEGER, metric INTEGER, PRIMARY KEY (hour, metric)) WITHOUT ROWID;
   `)
 }
 
 /**
- * Copies every readable row into a new database of the same schema, unless it already exists. Index entries go into
- * `named (kind, id, name)` and `due_key (hour, metric)`. Outbox rows from a page that is not in order are listed in
- * `doubt (hour, metric)`, the reasons of such dead or held ones in `doubt_detained (hour, metric)`.
+ * Copies every readable row into a new database of the same schema, unless it already exists. Index entries of names go
+ * into `named (kind, id, name)`. Outbox rows from a page that is not in order are listed in `doubt (hour, metric)`, the
+ * reasons of such dead or held ones in `doubt_detained (hour, metric)`.
  *
  * @param age `older`: earlier versions of the pages, which only fill in what is missing
  */
@@ -97,27 +97,25 @@ function loader(database: Sqlite): (found: RescuedRow) => void {
   }
 }
 
-/** A metric that was due in an older page may be delivered since, and a dead one released. */
+/** A metric that was due in an older page may be delivered since, and a dead one released; counts are of their time. */
 function filler(database: Sqlite): (found: RescuedRow) => void {
   const insert = inserter(database)
   const isDetained = database.prepare('SELECT 1 FROM outbox WHERE hour = ? AND metric = ? AND state IN (2, 3)')
   return found => {
     const { table, values, isSure } = found
-    if (!isSure || (table === 'detained' && isDetained.get(values[0], values[1]) === undefined)) return
+    if (!isSure || table === 'due_count') return
+    if (table === 'detained' && isDetained.get(values[0], values[1]) === undefined) return
     insert(found)
   }
 }
 
 function indexLoader(database: Sqlite): (found: RescuedRow) => void {
   const addName = database.prepare('INSERT OR IGNORE INTO named VALUES (?, ?, ?)')
-  const addDue = database.prepare('INSERT OR IGNORE INTO due_key VALUES (?, ?)')
   return ({ table, values, isSure }) => {
     if (!isSure) return
     const naming = namingIndexes[table]
     const [name, id] = values
     if (naming !== undefined && typeof name === 'string' && typeof id === 'number') addName.run(naming, id, name)
-    const [, hour, metric] = values
-    if (table === 'outbox_due' && typeof hour === 'number' && typeof metric === 'number') addDue.run(hour, metric)
   }
 }
 

@@ -31,9 +31,18 @@ const names = `
   INSERT OR IGNORE INTO protocol (id, name) SELECT id, name FROM named WHERE kind = 'protocol';
 `
 
+/** Lists hours of protocols with fewer due metrics than were counted. */
+const undercounted = `
+  DELETE FROM undercounted;
+  INSERT INTO undercounted (hour, protocol) SELECT due_count.hour, due_count.protocol FROM due_count
+    LEFT JOIN (SELECT hour, protocol, count(*) AS metrics FROM outbox WHERE state = 0 GROUP BY hour, protocol) AS found USING (hour, protocol)
+    WHERE due_count.metrics > coalesce(found.metrics, 0);
+`
+
 /**
  * Deletes references to lost rows, resolves contradicting states to the one that loses nothing, and restores what
- * follows from other rows.
+ * follows from other rows. Where fewer metrics are due than were counted, the delivered ones are due again: to send
+ * them once more only updates.
  */
 const mended = `
   INSERT OR IGNORE INTO protocol (id, name)
@@ -54,9 +63,11 @@ const mended = `
     AND (state = iif(kind = 'refused', 2, 3)
       OR NOT EXISTS (SELECT 1 FROM doubt_detained AS doubtful WHERE doubtful.hour = outbox.hour AND doubtful.metric = outbox.metric)));
   UPDATE outbox SET state = iif(kind = 'refused', 2, 3) FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric;
-  UPDATE outbox SET state = 0 WHERE state <> 0
-    AND EXISTS (SELECT 1 FROM due_key WHERE due_key.hour = outbox.hour AND due_key.metric = outbox.metric)
+  ${undercounted}
+  UPDATE outbox SET state = 0 WHERE state IN (2, 3) AND (hour, protocol) IN (SELECT hour, protocol FROM undercounted)
     AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric);
+  ${undercounted}
+  UPDATE outbox SET state = 0 WHERE state = 1 AND (hour, protocol) IN (SELECT hour, protocol FROM undercounted);
   INSERT INTO detained (hour, metric, kind, reason, at_ms)
     SELECT hour, metric, iif(state = 2, 'refused', 'bounds'), 'the reason was lost in a damaged outbox', @nowMs FROM outbox
     WHERE state IN (2, 3) AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric);
@@ -66,6 +77,8 @@ const mended = `
 const counted = `
   DELETE FROM tally WHERE state <> 5 OR protocol NOT IN (SELECT id FROM protocol);
   INSERT INTO tally (protocol, state, metrics) SELECT protocol, state, count(*) FROM outbox GROUP BY protocol, state;
+  DELETE FROM due_count;
+  INSERT INTO due_count (protocol, hour, metrics) SELECT protocol, hour, count(*) FROM outbox WHERE state = 0 GROUP BY protocol, hour;
 `
 
 /**

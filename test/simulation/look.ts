@@ -36,15 +36,21 @@ export class Look {
     const database = new Database(file, { readonly: true })
     this.#database = database
     const counts = (from: string) =>
-      database.prepare<[], string | null>(`SELECT group_concat(part, ', ') FROM (${from})`).pluck()
+      database.prepare<[], string | null>(`SELECT group_concat(part, ', ') FROM (${from} ORDER BY part)`).pluck()
     const part = (metrics: string) => `SELECT format('%d/%d: %d', protocol, state, ${metrics}) AS part`
+    const dueOf = (metrics: string) => `SELECT format('%d due at %d: %d', protocol, hour, ${metrics}) AS part`
     this.#statements = {
       rows: database.prepare<[], RawRow>(
         `SELECT metric.name AS id, protocol.name AS protocolId, hour, value, state FROM outbox
          JOIN metric ON metric.id = outbox.metric JOIN protocol ON protocol.id = metric.protocol`,
       ),
-      counted: counts(`${part('count(*)')} FROM outbox GROUP BY protocol, state ORDER BY protocol, state`),
-      told: counts(`${part('metrics')} FROM tally WHERE state < 5 AND metrics > 0 ORDER BY protocol, state`),
+      counted: counts(
+        `${part('count(*)')} FROM outbox GROUP BY protocol, state
+         UNION ALL ${dueOf('count(*)')} FROM outbox WHERE state = 0 GROUP BY protocol, hour`,
+      ),
+      told: counts(
+        `${part('metrics')} FROM tally WHERE state < 5 AND metrics > 0 UNION ALL ${dueOf('metrics')} FROM due_count`,
+      ),
       newestDue: database
         .prepare<[number, string], number | null>(
           `SELECT max(hour) FROM outbox WHERE state = 0 AND hour <= ?
@@ -71,12 +77,12 @@ export class Look {
       .map(row => ({ ...row, hour: hourFromNumber(row.hour), state: stateOf(row.state) }))
   }
 
-  /** Metrics by protocol and state, as they are found. */
+  /** Metrics by protocol and state, and those due by protocol and hour, as they are found. */
   counted(): string {
     return this.#statements.counted.get() ?? ''
   }
 
-  /** Metrics by protocol and state, as the outbox counts them itself. */
+  /** The same, as the outbox counts them itself. */
   told(): string {
     return this.#statements.told.get() ?? ''
   }

@@ -66,7 +66,7 @@ export function flawsOf(file: string): string[] {
   }
 }
 
-/** Where the tally differs from a count of the rows. */
+/** Where the tally, or the counts of due metrics by hour, differ from a count of the rows. */
 export function miscounted(file: string): string[] {
   const database = openReadOnly(file)
   try {
@@ -75,7 +75,11 @@ export function miscounted(file: string): string[] {
         `SELECT 'protocol ' || protocol || ' state ' || state || ': counted ' || sum(tallied) || ', has ' || sum(has) FROM (
            SELECT protocol, state, metrics AS tallied, 0 AS has FROM tally WHERE state <> 5
            UNION ALL SELECT protocol, state, 0, count(*) FROM outbox GROUP BY protocol, state)
-         GROUP BY protocol, state HAVING sum(tallied) <> sum(has)`,
+         GROUP BY protocol, state HAVING sum(tallied) <> sum(has)
+         UNION ALL
+         SELECT 'protocol ' || protocol || ' hour ' || hour || ': counted ' || ifnull(due_count.metrics, 0) || ' due, has ' || ifnull(found.metrics, 0)
+         FROM due_count FULL JOIN (SELECT protocol, hour, count(*) AS metrics FROM outbox WHERE state = 0 GROUP BY protocol, hour) AS found
+           USING (protocol, hour) WHERE due_count.metrics IS NOT found.metrics`,
       )
       .pluck()
       .all()

@@ -7,7 +7,7 @@ import { metricAt } from './metric-at.ts'
 import type { KnownMetric, MetricRegistry } from './metric-registry.ts'
 import type { Metrics } from './metrics.ts'
 import { stateNumber, stateOf } from './states.ts'
-import type { Tally } from './tally.ts'
+import { countByHour, type Tally } from './tally.ts'
 
 interface RawDetained {
   readonly hour: number
@@ -133,7 +133,7 @@ export class Detained {
     const { changes } = this.#statements.move.run(stateNumber(to), hour, metric, stateNumber(from))
     if (changes === 0) return false
     this.#statements.free.run(hour, metric)
-    this.#tally.move(this.#registry.numbered(metric).protocol, from, to, 1)
+    this.#tally.move(this.#registry.numbered(metric).protocol, from, to, countByHour([{ hour }]))
     return true
   }
 

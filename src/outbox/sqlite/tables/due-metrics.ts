@@ -7,7 +7,7 @@ import type { Corrections } from './corrections.ts'
 import { metricAt } from './metric-at.ts'
 import type { MetricRegistry } from './metric-registry.ts'
 import { stateNumber } from './states.ts'
-import type { Tally } from './tally.ts'
+import { countByHour, type Tally } from './tally.ts'
 
 interface DueRow {
   readonly hour: number
@@ -30,8 +30,8 @@ export class DueMetrics {
 
   constructor(database: Sqlite, registry: MetricRegistry, tally: Tally, corrections: Corrections) {
     this.#registry = registry
-    const due = `SELECT hour, metric, outbox.protocol, value FROM outbox INDEXED BY outbox_due
-      WHERE state = 0 AND hour = coalesce(@hour, hour)
+    const due = `SELECT hour, metric, outbox.protocol, value FROM outbox
+      WHERE hour IN (SELECT hour FROM due_count WHERE hour = coalesce(@hour, hour)) AND state = 0
         AND (@protocols IS NULL OR outbox.protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(@protocols))))
         AND (@ids IS NULL OR metric IN (SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol
           WHERE metric.name IN (SELECT value FROM json_each(@ids)) OR protocol.name IN (SELECT value FROM json_each(@ids))))`
@@ -46,8 +46,8 @@ export class DueMetrics {
         drop.run(stateNumber('dropped'), hour, metric)
         corrections.remove(hour, metric)
       }
-      for (const [protocol, { length }] of Map.groupBy(rows, row => row.protocol)) {
-        tally.move(protocol, 'due', 'dropped', length)
+      for (const [protocol, own] of Map.groupBy(rows, row => row.protocol)) {
+        tally.move(protocol, 'due', 'dropped', countByHour(own))
       }
       return rows.length
     })

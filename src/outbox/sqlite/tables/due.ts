@@ -33,14 +33,14 @@ export class Due {
   constructor(database: Sqlite, registry: MetricRegistry, tally: Tally) {
     this.#registry = registry
     this.#tally = tally
-    const due = 'FROM outbox WHERE state = 0 AND protocol = ? AND hour'
-    const range = [`${due} BETWEEN ? AND ? ORDER BY hour`, `LIMIT 1`] as const
+    const counted = 'FROM due_count WHERE protocol = ? AND hour'
+    const range = [`${counted} BETWEEN ? AND ? ORDER BY hour`, `LIMIT 1`] as const
     this.#statements = {
       oldest: database.prepare<[number, number, number], number>(`SELECT hour ${range.join(' ')}`).pluck(),
       newest: database.prepare<[number, number, number], number>(`SELECT hour ${range.join(' DESC ')}`).pluck(),
       ofHour: database
-        .prepare<[number, number, number], [metric: number, value: number]>(
-          `SELECT metric, value ${due} = ? ORDER BY metric LIMIT ?`,
+        .prepare<[number, number, number, number], [metric: number, value: number]>(
+          'SELECT metric, value FROM outbox WHERE hour = ? AND metric BETWEEN ? AND ? AND state = 0 ORDER BY metric LIMIT ?',
         )
         .raw(),
       still: database
@@ -53,7 +53,7 @@ export class Due {
           `SELECT 1 FROM outbox WHERE hour = ? AND metric IN (SELECT value FROM json_each(?)) AND state IN (?, ?) LIMIT 1`,
         )
         .pluck(),
-      after: database.prepare<[number, number], number>(`SELECT count(*) ${due} > ?`).pluck(),
+      after: database.prepare<[number, number], number>(`SELECT coalesce(sum(metrics), 0) ${counted} > ?`).pluck(),
     }
   }
 
@@ -130,11 +130,7 @@ export class Due {
       const hour = nextHour(heads, walk.first)
       if (hour === undefined) return found
       const [here, elsewhere] = partition(heads, head => head.hour === hour)
-      for (const { protocol } of here) {
-        for (const [metric, value] of this.#statements.ofHour.all(protocol, hour, limit - found.length)) {
-          found.push(metricAt(this.#registry.numbered(metric), hour, value))
-        }
-      }
+      for (const { protocol } of here) found.push(...this.#ofHour(protocol, hour, limit - found.length))
       if (found.length >= limit) return found
       const rest = walk.first === 'oldest' ? { ...walk, from: hour + 1 } : { ...walk, to: hour - 1 }
       const moved = this.#heads(
@@ -143,6 +139,18 @@ export class Due {
       )
       heads = [...elsewhere, ...moved]
     }
+  }
+
+  /** Rows of other protocols are not read: those of a protocol lie together, as the numbers of its metrics do. */
+  #ofHour(protocol: number, hour: number, limit: number): Metric[] {
+    const found: Metric[] = []
+    for (const { first, last } of this.#registry.runs(protocol)) {
+      for (const [metric, value] of this.#statements.ofHour.all(hour, first, last, limit - found.length)) {
+        found.push(metricAt(this.#registry.numbered(metric), hour, value))
+      }
+      if (found.length >= limit) break
+    }
+    return found
   }
 
   #heads(protocols: readonly number[], { from, to, first }: HourWalk): DueCursor[] {

@@ -9,7 +9,7 @@ import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-r
 import type { Metrics } from './metrics.ts'
 import { type NewRow, NewRows } from './new-rows.ts'
 import { stateNumber, stateOf } from './states.ts'
-import type { Tally } from './tally.ts'
+import { countByHour, type Tally } from './tally.ts'
 import type { Unsent } from './unsent.ts'
 
 /** A metric, its hour's collector, and the instant it is enqueued. */
@@ -98,13 +98,11 @@ export class Enqueuing {
   }
 
   #count(inserted: readonly EnqueueEntry[]): void {
-    const counts = { due: new Map<number, number>(), held: new Map<number, number>() }
-    for (const { hold, protocol } of inserted) {
-      const count = hold ? counts.held : counts.due
-      count.set(protocol, (count.get(protocol) ?? 0) + 1)
+    for (const [protocol, own] of Map.groupBy(inserted, entry => entry.protocol)) {
+      const [due, held] = [own.filter(({ hold }) => !hold), own.filter(({ hold }) => hold)]
+      this.#tally.enter(protocol, 'due', countByHour(due))
+      this.#tally.enter(protocol, 'held', countByHour(held))
     }
-    for (const [protocol, count] of counts.due) this.#tally.enter(protocol, 'due', count)
-    for (const [protocol, count] of counts.held) this.#tally.enter(protocol, 'held', count)
   }
 
   #entered(entry: EnqueueEntry, mode: EnqueueMode): Enqueued {
@@ -124,7 +122,7 @@ export class Enqueuing {
     if (from === 'dropped') return nothing
     const to = from === 'held' || entry.hold ? 'held' : 'due'
     this.#statements.change.run(metric.value, stateNumber(to), hour, known.number)
-    if (from !== to) this.#tally.move(known.protocol, from, to, 1)
+    if (from !== to) this.#tally.move(known.protocol, from, to, countByHour([entry]))
     this.#detainAnew(entry, from, stored.value)
     if (to === 'due') this.#metrics.lockUnit(known, hour, metric)
     // A held metric is on its way only if it was due before, and is listed then.

@@ -26,7 +26,7 @@ export class HourStates {
         .pluck(),
       openHours: database
         .prepare<{ from: number; to: number }, number>(
-          `SELECT DISTINCT hour FROM outbox WHERE state = 0 AND hour BETWEEN @from AND @to
+          `SELECT DISTINCT hour FROM due_count WHERE hour BETWEEN @from AND @to
              AND protocol IN (SELECT protocol FROM tally WHERE state = 0 AND metrics > 0)
            UNION SELECT hour FROM detained WHERE hour BETWEEN @from AND @to`,
         )

@@ -24,6 +24,12 @@ interface RawMetric {
   readonly collector: string
 }
 
+/** Consecutive numbers of metrics of one protocol. */
+export interface NumberSpan {
+  readonly first: number
+  readonly last: number
+}
+
 interface RawDescription {
   readonly since: number
   readonly unit: string | null
@@ -42,6 +48,7 @@ export class MetricRegistry {
   readonly #byId = new Map<string, KnownMetric>()
   readonly #byNumber = new Map<number, KnownMetric>()
   readonly #protocols = new Map<string, number>()
+  readonly #runs = new Map<number, readonly NumberSpan[]>()
   readonly #look: <T>(act: () => T) => T
   #version: number | undefined
 
@@ -59,6 +66,10 @@ export class MetricRegistry {
         'SELECT since, unit, module FROM description WHERE metric = ? ORDER BY since',
       ),
       protocol: database.prepare<[string], number>('SELECT id FROM protocol WHERE name = ?').pluck(),
+      runs: database.prepare<[number], NumberSpan>(
+        `SELECT min(id) AS first, max(id) AS last
+         FROM (SELECT id, id - row_number() OVER (ORDER BY id) AS run FROM metric WHERE protocol = ?) GROUP BY run ORDER BY first`,
+      ),
       addProtocol: database.prepare<[string]>('INSERT INTO protocol (name) VALUES (?) ON CONFLICT DO NOTHING'),
       addMetric: database.prepare<[string, number, string]>(
         `INSERT INTO metric (name, protocol, collector) SELECT ?, ?, id FROM collector WHERE name = ?
@@ -96,6 +107,7 @@ export class MetricRegistry {
     this.#byId.clear()
     this.#byNumber.clear()
     this.#protocols.clear()
+    this.#runs.clear()
   }
 
   /** A metric by its id; `undefined` when unknown. */
@@ -134,6 +146,7 @@ export class MetricRegistry {
     const added = this.metric(id)
     if (!added) throw new Error(`metric ${id} was added and is not there`)
     if (before) return added
+    this.#runs.delete(added.protocol)
     return this.describe(added, since, description)
   }
 
@@ -148,6 +161,13 @@ export class MetricRegistry {
   /** Numbers of those protocols that have metrics. */
   protocolNumbers(names: readonly string[]): number[] {
     return names.flatMap(name => this.protocol(name) ?? [])
+  }
+
+  /** Numbers of a protocol's metrics, ascending: few runs, since a collector's metrics are added together. */
+  runs(protocol: number): readonly NumberSpan[] {
+    const runs = this.#runs.get(protocol) ?? this.#statements.runs.all(protocol)
+    this.#runs.set(protocol, runs)
+    return runs
   }
 
   #remember(raw: RawMetric | undefined): KnownMetric | undefined {

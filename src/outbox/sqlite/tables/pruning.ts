@@ -1,6 +1,6 @@
 import { commitRowsMax } from '../../../model/limits.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
-import { stateOf } from './states.ts'
+import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
 interface Old {
@@ -27,9 +27,10 @@ export class Pruning {
       const rows = old.all(before, commitRowsMax)
       for (const { hour, metric } of rows) remove.run(hour, metric)
       for (const hour of new Set(rows.map(row => row.hour))) uncount.run(hour)
-      for (const [key, { length }] of Map.groupBy(rows, ({ protocol, state }) => `${protocol} ${state}`)) {
-        const [protocol = 0, state = 0] = key.split(' ').map(Number)
-        tally.prune(protocol, stateOf(state), length)
+      for (const [protocol, own] of Map.groupBy(rows, row => row.protocol)) {
+        for (const state of ['delivered', 'dropped'] as const) {
+          tally.prune(protocol, state, own.filter(row => row.state === stateNumber(state)).length)
+        }
       }
       return rows.length === commitRowsMax
     })

@@ -61,7 +61,7 @@ export const outboxSchema: Schema = {
       name TEXT NOT NULL UNIQUE,
       protocol INTEGER NOT NULL REFERENCES protocol,
       collector INTEGER NOT NULL REFERENCES collector,
-      UNIQUE (id, protocol)
+      UNIQUE (protocol, id)
     ) STRICT;
 
     -- How a metric is described from an hour on: its unit is locked by the first row, and changes only when a person says so.
@@ -83,7 +83,15 @@ export const outboxSchema: Schema = {
       PRIMARY KEY (hour, metric),
       FOREIGN KEY (metric, protocol) REFERENCES metric (id, protocol)
     ) STRICT, WITHOUT ROWID;
-    CREATE INDEX outbox_due ON outbox (protocol, hour) WHERE state = 0;
+
+    -- How many metrics of a protocol and hour are due; no row for none. An index of due rows would be written twice for
+    -- each metric.
+    CREATE TABLE due_count (
+      protocol INTEGER NOT NULL REFERENCES protocol,
+      hour INTEGER NOT NULL CHECK (hour > 0),
+      metrics INTEGER NOT NULL CHECK (metrics >= 0),
+      PRIMARY KEY (protocol, hour)
+    ) STRICT, WITHOUT ROWID;
 
     -- How many metrics there are in each state; 5 counts the delivered ones that were pruned.
     CREATE TABLE tally (

@@ -6,8 +6,11 @@ import { metricStates, stateNumber } from './states.ts'
 /** Slot for delivered metrics whose rows were pruned, so that the count of delivered metrics never falls. */
 const prunedNumber = metricStates.length
 
+/** Numbers of metrics by their hour, in hours since 1970. */
+export type CountByHour = ReadonlyMap<number, number>
+
 /**
- * Number of metrics of each protocol and state, updated with each change, so that a million rows are not counted.
+ * Number of metrics of each protocol and state, and of those due by their hour, updated with each change, so that a million rows are not counted.
  * Written in the same commits as the rows.
  */
 export class Tally {
@@ -19,6 +22,13 @@ export class Tally {
       add: database.prepare<{ protocol: number; state: number; metrics: number }>(
         `INSERT INTO tally (protocol, state, metrics) VALUES (@protocol, @state, max(0, @metrics))
          ON CONFLICT (protocol, state) DO UPDATE SET metrics = metrics + @metrics`,
+      ),
+      addDue: database.prepare<{ protocol: number; hour: number; metrics: number }>(
+        `INSERT INTO due_count (protocol, hour, metrics) VALUES (@protocol, @hour, max(0, @metrics))
+         ON CONFLICT (protocol, hour) DO UPDATE SET metrics = metrics + @metrics`,
+      ),
+      noneDue: database.prepare<[number, number]>(
+        'DELETE FROM due_count WHERE protocol = ? AND hour = ? AND metrics = 0',
       ),
       byState: database.prepare<[], { state: number; metrics: number }>(
         'SELECT state, sum(metrics) AS metrics FROM tally GROUP BY state',
@@ -41,8 +51,9 @@ export class Tally {
   }
 
   /** Adds new metrics to a state. Within a transaction. */
-  enter(protocol: number, state: MetricState, metrics: number): void {
-    if (metrics !== 0) this.#statements.add.run({ protocol, state: stateNumber(state), metrics })
+  enter(protocol: number, state: MetricState, added: CountByHour): void {
+    this.#add(protocol, stateNumber(state), sum(added))
+    if (state === 'due') for (const [hour, metrics] of added) this.#addDue(protocol, hour, metrics)
   }
 
   /** Number of times this process held or dropped due metrics without a verdict. */
@@ -51,16 +62,25 @@ export class Tally {
   }
 
   /** Moves metrics from one state to another. Within a transaction. */
-  move(protocol: number, from: MetricState, to: MetricState, metrics: number): void {
-    if (from === 'due' && (to === 'held' || to === 'dropped')) this.#withdrawals += metrics
-    this.enter(protocol, from, -metrics)
-    this.enter(protocol, to, metrics)
+  move(protocol: number, from: MetricState, to: MetricState, moved: CountByHour): void {
+    if (from === 'due' && (to === 'held' || to === 'dropped')) this.#withdrawals += sum(moved)
+    this.enter(protocol, from, new Map([...moved].map(([hour, metrics]) => [hour, -metrics])))
+    this.enter(protocol, to, moved)
   }
 
-  /** Records the deletion of metrics. Within a transaction. */
-  prune(protocol: number, state: MetricState, metrics: number): void {
-    this.enter(protocol, state, -metrics)
-    if (state === 'delivered') this.#statements.add.run({ protocol, state: prunedNumber, metrics })
+  /** Records the deletion of delivered or dropped metrics. Within a transaction. */
+  prune(protocol: number, state: 'delivered' | 'dropped', metrics: number): void {
+    this.#add(protocol, stateNumber(state), -metrics)
+    if (state === 'delivered') this.#add(protocol, prunedNumber, metrics)
+  }
+
+  #add(protocol: number, state: number, metrics: number): void {
+    if (metrics !== 0) this.#statements.add.run({ protocol, state, metrics })
+  }
+
+  #addDue(protocol: number, hour: number, metrics: number): void {
+    if (metrics !== 0) this.#statements.addDue.run({ protocol, hour, metrics })
+    if (metrics < 0) this.#statements.noneDue.run(protocol, hour)
   }
 
   /** Number of due metrics of a protocol. */
@@ -92,4 +112,17 @@ export class Tally {
     const delivered = of(stateNumber('delivered')) + of(prunedNumber)
     return { enqueued: due + delivered + dead + held, due, delivered, dead, held, dropped: of(stateNumber('dropped')) }
   }
+}
+
+function sum(counts: CountByHour): number {
+  let all = 0
+  for (const metrics of counts.values()) all += metrics
+  return all
+}
+
+/** Numbers of some metrics by their hour. */
+export function countByHour(metrics: readonly { readonly hour: number }[]): CountByHour {
+  const counts = new Map<number, number>()
+  for (const { hour } of metrics) counts.set(hour, (counts.get(hour) ?? 0) + 1)
+  return counts
 }

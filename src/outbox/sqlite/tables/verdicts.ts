@@ -5,7 +5,7 @@ import type { DeadLetter } from '../../contract/metrics.ts'
 import type { Corrections } from './corrections.ts'
 import type { MetricRegistry } from './metric-registry.ts'
 import { stateNumber } from './states.ts'
-import type { Tally } from './tally.ts'
+import type { CountByHour, Tally } from './tally.ts'
 import type { Unsent } from './unsent.ts'
 
 /** Rows of one hour whose metric numbers are consecutive. */
@@ -53,17 +53,22 @@ export class Verdicts {
   markDead({ metric, reason, status, attempts }: DeadLetter, nowMs: number): void {
     const known = this.#registry.metric(metric.id)
     const { current } = this.#corrections.sorted([metric])
-    if (!known || this.#settle(current, 'dead') === 0) return
+    if (!known) return
+    const settled = this.#settle(current, 'dead')
+    if (settled.size === 0) return
     this.#corrections.remove(hourNumber(metric.hour), known.number)
-    this.#tally.move(known.protocol, 'due', 'dead', 1)
+    this.#tally.move(known.protocol, 'due', 'dead', settled)
     this.#statements.detain.run(hourNumber(metric.hour), known.number, reason, status ?? null, attempts, nowMs)
   }
 
   /** @returns how many were due */
-  #settle(metrics: readonly Metric[], state: 'delivered' | 'dead'): number {
-    const settle = ({ hour, from, to }: NumberRun) =>
-      this.#statements.settle.run(stateNumber(state), hour, from, to).changes
-    return this.#runs(metrics).reduce((sum, run) => sum + settle(run), 0)
+  #settle(metrics: readonly Metric[], state: 'delivered' | 'dead'): CountByHour {
+    const settled = new Map<number, number>()
+    for (const { hour, from, to } of this.#runs(metrics)) {
+      const { changes } = this.#statements.settle.run(stateNumber(state), hour, from, to)
+      if (changes > 0) settled.set(hour, (settled.get(hour) ?? 0) + changes)
+    }
+    return settled
   }
 
   /** Splits metrics into runs; the numbers of a batch are mostly consecutive. */
