@@ -29,6 +29,8 @@ export default defineConfig({
     // Real nodes, disks and browsers: generous, so that a slow machine is slow and not red.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // A worker runs many files.
+    unstubEnvs: true,
     pool: 'forks',
     // One more than there are cores, by default it is one fewer: many tests wait for processes, pipes and deadlines.
     maxWorkers: availableParallelism() + 1,

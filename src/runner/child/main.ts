@@ -2,6 +2,7 @@
  * Entry of a child that runs collectors: takes runs from the daemon and returns their results. Its arguments are the
  * names of the configured chains.
  */
+import { flushCompileCache } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type { ChainAsOf } from '../../collector.ts'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
@@ -106,4 +107,9 @@ function receive(message: ToChild): void {
   if (message.kind === 'ping') line.post({ kind: 'pong', ping: message.ping })
   if (message.kind === 'replies') for (const { ask, reply } of message.replies) asks.replied(ask, reply)
 }
+// Sources of the daemon that every collector imports, compiled while the cache is lent: it is taken back before a
+// collector is loaded.
+await import('../../collector.ts')
+flushCompileCache()
+delete process.env['NODE_COMPILE_CACHE']
 line.post({ kind: 'ready' })

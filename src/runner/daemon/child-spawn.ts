@@ -6,12 +6,15 @@ import { fileURLToPath } from 'node:url'
 import { frameOf, lineDescriptor } from '../frames.ts'
 import { childBacklogBytesMax, childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from '../limits.ts'
 import type { ChildLogLevel, LogLine, ToChild } from '../messages.ts'
+import { lendCompileCache } from './lent-cache.ts'
 import { boundedLines } from './lines.ts'
 
 /** A started process, as seen by the daemon. */
 export interface Spawned {
   /** Sends a message. @returns false when the process has left so much unread that nothing more is sent */
   post(message: ToChild): boolean
+  /** Takes back what only its start needs. Must be called before it is given a collector. */
+  started(): void
   /** Ends it at once, whatever it is doing. */
   kill(): void
   /** Resolves when the process has ended, with what happened to it, to follow "its process ". */
@@ -20,7 +23,7 @@ export interface Spawned {
 
 /** Permissions of a new process, and callbacks for its output. */
 export interface SpawnDeps {
-  /** Files and folders it may read; it may write none. */
+  /** Files and folders it may read; once started it may write none. */
   readonly reads: readonly string[]
   /** Folder that relative paths start from, if it exists. */
   readonly folder: string
@@ -46,17 +49,20 @@ const environmentNames = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_EXTRA_CA
  */
 export function spawnChild(deps: SpawnDeps): Spawned {
   const { chainNames, heapMbMax, log, folder } = deps
-  const child = spawn(process.execPath, [...flagsOf(deps), entry, ...chainNames], {
-    env: environment(),
+  const cache = lendCompileCache()
+  const child = spawn(process.execPath, [...flagsOf(deps), ...cache.flags, entry, ...chainNames], {
+    env: { ...environment(), ...cache.env },
     ...(existsSync(folder) && { cwd: folder }),
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
   dieFirst(child)
   const line = child.stdio[lineDescriptor]
+  for (const end of ['exit', 'error']) child.once(end, cache.takeBack)
   const isCut = line instanceof Duplex ? listen(child, line, deps) : () => false
   const crashed = logLines(child, log)
   return {
     post: message => !(line instanceof Duplex) || say(line, message),
+    started: () => void (cache.takeBack() || child.kill('SIGKILL')),
     kill: () => void child.kill('SIGKILL'),
     exited: exitOf(child, signal => {
       if (crashed()) return `needed more than ${heapMbMax} MB of memory`

@@ -152,6 +152,7 @@ export class CollectorChild {
   #receive(message: FromChild): string | undefined {
     switch (message.kind) {
       case 'ready':
+        this.#spawned.started()
         this.#ready.resolve()
         return undefined
       case 'pong':

@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+/** Node's compile cache, lent to a process while it starts. */
+export interface LentCache {
+  /** Flags and environment that the process is started with. */
+  readonly flags: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /**
+   * Ends the loan. Must be called before the process loads a collector; may be called again.
+   *
+   * @returns false when that is not possible: the process must load none
+   */
+  takeBack(): boolean
+}
+
+const none: LentCache = { flags: [], env: {}, takeBack: () => true }
+
+/**
+ * Lends the folder of `NODE_COMPILE_CACHE`, if that is set, to a process of collectors, which takes half as long to
+ * start with it. Node uses the cache only where it may write, and writes it even after the permission was dropped; what
+ * is in it, the daemon executes. So a process reaches the folder by a link of its own, which is removed before a
+ * collector is loaded: what Node writes later finds no folder. Does not throw.
+ */
+export function lendCompileCache(): LentCache {
+  const folder = process.env['NODE_COMPILE_CACHE']
+  if (!folder || !canDropPermissions(process.versions.node)) return none
+  try {
+    const own = mkdtempSync(join(tmpdir(), 'tidegauge-'))
+    const link = join(own, 'compiled')
+    symlinkSync(resolve(folder), link)
+    return {
+      flags: [`--allow-fs-read=${link}`, `--allow-fs-write=${link}`],
+      env: { NODE_COMPILE_CACHE: link },
+      takeBack: () => isRemoved(own),
+    }
+  } catch {
+    // It starts without one: nothing can be written there.
+    return none
+  }
+}
+
+function isRemoved(folder: string): boolean {
+  try {
+    rmSync(folder, { recursive: true, force: true })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether a process can give up writing once it has started: else a collector could make a folder in the link's place. */
+function canDropPermissions(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return major > 26 || (major === 26 && minor >= 3) || (major === 24 && minor >= 20)
+}

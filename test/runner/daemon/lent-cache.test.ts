@@ -1,0 +1,74 @@
+import { hash } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, vi } from 'vitest'
+import { temporaryFolder } from '../../support/folder.ts'
+import { configured, hour, testRunner } from '../setup.ts'
+
+/** Makes Node write compiled code under any name, and looks for a way to write beside that. */
+const poisoner = `import { mkdirSync, writeFileSync } from 'node:fs'
+import module from 'node:module'
+import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({ name: z.string(), link: z.string().optional() }),
+  metrics: { Written: {} },
+  history: true,
+  collect({ options: { name } }) {
+    const compiled = new module.Module(name)
+    compiled._compile('globalThis.poisoned = true', name)
+    module.flushCompileCache()
+    const folder = module.getCompileCacheDir()
+    let written = 0
+    for (const make of [() => mkdirSync(folder, { recursive: true }), () => writeFileSync(folder, '')]) {
+      try {
+        make()
+        written += 1
+      } catch {}
+    }
+    return { Written: folder === undefined ? -1 : written }
+  },
+})`
+
+/** The files of a folder, sorted, each with a digest of its content. */
+function contents(folder: string): string[] {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
+  return files
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .map(file => `${file} ${hash('sha256', readFileSync(file))}`)
+    .sort()
+}
+
+it('lends the compile cache to the start of a process, and to no collector', async () => {
+  const cache = temporaryFolder()
+  const folder = temporaryFolder()
+  const temporary = temporaryFolder()
+  vi.stubEnv('NODE_COMPILE_CACHE', cache)
+  vi.stubEnv('TMPDIR', temporary)
+  expect(tmpdir()).toBe(temporary)
+  writeFileSync(join(folder, 'poisoner.mjs'), poisoner)
+  writeFileSync(join(folder, 'idle.mjs'), poisoner.replace('module.flushCompileCache()', ''))
+  const file = join(folder, 'mine.yaml')
+  const options = { name: join(folder, 'poisoned.cjs') }
+
+  await testRunner().runner.collect(configured('./idle.mjs', { file, options }), hour)
+  const before = contents(cache)
+  // The sources of the daemon that a process loads, and the schema library.
+  expect(before.length).toBeGreaterThan(50)
+
+  const { readings } = await testRunner().runner.collect(configured('./poisoner.mjs', { file, options }), hour)
+  expect(readings).toEqual({ Written: 0 })
+  expect(contents(cache)).toEqual(before)
+  expect(readdirSync(temporary)).toEqual([])
+})
+
+it('starts a process without a compile cache where none is set', async () => {
+  vi.stubEnv('NODE_COMPILE_CACHE', undefined)
+  const folder = temporaryFolder()
+  writeFileSync(join(folder, 'poisoner.mjs'), poisoner)
+  const own = configured('./poisoner.mjs', {
+    file: join(folder, 'mine.yaml'),
+    options: { name: join(folder, 'x.cjs') },
+  })
+  expect((await testRunner().runner.collect(own, hour)).readings).toEqual({ Written: -1 })
+})
