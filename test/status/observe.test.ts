@@ -15,9 +15,13 @@ import { Reloads } from '../../src/status/reloads.ts'
 import { scrape } from '../../src/status/scrape.ts'
 import type { HourGrid, Snapshot } from '../../src/status/snapshot.ts'
 import type { WidgetRead } from '../../src/status/widgets.ts'
+import { slowOutbox, someTurns } from '../outbox/support/slow-outbox.ts'
 import { collector } from '../support/collectors.ts'
+import { dice } from '../support/dice.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { anHour, metrics } from '../support/metrics.ts'
+
+const { roll: chance } = dice(10)
 
 const place = { file: 'tidegauge.yaml', line: 1, column: 1 }
 
@@ -40,7 +44,7 @@ function configOf(protocols: readonly ProtocolConfig[]): Config {
   }
 }
 
-/** One configured collector, `vault/c`, on a real outbox; started long before `anHour` unless it says otherwise. */
+/** One configured collector, `vault/c`, on a real outbox that answers late; started long before `anHour` unless it says otherwise. */
 class Bench {
   readonly outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
   config = configOf([protocol('vault', [collector('c')])])
@@ -49,6 +53,8 @@ class Bench {
   widgets: ReadonlyMap<string, WidgetRead> = new Map()
   readonly reloads = new Reloads('tidegauge.yaml', this.startedAtMs)
   clock: Observed['clock']
+  /** Called before each look into the outbox, and after it. */
+  pause = (): Promise<void> => someTurns(chance)
 
   #done: Promise<unknown> = Promise.resolve()
 
@@ -96,7 +102,8 @@ class Bench {
   }
 
   get observed(): Observed {
-    const { config, outbox, startedAtMs, nowMs, widgets, reloads, clock } = this
+    const outbox = slowOutbox(this.outbox, () => this.pause())
+    const { config, startedAtMs, nowMs, widgets, reloads, clock } = this
     return {
       config,
       outbox,
@@ -376,6 +383,24 @@ describe('the balance of a snapshot', () => {
     }
     const { balance } = await bench.snapshot()
     expect(balance).toEqual({ enqueued: 6, delivered: 4, dead: 1, held: 1, due: 0, dropped: 0 })
+  })
+})
+
+describe('a snapshot', () => {
+  it.each([
+    { when: 'before', pause: 1, seen: { isReady: true, due: 0, state: 'delivered' } },
+    { when: 'after', pause: 2, seen: { isReady: false, due: 2, state: 'collected' } },
+  ])('is as of one instant when metrics are delivered right $when the look', async ({ pause, seen }) => {
+    const bench = new Bench().collect(accept(2))
+    await bench.reasons()
+    let pauses = 0
+    bench.pause = async () => {
+      pauses += 1
+      if (pauses === pause) await bench.deliver(metrics(2)).reasons()
+    }
+    const { ready, balance, hours } = await observe(bench.observed)
+    expect({ isReady: ready.ok, due: balance.due, state: hours.rows[0]?.cells.at(-1)?.state }).toEqual(seen)
+    expect(pauses).toBeGreaterThanOrEqual(2)
   })
 })
 
