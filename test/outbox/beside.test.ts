@@ -62,9 +62,9 @@ describe('a unit that a command changes beside a daemon', () => {
     expect(dueOf(both.daemon).map(described), 'read and remembered').toEqual(['0 USD', '1 USD'])
     await release(both)
     expect(dueOf(both.daemon).map(described).sort()).toEqual(['0 USD', '0 cents', '1 USD', '100 cents'])
-    expect(both.daemon.metrics.past(metrics(1)[0]?.id ?? 'vault___M0', hourAfter(next, 1))).toMatchObject({
-      unit: 'cents',
-    })
+    expect(both.daemon.metrics.pasts([{ id: 'vault___M0', hour: hourAfter(next, 1) }])).toMatchObject([
+      { unit: 'cents' },
+    ])
   })
 
   it('is not undone by a value that was judged before, and stored after: that waits for a person', async () => {
@@ -81,7 +81,9 @@ describe('a unit that a command changes beside a daemon', () => {
     expect(both.command.detained.list({ state: 'held' })).toEqual([
       expect.objectContaining({ id: 'vault___M0', hour: hourAfter(next, 1), kind: 'unit', unit: 'USD', value: 0 }),
     ])
-    expect(both.daemon.metrics.past('vault___M0', hourAfter(next, 2))).toMatchObject({ unit: 'cents' })
+    expect(both.daemon.metrics.pasts([{ id: 'vault___M0', hour: hourAfter(next, 2) }])).toMatchObject([
+      { unit: 'cents' },
+    ])
     expect(flawsOf(both.file)).toEqual([])
   })
 
@@ -99,7 +101,9 @@ describe('a unit that a command changes beside a daemon', () => {
     expect(both.command.detained.list({ state: 'held' })).toEqual([
       expect.objectContaining({ hour: next, kind: 'unit', unit: 'USD', value: 7 }),
     ])
-    expect(both.daemon.metrics.past('vault___M0', hourAfter(next, 1))).toMatchObject({ unit: 'cents' })
+    expect(both.daemon.metrics.pasts([{ id: 'vault___M0', hour: hourAfter(next, 1) }])).toMatchObject([
+      { unit: 'cents' },
+    ])
   })
 
   it('is never mixed with the old one, also when it changes between two reads of one look', async () => {

@@ -74,11 +74,6 @@ export class Metrics {
     return this.#registry.reading(() => metrics.map(({ id, hour }) => this.#past(id, hour)))
   }
 
-  /** As `pasts`, of one. */
-  past(id: MetricId, hour: Hour): Past | undefined {
-    return this.#registry.reading(() => this.#past(id, hour))
-  }
-
   #past(id: MetricId, hour: Hour): Past | undefined {
     const known = this.#registry.metric(id)
     // A metric whose description was lost is treated as new: its next value locks its unit.

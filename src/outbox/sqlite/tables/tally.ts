@@ -33,9 +33,6 @@ export class Tally {
       byState: database.prepare<[], { state: number; metrics: number }>(
         'SELECT state, sum(metrics) AS metrics FROM tally GROUP BY state',
       ),
-      dueByProtocol: database.prepare<[], { name: string; metrics: number }>(
-        'SELECT name, metrics FROM tally JOIN protocol ON protocol.id = protocol WHERE state = 0 AND metrics > 0 ORDER BY name',
-      ),
       delivered: database
         .prepare<[number, number, string], number>(
           `SELECT 1 FROM tally JOIN protocol ON protocol.id = protocol
@@ -97,11 +94,6 @@ export class Tally {
   /** Number of due and of finished (delivered, dead or dropped) metrics of each protocol, by its id. */
   byProtocol(): ReadonlyMap<string, { readonly due: number; readonly settled: number }> {
     return new Map(this.#statements.byProtocol.all().map(({ name, due, settled }) => [name, { due, settled }]))
-  }
-
-  /** Number of due metrics of each protocol that has any, by its id. */
-  dueByProtocol(): ReadonlyMap<string, number> {
-    return new Map(this.#statements.dueByProtocol.all().map(({ name, metrics }) => [name, metrics]))
   }
 
   /** Counts of all protocols together. Dropped metrics are not part of `queued`. */
