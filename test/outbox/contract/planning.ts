@@ -23,6 +23,19 @@ async function byState(outbox: Outbox): Promise<Record<string, number[]>> {
   return Object.fromEntries(grouped.map(([state, some]) => [state, some.map(({ offset }) => offset)]))
 }
 
+/** Hours planned in turn: how far back they may be collected, and what the start of one collector becomes. */
+const rounds: readonly { readonly count: number; readonly back: number; readonly start?: number }[] = [
+  { count: 0, back: 2 },
+  { count: 1, back: 2 },
+  { count: 2, back: 2 },
+  { count: 3, back: 2 },
+  { count: 4, back: 9 },
+  { count: 5, back: 9, start: -2 },
+  { count: 6, back: 2 },
+  { count: 3, back: 2 },
+  { count: 4, back: 2 },
+]
+
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
 
 /** Promises of `planHours`. */
@@ -153,22 +166,22 @@ export function planningContract(newPlace: NewPlace): void {
     it('plans many collectors at once as it plans each alone', async () => {
       const ids = Array.from({ length: 28 }, (_, index) => `p${index}/c`)
       const [together, alone] = [(await emptyAt(newPlace)).outbox, (await emptyAt(newPlace)).outbox]
-      const parts = (id: string, current: Hour): Partial<HourPlan> => ({
-        collector: id,
-        current,
-        oldest: hourAfter(current, -3),
-        ...(id === ids[3] && { since: at(-2) }),
-      })
-      for (const count of [0, 1, 7, 2]) {
-        const gaps = await Promise.all(ids.map(id => plan(together, parts(id, at(count)))))
-        for (const [index, id] of ids.entries()) expect(await plan(alone, parts(id, at(count)))).toBe(gaps[index])
+      const hours = (outbox: Outbox) => hoursOf(outbox, at(-9), at(20))
+      for (const { count, back, start } of rounds) {
+        const parts = (id: string): Partial<HourPlan> => ({
+          ...{ collector: id, current: at(count), oldest: at(count - back) },
+          ...(id === ids[3] && start !== undefined && { since: at(start) }),
+        })
+        const gaps = await Promise.all(ids.map(id => plan(together, parts(id))))
+        for (const [index, id] of ids.entries()) expect(await plan(alone, parts(id))).toBe(gaps[index])
         for (const outbox of [together, alone]) {
           await outbox.intake.recordGap('p1/c', at(count), unreachable)
           await record(outbox, metrics(1, at(count)), { collector: 'p2/c' })
         }
-        const hours = (outbox: Outbox) => hoursOf(outbox, at(-9), at(20))
         expect(await hours(together)).toEqual(await hours(alone))
       }
+      const states = Map.groupBy(await hours(together), ({ state }) => state)
+      expect([...states.keys()].toSorted()).toEqual(['collected', 'due', 'gap'])
     })
 
     it('is there after a restart', async () => {

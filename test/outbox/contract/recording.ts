@@ -59,6 +59,17 @@ export function recordingContract(newPlace: NewPlace): void {
       ])
     })
 
+    it('takes one value of a metric that comes twice at once', async () => {
+      const { outbox } = await begun(newPlace)
+      const twice = [...metrics(2), ...changed(metrics(1)), ...held(metrics(2))]
+      expect(await record(outbox, twice)).toEqual({ added: 2, corrected: 0 })
+      expect(await statesAt(outbox)).toEqual([
+        [0, 'due'],
+        [1, 'due'],
+      ])
+      expect(await balanceOf(outbox)).toMatchObject({ due: 2, held: 0, enqueued: 2 })
+    })
+
     it('does not hold a metric that is due already', async () => {
       const { outbox } = await begun(newPlace)
       await record(outbox, metrics(1))

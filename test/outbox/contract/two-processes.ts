@@ -89,6 +89,17 @@ export function twoProcessesContract(newPlace: NewPlace): void {
   })
 
   describe('two processes', () => {
+    it('that change a unit in turn leave the last one', async () => {
+      const { daemon, command } = await both(newPlace)
+      await record(daemon, metrics(1))
+      expect(await command.intake.pasts(metrics(1)), 'looked at before').toEqual([{ unit: 'USD' }])
+      await daemon.operators.changeUnit({ id, hour: at(1), unit: 'cents' })
+      await command.operators.changeUnit({ id, hour: at(1), unit: 'USD' })
+      for (const outbox of [daemon, command]) {
+        expect(only(await outbox.intake.pasts([{ id, hour: at(2) }]))?.unit).toBe('USD')
+      }
+    })
+
     it('know what the other has enqueued, also an id that they have looked for', async () => {
       const { daemon, command } = await both(newPlace)
       expect(await daemon.intake.pasts(metrics(1))).toEqual([undefined])

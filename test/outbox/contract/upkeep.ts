@@ -43,7 +43,7 @@ export function upkeepContract(newPlace: NewPlace): void {
       await outbox.operators.dropDue({ ids: ['vault___M2'] })
       const before = await balanceOf(outbox)
       expect(before).toMatchObject({ due: 4, delivered: delivered.length, dropped: 2 })
-      expect(await keptUntil(opened, async () => (await has(outbox)) === 2)).toEqual([])
+      expect(await keptUntil(opened, async () => (await has(outbox)) <= 2)).toEqual([])
       const again = await handles.reopened()
       expect(await has(again, young), 'but the one that was dropped').toBe(many - 1)
       expect(await again.operators.stored(metrics(4, old).slice(1))).toEqual([
@@ -53,7 +53,6 @@ export function upkeepContract(newPlace: NewPlace): void {
       ])
       expect(await balanceOf(again)).toMatchObject({ due: 4, delivered: before.delivered, enqueued: before.enqueued })
       expect(await hoursOf(again, old, old)).toMatchObject([{ state: 'collected' }])
-      expect(await again.delivery.hasDelivered(['vault'])).toBe(true)
     })
 
     it('keeps what waits for a person, however old', async () => {
@@ -61,7 +60,7 @@ export function upkeepContract(newPlace: NewPlace): void {
       const { outbox } = opened
       await oneOfEach(outbox)
       // Dropped ones have no row in the list.
-      const isOver = async () => (await outbox.operators.metrics(anHour, anHour)).length === 3
+      const isOver = async () => (await outbox.operators.metrics(anHour, anHour)).length <= 3
       await keptUntil(opened, isOver, { keepMs: -hourMs })
       const all = await outbox.operators.metrics(anHour, anHour)
       expect(all.map(({ state, reason }) => [state, reason])).toEqual([
@@ -92,7 +91,8 @@ export function upkeepContract(newPlace: NewPlace): void {
       const { outbox } = opened
       await record(outbox, metrics(1, old))
       await deliver(outbox, metrics(1, old))
-      await keptUntil(opened, async () => (await has(outbox)) === 0)
+      await keptUntil(opened, async () => (await has(outbox)) < 1)
+      expect(await outbox.delivery.hasDelivered(['vault']), 'it is known that one was delivered').toBe(true)
       expect(await correct(outbox, changed(metrics(1, old)))).toEqual({ added: 1, corrected: 0 })
       expect(await outbox.delivery.sentBefore(metrics(1, old))).toEqual(['unknown'])
       expect(await balanceOf(outbox)).toMatchObject({ delivered: 1, due: 1, enqueued: 2 })
