@@ -4,17 +4,18 @@ import type { Metric } from '../../model/metric.ts'
  * Due metrics that are wanted, at least `fewest` if there are so many: reads on while unwanted ones stand before them.
  *
  * @param due reads due metrics in the order of delivery
+ * @param pick picks the wanted ones, as soon as they were read
  * @param limit of the first read
  */
 export async function dueWanted(
   due: (limit: number) => Promise<readonly Metric[]>,
-  isWanted: (metric: Metric) => boolean,
+  pick: (read: readonly Metric[]) => readonly Metric[],
   fewest: number,
   limit: number,
 ): Promise<readonly Metric[]> {
   for (let reach = limit; ; reach *= 2) {
     const read = await due(reach)
-    const wanted = read.filter(isWanted)
+    const wanted = pick(read)
     if (wanted.length >= fewest || read.length < reach) return wanted
   }
 }

@@ -39,8 +39,9 @@ export async function planFlush(deps: FlushPlanDeps): Promise<Plan | undefined> 
   const fresh = newest !== undefined && newest < nowMs ? newest : hourAt(nowMs)
   const read = async (limit: number) =>
     newest === undefined ? [] : await outbox.due({ protocolIds, fresh, latest }, limit)
-  const isMet = (metric: Metric) => quarantine.standing(metric, nowMs, isAsked) !== 'waits'
-  const due = await dueWanted(read, isMet, 1, failures > 0 ? duePageMax : 1)
+  const met = (some: readonly Metric[]) =>
+    some.filter(metric => quarantine.standing(metric, nowMs, isAsked) !== 'waits')
+  const due = await dueWanted(read, met, 1, failures > 0 ? duePageMax : 1)
   if (due.length === 0) return quarantine.protocolsToProbe(nowMs, isAsked).length > 0 ? { fresh } : undefined
   const free = due.filter(metric => quarantine.standing(metric, nowMs, isAsked) === 'free')
   const probe = failures > 0 ? probeOf(leastFailed(free, quarantine), failures, chance) : undefined

@@ -95,7 +95,14 @@ export class QuarantineProbes {
     const ids = protocolIds.filter(id => !quarantine.hasProtocol(id))
     const isWanted = (metric: Metric) => !tried.has(metric) && quarantine.standing(metric, nowMs, isAsked) === 'alone'
     // Another one each time: where a metric id fails for some hours only, its other hours must not wait behind them.
-    return this.#oneOf(await dueWanted(limit => read(ids, limit), isWanted, rowsToChooseMax, duePageMax))
+    return this.#oneOf(
+      await dueWanted(
+        limit => read(ids, limit),
+        some => some.filter(isWanted),
+        rowsToChooseMax,
+        duePageMax,
+      ),
+    )
   }
 
   /** Draws one, from those that have not failed themselves if there are any. */

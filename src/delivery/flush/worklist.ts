@@ -181,9 +181,11 @@ export class Worklist {
     if (this.#page.length >= count) return
     const { due, isFree } = this.#deps
     await this.#taken.during(async isTaken => {
-      const isWanted = (metric: Metric) => !isTaken(metric) && isFree(metric)
-      const read = await dueWanted(due, isWanted, count, duePageMax + this.#taken.size)
-      this.#page = read.filter(isWanted)
+      const keep = (read: readonly Metric[]) => {
+        this.#page = read.filter(metric => !isTaken(metric) && isFree(metric))
+        return this.#page
+      }
+      await dueWanted(due, keep, count, duePageMax + this.#taken.size)
     })
   }
 }

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { type Batch, isBatch } from '../../../src/model/batch.ts'
+import { hourAfter } from '../../../src/model/hour.ts'
 import type { Metric } from '../../../src/model/metric.ts'
-import { metrics } from '../../support/metrics.ts'
+import { dice } from '../../support/dice.ts'
+import { anHour, metrics } from '../../support/metrics.ts'
 import { answered } from '../support/answers.ts'
 import { FlushBench } from '../support/flush-bench.ts'
 import { protocol } from '../support/protocol.ts'
@@ -49,6 +51,20 @@ describe('a flush', () => {
     expect(await bench.flush()).toMatchObject({ kind: 'transient', reason: '503' })
     expect(bench.pushes).toHaveLength(1)
     expect(bench.due.size).toBe(2_000)
+  })
+
+  it.each([1, 4, 8])('makes five attempts in all while nothing is accepted, with %i lanes', async inFlight => {
+    const ids = Array.from({ length: 12 }, (_, place) => `p${place}`)
+    const due = ids.flatMap(id => metrics(5, undefined, id))
+    const protocols = ids.map(id => protocol(id))
+    const down = new FlushBench(due, () => answered(503), { protocols })
+    expect(await down.flush(inFlight)).toMatchObject({ kind: 'transient' })
+    expect(down.pushes).toHaveLength(5)
+    const recovered = new FlushBench(due, (_, { pushes }) => (pushes.length < 3 ? answered(503) : undefined), {
+      protocols,
+    })
+    expect(await recovered.flush(inFlight)).toBeUndefined()
+    expect(recovered.due.size).toBe(0)
   })
 
   it('sends the probe first, alone, and the rest when it is accepted', async () => {
@@ -128,6 +144,25 @@ describe('a flush with a protocol the service refuses', () => {
     expect(bench.delivered).toHaveLength(330)
     expect(bench.due.size).toBe(330)
     expect(bench.dead).toEqual([])
+  })
+
+  it('sends nothing more of it, though a read that was under way has found it due', async () => {
+    const due = Array.from({ length: 12 }, (_, place) =>
+      metrics(100, hourAfter(anHour, -place), place % 2 === 0 ? 'vault' : 'lost'),
+    ).flat()
+    for (let seed = 1; seed <= 40; seed += 1) {
+      const { whole } = dice(seed)
+      let late = 0
+      const rule = (batch: Batch, { rejectedProtocols }: FlushBench) => {
+        if (!batch.some(isOf('lost'))) return undefined
+        if (rejectedProtocols.includes('lost')) late += 1
+        return answered(404)
+      }
+      const turns = { delayTurns: () => whole(1, 12), storeTurns: () => whole(0, 4) }
+      const bench = new FlushBench(due, rule, { protocols, ...turns })
+      expect(await bench.flush()).toBeUndefined()
+      expect([late, bench.delivered.length]).toEqual([0, 600])
+    }
   })
 
   it('registers it where that is wanted, once, and sends again', async () => {

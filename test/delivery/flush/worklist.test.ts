@@ -175,10 +175,13 @@ describe('a worklist', () => {
           expect(part.batch.length).toBeLessThanOrEqual(100)
           for (const metric of part.batch) {
             const name = nameOf(metric)
-            if (out.has(name) || done.has(name) || asideNames.has(name)) throw new Error(`${name} twice, or put aside`)
+            const isFresh = part.sent === 0
+            if (out.has(name) || done.has(name) || (isFresh && !isFree(metric)))
+              throw new Error(`${name} twice, or put aside`)
             out.add(name)
           }
           for (let left = whole(1, 4); left > 0; left -= 1) await new Promise(setImmediate)
+          await disturb()
           for (const metric of part.batch) out.delete(nameOf(metric))
           if (part.batch.length > 1 && part.sent < 3 && roll() < 0.4) {
             worklist.putFirst(smaller({ ...part, sent: part.sent + 1 }, part.batch))
@@ -190,10 +193,10 @@ describe('a worklist', () => {
         }
         const disturb = async () => {
           const some = () => due.filter(() => roll() < 0.01).slice(0, 3)
-          if (roll() < 0.05)
+          if (roll() < 0.1)
             await worklist.bringForward(
               3,
-              async () => [],
+              () => outbox.ports.due(50),
               upcoming => upcoming.filter(() => roll() < 0.05).slice(0, 3),
             )
           if (roll() < 0.05) {
@@ -221,7 +224,6 @@ describe('a worklist', () => {
             })
             underWay.add(sending)
           }
-          await disturb()
           if (parts.length > 0 || ended > endedBefore) continue
           if (underWay.size === 0) break
           await Promise.race(underWay)
@@ -230,6 +232,21 @@ describe('a worklist', () => {
         expect(names).toEqual([])
       }),
     )
+  })
+
+  it('reads one thing after the other, so that an old read that is answered late brings nothing back', async () => {
+    const due = metrics(250)
+    // The first read is answered much later than those that begin after it.
+    const waits = [0, 20]
+    const outbox = outboxOf(due, undefined, () => waits.shift() ?? 0)
+    const worklist = new Worklist(outbox.ports)
+    const bringing = bringForward(worklist, () => [])
+    await new Promise(setImmediate)
+    outbox.drop(due.slice(0, 10))
+    const parts = await all(worklist)
+    await bringing
+    parts.push(...(await all(worklist)))
+    expect(parts.flatMap(({ batch }) => batch)).toEqual(due.slice(10))
   })
 
   it('looks up again what comes back while it looks, and reads nothing that is recorded while it reads', async () => {

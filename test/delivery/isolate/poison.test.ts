@@ -132,6 +132,20 @@ describe('a delivery with a metric the service always fails on', () => {
     expect(bench.state().waiting).toBeUndefined()
   })
 
+  it('sends the known-good metric again where its first attempt fails, although it is not due', async () => {
+    const bench = new MemoryBench({ inFlight: 1 })
+    await bench.store([...metrics(100, anHour, 'vault'), ...metrics(5, anHour, 'other')])
+    let checks = 0
+    bench.service.rule = ({ metrics: sent, protocolIds }) => {
+      if (protocolIds.includes('other')) return answered(500)
+      if (sent.length === 1) checks += 1
+      return sent.length === 1 && checks === 1 ? answered(500) : undefined
+    }
+    await bench.flush()
+    expect(checks).toBeGreaterThan(1)
+    expect(bench.state()).toMatchObject({ failures: 0, waiting: expect.stringContaining('fails on protocol other') })
+  })
+
   it('tries it at once when a person asks', async () => {
     const { bench } = await halfADay(4)
     bench.service.rule = () => undefined

@@ -39,6 +39,8 @@ export interface DeliveryBenchOptions {
   readonly isClockKnown?: boolean
   /** Turns of the event loop until the outbox is asked, and again until its answer is there, at most; default: none. */
   readonly storeTurns?: number
+  /** The outbox as the deliveries see it; default: as it is. */
+  readonly asSeen?: (store: DeliveryStore) => DeliveryStore
   /** Who compares this machine's clock; nobody when absent. */
   readonly comparison?: ClockComparison
 }
@@ -90,8 +92,8 @@ export class DeliveryBench {
   }
 
   get #store(): DeliveryStore {
-    const { storeTurns = 0 } = this.#options
-    if (storeTurns === 0) return this.outbox.delivery
+    const { storeTurns = 0, asSeen = store => store } = this.#options
+    if (storeTurns === 0) return asSeen(this.outbox.delivery)
     const { roll } = dice(storeTurns)
     return slowOutbox(this.outbox, () => someTurns(roll, storeTurns)).delivery
   }
