@@ -112,7 +112,7 @@ export interface BackfillStage {
 }
 
 /**
- * A service, and a configuration with `pool/watched.ts`, which reads the past, and `pool/now.ts`, which does not.
+ * A service, and a configuration with `pool/watched.js`, which reads the past, and `pool/now.js`, which does not.
  *
  * @param count hours, well before the current one
  */
@@ -127,10 +127,10 @@ protocols:
   - id: pool
     name: Pool
     collectors:
-      - { use: ./watched.ts, id: past, options: { post: "${post.url}" } }
-      - { use: ./now.ts, id: now }
+      - { use: ./watched.js, id: past, options: { post: "${post.url}" } }
+      - { use: ./now.js, id: now }
 `
-  const { config } = configured(yaml, { 'watched.ts': watched, 'now.ts': now })
+  const { config } = configured(yaml, { 'watched.js': watched, 'now.js': now })
   const env = { METRICS_KEY: 'a-key-that-nobody-may-see' }
   const last = hourAfter(hourAt(systemTime.nowMs()), -3)
   const hours = hoursFrom(hourAfter(last, 1 - count), last)

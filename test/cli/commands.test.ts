@@ -121,8 +121,8 @@ describe('the command line', () => {
   })
 
   it('says that a value collected before stands', async () => {
-    const { folder, config } = configured(hostYaml.replace('use: host', 'use: ./given.ts'), {
-      'given.ts': `import { readFileSync } from 'node:fs'
+    const { folder, config } = configured(hostYaml.replace('use: host', 'use: ./given.js'), {
+      'given.js': `import { readFileSync } from 'node:fs'
 import { defineCollector, z } from 'tidegauge'
 export default defineCollector({
   options: z.strictObject({}),

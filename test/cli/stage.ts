@@ -69,7 +69,7 @@ export interface Given {
   readonly values: Readonly<Record<string, number>>
 }
 
-/** With one collector `pool/given.ts` that gives what `given.json` says for any hour. */
+/** With one collector `pool/given.js` that gives what `given.json` says for any hour. */
 function gauge(url: string, given: Given): { folder: string; config: string; env: Record<string, string> } {
   const yaml = `service: { url: "${url}", key: { env: METRICS_KEY } }
 status: { listen: "127.0.0.1:0" }
@@ -77,9 +77,9 @@ protocols:
   - id: pool
     name: Pool
     collectors:
-      - use: ./given.ts
+      - use: ./given.js
 `
-  const { folder, config } = configured(yaml, { 'given.ts': givenCollector, 'given.json': JSON.stringify(given) })
+  const { folder, config } = configured(yaml, { 'given.js': givenCollector, 'given.json': JSON.stringify(given) })
   return { folder, config, env: { METRICS_KEY: 'a-key-that-nobody-may-see' } }
 }
 

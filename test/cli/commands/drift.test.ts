@@ -49,7 +49,7 @@ async function collected(files: Readonly<Record<string, string>>, hours: number)
   const uses = Object.keys(files).map(file => `      - use: ./${file}\n`)
   const { folder, config } = configured(head + uses.join(''), files)
   const run = (...args: string[]) => command([...args, '--config', config])
-  for (let back = 1; back <= hours; back += 1) await run('collect', '--hour', at(back))
+  if (hours > 0) await run('backfill', '--from', at(hours), '--to', at(1))
   return {
     folder,
     run,
@@ -63,7 +63,7 @@ async function collected(files: Readonly<Record<string, string>>, hours: number)
 
 describe('drift', () => {
   it('finds none in values of which each is a matter of its hour, and stores nothing', async () => {
-    const { run, folder } = await collected({ 'steady.ts': steady }, 2)
+    const { run, folder } = await collected({ 'steady.js': steady }, 2)
     const file = join(folder, 'data', 'embedded', 'outbox.db')
     const before = readFileSync(file)
     const { code, stdout } = await run('drift', '--seed', '7')
@@ -78,13 +78,13 @@ describe('drift', () => {
   it('catches a collector that does not give the same twice, be it in the last bit', async () => {
     const stage = await collected(
       {
-        'steady.ts': steady,
-        'chance.ts': collector('Chance', '[Math.random(), 1]'),
-        'sum.ts': collector('Sum', '[0.3, 5]'),
+        'steady.js': steady,
+        'chance.js': collector('Chance', '[Math.random(), 1]'),
+        'sum.js': collector('Sum', '[0.3, 5]'),
       },
       2,
     )
-    stage.write('sum.ts', collector('Sum', '[0.1 + 0.2, 5]'))
+    stage.write('sum.js', collector('Sum', '[0.1 + 0.2, 5]'))
     const { code, compared, differences, notRead } = await stage.drift()
     expect([code, compared, notRead]).toEqual([1, 12, []])
     const found = differences.map(({ metric, hour }) => `${metric} ${hour}`).sort()
@@ -99,7 +99,7 @@ describe('drift', () => {
   })
 
   it('draws as many hours as are asked for, the same ones by the same seed', async () => {
-    const { drift } = await collected({ 'chance.ts': collector('Chance', '[Math.random(), 1]') }, 4)
+    const { drift } = await collected({ 'chance.js': collector('Chance', '[Math.random(), 1]') }, 4)
     const hoursOf = async (...args: string[]) => (await drift(...args)).differences.map(({ hour }) => hour)
     const first = await drift('--sample', '2')
     expect(first).toMatchObject({ deliveredHours: 4, hours: 2, compared: 4 })
@@ -112,13 +112,13 @@ describe('drift', () => {
 
   it('says what cannot be read again, and leaves out what only reads “now”', async () => {
     const files = {
-      'steady.ts': steady,
-      'other.ts': collector('Other', '[1, 2]'),
-      'gone.ts': collector('Gone', '[1, 2]'),
+      'steady.js': steady,
+      'other.js': collector('Other', '[1, 2]'),
+      'gone.js': collector('Gone', '[1, 2]'),
     }
-    const stage = await collected({ ...files, 'now.ts': collector('Now', '[1, 2]', false) }, 1)
-    stage.write('other.ts', collector('Other', '[1, Number.NaN]'))
-    stage.write('gone.ts', 'export default 5')
+    const stage = await collected({ ...files, 'now.js': collector('Now', '[1, 2]', false) }, 1)
+    stage.write('other.js', collector('Other', '[1, Number.NaN]'))
+    stage.write('gone.js', 'export default 5')
     const found = await stage.drift()
     expect(found).toMatchObject({ code: 0, compared: 3, differences: [], leftOut: ['pool/now'] })
     expect(found.notRead.map(({ of, hour }) => [of, hour])).toEqual([
@@ -132,13 +132,13 @@ describe('drift', () => {
   })
 
   it('ends with 1 when nothing could be compared', async () => {
-    const stage = await collected({ 'steady.ts': steady }, 0)
+    const stage = await collected({ 'steady.js': steady }, 0)
     expect(await stage.run('drift')).toMatchObject({
       code: 1,
       stdout: 'no delivered hour that could be read again\n',
     })
     await stage.run('collect', '--hour', at(1))
-    stage.write('steady.ts', collector('Steady', '(() => { throw new Error("down") })()'))
+    stage.write('steady.js', collector('Steady', '(() => { throw new Error("down") })()'))
     const { code, stdout } = await stage.run('drift')
     expect(code).toBe(1)
     expect(stdout).toContain('down')
@@ -146,7 +146,7 @@ describe('drift', () => {
   })
 
   it('refuses a sample that is none', async () => {
-    const stage = await collected({ 'steady.ts': steady }, 0)
+    const stage = await collected({ 'steady.js': steady }, 0)
     expect(await stage.run('drift', '--sample', '0')).toMatchObject({ code: 2 })
     expect(await stage.run('drift', '--seed', 'x')).toMatchObject({ code: 2 })
   })

@@ -12,9 +12,9 @@ protocols:
   - id: pool
     name: Pool
     collectors:
-      - use: ./past.ts
-      - use: ./now.ts
-      - use: ./broken.ts
+      - use: ./past.js
+      - use: ./now.js
+      - use: ./broken.js
 `
 const source = (history: boolean) => `import { defineCollector, z } from 'tidegauge'
 export default defineCollector({
@@ -37,7 +37,7 @@ interface Gap {
 
 /** A configuration, and how its commands are run; `fill` writes into its outbox. */
 function stage(fill?: (outbox: SqliteOutbox) => void) {
-  const files = { 'past.ts': source(true), 'now.ts': source(false), 'broken.ts': 'export default 5' }
+  const files = { 'past.js': source(true), 'now.js': source(false), 'broken.js': 'export default 5' }
   const { folder, config } = configured(yaml, files)
   if (fill) {
     const outbox = new SqliteOutbox(join(folder, 'data', 'outbox.db'))
