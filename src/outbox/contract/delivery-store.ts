@@ -19,7 +19,7 @@ export interface StillDue<T> {
  */
 export type SentBefore = 'no' | 'unknown' | 'corrected'
 
-/** The outbox for delivery: due metrics, verdicts, and the states of destinations. All methods reject with Faults of the outbox. */
+/** The outbox for delivery: due metrics, verdicts, and the states of destinations. Methods reject with errors that `OutboxHealth` classifies and explains. */
 export interface DeliveryStore {
   /** The oldest or newest due hour of some protocols, up to `latest`; `undefined` when none is due. */
   dueHour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Promise<Hour | undefined>

@@ -6,7 +6,7 @@ import type { CollectionState, DueHour, DueHoursWanted, HourPlan, PinnedHour } f
 import type { MetricKey, Past } from './metrics.ts'
 import type { CollectionOutcome, Recorded } from './outcome.ts'
 
-/** The outbox for intake and backfill: the hours that are expected, and their values. All methods reject with Faults of the outbox. */
+/** The outbox for intake and backfill: the hours that are expected, and their values. Methods reject with errors that `OutboxHealth` classifies and explains. */
 export interface IntakeStore {
   /**
    * Inserts the expected hours of a collector as due, and turns those that cannot be collected any more into gaps. None

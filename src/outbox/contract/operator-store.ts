@@ -14,7 +14,7 @@ export interface HoursWanted {
   readonly to?: Hour
 }
 
-/** The outbox for commands: what a person looks at and decides. All methods reject with Faults of the outbox. */
+/** The outbox for commands: what a person looks at and decides. Methods reject with errors that `OutboxHealth` classifies and explains. */
 export interface OperatorStore {
   /** Counts of all metrics, and why deliveries wait. */
   backlog(): Promise<Backlog>
