@@ -4,7 +4,7 @@ import { expect, it, onTestFinished, vi } from 'vitest'
 import { hourPlanOf } from '../../../../src/intake/hour-plan.ts'
 import { Fault } from '../../../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../../../src/model/hour.ts'
-import { hourMs } from '../../../../src/model/limits.ts'
+import { commitRowsMax, hourMs } from '../../../../src/model/limits.ts'
 import type { HourPlan } from '../../../../src/outbox/contract/hours.ts'
 import { HourPlanner } from '../../../../src/outbox/sqlite/planning/hour-planner.ts'
 import { planHours } from '../../../../src/outbox/sqlite/planning/plan-hours.ts'
@@ -102,4 +102,16 @@ it('tells each of them when nothing can be written', async () => {
   outbox.commit = () => Promise.reject(full)
   const ends = await Promise.allSettled(plansOf(ids, anHour).map(plan => planner.plan(plan)))
   expect(ends.map(end => end.status === 'rejected' && end.reason)).toEqual(ids.map(() => full))
+})
+
+it('writes the hours of years in commits of bounded size', async () => {
+  const outbox = opened()
+  const expecting = vi.spyOn(outbox.expectedHours, 'expect')
+  const years = 2 * 365 * 24
+  for (const current of [anHour, hourAfter(anHour, years)]) {
+    await Promise.all(plansOf(['vault/a'], current).map(plan => outbox.intake.planHours(plan)))
+  }
+  const sizes = expecting.mock.calls.map(([, hours]) => hours.length)
+  expect(Math.max(...sizes)).toBe(commitRowsMax)
+  expect(sizes.reduce((a, b) => a + b)).toBe(years + 1)
 })

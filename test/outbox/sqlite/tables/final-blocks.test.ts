@@ -17,39 +17,6 @@ function opened(file = join(temporaryFolder(), 'outbox.db')): SqliteOutbox {
 }
 
 describe('final blocks', () => {
-  it('are kept across a close, by chain, and the first one of an hour stays', async () => {
-    const file = join(temporaryFolder(), 'deep', 'outbox.db')
-    const first = new SqliteOutbox(file)
-    await first.finalBlocks(1).keep([{ hour: anHour, block: aBlock(21_000_000) }])
-    await first.finalBlocks(1).keep([{ hour: anHour, block: aBlock(5, 'b') }])
-    await first.finalBlocks(10).keep([{ hour: anHour, block: aBlock(5, 'c') }])
-    first.close()
-    const outbox = opened(file)
-    expect(await outbox.finalBlocks(1).of(anHour)).toEqual(aBlock(21_000_000))
-    expect(await outbox.finalBlocks(10).of(anHour)).toEqual(aBlock(5, 'c'))
-    expect(await outbox.finalBlocks(2).of(anHour)).toBeUndefined()
-  })
-
-  it('are found around an hour: the nearest before and after, not its own', async () => {
-    const blocks = opened().finalBlocks(1)
-    const found = [-5, -2, 0, 3, 9].map(count => ({ hour: hourAfter(anHour, count), block: aBlock(100 + count) }))
-    await blocks.keep(found)
-    expect(await blocks.around(anHour)).toEqual([aBlock(98), aBlock(103)])
-    expect(await blocks.around(hourAfter(anHour, -9))).toEqual([aBlock(95)])
-    expect(await blocks.around(hourAfter(anHour, 10))).toEqual([aBlock(109)])
-    expect(await blocks.of(hourAfter(anHour, 1))).toBeUndefined()
-  })
-
-  it('are forgotten one by one, and can then be others', async () => {
-    const blocks = opened().finalBlocks(1)
-    await blocks.keep([0, 1].map(count => ({ hour: hourAfter(anHour, count), block: aBlock(count) })))
-    await blocks.forget(anHour)
-    expect(await blocks.of(anHour)).toBeUndefined()
-    expect(await blocks.of(hourAfter(anHour, 1))).toEqual(aBlock(1))
-    await blocks.keep([{ hour: anHour, block: aBlock(7) }])
-    expect(await blocks.of(anHour)).toEqual(aBlock(7))
-  })
-
   it('take about 60 bytes each', async () => {
     const file = join(temporaryFolder(), 'outbox.db')
     const outbox = new SqliteOutbox(file)

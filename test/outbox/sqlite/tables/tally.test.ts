@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { type Hour, hourAfter } from '../../../../src/model/hour.ts'
 import { type Metric, metricId } from '../../../../src/model/metric.ts'
 import type { Accepted } from '../../../../src/outbox/contract/metrics.ts'
 import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { type Dice, dice } from '../../../support/dice.ts'
 import { temporaryFolder } from '../../../support/folder.ts'
-import { anHour, metrics } from '../../../support/metrics.ts'
+import { anHour } from '../../../support/metrics.ts'
 import { contentsOf, flawsOf } from '../../support/contents.ts'
 
 const protocols = ['vault', 'market'] as const
@@ -72,17 +72,3 @@ it.each(Array.from({ length: seeds }, (_, index) => index + 1))(
     expect([due, dead, held, dropped]).toEqual([count(0), count(2), count(3), count(4)])
   },
 )
-
-it('says whether anything of some protocols was ever delivered, also once its rows were pruned', async () => {
-  const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
-  onTestFinished(() => outbox.close())
-  outbox.expectedHours.addCollector('vault/c', anHour)
-  const accepted = metrics(2).map(metric => ({ metric }))
-  await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted }, 1)
-  expect(outbox.tally.hasDelivered(['vault'])).toBe(false)
-  outbox.settle({ delivered: metrics(1), dead: [], warnings: [] }, 2)
-  expect(outbox.tally.hasDelivered(['vault', 'market'])).toBe(true)
-  expect(outbox.tally.hasDelivered(['market'])).toBe(false)
-  outbox.pruneSome(hourAfter(anHour, 1))
-  expect(outbox.tally.hasDelivered(['vault'])).toBe(true)
-})

@@ -1,0 +1,128 @@
+import { renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type Hour, hourAfter } from '../../../src/model/hour.ts'
+import type { Metric } from '../../../src/model/metric.ts'
+import type { Accepted } from '../../../src/outbox/contract/metrics.ts'
+import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
+import { Due } from '../../../src/outbox/sqlite/tables/due.ts'
+import { MetricRegistry } from '../../../src/outbox/sqlite/tables/metric-registry.ts'
+import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
+import { Tally } from '../../../src/outbox/sqlite/tables/tally.ts'
+import { openDatabase, openReadOnly } from '../../../src/sqlite/database.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+import { anHour, metrics } from '../../support/metrics.ts'
+
+/** An outbox as two processes have it open: a daemon, and a command beside it. */
+interface Two {
+  readonly daemon: SqliteOutbox
+  readonly command: SqliteOutbox
+  readonly file: string
+}
+
+function two(): Two {
+  const file = join(temporaryFolder(), 'outbox.db')
+  const [daemon, command] = [new SqliteOutbox(file), new SqliteOutbox(file)]
+  onTestFinished(() => {
+    daemon.close()
+    command.close()
+  })
+  daemon.expectedHours.addCollector('vault/c', anHour)
+  return { daemon, command, file }
+}
+
+function record(outbox: SqliteOutbox, accepted: readonly Accepted[], hour: Hour = anHour) {
+  return outbox.recordCollection({ collector: 'vault/c', hour, accepted, mode: 'correct' }, 1)
+}
+
+const wanted = { protocolIds: ['vault'], fresh: anHour, latest: hourAfter(anHour, 9) } as const
+const dueOf = (outbox: SqliteOutbox) => outbox.due.read(wanted, 100)
+const described = ({ value, unit }: Metric) => `${value} ${unit}`
+const refuse = (outbox: SqliteOutbox, dead: readonly Metric[]) =>
+  outbox.settle({ delivered: [], dead: dead.map(metric => ({ metric, reason: 'no', attempts: 1 })), warnings: [] }, 2)
+
+const next = hourAfter(anHour, 1)
+const inCents = (count: number): Accepted[] =>
+  metrics(count, next).map(metric => ({
+    metric: { ...metric, value: metric.value * 100, unit: 'cents' },
+    hold: { kind: 'unit', reason: 'another unit' },
+  }))
+const release = ({ command }: Pick<Two, 'command'>) => command.detained.release({ state: 'held' }, 'changed')
+
+describe('a unit that a command changes beside a daemon', () => {
+  it('is never mixed with the old one, also when it changes between two reads of one look', async () => {
+    const both = two()
+    await record(
+      both.daemon,
+      metrics(2).map(metric => ({ metric })),
+    )
+    await record(both.daemon, inCents(2), next)
+    const database = openDatabase(both.file, outboxSchema)
+    onTestFinished(() => void database.close())
+    let released: Promise<number> | undefined
+    /** The command commits once the daemon knows what every metric is called, and before it reads the rows. */
+    class Interrupted extends MetricRegistry {
+      override refresh(): void {
+        super.refresh()
+        for (const { number } of known) super.numbered(number)
+        released ??= release(both)
+      }
+    }
+    const known = ['vault___M0', 'vault___M1'].flatMap(id => new MetricRegistry(database).metric(id) ?? [])
+    const due = new Due(database, new Interrupted(database), new Tally(database))
+    expect(due.read(wanted, 100).map(described), 'as of before').toEqual(['0 USD', '1 USD'])
+    expect(await released).toBe(2)
+    expect(due.read(wanted, 100).map(described).sort()).toEqual(['0 USD', '0 cents', '1 USD', '100 cents'])
+  })
+})
+
+describe('the table of corrections', () => {
+  it('lists neither what is dead nor what is delivered, so that verdicts need not ask for it', async () => {
+    const { daemon, file } = two()
+    const rows = () => {
+      const database = openReadOnly(file)
+      try {
+        return database.prepare('SELECT count(*) FROM correction').pluck().get()
+      } finally {
+        database.close()
+      }
+    }
+    const changed = (value: number, hold?: Accepted['hold']) =>
+      metrics(2).map(metric => ({ metric: { ...metric, value }, ...(hold && { hold }) }))
+    await record(daemon, changed(1))
+    await record(daemon, changed(2))
+    expect(rows()).toBe(2)
+    refuse(daemon, dueOf(daemon))
+    expect(rows(), 'dead').toBe(0)
+    await record(daemon, changed(3))
+    expect(rows(), 'due again').toBe(2)
+    await record(daemon, changed(4, { kind: 'bounds', reason: 'odd' }))
+    expect(rows(), 'held after it was sent').toBe(2)
+    daemon.settle({ delivered: changed(4).map(({ metric }) => metric), dead: [], warnings: [] }, 4)
+    expect(rows(), 'an answer about the same value does not settle what is held').toBe(2)
+    await daemon.detained.release({ state: 'held' }, 'pinned')
+    const old = changed(3).map(({ metric }) => metric)
+    daemon.settle({ delivered: old, dead: [], warnings: [] }, 4)
+    expect(
+      dueOf(daemon).map(({ value }) => value),
+      'an answer about the old value settles nothing',
+    ).toEqual([4, 4])
+    daemon.settle({ delivered: dueOf(daemon), dead: [], warnings: [] }, 5)
+    expect(rows(), 'delivered').toBe(0)
+  })
+})
+
+describe('a file that was moved aside', () => {
+  it('takes no value, from the moment on that it is not in its place', async () => {
+    const { daemon, file } = two()
+    await record(
+      daemon,
+      metrics(1).map(metric => ({ metric })),
+    )
+    renameSync(file, `${file}.aside`)
+    const late = record(daemon, [{ metric: { ...metrics(1, next)[0], value: 7 } as Metric }], next)
+    await expect(late).rejects.toMatchObject({ code: 'outbox-moved' })
+    expect(daemon.metrics.entry('vault___M0', next), 'not written into what lies aside').toBeUndefined()
+    expect(await daemon.disk.broken).toMatchObject({ kind: 'moved' })
+  })
+})
