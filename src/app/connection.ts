@@ -1,8 +1,9 @@
 import { readSecret } from '../config/secret.ts'
 import { type Destination, destinationsOf } from '../delivery/destination.ts'
 import { type ServiceClient, serviceClient } from '../edge/service-client.ts'
+import type { Time } from '../edge/time.ts'
 import type { AppContext } from './context.ts'
-import { startEmbedded } from './embedded.ts'
+import type { EmbeddedService } from './embedded.ts'
 
 /** Connection to the service: the client, and the destinations with their keys. */
 export interface Connection {
@@ -20,7 +21,7 @@ export async function connect(
   stack: AsyncDisposableStack,
 ): Promise<Connection> {
   const { service, delivery } = config
-  const embedded = service.kind === 'embedded' ? await startEmbedded(config.data, time) : undefined
+  const embedded = service.kind === 'embedded' ? await embeddedService(config.data, time) : undefined
   if (embedded) {
     redactor.add([embedded.key])
     stack.defer(() => embedded.stop())
@@ -45,4 +46,10 @@ export async function connect(
       return key
     },
   }
+}
+
+/** Loads the embedded service when it is configured: its server is a third of what a command loads. */
+async function embeddedService(dataFolder: string, time: Time): Promise<EmbeddedService> {
+  const { startEmbedded } = await import('./embedded.ts')
+  return startEmbedded(dataFolder, time)
 }

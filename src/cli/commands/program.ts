@@ -56,8 +56,9 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** The called command; all of them for help or an unknown name. */
+/** The called command; none for the version, all of them for help or an unknown name. */
 function wanted([name]: readonly string[]): (() => Promise<MakeCommand>)[] {
+  if (name === '--version' || name === '-V') return []
   const called = name !== undefined && Object.hasOwn(loaders, name) ? loaders[name] : undefined
   return called ? [called] : Object.values(loaders)
 }

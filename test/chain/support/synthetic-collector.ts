@@ -1,5 +1,5 @@
 import { address, defineCollector, units, z } from 'tidegauge'
-import { parseAbi } from 'viem'
+import { parseAbi } from 'viem/utils'
 
 const abi = parseAbi(['function amount(uint256 which) view returns (uint256)'])
 const labels = ['One', 'Two', 'Three', 'Four', 'Five']
