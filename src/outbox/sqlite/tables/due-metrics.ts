@@ -30,9 +30,11 @@ export class DueMetrics {
 
   constructor(database: Sqlite, registry: MetricRegistry, tally: Tally, corrections: Corrections) {
     this.#registry = registry
+    const ofProtocols = (table: string) =>
+      `(@protocols IS NULL OR ${table}.protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(@protocols))))`
     const due = `SELECT hour, metric, outbox.protocol, value FROM outbox
-      WHERE hour IN (SELECT hour FROM due_count WHERE hour = coalesce(@hour, hour)) AND state = 0
-        AND (@protocols IS NULL OR outbox.protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(@protocols))))
+      WHERE hour IN (SELECT hour FROM due_count WHERE hour = coalesce(@hour, hour) AND ${ofProtocols('due_count')})
+        AND state = 0 AND ${ofProtocols('outbox')}
         AND (@ids IS NULL OR metric IN (SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol
           WHERE metric.name IN (SELECT value FROM json_each(@ids)) OR protocol.name IN (SELECT value FROM json_each(@ids))))`
     this.#list = database.prepare<DueSelectionRow, DueRow>(`${due} ORDER BY hour, metric`)
