@@ -28,7 +28,8 @@ export interface DeliveryStore {
   /**
    * Those of some metrics that are still due: a person may have dropped one, or a correction may be held.
    *
-   * @param stamp of the look at which all of them were due; absent when not known
+   * @param stamp of the look at which all of them were due; absent when not known. With a stamp, a metric that this
+   *   process has had a verdict on since may be among them
    */
   stillDue<T extends MetricKey>(metrics: readonly T[], stamp?: string): Promise<StillDue<T>>
   /** A metric of an hour as it would be sent; `undefined` unless it is due or delivered. */

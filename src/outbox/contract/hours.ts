@@ -69,8 +69,8 @@ export interface DueHoursWanted {
 export interface HourPlan {
   readonly collector: string
   /**
-   * First hour by the configuration. A configured start moves the start of a known collector back; otherwise a collector
-   * is expected from the first current hour on.
+   * First hour by the configuration, not after `current`. A configured start moves the start of a known collector
+   * back; otherwise a collector is expected from the first current hour on.
    */
   readonly since?: Hour
   readonly current: Hour

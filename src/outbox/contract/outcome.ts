@@ -13,6 +13,7 @@ export type EnqueueMode = 'first-stands' | 'correct'
 
 /** Result of one run of a collector for one hour, to be recorded. */
 export interface CollectionOutcome {
+  /** Id of a collector that was planned before, unless the hour is `unexpected`: its values are refused otherwise. */
   readonly collector: string
   readonly hour: Hour
   readonly accepted: readonly Accepted[]

@@ -105,6 +105,12 @@ export function recordingContract(newPlace: NewPlace): void {
       expect(await balanceOf(outbox)).toMatchObject({ enqueued: 0 })
     })
 
+    it('refuses values of a collector that was never planned', async () => {
+      const { outbox } = await begun(newPlace)
+      await expect(record(outbox, metrics(1), { collector: 'unknown/c' })).rejects.toThrow()
+      expect(await balanceOf(outbox)).toMatchObject({ enqueued: 0 })
+    })
+
     it('is not undone by another outcome of the same turn that is refused', async () => {
       const { outbox } = await begun(newPlace, { to: at(2) })
       const [first, bad, last] = await Promise.allSettled([

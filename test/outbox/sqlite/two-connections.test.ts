@@ -76,6 +76,27 @@ describe('a unit that a command changes beside a daemon', () => {
   })
 })
 
+it('a look of status is as of one instant, also when a command writes in its middle', async () => {
+  const { daemon, command } = two()
+  const all = metrics(2)
+  await record(
+    daemon,
+    all.map(metric => ({ metric })),
+  )
+  const lateOf = daemon.expectedHours.lateOf.bind(daemon.expectedHours)
+  daemon.expectedHours.lateOf = (...asked) => {
+    const late = lateOf(...asked)
+    command.settle({ delivered: all, dead: [], warnings: [] }, 2)
+    return late
+  }
+  const asked = { collectors: [], protocolIds: ['vault'], destinations: [], hour: anHour }
+  const { due, backlog, metrics: shown } = await daemon.status.detail(asked, anHour, anHour)
+  expect(due?.metrics).toBe(2)
+  expect(backlog.balance).toMatchObject({ due: 2, delivered: 0 })
+  expect(shown.map(({ state }) => state)).toEqual(['due', 'due'])
+  expect((await daemon.status.overview(asked)).backlog.balance).toMatchObject({ due: 0, delivered: 2 })
+})
+
 describe('the table of corrections', () => {
   it('lists neither what is dead nor what is delivered, so that verdicts need not ask for it', async () => {
     const { daemon, file } = two()

@@ -2,6 +2,11 @@ import type { Backlog } from '../../contract/balance.ts'
 import type { OutboxTables } from '../tables/outbox-tables.ts'
 
 /** Counts of all metrics, and why deliveries wait: a few small rows, whatever the number of metrics. */
-export function backlogOf({ tally, destinations }: Pick<OutboxTables, 'tally' | 'destinations'>): Backlog {
-  return { balance: tally.balance(), byProtocol: tally.byProtocol(), waiting: destinations.waiting() }
+export function backlogOf(tables: Pick<OutboxTables, 'tally' | 'destinations' | 'reading'>): Backlog {
+  const { tally, destinations } = tables
+  return tables.reading(() => ({
+    balance: tally.balance(),
+    byProtocol: tally.byProtocol(),
+    waiting: destinations.waiting(),
+  }))
 }

@@ -24,20 +24,20 @@ export class SqliteStatusStore implements StatusStore {
   }
 
   async lateness(wanted: LatenessWanted): Promise<Lateness> {
-    return this.#lateness(wanted)
+    return this.#tables.reading(() => this.#lateness(wanted))
   }
 
   async overview(wanted: LatenessWanted): Promise<Overview> {
-    return this.#overview(wanted)
+    return this.#tables.reading(() => this.#overview(wanted))
   }
 
   async detail(wanted: LatenessWanted, from: Hour, to: Hour): Promise<Detail> {
     const { expectedHours, metrics } = this.#tables
-    return {
+    return this.#tables.reading(() => ({
       ...this.#overview(wanted),
       rows: expectedHours.between(from, to),
       metrics: metrics.between(from, to),
-    }
+    }))
   }
 
   #overview(wanted: LatenessWanted): Overview {
@@ -74,12 +74,14 @@ export class SqliteStatusStore implements StatusStore {
 
   async oldestHours(collectors: readonly string[], protocolIds: readonly string[], latest: Hour): Promise<OldestHours> {
     const { expectedHours, due, detained } = this.#tables
-    const oldest = expectedHours.lateOf(collectors, latest).map(late => late.oldest)
-    return {
-      due: oldest.reduce<Hour | undefined>((least, hour) => (least && least < hour ? least : hour), undefined),
-      collected: due.hour('oldest', protocolIds, latest),
-      held: detained.oldestHeld(protocolIds, latest),
-    }
+    return this.#tables.reading(() => {
+      const oldest = expectedHours.lateOf(collectors, latest).map(late => late.oldest)
+      return {
+        due: oldest.reduce<Hour | undefined>((least, hour) => (least && least < hour ? least : hour), undefined),
+        collected: due.hour('oldest', protocolIds, latest),
+        held: detained.oldestHeld(protocolIds, latest),
+      }
+    })
   }
 
   async newestDelivered(collectors: readonly string[], upTo: Hour, nowMs: number): Promise<ReadonlyMap<string, Hour>> {

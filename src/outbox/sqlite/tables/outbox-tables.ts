@@ -156,6 +156,11 @@ export class OutboxTables {
     return this.writer.commit(act, rows)
   }
 
+  /** Reads as of one instant, whatever other processes write meanwhile. */
+  reading<T>(act: () => T): T {
+    return this.#registry.reading(act)
+  }
+
   /** Changes the locked unit of a metric id from the metric's hour on: a person has allowed it. */
   changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): void {
     this.#database
