@@ -53,7 +53,10 @@ export interface DeliveryStore {
 
   /** The stored state of a destination; a new one has none of the reasons to wait. */
   destination(name: string): Promise<DestinationState>
-  /** Stores the state of a destination. It holds in this process at once. */
+  /**
+   * Stores the state of a destination. Once it resolves, this process reads the state; others read it as soon as no
+   * other process keeps it from being written. A power cut may undo a state without failures and without `Retry-After`.
+   */
   saveDestination(name: string, state: DestinationState): Promise<void>
   /** Forgets why all other destinations wait: no protocol uses their key any more. */
   keepOnlyDestinations(names: readonly string[]): Promise<void>

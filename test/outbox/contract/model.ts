@@ -187,7 +187,7 @@ export function modelContract(newPlace: NewPlace): void {
           }
           await handles.closeAll()
         }),
-        { numRuns: repetitions({ test: 20, soak: 300 }) },
+        { numRuns: repetitions({ test: 20, soak: 150 }) },
       )
     })
   })

@@ -2,11 +2,16 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
+import { dice } from '../../support/dice.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { anHour } from '../../support/metrics.ts'
+import { isSoak } from '../../support/soak.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
 import { outboxContract } from '../contract/outbox-contract.ts'
 import { flawsOf } from '../support/contents.ts'
+import { slowOutbox, someTurns } from '../support/slow-outbox.ts'
+
+const { roll } = dice(1)
 
 outboxContract('an SQLite file', async () => {
   const file = join(temporaryFolder(), 'outbox.db')
@@ -14,5 +19,10 @@ outboxContract('an SQLite file', async () => {
   onTestFinished(() => {
     if (existsSync(file)) expect(flawsOf(file)).toEqual([])
   })
-  return { open: async () => new SqliteOutbox(file), time: new VirtualTime(anHour) }
+  const open = async () => {
+    const outbox = new SqliteOutbox(file)
+    // In a soak each answer is late, so that the suite cannot come to rely on answers that are not.
+    return isSoak ? slowOutbox(outbox, () => someTurns(roll)) : outbox
+  }
+  return { open, time: new VirtualTime(anHour) }
 })
