@@ -113,7 +113,7 @@ function stage({
     },
     deliver() {
       const due: Metric[] = outbox.metrics.between(anHour, anHour).filter(({ state }) => state === 'due')
-      outbox.settle({ delivered: due, dead: [], warnings: [] }, time.nowMs())
+      outbox.recordVerdicts({ delivered: due, dead: [], warnings: [] }, time.nowMs())
     },
     stored: () => outbox.metrics.between(anHour, anHour).map(({ value, state }) => [value, state]),
   }

@@ -30,7 +30,7 @@ async function stage(due: Readonly<Record<string, number>>, protocolIds: readonl
     },
   })
   const deliver = (protocolId: string, count: number) =>
-    outbox.settle({ delivered: metrics(count, anHour, protocolId), dead: [], warnings: [] }, 2)
+    outbox.recordVerdicts({ delivered: metrics(count, anHour, protocolId), dead: [], warnings: [] }, 2)
   return { outbox, time, room, waits, leaves, deliver, stopping }
 }
 

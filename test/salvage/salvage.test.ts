@@ -303,7 +303,10 @@ describe('what a salvage knows of blocks and of the past', () => {
       const [dead, ...delivered] = outbox.due
         .read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 1_000)
         .filter(({ hour }) => hour === old)
-      outbox.settle({ delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] }, 1)
+      outbox.recordVerdicts(
+        { delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] },
+        1,
+      )
       expect(delivered).toHaveLength(2)
       while (outbox.pruneSome(hourAfter(old, 50))) await new Promise(setImmediate)
       before = outbox.expectedHours.between(hourAfter(old, -50), anHour)

@@ -22,7 +22,7 @@ export class Ledger {
   readonly #changes = new Map<string, number>()
   readonly #states = new Map<string, { readonly state: MetricState; readonly changes: number }>()
   /** Values that are known to be delivered. */
-  readonly #settled = new Map<string, number>()
+  readonly #delivered = new Map<string, number>()
 
   constructor(script: Script, facts: Facts, service: Service) {
     this.#script = script
@@ -54,7 +54,7 @@ export class Ledger {
   #changed(key: string, values: readonly number[]): void {
     this.#kept.set(key, new Set(values))
     this.#changes.set(key, (this.#changes.get(key) ?? 0) + 1)
-    this.#settled.delete(key)
+    this.#delivered.delete(key)
   }
 
   get #mayDrop(): boolean {
@@ -66,18 +66,18 @@ export class Ledger {
     const ever = this.#ever.get(key)
     if (ever && !ever.has(value)) this.#facts.broken(`${key} is sent with ${value} and was ${[...ever]}`)
     // One that stands alone may be a witness.
-    if (!isAlone && this.#settled.get(key) === value) this.#facts.broken(`${key} is delivered and sent again`)
+    if (!isAlone && this.#delivered.get(key) === value) this.#facts.broken(`${key} is delivered and sent again`)
   }
 
   /** The outbox knows that they are delivered. */
-  settled(metrics: readonly Metric[]): void {
-    for (const metric of metrics) this.#settled.set(keyOf(metric), metric.value)
+  delivered(metrics: readonly Metric[]): void {
+    for (const metric of metrics) this.#delivered.set(keyOf(metric), metric.value)
   }
 
   /** A power cut may have taken verdicts back. */
   powerWasCut(): void {
     this.#states.clear()
-    this.#settled.clear()
+    this.#delivered.clear()
   }
 
   /** What is found in the outbox must be what was promised. */

@@ -251,7 +251,7 @@ export class Life {
     const { ledger, facts } = this.#world
     const keepBallast = outbox.disk.keepBallast.bind(outbox.disk)
     outbox.disk.keepBallast = async () => this.#world.keepBallast() && (await keepBallast())
-    const [record, settle] = [outbox.recordCollection.bind(outbox), outbox.settle.bind(outbox)]
+    const [record, recordVerdicts] = [outbox.recordCollection.bind(outbox), outbox.recordVerdicts.bind(outbox)]
     outbox.recordCollection = async (outcome, nowMs) => {
       ledger.offered(outcome)
       this.#world.checkHour(outcome)
@@ -270,10 +270,10 @@ export class Life {
       this.#world.givesUp(collector, hour)
       forget(collector, hour)
     }
-    outbox.settle = (settlement, nowMs) => {
-      watch.settles(settlement)
-      settle(settlement, nowMs)
-      ledger.settled(settlement.delivered)
+    outbox.recordVerdicts = (verdicts, nowMs) => {
+      watch.judged(verdicts)
+      recordVerdicts(verdicts, nowMs)
+      ledger.delivered(verdicts.delivered)
     }
     return outbox
   }

@@ -104,7 +104,7 @@ export class Watch implements Listener {
   }
 
   /** Verdicts that are being recorded. */
-  settles({ delivered, dead, warnings }: MetricVerdicts): void {
+  judged({ delivered, dead, warnings }: MetricVerdicts): void {
     for (const { metric } of dead) {
       const key = `${metric.id} ${hourText(metric.hour)}`
       if (!this.#service.refused.has(key)) this.#facts.broken(`a good metric is dead: ${key}`)

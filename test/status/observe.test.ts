@@ -88,12 +88,12 @@ class Bench {
   }
 
   deliver(delivered: readonly Metric[]): this {
-    return this.#step(() => this.outbox.settle({ delivered, dead: [], warnings: [] }, this.nowMs))
+    return this.#step(() => this.outbox.recordVerdicts({ delivered, dead: [], warnings: [] }, this.nowMs))
   }
 
   refuse(refused: readonly Metric[]): this {
     const dead = refused.map(metric => ({ metric, reason: 'never', attempts: 1 }))
-    return this.#step(() => this.outbox.settle({ delivered: [], dead, warnings: [] }, this.nowMs))
+    return this.#step(() => this.outbox.recordVerdicts({ delivered: [], dead, warnings: [] }, this.nowMs))
   }
 
   waits(waiting: string): this {

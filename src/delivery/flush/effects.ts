@@ -94,9 +94,9 @@ export class Effects {
     })
   }
 
-  async #record({ settlement, sending }: ActionOf<'record'>): Promise<void> {
-    await this.#deps.record(settlement, sending)
-    this.worklist.release([...settlement.delivered, ...settlement.dead.map(({ metric }) => metric)])
+  async #record({ verdicts, sending }: ActionOf<'record'>): Promise<void> {
+    await this.#deps.record(verdicts, sending)
+    this.worklist.release([...verdicts.delivered, ...verdicts.dead.map(({ metric }) => metric)])
   }
 
   #leastFailedFirst(parts: readonly Part[]): readonly Part[] {

@@ -13,7 +13,7 @@ export type FlushAction =
   /** Pushes a part; its answer is the event `answered`. */
   | { readonly kind: 'push'; readonly sent: SentPart }
   /** Records verdicts in the outbox. */
-  | { readonly kind: 'record'; readonly settlement: MetricVerdicts; readonly sending: Sending }
+  | { readonly kind: 'record'; readonly verdicts: MetricVerdicts; readonly sending: Sending }
   /** Continues with an event. */
   | { readonly kind: 'next'; readonly event: FlushEvent }
   /** Puts parts before everything else that is to be sent. */

@@ -101,10 +101,10 @@ function answered(before: FlushState, event: Extract<FlushEvent, { kind: 'answer
 
 function delivered(state: FlushState, part: Part, sentAt: number, verdict: VerdictOf<'settled'>): FlushStep {
   const dead: DeadLetter[] = verdict.dead.map(entry => ({ ...entry, attempts: part.sent }))
-  const settlement = { delivered: verdict.delivered, dead, warnings: verdict.warnings }
+  const verdicts = { delivered: verdict.delivered, dead, warnings: verdict.warnings }
   return step(
     state,
-    { kind: 'record', settlement, sending: part.sent > 1 ? 'again' : 'first' },
+    { kind: 'record', verdicts, sending: part.sent > 1 ? 'again' : 'first' },
     { kind: 'next', event: { kind: 'recorded', part, sentAt, verdict } },
   )
 }

@@ -135,9 +135,9 @@ function confirm(state: FlushState, isJudged: (single: RejectedSingle) => boolea
 export function confirmed(state: FlushState, confirmation: Confirmation, { verdict, attempts }: Pushed): FlushStep {
   if (verdict.kind === 'key-refused') return stopped(state, verdict)
   if (verdict.kind === 'settled') {
-    const settlement = { delivered: verdict.delivered, dead: [], warnings: verdict.warnings }
+    const verdicts = { delivered: verdict.delivered, dead: [], warnings: verdict.warnings }
     const isInconsistent = state.isInconsistent || isAccepted(verdict)
-    return step({ ...state, isInconsistent }, { kind: 'record', settlement, sending: 'again' })
+    return step({ ...state, isInconsistent }, { kind: 'record', verdicts, sending: 'again' })
   }
   if (verdict.kind !== 'refused') return step(state)
   const letter = { ...confirmation.letter, attempts: confirmation.letter.attempts + attempts }
@@ -211,8 +211,8 @@ function dead(state: FlushState, { letter }: ConfirmedSingle): FlushStep {
 /** 10. All had their turn: the dead are recorded in one commit, so that a stop does not wait for one after the other. */
 export function condemnedAll({ dead, ...state }: FlushState): FlushStep {
   if (dead.length === 0) return step({ ...state, dead })
-  const settlement = { delivered: [], dead, warnings: [] }
-  return step({ ...state, dead: [] }, { kind: 'record', settlement, sending: 'again' })
+  const verdicts = { delivered: [], dead, warnings: [] }
+  return step({ ...state, dead: [] }, { kind: 'record', verdicts, sending: 'again' })
 }
 
 /** Whether a verdict shows that the service accepts metrics. */

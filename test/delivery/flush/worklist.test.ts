@@ -40,8 +40,8 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = 
       for (const metric of dropped) left.delete(nameOf(metric))
       version += 1
     },
-    settle: (settled: readonly Metric[]) => {
-      for (const metric of settled) left.delete(nameOf(metric))
+    record: (recorded: readonly Metric[]) => {
+      for (const metric of recorded) left.delete(nameOf(metric))
     },
   }
 }
@@ -80,7 +80,7 @@ describe('a worklist', () => {
     const outbox = outboxOf(metrics(100))
     const worklist = new Worklist(outbox.ports)
     const [first] = await all(worklist)
-    outbox.settle(first?.batch ?? [])
+    outbox.record(first?.batch ?? [])
     worklist.release(first?.batch ?? [])
     for (const metric of metrics(3, hourAfter(anHour, 1))) outbox.left.set(nameOf(metric), metric)
     expect((await nextOf(worklist))?.batch).toHaveLength(3)
@@ -106,7 +106,7 @@ describe('a worklist', () => {
     expect((await all(worklist)).flatMap(({ batch }) => batch)).toEqual(due.slice(99, 200))
   })
 
-  it('hands out again what was settled and is due still: it was not settled after all', async () => {
+  it('hands out again what was recorded and is due still: it was not recorded after all', async () => {
     const due = metrics(2)
     const worklist = new Worklist(outboxOf(due).ports)
     await nextOf(worklist)
@@ -187,7 +187,7 @@ describe('a worklist', () => {
             worklist.putFirst(smaller({ ...part, sent: part.sent + 1 }, part.batch))
             return
           }
-          outbox.settle(part.batch)
+          outbox.record(part.batch)
           for (const metric of part.batch) done.add(nameOf(metric))
           worklist.release(part.batch)
         }
@@ -260,7 +260,7 @@ describe('a worklist', () => {
     worklist.putFirst([first])
     // The read that is under way may have found it due.
     for (let turns = 0; turns < 3; turns += 1) await new Promise(setImmediate)
-    outbox.settle(second.batch)
+    outbox.record(second.batch)
     worklist.release(second.batch)
     const parts = [...(await taking), ...(await all(worklist))]
     expect(parts.flatMap(({ batch }) => batch)).toEqual([...due.slice(50, 100), ...due.slice(200)])

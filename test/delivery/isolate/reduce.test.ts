@@ -73,8 +73,8 @@ const check = (sentAt: number, why: 'rejections' | FailedPart = 'rejections'): F
   return { kind: 'check', metric: good, sentAt, why }
 }
 const recordDead = (...singles: readonly ConfirmedSingle[]): FlushAction => {
-  const settlement = { delivered: [], dead: singles.map(({ letter }) => letter), warnings: [] }
-  return { kind: 'record', settlement, sending: 'again' }
+  const verdicts = { delivered: [], dead: singles.map(({ letter }) => letter), warnings: [] }
+  return { kind: 'record', verdicts, sending: 'again' }
 }
 const condemnedAll: FlushAction = { kind: 'next', event: { kind: 'condemned-all' } }
 const condemn = (of: ConfirmedSingle, mayAsk = true): FlushAction => {
@@ -154,7 +154,7 @@ describe('a push that is accepted', () => {
       { attempts: { max: 5, used: 5 } },
       answered(verdict, part, { sent: sent(part, { isCounted: true }) }),
       [
-        { kind: 'record', settlement: { delivered: part.batch, dead: [], warnings: [] }, sending: 'first' },
+        { kind: 'record', verdicts: { delivered: part.batch, dead: [], warnings: [] }, sending: 'first' },
         { kind: 'next', event: recorded({ ...part, sent: 1 }, 1) },
       ],
       { attempts: { max: 5, used: 0 } },
@@ -166,7 +166,7 @@ describe('a push that is accepted', () => {
       [
         {
           kind: 'record',
-          settlement: {
+          verdicts: {
             delivered: [good],
             dead: [{ ...badOne, attempts: 3 }],
             warnings: [],
@@ -393,7 +393,7 @@ describe('a rejected single that is sent once more', () => {
       'and accepted at last is delivered, and the service is inconsistent',
       {},
       answer(settled([bad]), zero),
-      [{ kind: 'record', settlement: { delivered: [bad], dead: [], warnings: [] }, sending: 'again' }],
+      [{ kind: 'record', verdicts: { delivered: [bad], dead: [], warnings: [] }, sending: 'again' }],
       { isInconsistent: true },
     ],
     ['and failed on stays due', {}, answer(down, zero), []],

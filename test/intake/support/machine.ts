@@ -49,7 +49,7 @@ export async function makeAged(file: string, last: Hour): Promise<void> {
   for (let hour = first; hour <= last; hour = hourAfter(hour, 1)) {
     const accepted = metrics(1, hour).map(metric => ({ metric }))
     await outbox.recordCollection({ collector: 'vault/a', hour, accepted }, hour)
-    outbox.settle({ delivered: accepted.map(({ metric }) => metric), dead: [], warnings: [] }, hour)
+    outbox.recordVerdicts({ delivered: accepted.map(({ metric }) => metric), dead: [], warnings: [] }, hour)
   }
   outbox.close()
 }

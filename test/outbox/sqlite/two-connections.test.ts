@@ -39,7 +39,10 @@ const wanted = { protocolIds: ['vault'], fresh: anHour, latest: hourAfter(anHour
 const dueOf = (outbox: SqliteOutbox) => outbox.due.read(wanted, 100)
 const described = ({ value, unit }: Metric) => `${value} ${unit}`
 const refuse = (outbox: SqliteOutbox, dead: readonly Metric[]) =>
-  outbox.settle({ delivered: [], dead: dead.map(metric => ({ metric, reason: 'no', attempts: 1 })), warnings: [] }, 2)
+  outbox.recordVerdicts(
+    { delivered: [], dead: dead.map(metric => ({ metric, reason: 'no', attempts: 1 })), warnings: [] },
+    2,
+  )
 
 const next = hourAfter(anHour, 1)
 const inCents = (count: number): Accepted[] =>
@@ -86,7 +89,7 @@ it('a look of status is as of one instant, also when a command writes in its mid
   const lateOf = daemon.expectedHours.lateOf.bind(daemon.expectedHours)
   daemon.expectedHours.lateOf = (...asked) => {
     const late = lateOf(...asked)
-    command.settle({ delivered: all, dead: [], warnings: [] }, 2)
+    command.recordVerdicts({ delivered: all, dead: [], warnings: [] }, 2)
     return late
   }
   const asked = { collectors: [], protocolIds: ['vault'], destinations: [], hour: anHour }
@@ -119,16 +122,16 @@ describe('the table of corrections', () => {
     expect(rows(), 'due again').toBe(2)
     await record(daemon, changed(4, { kind: 'bounds', reason: 'odd' }))
     expect(rows(), 'held after it was sent').toBe(2)
-    daemon.settle({ delivered: changed(4).map(({ metric }) => metric), dead: [], warnings: [] }, 4)
+    daemon.recordVerdicts({ delivered: changed(4).map(({ metric }) => metric), dead: [], warnings: [] }, 4)
     expect(rows(), 'an answer about the same value does not settle what is held').toBe(2)
     await daemon.detained.release({ state: 'held' }, 'pinned')
     const old = changed(3).map(({ metric }) => metric)
-    daemon.settle({ delivered: old, dead: [], warnings: [] }, 4)
+    daemon.recordVerdicts({ delivered: old, dead: [], warnings: [] }, 4)
     expect(
       dueOf(daemon).map(({ value }) => value),
       'an answer about the old value settles nothing',
     ).toEqual([4, 4])
-    daemon.settle({ delivered: dueOf(daemon), dead: [], warnings: [] }, 5)
+    daemon.recordVerdicts({ delivered: dueOf(daemon), dead: [], warnings: [] }, 5)
     expect(rows(), 'delivered').toBe(0)
   })
 })

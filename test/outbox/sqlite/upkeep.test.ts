@@ -59,7 +59,10 @@ describe('upkeep', () => {
     }
     const due = first.due.read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 4_498)
     const [dead, ...delivered] = due
-    first.settle({ delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] }, 2)
+    first.recordVerdicts(
+      { delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] },
+      2,
+    )
     first.close()
     let parts = 0
     const { outbox, until, file } = kept(folder, ({ ...opened }) => opened)

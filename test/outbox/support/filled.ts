@@ -36,7 +36,7 @@ export function settleSome(outbox: SqliteOutbox, dice: Dice, limit: number): voi
   const wanted = { protocolIds: protocols, fresh: anHour, latest: hourAfter(anHour, 1_000) }
   const due = outbox.due.read(wanted, limit)
   const isDead = due.map(() => dice.roll() < 0.05)
-  outbox.settle(
+  outbox.recordVerdicts(
     {
       delivered: due.filter((_, index) => !isDead[index]),
       dead: due

@@ -23,7 +23,7 @@ for (let count = 0; count < commits; count += 1) {
   writeSync(1, `${hourNumber(hour)} ${statSync(`${file}-wal`).size} ${accepted.length}\n`)
   if (rolls.roll() < 0.5) {
     const due = outbox.due.read({ protocolIds: ['vault'], fresh: hour, latest: hour }, rolls.whole(1, 9))
-    outbox.settle({ delivered: due, dead: [], warnings: [] }, 2)
+    outbox.recordVerdicts({ delivered: due, dead: [], warnings: [] }, 2)
   }
 }
 writeSync(1, 'done\n')

@@ -57,7 +57,7 @@ export class SqliteDeliveryStore implements DeliveryStore {
   }
 
   recordVerdicts(verdicts: MetricVerdicts, nowMs: number, delayed?: () => void): Promise<void> {
-    return this.#tables.writer.whenFree(() => this.#tables.settle(verdicts, nowMs), delayed)
+    return this.#tables.writer.whenFree(() => this.#tables.recordVerdicts(verdicts, nowMs), delayed)
   }
 
   async destination(name: string): Promise<DestinationState> {

@@ -61,7 +61,7 @@ export class OutboxTables {
   readonly #corrections: Corrections
   readonly #finalBlocks: FinalBlockTable
   readonly #pruning: Pruning
-  readonly #settle: (what: { readonly settlement: MetricVerdicts; readonly nowMs: number }) => void
+  readonly #record: (what: { readonly verdicts: MetricVerdicts; readonly nowMs: number }) => void
 
   /**
    * @param file created if missing, with its folder
@@ -94,8 +94,7 @@ export class OutboxTables {
     this.warnings = new Warnings(database)
     this.#pruning = new Pruning(database, this.tally)
     const verdicts = new Verdicts(database, this.#registry, this.tally, this.#corrections, unsent)
-    this.#settle = unsynced(database, ({ settlement, nowMs }) => {
-      const { delivered, dead, warnings } = settlement
+    this.#record = unsynced(database, ({ verdicts: { delivered, dead, warnings }, nowMs }) => {
       this.#registry.refresh()
       verdicts.markDelivered(delivered)
       for (const entry of dead) verdicts.markDead(entry, nowMs)
@@ -183,14 +182,14 @@ export class OutboxTables {
   }
 
   /** Records a verdict in one commit. A metric corrected since it was sent stays due. */
-  settle(settlement: MetricVerdicts, nowMs: number): void {
+  recordVerdicts(verdicts: MetricVerdicts, nowMs: number): void {
     try {
-      this.#settle({ settlement, nowMs })
+      this.#record({ verdicts, nowMs })
     } catch (error) {
       this.#registry.forget()
       // A full disk must not keep a delivery from being recorded.
       if (!this.writer.isAgain(error)) throw error
-      this.#settle({ settlement, nowMs })
+      this.#record({ verdicts, nowMs })
     }
   }
 

@@ -30,7 +30,7 @@ export class Verdicts {
     this.#unsent = unsent
     this.#statements = {
       // One statement for consecutive numbers costs a third of one for each.
-      settle: database.prepare<[number, number, number, number]>(
+      mark: database.prepare<[number, number, number, number]>(
         'UPDATE outbox SET state = ? WHERE hour = ? AND metric BETWEEN ? AND ? AND state = 0',
       ),
       detain: database.prepare<[number, number, string, number | null, number, number]>(
@@ -44,7 +44,7 @@ export class Verdicts {
   markDelivered(metrics: readonly Metric[]): void {
     const { current, corrected } = this.#corrections.sorted(metrics)
     for (const [protocolId, own] of Map.groupBy(current, ({ protocolId }) => protocolId)) {
-      this.#tally.move(this.#registry.protocol(protocolId) ?? 0, 'due', 'delivered', this.#settle(own, 'delivered'))
+      this.#tally.move(this.#registry.protocol(protocolId) ?? 0, 'due', 'delivered', this.#mark(own, 'delivered'))
     }
     this.#corrections.delivered(corrected)
   }
@@ -54,21 +54,21 @@ export class Verdicts {
     const known = this.#registry.metric(metric.id)
     const { current } = this.#corrections.sorted([metric])
     if (!known) return
-    const settled = this.#settle(current, 'dead')
-    if (settled.size === 0) return
+    const marked = this.#mark(current, 'dead')
+    if (marked.size === 0) return
     this.#corrections.remove(hourNumber(metric.hour), known.number)
-    this.#tally.move(known.protocol, 'due', 'dead', settled)
+    this.#tally.move(known.protocol, 'due', 'dead', marked)
     this.#statements.detain.run(hourNumber(metric.hour), known.number, reason, status ?? null, attempts, nowMs)
   }
 
   /** @returns how many were due */
-  #settle(metrics: readonly Metric[], state: 'delivered' | 'dead'): CountByHour {
-    const settled = new Map<number, number>()
+  #mark(metrics: readonly Metric[], state: 'delivered' | 'dead'): CountByHour {
+    const marked = new Map<number, number>()
     for (const { hour, from, to } of this.#runs(metrics)) {
-      const { changes } = this.#statements.settle.run(stateNumber(state), hour, from, to)
-      if (changes > 0) settled.set(hour, (settled.get(hour) ?? 0) + changes)
+      const { changes } = this.#statements.mark.run(stateNumber(state), hour, from, to)
+      if (changes > 0) marked.set(hour, (marked.get(hour) ?? 0) + changes)
     }
-    return settled
+    return marked
   }
 
   /** Splits metrics into runs; the numbers of a batch are mostly consecutive. */

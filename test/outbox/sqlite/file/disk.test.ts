@@ -66,7 +66,7 @@ describe.skipIf(!mayMount)('a full disk (needs the right to mount one)', () => {
     expect(await outbox.disk.keepBallast()).toBe(true)
     disk.fill()
     for (let due = dueOf(outbox, 100); due.length > 0; due = dueOf(outbox, 100)) {
-      outbox.settle({ delivered: due, dead: [], warnings: [] }, 2)
+      outbox.recordVerdicts({ delivered: due, dead: [], warnings: [] }, 2)
     }
     expect(outbox.tally.balance()).toMatchObject({ due: 0, delivered: 20_000 })
     expect(outbox.disk.isFull).toBe(true)
@@ -110,7 +110,7 @@ describe.skipIf(!mayMount)('a full disk (needs the right to mount one)', () => {
     first.close()
     disk.fill()
     const outbox = opened(disk.folder)
-    outbox.settle({ delivered: dueOf(outbox, 100), dead: [], warnings: [] }, 2)
+    outbox.recordVerdicts({ delivered: dueOf(outbox, 100), dead: [], warnings: [] }, 2)
     expect(outbox.tally.balance()).toMatchObject({ due: 100, delivered: 100 })
   })
 

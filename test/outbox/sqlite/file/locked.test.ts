@@ -106,7 +106,7 @@ describe('while another process has the write lock', () => {
     const free = lock()
     const delays: string[] = []
     const settled = outbox.writer.whenFree(
-      () => outbox.settle({ delivered, dead: [], warnings: [] }, anHour),
+      () => outbox.recordVerdicts({ delivered, dead: [], warnings: [] }, anHour),
       () => void delays.push('delayed'),
     )
     await rests.resting()

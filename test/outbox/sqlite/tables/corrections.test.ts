@@ -41,9 +41,12 @@ function record(
 const dueOf = (outbox: SqliteOutbox) =>
   outbox.due.read({ protocolIds: ['vault'], fresh: anHour, latest: hourAfter(anHour, 9) }, 100)
 const deliver = (outbox: SqliteOutbox, delivered: readonly Metric[]) =>
-  outbox.settle({ delivered, dead: [], warnings: [] }, 2)
+  outbox.recordVerdicts({ delivered, dead: [], warnings: [] }, 2)
 const refuse = (outbox: SqliteOutbox, dead: readonly Metric[]) =>
-  outbox.settle({ delivered: [], dead: dead.map(metric => ({ metric, reason: 'no', attempts: 1 })), warnings: [] }, 2)
+  outbox.recordVerdicts(
+    { delivered: [], dead: dead.map(metric => ({ metric, reason: 'no', attempts: 1 })), warnings: [] },
+    2,
+  )
 const changed = (all: readonly Metric[], value = 99) => all.map(metric => ({ ...metric, value }))
 
 const heldBack = (all: readonly Metric[]) =>

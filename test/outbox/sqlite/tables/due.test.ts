@@ -38,7 +38,7 @@ it('reads just what is due of a protocol, however the numbers of metrics mix and
         await outbox.recordCollection({ collector: 'any/c', hour, accepted }, 1)
         for (const key of some.map(keyOf)) if (!seen.has(key)) due.add(key)
         for (const key of some.map(keyOf)) seen.add(key)
-        if (isDelivered) outbox.settle({ delivered: some, dead: [], warnings: [] }, 1)
+        if (isDelivered) outbox.recordVerdicts({ delivered: some, dead: [], warnings: [] }, 1)
         if (isDelivered) for (const key of some.map(keyOf)) due.delete(key)
         for (const { due: table } of outboxes) {
           const read = protocolIds.flatMap(id => table.read({ protocolIds: [id], fresh: latest, latest }, 100))

@@ -58,7 +58,7 @@ it('a year of hours is pruned of its values alone: what was collected, and what 
   await record(outbox)
   outbox.expectedHours.markGap('vault/c', hourAfter(past, 1), failed.fault)
   const due = outbox.due.read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 9)
-  outbox.settle({ delivered: due, dead: [], warnings: [] }, 1)
+  outbox.recordVerdicts({ delivered: due, dead: [], warnings: [] }, 1)
   while (outbox.pruneSome(hourAfter(anHour, -35 * 24))) await new Promise(setImmediate)
   expect(outbox.metrics.between(past, anHour)).toEqual([])
   expect([...outbox.expectedHours.states('vault/c', past, anHour).values()]).toEqual(['collected', 'gap'])

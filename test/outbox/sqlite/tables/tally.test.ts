@@ -35,7 +35,7 @@ async function step(outbox: SqliteOutbox, rolls: Dice): Promise<void> {
     case 3: {
       const due = outbox.due.read({ protocolIds: protocols, fresh: anHour, latest: anHour }, rolls.whole(0, 9))
       const [dead, delivered] = [due.slice(0, 2), due.slice(2)]
-      return outbox.settle(
+      return outbox.recordVerdicts(
         { delivered, dead: dead.map(metric => ({ metric, reason: 'no', attempts: 1 })), warnings: [] },
         2,
       )
