@@ -3,6 +3,7 @@ import { decidingContract } from './deciding.ts'
 import { deliveringContract } from './delivering.ts'
 import { destinationsContract } from './destinations.ts'
 import { dueHoursContract } from './due-hours.ts'
+import { healthContract } from './health.ts'
 import { lookingContract } from './looking.ts'
 import { modelContract } from './model.ts'
 import { pastsContract } from './pasts.ts'
@@ -35,6 +36,7 @@ export function outboxContract(name: string, newPlace: NewPlace): void {
     lookingContract(newPlace)
     statusContract(newPlace)
     upkeepContract(newPlace)
+    healthContract(newPlace)
     twoProcessesContract(newPlace)
     modelContract(newPlace)
   })
