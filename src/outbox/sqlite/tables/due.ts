@@ -5,7 +5,6 @@ import type { MetricKey } from '../../contract/metrics.ts'
 import type { DueWanted } from '../../contract/selections.ts'
 import { metricAt } from './metric-at.ts'
 import type { MetricRegistry } from './metric-registry.ts'
-import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
 /** Position in the due metrics of one protocol; the hour is in hours since 1970. */
@@ -48,11 +47,6 @@ export class Due {
           'SELECT metric FROM outbox WHERE hour = ? AND metric IN (SELECT value FROM json_each(?)) AND state = 0',
         )
         .pluck(),
-      withdrawn: database
-        .prepare<[number, string, number, number], number>(
-          `SELECT 1 FROM outbox WHERE hour = ? AND metric IN (SELECT value FROM json_each(?)) AND state IN (?, ?) LIMIT 1`,
-        )
-        .pluck(),
       after: database.prepare<[number, number], number>(`SELECT coalesce(sum(metrics), 0) ${counted} > ?`).pluck(),
     }
   }
@@ -77,17 +71,6 @@ export class Due {
         const numbers = this.#numbersOf(own)
         const due = new Set(this.#statements.still.all(hourNumber(hour), JSON.stringify(numbers)))
         return own.filter((_, index) => due.has(numbers[index] ?? -1))
-      }),
-    )
-  }
-
-  /** Whether any of some metrics was held or dropped. */
-  hasWithdrawn(metrics: readonly MetricKey[]): boolean {
-    const states = [stateNumber('held'), stateNumber('dropped')] as const
-    return this.#registry.reading(() =>
-      [...Map.groupBy(metrics, ({ hour }) => hour)].some(([hour, own]) => {
-        const numbers = JSON.stringify(this.#numbersOf(own))
-        return this.#statements.withdrawn.get(hourNumber(hour), numbers, ...states) !== undefined
       }),
     )
   }
