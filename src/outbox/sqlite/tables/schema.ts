@@ -3,10 +3,10 @@ import type { Schema } from '../../../sqlite/database.ts'
 /**
  * Tables of the outbox. Instants are milliseconds since 1970, unless a comment says otherwise; hours are hours since
  * 1970, which SQLite stores in three bytes. Keys begin with the hour: rows are written and read by the hour, so they
- * are adjacent on disk. Versions 1 and 2 were never released.
+ * are adjacent on disk. Versions 1 to 3 were never released.
  */
 export const outboxSchema: Schema = {
-  version: 3,
+  version: 4,
   sql: `
     -- Who is expected to answer, and from which hour on.
     CREATE TABLE collector (
