@@ -60,6 +60,22 @@ export function deliveringContract(newPlace: NewPlace): void {
       expect(await dueOf(outbox, { protocolIds: [] })).toEqual([])
     })
 
+    it('are all found, and no more than asked for, however the ids of protocols came in turn', async () => {
+      const { outbox } = await emptyAt(newPlace)
+      for (const protocol of ['vault', 'market']) await plan(outbox, { collector: `${protocol}/c` })
+      for (const count of [1, 4])
+        for (const protocol of ['vault', 'market']) {
+          await record(outbox, metrics(count, anHour, protocol), { collector: `${protocol}/c` })
+        }
+      const own = metrics(4, anHour, 'market')
+      expect(keysOf(await dueOf(outbox, { protocolIds: ['market'] }))).toEqual(keysOf(own))
+      for (const limit of [1, 2, 3, 5, 7, 8, 9]) {
+        const some = await dueOf(outbox, {}, limit)
+        expect(some).toHaveLength(Math.min(limit, 8))
+        expect(keysOf(some).size, 'each once').toBe(some.length)
+      }
+    })
+
     it('end at the latest hour that is wanted, fresh or not', async () => {
       const { outbox } = await emptyAt(newPlace)
       await filled(outbox, [-2, -1, 0, 1])

@@ -73,6 +73,9 @@ export function statusContract(newPlace: NewPlace): void {
     it('is of gaps at the hour', async () => {
       const { outbox } = await begun(newPlace, { from: at(-1) })
       for (const hour of [at(-1), anHour]) await outbox.intake.recordGap(collector, hour, unreachable)
+      await plan(outbox, { collector: 'market/c' })
+      await record(outbox, [], { collector: 'market/c' })
+      await plan(outbox, { collector: 'other/c' })
       expect((await outbox.status.lateness(wanted)).gaps).toEqual([
         {
           collector,
