@@ -58,7 +58,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   stack.defer(() => role?.release())
   const outbox = await openDaemonOutbox(context, stack, { hasRole: role !== undefined, damage })
   given.place?.opened(config.data)
-  if (outbox.health.isChecked) log.info('the outbox is large: checking it for damage before it is written to')
+  if (outbox.health.isBeingChecked) log.info('the outbox is large: checking it for damage before it is written to')
   clock.meet(witnessesOf(config, await outbox.intake.newestCollected(), written))
   const connection = await connect(context, stack)
   const chains = openChains({ ...context, time: new CautiousTime(clock, clock) }, stack, { store: outbox.intake })

@@ -16,7 +16,7 @@ export async function deliveriesTo(
   { config, time, clock: watched, log, redactor }: AppContext,
   fewest: () => number = () => 1,
 ): Promise<Delivery[]> {
-  await outbox.keepOnlyDestinations(connection.destinations.map(({ name }) => name))
+  await outbox.silenceOtherDestinations(connection.destinations.map(({ name }) => name))
   const pacer = new Pacer(time, config.delivery.pacePerSecond)
   const clock = new ServiceClock(watched)
   watched?.onBelieved(byMs => clock.machineWasSet(byMs))

@@ -14,7 +14,7 @@ import type { CollectedPart, CollectedReport } from './collected-report.ts'
 import { type Foreseen, foreseen } from './foreseen.ts'
 
 /** `pinned`: a metric with another unit than before is held. `changed`: the person allows the new unit. */
-export type Units = 'pinned' | 'changed'
+export type Units = 'locked' | 'changed'
 
 /** Dependencies of collecting one hour by hand; the outbox is absent when nothing was ever collected. */
 export interface CollectDeps {
@@ -57,7 +57,7 @@ export async function collectParts(
  */
 function withUnits(entry: Accepted, { metrics }: CollectorDescription, units: Units): Accepted {
   const { metric, hold } = entry
-  if (units === 'pinned' || hold?.kind !== 'unit') return entry
+  if (units === 'locked' || hold?.kind !== 'unit') return entry
   const other = holdOf(metric, metrics[labelOf(metric)] ?? {}, undefined)
   return other ? { metric, hold: { kind: 'unit', reason: `${other.reason}; ${hold.reason}` } } : { metric }
 }

@@ -20,7 +20,7 @@ export interface Sighted extends Pick<Metric, 'id' | 'protocolId' | 'unit'> {
   /** State of that hour's value; absent when there is none yet. */
   readonly state?: MetricState | undefined
   /** `pinned`: a value with another unit is held. `changed`: a person has allowed it. */
-  readonly units: 'pinned' | 'changed'
+  readonly units: 'locked' | 'changed'
 }
 
 /** Predicts the service's warnings, and what we do about them. Pure. */
@@ -41,7 +41,7 @@ function longLabel(metric: Sighted): string | undefined {
 function otherUnit({ unit, past, state, units }: Sighted): string | undefined {
   if (!past || past.unit === unit) return undefined
   const change = `the unit changes from ${past.unit ?? 'none'} to ${unit ?? 'none'}`
-  if (units === 'pinned')
+  if (units === 'locked')
     return `${change}: its values are held and not sent; if that is meant, collect once with --allow-unit-change`
   const isSettled = state !== undefined && state !== 'held'
   return `${change}${isSettled ? ' after this hour' : ''}: the service wants one unit for each metric id, and may warn`

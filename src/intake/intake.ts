@@ -36,7 +36,7 @@ export interface IntakeOptions {
   readonly catchUpMs: number
   readonly time: Time
   readonly log: Log
-  /** The current hour by more than this machine's clock. Default: the hour of `time`. */
+  /** The current hour, as the machine's clock and its witnesses agree on it. Default: the hour of `time`. */
   readonly clock?: HourClock
 }
 
@@ -189,7 +189,7 @@ export class Intake {
     await time.sleep(recollectBaseMs, this.#loop.signal).catch(() => {})
   }
 
-  /** Logs an error, except of a full disk or a broken file, which are reported once elsewhere. */
+  /** Logs an error, except of a full disk or a broken outbox, which are reported once elsewhere. */
   #tell(error: unknown, facts: Readonly<Record<string, string>>, message: string): void {
     const { outbox, log } = this.#options
     if (outbox.health.recover(error) === 'other')

@@ -12,7 +12,7 @@ import { oldestCaughtUp } from './expected.ts'
 import type { Changed } from './finality.ts'
 import type { PastStore } from './past.ts'
 
-/** Dependencies of `readHourAgain`. */
+/** Dependencies of `recollectHour`. */
 export interface RecollectDeps {
   readonly outbox: Pick<Outbox, 'intake'>
   readonly runner: Runner

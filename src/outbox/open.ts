@@ -33,7 +33,7 @@ export interface Opened {
 
 /**
  * Opens the outbox for a process that runs for long: no write blocks it. With the delivery role, everything readable of
- * a damaged outbox is salvaged into a new one; a large one is checked while it is open, which `health.isChecked` says.
+ * a damaged outbox is salvaged into a new one; a large one is checked while it is open, which `health.isBeingChecked` says.
  *
  * @throws Fault `outbox-corrupt` without the role, when it is damaged and another process has to salvage it; `disk-full`,
  * `outbox-unusable`

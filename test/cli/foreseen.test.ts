@@ -3,7 +3,7 @@ import { foreseen, type Sighted } from '../../src/cli/foreseen.ts'
 import { warningKind } from '../../src/model/warning-kind.ts'
 import { anHour } from '../support/metrics.ts'
 
-const quiet: Sighted = { id: 'vault___TVL', protocolId: 'vault', hour: anHour, unit: 'USD', units: 'pinned' }
+const quiet: Sighted = { id: 'vault___TVL', protocolId: 'vault', hour: anHour, unit: 'USD', units: 'locked' }
 
 describe('what is foreseen of a metric', () => {
   it.each<[what: string, parts: Partial<Sighted>, texts: readonly string[]]>([

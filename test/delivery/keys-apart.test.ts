@@ -65,7 +65,7 @@ it('a destination that is not configured any more waits for nothing', async () =
   bench.service.rule = () => answered(503)
   await bench.flush()
   expect(bench.outbox.destinations.waiting()).toHaveLength(2)
-  bench.outbox.destinations.keepOnly(['b'])
+  bench.outbox.destinations.silenceOthers(['b'])
   expect(bench.outbox.destinations.waiting()).toHaveLength(1)
   expect(bench.state('b').waiting).toContain('503')
 })

@@ -212,7 +212,7 @@ export class World {
     this.facts.tell(`a person wants to ${act}`)
     const visit = {
       release: () => detained?.release({ state: 'held' }, 'changed'),
-      retry: () => detained?.release({ state: 'dead' }, 'pinned'),
+      retry: () => detained?.release({ state: 'dead' }, 'locked'),
       drop: () => detained?.drop({ state: 'held' }),
     }
     // The process may end meanwhile.

@@ -137,7 +137,7 @@ class HourlyReader implements OpenChainReader {
       const block = await this.#finalBlocks.of(state.hour)
       if (block) state.proven ??= { block, isFinal: true }
     }
-    // A read after the block should be final is not checked again, so the block must be final.
+    // Values read once `settleMs` has passed are not checked again later: they need a block looked up after that.
     if (state.proven && (state.proven.isFinal || !this.#isFinal(state.hour))) {
       state.blockNumber = state.proven.block.number
       return plain(state.proven.block)

@@ -91,7 +91,7 @@ async function foreseenOf(context: AppContext, usable: Checked['usable']): Promi
   const stored = await outbox?.operators.stored(metrics)
   const next = metrics.map((metric, place) => (stored?.[place] ? { ...metric, hour: hourAfter(current, 1) } : metric))
   const pasts = await outbox?.intake.pasts(next)
-  return next.flatMap((metric, place) => foreseen({ ...metric, past: pasts?.[place], units: 'pinned' }))
+  return next.flatMap((metric, place) => foreseen({ ...metric, past: pasts?.[place], units: 'locked' }))
 }
 
 /** The outbox to compare with. An unusable one is reported and is not a mistake of the configuration. */

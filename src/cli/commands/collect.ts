@@ -55,7 +55,7 @@ export function collectCommand(ended: (code: number) => void): Command {
       await using stack = new AsyncDisposableStack()
       const { context, outbox: existing } = await openedByClock(given, stack)
       const hour = readHour(options.hour, given.time.nowMs())
-      const units: Units = options.allowUnitChange ? 'changed' : 'pinned'
+      const units: Units = options.allowUnitChange ? 'changed' : 'locked'
       if (options.dryRun) {
         const told = await collectParts({ context, outbox: existing, hour, units }, collectors)
         printDry(told, options)

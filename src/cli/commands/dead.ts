@@ -17,7 +17,7 @@ function retryCommand(ended: (code: number) => void): Command {
     .description('make them due, to be sent again')
     .action((ids: readonly string[], options: SelectionOptions) =>
       change('retry', 'dead', ids, options, ended, async selected => {
-        const count = (await selected.outbox?.operators.release(selected.selection, 'pinned')) ?? 0
+        const count = (await selected.outbox?.operators.release(selected.selection, 'locked')) ?? 0
         printDue(count, selected.found, selected)
       }),
     )

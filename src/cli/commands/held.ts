@@ -29,7 +29,7 @@ function releaseCommand(ended: (code: number) => void): Command {
       change('release', 'held', ids, options, ended, async selected => {
         const { outbox, selection, found } = selected
         const stays = options.allowUnitChange ? [] : found.filter(({ kind }) => kind === 'unit')
-        const count = (await outbox?.operators.release(selection, options.allowUnitChange ? 'changed' : 'pinned')) ?? 0
+        const count = (await outbox?.operators.release(selection, options.allowUnitChange ? 'changed' : 'locked')) ?? 0
         const released = found.filter(metric => !stays.includes(metric))
         if (released.length > 0) printDue(count, released, selected)
         if (stays.length > 0) await noteStaying(stays, selected)

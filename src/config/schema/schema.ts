@@ -26,7 +26,7 @@ import { rpc } from './rpc.ts'
 import { key, written } from './written.ts'
 
 /**
- * Schema of the operator's file, with every default. Its output is not yet the `Config`: build.ts adds places, absolute
+ * Schema of the operator's file: the form and the default of each key. Its output is not yet the `Config`: build.ts adds places, absolute
  * paths and collector ids. explain.ts words the mistakes, using `description` and `examples`.
  */
 

@@ -57,7 +57,7 @@ export interface BackpressureDeps {
 
 /** Due metrics of a protocol, and since when none of them was delivered. */
 interface Watched {
-  readonly settled: number
+  readonly finished: number
   readonly sinceMs: number
 }
 
@@ -84,38 +84,38 @@ export class Backpressure {
     const { outbox, dueMax, time, signal, report } = this.#deps
     const startMs = time.nowMs()
     let reportedMs = Number.NEGATIVE_INFINITY
-    let settledBefore: number | undefined
+    let finishedBefore: number | undefined
     for (;;) {
       const backlog = await outbox.intake.backlog()
-      const { due, settled } = this.#watch(backlog)
+      const { due, finished } = this.#watch(backlog)
       if (due <= dueMax) return
-      settledBefore ??= settled
+      finishedBefore ??= finished
       const nowMs = time.nowMs()
       if (this.#leaveStuck(backlog, nowMs)) continue
       if (nowMs - reportedMs >= reportMs) {
-        const isMoving = settled > settledBefore
+        const isMoving = finished > finishedBefore
         report({ kind: 'waits', wait: { due, reasons: backlog.waiting, isMoving, forMs: nowMs - startMs } })
         reportedMs = nowMs
-        settledBefore = settled
+        finishedBefore = finished
       }
       await time.sleep(lookMs, signal)
     }
   }
 
   /** Due metrics of the protocols waited for, and the number finished so far. */
-  #watch(backlog: Backlog): { readonly due: number; readonly settled: number } {
+  #watch(backlog: Backlog): { readonly due: number; readonly finished: number } {
     const nowMs = this.#deps.time.nowMs()
-    let [due, settled] = [0, 0]
+    let [due, finished] = [0, 0]
     for (const [id, counts] of this.#counts(backlog)) {
       const before = this.#watched.get(id)
-      if (before?.settled !== counts.settled) {
-        this.#watched.set(id, { settled: counts.settled, sinceMs: nowMs })
+      if (before?.finished !== counts.finished) {
+        this.#watched.set(id, { finished: counts.finished, sinceMs: nowMs })
         if (before) this.#stuck.delete(id)
       }
       if (!this.#stuck.has(id)) due += counts.due
-      settled += counts.settled
+      finished += counts.finished
     }
-    return { due, settled }
+    return { due, finished }
   }
 
   /** Leaves out stuck protocols. @returns whether any was left out */
@@ -134,6 +134,6 @@ export class Backpressure {
   }
 
   #counts({ byProtocol }: Backlog): Backlog['byProtocol'] {
-    return new Map(this.#deps.protocolIds.map(id => [id, byProtocol.get(id) ?? { due: 0, settled: 0 }]))
+    return new Map(this.#deps.protocolIds.map(id => [id, byProtocol.get(id) ?? { due: 0, finished: 0 }]))
   }
 }

@@ -10,7 +10,7 @@ export type Balance = Readonly<Record<MetricState | 'enqueued', number>>
 export interface Backlog {
   readonly balance: Balance
   /** Number of due and of finished (delivered, dead or dropped) metrics of each protocol that has any, by its id. */
-  readonly byProtocol: ReadonlyMap<string, { readonly due: number; readonly settled: number }>
+  readonly byProtocol: ReadonlyMap<string, { readonly due: number; readonly finished: number }>
   /** Why deliveries wait, one sentence for each destination that does. */
   readonly waiting: readonly string[]
 }

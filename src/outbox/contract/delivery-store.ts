@@ -58,8 +58,8 @@ export interface DeliveryStore {
    * other process keeps it from being written. A power cut may undo a state without failures and without `Retry-After`.
    */
   saveDestination(name: string, state: DestinationState): Promise<void>
-  /** Forgets why all other destinations wait: no protocol uses their key any more. */
-  keepOnlyDestinations(names: readonly string[]): Promise<void>
+  /** Deletes the reasons why all other destinations wait: no protocol uses their key any more. */
+  silenceOtherDestinations(names: readonly string[]): Promise<void>
 
   /** Counts of all metrics, and why deliveries wait. */
   backlog(): Promise<Backlog>

@@ -23,7 +23,7 @@ export interface OutboxHealth {
   /** Why nothing new may be stored, as a sentence for a person; `undefined` while there is room. */
   readonly fullSentence: string | undefined
   /** Whether a large outbox is being checked for damage, before it is written to. */
-  readonly isChecked: boolean
+  readonly isBeingChecked: boolean
   /** Rows in memory that wait to be written. */
   readonly waitingRows: number
   /** Sentence about another process that has kept this one from writing for long; `undefined` when there is none. */

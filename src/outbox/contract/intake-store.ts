@@ -30,9 +30,10 @@ export interface IntakeStore {
   /** The stored facts about metric ids before new values, in the order asked; `undefined` for an unknown id. */
   pasts(metrics: readonly MetricKey[]): Promise<readonly (Past | undefined)[]>
   /**
-   * Stores values, the blocks they were read at and the state of their hour, all or none. It resolves when a power cut
-   * cannot undo it. Outcomes of one turn share a commit; one with more metrics than a commit may hold is stored in
-   * parts, the hour's state last.
+   * Stores values, the blocks they were read at and the state of their hour. It resolves when a power cut cannot undo
+   * it. All or none of an outcome is stored, unless it has more metrics than one commit may hold: that one is stored in
+   * parts, the hour's state last, so that an hour is never collected without its values. Outcomes of one turn share a
+   * commit.
    *
    * @throws Fault `disk-full` when there is no room, `outbox-moved` when the file is not in its place
    */

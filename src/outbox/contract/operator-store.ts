@@ -41,7 +41,7 @@ export interface OperatorStore {
    * @param units `pinned`: a metric with another unit stays held; `changed`: the unit may change
    * @returns how many
    */
-  release(selection: Selection, units: 'pinned' | 'changed'): Promise<number>
+  release(selection: Selection, units: 'locked' | 'changed'): Promise<number>
   /** Gives up selected dead or held metrics for ever: they are neither sent nor collected again. @returns how many */
   drop(selection: Selection): Promise<number>
   /** The selected due metrics, by hour. */

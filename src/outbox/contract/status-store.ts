@@ -57,8 +57,8 @@ export interface OldestHours {
 }
 
 /**
- * The outbox for status: looks that change nothing. The result of a look is as of one instant. All methods reject
- * with Faults of the outbox.
+ * The outbox for status: looks that change nothing. The result of a look is as of one instant. Methods
+ * reject with errors that `OutboxHealth` classifies and explains.
  */
 export interface StatusStore {
   /** Late hours and metrics. */

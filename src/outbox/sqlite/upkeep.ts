@@ -43,7 +43,7 @@ export class Upkeep {
     const { time, outbox, role } = this.#options
     for (let restedMs = 0; restedMs < upkeepMs && !signal.aborted; restedMs += roomLookMs) {
       await time.sleep(roomLookMs, signal).catch(() => {})
-      this.#lookAtLock()
+      this.#lookAtWriteLock()
       if (
         this.#wasFull ||
         outbox.disk.isFull ||
@@ -95,7 +95,7 @@ export class Upkeep {
     }
   }
 
-  #lookAtLock(): void {
+  #lookAtWriteLock(): void {
     const { outbox, time, told } = this.#options
     const sentence = outbox.writer.lockedSentence(time.nowMs())
     if (sentence !== undefined && !this.#wasLocked) told({ kind: 'locked', sentence })

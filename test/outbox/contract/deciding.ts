@@ -90,10 +90,10 @@ export function decidingContract(newPlace: NewPlace): void {
     it('releases a dead or held metric, which is due again', async () => {
       const { outbox, handles } = await begun(newPlace)
       await oneOfEach(outbox)
-      expect(await outbox.operators.release({ state: 'dead' }, 'pinned')).toBe(1)
-      expect(await outbox.operators.release({ state: 'held', hour: at(1) }, 'pinned')).toBe(0)
-      expect(await outbox.operators.release({ state: 'held' }, 'pinned')).toBe(1)
-      expect(await outbox.operators.release({ state: 'held' }, 'pinned'), 'once').toBe(0)
+      expect(await outbox.operators.release({ state: 'dead' }, 'locked')).toBe(1)
+      expect(await outbox.operators.release({ state: 'held', hour: at(1) }, 'locked')).toBe(0)
+      expect(await outbox.operators.release({ state: 'held' }, 'locked')).toBe(1)
+      expect(await outbox.operators.release({ state: 'held' }, 'locked'), 'once').toBe(0)
       const again = await handles.reopened()
       expect(new Set((await dueOf(again)).map(({ id }) => id))).toEqual(
         new Set(['vault___M0', 'vault___M2', 'vault___M3']),
@@ -116,17 +116,17 @@ export function decidingContract(newPlace: NewPlace): void {
       expect(await record(again, metrics(1))).toEqual({ added: 0, corrected: 0 })
       expect(await correct(again, changed(metrics(1)))).toEqual({ added: 0, corrected: 0 })
       for (const settle of [deliver, refuse]) await settle(again, metrics(1))
-      expect(await again.operators.release({ state: 'dead' }, 'pinned')).toBe(0)
+      expect(await again.operators.release({ state: 'dead' }, 'locked')).toBe(0)
       expect(await statesAt(again)).toEqual([[1, 'due']])
       expect(await balanceOf(again)).toEqual({ enqueued: 1, due: 1, delivered: 0, dead: 0, held: 0, dropped: 1 })
-      expect((await again.operators.backlog()).byProtocol.get('vault')).toEqual({ due: 1, settled: 1 })
+      expect((await again.operators.backlog()).byProtocol.get('vault')).toEqual({ due: 1, finished: 1 })
     })
 
     it('drops and releases more metrics than a commit holds', async () => {
       const { outbox } = await begun(newPlace)
       const many = commitRowsMax + 7
       await record(outbox, held(metrics(many)))
-      expect(await outbox.operators.release({ state: 'held' }, 'pinned')).toBe(many)
+      expect(await outbox.operators.release({ state: 'held' }, 'locked')).toBe(many)
       expect(await outbox.operators.dropDue({ protocolIds: ['vault'] })).toBe(many)
       await record(outbox, held(metrics(many, at(1))))
       expect(await outbox.operators.drop({ state: 'held' })).toBe(many)

@@ -12,7 +12,7 @@ const full: DestinationState = {
   skewMs: -1_500,
 }
 
-/** Promises of `destination`, `saveDestination`, `keepOnlyDestinations` and `hurry`. */
+/** Promises of `destination`, `saveDestination`, `silenceOtherDestinations` and `hurry`. */
 export function destinationsContract(newPlace: NewPlace): void {
   describe('the state of a destination', () => {
     it('has no reason to wait at first', async () => {
@@ -40,7 +40,7 @@ export function destinationsContract(newPlace: NewPlace): void {
       const { outbox, handles } = await emptyAt(newPlace)
       for (const name of ['a', 'b', 'c'])
         await outbox.delivery.saveDestination(name, { ...full, waiting: `${name} is down` })
-      await outbox.delivery.keepOnlyDestinations(['b', 'd'])
+      await outbox.delivery.silenceOtherDestinations(['b', 'd'])
       const again = await handles.reopened()
       expect((await again.delivery.backlog()).waiting).toEqual(['b is down'])
       expect((await again.delivery.destination('a')).waiting).toBeUndefined()

@@ -12,7 +12,7 @@ export function healthContract(newPlace: NewPlace): void {
       await health.keepReserve()
       expect(() => health.requireRoom()).not.toThrow()
       expect(health.fullSentence).toBeUndefined()
-      expect(health.isChecked).toBe(false)
+      expect(health.isBeingChecked).toBe(false)
       expect(health.lockedSentence(nowMs)).toBeUndefined()
       const first = await Promise.race([health.broken, Promise.resolve('well')])
       expect(first).toBe('well')

@@ -97,7 +97,7 @@ class Pair {
         return this.#answer(outbox, done.what, done.which)
       case 'release': {
         const { state, protocols: ids } = done
-        const released = await outbox.operators.release({ state, ...(ids && { ids }) }, 'pinned')
+        const released = await outbox.operators.release({ state, ...(ids && { ids }) }, 'locked')
         return expect(released).toBe(model.decide(state, 'due', ids))
       }
       case 'drop': {
@@ -156,7 +156,7 @@ class Pair {
       expect(all.map(metric => metricLine(metric, metric.state)).toSorted()).toEqual(this.model.metrics)
       const { balance, byProtocol } = await outbox.delivery.backlog()
       expect(balance).toEqual(this.model.balance)
-      for (const id of protocols) expect(byProtocol.get(id) ?? { due: 0, settled: 0 }).toEqual(this.model.countsOf(id))
+      for (const id of protocols) expect(byProtocol.get(id) ?? { due: 0, finished: 0 }).toEqual(this.model.countsOf(id))
       expect(new Set((await dueOf(outbox)).map(modelKey))).toEqual(this.model.keysIn('due'))
       for (const state of ['dead', 'held'] as const) {
         const found = await outbox.operators.detained({ state })

@@ -108,9 +108,9 @@ export class OutboxModel {
     return { enqueued: delivered + dead + held + due, delivered, dead, held, due, dropped: count('dropped') }
   }
 
-  countsOf(protocolId: string): { readonly due: number; readonly settled: number } {
+  countsOf(protocolId: string): { readonly due: number; readonly finished: number } {
     const of = (state: MetricState) => this.#in(state).filter(({ metric }) => metric.protocolId === protocolId).length
-    return { due: of('due'), settled: of('delivered') + of('dead') + of('dropped') }
+    return { due: of('due'), finished: of('delivered') + of('dead') + of('dropped') }
   }
 
   #end(collector: string, hour: Hour, code: string | undefined): void {

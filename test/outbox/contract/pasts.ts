@@ -86,7 +86,7 @@ export function pastsContract(newPlace: NewPlace): void {
       const { outbox, handles } = await begun(newPlace)
       await record(outbox, [inUnit('USD')])
       await record(outbox, [{ metric: inUnit('cents', at(1)), hold: otherUnit }])
-      expect(await outbox.operators.release({ state: 'held' }, 'pinned')).toBe(0)
+      expect(await outbox.operators.release({ state: 'held' }, 'locked')).toBe(0)
       expect(await outbox.operators.release({ state: 'held' }, 'changed')).toBe(1)
       const again = await handles.reopened()
       const unitsAt = async (count: number) => only(await again.intake.pasts([{ id, hour: at(count) }]))?.unit

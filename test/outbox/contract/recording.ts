@@ -248,7 +248,7 @@ export function recordingContract(newPlace: NewPlace): void {
         { value: 99, kind: 'jump', reason: 'still odd' },
       ])
       expect(await dueOf(outbox)).toEqual([])
-      await outbox.operators.release({ state: 'held' }, 'pinned')
+      await outbox.operators.release({ state: 'held' }, 'locked')
       expect((await dueOf(outbox)).map(({ value }) => value)).toEqual([99, 99])
       expect(await outbox.delivery.sentBefore(metrics(1)), 'the first value was never sent').not.toContain('corrected')
     })
@@ -260,7 +260,7 @@ export function recordingContract(newPlace: NewPlace): void {
       await correct(outbox, held(changed(metrics(1))))
       expect(await statesAt(outbox)).toEqual([[99, 'held']])
       expect(await balanceOf(outbox)).toMatchObject({ held: 1, delivered: 0, enqueued: 1 })
-      await outbox.operators.release({ state: 'held' }, 'pinned')
+      await outbox.operators.release({ state: 'held' }, 'locked')
       await deliver(outbox, metrics(1))
       expect(await statesAt(outbox), 'an answer about the old value says nothing').toEqual([[99, 'due']])
     })

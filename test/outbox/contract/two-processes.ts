@@ -152,8 +152,8 @@ export function twoProcessesContract(newPlace: NewPlace): void {
       const decided =
         how === 'drop'
           ? command.operators.drop({ state: 'dead' })
-          : command.operators.release({ state: 'dead' }, 'pinned')
-      const released = await daemon.operators.release({ state: 'dead' }, 'pinned')
+          : command.operators.release({ state: 'dead' }, 'locked')
+      const released = await daemon.operators.release({ state: 'dead' }, 'locked')
       const due = await dueOf(daemon)
       await deliver(daemon, due)
       const taken = await decided
@@ -188,7 +188,7 @@ export function twoProcessesContract(newPlace: NewPlace): void {
         [4, 'held'],
         [4, 'held'],
       ])
-      await command.operators.release({ state: 'held' }, 'pinned')
+      await command.operators.release({ state: 'held' }, 'locked')
       await deliver(daemon, changed(metrics(2), 3))
       expect((await dueOf(daemon)).map(({ value }) => value)).toEqual([4, 4])
       await deliver(daemon, await dueOf(daemon))

@@ -145,7 +145,7 @@ export function verdictsContract(newPlace: NewPlace): void {
       await refuse(outbox, changed(metrics(1)))
       await deliver(outbox, changed(metrics(1)))
       expect(await statesAt(outbox), 'it is dead').toEqual([[99, 'dead']])
-      await outbox.operators.release({ state: 'dead' }, 'pinned')
+      await outbox.operators.release({ state: 'dead' }, 'locked')
       await deliver(outbox, metrics(1))
       expect(await statesAt(outbox)).toEqual([[99, 'due']])
     })

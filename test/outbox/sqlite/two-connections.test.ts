@@ -124,7 +124,7 @@ describe('the table of corrections', () => {
     expect(rows(), 'held after it was sent').toBe(2)
     daemon.recordVerdicts({ delivered: changed(4).map(({ metric }) => metric), dead: [], warnings: [] }, 4)
     expect(rows(), 'an answer about the same value does not settle what is held').toBe(2)
-    await daemon.detained.release({ state: 'held' }, 'pinned')
+    await daemon.detained.release({ state: 'held' }, 'locked')
     const old = changed(3).map(({ metric }) => metric)
     daemon.recordVerdicts({ delivered: old, dead: [], warnings: [] }, 4)
     expect(

@@ -68,8 +68,8 @@ export class SqliteDeliveryStore implements DeliveryStore {
     this.#tables.destinations.set(name, state)
   }
 
-  async keepOnlyDestinations(names: readonly string[]): Promise<void> {
-    this.#tables.destinations.keepOnly(names)
+  async silenceOtherDestinations(names: readonly string[]): Promise<void> {
+    this.#tables.destinations.silenceOthers(names)
   }
 
   async backlog(): Promise<Backlog> {

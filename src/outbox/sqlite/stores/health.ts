@@ -19,7 +19,7 @@ export class FileHealth implements OutboxHealth {
     return this.#disk.isFull ? this.#disk.fullSentence : undefined
   }
 
-  get isChecked(): boolean {
+  get isBeingChecked(): boolean {
     return this.#disk.held !== undefined
   }
 

@@ -55,7 +55,7 @@ export class SqliteOperatorStore implements OperatorStore {
     return this.#tables.detained.list(selection)
   }
 
-  release(selection: Selection, units: 'pinned' | 'changed'): Promise<number> {
+  release(selection: Selection, units: 'locked' | 'changed'): Promise<number> {
     return this.#tables.detained.release(selection, units)
   }
 

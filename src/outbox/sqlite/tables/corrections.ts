@@ -1,6 +1,7 @@
 import { hourNumber } from '../../../model/hour.ts'
 import type { Metric } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
+import type { MetricKey } from '../../contract/metrics.ts'
 import type { MetricRegistry } from './metric-registry.ts'
 
 type SentValue = Pick<Metric, 'id' | 'hour' | 'value'>
@@ -50,7 +51,7 @@ export class Corrections {
   }
 
   /** Whether a metric was corrected and its new value is not known to be delivered. */
-  has(metric: Pick<Metric, 'id' | 'hour'>): boolean {
+  has(metric: MetricKey): boolean {
     return this.areThere && this.#registry.reading(() => this.#storedValue(metric) !== undefined)
   }
 
@@ -81,7 +82,7 @@ export class Corrections {
     }
   }
 
-  #storedValue({ id, hour }: Pick<Metric, 'id' | 'hour'>): number | undefined {
+  #storedValue({ id, hour }: MetricKey): number | undefined {
     const number = this.#registry.metric(id)?.number
     return number === undefined ? undefined : this.#statements.value.get(hourNumber(hour), number)
   }

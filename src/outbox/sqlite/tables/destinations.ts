@@ -75,8 +75,8 @@ export class Destinations {
     this.#statements.hurry.run(hurriedAtMs)
   }
 
-  /** Deletes the states of all other destinations: no protocol uses their key any more. */
-  keepOnly(names: readonly string[]): void {
+  /** Deletes the reasons why all other destinations wait: no protocol uses their key any more. */
+  silenceOthers(names: readonly string[]): void {
     this.#statements.silence.run(JSON.stringify(names))
   }
 

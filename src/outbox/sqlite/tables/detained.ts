@@ -97,7 +97,7 @@ export class Detained {
    * @param units `pinned`: a metric with another unit stays held; `changed`: the unit may change
    * @returns how many
    */
-  async release(selection: Selection, units: 'pinned' | 'changed'): Promise<number> {
+  async release(selection: Selection, units: 'locked' | 'changed'): Promise<number> {
     const rows = this.#rows(selection).filter(({ kind }) => kind !== 'unit' || units === 'changed')
     return this.#inSlices(rows, row => this.#releaseOne(row, selection.state))
   }
@@ -122,7 +122,7 @@ export class Detained {
 
   #releaseOne(row: RawDetained, from: 'dead' | 'held'): boolean {
     const known = this.#registry.numbered(row.metric)
-    if (row.kind === 'unit') this.#metrics.lockUnit(known, row.hour, ownDescription(row))
+    if (row.kind === 'unit') this.#metrics.describeFrom(known, row.hour, ownDescription(row))
     if (!this.#move(row, from, 'due')) return false
     // A dead metric was sent: its value may have changed since, and the old one may still be on its way.
     if (from === 'dead') this.#corrections.add(row.hour, row.metric, row.at_ms)

@@ -4,7 +4,7 @@ import { recollectCapMs } from '../../../model/limits.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { DueHour, DueHoursWanted } from '../../contract/hours.ts'
 
-/** @returns a function that finds due hours of many collectors in a few microseconds each, as `Collections.due` */
+/** @returns a function that finds due hours of many collectors in a few microseconds each, as `ExpectedHours.due` */
 export function dueHours(database: Sqlite): (wanted: DueHoursWanted) => DueHour[] {
   // Reads only the index: hours that wait for their next attempt cost no row.
   const statement = database

@@ -108,7 +108,7 @@ export class Enqueuing {
   #entered(entry: EnqueueEntry, mode: EnqueueMode): Enqueued {
     const { metric, hold, known, hour } = entry
     if (hold) this.#detain(entry, hold)
-    else this.#metrics.lockUnit(known, hour, metric)
+    else this.#metrics.describeFrom(known, hour, metric)
     // A corrected metric without a row may have been delivered and pruned.
     if (mode === 'first-stands') this.#unsent.add(hour, known.number)
     return { metrics: 1, corrected: 0, digest: rowDigest(hour, known.number, metric.value) }
@@ -124,7 +124,7 @@ export class Enqueuing {
     this.#statements.change.run(metric.value, stateNumber(to), hour, known.number)
     if (from !== to) this.#tally.move(known.protocol, from, to, countByHour([entry]))
     this.#detainAnew(entry, from, stored.value)
-    if (to === 'due') this.#metrics.lockUnit(known, hour, metric)
+    if (to === 'due') this.#metrics.describeFrom(known, hour, metric)
     // A held metric is on its way only if it was due before, and is listed then.
     if (from !== 'held') this.#corrections.add(hour, known.number, entry.nowMs)
     const digest = rowDigest(hour, known.number, metric.value) - rowDigest(hour, known.number, stored.value)

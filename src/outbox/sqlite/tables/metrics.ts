@@ -3,7 +3,7 @@ import { jumpHoursMax } from '../../../model/limits.ts'
 import type { Metric, MetricId } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { DeliveredHour } from '../../contract/hours.ts'
-import type { MetricDescription, MetricKey, MetricState, Past, StoredMetric } from '../../contract/metrics.ts'
+import type { MetricDescription, MetricKey, Past, StoredMetric, ValueAndState } from '../../contract/metrics.ts'
 import { metricAt } from './metric-at.ts'
 import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
 import { stateOf } from './states.ts'
@@ -58,7 +58,7 @@ export class Metrics {
    * Locks a metric's unit, and records its module, from an hour on, if they differ. Later hours keep theirs; the module of a past
    * hour does not change. Within a transaction.
    */
-  lockUnit(known: KnownMetric, hour: number, { unit, module }: MetricDescription): void {
+  describeFrom(known: KnownMetric, hour: number, { unit, module }: MetricDescription): void {
     const old = descriptionAt(known, hour)
     const isSameUnit = old.unit === unit
     const isPast = hour < (known.descriptions.at(-1)?.since ?? 0)
@@ -84,7 +84,7 @@ export class Metrics {
   }
 
   /** Value and state of a metric at an hour, dropped ones included; `undefined` when there is no row. */
-  entry(id: MetricId, hour: Hour): { readonly value: number; readonly state: MetricState } | undefined {
+  entry(id: MetricId, hour: Hour): ValueAndState | undefined {
     const row = this.#statements.entry.get(hourNumber(hour), id)
     return row && { value: row.value, state: stateOf(row.state) }
   }
@@ -99,7 +99,7 @@ export class Metrics {
   }
 
   /** A metric of an hour as it would be sent; `undefined` unless it is due or delivered. */
-  present({ id, hour }: Pick<Metric, 'id' | 'hour'>): Metric | undefined {
+  present({ id, hour }: MetricKey): Metric | undefined {
     return this.#registry.reading(() => {
       const known = this.#registry.metric(id)
       const value = known && this.#statements.accepted.get(hourNumber(hour), known.number)

@@ -5,7 +5,7 @@ import { commitRowsMax } from '../../../model/limits.ts'
 import type { Metric } from '../../../model/metric.ts'
 import { type Sqlite, unsynced } from '../../../sqlite/database.ts'
 import { trimLog } from '../../../sqlite/trim-log.ts'
-import type { Accepted } from '../../contract/metrics.ts'
+import type { Accepted, MetricKey } from '../../contract/metrics.ts'
 import type { CollectionOutcome, MetricVerdicts, Recorded } from '../../contract/outcome.ts'
 import { Disk } from '../file/disk.ts'
 import { Writer } from '../file/writer.ts'
@@ -166,7 +166,7 @@ export class OutboxTables {
       .transaction(() => {
         this.#registry.refresh()
         const known = this.#registry.metric(metric.id)
-        if (known) this.metrics.lockUnit(known, hourNumber(metric.hour), metric)
+        if (known) this.metrics.describeFrom(known, hourNumber(metric.hour), metric)
       })
       .immediate()
   }
@@ -177,7 +177,7 @@ export class OutboxTables {
   }
 
   /** Whether another value of the metric was sent before, so that the service will report it as existing. */
-  isCorrection(metric: Pick<Metric, 'id' | 'hour'>): boolean {
+  isCorrection(metric: MetricKey): boolean {
     return this.#corrections.has(metric)
   }
 

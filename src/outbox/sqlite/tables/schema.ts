@@ -73,7 +73,7 @@ export const outboxSchema: Schema = {
       PRIMARY KEY (metric, since)
     ) STRICT, WITHOUT ROWID;
 
-    -- One row for a metric and hour, for ever the same value. 0 due, 1 delivered, 2 dead, 3 held, 4 dropped by a person.
+    -- One row for a metric and hour. Only a correction changes its value. 0 due, 1 delivered, 2 dead, 3 held, 4 dropped by a person.
     CREATE TABLE outbox (
       hour INTEGER NOT NULL CHECK (hour > 0),
       metric INTEGER NOT NULL,

@@ -39,8 +39,8 @@ export class Tally {
            WHERE state IN (?, ?) AND metrics > 0 AND name IN (SELECT value FROM json_each(?)) LIMIT 1`,
         )
         .pluck(),
-      byProtocol: database.prepare<[], { name: string; due: number; settled: number }>(
-        `SELECT name, sum(iif(state = 0, metrics, 0)) AS due, sum(iif(state IN (0, 3), 0, metrics)) AS settled
+      byProtocol: database.prepare<[], { name: string; due: number; finished: number }>(
+        `SELECT name, sum(iif(state = 0, metrics, 0)) AS due, sum(iif(state IN (0, 3), 0, metrics)) AS finished
          FROM tally JOIN protocol ON protocol.id = protocol GROUP BY name`,
       ),
       due: database.prepare<[number], number>('SELECT metrics FROM tally WHERE state = 0 AND protocol = ?').pluck(),
@@ -92,11 +92,11 @@ export class Tally {
   }
 
   /** Number of due and of finished (delivered, dead or dropped) metrics of each protocol, by its id. */
-  byProtocol(): ReadonlyMap<string, { readonly due: number; readonly settled: number }> {
-    return new Map(this.#statements.byProtocol.all().map(({ name, due, settled }) => [name, { due, settled }]))
+  byProtocol(): ReadonlyMap<string, { readonly due: number; readonly finished: number }> {
+    return new Map(this.#statements.byProtocol.all().map(({ name, due, finished }) => [name, { due, finished }]))
   }
 
-  /** Counts of all protocols together. Dropped metrics are not part of `queued`. */
+  /** Counts of all protocols together. Dropped metrics are not part of `enqueued`. */
   balance(): Balance {
     const counts = new Map(this.#statements.byState.all().map(({ state, metrics }) => [state, metrics]))
     const of = (number: number) => counts.get(number) ?? 0

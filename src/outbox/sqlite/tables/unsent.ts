@@ -1,8 +1,6 @@
 import { hourNumber } from '../../../model/hour.ts'
-import type { Metric } from '../../../model/metric.ts'
+import type { MetricKey } from '../../contract/metrics.ts'
 import type { MetricRegistry } from './metric-registry.ts'
-
-type MetricAndHour = Pick<Metric, 'id' | 'hour'>
 
 /** Most metrics remembered, so that a long outage of the service costs little memory. */
 const unsentMax = 100_000
@@ -20,7 +18,7 @@ export class Unsent {
     this.#registry = registry
   }
 
-  has({ id, hour }: MetricAndHour): boolean {
+  has({ id, hour }: MetricKey): boolean {
     const number = this.#registry.metric(id)?.number
     return number !== undefined && this.#has(hourNumber(hour), number)
   }
@@ -39,7 +37,7 @@ export class Unsent {
   }
 
   /** Removes metrics that may have been sent: the given ones, or all when another process may have sent them. */
-  mayBeSent(metrics: readonly MetricAndHour[] | 'all'): void {
+  mayBeSent(metrics: readonly MetricKey[] | 'all'): void {
     if (metrics === 'all') {
       this.#byHour.clear()
       this.#size = 0
