@@ -46,7 +46,7 @@ const gapsMs = (requests: readonly Request[]) =>
   requests.slice(1).map(({ atMs }, place) => atMs - (requests[place]?.atMs ?? 0))
 
 /** How long the service is away. */
-const days = repetitions({ test: 4, soak: 30 })
+const days = repetitions({ test: 2, soak: 30 })
 
 describe(`after an outage of ${days} days`, () => {
   it('everything arrives, the newest hour first, then the oldest, at the configured pace', {

@@ -84,7 +84,7 @@ describe('the search for the as-of block', () => {
         expect(step.after.timestampSeconds).toBeGreaterThan(hourSeconds)
         expect(step.after.parentHash).toBe(step.block.hash)
       }),
-      { numRuns: repetitions({ test: 300, soak: 20_000 }) },
+      { numRuns: repetitions({ test: 150, soak: 20_000 }) },
     )
   })
 
@@ -118,7 +118,7 @@ describe('the search for the as-of block', () => {
         expect(said(step)).toBe(Number.isNaN(place) ? scan : `found ${there[place]?.[1]}`)
         if (step.kind === 'found') expect(step.after.parentHash).toBe(step.block.hash)
       }),
-      { numRuns: repetitions({ test: 150, soak: 10_000 }) },
+      { numRuns: repetitions({ test: 80, soak: 10_000 }) },
     )
   })
 
