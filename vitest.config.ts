@@ -32,8 +32,8 @@ export default defineConfig({
     // A worker runs many files.
     unstubEnvs: true,
     pool: 'forks',
-    // Twice as many as there are cores, by default it is one fewer: many tests wait for processes, pipes and deadlines.
-    maxWorkers: 2 * availableParallelism(),
+    // One more than there are cores, by default it is one fewer: many tests wait for processes, pipes and deadlines.
+    maxWorkers: availableParallelism() + 1,
     reporters: process.env['TEST_RESULT']
       ? ['default', ['json', { outputFile: process.env['TEST_RESULT'] }]]
       : ['default'],
