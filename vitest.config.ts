@@ -5,7 +5,8 @@ import { isSoak } from './test/support/soak.ts'
 // Every command line that a test starts would compile the same sources again: half of what its start costs.
 process.env['NODE_COMPILE_CACHE'] ??= new URL('./node_modules/.cache/node-compile', import.meta.url).pathname
 
-const pattern = isSoak ? '*.soak.test.ts' : '*.test.ts'
+// `npm test` leaves out what takes long.
+const pattern = isSoak ? '*.{soak,long}.test.ts' : '!(*.long).test.ts'
 
 /** Files that run command lines in the process of the tests: these load the sources by Node itself, for a second time. */
 const commandFiles = `test/{cli,e2e}/**/${pattern}`

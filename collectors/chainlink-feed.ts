@@ -1,10 +1,6 @@
-import { address, defineCollector, hourText, units, z } from 'tidegauge'
-import { parseAbi } from 'viem'
-
-const feedAbi = parseAbi([
-  'function decimals() view returns (uint8)',
-  'function latestRoundData() view returns (uint80 round, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredIn)',
-])
+import { address, defineCollector, z } from 'tidegauge'
+import { nearestNumber } from './values/fraction.ts'
+import { feedAnswer, feedMaxAge } from './values/price/feed.ts'
 
 /**
  * Price of a Chainlink feed (AggregatorV3), in whole units of the quote. The metric fails when the round is incomplete,
@@ -19,21 +15,13 @@ export default defineCollector({
     maxAge: z
       .int()
       .positive()
-      .default(90_000)
+      .default(feedMaxAge)
       .describe('seconds; above the heartbeat of the feed, 25 hours when absent'),
   }),
   metrics: ({ label, unit }) => ({ [label]: { unit, min: 0 } }),
   history: true,
   async collect({ options, chain, hour }) {
-    const feed = { address: options.feed, abi: feedAbi } as const
-    const [decimals, [round, answer, , updatedAt, answeredIn]] = await chain(options.chain).read([
-      { ...feed, functionName: 'decimals' },
-      { ...feed, functionName: 'latestRoundData' },
-    ])
-    if (updatedAt === 0n || answeredIn < round) throw new Error(`round ${round} is not complete`)
-    if (answer <= 0n) throw new Error(`round ${round} answers ${answer}, which is no price`)
-    const ageSeconds = hour / 1000 - Number(updatedAt)
-    if (ageSeconds > options.maxAge) throw new Error(`the price is ${ageSeconds} s old at ${hourText(hour)}`)
-    return { [options.label]: units(answer, decimals) }
+    const { feed, maxAge, label } = options
+    return { [label]: nearestNumber(await feedAnswer(chain(options.chain), feed, maxAge, hour)) }
   },
 })

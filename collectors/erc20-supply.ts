@@ -1,22 +1,89 @@
-import { address, defineCollector, units, z } from 'tidegauge'
+import { type ChainAsOf, defineCollector, z } from 'tidegauge'
 import { erc20Abi } from 'viem'
+import { placeMistakes } from './values/by-chain.ts'
+import { addresses, contracts } from './values/contracts.ts'
+import { decimalsReader } from './values/decimals.ts'
+import { declaration, declared } from './values/declared.ts'
+import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
 
-/** Total supply of an ERC-20 token (`totalSupply()`), in whole tokens. The token's own `decimals()` are used. */
+const minus = addresses.optional().describe('accounts whose tokens do not circulate: their balances are subtracted')
+
+const place = z.strictObject({ token: contracts, minus })
+
+const ofOne = {
+  chain: z.string().optional(),
+  token: contracts.optional().describe('the token, or several that are added up'),
+  minus,
+  of: z.record(z.string(), place).optional().describe('token and minus by the names of several chains, added up'),
+  ...declared,
+}
+
+const options = z
+  .strictObject({
+    ...ofOne,
+    unit: declared.unit.describe("the token's symbol"),
+    label: z.string().max(16).optional().describe('Supply, where nothing else is written'),
+    values: z.record(z.string(), z.strictObject(ofOne)).optional().describe('by label, where there are several'),
+  })
+  .superRefine((given, context) => {
+    const names = { ofChain: ['token', 'minus'], ofValue: ['label', ...Object.keys(declared)] } as const
+    for (const { path, message } of placeMistakes(given, names))
+      context.addIssue({ code: 'custom', path: [...path], message })
+  })
+
+type Options = z.output<typeof options>
+type Supply = Omit<Options, 'values' | 'label'>
+
+/** Tokens of one chain, and the accounts whose balances of them are subtracted. */
+interface Place extends z.output<typeof place> {
+  readonly chain: string
+}
+
+/**
+ * Supply of ERC-20 tokens (`totalSupply()`), in whole tokens, less the balances of accounts whose tokens do not
+ * circulate: of one token, or of several and of several chains together. Each token's own `decimals()` are used. A sum
+ * is whole or fails.
+ */
 export default defineCollector({
-  options: z.strictObject({
-    chain: z.string(),
-    token: address,
-    unit: z.string().optional().describe("the token's symbol"),
-    label: z.string().max(16).default('Supply').describe('must differ when a protocol uses several'),
-  }),
-  metrics: ({ label, unit }) => ({ [label]: { unit, min: 0 } }),
+  options,
+  metrics: given =>
+    Object.fromEntries(suppliesOf(given).map(([label, each]) => [label, { ...declaration(each), min: each.min ?? 0 }])),
   history: true,
-  async collect({ options, chain }) {
-    const token = { address: options.token, abi: erc20Abi } as const
-    const [supply, decimals] = await chain(options.chain).read([
-      { ...token, functionName: 'totalSupply' },
-      { ...token, functionName: 'decimals' },
-    ])
-    return { [options.label]: units(supply, decimals) }
+  collect({ options, chain }) {
+    return Object.fromEntries(
+      suppliesOf(options).map(([label, each]) => {
+        const parts = placesOf(each, options.chain).flatMap(place =>
+          place.token.map(token => circulating(chain(place.chain), token, place.minus)),
+        )
+        return [label, Promise.all(parts).then(all => nearestNumber(total(all)))]
+      }),
+    )
   },
 })
+
+/** By label. */
+function suppliesOf({ values, label = 'Supply', ...one }: Options): readonly (readonly [string, Supply])[] {
+  return values ? Object.entries(values) : [[label, one]]
+}
+
+function placesOf({ of, chain, token = [], minus }: Supply, chainOfAll = ''): readonly Place[] {
+  if (of) return Object.entries(of).map(([chain, place]) => ({ chain, ...place }))
+  return [{ chain: chain ?? chainOfAll, token, minus }]
+}
+
+async function circulating(
+  chain: ChainAsOf,
+  address: `0x${string}`,
+  minus: readonly `0x${string}`[] = [],
+): Promise<Fraction> {
+  const token = { address, abi: erc20Abi } as const
+  const [supply, decimals, ...held] = await Promise.all([
+    chain.read({ ...token, functionName: 'totalSupply' }),
+    decimalsReader(chain)(address),
+    ...minus.map(account => chain.read({ ...token, functionName: 'balanceOf', args: [account] })),
+  ])
+  return scaled(
+    held.reduce((rest, balance) => rest - balance, supply),
+    decimals,
+  )
+}

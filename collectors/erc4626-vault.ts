@@ -1,30 +1,106 @@
-import { address, defineCollector, units, z } from 'tidegauge'
-import { erc20Abi, erc4626Abi } from 'viem'
+import { type address, type ChainAsOf, type DeclaredMetric, defineCollector, z } from 'tidegauge'
+import { erc4626Abi } from 'viem'
+import { placeMistakes } from './values/by-chain.ts'
+import { contracts } from './values/contracts.ts'
+import { decimalsReader } from './values/decimals.ts'
+import { declaration, declared } from './values/declared.ts'
+import { type Fraction, nearestNumber, scaled, total } from './values/fraction.ts'
+
+const takes = ['TVL', 'SharePrice'] as const
+
+const vaults = {
+  chain: z.string().optional(),
+  vault: contracts.optional().describe('the vault, or several of one asset whose assets are added up'),
+  of: z
+    .record(z.string(), z.strictObject({ vault: contracts }))
+    .optional()
+    .describe('vault by the names of several chains, added up'),
+}
+
+const value = z.strictObject({
+  ...vaults,
+  take: z.enum(takes).default('TVL').describe('the assets, or the price of one whole share'),
+  ...declared,
+})
+
+const options = z
+  .strictObject({
+    ...vaults,
+    unit: z.string().optional().describe("the asset's symbol"),
+    values: z.record(z.string(), value).optional().describe('by label, where there are several'),
+  })
+  .superRefine((given, context) => {
+    const tell = (path: readonly (string | number)[], message: string) =>
+      context.addIssue({ code: 'custom', path: [...path], message })
+    const mistakes = placeMistakes(given, { ofChain: ['vault'], ofValue: ['unit'] })
+    for (const { path, message } of mistakes) tell(path, message)
+    for (const [label, each] of Object.entries(given.values ?? {})) {
+      if (each.take === 'SharePrice' && vaultsOf(each).length > 1)
+        tell(['values', label, 'take'], 'is the price of one vault, and there are several')
+    }
+  })
+
+type Options = z.output<typeof options>
+type Vaults = Pick<Options, keyof typeof vaults>
+type Value = Vaults & DeclaredMetric & { readonly take: (typeof takes)[number] }
+
+interface Vault {
+  readonly chain: string
+  readonly address: z.output<typeof address>
+}
 
 /**
- * An ERC-4626 vault: its assets (`totalAssets()`) and the price of one whole share (`convertToAssets()`), both in whole
- * tokens of the vault's asset. The decimals of share and asset are read on chain.
+ * ERC-4626 vaults: their assets (`totalAssets()`) and the price of one whole share (`convertToAssets()`), both in whole
+ * tokens of the asset. The decimals of share and asset are read on chain. The assets of several vaults, also on several
+ * chains, are added up, and then there is no share price. A sum is whole or fails.
  */
 export default defineCollector({
-  options: z.strictObject({
-    chain: z.string(),
-    vault: address,
-    unit: z.string().optional().describe("the asset's symbol"),
-  }),
-  metrics: ({ unit }) => ({ TVL: { unit, min: 0 }, SharePrice: { unit, min: 0 } }),
+  options,
+  metrics: given =>
+    Object.fromEntries(
+      Object.entries(valuesOf(given)).map(([label, each]) => [label, { ...declaration(each), min: each.min ?? 0 }]),
+    ),
   history: true,
-  async collect({ options, chain }) {
-    const { read } = chain(options.chain)
-    const vault = { address: options.vault, abi: erc4626Abi } as const
-    const [assets, asset, shareDecimals] = await read([
-      { ...vault, functionName: 'totalAssets' },
-      { ...vault, functionName: 'asset' },
-      { address: options.vault, abi: erc20Abi, functionName: 'decimals' },
-    ])
-    const [decimals, price] = await Promise.all([
-      read({ address: asset, abi: erc20Abi, functionName: 'decimals' }),
-      read({ ...vault, functionName: 'convertToAssets', args: [10n ** BigInt(shareDecimals)] }),
-    ])
-    return { TVL: units(assets, decimals), SharePrice: units(price, decimals) }
+  collect({ options, chain }) {
+    const read = async ({ take, ...each }: Value) => {
+      const of = take === 'TVL' ? assetsOf : sharePriceOf
+      const parts = vaultsOf(each, options.chain).map(vault => of(chain(vault.chain), vault.address))
+      return nearestNumber(total(await Promise.all(parts)))
+    }
+    return Object.fromEntries(Object.entries(valuesOf(options)).map(([label, each]) => [label, read(each)]))
   },
 })
+
+/** The values by label. */
+function valuesOf({ values, unit, ...one }: Options): Readonly<Record<string, Value>> {
+  if (values) return values
+  const TVL = { ...one, unit, take: 'TVL' } as const
+  return vaultsOf(one).length > 1 ? { TVL } : { TVL, SharePrice: { ...TVL, take: 'SharePrice' } }
+}
+
+function vaultsOf({ of, chain, vault = [] }: Vaults, chainOfAll = ''): readonly Vault[] {
+  const byChain = of ? Object.entries(of).map(([chain, { vault }]) => ({ chain, vault })) : undefined
+  const places = byChain ?? [{ chain: chain ?? chainOfAll, vault }]
+  return places.flatMap(({ chain, vault }) => vault.map(address => ({ chain, address })))
+}
+
+async function assetsOf(chain: ChainAsOf, address: Vault['address']): Promise<Fraction> {
+  const [assets, decimals] = await Promise.all([
+    chain.read({ address, abi: erc4626Abi, functionName: 'totalAssets' }),
+    assetDecimals(chain, address),
+  ])
+  return scaled(assets, decimals)
+}
+
+async function sharePriceOf(chain: ChainAsOf, address: Vault['address']): Promise<Fraction> {
+  const share = async () => {
+    const args = [10n ** BigInt(await decimalsReader(chain)(address))] as const
+    return chain.read({ address, abi: erc4626Abi, functionName: 'convertToAssets', args })
+  }
+  const [price, decimals] = await Promise.all([share(), assetDecimals(chain, address)])
+  return scaled(price, decimals)
+}
+
+async function assetDecimals(chain: ChainAsOf, address: Vault['address']): Promise<number> {
+  return decimalsReader(chain)(await chain.read({ address, abi: erc4626Abi, functionName: 'asset' }))
+}

@@ -1,131 +1,125 @@
-import pointer from 'jsonpointer'
-import { defineCollector, type Hour, headers, hourText, z } from 'tidegauge'
+import { defineCollector, headers, secret, z } from 'tidegauge'
+import { declaration, declared } from './values/declared.ts'
+import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas } from './values/formula.ts'
+import { type Fraction, fractionOf, nearestNumber, scaled } from './values/fraction.ts'
+import { answerOf, decimalAt, jsonPointer, pointerRules, valueAt } from './values/json-answer.ts'
+import { asksBlock, inBody, inPlaces, type Moment, readsPast, sourceBody, sourceUrl } from './values/placeholders.ts'
 
-const jsonPointer = z.string().regex(/^(\/([^~/]|~[01])*)*$/, { error: 'must be a JSON pointer like /prices/0/usd' })
+const decimals = z
+  .int({ error: 'must be a whole number from 0 to 255' })
+  .min(0)
+  .max(255)
+  .optional()
+  .describe('of an amount in smallest units: with 8, the number 150000000 is 1.5')
 
-/** Placeholders of the hour in an address or a body: as text, in seconds and in milliseconds since 1970. */
-const places: Readonly<Record<string, (hour: Hour) => string>> = {
-  '{hour}': hourText,
-  '{hourSeconds}': hour => String(hour / 1000),
-  '{hourMs}': hour => String(hour),
-}
-const placePattern = /\{\w*hour\w*\}/gi
-
-const options = z.strictObject({
-  url: z
-    .url({ protocol: /^https?$/, error: 'must be an http or https address' })
-    .refine(url => (url.match(placePattern) ?? []).every(place => place in places), {
-      error: 'the hour is written {hour}, {hourSeconds} or {hourMs}',
-    })
-    .refine(url => !/^https?:\/\/[^/?#]*\{/i.test(url), { error: 'the hour cannot be a part of the host' })
-    .describe('an address with {hour}, {hourSeconds} or {hourMs} in it is asked for past hours, too'),
-  headers: headers.optional().describe('what is secret is { env: NAME } or { file: PATH }'),
-  body: z
-    .union([z.string().min(1), z.record(z.string(), z.unknown()), z.array(z.unknown())])
-    .optional()
-    .describe(
-      'makes it a POST: JSON, or text as it is; {hour}, {hourSeconds} and {hourMs} stand for the hour in it, too',
-    ),
-  pointer: jsonPointer,
-  label: z.string().max(16).default('Value'),
-  unit: z.string().optional(),
-  min: z.number().optional().describe('a value below is held for a person to look at'),
-  max: z.number().optional().describe('a value above is held for a person to look at'),
-  time: jsonPointer.optional().describe('where the answer says what instant the value is of'),
-  maxAge: z.number().positive().default(3600).describe('seconds that instant may lie before the hour'),
+const value = z.strictObject({
+  pointer: jsonPointer.optional().describe('where the number stands in the answer'),
+  decimals,
+  ...formulas,
+  private: z.boolean().optional().describe('read for other values, and not sent'),
+  ...declared,
 })
 
+const options = z
+  .strictObject({
+    url: z
+      .union([sourceUrl, secret], {
+        error: 'must be an http or https address, or { env: NAME } or { file: PATH } of one',
+      })
+      .describe(
+        'an address with a key in it is { env: NAME } or { file: PATH }; past hours need a placeholder elsewhere then',
+      ),
+    headers: headers
+      .optional()
+      .describe(
+        'what is secret is { env: NAME } or { file: PATH }; the placeholders of the address stand in them, too',
+      ),
+    body: sourceBody
+      .optional()
+      .describe('makes it a POST: JSON, or text as it is; the placeholders of the address stand in it, too'),
+    chain: z.string().optional().describe('the chain whose as-of block {block} is the number of'),
+    values: z.record(z.string(), value).optional().describe('by label, where the answer holds several'),
+    pointer: jsonPointer.optional(),
+    label: z.string().max(16).optional().describe('Value, where nothing else is written'),
+    decimals,
+    ...declared,
+    time: jsonPointer.optional().describe('where the answer says what instant the value is of'),
+    maxAge: z.number().positive().default(3600).describe('seconds that instant may lie before the hour'),
+  })
+  .superRefine((given, context) => {
+    const tell = (path: readonly (string | number)[], message: string) =>
+      context.addIssue({ code: 'custom', path: [...path], message })
+    const ofOne = ['pointer', 'label', 'decimals', ...Object.keys(declared)] as const
+    const stray = ofOne.find(name => Reflect.get(given, name) !== undefined)
+    if (given.values && stray) tell([stray], 'belongs to one value: with values, it stands at each of them')
+    if (!given.values && given.pointer === undefined) tell(['pointer'], pointerRules)
+    const wrong = given.values ? mistakesIn(given.values) : []
+    for (const { path, message } of wrong) tell(['values', ...path], message)
+    if (asksBlock(given) && given.chain === undefined) tell(['chain'], 'must name the chain that {block} is of')
+    if (!asksBlock(given) && given.chain !== undefined) {
+      tell(['chain'], 'is of no use: {block} is neither in url nor in headers nor in body')
+    }
+  })
+
+type Options = z.output<typeof options>
+
+type Value = z.output<typeof value>
+type Values = Readonly<Record<string, Value>>
+
 /**
- * One number from any JSON answer, at a JSON pointer (RFC 6901: `/prices/0/usd`; an empty pointer is the whole answer).
- * A text that is a decimal number, as many price services answer, counts as that number. A source whose address or body
- * contains the hour can read the past; any other reads only the present.
+ * Numbers from any JSON answer, each at a JSON pointer (RFC 6901: `/prices/0/usd`; an empty pointer is the whole answer,
+ * and -1 the last of a list), and formulas over them. A text that is a decimal number, as many services answer, counts
+ * as that number. A source whose address, headers or body contain the hour or the block can read the past; any other
+ * reads only the present.
  */
 export default defineCollector({
   options,
-  metrics: ({ label, unit, min, max }) => ({ [label]: { unit, min, max } }),
-  history: holdsHour,
-  async collect({ options, hour, http }) {
-    const { url, headers, body, label, time } = options
-    const answer = withoutErrors(body)
-      .transform(json => ({ value: valueAt(json, options.pointer), time: valueAt(json, time ?? '') }))
-      .pipe(z.object({ value: numberAt(options.pointer), time: timeAt(options, hour) }))
-    const request = { headers, body: atHour(body, hour), isRead: true }
-    return { [label]: (await http.json(inPlaces(url, hour), answer, request)).value }
+  metrics: given =>
+    Object.fromEntries(
+      Object.entries(valuesOf(given)).flatMap(([label, each]) => (each.private ? [] : [[label, declaration(each)]])),
+    ),
+  history: readsPast,
+  async collect({ options, hour, http, chain, price }) {
+    const { url, headers = {}, body } = options
+    const block = options.chain === undefined ? {} : { block: (await chain(options.chain).block()).number }
+    const moment = { hour, ...block }
+    const request = { headers: headersAt(headers, moment), body: inBody(body, moment), isRead: true }
+    const { json } = await http.json(inPlaces(url, moment), answerOf(options, hour), request)
+    const values = valuesOf(options)
+    const exact = exactValues(values, numberReader(json, new URL(url).host), price)
+    const sent = Object.keys(values).filter(label => !values[label]?.private)
+    return Object.fromEntries(sent.map(label => [label, exact(label).then(nearestNumber)]))
   },
 })
 
-function holdsHour({ url, body }: Pick<z.output<typeof options>, 'url' | 'body'>): boolean {
-  const written = url + (body === undefined ? '' : JSON.stringify(body))
-  return Object.keys(places).some(place => written.includes(place))
+/** The values by label: one, or several of one answer. */
+function valuesOf({ values, label = 'Value', pointer = '', decimals, ...one }: Options): Values {
+  return values ?? { [label]: { pointer, decimals, ...declaration(one) } }
 }
 
-function inPlaces(text: string, hour: Hour): string {
-  return text.replace(placePattern, place => places[place]?.(hour) ?? place)
+function headersAt(headers: Readonly<Record<string, string>>, moment: Moment): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, inPlaces(text, moment)]))
 }
 
-/** Fills the placeholders in every text of a body; the names of fields stay as they are. */
-function atHour(body: unknown, hour: Hour): unknown {
-  if (typeof body === 'string') return inPlaces(body, hour)
-  if (Array.isArray(body)) return body.map(part => atHour(part, hour))
-  if (typeof body !== 'object' || body === null) return body
-  return Object.fromEntries(Object.entries(body).map(([name, part]) => [name, atHour(part, hour)]))
+/** Reads numbers of an answer exactly. One that is not there fails. */
+function numberReader(json: unknown, host: string) {
+  return async ({ pointer = '', decimals = 0 }: Value): Promise<Fraction> => {
+    const parsed = decimalAt(pointer).safeParse(valueAt(json, pointer))
+    if (!parsed.success) throw new Error(`in the answer of ${host} ${parsed.error.issues[0]?.message}`)
+    return fractionOf(parsed.data).mul(scaled(1n, decimals))
+  }
 }
 
-/**
- * Checks a GraphQL answer. A server answers 200 with `errors` when a query failed, wholly or in part.
- * @throws Error when there are any
- */
-function withoutErrors(body: unknown) {
-  const isQuery = typeof body === 'object' && body !== null && 'query' in body
-  return z.unknown().superRefine((json, context) => {
-    const errors: unknown =
-      isQuery && typeof json === 'object' && json !== null ? Reflect.get(json, 'errors') : undefined
-    if (!Array.isArray(errors) || errors.length === 0) return
-    const said = z.object({ message: z.string() }).safeParse(errors[0]).data?.message ?? 'without words'
-    context.addIssue({
-      code: 'custom',
-      path: ['errors'],
-      input: errors,
-      message: `must be absent, but it says: ${said.slice(0, 200)}`,
-    })
+function mistakesIn(values: Values) {
+  const each = Object.entries(values).flatMap(([label, value]) => {
+    const formula = formulaOf(value)
+    const isEmpty = value.pointer === undefined && !formula
+    const isStray = value.decimals !== undefined && value.pointer === undefined && formula
+    return [
+      ...(isEmpty ? [{ path: ['pointer'], message: pointerRules }] : formulaMistakes(value, 'pointer', values)),
+      ...(isStray ? [{ path: ['decimals'], message: `belongs to a pointer, and this is a ${formula.kind}` }] : []),
+    ].map(({ path, message }) => ({ path: [label, ...path], message }))
   })
-}
-
-function valueAt(json: unknown, path: string): unknown {
-  if (path === '') return json
-  return typeof json === 'object' && json !== null ? pointer.get(json, path) : undefined
-}
-
-function numberAt(path: string) {
-  const decimal = z.string().regex(/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i)
-  return z.union([z.number(), decimal.transform(Number)], { error: `there is no number at ${path || 'the root'}` })
-}
-
-/**
- * Instant the value is as of, by the answer's own field. A value of a past hour must not be later than the hour; a
- * value of "now" may be.
- */
-function timeAt({ time, maxAge, ...asked }: z.output<typeof options>, hour: Hour) {
-  if (time === undefined) return z.unknown()
-  const latestMs = holdsHour(asked) ? hour : Number.POSITIVE_INFINITY
-  const error = `the time at ${time} must be ${hourText(hour)} or up to ${maxAge} s before`
-  return z.unknown().refine(
-    stated => {
-      const statedMs = instantMs(stated)
-      return statedMs >= hour - maxAge * 1000 && statedMs <= latestMs
-    },
-    { error },
-  )
-}
-
-/**
- * Reads an instant: seconds or milliseconds since 1970, or a date and time with its offset.
- * @returns milliseconds since 1970; NaN for anything else
- */
-function instantMs(stated: unknown): number {
-  if (typeof stated === 'string' && /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/i.test(stated)) return Date.parse(stated)
-  const number = typeof stated === 'string' && /^\d+(\.\d+)?$/.test(stated) ? Number(stated) : stated
-  if (typeof number !== 'number') return Number.NaN
-  // As seconds, a larger number would be after the year 5000.
-  return number < 1e11 ? number * 1000 : number
+  const isNone = Object.keys(values).length === 0
+  return isNone ? [{ path: [], message: 'must hold a value' }] : [...each, ...circleMistakes(values)]
 }

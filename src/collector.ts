@@ -2,27 +2,17 @@
  * The public API for collectors: `import { defineCollector, units, z, address, secret } from 'tidegauge'`. At run time
  * this module imports only zod and pure code, so that loading it costs a collector little.
  */
-import type {
-  AbiEvent,
-  ContractFunctionArgs,
-  ContractFunctionName,
-  ContractFunctionParameters,
-  ContractFunctionReturnType,
-  GetEventArgs,
-  Log,
-  MulticallContracts,
-  MulticallResults,
-  Narrow,
-} from 'viem'
 import { z } from 'zod'
 import { headers, secret } from './config/secret-option.ts'
 import { optionsEdge } from './edge/options-edge.ts'
 import type { AsOfBlock } from './model/block.ts'
 import { type Hour, hourText } from './model/hour.ts'
 import type { MetricSpec } from './model/metric.ts'
+import { units } from './model/units.ts'
+import type { ChainAsOf, ChainMoment } from './runner/child/typed/chain-as-of.ts'
 
-export type { AsOfBlock, Hour, MetricSpec }
-export { headers, hourText, secret, z }
+export type { AsOfBlock, ChainAsOf, ChainMoment, Hour, MetricSpec }
+export { headers, hourText, secret, units, z }
 
 /** Options schema for an address, `0x` and 40 hexadecimal digits: `options: z.strictObject({ token: address })`. */
 export const address = z
@@ -40,35 +30,6 @@ export const path = z
   .min(1, { error: 'must be the path of a file or a folder' })
   .transform(written => optionsEdge.path(written))
 
-/**
- * Converts an amount in smallest units to a decimal number, rounded once to the nearest double (the service stores
- * doubles): `units(1_500_000n, 6)` is 1.5.
- *
- * @param decimals from 0 to 255, as a token's `decimals()` answers; a bigint where the ABI says `uint256`
- * @throws TypeError when the amount is not a bigint; RangeError for other decimals
- */
-export function units(amount: bigint, decimals: number | bigint): number {
-  if (typeof amount !== 'bigint') {
-    throw new TypeError(`units(amount, decimals): the amount must be a bigint like 1500000n, not ${literal(amount)}`)
-  }
-  const places = typeof decimals === 'bigint' ? Number(decimals) : decimals
-  if (!Number.isInteger(places) || places < 0 || places > 255) {
-    const wrong = `the decimals must be a whole number from 0 to 255, not ${literal(decimals)}`
-    throw new RangeError(`units(amount, decimals): ${wrong}`)
-  }
-  const digits = (amount < 0n ? -amount : amount).toString().padStart(places + 1, '0')
-  const point = digits.length - places
-  return Number(`${amount < 0n ? '-' : ''}${digits.slice(0, point)}.${digits.slice(point)}`)
-}
-
-/** A short value as it is written in code; of any other, its type. */
-function literal(value: unknown): string {
-  if (typeof value === 'string') return value.length > 40 ? 'text' : JSON.stringify(value)
-  if (typeof value === 'bigint') return `${value}n`
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object'
-  return typeof value === 'function' ? 'a function' : String(value)
-}
-
 /** The declaration of one label. A field that is `undefined` counts as absent, so that an option can be passed on. */
 export type DeclaredMetric = { readonly [P in keyof MetricSpec]: MetricSpec[P] | undefined }
 
@@ -83,43 +44,6 @@ export type Readings<M extends MetricSpecs> = { readonly [L in keyof M]: Reading
 
 /** Makes a label that `metrics` does not declare a type error in the result of `collect`. */
 type OnlyDeclared<M extends MetricSpecs, R> = { readonly [L in keyof R]: L extends keyof M ? R[L] : never }
-
-type ReadOnly = 'pure' | 'view'
-
-/**
- * One chain as of the hour. Every promise rejects when its read fails: a failure is never a value.
- *
- * @example
- * ```ts
- * const supply = await chain('ethereum').read({ address: token, abi: erc20Abi, functionName: 'totalSupply' })
- * ```
- */
-export interface ChainAsOf {
-  /** The as-of block: the last one with a timestamp at or before the hour. */
-  block(): Promise<AsOfBlock>
-  /**
-   * Reads one or many view functions at the as-of block, typed by their ABI. All reads of all collectors for one hour
-   * and chain travel together, so single reads cost no more than a list. A list rejects when one of its calls fails.
-   *
-   * @throws Fault when no endpoint can answer or a contract reverts
-   */
-  read<
-    const A extends readonly unknown[] | import('viem').Abi,
-    F extends ContractFunctionName<A, ReadOnly>,
-    const P extends ContractFunctionArgs<A, ReadOnly, F>,
-  >(call: ContractFunctionParameters<A, ReadOnly, F, P>): Promise<ContractFunctionReturnType<A, ReadOnly, F, P>>
-  read<const C extends readonly unknown[]>(
-    calls: readonly [...MulticallContracts<Narrow<C>, { mutability: ReadOnly }>],
-  ): Promise<MulticallResults<Narrow<C>, false, { mutability: ReadOnly }>>
-  /** Native balance, in wei. */
-  balance(of: `0x${string}`): Promise<bigint>
-  /** Logs of one event after the previous hour's as-of block, up to and including this hour's, oldest first. */
-  logs<const E extends AbiEvent>(filter: {
-    readonly address: `0x${string}` | readonly `0x${string}`[]
-    readonly event: E
-    readonly args?: GetEventArgs<[E], E['name'], { EnableUnion: true; IndexedOnly: true; Required: false }>
-  }): Promise<readonly Pick<Log<bigint, number, false, E, true>, 'args' | 'address' | 'blockNumber' | 'logIndex'>[]>
-}
 
 /**
  * Method, headers and body of an off-chain request: `{ headers: { 'x-api-key': options.apiKey }, body: { query } }`.
@@ -136,11 +60,16 @@ export interface HttpRequest {
    * GET and for a body with a GraphQL `query` that is not a mutation, else false.
    */
   readonly isRead?: boolean | undefined
+  /**
+   * Statuses whose answer is returned as well, such as 400 of a source whose JSON then says why. Default: only 2xx.
+   */
+  readonly statuses?: readonly number[] | undefined
 }
 
 /**
  * Off-chain reads. Transient failures are retried within the run's deadline, never before the source's `Retry-After`.
- * An answer has at most 8 MiB. Redirects into private networks are refused; headers and body are sent only to the
+ * An answer has at most 8 MiB. Requests of all collectors to one host share a limit: 8 at a time and 20 a second, lowered for
+ * a while by a 429 or a `Retry-After`. Redirects into private networks are refused; headers and body are sent only to the
  * origin of `url`.
  */
 export interface Http {
@@ -165,6 +94,23 @@ export interface Http {
   text(url: string, request?: HttpRequest): Promise<string>
 }
 
+/** The prices of the configuration as of the hour, in US dollars. */
+export interface Price {
+  /**
+   * A price by its name under `prices:`, rounded once to the nearest double. It is read once an hour, however many
+   * collectors ask, and its reads travel with those of the chain.
+   *
+   * @throws Fault when none has that name, or when no source of it answers for the hour
+   * @example
+   * ```ts
+   * const [amount, eth] = await Promise.all([chain('ethereum').balance(options.treasury), price('ETH')])
+   * ```
+   */
+  (name: string): Promise<number>
+  /** The same before it is rounded: a fraction of two positive integers. */
+  exact(name: string): Promise<{ readonly numerator: bigint; readonly denominator: bigint }>
+}
+
 /** Writes to the daemon's log under the collector's name: `log.warn('paused', { pool })`. Secrets are redacted. */
 export interface CollectorLog {
   debug(message: string, facts?: Readonly<Record<string, unknown>>): void
@@ -178,12 +124,20 @@ export interface CollectContext<O> {
   readonly options: O
   /** The hour to read as of, in milliseconds since 1970; `hourText(hour)` writes it out. */
   readonly hour: Hour
-  /** A chain by its name in the configuration. @throws Fault when none has that name */
-  chain(name: string): ChainAsOf
+  /**
+   * A chain by its name in the configuration, as of the hour, or of an earlier hour: `chain('ethereum', { hoursBefore: 24 })`
+   * for a value of the day before. Both are looked up and read together, in the same requests.
+   *
+   * @throws Fault when none has that name, or for hours that are not whole
+   */
+  chain(name: string, moment?: ChainMoment): ChainAsOf
   readonly http: Http
+  readonly price: Price
   readonly log: CollectorLog
-  /** Aborted at the deadline of the run (`collect.deadline`). */
+  /** Aborted at the deadline of the run (`collect.deadline`, or `deadline` next to `use`). */
   readonly signal: AbortSignal
+  /** Time limit of the run, in milliseconds, for sources that take one. */
+  readonly deadlineMs: number
 }
 
 /** A collector: its options, its metrics, and the function that reads them. */

@@ -1,6 +1,6 @@
-import { statSync } from 'node:fs'
 import type { OpenChainReader } from '../chain/read/reader.ts'
 import type { Config } from '../config/config.ts'
+import { fileStats } from '../edge/file-stats.ts'
 import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
 import type { ClockWitnesses, WatchedClock } from '../intake/watched-clock.ts'
@@ -23,7 +23,7 @@ export interface WrittenAt {
 /** Reads the times of change of the files. Call it before opening the outbox, which changes them. */
 export function writtenAt({ data, file }: Pick<Config, 'data' | 'file'>): WrittenAt {
   const outboxMs = latest(outboxWritesMs(data))
-  const configuredMs = changedMs(file)
+  const configuredMs = fileStats(file)?.mtimeMs
   return { ...(outboxMs !== undefined && { outboxMs }), ...(configuredMs !== undefined && { configuredMs }) }
 }
 
@@ -50,14 +50,6 @@ function latest(instants: readonly (number | undefined)[]): number | undefined {
   // An impossible instant was written by a clock that was wrong by decades.
   const known = instants.flatMap(instant => (instant !== undefined && isPossible(instant) ? [instant] : []))
   return known.length > 0 ? Math.max(...known) : undefined
-}
-
-function changedMs(file: string): number | undefined {
-  try {
-    return statSync(file).mtimeMs
-  } catch {
-    return undefined
-  }
 }
 
 /** Dependencies of `ClockWatch`. */

@@ -1,13 +1,13 @@
 import { readSecret } from '../config/secret.ts'
 import { type Destination, destinationsOf } from '../delivery/destination.ts'
-import { type ServiceClient, serviceClient } from '../edge/service-client.ts'
+import { type ListingClient, serviceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import type { AppContext } from './context.ts'
 import type { EmbeddedService } from './embedded.ts'
 
 /** Connection to the service: the client, and the destinations with their keys. */
 export interface Connection {
-  readonly client: ServiceClient
+  readonly client: ListingClient
   /** The service for messages: `host:port`, or `embedded (host:port)`. */
   readonly host: string
   readonly destinations: readonly Destination[]

@@ -45,19 +45,11 @@ export class Delivering {
 
   async #run(deps: DeliveringDeps, first: Role | undefined): Promise<void> {
     const { signal } = this.#stopping
-    let role = first
-    while (!role && !signal.aborted) {
-      await deps.time.sleep(roleLookMs, signal).catch(() => {})
-      if (!signal.aborted) role = this.#take(deps)
-    }
+    const role = first ?? (await this.#until(deps, deps.take))
     if (!role) return
     try {
-      let end = await this.#begin(deps, role)
       // Another process may hold the file's write lock just now.
-      while (!end && !signal.aborted) {
-        await deps.time.sleep(roleLookMs, signal).catch(() => {})
-        if (!signal.aborted) end = await this.#begin(deps, role)
-      }
+      const end = await this.#until(deps, () => deps.begin(role))
       if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
       await end?.()
     } finally {
@@ -65,22 +57,22 @@ export class Delivering {
     }
   }
 
-  async #begin({ begin, failed }: DeliveringDeps, role: Role): Promise<(() => Promise<void>) | undefined> {
-    try {
-      return await begin(role)
-    } catch (error) {
-      failed(error)
-      return undefined
+  /** Tries twice a second until something comes of it; `undefined` when it is stopped before. */
+  async #until<T>(
+    { failed, time }: DeliveringDeps,
+    attempt: () => Promise<T | undefined> | T | undefined,
+  ): Promise<T | undefined> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      try {
+        const done = await attempt()
+        if (done) return done
+      } catch (error) {
+        failed(error)
+      }
+      await time.sleep(roleLookMs, signal).catch(() => {})
     }
-  }
-
-  #take({ take, failed }: DeliveringDeps): Role | undefined {
-    try {
-      return take()
-    } catch (error) {
-      failed(error)
-      return undefined
-    }
+    return undefined
   }
 }
 

@@ -1,7 +1,8 @@
 import type { CallMeter } from '../chain/endpoint/call-meter.ts'
 import { createChainReader, type OpenChainReader } from '../chain/read/reader.ts'
 import type { Chains } from '../chain/reads.ts'
-import { hiddenPaths } from '../config/hidden.ts'
+import type { CollectorConfig, Config } from '../config/config.ts'
+import { configFolders, hiddenPaths } from '../config/hidden.ts'
 import { secretsOf } from '../config/secret.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'
 import { ProcessRunner } from '../runner/daemon/process-runner.ts'
@@ -74,6 +75,10 @@ export function runnerOn(chains: Chains, context: AppContext, stack: AsyncDispos
   return runnerWithin(context.config.collect.deadlineMs, chains, context, stack)
 }
 
+function pricesByName({ prices }: Config): Readonly<Record<string, CollectorConfig>> {
+  return Object.fromEntries(prices.map(({ name, collector }) => [name, collector]))
+}
+
 function runnerWithin(
   deadlineMs: number,
   chains: Chains,
@@ -85,7 +90,11 @@ function runnerWithin(
     deadlineMs,
     time,
     redactor,
-    hidden: config ? hiddenPaths(config) : [],
+    ...(config && {
+      prices: pricesByName(config),
+      hidden: hiddenPaths(config),
+      configFolders: configFolders(config),
+    }),
     log: (collector, level, message, facts) => log[level]({ ...facts, collector }, message),
   })
   stack.defer(() => runner.stop())

@@ -1,3 +1,5 @@
+import type { RateBounds } from '../edge/rate/discovered-rate.ts'
+
 /** Limits of reading a chain. Units are in the names. */
 
 /** Headers requested in one round of the as-of search. */
@@ -98,31 +100,16 @@ export const logTailBlocks = 32
 /** Attempts for the same logs while the node answers from before the as-of block, or from another branch. */
 export const logTriesMax = 3
 
-/** Longest retry-after of a chain's only endpoint that is waited for, and how often for the same calls. */
+/** Longest retry-after of a chain's only endpoint that is waited for. */
 export const patienceMsMax = 5_000
-export const rateTriesMax = 4
 
-/** Wait after a refusal for the rate that names none, doubled with each in a row up to the cap. */
-export const rateBackoffBaseMs = 1_000
-export const rateBackoffCapMs = 60_000
-
-/** Time in which the rate doubles after a refusal; it doubles after each further refusal, up to the longest. */
-export const rateDoublesMs = 3_000
-export const rateDoublesMsMax = 60_000
-
-/** Floor of the discovered rate, and the rate above which the limit is dropped. */
-export const ratePerSecondMin = 5
-export const rateUnlimitedPerSecond = 10_000
-
-/** The second of a rate, plus a millisecond because clocks truncate, and the longest way of a request to the node. */
-export const rateWindowMs = 1_001
-export const rateTransitMsMax = 500
-
-/** Time for which the calls that a node answered in a second are remembered. */
-export const rateHistoryMs = 10_000
-
-/** Interval of checking whether a rising rate lets calls pass. */
-export const rateLookMs = 250
+/** Bounds of the rate of a node, as learnt from its refusals. */
+export const nodeRate: RateBounds = {
+  perSecondMin: 5,
+  doublesMs: 3_000,
+  doublesMsMax: 60_000,
+  retryAfterMsMax: endpointRestMsMax,
+}
 
 /** Time for which an endpoint is known to lack the state of old blocks. */
 export const stateMissedMs = 60 * 60_000

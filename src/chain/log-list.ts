@@ -9,6 +9,7 @@ export interface RawLog {
   readonly blockNumber: bigint
   /** Index in the block; on a few chains, in the transaction. */
   readonly logIndex: number
+  readonly transactionHash: Hex
 }
 
 /**
@@ -41,8 +42,8 @@ export class LogList implements Iterable<RawLog> {
   }
 }
 
-/** Before the topics: block, index in it, bytes of data, count of topics, address. */
-const headBytes = 8 + 8 + 4 + 1 + 20
+/** Before the topics: block, index in it, bytes of data, count of topics, address, hash of the transaction. */
+const headBytes = 8 + 8 + 4 + 1 + 20 + 32
 const topicBytes = 32
 
 /** Encodes logs as a piece of a list. */
@@ -51,12 +52,13 @@ export function packed(logs: readonly RawLog[]): Uint8Array {
   const bytes = Buffer.alloc(size)
   let at = 0
   for (const log of logs) {
-    const { blockNumber, logIndex, address, topics, data } = log
+    const { blockNumber, logIndex, address, topics, data, transactionHash } = log
     bytes.writeBigUInt64LE(blockNumber, at)
     bytes.writeDoubleLE(logIndex, at + 8)
     bytes.writeUInt32LE((data.length - 2) / 2, at + 16)
     bytes.writeUInt8(topics.length, at + 20)
     bytes.write(address.slice(2), at + 21, 'hex')
+    bytes.write(transactionHash.slice(2), at + 41, 'hex')
     for (const [index, topic] of topics.entries())
       bytes.write(topic.slice(2), at + headBytes + index * topicBytes, 'hex')
     bytes.write(data.slice(2), at + headBytes + topics.length * topicBytes, 'hex')
@@ -87,7 +89,8 @@ function logAt(bytes: Buffer, at: number): RawLog {
   const topics: Hex[] = []
   for (let from = topicsAt; from < dataAt; from += topicBytes) topics.push(hex(from, from + topicBytes))
   return {
-    address: hex(at + 21, topicsAt),
+    address: hex(at + 21, at + 41),
+    transactionHash: hex(at + 41, topicsAt),
     topics,
     data: hex(dataAt, at + sizeAt(bytes, at)),
     blockNumber: bytes.readBigUInt64LE(at),

@@ -2,11 +2,43 @@ import type { AsOfBlock, Hex, LogFilter } from '../model/block.ts'
 import type { Hour } from '../model/hour.ts'
 import type { LogList, RawLog } from './log-list.ts'
 
-/** One raw read at the as-of block, as plain values, so that it can cross processes. */
-export type ReadRequest =
+/** A raw read that Multicall3 can make together with others. */
+export type JoinableRead =
   | { readonly kind: 'call'; readonly to: Hex; readonly input: Hex }
   /** Native balance of an address, in wei; the answer is 32 bytes. */
   | { readonly kind: 'balance'; readonly address: Hex }
+
+/** One raw read at the as-of block, as plain values, so that it can cross processes. */
+export type ReadRequest =
+  | JoinableRead
+  /** A call with a sender of its own, which Multicall3 cannot set. */
+  | { readonly kind: 'call-from'; readonly from: Hex; readonly to: Hex; readonly input: Hex }
+  /** A storage slot, as 32 bytes; the answer is 32 bytes. */
+  | { readonly kind: 'storage'; readonly address: Hex; readonly slot: Hex }
+
+/** Whether Multicall3 can make a read together with others. */
+export function isJoinable(request: ReadRequest): request is JoinableRead {
+  return request.kind === 'call' || request.kind === 'balance'
+}
+
+/** The contract or account that a read is of. */
+export function targetOf(request: ReadRequest): Hex {
+  return 'to' in request ? request.to : request.address
+}
+
+/** The part of the target that is read, as a text that is equal for equal reads. */
+export function partOf(request: ReadRequest): string {
+  switch (request.kind) {
+    case 'call':
+      return request.input
+    case 'balance':
+      return ''
+    case 'call-from':
+      return `${request.input} from ${request.from}`
+    case 'storage':
+      return `slot ${request.slot}`
+  }
+}
 
 /** `reverted` carries the contract's revert data: an answer of the chain, not a failure of the node. */
 export type ReadAnswer =

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { AsOfBlock, Hex, LogFilter } from '../model/block.ts'
 import type { RawLog } from './log-list.ts'
-import type { ReadRequest } from './reads.ts'
+import { type ReadRequest, targetOf } from './reads.ts'
 
 /** The fields of a block's header that the search needs. */
 export interface BlockHeader extends AsOfBlock {
@@ -43,8 +43,10 @@ export function parseHeader(result: unknown): BlockHeader | undefined {
 
 /** Whether a read can be sent to a node: an invalid one must not be sent with others. */
 export function isAskable(request: ReadRequest): boolean {
-  if (request.kind === 'balance') return isAddress(request.address)
-  return isAddress(request.to) && isBytes(request.input)
+  if (!isAddress(targetOf(request))) return false
+  if (request.kind === 'storage') return isHash(request.slot)
+  if (request.kind === 'call-from' && !isAddress(request.from)) return false
+  return request.kind === 'balance' || isBytes(request.input)
 }
 
 /** The first invalid address of a filter; undefined when all are valid. */
@@ -71,7 +73,6 @@ export function word(amount: bigint): Hex {
 /** A log as answered by a node. */
 export interface NodeLog extends RawLog {
   readonly blockHash: string | undefined
-  readonly transactionHash: unknown
   /** Whether a reorg has removed its block. */
   readonly removed: boolean
 }
@@ -96,6 +97,7 @@ function parseLog(value: unknown): NodeLog | undefined {
   if (!isAddress(address) || !isTopics(topics) || !isBytes(data)) return undefined
   if (!isQuantity(blockNumber) || !isQuantity(logIndex)) return undefined
   if (blockHash !== undefined && !isHash(blockHash)) return undefined
+  if (!isHash(transactionHash)) return undefined
   return {
     ...{ address, topics, data, blockHash, transactionHash },
     blockNumber: BigInt(blockNumber),

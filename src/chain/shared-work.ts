@@ -1,4 +1,4 @@
-import { unlessAborted } from './unless-aborted.ts'
+import { unlessAborted } from '../edge/unless-aborted.ts'
 
 /** Work that several callers wait for, each with its own signal. It is aborted when no caller waits any more. */
 export class SharedWork<T> {

@@ -8,15 +8,17 @@ import type { Fault } from '../model/fault.ts'
 import { metricId } from '../model/metric.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 
-/** Configured collectors, loaded and with their options parsed. */
+/** Configured collectors, and the sources of prices, loaded and with their options parsed. */
 export interface Checked {
   readonly usable: readonly { readonly collector: CollectorConfig; readonly description: CollectorDescription }[]
   readonly unusable: readonly { readonly collector: CollectorConfig; readonly fault: Fault }[]
   readonly mistakes: readonly PlacedMistake[]
+  /** Those that read a price and no metric. */
+  readonly prices: Checked['usable']
 }
 
 /**
- * Loads every configured collector and parses its options. Offline.
+ * Loads every configured collector and parses its options, and the sources of every price. Offline.
  *
  * @param deadlineMs for loading one
  * @param stopping ends it early; collectors not loaded by then are unusable with Fault `stopped`
@@ -26,7 +28,8 @@ export async function checkCollectors(
   deadlineMs: number = context.config.collect.deadlineMs,
   stopping?: AbortSignal,
 ): Promise<Checked> {
-  const collectors = context.config.protocols.flatMap(protocol => protocol.collectors)
+  const { protocols, prices } = context.config
+  const collectors = [...prices.map(({ collector }) => collector), ...protocols.flatMap(({ collectors }) => collectors)]
   const checked = await checkEach(collectors, context, deadlineMs, stopping)
   return { ...checked, mistakes: [...checked.mistakes, ...sharedMetrics(checked.usable)] }
 }
@@ -53,8 +56,10 @@ export async function checkEach(
   const usable = results.flatMap(({ collector, description }) =>
     description?.kind === 'usable' ? [{ collector, description }] : [],
   )
+  const ofPrices = new Set(edge.config?.prices.map(({ collector }) => collector))
   return {
-    usable,
+    usable: usable.filter(({ collector }) => !ofPrices.has(collector)),
+    prices: usable.filter(({ collector }) => ofPrices.has(collector)),
     unusable: results.flatMap(({ collector, fault }) => (fault ? [{ collector, fault }] : [])),
     mistakes: results.flatMap(({ collector, description }) =>
       description?.kind === 'mistaken' ? optionMistakes(collector, description.mistakes) : [],

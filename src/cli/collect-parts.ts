@@ -7,14 +7,12 @@ import { holdOf } from '../intake/plausibility.ts'
 import { type Hour, hourAt } from '../model/hour.ts'
 import { labelOf } from '../model/metric.ts'
 import type { Accepted } from '../outbox/contract/metrics.ts'
+import type { Units } from '../outbox/contract/operator-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { CollectedPart, CollectedReport } from './collected-report.ts'
 import { type Foreseen, foreseen } from './foreseen.ts'
-
-/** `pinned`: a metric with another unit than before is held. `changed`: the person allows the new unit. */
-export type Units = 'locked' | 'changed'
 
 /** Dependencies of collecting one hour by hand; the outbox is absent when nothing was ever collected. */
 export interface CollectDeps {

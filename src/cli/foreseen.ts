@@ -2,6 +2,7 @@ import { type Hour, hourText } from '../model/hour.ts'
 import { labelCharsAdvised } from '../model/limits.ts'
 import { labelOf, type Metric, type MetricId } from '../model/metric.ts'
 import type { MetricState, Past } from '../outbox/contract/metrics.ts'
+import type { Units } from '../outbox/contract/operator-store.ts'
 
 /** A warning that can be predicted before anything is sent. */
 export interface Foreseen {
@@ -19,8 +20,7 @@ export interface Sighted extends Pick<Metric, 'id' | 'protocolId' | 'unit'> {
   readonly past?: Past | undefined
   /** State of that hour's value; absent when there is none yet. */
   readonly state?: MetricState | undefined
-  /** `pinned`: a value with another unit is held. `changed`: a person has allowed it. */
-  readonly units: 'locked' | 'changed'
+  readonly units: Units
 }
 
 /** Predicts the service's warnings, and what we do about them. Pure. */

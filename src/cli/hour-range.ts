@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { Fault } from '../model/fault.ts'
-import { type Hour, hourText, parseHour } from '../model/hour.ts'
+import { type Hour, hourAt, hourText, parseHour } from '../model/hour.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from './configured-command.ts'
 
 /** Options that select collectors and hours. */
@@ -30,9 +30,22 @@ export interface LookedAt {
 /** @throws Fault `usage` for an invalid hour, or a range that ends before it begins */
 export function lookedAt({ from, to }: LookOptions): LookedAt {
   const range = { ...(from && { from: parseHour(from) }), ...(to && { to: parseHour(to) }) }
-  if (range.from !== undefined && range.to !== undefined && range.from > range.to)
-    throw new Fault('usage', `--from ${hourText(range.from)} lies after --to ${hourText(range.to)}`, {
-      fix: 'the older hour comes first',
-    })
+  demandOrder(range)
   return range
+}
+
+/** @throws Fault `usage` when a range ends before it begins */
+export function demandOrder({ from, to }: LookedAt): void {
+  if (from === undefined || to === undefined || from <= to) return
+  throw new Fault('usage', `--from ${hourText(from)} lies after --to ${hourText(to)}`, {
+    fix: 'the older hour comes first',
+  })
+}
+
+/** @throws Fault `usage` for an hour that has not begun */
+export function demandBegun(hour: Hour, nowMs: number): void {
+  if (hour <= nowMs) return
+  throw new Fault('usage', `${hourText(hour)} lies in the future`, {
+    fix: `the current hour is ${hourText(hourAt(nowMs))}`,
+  })
 }

@@ -1,10 +1,56 @@
 import { readFileSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
+import { foldersOf, matchesOf } from '../config/include.ts'
 import { originOf } from '../runner/origin.ts'
 
-/** Contents of files; an unreadable one is reported when it is loaded. */
-export function textsOf(files: readonly string[]): string {
-  return JSON.stringify(files.map(file => attempt(() => readFileSync(file, 'utf8'))))
+/** Parts of a configuration that name files. */
+export type NamingFiles = Pick<Config, 'file' | 'includes' | 'protocols'>
+
+/**
+ * Files that trigger a reload: the configuration, what it includes, and one's own collectors; and the folders in which
+ * a further file to include could appear.
+ */
+export class WatchedFiles {
+  readonly #inForce: NamingFiles
+  readonly #watch: (files: readonly string[]) => void
+  #refused: NamingFiles | undefined
+  #seen = ''
+
+  /** @param watch watches these files and folders, and no longer those of the last call */
+  constructor(inForce: NamingFiles, watch: (files: readonly string[]) => void) {
+    this.#inForce = inForce
+    this.#watch = watch
+    this.haveChanged()
+  }
+
+  /** Whether a file has changed, appeared or vanished since the last look. */
+  haveChanged(): boolean {
+    const configs = [this.#inForce, ...(this.#refused ? [this.#refused] : [])]
+    const files = [...new Set(configs.flatMap(filesOf))].sort()
+    this.#watch([...files, ...configs.flatMap(({ includes }) => includes.flatMap(foldersOf))])
+    const before = this.#seen
+    this.#seen = textsOf(files)
+    return this.#seen !== before
+  }
+
+  /** Watches the files of a newer configuration, too: one that is refused may be repaired in a file that only it names. */
+  watchAlso(refused: NamingFiles): void {
+    this.#refused = refused
+    this.haveChanged()
+  }
+}
+
+function filesOf({ file, includes, protocols }: NamingFiles): string[] {
+  const origins = protocols
+    .flatMap(({ collectors }) => collectors)
+    .map(({ use, place }) => originOf({ use, configFile: place.file }))
+  const own = origins.flatMap(origin => (origin.kind === 'file' ? [origin.file] : []))
+  return [file, ...includes.flatMap(({ pattern }) => matchesOf(pattern)), ...own]
+}
+
+/** Names and contents of files; an unreadable one is reported when it is loaded. */
+function textsOf(files: readonly string[]): string {
+  return JSON.stringify(files.map(file => [file, attempt(() => readFileSync(file, 'utf8'))]))
 }
 
 function attempt(read: () => string): string | undefined {
@@ -13,12 +59,4 @@ function attempt(read: () => string): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Files that trigger a reload: the configuration and one's own collectors. */
-export function filesOf({ file, protocols }: Config): string[] {
-  const origins = protocols
-    .flatMap(({ collectors }) => collectors)
-    .map(({ use }) => originOf({ use, configFile: file }))
-  return [file, ...new Set(origins.flatMap(origin => (origin.kind === 'file' ? [origin.file] : [])))]
 }

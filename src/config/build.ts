@@ -5,27 +5,35 @@ import type {
   CollectorConfig,
   Config,
   HeaderValue,
+  Include,
+  PriceConfig,
   ProtocolConfig,
   SecretRef,
   ServiceConfig,
 } from './config.ts'
-import type { Place } from './mistakes/mistakes.ts'
+import type { ParsedDocument, PlaceOf } from './document.ts'
 import { ownIdOf } from './schema/forms.ts'
+import type { ParsedIncludedFile } from './schema/included-file.ts'
 import type { ParsedFile } from './schema/schema.ts'
 
-type PlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
-type ParsedProtocol = ParsedFile['protocols'][number]
+type ParsedProtocol = NonNullable<ParsedFile['protocols']>[number]
 type ParsedCollector = ParsedProtocol['collectors'][number]
 
 /**
- * Builds the configuration from a file without mistakes: absolute paths, places, collector ids. Deep-frozen.
+ * Builds the configuration from files without mistakes: absolute paths, places, collector ids. Deep-frozen.
  *
- * @param file absolute
+ * @param included the files of `includes`, in their order
  */
-export function buildConfig(file: string, parsed: ParsedFile, placeOf: PlaceOf): Config {
+export function buildConfig(
+  main: ParsedDocument<ParsedFile>,
+  included: readonly ParsedDocument<ParsedIncludedFile>[],
+  includes: readonly Include[],
+): Config {
+  const { file, parsed, placeOf } = main
   const service = serviceOf(parsed.service, file, placeOf)
   return deepFreeze({
     file,
+    includes,
     service,
     // The embedded service has a folder of its own, so that metrics sent to it never count as delivered to a real one.
     data: join(beside(file, parsed.data), ...(service.kind === 'embedded' ? ['embedded'] : [])),
@@ -45,7 +53,14 @@ export function buildConfig(file: string, parsed: ParsedFile, placeOf: PlaceOf):
       }))
       return { name, id, rpc: endpoints, settleMs: settle ?? settleMsOf(id) }
     }),
-    protocols: parsed.protocols.map((protocol, index) => protocolOf(protocol, index, service, file, placeOf)),
+    prices: [main, ...included].flatMap(document =>
+      Object.entries(document.parsed.prices ?? {}).map(([name, sources]) =>
+        priceConfig(name, sources, document.placeOf),
+      ),
+    ),
+    protocols: [main, ...included].flatMap(document =>
+      (document.parsed.protocols ?? []).map((protocol, index) => protocolOf(protocol, index, service, document)),
+    ),
   })
 }
 
@@ -94,8 +109,7 @@ function protocolOf(
   { id, name, logo, chains, key, register, collectors }: ParsedProtocol,
   index: number,
   service: ServiceConfig,
-  file: string,
-  placeOf: PlaceOf,
+  { file, placeOf }: Pick<ParsedDocument<unknown>, 'file' | 'placeOf'>,
 ): ProtocolConfig {
   const path = ['protocols', index]
   return {
@@ -111,7 +125,7 @@ function protocolOf(
 }
 
 function collectorOf(
-  { use, id, options, since }: ParsedCollector,
+  { use, id, options, since, deadline }: ParsedCollector,
   protocolId: string,
   path: readonly PropertyKey[],
   placeOf: PlaceOf,
@@ -122,8 +136,26 @@ function collectorOf(
     use,
     options,
     ...(since !== undefined && { since }),
+    ...(deadline !== undefined && { deadlineMs: deadline }),
     place: placeOf(path),
     placeOf: (inner, at) => placeOf([...path, 'options', ...inner], at),
+  }
+}
+
+/** @param sources as written: the collector parses them */
+export function priceConfig(name: string, sources: unknown, placeOf: PlaceOf): PriceConfig {
+  return {
+    name,
+    collector: {
+      // A blank is in no protocol's id, so that it differs from every collector's.
+      id: `price ${name}`,
+      protocolId: '',
+      use: 'price',
+      options: { sources },
+      place: placeOf(['prices', name]),
+      placeOf: ([, ...inner], at) => placeOf(['prices', name, ...inner], at),
+      pathOf: ([, ...inner]) => ['prices', name, ...inner],
+    },
   }
 }
 

@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs'
 import { Fault } from '../model/fault.ts'
-import type { CollectorConfig, Config, PlacedSecret, ProtocolConfig, SecretRef } from './config.ts'
+import type { CollectorConfig, Config, Include, PlacedSecret, ProtocolConfig, SecretRef } from './config.ts'
+import { configFiles } from './include.ts'
 import type { Place, PlacedMistake } from './mistakes/mistakes.ts'
-import { inOrder } from './mistakes/mistakes.ts'
+import { inOrder, shortest } from './mistakes/mistakes.ts'
 import { meant } from './mistakes/words.ts'
 import type { OptionSecret } from './option-secrets.ts'
 import { readHeader, readOption, readSecret, resolveAddress } from './secret.ts'
@@ -18,16 +19,28 @@ interface NamedSecret {
 
 /**
  * Finds problems that are not mistakes but hardly intended: secrets that cannot be read on this machine, secret files
- * that others can read, display names close to a chain's name. In the order of the file; a secret is never repeated.
+ * that others can read, display names close to a chain's name, patterns that include nothing. In the order of the files; a
+ * secret is never repeated.
  */
 export function cautionsOf(config: Config, collectors: readonly DescribedCollector[] = []): PlacedMistake[] {
   const secrets = [...secretsIn(config), ...collectors.flatMap(secretsOfOptions)]
   const chains = config.chains.map(({ name }) => name)
-  return inOrder([
-    ...secrets.flatMap(missing),
-    ...secrets.flatMap(open),
-    ...config.protocols.flatMap(protocol => nearChains(protocol, chains)),
-  ])
+  return inOrder(
+    [
+      ...secrets.flatMap(missing),
+      ...secrets.flatMap(open),
+      ...config.protocols.flatMap(protocol => nearChains(protocol, chains)),
+      ...config.includes.flatMap(matchless),
+    ],
+    configFiles(config),
+  )
+}
+
+/** A pattern that matches nothing now may do so later: a file that appears is read. */
+function matchless({ pattern, files, place }: Include): PlacedMistake[] {
+  if (files.length > 0) return []
+  const fix = 'put a file there, or remove the entry; a file that appears is read'
+  return [{ place, message: `include: ${shortest(pattern)} adds no file`, fix }]
 }
 
 function secretsIn({ service, protocols, chains }: Config): NamedSecret[] {

@@ -1,18 +1,26 @@
+import { isRecord } from '../model/json.ts'
 import type { ValueMistake } from './mistakes/mistakes.ts'
 import { meant, pathText, quoted } from './mistakes/words.ts'
 
-type OptionPath = readonly PropertyKey[]
+/** A path in the file, down into the options of a collector. */
+export type OptionPath = readonly PropertyKey[]
+
+interface NamedChain {
+  readonly name: string
+  /** A chain is named by an option, or is the key of one. */
+  readonly place: ValueMistake['place']
+}
 
 /**
- * Finds chains that a collector's options name and that are not configured. An option `chain` is a chain's name and
- * `chains` a list of them, at any depth; other shapes are left to the collector.
+ * Finds chains that a collector's options name and that are not configured. An option `chain` is a chain's name,
+ * `chains` a list of them, and `of` a map of maps by them, at any depth; other shapes are left to the collector.
  */
 export function unknownChains(options: unknown, path: OptionPath, known: readonly string[]): ValueMistake[] {
   return namedIn(options, path)
     .filter(({ name }) => !known.includes(name))
-    .map(({ name, at }) => {
-      const message = `${pathText(at)}: there is no chain ${quoted(name)} under chains:`
-      return { place: { path: at, at: 'value' }, message, fix: fixOf(name, known) }
+    .map(({ name, place }) => {
+      const message = `${pathText(place.path)}: there is no chain ${quoted(name)} under chains:`
+      return { place, message, fix: fixOf(name, known) }
     })
 }
 
@@ -23,12 +31,20 @@ function fixOf(name: string, known: readonly string[]): string {
   return known.length === 0 ? add : `configured: ${known.join(', ')}; or ${add}`
 }
 
-function namedIn(value: unknown, path: OptionPath): { readonly name: string; readonly at: OptionPath }[] {
+function namedIn(value: unknown, path: OptionPath): NamedChain[] {
   if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, part]) => {
+  return Object.entries(value).flatMap(([key, part]): NamedChain[] => {
     const at = [...path, Array.isArray(value) ? Number(key) : key]
-    if (key === 'chain' && typeof part === 'string') return [{ name: part, at }]
-    if (key !== 'chains' || !Array.isArray(part)) return namedIn(part, at)
-    return part.flatMap((name, index) => (typeof name === 'string' ? [{ name, at: [...at, index] }] : []))
+    if (key === 'chain' && typeof part === 'string') return [{ name: part, place: { path: at, at: 'value' } }]
+    if (key === 'chains' && Array.isArray(part)) return part.flatMap((name, index) => listed(name, [...at, index]))
+    const byChain = key === 'of' && isRecord(part) && Object.values(part).every(isRecord) ? Object.keys(part) : []
+    return [
+      ...byChain.map(name => ({ name, place: { path: [...at, name], at: 'key' } as const })),
+      ...namedIn(part, at),
+    ]
   })
+}
+
+function listed(name: unknown, path: OptionPath): NamedChain[] {
+  return typeof name === 'string' ? [{ name, place: { path, at: 'value' } }] : []
 }

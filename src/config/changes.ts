@@ -24,6 +24,11 @@ export function changesOf(before: Config, after: Config): string[] {
       named(before.chains, ({ name }) => name),
       named(after.chains, ({ name }) => name),
     ),
+    ...listed(
+      'price',
+      named(before.prices, ({ name }) => name),
+      named(after.prices, ({ name }) => name),
+    ),
     ...sections.filter(key => textOf(before[key]) !== textOf(after[key])).map(key => `${key} changed`),
   ]
 }

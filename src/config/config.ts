@@ -45,18 +45,29 @@ export interface CollectorConfig {
   /** `{protocol id}/{own id}`, unique. Default of the own id: the collector's name. */
   readonly id: string
   readonly protocolId: string
-  /** As written: a name in `collectors/`, a path relative to the configuration file, or an npm package. */
+  /** As written: a name in `collectors/`, a path relative to the file of `place`, or an npm package. */
   readonly use: string
   /** As written; parsed by the collector's own schema when it is loaded. */
   readonly options: unknown
   /** First expected hour. Default: the hour in which the daemon first runs it. */
   readonly since?: Hour
+  /** Time limit of a run for one hour, in milliseconds. Default: `collect.deadlineMs`. */
+  readonly deadlineMs?: number
   readonly place: Place
   /**
    * The place of a path inside `options`, or of its nearest existing part, for mistakes found by the collector's
    * schema. Default: the place of the value, not of the key.
    */
   placeOf(path: readonly PropertyKey[], at?: 'key' | 'value'): Place
+  /** A path inside `options`, as a mistake names it. Default: `options` and the path. */
+  readonly pathOf?: (path: readonly PropertyKey[]) => readonly PropertyKey[]
+}
+
+/** A price in US dollars by its name. */
+export interface PriceConfig {
+  readonly name: string
+  /** Reads it: the shipped collector `price` with the sources as its options. It belongs to no protocol. */
+  readonly collector: CollectorConfig
 }
 
 /** A protocol as it is registered with the service, and its collectors. */
@@ -88,10 +99,21 @@ export type ServiceConfig =
 /** Lines below this level are not logged. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
+/** An entry of `include`. */
+export interface Include {
+  /** Absolute: a path, or a pattern with wildcards. */
+  readonly pattern: string
+  /** Absolute paths of the files that it matched, without those of an entry before it. */
+  readonly files: readonly string[]
+  readonly place: Place
+}
+
 /** The whole configuration, parsed once and frozen. Paths are absolute. */
 export interface Config {
   /** Path of the configuration file. */
   readonly file: string
+  /** Further files that protocols were read from. */
+  readonly includes: readonly Include[]
   readonly service: ServiceConfig
   /** Folder of the outbox and other data; with the embedded service, its sub-folder `embedded`. */
   readonly data: string
@@ -114,6 +136,7 @@ export interface Config {
   }
   readonly log: { readonly level: LogLevel }
   readonly chains: readonly ChainConfig[]
+  readonly prices: readonly PriceConfig[]
   readonly protocols: readonly ProtocolConfig[]
 }
 

@@ -1,20 +1,32 @@
+import { isRecord, valueAt } from '../model/json.ts'
+import { priceConfig } from './build.ts'
 import type { CollectorConfig } from './config.ts'
-import type { Place } from './mistakes/mistakes.ts'
+import type { ConfigDocument, PlaceOf } from './document.ts'
 import { ownIdOf } from './schema/forms.ts'
 
-type DraftPlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
-
 /**
- * The collectors of a file with mistakes that are written well enough to check their options, so that all mistakes are
- * reported at once.
+ * The collectors and prices of a file with mistakes that are written well enough to check their options, so that all
+ * mistakes are reported at once.
  */
-export function draftsIn(written: unknown, placeOf: DraftPlaceOf): CollectorConfig[] {
+export function draftsIn({ written, placeOf }: ConfigDocument): CollectorConfig[] {
+  return [...pricesIn(written, placeOf), ...collectorsIn(written, placeOf)]
+}
+
+function pricesIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
+  const prices = valueAt(written, ['prices'])
+  if (!isRecord(prices)) return []
+  return Object.entries(prices).flatMap(([name, sources]) =>
+    Array.isArray(sources) && sources.length > 0 ? [priceConfig(name, sources, placeOf).collector] : [],
+  )
+}
+
+function collectorsIn(written: unknown, placeOf: PlaceOf): CollectorConfig[] {
   return listIn(written, 'protocols').flatMap((protocol, index) =>
     listIn(protocol, 'collectors').flatMap((collector, at): CollectorConfig[] => {
       const path = ['protocols', index, 'collectors', at]
-      const [use, options = {}] = [partOf(collector, 'use'), partOf(collector, 'options')]
+      const [use, options = {}] = [valueAt(collector, ['use']), valueAt(collector, ['options'])]
       if (typeof use !== 'string' || use.trim() === '' || typeof options !== 'object' || options === null) return []
-      const [protocolId, own] = [partOf(protocol, 'id'), partOf(collector, 'id')].map(id =>
+      const [protocolId, own] = [valueAt(protocol, ['id']), valueAt(collector, ['id'])].map(id =>
         typeof id === 'string' ? id : '',
       )
       return [
@@ -31,11 +43,7 @@ export function draftsIn(written: unknown, placeOf: DraftPlaceOf): CollectorConf
   )
 }
 
-function partOf(map: unknown, key: string): unknown {
-  return typeof map === 'object' && map !== null ? Reflect.get(map, key) : undefined
-}
-
 function listIn(map: unknown, key: string): readonly unknown[] {
-  const list = partOf(map, key)
+  const list = valueAt(map, [key])
   return Array.isArray(list) ? list : []
 }

@@ -1,18 +1,25 @@
 import { dirname } from 'node:path'
 import type { Config, EndpointRef, HeaderValue, SecretRef } from './config.ts'
+import { configFiles } from './include.ts'
 import { secretsWritten } from './option-secrets.ts'
 
 /** Files and folders that no collector may read: the configuration, secret files, and the data. */
-export function hiddenPaths({ file, data, service, protocols, chains }: Config): string[] {
-  const collectors = protocols.flatMap(protocol => protocol.collectors)
+export function hiddenPaths(config: Config): string[] {
+  const { data, service, protocols, chains, prices } = config
+  const collectors = [...prices.map(({ collector }) => collector), ...protocols.flatMap(({ collectors }) => collectors)]
   const secrets = [
     service.kind === 'remote' ? service.key : undefined,
     ...protocols.map(({ key }) => key),
     ...chains.flatMap(({ rpc }) => rpc.flatMap(endpoint => [endpoint, ...Object.values(endpoint.headers ?? {})])),
-    ...collectors.flatMap(({ options }) => secretsWritten(options, file).map(({ ref }) => ref)),
+    ...collectors.flatMap(({ options, place }) => secretsWritten(options, place.file).map(({ ref }) => ref)),
   ]
   // The embedded service's folder lies in that of a real service, which may have been used before.
-  return [file, service.kind === 'embedded' ? dirname(data) : data, ...secrets.flatMap(fileOf)]
+  return [...configFiles(config), service.kind === 'embedded' ? dirname(data) : data, ...secrets.flatMap(fileOf)]
+}
+
+/** Folders of the files of the configuration: other YAML files there are probably configurations, too. */
+export function configFolders(config: Config): string[] {
+  return [...new Set(configFiles(config).map(file => dirname(file)))]
 }
 
 type Kept = SecretRef | EndpointRef | HeaderValue | undefined

@@ -1,3 +1,4 @@
+import { valueAt } from '../model/json.ts'
 import type { CollectorConfig, OptionMistake } from './config.ts'
 import type { PlacedMistake } from './mistakes/mistakes.ts'
 import { inOrder } from './mistakes/mistakes.ts'
@@ -5,12 +6,15 @@ import { meant, pathText, quoted } from './mistakes/words.ts'
 
 /**
  * A collector's option mistakes with their places in the file, worded like other mistakes. An unknown option is first
- * compared with missing ones: if one was meant, that is one mistake.
+ * compared with missing ones: if one was meant, that is one mistake. So is a map that is wrong as a whole and has a
+ * mistyped option.
  */
 export function optionMistakes(collector: CollectorConfig, mistakes: readonly OptionMistake[]): PlacedMistake[] {
-  const missing = mistakes.filter(mistake => !isUnknown(mistake) && isAbsent(collector.options, mistake.path))
+  const missing = mistakes.filter(
+    mistake => !isUnknown(mistake) && valueAt(collector.options, mistake.path) === undefined,
+  )
   const meantBy = new Map(mistakes.filter(isUnknown).map(mistake => [mistake, nearest(mistake, missing)]))
-  const echoes = new Set(meantBy.values())
+  const echoes = new Set<OptionMistake | undefined>([...meantBy.values(), ...mistakes.filter(isEchoIn(mistakes))])
   const placed = mistakes
     .filter(mistake => !echoes.has(mistake))
     .map(mistake => {
@@ -20,14 +24,17 @@ export function optionMistakes(collector: CollectorConfig, mistakes: readonly Op
   return inOrder(placed)
 }
 
+const ofOptions = (path: readonly PropertyKey[]) => ['options', ...path]
+
 const isUnknown = ({ message }: OptionMistake) => message.startsWith('unknown option')
 
-function isAbsent(options: unknown, path: readonly PropertyKey[]): boolean {
-  const value = path.reduce<unknown>(
-    (part, step) => (typeof part === 'object' && part !== null ? Reflect.get(part, step) : undefined),
-    options,
-  )
-  return value === undefined
+/** Whether a mistake is one of a map as a whole in which an option is mistyped. */
+function isEchoIn(mistakes: readonly OptionMistake[]): (mistake: OptionMistake) => boolean {
+  const typos = mistakes.filter(({ path, known = [], ...mistake }) => {
+    return isUnknown({ path, ...mistake }) && meant(String(path.at(-1)), known) !== undefined
+  })
+  const maps = new Set(typos.map(({ path }) => pathText(path.slice(0, -1))))
+  return mistake => !isUnknown(mistake) && maps.has(pathText(mistake.path))
 }
 
 /** The missing option of the same map that an unknown one was probably meant for. */
@@ -53,14 +60,16 @@ function unknown(
   }
 }
 
-function absent({ use, placeOf }: CollectorConfig, { path, message }: OptionMistake): PlacedMistake {
+function absent({ use, placeOf, pathOf }: CollectorConfig, { path, message }: OptionMistake): PlacedMistake {
+  // The collector that reads a price is in no operator's file.
+  const of = pathOf ? '' : ` of ${use}`
   return {
     place: placeOf(path),
-    message: `missing: ${pathText(['options', ...path])} of ${use}`,
+    message: `missing: ${pathText((pathOf ?? ofOptions)(path))}${of}`,
     fix: `add it: ${message.replace(/^must be /, '')}`,
   }
 }
 
-function wrong({ placeOf }: CollectorConfig, { path, message }: OptionMistake): PlacedMistake {
-  return { place: placeOf(path), message: `${pathText(['options', ...path])}: ${message}` }
+function wrong({ placeOf, pathOf = ofOptions }: CollectorConfig, { path, message }: OptionMistake): PlacedMistake {
+  return { place: placeOf(path), message: `${pathText(pathOf(path))}: ${message}` }
 }

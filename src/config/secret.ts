@@ -1,12 +1,14 @@
 import { Fault } from '../model/fault.ts'
 import { secretPartsOf } from '../model/secret-parts.ts'
 import type { Config, EndpointRef, SecretRef } from './config.ts'
-import { secretBytesMax } from './limits.ts'
 import { type Place, placeText } from './mistakes/mistakes.ts'
 import { pathText } from './mistakes/words.ts'
 import type { OptionSecret } from './option-secrets.ts'
 import { endpoint } from './schema/addresses.ts'
 import { readBytes } from './yaml/text.ts'
+
+/** Longest secret file, in bytes. */
+const secretBytesMax = 65_536
 
 /**
  * Reads a secret from where it is kept, without surrounding blanks and line breaks.

@@ -1,13 +1,20 @@
+import type { ServiceClient } from '../edge/service-client.ts'
+import type { Time } from '../edge/time.ts'
 import type { Batch } from '../model/batch.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
-import type { DeliveryDeps } from './delivery-deps.ts'
+import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Redactor } from '../telemetry/redactor.ts'
+import type { Destination } from './destination.ts'
 import type { FlushDeps } from './flush/deps.ts'
 import { Flush } from './flush/flush.ts'
 import { type Plan, planFlush } from './flush/plan.ts'
 import { pushBatch } from './flush/push.ts'
 import { QuarantineProbes } from './flush/quarantine-probes.ts'
 import { type FlushOccasion, Gate } from './gate/gate.ts'
+import type { Pacer } from './gate/pacer.ts'
+import type { ServiceClock } from './gate/service-clock.ts'
 import type { Stop } from './gate/stop.ts'
 import type { Attempts, Pushed } from './isolate/parts.ts'
 import { Quarantine } from './isolate/quarantine.ts'
@@ -18,6 +25,23 @@ import { stopOf } from './stop-of.ts'
 
 /** Later than any hour. */
 const never = hourAt(8.64e15)
+
+/** Dependencies of `Delivery`. */
+export interface DeliveryDeps {
+  readonly outbox: DeliveryStore
+  readonly client: ServiceClient
+  readonly destination: Destination
+  /** Pacer and clock are shared by all destinations: it is one service. */
+  readonly pacer: Pacer
+  readonly clock: ServiceClock
+  /** Concurrent pushes, at most. */
+  readonly inFlight: number
+  /** Smallest number of metrics worth a push while more are being collected. Default: 1. */
+  readonly fewest?: () => number
+  readonly log: Log
+  readonly redactor: Redactor
+  readonly time: Time
+}
 
 /** The parts of one flush that its pushes need. */
 interface FlushRun {
@@ -140,8 +164,9 @@ export class Delivery {
       })
     return {
       protocols,
-      isInQuarantine: id => quarantine.hasProtocol(id),
-      stillDue: (metrics, stamp) => outbox.stillDue(metrics, stamp),
+      outbox,
+      recorder,
+      quarantine,
       isFree: metric => quarantine.standing(metric, time.nowMs(), false) === 'free',
       toProbe: this.#probes.of({ isAsked: run.occasion === 'asked', protocolIds, due }),
       ...(probe && { probe }),
@@ -149,16 +174,9 @@ export class Delivery {
       ...(fewest && { fewest }),
       due,
       earlier: () => this.#earlier(),
-      present: metric => outbox.present(metric),
       hasDelivered: () => outbox.hasDelivered(protocolIds),
       push: (batch, attempts) => this.#push(batch, attempts, run),
-      record: (verdicts, sending) => recorder.record(verdicts, sending),
       register: protocolId => this.#register(protocolId, run),
-      quarantineRejected: (protocolId, status, reason) => recorder.quarantineRejected(protocolId, status, reason),
-      quarantineProtocol: (protocolId, reason) => recorder.quarantineProtocol(protocolId, reason),
-      quarantineMetric: (metric, reason) => recorder.quarantineMetric(metric, reason),
-      countFailure: protocolId => quarantine.countFailure(protocolId),
-      failuresOf: protocolId => quarantine.failuresOf(protocolId),
     }
   }
 

@@ -15,7 +15,7 @@ export class DeliveryLoop {
   readonly #loops: readonly Loop[]
 
   /** @param health sees the errors of the outbox, and makes room where that helps */
-  constructor(deliveries: readonly Delivery[], time: Time, log: Log, health: LoopHealth = unseeing) {
+  constructor(deliveries: readonly Delivery[], time: Time, log: Log, health: LoopHealth) {
     this.#loops = deliveries.map(delivery => new Loop(signal => turn(delivery, health, time, log, signal)))
     for (const loop of this.#loops) loop.start()
   }
@@ -45,5 +45,3 @@ type LoopHealth = Pick<OutboxHealth, 'recover' | 'explain'>
 
 /** A push ends with its own time-out. */
 const neverBrokenOff = new AbortController().signal
-
-const unseeing: LoopHealth = { recover: () => 'other', explain: error => error }

@@ -43,10 +43,18 @@ export interface ServiceClient {
   close(): Promise<void>
 }
 
+/** A client that also asks what the service has, in whatever shape it answers. */
+export interface ListingClient extends ServiceClient {
+  /** Endpoint 3: what is stored for a key. Never rejects. */
+  stored(key: string): Promise<Answer>
+  /** Endpoint 4: the latest value of each metric. Never rejects. */
+  latest(protocolId: string, key?: string): Promise<Answer>
+}
+
 const widgetBody = z.array(readMetric)
 
 /** Creates a client of the service at an address. Redirects are never followed: the key must not be sent elsewhere. */
-export function serviceClient({ url, timeoutMs, connections, time, redact }: ServiceClientOptions): ServiceClient {
+export function serviceClient({ url, timeoutMs, connections, time, redact }: ServiceClientOptions): ListingClient {
   const dispatcher = new Agent({ connections, pipelining: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
   const host = new URL(url).host
 
@@ -87,15 +95,19 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
     }
   }
 
+  const latest = (protocolId: string, key?: string) =>
+    ask('GET', `/metrics/byProtocol/${encodeURIComponent(protocolId)}`, key)
+
   return {
     host,
     push: (body, key, stop) => ask('POST', '/api/metrics', key, body, stop),
     register: (registration, key, stop) =>
       ask('POST', '/api/register-protocol', key, JSON.stringify(registration), stop),
     validateKey: (key, stop) => ask('GET', '/api/validate-key', key, undefined, stop),
+    stored: key => ask('GET', '/api/metrics', key),
+    latest,
     async widget(protocolId, key) {
-      const answer = await ask('GET', `/metrics/byProtocol/${encodeURIComponent(protocolId)}`, key)
-      return readWidget(answer, host, protocolId)
+      return readWidget(await latest(protocolId, key), host, protocolId)
     },
     close: () => dispatcher.destroy(),
   }

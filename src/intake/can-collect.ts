@@ -1,7 +1,7 @@
 import { Fault } from '../model/fault.ts'
-import type { Hour } from '../model/hour.ts'
+import { type Hour, hourAfter } from '../model/hour.ts'
+import { hourMs } from '../model/limits.ts'
 import type { CollectorDescription } from '../runner/runner.ts'
-import { oldestCaughtUp } from './expected.ts'
 
 type CanReadThePast = Pick<CollectorDescription, 'history'>
 
@@ -20,5 +20,5 @@ export function canCollect(hour: Hour, now: Hour | undefined, { history }: CanRe
 
 /** The oldest hour that is still collected without a request: those before it are gaps. */
 export function oldestCollected(now: Hour, { history }: CanReadThePast, catchUpMs: number): Hour {
-  return history ? oldestCaughtUp(now, catchUpMs) : now
+  return history ? hourAfter(now, -Math.ceil(catchUpMs / hourMs)) : now
 }

@@ -2,9 +2,9 @@ import type { ChainReader } from '../chain/reads.ts'
 import type { Time } from '../edge/time.ts'
 import type { AsOfBlock } from '../model/block.ts'
 import { faultLine } from '../model/fault.ts'
-import { type Hour, hourAt, hourText } from '../model/hour.ts'
+import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
 import type { PinnedHour } from '../outbox/contract/hours.ts'
-import type { Outbox } from '../outbox/contract/outbox.ts'
+import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { Log } from '../telemetry/log.ts'
 import { recheckedHoursMax, recheckRestMs, settlesPatientMax } from './limits.ts'
 
@@ -18,7 +18,7 @@ const changes: Readonly<Record<Changed, string>> = {
 
 /** Dependencies of `Finality`. */
 export interface FinalityDeps {
-  readonly outbox: Pick<Outbox, 'intake' | 'health'>
+  readonly outbox: IntakeOutbox
   readonly chains: readonly ChainReader[]
   readonly time: Time
   readonly log: Log
@@ -107,8 +107,8 @@ export class Finality {
    * another branch.
    */
   async #hasOtherLogs(chain: ChainReader, { hour, logs = [] }: PinnedHour): Promise<boolean> {
-    for (const { filter, digest } of logs) {
-      const { value } = await chain.logs(hour, filter, this.#deps.signal)
+    for (const { filter, digest, hoursBefore = 0 } of logs) {
+      const { value } = await chain.logs(hourAfter(hour, -hoursBefore), filter, this.#deps.signal)
       if (value.digest !== digest) return true
     }
     return false

@@ -3,27 +3,24 @@ import type { ChainReader } from '../chain/reads.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
-import { faultLine, isPermanent } from '../model/fault.ts'
+import { faultLine } from '../model/fault.ts'
 import { notFinal } from '../model/finality.ts'
-import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
+import { type Hour, hourAfter, hourAt } from '../model/hour.ts'
 import { pollMs, recollectBaseMs, waitingRowsMax } from '../model/limits.ts'
 import type { DueHour } from '../outbox/contract/hours.ts'
-import type { Outbox } from '../outbox/contract/outbox.ts'
+import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Attention } from './attention.ts'
 import { CautiousTime } from './cautious-time.ts'
-import { asFault, type Collected, collect, nothing, usable } from './collect.ts'
+import { asFault, collect, nothing, usable } from './collect.ts'
 import { type Changed, Finality } from './finality.ts'
-import { isGap } from './gap.ts'
 import { type HourClock, objection, uncompared } from './hour-clock.ts'
 import { hourPlanOf } from './hour-plan.ts'
 import { type PastStore, reportedPasts } from './past.ts'
 import { recollectHour } from './recollect.ts'
-import { dueHoursWanted, retryDelayMs, startableHours } from './startable-hours.ts'
-
-/** The parts of the outbox that intake needs. */
-export type IntakeOutbox = Pick<Outbox, 'intake' | 'health'>
+import { recordHour } from './record-hour.ts'
+import { dueHoursWanted, startableHours } from './startable-hours.ts'
 
 /** Dependencies of `Intake`. */
 export interface IntakeOptions {
@@ -197,7 +194,7 @@ export class Intake {
   }
 
   async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
-    const { runner, time } = this.#options
+    const { runner } = this.#options
     const { signal } = this.#loop
     const startedMs = this.#clock.earliestMs
     const collected = await this.#describe(collector)
@@ -212,28 +209,7 @@ export class Intake {
     // A stop ends the processes; a failure caused by it is not the run's own.
     if (signal.aborted && collected.fault) return
     const pins = notFinal(collected.pins, due.hour, this.#options.chains, startedMs)
-    await this.#record(due, { ...collected, pins }, time.nowMs())
-  }
-
-  async #record(due: DueHour, { accepted, pins, fault }: Collected, nowMs: number): Promise<void> {
-    const { outbox, log, time } = this.#options
-    const { collector, hour, attempts } = due
-    const facts = { collector, hour: hourText(hour), metrics: accepted.length }
-    if (!fault) {
-      await outbox.intake.record({ collector, hour, accepted, pins }, nowMs)
-      log.info(facts, 'collected')
-    } else if (isGap(fault, due, nowMs)) {
-      await outbox.intake.recordGap(collector, hour, fault)
-      log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be collected: a gap')
-    } else {
-      const nextAttemptMs = nowMs + retryDelayMs(fault, attempts + 1, time.chance())
-      await outbox.intake.record({ collector, hour, accepted, pins, failed: { fault, nextAttemptMs } }, nowMs)
-      const level = fault.code === 'chain-behind' ? 'debug' : isPermanent(fault) ? 'error' : 'warn'
-      log[level]({ ...facts, fault: faultLine(fault), attempt: attempts + 1 }, 'not collected')
-    }
-    for (const { metric, hold } of accepted) {
-      if (hold) log.warn({ metric: metric.id, hour: hourText(hour), reason: hold.reason }, 'metric held')
-    }
+    await recordHour(this.#options, due, { ...collected, pins })
   }
 
   async #describe(collector: CollectorConfig): Promise<CollectorDescription> {

@@ -2,7 +2,7 @@ import type { Hour } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'
 import type { MetricKey, Past } from '../outbox/contract/metrics.ts'
-import type { Outbox } from '../outbox/contract/outbox.ts'
+import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 
 /** History of a metric id at an hour; `undefined` for a new one. */
 export type PastOf = (id: MetricId, hour: Hour) => Past | undefined
@@ -11,7 +11,7 @@ export type PastOf = (id: MetricId, hour: Hour) => Past | undefined
 export type PastStore = Pick<IntakeStore, 'pasts'>
 
 /** The history of metrics; an error is reported to the outbox, as it is not the collector's failure. */
-export function reportedPasts({ intake, health }: Pick<Outbox, 'intake' | 'health'>): PastStore {
+export function reportedPasts({ intake, health }: IntakeOutbox): PastStore {
   return {
     pasts: async metrics => {
       try {

@@ -7,8 +7,8 @@ import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
+import { oldestCollected } from './can-collect.ts'
 import { collect } from './collect.ts'
-import { oldestCaughtUp } from './expected.ts'
 import type { Changed } from './finality.ts'
 import type { PastStore } from './past.ts'
 
@@ -53,7 +53,7 @@ export async function recollectHour(deps: RecollectDeps, id: string, hour: Hour,
   const startedMs = time.nowMs()
   const { accepted, pins, fault } = await collect({ runner, store: pasts }, collector, description, hour)
   if (fault) {
-    if (hour >= oldestCaughtUp(hourAt(startedMs), catchUpMs)) throw fault
+    if (hour >= oldestCollected(hourAt(startedMs), description, catchUpMs)) throw fault
     await intake.forgetPins(id, hour)
     log.error({ ...facts, fault: faultLine(fault) }, staysAsItIs)
     return

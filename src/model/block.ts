@@ -23,6 +23,8 @@ export interface PinnedLogs {
   readonly filter: LogFilter
   /** Equal for equal logs. */
   readonly digest: string
+  /** Whole hours by which they are of an earlier hour. Default: 0. */
+  readonly hoursBefore?: number
 }
 
 /** The as-of block that values of an hour were read at, kept to check later that it became final. */

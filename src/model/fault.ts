@@ -57,6 +57,10 @@ const permanenceByCode = {
   'chain-call-undecodable': 'permanent',
   /** The Fault when a collector asks for a chain that is not configured. */
   'chain-unknown': 'permanent',
+  /** No source of a price answers for the hour. */
+  'price-missing': 'transient',
+  /** A price that is asked for is not configured. */
+  'price-unknown': 'permanent',
   /** An off-chain source does not answer, or answers with a transient error. */
   'http-unreachable': 'transient',
   /** An off-chain source refuses the request. */

@@ -19,3 +19,9 @@ function isKey(part: string): boolean {
 export function shownHost({ host, hostname }: Pick<URL, 'host' | 'hostname'>): string {
   return keysInHost(hostname).reduce((shown, key) => shown.replaceAll(key, '(redacted)'), host)
 }
+
+/** URL at which this machine reaches a server of its own: one that listens on every address is reached on loopback. */
+export function localUrl({ host, port }: { readonly host: string; readonly port: number }): string {
+  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+}

@@ -1,5 +1,6 @@
 import type { Batch } from './batch.ts'
 import { parseInstant } from './instant.ts'
+import { isRecord } from './json.ts'
 import type { Metric } from './metric.ts'
 
 /** One entry of `errors` or `warnings` in an answer to a push. The interface leaves its shape open. */
@@ -157,8 +158,4 @@ function stringsIn(value: unknown, depth: number): string[] {
   if (depth === 0 || typeof value !== 'object' || value === null) return []
   const names = isRecord(value) ? Object.keys(value) : []
   return [...names, ...Object.values(value).flatMap(part => stringsIn(part, depth - 1))]
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

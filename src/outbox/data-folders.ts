@@ -1,5 +1,5 @@
-import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileStats } from '../edge/file-stats.ts'
 import { Fault } from '../model/fault.ts'
 import { identityOf } from './sqlite/file/identity.ts'
 
@@ -11,6 +11,7 @@ export function outboxFile(folder: string): string {
 /** The folder found at a path when its outbox was opened. */
 interface KnownFolder {
   readonly folder: string | undefined
+  /** Inode number of its outbox. */
   readonly outboxNumber: number | undefined
 }
 
@@ -24,7 +25,7 @@ export class DataFolders {
 
   /** Records the folder at a path; its outbox is open. */
   opened(folder: string): void {
-    this.#known.set(folder, { folder: identityOf(folder), outboxNumber: numberOf(outboxFile(folder)) })
+    this.#known.set(folder, { folder: identityOf(folder), outboxNumber: fileStats(outboxFile(folder))?.ino })
   }
 
   /**
@@ -37,20 +38,11 @@ export class DataFolders {
     const known = this.#known.get(folder)
     const found = identityOf(folder)
     if (!known || (found !== undefined && found === known.folder)) return
-    const number = numberOf(outboxFile(folder))
+    const number = fileStats(outboxFile(folder))?.ino
     if (number !== undefined && number === known.outboxNumber) return
     const what = found === undefined ? 'is gone' : 'is not the one that was open'
     throw new Fault('outbox-unusable', `the data folder ${folder} ${what}: was its volume unmounted?`, {
       fix: 'mount it again, or move the folder back, and tidegauge continues; to start with the present folder, restart it',
     })
-  }
-}
-
-/** Inode number of a file. */
-function numberOf(path: string): number | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false })?.ino
-  } catch {
-    return undefined
   }
 }

@@ -1,4 +1,5 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
+import { fileStats } from '../edge/file-stats.ts'
 import type { SalvageDeps, Salvaged } from '../salvage/salvage.ts'
 import { fileFault, withFileFaults } from '../sqlite/file-fault.ts'
 import { isTrouble } from '../sqlite/trouble.ts'
@@ -62,15 +63,7 @@ export function hasOutbox(folder: string): boolean {
 /** When the parts of an outbox were last written, in milliseconds since 1970; none when there is no outbox. */
 export function outboxWritesMs(folder: string): readonly number[] {
   const file = outboxFile(folder)
-  return [file, `${file}-wal`].flatMap(part => changedMs(part) ?? [])
-}
-
-function changedMs(file: string): number | undefined {
-  try {
-    return statSync(file).mtimeMs
-  } catch {
-    return undefined
-  }
+  return [file, `${file}-wal`].flatMap(part => fileStats(part)?.mtimeMs ?? [])
 }
 
 /** Turns an error of the outbox that no caller has explained into a Fault; returns any other error unchanged. */

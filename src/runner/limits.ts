@@ -1,3 +1,6 @@
+import type { RateBounds } from '../edge/rate/discovered-rate.ts'
+import { retryAfterMsMax } from '../model/limits.ts'
+
 /** Limits of the processes that run collectors. Units are in the names. */
 export interface RunnerLimits {
   /** Time after its deadline that a run has to end by its signal, before its process counts as hung. */
@@ -16,6 +19,9 @@ export interface RunnerLimits {
   readonly sharedMax: number
   /** Heap of one process. */
   readonly heapMbMax: number
+  /** Concurrent requests of all collectors to one host, and requests a second. */
+  readonly hostRequestsMax: number
+  readonly hostPerSecondMax: number
 }
 
 /** The limits in production; tests set shorter ones. */
@@ -28,7 +34,28 @@ export const runnerLimits: RunnerLimits = {
   aloneMax: 4,
   sharedMax: 8,
   heapMbMax: 256,
+  // A browser opens six connections to a host, and public APIs without a key allow a few requests a second.
+  hostRequestsMax: 8,
+  hostPerSecondMax: 20,
 }
+
+/** Bounds of a host's rate after a 429 or `Retry-After`. */
+export const hostRate: RateBounds = { perSecondMin: 0.5, doublesMs: 10_000, doublesMsMax: 120_000, retryAfterMsMax }
+
+/** Answers in a row after which a host that refused is sent one more concurrent request. */
+export const hostAnswersToRise = 20
+
+/** Longest time for which a request holds its turn: an attempt, and some time for the messages. */
+export const hostTurnMsMax = 25_000
+
+/** Time that a run waits for turns at hosts without coming nearer to its deadline, at most. */
+export const hostWaitMsMax = 10 * 60_000
+
+/** Hosts whose limit is remembered. */
+export const hostsMax = 1_000
+
+/** Longest name of a host with its port, in characters. */
+export const hostCharsMax = 300
 
 /** Entries read in the folders of one collector; it cannot read further ones. */
 export const readableEntriesMax = 5_000
@@ -62,6 +89,18 @@ export const declaredMax = 1_000
 
 /** Time for which the first question of a run waits for those of other processes. */
 export const meetMsMax = 1_000
+
+/** Time for which a price is given again without reading it again: runs of one hour may be an hour apart. */
+export const priceKeptMs = 2 * 3_600_000
+
+/** The same of one that depends on a block, which a reorg may replace. */
+export const pricePinnedKeptMs = 60_000
+
+/** Prices kept, of all names and hours. */
+export const pricesKeptMax = 10_000
+
+/** Hours before its own that a run may read a chain: a leap year. */
+export const hoursBeforeMax = 366 * 24
 
 /** Reads in one question about a chain. */
 export const readsMax = 10_000

@@ -1,5 +1,5 @@
 import type { ReadAnswer, ReadAt, ReadRequest } from '../chain/reads.ts'
-import type { AsOfBlock, LogFilter } from '../model/block.ts'
+import type { AsOfBlock, LogFilter, PinnedBlock } from '../model/block.ts'
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { DescribeResult, RunOutcome } from './runner.ts'
@@ -16,6 +16,8 @@ export interface CollectorRef {
   /** Path of the configuration file: `use` is resolved from its folder. */
   readonly configFile: string
   readonly options: unknown
+  /** Time limit of its own for a run for one hour, in milliseconds. Default: the runner's. */
+  readonly deadlineMs?: number
   /** Secrets of its options, by `secretId`; absent when it is only described. */
   readonly secrets?: Readonly<Record<string, string>>
 }
@@ -23,6 +25,8 @@ export interface CollectorRef {
 export type Task =
   | { readonly kind: 'describe'; readonly collector: CollectorRef }
   | { readonly kind: 'collect'; readonly collector: CollectorRef; readonly hour: Hour }
+  /** A price of the configuration: its one value, exactly. */
+  | { readonly kind: 'price'; readonly collector: CollectorRef; readonly hour: Hour }
 
 /**
  * A description, and the paths and secrets (by `secretId`) that the options declare; the daemon decides which it
@@ -38,7 +42,18 @@ export type DescribedToDaemon =
 export type TaskEnd =
   | { readonly kind: 'described'; readonly description: DescribedToDaemon }
   | { readonly kind: 'collected'; readonly outcome: RunOutcome }
+  | { readonly kind: 'priced'; readonly price: Priced }
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
+
+/** A price of one hour, in US dollars. */
+export interface Priced {
+  /** Its exact value, `numerator/denominator`, both whole and positive. */
+  readonly exact: string
+  /** The double nearest to it. */
+  readonly nearest: number
+  /** The blocks that it depends on. Known in the daemon: those of a child's message are ignored. */
+  readonly pins: readonly PinnedBlock[]
+}
 
 /** A question of a run about a chain, as of the run's hour. */
 export type ChainQuestion =
@@ -53,15 +68,53 @@ export type ChainReply =
   | ({ readonly kind: 'logs' } & ReadAt<readonly Uint8Array[]>)
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
-/** A run's question about one chain, with a number for its reply. */
-export interface Ask {
+export type PriceReply =
+  | { readonly kind: 'price'; readonly price: Priced }
+  | { readonly kind: 'faulted'; readonly fault: FaultRecord }
+
+/** A question as of the run's hour: about a chain by its name, or for a price by its name. */
+export type RunQuestion = ChainAsk | { readonly price: string }
+
+/** A question about a chain, by its name. */
+export interface ChainAsk {
+  readonly chain: string
+  readonly question: ChainQuestion
+  /** Whole hours by which the question is of an earlier hour. Default: 0. */
+  readonly hoursBefore?: number | undefined
+}
+
+/** A question of a run, with a number for its reply. */
+export type Ask = RunQuestion & {
   /** Number of the question, repeated in its reply. */
   readonly ask: number
   /** Token of the run. */
   readonly run: string
-  /** Name of the chain. */
-  readonly chain: string
-  readonly question: ChainQuestion
+}
+
+/** A run's question for a turn: leave to send one request to a host. */
+export interface TurnAsk {
+  /** Number of the turn, repeated in its reply and its end. */
+  readonly turn: number
+  /** Token of the run. */
+  readonly run: string
+  /** Name and port. */
+  readonly host: string
+}
+
+/** A granted turn, with the time left of the run; or the time for which the host must be left alone, past the deadline. */
+export type TurnReply =
+  | { readonly turn: number; readonly kind: 'granted'; readonly leftMs: number }
+  | { readonly turn: number; readonly kind: 'refused'; readonly waitMs: number }
+
+/** The end of a request: `refused` when the host asked for fewer requests, by a 429 or `Retry-After`. */
+export type RequestEnd =
+  | { readonly kind: 'answered' | 'failed' }
+  | { readonly kind: 'refused'; readonly retryAfterMs?: number | undefined }
+
+/** The end of a granted turn. */
+export interface TurnEnd {
+  readonly turn: number
+  readonly how: RequestEnd
 }
 
 export type ChildLogLevel = 'debug' | 'info' | 'warn'
@@ -90,7 +143,7 @@ export interface StartedRun {
 export interface Reply {
   /** Number of the question. */
   readonly ask: number
-  readonly reply: ChainReply
+  readonly reply: ChainReply | PriceReply
 }
 
 /** The end of a run. */
@@ -110,6 +163,7 @@ export type ToChild =
   | { readonly kind: 'ping'; readonly ping: number }
   /** Replies of one turn, so that the next questions can be sent together, too. */
   | { readonly kind: 'replies'; readonly replies: readonly Reply[] }
+  | { readonly kind: 'turns'; readonly turns: readonly TurnReply[] }
 
 export type FromChild =
   | { readonly kind: 'ready' }
@@ -118,4 +172,7 @@ export type FromChild =
   | { readonly kind: 'ended'; readonly runs: readonly EndedRun[] }
   /** Questions gathered until a turn brought no new one, so that the reads of all runs are sent together. */
   | { readonly kind: 'asks'; readonly asks: readonly Ask[] }
+  /** Turns asked for, and ended, in one turn of the event loop. */
+  | { readonly kind: 'turn-asks'; readonly asks: readonly TurnAsk[] }
+  | { readonly kind: 'turn-ends'; readonly ends: readonly TurnEnd[] }
   | ({ readonly kind: 'log' } & LogLine)

@@ -1,5 +1,5 @@
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname } from 'node:path'
 
 /**
  * Replaces a damaged file by a new one so that a crash at any instant loses neither. The new file is written next to it
@@ -72,7 +72,7 @@ export function stampOf(file: string): string {
 
 function free(path: string): string {
   if (!existsSync(path)) return path
-  for (let number = 2; ; number += 1) if (!existsSync(join(`${path}.${number}`))) return `${path}.${number}`
+  for (let number = 2; ; number += 1) if (!existsSync(`${path}.${number}`)) return `${path}.${number}`
 }
 
 function syncPath(path: string): void {

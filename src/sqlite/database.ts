@@ -71,9 +71,24 @@ export function useWal(database: Sqlite, file: string): void {
   throw Object.assign(new Error(words), { code: 'SQLITE_NO_SHARED_MEMORY' })
 }
 
-/** Opens a database file read-only: neither it nor its log is changed. */
+/** Opens a database file read-only: neither it nor its log is changed, unless its creation was cut short. */
 export function openReadOnly(file: string): Sqlite {
+  if (existsSync(`${file}-journal`)) undoCreation(file)
   return new Database(file, { readonly: true, timeout: lockMsMax })
+}
+
+/**
+ * Undoes what a killed process left of a file that it was creating: pages, and a journal that says that there were none.
+ * SQLite undoes it at the first read of a connection that may write, and refuses one that may not
+ * (`SQLITE_READONLY_ROLLBACK`). A file that was created has a log, and never such a journal.
+ */
+function undoCreation(file: string): void {
+  const database = new Database(file, { timeout: lockMsMax })
+  try {
+    database.pragma('user_version')
+  } finally {
+    database.close()
+  }
 }
 
 /**

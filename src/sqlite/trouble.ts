@@ -61,7 +61,8 @@ const kindByCode: readonly (readonly [code: RegExp, kind: TroubleKind])[] = [
 const kindByLastCode: readonly (readonly [code: RegExp, kind: TroubleKind])[] = [
   // An exceeded quota gives this code and no other.
   [/^SQLITE_IOERR_WRITE$/, 'no-room'],
-  [/^SQLITE_READONLY/, 'read-only'],
+  // Its longer codes have other reasons, which SQLite's own message says.
+  [/^SQLITE_READONLY$/, 'read-only'],
   [/^SQLITE_(PERM|AUTH)/, 'denied'],
   [/^SQLITE_IOERR/, 'failing'],
 ]

@@ -1,5 +1,6 @@
 import { type Hour, hourText } from '../model/hour.ts'
 import type { CollectionRow, LateCollector } from '../outbox/contract/hours.ts'
+import type { DetainedCounts } from '../outbox/contract/selections.ts'
 
 /** Sentence about an hour that became a gap. */
 export function gapSentence({ collector, hour, fault }: CollectionRow): string {
@@ -15,4 +16,13 @@ export function missingSentence(id: string, hour: Hour): string {
 export function lateSentence({ collector, hours, oldest, fault }: LateCollector): string {
   const which = hours === 1 ? 'the hour' : `${hours} hours, the oldest`
   return `${collector} has not collected ${which} ${hourText(oldest)}${fault ? `: ${fault.message}` : ''}`
+}
+
+/** Sentences about the dead and held metrics of an hour; older ones are only counted in the balance. */
+export function detainedSentences({ dead, held }: DetainedCounts, hour: Hour, host: string): string[] {
+  const of = (number: number) => `${number} ${number === 1 ? 'metric' : 'metrics'} of ${hourText(hour)}`
+  return [
+    ...(dead > 0 ? [`${host} refused ${of(dead)} for good: tidegauge dead ls`] : []),
+    ...(held > 0 ? [`${of(held)} ${held === 1 ? 'is' : 'are'} held until a person decides: tidegauge held ls`] : []),
+  ]
 }

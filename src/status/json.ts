@@ -63,7 +63,8 @@ function protocolJson({ readAtMs, metrics, ...same }: Snapshot['protocols'][numb
   }
 }
 
-function warningJson({ firstSeenMs, lastSeenMs, ...same }: Snapshot['warnings'][number]) {
+/** A warning with the names of `/status.json`. */
+export function warningJson({ firstSeenMs, lastSeenMs, ...same }: Snapshot['warnings'][number]) {
   return { ...same, firstSeen: instantText(firstSeenMs), lastSeen: instantText(lastSeenMs) }
 }
 

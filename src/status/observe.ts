@@ -1,8 +1,8 @@
 import type { Config } from '../config/config.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
-import type { CollectionRow } from '../outbox/contract/hours.ts'
-import type { MetricState, StoredMetric } from '../outbox/contract/metrics.ts'
+import type { CollectionRow, CollectionState } from '../outbox/contract/hours.ts'
+import type { StoredMetric } from '../outbox/contract/metrics.ts'
 import type { Overview } from '../outbox/contract/status-store.ts'
 import type { Observed } from './observed.ts'
 import { latenessWanted, readinessOf, strandedSentence, waitingSentences } from './readiness.ts'
@@ -130,13 +130,22 @@ function grid(
 
 function cell(row: CollectionRow | undefined, metrics: readonly StoredMetric[]): HourCell {
   if (!row) return { state: 'unexpected', attempts: 0 }
-  return { state: cellState(row, metrics), attempts: row.attempts, ...(row.fault ? { fault: row.fault } : {}) }
+  const state = cellState(row.state, wanted => metrics.some(metric => metric.state === wanted))
+  return { state, attempts: row.attempts, ...(row.fault ? { fault: row.fault } : {}) }
 }
 
-/** The worst state of an hour's row and metrics: what a person needs to know first. */
-function cellState(row: CollectionRow, metrics: readonly StoredMetric[]): CellState {
-  const has = (state: MetricState) => metrics.some(metric => metric.state === state)
-  if (row.state !== 'collected') return row.state
+/**
+ * The worst state of an hour: what a person needs to know first.
+ *
+ * @param row of the hour; `undefined` when it is not expected
+ * @param has whether any metric of it is in a state
+ */
+export function cellState(
+  row: CollectionState | undefined,
+  has: (state: 'due' | 'dead' | 'held') => boolean,
+): CellState {
+  if (row === undefined) return 'unexpected'
+  if (row !== 'collected') return row
   if (has('dead')) return 'dead'
   if (has('held')) return 'held'
   return has('due') ? 'collected' : 'delivered'

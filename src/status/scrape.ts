@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
-import type { HourOfAll } from '../outbox/contract/hours.ts'
 import type { OldestHours } from '../outbox/contract/status-store.ts'
-import { shownHours, stateOf } from './observe.ts'
+import { cellState, shownHours, stateOf } from './observe.ts'
 import type { Observed } from './observed.ts'
 import { latenessWanted } from './readiness.ts'
 import type { CellState, HourCell, HourGrid, Snapshot } from './snapshot.ts'
@@ -37,24 +36,14 @@ async function states({ config, outbox, nowMs }: Observed): Promise<HourGrid> {
   const hours = hoursFrom(hourAfter(current, 1 - shownHours), current)
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const ids = collectors.map(({ id }) => id)
-  const looks = await outbox.status.hourStates(ids, hourAfter(current, 1 - shownHours), current)
+  const looks = await outbox.status.hoursOfAll(ids, hourAfter(current, 1 - shownHours), current)
   await setImmediate()
   const rows = collectors.map(({ id, protocolId }, place) => ({
     collector: id,
     protocolId,
-    cells: looks.map(hour => cells[cellState(place, hour)]),
+    cells: looks.map(hour => cells[cellState(hour.stateOf(place), state => hour.has(place, state))]),
   }))
   return { hours, rows }
-}
-
-/** The worst state of an hour. */
-function cellState(place: number, hour: HourOfAll): CellState {
-  const row = hour.stateOf(place)
-  if (row === undefined) return 'unexpected'
-  if (row !== 'collected') return row
-  if (hour.has(place, 'dead')) return 'dead'
-  if (hour.has(place, 'held')) return 'held'
-  return hour.has(place, 'due') ? 'collected' : 'delivered'
 }
 
 /** The oldest hours in states that should pass, including those before the grid: they are the worst. */

@@ -5,11 +5,19 @@
 import { liveHours } from './chain/parts/live.ts'
 import { hourOfLogs } from './chain/parts/logs.ts'
 import { lookingUp } from './chain/parts/look-up.ts'
+import { noCodeHours } from './chain/parts/no-code.ts'
 import { peers } from './chain/parts/peers.ts'
 import { yearBackfilled } from './chain/parts/year.ts'
 import { figureHead, figureRow, isMet } from './figures.ts'
 
-const parts = { 'look-up': lookingUp, peers, live: liveHours, logs: hourOfLogs, year: yearBackfilled }
+const parts = {
+  'look-up': lookingUp,
+  peers,
+  live: liveHours,
+  'no-code': noCodeHours,
+  logs: hourOfLogs,
+  year: yearBackfilled,
+}
 const asked = process.argv.slice(2)
 
 console.log(figureHead)

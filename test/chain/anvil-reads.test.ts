@@ -1,15 +1,35 @@
 import { join } from 'node:path'
-import { createPublicClient, http, parseAbi, type ReadContractParameters } from 'viem'
+import {
+  createPublicClient,
+  encodeFunctionData,
+  http,
+  pad,
+  parseAbi,
+  parseAbiItem,
+  type ReadContractParameters,
+} from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { multicall3Address } from '../../src/chain/read/multicall.ts'
 import type { RawReads } from '../../src/chain/reads.ts'
 import type { Hex } from '../../src/model/block.ts'
 import { type Hour, hourAfter } from '../../src/model/hour.ts'
 import { chainAsOf } from '../../src/runner/child/typed/typed-reads.ts'
+import type { Runner } from '../../src/runner/runner.ts'
+import { configured, testRunner } from '../runner/setup.ts'
 import { type Anvil, startAnvil } from '../support/anvil.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { forwardingTo } from './support/node.ts'
 import { compileProbe, mineAt, placeMulticall3, probeAbi, sendAt, sender, storeInput } from './support/probe.ts'
-import { faultOf, firstHour, genesisSeconds, hourSeconds, node, openReader, patient } from './support/readers.ts'
+import {
+  faultOf,
+  firstHour,
+  genesisSeconds,
+  hourSeconds,
+  node,
+  openChain,
+  openReader,
+  patient,
+} from './support/readers.ts'
 
 /**
  * A real node. Hour 1 has no contract and no Multicall3; the contract comes in hour 2, Multicall3 in hour 3; hour 4 has no
@@ -150,6 +170,94 @@ describe('a real chain, as of hours', () => {
     expect(later).toBe(BigInt(await anvil.rpc<Hex>('eth_getBalance', sender, `0x${number.toString(16)}`)))
   })
 
+  test.each([
+    ['deployed', 7n],
+    ['aggregated', 21n],
+  ] as const)(
+    'a list in parts fails only where a call reverts or its answer does not fit (%s)',
+    async (name, stored) => {
+      const view = chain(name === 'deployed' ? deployed : aggregated)
+      const abi = parseAbi(['function stored() view returns (string)'])
+      const list = [
+        call('stored'),
+        call('refusesByError'),
+        { address: probe, abi, functionName: 'stored' },
+        call('pair'),
+      ] as const
+      const [amount, refused, odd, pair] = await view.read(list, { partial: true })
+      expect(amount).toEqual({ status: 'success', result: stored })
+      expect(refused).toMatchObject({
+        status: 'failure',
+        error: { message: `refusesByError reverted: TooLow(${stored}, 100)` },
+      })
+      expect(odd).toMatchObject({ status: 'failure', error: { code: 'chain-call-undecodable' } })
+      expect(pair.result?.[0]).toBe(stored)
+      const noContract = await chain(before).read([call('stored')], { partial: true })
+      expect(noContract).toMatchObject([{ status: 'failure', error: { code: 'chain-call-undecodable' } }])
+    },
+  )
+
+  test('a list in parts rejects where no node answers, and for a call that cannot be encoded', async () => {
+    const down = await node((_, response) => void response.writeHead(500).end())
+    const read = (url: string, ...args: readonly unknown[]) =>
+      at(openReader([url]), aggregated).read([{ ...call('divided'), args: args as readonly [bigint] }], {
+        partial: true,
+      })
+    expect((await faultOf(read(down.url, 1n))).code).toBe('chain-unreachable')
+    expect((await faultOf(read(anvil.url, 'one'))).code).toBe('collector-threw')
+    const misspelt: object = { partial: true, parts: true }
+    const wrong = chain(aggregated).read([call('stored')], misspelt as { partial: true })
+    expect((await faultOf(wrong)).message).toBe('read has no option parts')
+  })
+
+  test('a read has the sender that is asked for, with and without Multicall3', async () => {
+    for (const hour of [deployed, aggregated]) {
+      const view = chain(hour)
+      const [own, other, usual, raw] = await Promise.all([
+        view.read({ ...call('caller'), from: sender }),
+        view.read({ ...call('caller'), from: probe }),
+        view.read(call('caller')),
+        view.call({ to: probe, data: encodeFunctionData(call('caller')), from: sender }),
+      ])
+      expect([own, other, usual].map(one => one.toLowerCase())).toEqual(
+        [sender, probe, multicall3Address].map(one => one.toLowerCase()),
+      )
+      expect(raw).toBe(pad(sender.toLowerCase() as Hex))
+    }
+    const refused = chain(aggregated).call({
+      to: probe,
+      data: encodeFunctionData(call('refusesInWords')),
+      from: sender,
+    })
+    expect((await faultOf(refused)).message).toMatch(/^0x[0-9a-f]{8} reverted: "not today"$/)
+  })
+
+  test('a storage slot is that of the hour, and zeros where nothing was written', async () => {
+    const slots = [deployed, aggregated, quiet, exact].map(hour => chain(hour).storage(probe, 0n))
+    expect((await Promise.all(slots)).map(BigInt)).toEqual([7n, 21n, 21n, 50n])
+    const far = await chain(aggregated).storage(probe, `0x${'ff'.repeat(32)}`)
+    expect(far).toBe(`0x${'00'.repeat(32)}`)
+    expect(await chain(before).storage(probe, 0n)).toBe(far)
+  })
+
+  test('reads with a sender and storage slots are in the request of the other reads, one of each', async () => {
+    const proxy = await node(forwardingTo(anvil.url))
+    const reader = openReader([proxy.url])
+    await at(reader, aggregated).read(call('stored'))
+    const view = at(reader, quiet)
+    await reader.block(quiet, patient)
+    const found = proxy.requests.length
+    await Promise.all([
+      view.read([call('stored'), call('pair')]),
+      ...[sender, sender, probe].map(from => view.read({ ...call('caller'), from })),
+      ...[0n, 0n, 1n].map(slot => view.storage(probe, slot)),
+      view.balance(sender),
+    ])
+    expect(proxy.requests.slice(found).map(methods => methods.toSorted())).toEqual([
+      ['eth_call', 'eth_call', 'eth_call', 'eth_getStorageAt', 'eth_getStorageAt'],
+    ])
+  })
+
   test('logs are those after the hour before, oldest first, typed by the event', async () => {
     const event = probeAbi[1]
     const amounts = async (hour: Hour, by?: Hex) => {
@@ -163,6 +271,32 @@ describe('a real chain, as of hours', () => {
     expect(await amounts(exact, probe)).toEqual([])
     const noContractYet = await chain(before).logs({ address: probe, event })
     expect(noContractYet).toEqual([])
+  })
+
+  test('logs of several events have the transaction that emitted them', async () => {
+    const events = [probeAbi[1], parseAbiItem('event Other(uint256 amount)')] as const
+    const [log, ...others] = await chain(exact).logs({ address: probe, events })
+    const receipt = await anvil.rpc<{ to: Hex } | null>('eth_getTransactionReceipt', log?.transactionHash)
+    expect([log?.eventName, log?.args.amount, receipt?.to, others]).toEqual(['Stored', 50n, probe, []])
+  })
+
+  test('earlier hours are read in the requests of the hour, and their logs are those of their own hour', async () => {
+    const proxy = await node(forwardingTo(anvil.url))
+    const [one, other] = [1, 2].map(() => testRunner({ chains: { ethereum: openChain([proxy.url]) } }).runner)
+    const collect = (runner: Runner | undefined, hoursBefore: readonly number[], events = false) =>
+      runner?.collect(configured('./earlier.ts', { options: { contract: probe, hoursBefore, events } }), exact)
+    await collect(one, [])
+    const alone = proxy.requests.length
+    const both = await collect(other, [1, 2])
+    expect(both?.readings).toEqual({ Before0: 50, Before1: 21, Before2: 21 })
+    expect(proxy.requests.length - alone, 'as many requests as for the hour alone').toBe(alone)
+    expect(proxy.requests.at(-1)).toEqual(['eth_call', 'eth_call', 'eth_call'])
+    expect(both?.pins.map(({ block }) => block.hash)).toEqual([
+      (await openReader([anvil.url]).block(exact, patient)).hash,
+    ])
+    const events = await collect(other, [1, 2], true)
+    expect(events?.readings).toEqual({ Before0: 50, Before1: 0, Before2: 41 })
+    expect(events?.pins[0]?.logs?.map(({ hoursBefore = 0 }) => hoursBefore).toSorted()).toEqual([0, 1, 2])
   })
 
   test('reads of several collectors in one turn reach the node as one eth_call', async () => {

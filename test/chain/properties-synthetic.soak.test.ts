@@ -17,7 +17,7 @@ describe('a synthetic chain', () => {
     const genesis = fc.constantFrom(0, 7, 1_700_000_000)
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 40 }), genesis, fc.integer({ min: 1, max: 3_000 }), count),
-      { numRuns: repetitions({ test: 10, soak: 300 }) },
+      { numRuns: repetitions({ test: 5, soak: 300 }) },
     )
   })
 
@@ -32,7 +32,7 @@ describe('a synthetic chain', () => {
         expect(chain.timestampOf(chain.asOf(at) + 1)).toBeGreaterThan(at)
         if (after > at) expect(chain.asOf(after - 1)).toBe(number)
       }),
-      { numRuns: repetitions({ test: 30, soak: 2_000 }) },
+      { numRuns: repetitions({ test: 15, soak: 2_000 }) },
     )
   })
 

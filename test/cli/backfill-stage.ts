@@ -150,3 +150,10 @@ protocols:
     },
   }
 }
+
+/** The hours the service has been sent, each as often as it was. */
+export function sentHours({ service }: BackfillStage, label = 'Count'): string[] {
+  return service.sent.filter(({ id }) => id === `pool___${label}`).map(({ timestamp }) => timestamp)
+}
+
+export const hourTexts = (hours: readonly Hour[]) => hours.map(hour => hourText(hour))

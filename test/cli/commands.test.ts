@@ -21,6 +21,7 @@ describe('the command line', () => {
       'dead',
       'held',
       'warnings',
+      'new',
       'show',
       'register',
       'service',

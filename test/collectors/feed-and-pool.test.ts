@@ -1,25 +1,12 @@
-import { type Abi, decodeFunctionData, encodeFunctionResult, parseAbi } from 'viem'
+import { parseAbi } from 'viem'
 import { describe, expect, it } from 'vitest'
-import type { ChainReader } from '../../src/chain/reads.ts'
-import { configured, faultOf, hour, testRunner } from '../runner/setup.ts'
-import { chainOf } from '../support/reads.ts'
+import { configured, faultOf, hour } from '../runner/setup.ts'
+import { answeringRunner, contractOf } from './answering-contract.ts'
 
+const answering = answeringRunner()
+const { runner } = answering
 const address = `0x${'11'.repeat(20)}`
 const seconds = BigInt(hour / 1000)
-
-/** A chain on which every contract has this ABI, and answers so. */
-function contractOf(abi: Abi, answers: Readonly<Record<string, unknown>>): ChainReader {
-  return chainOf({
-    block: async () => ({ number: 1n, hash: '0x00', timestampSeconds: Number(seconds) }),
-    logs: async () => [],
-    read: async (_hour, requests) =>
-      requests.map(request => {
-        if (request.kind !== 'call') throw new Error('no balance is asked for')
-        const { functionName } = decodeFunctionData({ abi, data: request.input })
-        return { kind: 'returned', output: encodeFunctionResult({ abi, functionName, result: answers[functionName] }) }
-      }),
-  })
-}
 
 const feedAbi = parseAbi([
   'function decimals() view returns (uint8)',
@@ -28,8 +15,7 @@ const feedAbi = parseAbi([
 
 describe('chainlink-feed', () => {
   const collect = (round: readonly bigint[], more = {}) => {
-    const demo = contractOf(feedAbi, { decimals: 8, latestRoundData: round })
-    const { runner } = testRunner({ chains: { demo } })
+    answering.use(contractOf(feedAbi, { decimals: 8, latestRoundData: round }))
     return runner.collect(configured('chainlink-feed', { options: { chain: 'demo', feed: address, ...more } }), hour)
   }
 
@@ -58,8 +44,7 @@ const poolAbi = parseAbi([
 
 describe('uniswap-v2-pool', () => {
   const collect = (reserves: readonly [bigint, bigint, number], more = {}) => {
-    const demo = contractOf(poolAbi, { token0: address, token1: address, decimals: 2, getReserves: reserves })
-    const { runner } = testRunner({ chains: { demo } })
+    answering.use(contractOf(poolAbi, { token0: address, token1: address, decimals: 2, getReserves: reserves }))
     return runner.collect(configured('uniswap-v2-pool', { options: { chain: 'demo', pool: address, ...more } }), hour)
   }
 

@@ -7,6 +7,7 @@ import { hourAfter, hourText } from '../../src/model/hour.ts'
 import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import { configured, faultOf, hour } from '../runner/setup.ts'
 import { type Answer, type Source, startSource } from '../runner/source.ts'
+import { chainOf } from '../support/reads.ts'
 import { collectorContract } from './contract.ts'
 
 let source: Source
@@ -17,20 +18,24 @@ beforeAll(async () => {
     '/null': { body: 'null' },
     '/tvl': { body: '{"tvl":5}' },
     '/errors': { body: '{"data":5,"errors":[{"message":"indexing failed"}]}' },
+    '/amounts': { body: '{"in":"1200000000000000000","out":"900000000000000000","list":[[1,5],[2,123]]}' },
+    '/rpc-error': { body: '{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no such account"}}' },
+    '/rpc': { body: '{"id":1,"error":null,"result":8}' },
     '/page': { body: '<html>' },
     '/gone': { status: 404 },
     '/silent': 'silent',
-    '/once': [
-      { headers: { etag: '"a"' }, body: '7' },
-      { status: 503, headers: { 'retry-after': '3600' } },
-    ],
     '/away': { status: 302, headers: { location: 'http://127.0.0.2/hidden' } },
   })
 })
 afterAll(() => source?.stop())
 
-/** One for all: a process costs more than all that is asked of it here. */
-const runner = new ProcessRunner({ chains: {}, deadlineMs: 60_000, time: systemTime, log: () => {} })
+/** One for all, with a chain that has nothing but blocks: a process costs more than all that is asked of it here. */
+const demo = chainOf({
+  block: async () => ({ number: 1234n, hash: '0x00', timestampSeconds: hour / 1000 }),
+  read: async () => [],
+  logs: async () => [],
+})
+const runner = new ProcessRunner({ chains: { demo }, deadlineMs: 60_000, time: systemTime, log: () => {} })
 afterAll(() => runner.stop())
 
 const reading = (path: string, pointer: string, more = {}) => ({ url: source.url + path, pointer, ...more })
@@ -73,11 +78,17 @@ describe('http-json', () => {
   })
 
   it('asks the source each time, and has no value when it does not answer', async () => {
-    const collect = () => runner.collect(configured('http-json', { options: reading('/once', '') }), hour)
+    const answers = [
+      { headers: { etag: '"a"' }, body: '7' },
+      { status: 503, headers: { 'retry-after': '3600' } },
+    ]
+    const { url, asked, stop } = await startSource({ '/once': answers })
+    onTestFinished(stop)
+    const options = { url: `${url}/once`, pointer: '' }
+    const collect = () => runner.collect(configured('http-json', { options }), hour)
     expect((await collect()).readings).toEqual({ Value: 7 })
     expect((await faultOf(collect())).message).toContain('asks to wait until')
-    const tags = source.asked.filter(({ path }) => path === '/once').map(({ headers }) => headers['if-none-match'])
-    expect(tags).toEqual([undefined, undefined])
+    expect(asked.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, undefined])
   })
 
   it('follows no redirect to another private address', async () => {
@@ -92,6 +103,105 @@ describe('http-json', () => {
     expect(fault.code).toBe('http-unexpected')
     expect(fault.message).toContain('there is no number at /prices/0/word')
     expect(JSON.stringify(fault)).not.toContain('hidden')
+  })
+})
+
+describe('http-json with several values', () => {
+  const values = {
+    Usd: { pointer: '/prices/0/usd', unit: 'USD', min: 0 },
+    Text: { pointer: '/prices/0/text' },
+    Word: { pointer: '/prices/0/word' },
+  }
+  const own = () => configured('http-json', { options: { url: `${source.url}/price`, values } })
+
+  it('asks once, and fails those alone that are not in the answer', async () => {
+    expect(await runner.describe(own())).toMatchObject({
+      kind: 'usable',
+      metrics: { Usd: { unit: 'USD', min: 0 }, Text: {}, Word: {} },
+    })
+    const before = source.asked.length
+    const { readings, failures } = await runner.collect(own(), hour)
+    expect(source.asked).toHaveLength(before + 1)
+    expect(readings).toEqual({ Usd: 1.5, Text: 2500 })
+    expect(failures['Word']?.message).toMatch(
+      /^in the answer of 127\.0\.0\.1:\d+ there is no number at \/prices\/0\/word$/,
+    )
+  })
+
+  it('asks for the block of the hour, in the address and in the body, and has a past then', async () => {
+    const options = {
+      url: `${source.url}/price?block={block}`,
+      headers: { 'x-height': '{block}' },
+      body: { query: '{ pool(block: { number: {block} }) { tvl } }' },
+      chain: 'demo',
+      values: { Usd: { pointer: '/prices/0/usd' } },
+    }
+    const asks = configured('http-json', { options })
+    expect(await runner.describe(asks)).toMatchObject({ kind: 'usable', history: true })
+    expect((await runner.collect(asks, hour)).readings).toEqual({ Usd: 1.5 })
+    expect(source.asked.at(-1)).toMatchObject({
+      target: '/price?block=1234',
+      headers: { 'x-height': '1234', 'user-agent': 'tidegauge' },
+      body: JSON.stringify({ query: '{ pool(block: { number: 1234 }) { tvl } }' }),
+    })
+  })
+
+  it('computes with amounts in smallest units, exactly, and rounds once', async () => {
+    const values = {
+      In: { pointer: '/in', decimals: 18, private: true },
+      Out: { pointer: '/out', decimals: 18, private: true },
+      Balance: { difference: ['In', 'Out'], unit: 'ETH', min: 0 },
+      Share: { ratio: ['Out', 'In'] },
+      Gone: { pointer: '/gone', private: true },
+      Lost: { sum: ['In', 'Gone'] },
+      Last: { pointer: '/list/-1/1', decimals: 2 },
+    }
+    const exact = configured('http-json', { options: { url: `${source.url}/amounts`, values } })
+    expect(await runner.describe(exact)).toMatchObject({ metrics: { Balance: { unit: 'ETH', min: 0 }, Lost: {} } })
+    const { readings, failures } = await runner.collect(exact, hour)
+    expect(readings).toEqual({ Balance: 0.3, Share: 0.75, Last: 1.23 })
+    expect(failures).toEqual({
+      Lost: expect.objectContaining({ message: expect.stringContaining('there is no number at /gone') }),
+    })
+  })
+
+  it('says why a JSON-RPC call failed, in the words of the server', async () => {
+    const asks = (path: string) =>
+      runner.collect(
+        configured('http-json', {
+          options: { url: source.url + path, body: { jsonrpc: '2.0', id: 1, method: 'a' }, pointer: '/result' },
+        }),
+        hour,
+      )
+    expect((await faultOf(asks('/rpc-error'))).message).toContain('error: must be absent, but it says: no such account')
+    expect((await asks('/rpc')).readings).toEqual({ Value: 8 })
+  })
+
+  it('tells mistakes at their place', async () => {
+    const url = 'http://api.test/'
+    for (const [options, path, message] of [
+      [{ url }, ['pointer'], 'must be a JSON pointer like /prices/0/usd'],
+      [{ url, values, pointer: '/a' }, ['pointer'], 'belongs to one value: with values, it stands at each of them'],
+      [{ url, values, unit: 'USD' }, ['unit'], 'belongs to one value'],
+      [{ url, values: {} }, ['values'], 'must hold a value'],
+      [{ url, values: { A: { pointer: 'a' } } }, ['values', 'A', 'pointer'], 'must be a JSON pointer'],
+      [{ url, values: { A: {} } }, ['values', 'A', 'pointer'], 'must be a JSON pointer'],
+      [{ url: `${url}{block}`, values }, ['chain'], 'must name the chain that {block} is of'],
+      [{ url, values, chain: 'demo' }, ['chain'], 'is of no use: {block} is neither in url nor in headers nor in body'],
+      [{ url: `${url}{blocks}`, values }, ['url'], 'the block {block}'],
+      [{ url: `${url}{block-1}`, values }, ['url'], 'the hour is written {hour}, {hourSeconds}'],
+      [{ url, values: { A: { pointer: '/a', decimals: 1.5 } } }, ['values', 'A', 'decimals'], 'must be a whole number'],
+      [{ url, values: { A: { pointer: '/a', sum: [1, 2] } } }, ['values', 'A'], 'must have one of pointer, sum,'],
+      [{ url, values: { A: { sum: [1, 'b'] } } }, ['values', 'A', 'sum'], 'there is no value "b": known here are A'],
+      [{ url, values: { A: { sum: [1, 'A'] } } }, ['values', 'A'], 'needs itself: A → A'],
+      [{ url, values: { A: { sum: [1, 2], decimals: 6 } } }, ['values', 'A', 'decimals'], 'belongs to a pointer'],
+      [{ url, values: { A: { pointer: '/a', private: true } } }, ['values'], 'must hold a value that is not private'],
+    ] as const) {
+      expect(await runner.describe(configured('http-json', { options })), JSON.stringify(options)).toMatchObject({
+        kind: 'mistaken',
+        mistakes: [{ path, message: expect.stringContaining(message) }],
+      })
+    }
   })
 })
 
@@ -176,7 +286,6 @@ describe('http-json with the hour in its address', () => {
       options('/late?at={hour}', { time: '/time' }),
       options('/early?at={hour}', { time: '/time', maxAge: 0.5 }),
     ],
-    silent: () => options('/silent/history?at={hour}'),
   })
 
   it.for([
@@ -184,9 +293,14 @@ describe('http-json with the hour in its address', () => {
     ['{hourSeconds}', '1791579600'],
     ['{hourMs}', '1791579600000'],
     ['{hour}&again={hour}', '2026-10-09T21:00:00Z&again=2026-10-09T21:00:00Z'],
+    ['{hour}&from={hourSeconds-1800}', '2026-10-09T21:00:00Z&from=1791577800'],
+    ['{hour}&from={hour-60}&{hourMs-1}', '2026-10-09T21:00:00Z&from=2026-10-09T20:59:00Z&1791579599000'],
   ] as const)('asks for %s', async ([place, text]) => {
     expect(await collected(options(`/?at=${place}`))).toMatchObject({ readings: { Value: priceAt(earlier) } })
     expect(past.asked.at(-1)?.target).toBe(`/?at=${text}`)
+    expect(await runner.describe(configured('http-json', { options: options(`/?at=${place}`) }))).toMatchObject({
+      history: true,
+    })
   })
 
   it.for(['/time', '/all/ms', '/all/seconds', '/all/text', '/all/iso'])('compares the time at %s', async time => {
@@ -218,14 +332,17 @@ describe('http-json with the hour in its address', () => {
   })
 
   it.for([
-    ['http://api.test/?at={hours}', 'the hour is written {hour}, {hourSeconds} or {hourMs}'],
+    ['http://api.test/?at={hours}', 'the hour is written {hour}, {hourSeconds} or {hourMs}, and the block {block}'],
+    ['http://api.test/?at={hour', 'the hour is written {hour}, {hourSeconds} or {hourMs}, and the block {block}'],
+    ['http://api.test/?to={hourSeconds+60}', 'the hour is written {hour}, {hourSeconds} or {hourMs}, and the block'],
+    ['http://api.test/?to={Hour}', 'the hour is written {hour}, {hourSeconds} or {hourMs}, and the block {block}'],
     ['http://{hour}.test/', 'the hour cannot be a part of the host'],
     ['ftp://api.test/{hour}', 'must be an http or https address'],
   ] as const)('calls %s a mistake', async ([url, message]) => {
     const own = { url, pointer: '/price' }
     expect(await runner.describe(configured('http-json', { options: own }))).toMatchObject({
       kind: 'mistaken',
-      mistakes: [{ path: ['url'], message }],
+      mistakes: [{ path: ['url'], message: expect.stringContaining(message) }],
     })
   })
 

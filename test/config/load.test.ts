@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { formatMistakes } from '../../src/config/mistakes/mistakes.ts'
-import { jsonSchema } from '../../src/config/schema/json-schema.ts'
+import { editorSchema, jsonSchema } from '../../src/config/schema/json-schema.ts'
 import { faultLine } from '../../src/model/fault.ts'
 import { configFile, mistakesIn, protocolsText } from './file.ts'
 
@@ -25,6 +25,14 @@ describe('a configuration', () => {
       chains: [],
       protocols: [{ id: 'a', name: 'A', register: true, collectors: [{ id: 'a/host', options: {}, use: 'host' }] }],
     })
+  })
+
+  it('has a deadline of its own for a collector', () => {
+    const own = (deadline: string) =>
+      `service: embedded\nprotocols: [{ id: a, name: A, collectors: [{ use: host, deadline: ${deadline} }, { use: x }] }]`
+    const [protocol] = loadConfig(configFile(own('5m'))).protocols
+    expect(protocol?.collectors.map(({ deadlineMs }) => deadlineMs)).toEqual([300_000, undefined])
+    expect(mistakesIn(configFile(own('31m'))).message).toContain('"31m" is too long')
   })
 
   it('is frozen in every part', () => {
@@ -245,8 +253,10 @@ describe('the shipped files', () => {
     expect(firstLine).toBe('# yaml-language-server: $schema=./tidegauge.schema.json')
   })
 
-  it('the JSON Schema is up to date', () => {
-    expect(JSON.parse(readFileSync(shipped('tidegauge.schema.json'), 'utf8'))).toEqual(jsonSchema())
+  it('the JSON Schemas are up to date', () => {
+    const stored = (name: string) => JSON.parse(readFileSync(shipped(name), 'utf8'))
+    expect(stored('tidegauge.schema.json')).toEqual(editorSchema('main'))
+    expect(stored('included.schema.json')).toEqual(editorSchema('included'))
   })
 
   it('the example shows every key there is, each with its default', () => {

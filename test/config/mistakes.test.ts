@@ -17,7 +17,7 @@ tell('keys', [
   [
     'an unknown key',
     `service: embedded\nverbosity: 3\n${fine}`,
-    '2:1: unknown key "verbosity" → known here: service, data, collect, delivery, outbox, status, log, chains, protocols',
+    '2:1: unknown key "verbosity" → known here: service, data, collect, delivery, outbox, status, log, chains, include, prices, protocols',
   ],
   [
     'what stands under a typo is checked too',
@@ -107,7 +107,7 @@ tell('values', [
   [
     'the kinds of a chain',
     `service: embedded\nchains:\n  my/chain: { id: 1, rpc: [http://127.0.0.1:8545] }\n  x: { id: "1", rpc: [] }\n${fine}`,
-    '3:3: chains["my/chain"]: the name of a chain begins with a letter or digit and goes on with these, ". _ -" and blanks → write a name like ethereum',
+    '3:3: chains["my/chain"]: the name of a chain or a price begins with a letter or digit and goes on with these, ". _ -" and blanks → write a name like ethereum or ETH',
     '4:12: chains.x.id: must be a whole number, not the text "1" → write it without quotes: 1',
     '4:17: chains.x.rpc: must have at least 1 entry → write it like [http://127.0.0.1:8545]',
   ],
@@ -283,9 +283,49 @@ tell('chains that options name', [
     '8:79: protocols[0].collectors[0].options.chains[1]: there is no chain "etherem" under chains: → did you mean ethereum?',
   ],
   [
+    'a typo in a map by chains',
+    'service: embedded\nchains: { ethereum: { id: 1, rpc: [x.ipc] } }\nprotocols:\n  - id: a\n    name: A\n    collectors:\n      - use: ./x.ts\n        options: { of: { ehtereum: { a: 1 }, ethereum: { chain: base } }, other: { of: { a: 1 } } }\n',
+    '8:26: protocols[0].collectors[0].options.of.ehtereum: there is no chain "ehtereum" under chains: → did you mean ethereum?',
+    '8:65: protocols[0].collectors[0].options.of.ethereum.chain: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
+  ],
+  [
     'none configured at all',
     'service: embedded\nprotocols: [{ id: a, name: A, collectors: [{ use: ./x.ts, options: { chain: main } }] }]\n',
     '2:77: protocols[0].collectors[0].options.chain: there is no chain "main" under chains: → add it: chains: { main: { id: …, rpc: […] } }',
+  ],
+])
+
+tell('prices', [
+  [
+    'their chains, and the prices that they and shipped collectors need',
+    `service: embedded
+chains: { ethereum: { id: 1, rpc: [x.ipc] } }
+prices:
+  ETH: [{ chain: base, feed: "0x1" }, { price: USD }]
+  USDC: []
+protocols:
+  - id: a
+    name: A
+    collectors:
+      - use: contract-read
+        options: { values: { TVL: { product: [2, { price: ETHH }] } } }
+      - use: ./own.ts
+        options: { price: high }
+`,
+    '4:18: prices.ETH[0].chain: there is no chain "base" under chains: → configured: ethereum; or add it: chains: { base: { id: …, rpc: […] } }',
+    '4:48: prices.ETH[1].price: there is no price "USD" under prices: → did you mean USDC?',
+    '5:3: prices.USDC: must have at least 1 entry → write a list',
+    '11:59: protocols[0].collectors[0].options.values.TVL.product[1].price: there is no price "ETHH" under prices: → did you mean ETH?',
+  ],
+  [
+    'a circle',
+    `service: embedded\nprices: { A: [{ price: B }], B: [{ fixed: 1 }, { feed: 1, price: C }], C: [{ price: A }] }\n${fine}`,
+    '2:11: prices.A: needs itself: A → B → C → A → let one of them have a source of its own',
+  ],
+  [
+    'a name',
+    `service: embedded\nprices: { "a/b": [{ fixed: 1 }] }\n${fine}`,
+    '2:11: prices["a/b"]: the name of a chain or a price begins with a letter or digit and goes on with these, ". _ -" and blanks → write a name like ethereum or ETH',
   ],
 ])
 
@@ -347,11 +387,12 @@ tell('YAML', [
   ],
   [
     'an anchor, a merge key, a tag, a long number',
-    'service: &x embedded\n<<: {}\nlog: !custom { level: info }\nprotocols: [{ id: a, name: A, collectors: [{ use: host, options: { n: 12345678901234567890 } }] }]\n',
+    'service: &x embedded\n<<: {}\nlog: !custom { level: info }\nprotocols: [{ id: a, name: A, collectors: [{ use: host, options: { n: 12345678901234567890, d: 0.1234567890123456789, e: [0.1, 1.000000000000000000, 123456789.1234567] } }] }]\n',
     '1:13: anchors (&) are not used here → remove it; put text that begins with & in quotes',
     '2:1: merge keys (<<) are not used here → write the keys themselves',
     '3:6: anchors (&), aliases (*) and tags (!) are not used here → write the value itself; text in quotes',
     '4:71: a number this long would lose digits → put it in quotes',
+    '4:96: a number this long would lose digits → put it in quotes',
   ],
   [
     'nesting beyond sense',

@@ -44,6 +44,22 @@ it('puts what a collector says of its options at their places', () => {
   ])
 })
 
+it('says nothing of a map as a whole in which an option is mistyped', () => {
+  const known = ['token', 'price']
+  expect(
+    told([
+      { path: ['nested'], message: 'must have a price' },
+      { path: ['nested', 'prize'], message: 'unknown option "prize"', known },
+    ]),
+  ).toEqual(['11:11: unknown option "prize" of erc4626-vault → did you mean "price"?'])
+  expect(
+    told([
+      { path: ['nested'], message: 'must have a price' },
+      { path: ['nested', 'colour'], message: 'unknown option "colour"', known },
+    ]),
+  ).toHaveLength(2)
+})
+
 it('compares an unknown option with all that there are', () => {
   const known = ['chain', 'vault', 'unit']
   expect(

@@ -12,7 +12,7 @@ const corrected: readonly Metric[] = metrics(2).map(metric => ({ ...metric, valu
 async function correct(file: string): Promise<void> {
   const outbox = new SqliteOutbox(file)
   const accepted = corrected.map(metric => ({ metric }))
-  await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted, mode: 'correct' }, 1)
+  await outbox.intake.record({ collector: 'vault/c', hour: anHour, accepted, mode: 'correct' }, 1)
   outbox.close()
 }
 
@@ -59,7 +59,7 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
       expect(sent.filter(({ id }) => id === 'vault___M1').at(-1)).toMatchObject({ value: 99 })
       expect(sent.filter(({ id }) => id === 'vault___M0').at(-1)).toMatchObject({ value: 99 })
       expect(bench.balance).toMatchObject({ due: 0, dead: 0, delivered: 5 })
-      expect(bench.outbox.isCorrection({ id: 'vault___M0', hour: anHour })).toBe(false)
+      expect(bench.outbox.corrections.has({ id: 'vault___M0', hour: anHour })).toBe(false)
     })
   })
 })

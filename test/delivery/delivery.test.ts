@@ -39,7 +39,7 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
     it('rejects when only the verdicts cannot be stored: that is no word about the service', async () => {
       const bench = new MemoryBench({ storeTurns })
       await bench.store(metrics(3))
-      bench.outbox.recordVerdicts = () => {
+      bench.outbox.verdicts.record = () => {
         throw new Error('the disk is full')
       }
       await expect(bench.pushes()).rejects.toThrow('the disk is full')

@@ -12,7 +12,7 @@ import type { Pushed } from './support/memory-service.ts'
 /** As a command beside the daemon. */
 async function drop(bench: MemoryBench, ids: readonly string[]): Promise<void> {
   const beside = new SqliteOutbox(bench.file)
-  await beside.dueMetrics.drop({ ids })
+  await beside.dueSelections.drop({ ids })
   beside.close()
 }
 

@@ -50,7 +50,7 @@ it('a stop waits for the answers under way, and sends nothing more', async () =>
     }
     return accepted(sent.length)
   }
-  const loop = new DeliveryLoop(bench.deliveries, bench.time, silentLog)
+  const loop = new DeliveryLoop(bench.deliveries, bench.time, silentLog, bench.outbox.health)
   await asked.promise
   const stopped = loop.stop()
   for (const answer of answers) answer()

@@ -109,7 +109,7 @@ describe('that a metric already exists', () => {
   it('is no news of what is collected once more after it was pruned', async () => {
     const bench = new MemoryBench()
     const outcome = { collector: 'vault/c', hour: anHour, accepted: metrics(1).map(metric => ({ metric })) }
-    await bench.outbox.recordCollection({ ...outcome, mode: 'correct' }, 1)
+    await bench.outbox.intake.record({ ...outcome, mode: 'correct' }, 1)
     bench.service.rule = ({ metrics: sent }) =>
       accepted(sent.length, [`${metrics(1)[0]?.id} of ${sent[0]?.timestamp} already exists`])
     await bench.flush()
@@ -153,7 +153,7 @@ describe('that a metric already exists', () => {
     const [first] = metrics(1).map(metric => ({ ...metric, value: 99 }))
     if (!first) throw new Error('one')
     const outcome = { collector: 'vault/c', hour: anHour, accepted: [{ metric: first }], mode: 'correct' } as const
-    expect(await bench.outbox.recordCollection(outcome, 1)).toMatchObject({ corrected: 1 })
+    expect(await bench.outbox.intake.record(outcome, 1)).toMatchObject({ corrected: 1 })
     await bench.store(metrics(4))
     bench.service.rule = ({ metrics: sent }) =>
       accepted(sent.length, ['vault___M0 already exists: updated', 'vault___M3 already exists: updated'])

@@ -9,7 +9,7 @@ import { parseHour } from '../../src/model/hour.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { configText } from './config.ts'
 import { freePort, startDaemon, statusOf } from './daemon.ts'
-import { demoProtocols } from './protocols.ts'
+import { demoPrices, demoProtocols } from './protocols.ts'
 
 const address = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const addresses = {
@@ -33,7 +33,13 @@ test('a daemon that ends by itself says how, and its last lines are at hand', as
 test('the configuration is one that the daemon takes', () => {
   const since = parseHour('2026-11-20T13:00:00Z')
   const chain = { id: 31337, url: 'http://127.0.0.1:8545' }
-  const text = configText({ chain, since, protocols: demoProtocols(addresses), port: 9464 })
+  const text = configText({
+    chain,
+    since,
+    protocols: demoProtocols(addresses),
+    prices: demoPrices(addresses),
+    port: 9464,
+  })
   const { service, chains, protocols } = parseConfig('/demo/tidegauge.yaml', text)
   expect(service.kind).toBe('embedded')
   expect(chains).toMatchObject([{ name: 'demo', id: 31337, settleMs: 0, rpc: [{ kind: 'url', url: chain.url }] }])

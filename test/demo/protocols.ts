@@ -2,7 +2,7 @@ import type { Scene } from '../support/scene.ts'
 
 export interface DemoCollector {
   readonly use: string
-  readonly options: Readonly<Record<string, string>>
+  readonly options: Readonly<Record<string, unknown>>
   /** Whether it is expected of the hours before the demo started. */
   readonly history: boolean
 }
@@ -16,9 +16,14 @@ export interface DemoProtocol {
 /** The protocol whose values are not on the chain. */
 export const thisMachine = 'this-machine'
 
+/** Sources of the prices in US dollars, by name. */
+export function demoPrices({ feed }: Scene['addresses']): Readonly<Record<string, readonly unknown[]>> {
+  return { TIDE: [{ chain: 'demo', feed }], DUSD: [{ fixed: 1 }] }
+}
+
 /** What the demo collects: each shipped collector that needs no internet, on the scene's contracts and this machine. */
 export function demoProtocols({ dollar, tide, vault, pool, feed, treasury }: Scene['addresses']): DemoProtocol[] {
-  const onChain = (use: string, options: Readonly<Record<string, string>>) => ({
+  const onChain = (use: string, options: Readonly<Record<string, unknown>>) => ({
     use,
     options: { chain: 'demo', ...options },
     history: true,
@@ -47,6 +52,36 @@ export function demoProtocols({ dollar, tide, vault, pool, feed, treasury }: Sce
       id: 'demo-treasury',
       name: 'Demo Treasury',
       collectors: [onChain('native-balance', { address: treasury, unit: 'ETH' })],
+    },
+    {
+      id: 'demo-dollars',
+      name: 'Tide in Dollars',
+      collectors: [
+        onChain('contract-read', {
+          address: tide,
+          values: {
+            Supply: { call: 'totalSupply() view returns (uint256)', decimals: true, private: true },
+            MarketCap: { product: ['Supply', { price: 'TIDE' }], unit: 'USD', min: 0 },
+          },
+        }),
+        {
+          use: 'balances',
+          options: {
+            label: 'Locked',
+            unit: 'USD',
+            of: {
+              demo: {
+                owners: [pool, vault],
+                assets: [
+                  { token: tide, price: 'TIDE' },
+                  { token: dollar, price: 'DUSD' },
+                ],
+              },
+            },
+          },
+          history: true,
+        },
+      ],
     },
     { id: thisMachine, name: 'This Machine', collectors: [{ use: 'host', options: {}, history: false }] },
   ]

@@ -9,7 +9,7 @@ import { type Daemon, freePort, startDaemon } from './daemon.ts'
 import { DemoError, type Ending } from './ending.ts'
 import { guard } from './guard.ts'
 import { keepAlive } from './life.ts'
-import { type DemoProtocol, demoProtocols } from './protocols.ts'
+import { type DemoProtocol, demoPrices, demoProtocols } from './protocols.ts'
 import type { Terminal } from './terminal.ts'
 
 const pastHours = 48
@@ -40,11 +40,15 @@ export async function start(context: DemoContext, stack: AsyncDisposableStack): 
   const scene = await startScene(context, stack, { nowMs })
 
   const protocols = demoProtocols(scene.addresses)
+  const prices = demoPrices(scene.addresses)
   const port = await freePort(preferredPort)
   if (port !== preferredPort) terminal.say(`Port ${preferredPort} is taken: the page is on port ${port}.`)
   const files = { config: join(folder, 'tidegauge.yaml'), log: join(folder, 'daemon.log') }
   const chain = { id: scene.chainId, url: scene.url }
-  await writeFile(files.config, configText({ chain, protocols, since: hourAfter(hourAt(nowMs), -pastHours), port }))
+  await writeFile(
+    files.config,
+    configText({ chain, protocols, prices, since: hourAfter(hourAt(nowMs), -pastHours), port }),
+  )
   terminal.say(`Starting the daemon. Configuration: ${files.config}`)
   terminal.say(`Its log: ${files.log}`)
   ending.signal.throwIfAborted()

@@ -59,11 +59,23 @@ function readingsOf({ dollar, tide, vault, pool, feed, treasury }: Scene['addres
     'demo-pool___Supply': async at => decimal(await supplyOf(tide, at), 18),
     'demo-price___Price': async at => decimal(await answerOf(feed, at), 8),
     'demo-treasury___Balance': async at => decimal(await balanceOf(treasury, at), 18),
+    // A product of a supply with 18 decimals and a price with 8.
+    'demo-dollars___MarketCap': async at => decimal((await supplyOf(tide, at)) * (await answerOf(feed, at)), 26),
+    'demo-dollars___Locked': async at => {
+      const [tides, dollars] = [await heldBy([pool, vault], tide, at), await heldBy([pool, vault], dollar, at)]
+      return decimal(tides * (await answerOf(feed, at)) + dollars * 10n ** 20n, 26)
+    },
   }
 }
 
 function balanceOf(address: Address, { client, blockNumber }: At): Promise<bigint> {
   return client.getBalance({ address, blockNumber })
+}
+
+async function heldBy(owners: readonly Address[], token: Address, { client, blockNumber }: At): Promise<bigint> {
+  const own = { address: token, abi: erc20Abi, functionName: 'balanceOf', blockNumber } as const
+  const balances = await Promise.all(owners.map(owner => client.readContract({ ...own, args: [owner] })))
+  return balances.reduce((sum, balance) => sum + balance, 0n)
 }
 
 async function reservesOf(address: Address, { client, blockNumber }: At): Promise<readonly [bigint, bigint]> {

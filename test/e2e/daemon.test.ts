@@ -4,9 +4,15 @@ import { createServer, type Server } from 'node:http'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { StatusJson } from '../../src/status/json.ts'
-import { configured, hostYaml, start, startDaemon, tidegauge } from '../support/tidegauge.ts'
-
-const allDelivered = ({ balance }: StatusJson) => balance.enqueued > 0 && balance.due === 0
+import {
+  allDelivered,
+  configured,
+  hostYaml,
+  levelCollector,
+  start,
+  startDaemon,
+  tidegauge,
+} from '../support/tidegauge.ts'
 
 describe('the daemon', () => {
   it('collects the current hour at once, delivers it, shows it, and ends cleanly on SIGTERM', async () => {
@@ -41,15 +47,6 @@ describe('the daemon', () => {
     expect(await third.kill('SIGINT')).toBe(0)
   })
 
-  it('delivers what a command beside it puts into the outbox', async () => {
-    const { config } = configured(hostYaml)
-    const daemon = await startDaemon(config)
-    await daemon.status<StatusJson>(allDelivered)
-    const collected = await tidegauge(['collect', '--config', config])
-    expect(collected.stderr).toContain(`the running daemon (pid ${daemon.pid}, configuration ${config}) delivers`)
-    expect(collected.code).toBe(0)
-  })
-
   it('keeps the old configuration when a reloaded one is wrong, and takes a right one', async () => {
     const { config } = configured(hostYaml)
     const daemon = await startDaemon(config)
@@ -76,73 +73,6 @@ describe('the daemon', () => {
     expect(after.ready).toEqual({ ok: true, reasons: [] })
     expect(after.startedAt).toBe(startedAt)
     expect(await daemon.kill('SIGTERM')).toBe(0)
-  })
-
-  it('takes a changed file by itself', async () => {
-    const { config } = configured(hostYaml)
-    const daemon = await startDaemon(config)
-    writeFileSync(config, hostYaml.replace('id: this-machine', 'id: [this-machine'))
-    await daemon.logged('the new configuration is refused, the old one stays in force')
-    writeFileSync(config, hostYaml.replace('name: This machine', 'name: Renamed'))
-    await daemon.logged('stopping')
-    const { page } = await daemon.logged('running', 2)
-    expect(await (await fetch(String(page))).text()).toContain('Renamed')
-    expect(await daemon.kill('SIGTERM')).toBe(0)
-  })
-
-  it('does not start with a collector that check refuses, and tells of one that is broken or mended while it runs', async () => {
-    const { config } = configured(hostYaml.replace('use: host', 'use: ./own.ts'))
-    const file = join(dirname(config), 'own.ts')
-    writeFileSync(file, 'export default {')
-    const checked = await tidegauge(['check', '--config', config])
-    const refused = await tidegauge(['run', '--config', config])
-    expect([checked.code, refused.code]).toEqual([78, 78])
-    expect(refused.stderr).toContain(checked.stderr.split('\n').find(line => line.includes('own.ts')) ?? 'nothing')
-
-    writeFileSync(file, importsWell)
-    const daemon = await startDaemon(config)
-    writeFileSync(file, `${importsWell} }`)
-    const told = await daemon.logged('the new configuration is refused, the old one stays in force')
-    expect(told['mistakes']).toMatch(/tidegauge\.yaml:\d+:\d+: .*own\.ts cannot be loaded/)
-    writeFileSync(
-      file,
-      importsWell.replace('Level: {}', 'Level: {}, Other: {}').replace('Level: 1', 'Level: 1, Other: 2'),
-    )
-    await daemon.logged('stopping')
-    await daemon.logged('running', 2)
-    expect(await daemon.kill('SIGTERM')).toBe(0)
-  })
-
-  it('keeps everything while the service is down, and delivers when it is back', async () => {
-    const seen: unknown[] = []
-    let isDown = true
-    const service = createServer((request, response) => {
-      let body = ''
-      request.setEncoding('utf8').on('data', text => {
-        body += text
-      })
-      request.on('end', () => {
-        if (isDown) return void response.writeHead(503).end()
-        const { metrics } = JSON.parse(body || '{"metrics":[]}') as { metrics: unknown[] }
-        seen.push(...metrics)
-        response.end(JSON.stringify({ success: true, processed: metrics.length, errors: [], warnings: [] }))
-      })
-    })
-    await new Promise<void>(resolve => service.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void service.close())
-    const address = service.address()
-    const port = typeof address === 'object' && address ? address.port : 0
-    const yaml = hostYaml.replace('embedded', `{ url: "http://127.0.0.1:${port}", key: { env: METRICS_KEY } }`)
-    const { config } = configured(yaml)
-    const daemon = await startDaemon(config, { METRICS_KEY: 'a-key-nobody-may-see' })
-    await daemon.logged('delivery waits')
-    const waiting = await daemon.status<StatusJson>(({ service }) => service.waiting !== undefined)
-    expect(waiting.balance).toMatchObject({ due: 4, delivered: 0 })
-    isDown = false
-    await daemon.status<StatusJson>(allDelivered)
-    expect(seen).toHaveLength(4)
-    expect(await daemon.kill('SIGTERM')).toBe(0)
-    expect(daemon.log.join('\n')).not.toContain('a-key-nobody-may-see')
   })
 
   it('keeps the old configuration when the new one is in order and cannot be started', async () => {
@@ -185,7 +115,7 @@ describe('the daemon', () => {
   })
 
   it('ends on SIGTERM while it runs and a collector hangs at import', async () => {
-    const { config } = configured(hangingYaml, { 'own.ts': importsWell })
+    const { config } = configured(hangingYaml, { 'own.ts': levelCollector })
     const daemon = await startDaemon(config)
     writeFileSync(join(dirname(config), 'own.ts'), hangsAtImport)
     await daemon.logged('hangs now')
@@ -203,15 +133,6 @@ async function listening(server: Server): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-const importsWell = `import { defineCollector, z } from 'tidegauge'
-export default defineCollector({
-  options: z.strictObject({}),
-  metrics: { Level: {} },
-  history: false,
-  collect: () => ({ Level: 1 }),
-})
-`
-
 const hangsAtImport = `console.log('hangs now')
 await new Promise(() => {})
-${importsWell}`
+${levelCollector}`

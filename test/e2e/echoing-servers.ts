@@ -17,7 +17,8 @@ function echoOf(request: IncomingMessage): string {
   const { url = '', headers } = request
   const authorization = headers.authorization ?? ''
   const key = authorization.replace(/^\w+ /, '')
-  return [url, authorization, key, encodeURIComponent(key), JSON.stringify({ authorization })].join(' | ')
+  const own = String(headers['x-api-key'] ?? '')
+  return [url, authorization, key, own, encodeURIComponent(key), JSON.stringify({ authorization })].join(' | ')
 }
 
 /** How a node fails. */

@@ -9,7 +9,9 @@ export interface Output {
 
 /** Where secrets were found, each with the words around it. */
 export function leaksIn(outputs: readonly Output[], secrets: Readonly<Record<string, string>>): string[] {
-  return outputs.flatMap(({ where, text }) =>
+  // A file that is as it was when it was last looked through may be large, such as the ballast.
+  const distinct = new Map(outputs.map(({ where, text }) => [text, where]))
+  return [...distinct].flatMap(([text, where]) =>
     Object.entries(secrets).flatMap(([name, secret]) =>
       formsOf(secret).flatMap(form => {
         const at = text.indexOf(form)

@@ -79,6 +79,7 @@ export async function liveAndDie(world: World, rows: number): Promise<Death> {
   })
   watcher.close()
   service.signals.removeAllListeners()
+  service.killed()
   if (!life.death) throw new Error(`the daemon ended by itself\n${log.join('\n')}`)
   return life.death
 }

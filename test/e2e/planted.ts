@@ -12,6 +12,11 @@ export const secrets = {
   feed: '/feed/FeedPath5566778899',
   apiKey: 'sk-ApiKey31c7d2e9+of/Graph',
   token: 'TokenOfTheSource44556677',
+  source: '/source/SourcePath3344556677',
+  database: 'PasswordOfTheDatabase88/#?',
+  header: 'HeaderOfTheSource99001122',
+  rpcToken: 'TokenOfTheNode33445566',
+  priceHeader: 'HeaderOfThePrice22334455',
   mistaken: '/v3/MistakenPath1122334455',
 }
 
@@ -71,8 +76,29 @@ export default defineCollector({
 })
 `
 
+const priced = `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Priced: { unit: 'USD' } },
+  history: true,
+  async collect({ price, log }) {
+    const failed = error => {
+      log.warn('no price: ' + error.stack, { error: String(error), facts: JSON.stringify(error) })
+      throw error
+    }
+    return { Priced: await price('ETH').catch(failed) }
+  },
+})
+`
+
 /** Collectors that do their best to let something out. */
-export const collectors = { 'steady.ts': steady, 'chained.ts': chained, 'fed.ts': fed, 'keyed.ts': keyed }
+export const collectors = {
+  'steady.ts': steady,
+  'chained.ts': chained,
+  'fed.ts': fed,
+  'keyed.ts': keyed,
+  'priced.ts': priced,
+}
 
 /** A configuration with a secret in every place that may hold one; a key's file is `key` beside it. */
 export function yaml(serviceUrl: string, node: string, statusPort: number, since: string): string {
@@ -86,6 +112,9 @@ chains:
     rpc:
       - "http://${node}${secrets.writtenPath}?apikey=${secrets.writtenQuery}"
       - { env: KEPT_RPC }
+      - { url: "http://${node}/headers", headers: { authorization: { env: RPC_AUTHORIZATION } } }
+prices:
+  ETH: [{ url: "http://${node}/usd?at={hourSeconds}", headers: { x-api-key: { env: PRICE_KEY } }, pointer: /usd }]
 protocols:
   - id: vault
     name: Vault
@@ -94,6 +123,13 @@ protocols:
       - { use: ./chained.ts, id: chained }
       - { use: ./fed.ts, options: { feed: "http://${node}${secrets.feed}" } }
       - { use: ./keyed.ts, options: { base: "http://${node}", apiKey: { env: API_KEY }, token: { file: ./token } } }
+      - { use: http-json, options: { url: { env: SOURCE_URL }, pointer: "" } }
+      - use: http-json
+        id: headed
+        options: { url: "http://${node}/headed", headers: { x-api-key: { file: ./header } }, body: { query: "{ tvl }" }, pointer: "", label: Headed }
+      - { use: ./priced.ts }
+      - { use: sql, options: { postgres: { env: DATABASE_URL }, query: "SELECT 1 AS rows", values: { Rows: {} } } }
+      - { use: sql, id: misread, options: { postgres: { env: MISREAD_URL }, query: "SELECT 1 AS read", values: { Read: {} } } }
   - id: desk
     name: Desk
     key: { env: DESK_KEY }

@@ -178,7 +178,7 @@ describe('a backfill', () => {
     const deliver = async () => {
       await here.time.sleep(150_000)
       const due = here.outbox.metrics.between(anHour, to)
-      here.outbox.recordVerdicts({ delivered: due, dead: [], warnings: [] }, here.time.nowMs())
+      here.outbox.verdicts.record({ delivered: due, dead: [], warnings: [] }, here.time.nowMs())
     }
     const [end] = await Promise.all([here.run({ dueMax: 5 }), deliver()])
     const waits = here.news.flatMap(news => (news.kind === 'waits' ? [Math.round(news.wait.forMs / 60_000)] : []))

@@ -7,7 +7,7 @@ import { Finality, type FinalityDeps } from '../../src/intake/finality.ts'
 import { Intake } from '../../src/intake/intake.ts'
 import type { AsOfBlock, LogFilter } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
-import { type Hour, hourText } from '../../src/model/hour.ts'
+import { type Hour, hourAfter, hourText } from '../../src/model/hour.ts'
 import { hourMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
@@ -33,6 +33,7 @@ function scriptedChain(time: VirtualTime) {
     /** Logs of an hour: so many. */
     logs: 3,
     logsAsked: [] as LogFilter[],
+    logHours: [] as Hour[],
     rechecked,
     departure: Promise.withResolvers<void>(),
   }
@@ -42,8 +43,9 @@ function scriptedChain(time: VirtualTime) {
     settleMs,
     block: async () => chain.now,
     read: never,
-    logs: async (_hour, filter) => {
+    logs: async (hour, filter) => {
       chain.logsAsked.push(filter)
+      chain.logHours.push(hour)
       return { at: chain.now, value: logList(chain.logs) }
     },
     get nextLookUp() {
@@ -59,15 +61,25 @@ function scriptedChain(time: VirtualTime) {
 }
 
 function logList(count: number): LogList {
-  const log = (index: number): RawLog => ({ ...logFilter, topics: [], data: '0x', blockNumber: 7n, logIndex: index })
+  const log = (index: number): RawLog => ({
+    ...logFilter,
+    topics: [],
+    data: '0x',
+    blockNumber: 7n,
+    logIndex: index,
+    transactionHash,
+  })
   return new LogList([packed(Array.from({ length: count }, (_, index) => log(index)))])
 }
 
+const transactionHash = `0x${'77'.repeat(32)}` as const
 const logFilter = { address: `0x${'c0'.repeat(20)}`, topics: [] } as const
 
 interface Staged {
   /** Whether the value is the number of the hour's logs. */
   readonly countsLogs?: boolean
+  /** Hours by which the logs are earlier. */
+  readonly hoursBefore?: number
   readonly history?: boolean
   readonly catchUpMs?: number
   /** Whether the collector fails by now. */
@@ -79,6 +91,7 @@ function stage({
   catchUpMs = 7 * 24 * hourMs,
   isBroken = () => false,
   countsLogs = false,
+  hoursBefore,
 }: Staged = {}) {
   const time = new VirtualTime(anHour)
   const { chain, reader } = scriptedChain(time)
@@ -88,7 +101,7 @@ function stage({
   const script: Script = () => {
     if (isBroken()) return new Fault('collector-threw', 'it throws')
     if (countsLogs) {
-      const logs = [{ filter: logFilter, digest: logList(chain.logs).digest }]
+      const logs = [{ filter: logFilter, digest: logList(chain.logs).digest, ...(hoursBefore && { hoursBefore }) }]
       return { readings: { TVL: chain.logs }, failures: {}, pins: [{ chainId: 1, block: chain.now, logs }] }
     }
     const TVL = chain.now.hash === block('a').hash ? values.a : values.b
@@ -113,7 +126,7 @@ function stage({
     },
     deliver() {
       const due: Metric[] = outbox.metrics.between(anHour, anHour).filter(({ state }) => state === 'due')
-      outbox.recordVerdicts({ delivered: due, dead: [], warnings: [] }, time.nowMs())
+      outbox.verdicts.record({ delivered: due, dead: [], warnings: [] }, time.nowMs())
     },
     stored: () => outbox.metrics.between(anHour, anHour).map(({ value, state }) => [value, state]),
   }
@@ -133,7 +146,7 @@ async function replaced(readAgain: FinalityDeps['readAgain']) {
   ] as const) {
     const accepted = metrics(1, anHour, name).map(metric => ({ metric }))
     const pins = [{ chainId: 1, block: block(branch) }]
-    await outbox.recordCollection({ collector: name, hour: anHour, accepted, pins, unexpected: true }, anHour)
+    await outbox.intake.record({ collector: name, hour: anHour, accepted, pins, unexpected: true }, anHour)
   }
   const stopping = new AbortController()
   const log = pino({ level: 'silent' })
@@ -232,6 +245,14 @@ describe('a value whose block was not final yet', () => {
     await until(58 * minuteMs)
     expect(outbox.pins.due(1, anHour, 10)).toHaveLength(0)
     expect(lines).toEqual([])
+  })
+
+  it('of an hour before is asked for again as of that hour', async () => {
+    const { until, chain, outbox } = stage({ countsLogs: true, hoursBefore: 24 })
+    await until(minuteMs)
+    await until(50 * minuteMs)
+    expect(chain.logHours).toEqual([hourAfter(anHour, -24)])
+    expect(outbox.pins.count()).toBe(0)
   })
 
   it('of a collector that reads only "now" stays as it is after a reorg, and that is said', async () => {

@@ -83,7 +83,7 @@ describe('intake', () => {
     await run(anHour, anHour + minuteMs)
     const [days, recent] = [24, hourAfter(anHour, 10 * 24 - 2)]
     const backfilled = { collector: 'vault/a', hour: recent, accepted: [], unexpected: true, pins: [] }
-    await outbox.recordCollection(backfilled, recent)
+    await outbox.intake.record(backfilled, recent)
     await run(hourAfter(anHour, 10 * days), hourAfter(anHour, 10 * days) + 5 * minuteMs)
     const states = rows().map(([, , state]) => state)
     expect(states).toHaveLength(10 * days + 1)
@@ -98,7 +98,7 @@ describe('intake', () => {
     expect(rows().map(([, , state]) => state)).toEqual(['due'])
     await run(hourAfter(anHour, 1), hourAfter(anHour, 1) + 59 * minuteMs)
     expect(rows().map(([, , state]) => state)).toEqual(['gap', 'due'])
-    expect(outbox.expectedHours.ranges('gap').map(({ fault }) => fault?.code)).toEqual(['chain-state-missing'])
+    expect(outbox.hourRanges.of('gap').map(({ fault }) => fault?.code)).toEqual(['chain-state-missing'])
   })
 
   it('makes no gap of an hour that failed for other reasons and then once for its state', async () => {

@@ -13,7 +13,7 @@ async function stage(due: Readonly<Record<string, number>>, protocolIds: readonl
   outbox.expectedHours.addCollector('any/c', anHour)
   for (const [protocolId, count] of Object.entries(due)) {
     const accepted = metrics(count, anHour, protocolId).map(metric => ({ metric }))
-    await outbox.recordCollection({ collector: 'any/c', hour: anHour, accepted }, 1)
+    await outbox.intake.record({ collector: 'any/c', hour: anHour, accepted }, 1)
   }
   const time = new VirtualTime(anHour)
   const [waits, leaves]: [BacklogWait[], StuckBacklog[]] = [[], []]
@@ -30,7 +30,7 @@ async function stage(due: Readonly<Record<string, number>>, protocolIds: readonl
     },
   })
   const deliver = (protocolId: string, count: number) =>
-    outbox.recordVerdicts({ delivered: metrics(count, anHour, protocolId), dead: [], warnings: [] }, 2)
+    outbox.verdicts.record({ delivered: metrics(count, anHour, protocolId), dead: [], warnings: [] }, 2)
   return { outbox, time, room, waits, leaves, deliver, stopping }
 }
 

@@ -5,6 +5,7 @@ import { systemTime, type Time } from '../../src/edge/time.ts'
 import type { Fault } from '../../src/model/fault.ts'
 import { fetchJson, type HttpDeps } from '../../src/runner/child/http/json.ts'
 import { createNetwork, type HttpNetworkOptions } from '../../src/runner/child/http/network.ts'
+import type { RequestTurns } from '../../src/runner/child/http/turns.ts'
 import { type Answer, type Answers, type Source, type SourceParts, startSource } from './source.ts'
 
 /** The instant at which the clock of a trial stands. */
@@ -29,11 +30,16 @@ export function stillTime(slept: number[] = []): Time {
   return { ...systemTime, nowMs: () => nowMs, chance: () => 0.5, sleep: async ms => void slept.push(ms) }
 }
 
+/** Turns without a limit. @param leftMs time until the run's deadline */
+export function freely(leftMs: number): RequestTurns {
+  return { take: async () => ({ kind: 'granted', deadlineAtMs: nowMs + leftMs, end: () => {} }) }
+}
+
 /** An edge with connections of its own. */
 export function edgeOf(parts: Partial<HttpDeps> = {}): HttpDeps {
   return {
     time: stillTime(),
-    deadlineAtMs: nowMs + 60_000,
+    turns: freely(60_000),
     signal: new AbortController().signal,
     waitsFor: (_name, promise) => promise,
     network: createNetwork(),
@@ -51,7 +57,7 @@ export interface Trial {
 export async function trial(answers: Answers, leftMs = 60_000): Promise<Trial> {
   const slept: number[] = []
   const started = await source(answers)
-  const edge = edgeOf({ time: stillTime(slept), deadlineAtMs: nowMs + leftMs })
+  const edge = edgeOf({ time: stillTime(slept), turns: freely(leftMs) })
   return {
     source: started,
     slept,

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import type { ReadRequest } from '../../src/chain/reads.ts'
 import { heard } from '../../src/runner/daemon/from-child.ts'
 import { boundedLines } from '../../src/runner/daemon/lines.ts'
 import { frameOf, frameReader } from '../../src/runner/frames.ts'
+import { questionMistake } from '../../src/runner/question.ts'
 import { configured, faultOf, hour, testRunner } from './setup.ts'
 
 const fine = { readings: { Level: 1 }, failures: {}, pins: [] }
@@ -53,6 +55,9 @@ describe('what a child says', () => {
   const ended = (end: unknown) => JSON.stringify({ kind: 'ended', runs: [{ run: 'ab'.repeat(16), end, leaks: false }] })
   const collected = (readings: unknown, failures: unknown = {}) =>
     ended({ kind: 'collected', outcome: { readings, failures } })
+  const turnAsk = (parts: object) =>
+    JSON.stringify({ kind: 'turn-asks', asks: [{ turn: 1, run: 'ab'.repeat(16), host: 'example.com:443', ...parts }] })
+  const turnEnd = (how: unknown) => JSON.stringify({ kind: 'turn-ends', ends: [{ turn: 1, how }] })
 
   it('is taken without what it has no say in', () => {
     const line = ended({ kind: 'collected', outcome: { readings: { A: 1 }, failures: {}, pins: ['mine'] }, more: 1 })
@@ -86,10 +91,32 @@ describe('what a child says', () => {
     ],
     ['a deep list', '['.repeat(100_000)],
     ['nothing', ''],
+    ['a turn at a host without a port', turnAsk({ host: 'example.com' })],
+    ['a turn at a page', turnAsk({ host: 'example.com/page:80' })],
+    ['a turn of a guessed run', turnAsk({ run: 'a' })],
+    ['a Retry-After of years', turnEnd({ kind: 'refused', retryAfterMs: 1e12 })],
+    ['a Retry-After in the past', turnEnd({ kind: 'refused', retryAfterMs: -1 })],
+    ['an unknown end of a turn', turnEnd({ kind: 'done' })],
     ['an unknown kind', '{"kind":"shutdown"}'],
     ['an unknown level', '{"kind":"log","collectorId":"","level":"fatal","message":"","facts":{}}'],
   ])('is no message: %s', ([, line]) => {
     expect(heard(line).ok).toBe(false)
+  })
+
+  it.for([turnAsk({}), turnAsk({ host: '[::1]:80' }), turnEnd({ kind: 'refused' }), turnEnd({ kind: 'answered' })])(
+    'is taken: %s',
+    line => expect(heard(line).ok).toBe(true),
+  )
+
+  it.for<[unknown, boolean]>([
+    [24, true],
+    [0, false],
+    [1.5, false],
+    [100_000, false],
+    ['24', false],
+  ])('is of earlier hours: %j, %j', ([hoursBefore, isTaken]) => {
+    const ask = { ask: 1, run: 'ab'.repeat(16), chain: 'a', question: { kind: 'block' }, hoursBefore }
+    expect(heard(JSON.stringify({ kind: 'asks', asks: [ask] })).ok).toBe(isTaken)
   })
 
   it.for(['0x12', `0x${'0'.repeat(41)}`, '', 5, `0x${'g'.repeat(40)}`])('is no question about the address %j', to => {
@@ -97,6 +124,23 @@ describe('what a child says', () => {
     expect(
       heard(JSON.stringify({ kind: 'asks', asks: [{ ask: 1, run: 'ab'.repeat(16), chain: 'a', question }] })).ok,
     ).toBe(false)
+  })
+})
+
+describe('a question', () => {
+  const [to, slot] = [`0x${'12'.repeat(20)}`, `0x${'00'.repeat(32)}`] as const
+
+  it.for<[ReadRequest, string | undefined]>([
+    [{ kind: 'call-from', from: to, to, input: '0x12' }, undefined],
+    [{ kind: 'call-from', from: '0x12', to, input: '0x12' }, 'from is no address: 0x and 40 hexadecimal digits'],
+    [
+      { kind: 'call-from', from: to, to, input: '0x1' },
+      'input is no call data: 0x and an even number of hexadecimal digits',
+    ],
+    [{ kind: 'storage', address: to, slot }, undefined],
+    [{ kind: 'storage', address: to, slot: '0x0' }, 'slot is no storage slot: 0x and 64 hexadecimal digits'],
+  ])('is checked before it is sent: %j', ([request, mistake]) => {
+    expect(questionMistake({ kind: 'read', requests: [request] })).toBe(mistake)
   })
 })
 

@@ -255,19 +255,19 @@ describe('what a salvage knows of blocks and of the past', () => {
     if (!metric) throw new Error('one')
     const outcome = { collector: 'vault/c0', hour: anHour, accepted: [{ metric }], pins: [aPin(7), aPin(8, 'b', 10)] }
     const outbox = await saved(file, async before => {
-      await before.recordCollection(outcome, 1)
+      await before.intake.record(outcome, 1)
       const accepted = [{ metric: { ...metric, value: 99 } }]
-      await before.recordCollection({ ...outcome, accepted, mode: 'correct' }, 1)
-      void before.finalBlocks(1).keep([{ hour: anHour, block: aBlock(7) }])
+      await before.intake.record({ ...outcome, accepted, mode: 'correct' }, 1)
+      void before.finalBlocks.of(1).keep([{ hour: anHour, block: aBlock(7) }])
     })
     const own = outbox.pins
       .due(1, anHour, 999)
       .filter(({ hour, collector }) => hour === anHour && collector === 'vault/c0')
     expect(own).toEqual([{ hour: anHour, collector: 'vault/c0', block: aBlock(7) }])
     expect(outbox.pins.due(10, anHour, 9)).toMatchObject([{ block: aBlock(8, 'b') }])
-    expect(await outbox.finalBlocks(1).of(anHour)).toBeUndefined()
-    expect(outbox.isCorrection(metric)).toBe(false)
-    expect(outbox.metrics.entry(metric.id, anHour)).toEqual({ value: 99, state: 'due' })
+    expect(await outbox.finalBlocks.of(1).of(anHour)).toBeUndefined()
+    expect(outbox.corrections.has(metric)).toBe(false)
+    expect(outbox.metrics.stored(metric.id, anHour)).toEqual({ value: 99, state: 'due' })
   })
 
   it('finds pins on a page that nothing leads to any more', async () => {
@@ -277,7 +277,7 @@ describe('what a salvage knows of blocks and of the past', () => {
     before.expectedHours.addCollector('vault/c0', anHour)
     for (const [index, hour] of hours.entries()) {
       const accepted = metrics(1, hour).map(metric => ({ metric }))
-      await before.recordCollection({ collector: 'vault/c0', hour, accepted, pins: [aPin(index + 1)] }, 1)
+      await before.intake.record({ collector: 'vault/c0', hour, accepted, pins: [aPin(index + 1)] }, 1)
     }
     before.close()
     const root = rootOf(file, 'pin')
@@ -298,12 +298,12 @@ describe('what a salvage knows of blocks and of the past', () => {
       for (const back of [0, 100, 200]) {
         const accepted = metrics(3, hourAfter(old, back)).map(metric => ({ metric }))
         const outcome = { collector: 'vault/c0', hour: hourAfter(old, back), accepted, unexpected: true }
-        await outbox.recordCollection(outcome, nowMs)
+        await outbox.intake.record(outcome, nowMs)
       }
-      const [dead, ...delivered] = outbox.due
+      const [dead, ...delivered] = outbox.dueMetrics
         .read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 1_000)
         .filter(({ hour }) => hour === old)
-      outbox.recordVerdicts(
+      outbox.verdicts.record(
         { delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] },
         1,
       )
@@ -321,7 +321,7 @@ describe('what a salvage knows of blocks and of the past', () => {
     for (let count = 0; count < 80; count += 1) {
       const hour = hourAfter(anHour, -100 - 3 * count)
       const accepted = metrics(3, hour).map(metric => ({ metric }))
-      await outbox.recordCollection({ collector: 'vault/c0', hour, accepted, unexpected: true }, nowMs)
+      await outbox.intake.record({ collector: 'vault/c0', hour, accepted, unexpected: true }, nowMs)
     }
     outbox.close()
     const before = contentsOf(file)
@@ -338,7 +338,7 @@ describe('what a salvage knows of blocks and of the past', () => {
     for (let count = 0; count < 300; count += 1) {
       const hour = hourAfter(old, 2 * count)
       const accepted = metrics(3, hour).map(metric => ({ metric }))
-      await outbox.recordCollection({ collector: 'vault/c0', hour, accepted, unexpected: true }, nowMs)
+      await outbox.intake.record({ collector: 'vault/c0', hour, accepted, unexpected: true }, nowMs)
     }
     outbox.close()
     const before = contentsOf(file)
@@ -398,7 +398,7 @@ describe('a command beside the daemon', () => {
     onTestFinished(() => outbox.close())
     for (const part of ['', '-wal', '-shm']) renameSync(`${file}${part}`, `${file}.corrupt-by-hand${part}`)
     new SqliteOutbox(file).close()
-    const stored = outbox.recordCollection({ collector: 'vault/c0', hour: anHour, accepted: [] }, 1)
+    const stored = outbox.intake.record({ collector: 'vault/c0', hour: anHour, accepted: [] }, 1)
     await expect(stored).rejects.toMatchObject({ code: 'outbox-moved' })
     expect((await outbox.disk.broken).kind).toBe('moved')
   })
@@ -434,7 +434,7 @@ async function withLog(file: string): Promise<number> {
     const at = hourAfter(anHour, hour)
     outbox.expectedHours.expect('vault/c0', [at])
     const accepted = metrics(2, at).map(metric => ({ metric }))
-    await outbox.recordCollection({ collector: 'vault/c0', hour: at, accepted }, 1)
+    await outbox.intake.record({ collector: 'vault/c0', hour: at, accepted }, 1)
   }
   copyFileSync(copy, file)
   copyFileSync(`${copy}-wal`, `${file}-wal`)

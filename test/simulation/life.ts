@@ -37,6 +37,7 @@ const place = { file: 'tidegauge.yaml', line: 1, column: 1 }
 export function configOf(script: Script): Config {
   return {
     file: place.file,
+    includes: [],
     service: { kind: 'remote', url: 'https://metrics.example' },
     data: '/nowhere',
     collect: { deadlineMs: 60_000, catchUpMs: script.catchUpMs },
@@ -45,6 +46,7 @@ export function configOf(script: Script): Config {
     status: { host: '127.0.0.1', port: 0, hosts: [] },
     log: { level: 'error' },
     chains: [],
+    prices: [],
     protocols: script.protocols.map(protocol => protocolConfig(script, protocol)),
   }
 }
@@ -103,7 +105,7 @@ export class Life {
     this.#client = new ScriptedClient(clock, service, isAlive, watch, () => time.nowMs())
     this.outbox = this.#watched(new SqliteOutbox(world.disk.file), watch)
     this.#store = this.#asFarAs(this.outbox, time, new Fortune(script.seed + 1_000 * number + 9))
-    const storedMs = this.outbox.repair.newestCollected()
+    const storedMs = this.outbox.expectedHours.newestCollected()
     time.meet({ service: true, chains: world.chain !== undefined, ...(storedMs !== undefined && { storedMs }) })
     const isDoubted = () => time.verdict.kind === 'doubted'
     const lazy = (fromMs: number, activity: () => number) =>
@@ -251,8 +253,9 @@ export class Life {
     const { ledger, facts } = this.#world
     const keepBallast = outbox.disk.keepBallast.bind(outbox.disk)
     outbox.disk.keepBallast = async () => this.#world.keepBallast() && (await keepBallast())
-    const [record, recordVerdicts] = [outbox.recordCollection.bind(outbox), outbox.recordVerdicts.bind(outbox)]
-    outbox.recordCollection = async (outcome, nowMs) => {
+    const { intake, verdicts: judging } = outbox
+    const [record, recordVerdicts] = [intake.record.bind(intake), judging.record.bind(judging)]
+    intake.record = async (outcome, nowMs) => {
       ledger.offered(outcome)
       this.#world.checkHour(outcome)
       const recorded = await record(outcome, nowMs)
@@ -270,7 +273,7 @@ export class Life {
       this.#world.givesUp(collector, hour)
       forget(collector, hour)
     }
-    outbox.recordVerdicts = (verdicts, nowMs) => {
+    judging.record = (verdicts, nowMs) => {
       watch.judged(verdicts)
       recordVerdicts(verdicts, nowMs)
       ledger.delivered(verdicts.delivered)

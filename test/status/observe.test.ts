@@ -32,6 +32,7 @@ function protocol(id: string, collectors: readonly CollectorConfig[]): ProtocolC
 function configOf(protocols: readonly ProtocolConfig[]): Config {
   return {
     file: 'tidegauge.yaml',
+    includes: [],
     service: { kind: 'embedded' },
     data: 'data',
     collect: { deadlineMs: 60_000, catchUpMs: 7 * 24 * 3_600_000 },
@@ -40,6 +41,7 @@ function configOf(protocols: readonly ProtocolConfig[]): Config {
     status: { host: '127.0.0.1', port: 0, hosts: [] },
     log: { level: 'info' },
     chains: [],
+    prices: [],
     protocols,
   }
 }
@@ -74,7 +76,7 @@ class Bench {
   }
 
   collect(accepted: readonly Accepted[], hour: Hour = anHour, name = 'vault/c'): this {
-    return this.expect(hour, name).#step(() => this.outbox.recordCollection({ collector: name, hour, accepted }, hour))
+    return this.expect(hour, name).#step(() => this.outbox.intake.record({ collector: name, hour, accepted }, hour))
   }
 
   fail(hour: Hour = anHour): this {
@@ -88,12 +90,12 @@ class Bench {
   }
 
   deliver(delivered: readonly Metric[]): this {
-    return this.#step(() => this.outbox.recordVerdicts({ delivered, dead: [], warnings: [] }, this.nowMs))
+    return this.#step(() => this.outbox.verdicts.record({ delivered, dead: [], warnings: [] }, this.nowMs))
   }
 
   refuse(refused: readonly Metric[]): this {
     const dead = refused.map(metric => ({ metric, reason: 'never', attempts: 1 }))
-    return this.#step(() => this.outbox.recordVerdicts({ delivered: [], dead, warnings: [] }, this.nowMs))
+    return this.#step(() => this.outbox.verdicts.record({ delivered: [], dead, warnings: [] }, this.nowMs))
   }
 
   waits(waiting: string): this {

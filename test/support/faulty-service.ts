@@ -41,7 +41,11 @@ export interface FaultyServiceOptions {
   readonly key: string
   /** Share of the pushes that something bad happens to, from 0 to 1. */
   readonly share?: number
-  /** The same push is spared after so many faults in a row; fewer than five, and the client's breaker stays closed. */
+  /**
+   * A push is spared after so many faults in a row, its own or of all pushes: with fewer than five, the client's
+   * breaker stays closed, or closes soon. A row of all pushes ends where the client has surely noted a success, as one
+   * that is killed before has counted none.
+   */
   readonly inARow?: number
 }
 
@@ -53,13 +57,15 @@ export interface FaultyService {
   readonly batchSizes: readonly number[]
   /** What a correct client never does, in words. */
   readonly mistakes: readonly string[]
-  /** Pushes of which a metric was sent again although they had been acknowledged. */
+  /** Pushes of which metrics were sent again, not one alone, although they had been acknowledged. */
   readonly resent: ReadonlySet<ReceivedPush>
   /** Faults done so far, by kind. */
   readonly faults: ReadonlyMap<Fault, number>
   readonly signals: EventEmitter<Signals>
   /** From now on it is healthy. */
   faultless(): void
+  /** The client was killed; what it was told last it may not have noted. */
+  killed(): void
 }
 
 /**
@@ -82,6 +88,9 @@ class Service implements FaultyService {
   readonly signals = new EventEmitter<Signals>()
   readonly #latest = new Map<string, Map<string, SubmittedMetric>>()
   readonly #inARow = new Map<string, number>()
+  #inARowOfAll = 0
+  /** Whether a push was acknowledged to the client that lives now; with its next one this is noted. */
+  #isAcknowledged = false
   readonly #options: Required<FaultyServiceOptions>
   #share: number
 
@@ -92,6 +101,10 @@ class Service implements FaultyService {
 
   faultless(): void {
     this.#share = 0
+  }
+
+  killed(): void {
+    this.#isAcknowledged = false
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -162,7 +175,8 @@ class Service implements FaultyService {
       const arrival = this.arrivals.get(keys[index] ?? '') ?? { values: new Set(), times: 0, isStored: false }
       arrival.values.add(value)
       arrival.times += 1
-      if (arrival.acknowledged) this.resent.add(arrival.acknowledged)
+      // One alone is how a client asks whether the service still takes what it took before: it knows that it did.
+      if (arrival.acknowledged && metrics.length > 1) this.resent.add(arrival.acknowledged)
       this.arrivals.set(keys[index] ?? '', arrival)
     })
   }
@@ -181,14 +195,20 @@ class Service implements FaultyService {
       const arrival = this.arrivals.get(key)
       if (arrival) arrival.acknowledged = push
     }
+    this.#isAcknowledged = true
     this.signals.emit('acknowledged', push)
   }
 
   #chosen(first: string): Fault | undefined {
     const { dice, inARow } = this.#options
     const before = this.#inARow.get(first) ?? 0
-    const isFaulty = dice.roll() < this.#share && before < inARow
+    if (this.#isAcknowledged) this.#inARowOfAll = 0
+    this.#isAcknowledged = false
+    // A probe may begin with another metric than the one before, so that none of them would be spared for its own sake.
+    const isSpared = before >= inARow || this.#inARowOfAll >= inARow
+    const isFaulty = dice.roll() < this.#share && !isSpared
     this.#inARow.set(first, isFaulty ? before + 1 : 0)
+    if (isFaulty) this.#inARowOfAll += 1
     if (!isFaulty) return undefined
     const kinds = Object.keys(judged) as Fault[]
     const kind = kinds[dice.whole(0, kinds.length - 1)]

@@ -1,6 +1,7 @@
 /**
  * Tests whose worth lies in repetition are files `*.soak.test.ts`. `npm test` runs them, too, a few times each, so that
- * every promise is exercised; `npm run soak` runs them alone and in full.
+ * every promise is exercised; `npm run soak` runs them in full, and the files `*.long.test.ts`, which it alone runs: these
+ * take long without a repetition, as they start many processes, fill disks or wait for deadlines.
  */
 export const isSoak = process.env['SOAK'] === '1'
 

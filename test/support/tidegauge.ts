@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
+import type { StatusJson } from '../../src/status/json.ts'
 import { temporaryFolder } from './folder.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
@@ -38,6 +39,16 @@ export async function tidegauge(args: readonly string[], env: Readonly<Record<st
   })
   const [code] = (await once(child, 'close')) as [number | null]
   return { code, stdout, stderr }
+}
+
+/** Resolves with the line of stderr that fits; rejects when the command has ended without one. */
+export async function says(child: ChildProcess, what: RegExp): Promise<string> {
+  if (!child.stderr) throw new Error('it says nothing')
+  const lines = createInterface({ input: child.stderr })
+  return new Promise((resolve, reject) => {
+    lines.on('line', line => what.test(line) && resolve(line))
+    lines.on('close', () => reject(new Error(`it never said ${what}`)))
+  })
 }
 
 /** Before a daemon is asked again: one that is asked without a pause has no time for its work. */
@@ -117,6 +128,9 @@ export async function startDaemon(config: string, env: Readonly<Record<string, s
   }
 }
 
+/** Whether a daemon has collected something, and delivered all of it. */
+export const allDelivered = ({ balance }: StatusJson) => balance.enqueued > 0 && balance.due === 0
+
 /** A folder with a configuration `config/tidegauge.yaml` that keeps its data in `data/`. */
 export function configured(
   yaml: string,
@@ -138,4 +152,14 @@ protocols:
     name: This machine
     collectors:
       - use: host
+`
+
+/** A collector's file: one label, one value. */
+export const levelCollector = `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Level: {} },
+  history: false,
+  collect: () => ({ Level: 1 }),
+})
 `

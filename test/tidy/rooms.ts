@@ -42,7 +42,7 @@ const typesOnly: Readonly<Record<string, readonly string[]>> = {
 const homes: Readonly<Record<string, readonly string[]>> = {
   '@noble/hashes': ['src/chain/'],
   'better-sqlite3': ['src/sqlite/'],
-  viem: ['src/runner/child/typed/', 'src/collector.ts', 'collectors/'],
+  viem: ['src/runner/child/typed/', 'src/collector.ts', 'src/cli/new/', 'collectors/'],
   undici: [
     'src/edge/service-client.ts',
     'src/runner/child/http/',
@@ -53,6 +53,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['src/status/'],
   croner: ['src/edge/time.ts'],
   fastify: ['src/edge/web-server.ts'],
+  'fraction.js': ['collectors/values/fraction.ts'],
   '@fastify/swagger': ['src/reference/'],
   'fastify-type-provider-zod': ['src/reference/'],
   yaml: ['src/config/yaml/'],
@@ -60,6 +61,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   commander: ['src/cli/'],
   'cli-table3': ['src/cli/'],
   jsonpointer: ['collectors/'],
+  pg: ['collectors/sql/'],
   zod: ['src/', 'collectors/'],
   tidegauge: ['collectors/'],
 }

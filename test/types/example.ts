@@ -1,5 +1,5 @@
 import { address, defineCollector, headers, secret, units, z } from 'tidegauge'
-import { erc20Abi, erc4626Abi } from 'viem'
+import { erc20Abi, erc4626Abi, parseAbi } from 'viem'
 
 export const good = defineCollector({
   options: z.strictObject({ chain: z.string(), vault: address }),
@@ -35,6 +35,76 @@ export const single = defineCollector({
     // @ts-expect-error no such option
     options.vault
     return { Supply: supply.then(amount => units(amount, 6)), Name: balance.then(amount => units(amount, 6)) }
+  },
+})
+
+export const partial = defineCollector({
+  options: z.strictObject({ chain: z.string(), vault: address }),
+  metrics: { TVL: {}, Caller: {} },
+  history: true,
+  async collect({ options, chain }) {
+    const vault = { address: options.vault, abi: erc4626Abi } as const
+    const [assets, name] = await chain(options.chain).read(
+      [
+        { ...vault, functionName: 'totalAssets' },
+        { ...vault, abi: erc20Abi, functionName: 'name' },
+      ],
+      { partial: true },
+    )
+    // @ts-expect-error a call that failed has no result
+    units(assets.result, 6)
+    if (name.status === 'failure') throw name.error
+    const text: string = name.result
+    const whole = await chain(options.chain).read([{ ...vault, functionName: 'totalAssets' }], { partial: false })
+    const amount: bigint = whole[0]
+    const own = await chain(options.chain).read({
+      ...vault,
+      functionName: 'maxDeposit',
+      args: [options.vault],
+      from: options.vault,
+    })
+    const slot: `0x${string}` = await chain(options.chain).storage(options.vault, 5n)
+    const bytes: `0x${string}` = await chain(options.chain).call({ to: options.vault, data: '0x', from: options.vault })
+    // @ts-expect-error it is a bigint, or 32 bytes
+    await chain(options.chain).storage(options.vault, 5)
+    return { TVL: units(assets.result ?? own, 6), Caller: Number(amount) + text.length + slot.length + bytes.length }
+  },
+})
+
+export const emitted = defineCollector({
+  options: z.strictObject({ chain: z.string(), token: address }),
+  metrics: { Net: {} },
+  history: true,
+  async collect({ options, chain }) {
+    const [approval, transfer] = parseAbi([
+      'event Approval(address indexed owner, address indexed spender, uint256 value)',
+      'event Transfer(address indexed from, address indexed to, uint256 amount)',
+    ])
+    const logs = await chain(options.chain).logs({ address: options.token, events: [approval, transfer] })
+    const [first] = await chain(options.chain).logs({
+      address: options.token,
+      event: transfer,
+      args: { from: options.token },
+    })
+    const before = await chain(options.chain, { hoursBefore: 24 }).balance(options.token)
+    // @ts-expect-error hours are a number
+    chain(options.chain, { hoursBefore: '24' })
+    const name: 'Transfer' | undefined = first?.eventName
+    // @ts-expect-error only an approval has an owner
+    logs[0]?.args.owner
+    // @ts-expect-error the arguments belong to one event
+    await chain(options.chain).logs({ address: options.token, events: [approval], args: {} })
+    const sent = logs.flatMap(log => (log.eventName === 'Transfer' ? [log.args.amount] : [log.args.value]))
+    return {
+      Net:
+        units(
+          sent.reduce((sum, amount) => sum + amount, 0n),
+          18,
+        ) +
+        (name?.length ?? 0) +
+        Number(before) +
+        Number(logs[0]?.transactionHash),
+    }
   },
 })
 

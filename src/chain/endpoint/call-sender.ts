@@ -1,13 +1,14 @@
+import { rateTriesMax } from '../../edge/rate/limits.ts'
+import type { RateLimit } from '../../edge/rate/rate-limit.ts'
+import type { Turn } from '../../edge/rate/sent-calls.ts'
+import { Semaphore } from '../../edge/semaphore.ts'
 import type { Time } from '../../edge/time.ts'
-import { answerMsMax, patienceMsMax, probeMsMax, rateTriesMax } from '../limits.ts'
+import { answerMsMax, patienceMsMax, probeMsMax } from '../limits.ts'
 import type { BatchLimit } from './batch-limit.ts'
 import type { CallMeter } from './call-meter.ts'
 import { BatchRefused, EndpointFailure, TimedOut } from './endpoint-failure.ts'
 import { chainIdCall, inOrder, isHeavy } from './heavy-calls.ts'
-import type { RateLimit } from './rate-limit.ts'
 import { Refusals } from './refusals.ts'
-import { Semaphore } from './semaphore.ts'
-import type { Turn } from './sent-calls.ts'
 import { type RpcAnswer, type RpcCall, type RpcOutcome, type Wire, type WrittenCall, writtenCall } from './wire.ts'
 
 /** Dependencies of `CallSender`. */

@@ -30,35 +30,6 @@ const headCall = { method: 'eth_getBlockByNumber', params: ['latest', false] }
 /** An endpoint silent for longer than this when its caller gives up counts as hung. */
 const silenceMs = 1_000
 
-/** The endpoints of one chain, in the order of preference. */
-export interface EndpointPool {
-  /**
-   * Does the work on the hour's endpoint, else on the next that can.
-   *
-   * @throws Fault when no endpoint can; other errors of `work`, unchanged
-   */
-  serve<T>(hour: Served, signal: AbortSignal, work: (endpoint: Endpoint) => Promise<T>): Promise<T>
-  /**
-   * As `serve`, without the endpoints that failed before.
-   *
-   * @returns the failures, when no other endpoint can
-   */
-  serveElsewhere<T>(
-    hour: Served,
-    signal: AbortSignal,
-    work: (endpoint: Endpoint) => Promise<T>,
-    before: readonly RefusedWork[],
-  ): Promise<T | readonly EndpointFailure[]>
-  /**
-   * Asks for the chain's last block.
-   * @returns the highest that any endpoint reported @throws Fault when none answers
-   */
-  askHead(signal: AbortSignal): Promise<ChainHead | undefined>
-  /** State of each endpoint, in the order of preference. */
-  health(): readonly EndpointReport[]
-  close(): void
-}
-
 /** Called with host and reason when an endpoint failed and another is asked instead. */
 export type PassedOver = (host: string, reason: string) => void
 
@@ -83,15 +54,12 @@ interface Member {
 /** An endpoint: a URL or IPC path, one with its limits, or a place where the address is kept. */
 export type EndpointSource = string | EndpointDeps | KeptEndpoint
 
-/** Creates the endpoints of one chain. @param endpoints secrets; the first is preferred */
-export function endpointPool(deps: PoolDeps, endpoints: readonly EndpointSource[]): EndpointPool {
-  return new Pool(deps, endpoints)
-}
-
-class Pool implements EndpointPool {
+/** The endpoints of one chain, in the order of preference. */
+export class EndpointPool {
   readonly #deps: PoolDeps
   readonly #all: readonly PoolMember[]
 
+  /** @param endpoints secrets; the first is preferred */
   constructor(deps: PoolDeps, endpoints: readonly EndpointSource[]) {
     const { id: chainId, time, meter } = deps
     const context = { chainId, time, meter, isOnlyOne: endpoints.length === 1 }
@@ -105,22 +73,23 @@ class Pool implements EndpointPool {
     return this.#all.flatMap(({ endpoint, health }) => (endpoint ? [{ endpoint, health }] : []))
   }
 
+  /**
+   * Does the work on the hour's endpoint, else on the next that can.
+   *
+   * @throws Fault when no endpoint can; other errors of `work`, unchanged
+   */
   async serve<T>(hour: Served, signal: AbortSignal, work: (endpoint: Endpoint) => Promise<T>): Promise<T> {
-    const outcome = await this.#serve(hour, signal, async endpoint => ({ value: await work(endpoint) }), [])
+    const outcome = await this.serveElsewhere(hour, signal, async endpoint => ({ value: await work(endpoint) }), [])
     if ('value' in outcome) return outcome.value
     throw allFailed(this.#deps.name, outcome)
   }
 
-  serveElsewhere<T>(
-    hour: Served,
-    signal: AbortSignal,
-    work: (endpoint: Endpoint) => Promise<T>,
-    before: readonly RefusedWork[],
-  ): Promise<T | readonly EndpointFailure[]> {
-    return this.#serve(hour, signal, work, before)
-  }
-
-  async #serve<T>(
+  /**
+   * As `serve`, without the endpoints that failed before.
+   *
+   * @returns the failures, when no other endpoint can
+   */
+  async serveElsewhere<T>(
     hour: Served,
     signal: AbortSignal,
     work: (endpoint: Endpoint) => Promise<T>,
@@ -193,7 +162,7 @@ class Pool implements EndpointPool {
     const { kind, host, reason } = failure
     if (blockNumber === undefined) return failure
     if (kind !== 'pruned' && kind !== 'unknown-block') {
-      const isHidden = hidingKinds.has(kind) && endpoint.depth.toldToLack(blockNumber)
+      const isHidden = hidingKinds.has(kind) && endpoint.depth.reportedToLack(blockNumber)
       return isHidden
         ? new EndpointFailure(host, `${reason}, and said before that it has no such old state`, 'pruned')
         : failure
@@ -215,6 +184,10 @@ class Pool implements EndpointPool {
     return this.#head?.number
   }
 
+  /**
+   * Asks for the chain's last block.
+   * @returns the highest that any endpoint reported @throws Fault when none answers
+   */
   async askHead(signal: AbortSignal): Promise<ChainHead | undefined> {
     await this.serve({}, signal, endpoint => endpoint.call([headCall], signal))
     return this.#head
@@ -225,6 +198,7 @@ class Pool implements EndpointPool {
     return heads.reduce<ChainHead | undefined>((a, b) => (a === undefined || b.number > a.number ? b : a), undefined)
   }
 
+  /** State of each endpoint, in the order of preference. */
   health(): readonly EndpointReport[] {
     return this.#all.map(({ report }) => report)
   }

@@ -1,6 +1,7 @@
+import { RateLimit } from '../../edge/rate/rate-limit.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
-import { batchCallsMax, requestsAtOnceMax, socketCallsMax, socketRequestsMax } from '../limits.ts'
+import { batchCallsMax, nodeRate, requestsAtOnceMax, socketCallsMax, socketRequestsMax } from '../limits.ts'
 import { BatchLimit } from './batch-limit.ts'
 import type { CallMeter } from './call-meter.ts'
 import { CallSender } from './call-sender.ts'
@@ -11,7 +12,6 @@ import { httpWire } from './http-wire.ts'
 import { IdentifiedSender } from './identified-sender.ts'
 import { LogSpans } from './log-spans.ts'
 import { type ChainHead, ObservedBlocks } from './observed-blocks.ts'
-import { RateLimit } from './rate-limit.ts'
 import { failureKindOf } from './rpc-errors.ts'
 import { SocketWire } from './socket-wire.ts'
 import { ipcDial, webSocketDial } from './sockets.ts'
@@ -92,7 +92,7 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
   const host = hostOf(url)
   const { wire, callsMax, requestsMax } = wireTo(deps, time)
   const batch = new BatchLimit(deps.batchCallsMax ?? callsMax)
-  const rate = new RateLimit(time, deps.callsPerSecondMax)
+  const rate = new RateLimit(time, nodeRate, deps.callsPerSecondMax)
   const depth = new StateAvailability(time)
   const observedBlocks = new ObservedBlocks(depth)
   const sender = new CallSender({ ...context, host, url, wire, requestsMax, batch, rate })

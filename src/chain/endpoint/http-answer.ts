@@ -1,3 +1,4 @@
+import { parsedJson } from '../../model/json.ts'
 import { BatchRefused, EndpointFailure, redacted, TimedOut } from './endpoint-failure.ts'
 import { backoffSecondsOf, isRateError } from './rpc-errors.ts'
 import { parseAnswer, type RpcAnswer, type RpcError } from './wire.ts'
@@ -35,11 +36,11 @@ export function answersIn(answer: HttpAnswer, count: number, by: Answering): Rpc
   if (status >= 300 && status < 400) throw new EndpointFailure(host, `${says}: redirects are not followed`)
   if (status === 413) throw new BatchRefused(host, says, 'chars')
   // A gateway whose node did not answer in time: 522 and 524 are Cloudflare's.
-  if ([408, 504, 522, 524].includes(status) && !isJsonRpc(parsed(text ?? ''))) throw new TimedOut(host, says)
+  if ([408, 504, 522, 524].includes(status) && !isJsonRpc(parsedJson(text ?? ''))) throw new TimedOut(host, says)
   if (status === 401 || status === 403) throw new EndpointFailure(host, says)
   const isFine = status >= 200 && status < 300
   if (text === undefined) throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(by, says)
-  const body = parsed(text)
+  const body = parsedJson(text)
   // Some servers send a JSON-RPC error with an HTTP status of its own.
   if (isFine || isJsonRpc(body)) return answersOf(body, count, by)
   if (count > 1 && (status === 400 || status === 422)) throw new BatchRefused(host, says, 'calls')
@@ -47,14 +48,6 @@ export function answersIn(answer: HttpAnswer, count: number, by: Answering): Rpc
 }
 
 const failed = ({ host }: Answering, reason: string) => new EndpointFailure(host, reason)
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 function isJsonRpc(body: unknown): boolean {
   return Array.isArray(body) ? body.length > 0 && body.every(parseAnswer) : parseAnswer(body) !== undefined

@@ -4,11 +4,12 @@ import type { Time } from '../../edge/time.ts'
 import { unpackedBody } from '../../edge/unpacked-body.ts'
 import { answerTimes } from '../../model/answer-times.ts'
 import { basicAuthorization } from '../../model/credentials.ts'
+import { isRecord } from '../../model/json.ts'
 import { chainAnswerBytesMax, connectMsMax, refusalBytesMax, requestsAtOnceMax } from '../limits.ts'
 import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
 import { answersIn } from './http-answer.ts'
 import { type OwnHeaders, ownHeaders, withoutValues } from './own-headers.ts'
-import { isRecord, requestStart, requestText, type Wire, type WrittenCall } from './wire.ts'
+import { requestStart, requestText, type Wire, type WrittenCall } from './wire.ts'
 
 /**
  * JSON-RPC over HTTP: several calls are one batch in one request. Connections are kept alive. Redirects are not

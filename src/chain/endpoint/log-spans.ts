@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import { Semaphore } from '../../edge/semaphore.ts'
 import type { LogFilter } from '../../model/block.ts'
 import { logFiltersRememberedMax, logRequestsAtOnceMax } from '../limits.ts'
 import { LogSpan } from './log-span.ts'
-import { Semaphore } from './semaphore.ts'
 
 /**
  * Learnt limits of `eth_getLogs` on one endpoint. Each filter has its own span, as a limit may be one of results: a

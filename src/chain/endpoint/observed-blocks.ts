@@ -1,6 +1,7 @@
+import { isRecord } from '../../model/json.ts'
 import { blocksRememberedMax } from '../limits.ts'
 import type { StateAvailability } from './state-availability.ts'
-import { isRecord, type RpcCall, type RpcOutcome } from './wire.ts'
+import type { RpcCall, RpcOutcome } from './wire.ts'
 
 /** The last block of a chain, as reported by a node. */
 export interface ChainHead {

@@ -1,6 +1,6 @@
 import type { Hex } from '../../model/block.ts'
+import { isRecord } from '../../model/json.ts'
 import type { RpcError } from './wire.ts'
-import { isRecord } from './wire.ts'
 
 /**
  * `reverted`: the chain's answer. `limit`: a bound of the node on one call, less at once may pass. `node`: a failure of

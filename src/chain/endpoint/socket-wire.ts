@@ -1,4 +1,5 @@
-import { unlessAborted } from '../unless-aborted.ts'
+import { unlessAborted } from '../../edge/unless-aborted.ts'
+import { parsedJson } from '../../model/json.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
 import { parseAnswer, type RpcAnswer, requestText, type Wire, type WrittenCall } from './wire.ts'
 
@@ -99,13 +100,5 @@ export class SocketWire implements Wire {
       this.#waiting.delete(id)
       signal.removeEventListener('abort', abort)
     }
-  }
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

@@ -46,7 +46,7 @@ export class StateAvailability {
   }
 
   /** Whether the node itself reported the state of this block, or of a later one, missing. */
-  toldToLack(number: bigint): boolean {
+  reportedToLack(number: bigint): boolean {
     const reported = this.#missed?.reportedNumber
     return this.#isKnown && reported !== undefined && number <= reported
   }

@@ -1,3 +1,4 @@
+import { isRecord } from '../../model/json.ts'
 import type { EndpointFailure } from './endpoint-failure.ts'
 
 /** One JSON-RPC call. */
@@ -85,9 +86,4 @@ export function parseAnswer(message: unknown): { readonly id: unknown; readonly 
 function parseError(error: unknown): RpcError {
   const { code, message, data } = isRecord(error) ? error : { message: error }
   return { code: Number(code), message: typeof message === 'string' ? message : 'no reason given', data }
-}
-
-/** Whether a parsed value is an object, not a list. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

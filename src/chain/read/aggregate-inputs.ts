@@ -1,12 +1,12 @@
 import type { Hex } from '../../model/block.ts'
 import type { WrittenBefore } from '../endpoint/wire.ts'
 import { aggregateDigitsRememberedMax, aggregatesRememberedMax } from '../limits.ts'
-import type { ReadRequest } from '../reads.ts'
+import type { JoinableRead } from '../reads.ts'
 import { aggregateInput, multicall3Address } from './multicall.ts'
 
 /** A list of reads as one call. */
 export interface AggregateCall {
-  readonly requests: readonly ReadRequest[]
+  readonly requests: readonly JoinableRead[]
   readonly input: Hex
   /** The call as JSON up to its block parameter. */
   readonly start: Pick<WrittenBefore, 'start' | 'startBytes'>
@@ -21,7 +21,7 @@ export class AggregateInputs {
   #digits = 0
 
   /** The call of a list; the same object while it is cached. */
-  of(requests: readonly ReadRequest[]): AggregateCall {
+  of(requests: readonly JoinableRead[]): AggregateCall {
     const key = outlineOf(requests)
     const known = this.#calls.get(key)
     if (known && isSame(known.requests, requests)) {
@@ -57,19 +57,19 @@ function startOf(input: Hex): AggregateCall['start'] {
 }
 
 /** Key to find a list by; the lists are then compared read by read. */
-function outlineOf(requests: readonly ReadRequest[]): string {
+function outlineOf(requests: readonly JoinableRead[]): string {
   return [requests.length, ...[0, requests.length >> 1, requests.length - 1].map(at => textOf(requests[at]))].join()
 }
 
-function textOf(request: ReadRequest | undefined): string {
+function textOf(request: JoinableRead | undefined): string {
   return request?.kind === 'call' ? `${request.to}${request.input}` : `${request?.address}`
 }
 
-function isSame(one: readonly ReadRequest[], other: readonly ReadRequest[]): boolean {
+function isSame(one: readonly JoinableRead[], other: readonly JoinableRead[]): boolean {
   return one.length === other.length && one.every((request, index) => isSameRead(request, other[index]))
 }
 
-function isSameRead(one: ReadRequest, other: ReadRequest | undefined): boolean {
+function isSameRead(one: JoinableRead, other: JoinableRead | undefined): boolean {
   if (one.kind === 'call') return other?.kind === 'call' && one.input === other.input && one.to === other.to
   return other?.kind === 'balance' && one.address === other.address
 }

@@ -1,7 +1,7 @@
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure, ReadFailure } from '../endpoint/endpoint-failure.ts'
 import { answerMsMax, partMsMax } from '../limits.ts'
-import type { ReadAnswer, ReadRequest } from '../reads.ts'
+import { isJoinable, type JoinableRead, type ReadAnswer, type ReadRequest } from '../reads.ts'
 import type { ReadTarget } from './aggregate-call.ts'
 import { callTogether } from './aggregate-call.ts'
 import { chunks, isUnsure, partsOf } from './parts.ts'
@@ -28,10 +28,11 @@ export async function readAt(
   memory: ReadMemory,
 ): Promise<readonly ReadOutcome[]> {
   const place = new ReadPlace(endpoint, block, memory, signal)
-  if (memory.allTogether(endpoint)) return readTogether(place, requests)
+  if (memory.allTogether(endpoint) && requests.every(isJoinable)) return readTogether(place, requests)
   const ways = requests.map(request => memory.wayOf(endpoint, request))
   const of = (way: ApartWay | undefined) => requests.filter((_, index) => ways[index] === way)
-  const [together, singly] = [of(undefined), of('singly')]
+  // A read that cannot be joined is never sent with the others.
+  const [together, singly] = [of(undefined).filter(isJoinable), of('singly')]
   const [ofTogether, ofSingly] = await Promise.all([
     together.length > 0 ? readTogether(place, together) : [],
     singly.length > 0 ? readSingly(place, singly, together.length > 0) : [],
@@ -82,7 +83,7 @@ function isSlow(outcome: ReadOutcome | undefined): boolean {
 
 const tooSlow = ({ endpoint }: ReadPlace) => new ReadFailure(endpoint.host, 'takes this read too long', 'slow')
 
-async function readTogether(place: ReadPlace, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+async function readTogether(place: ReadPlace, requests: readonly JoinableRead[]): Promise<readonly ReadOutcome[]> {
   if (place.memory.isAbsentAt(place.block.number)) return readSingly(place, requests)
   const parts = chunks(requests)
   const [only] = parts
@@ -93,7 +94,7 @@ async function readTogether(place: ReadPlace, requests: readonly ReadRequest[]):
 /** @param partMs time limit of the request; given when the part has a request of its own */
 async function readPart(
   place: ReadPlace,
-  requests: readonly ReadRequest[],
+  requests: readonly JoinableRead[],
   partMs?: number,
 ): Promise<readonly ReadOutcome[]> {
   const { endpoint, block, memory, signal } = place
@@ -123,7 +124,7 @@ async function readPart(
 }
 
 /** Executes the two halves of a list; a single read that is too much for an aggregate may pass alone. */
-async function readHalves(place: ReadPlace, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+async function readHalves(place: ReadPlace, requests: readonly JoinableRead[]): Promise<readonly ReadOutcome[]> {
   if (requests.length === 1) return readSingly(place, requests)
   const halves = partsOf(requests, 2)
   return (await Promise.all(halves.map(part => readPart(place, part)))).flat()
@@ -132,7 +133,7 @@ async function readHalves(place: ReadPlace, requests: readonly ReadRequest[]): P
 /** Handles an aggregate the node failed at: because of one of its reads, or because it fails at any. */
 async function readFailed(
   place: ReadPlace,
-  requests: readonly ReadRequest[],
+  requests: readonly JoinableRead[],
   failure: EndpointFailure,
 ): Promise<readonly ReadOutcome[]> {
   const [only] = requests
@@ -147,7 +148,7 @@ async function readFailed(
  * Executes reads that were not answered in time together: in parts, each in its own request, then each read of a slow
  * part alone. The wait is short, so that callers get the fast ones within their deadline.
  */
-async function readSlow(place: ReadPlace, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
+async function readSlow(place: ReadPlace, requests: readonly JoinableRead[]): Promise<readonly ReadOutcome[]> {
   const [only] = requests
   if (only && requests.length === 1) {
     place.memory.apart.set(place.endpoint, only, 'late')

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { AsOfBlock } from '../../model/block.ts'
 import type { CandidateBlock } from '../look-up/as-of-search.ts'
-import type { ReadAt, ReadRequest } from '../reads.ts'
+import { partOf, type ReadAt, type ReadRequest, targetOf } from '../reads.ts'
 import { SharedWork } from '../shared-work.ts'
 import type { ReadTarget } from './aggregate-call.ts'
 import type { AnyRead } from './reads-on-any.ts'
@@ -59,11 +59,11 @@ export class HourReads {
 
   /** The index of a request's outcome; an identical request shares it. */
   placeOf(request: ReadRequest): number {
-    const [address, input] = request.kind === 'call' ? [request.to, request.input] : [request.address, '']
+    const [address, part] = [targetOf(request), partOf(request)]
     const ofAddress = this.#places.get(address) ?? new Map<string, number>()
     this.#places.set(address, ofAddress)
-    const place = ofAddress.get(input) ?? this.#requests.push(request) - 1
-    ofAddress.set(input, place)
+    const place = ofAddress.get(part) ?? this.#requests.push(request) - 1
+    ofAddress.set(part, place)
     return place
   }
 

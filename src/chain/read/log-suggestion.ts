@@ -1,5 +1,5 @@
+import { isRecord } from '../../model/json.ts'
 import type { RpcError } from '../endpoint/wire.ts'
-import { isRecord } from '../endpoint/wire.ts'
 import { blocksIn, type LogRange } from './log-ranges.ts'
 
 /**

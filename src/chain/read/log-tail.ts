@@ -1,6 +1,7 @@
 import type { Hex } from '../../model/block.ts'
+import { isRecord } from '../../model/json.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
-import { isRecord, type RpcCall, type RpcOutcome } from '../endpoint/wire.ts'
+import type { RpcCall, RpcOutcome } from '../endpoint/wire.ts'
 import { logTailBlocks } from '../limits.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
 import { parseHeader, parseLogs } from '../shapes.ts'

@@ -1,5 +1,5 @@
 import type { Hex } from '../../model/block.ts'
-import type { ReadRequest } from '../reads.ts'
+import type { JoinableRead } from '../reads.ts'
 
 /** Address of Multicall3 on every chain that has it (https://www.multicall3.com). */
 export const multicall3Address: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
@@ -26,7 +26,7 @@ const selectors = {
  *
  * @param requests valid ones: whole addresses, whole bytes
  */
-export function aggregateInput(requests: readonly ReadRequest[]): Hex {
+export function aggregateInput(requests: readonly JoinableRead[]): Hex {
   const calls = [selectors.blockNumber, selectors.timestamp].map(input => callOf(multicall3Address, input))
   for (const request of requests) {
     if (request.kind === 'call') calls.push(callOf(request.to, request.input.slice(2)))

@@ -1,5 +1,5 @@
 import { aggregateDigitsMax, aggregateReadsMax } from '../limits.ts'
-import type { ReadAnswer, ReadRequest } from '../reads.ts'
+import type { JoinableRead, ReadAnswer } from '../reads.ts'
 
 /** Whether an answer within an aggregate may differ from the answer alone. */
 export function isUnsure(answer: ReadAnswer | undefined): boolean {
@@ -13,8 +13,8 @@ export function partsOf<T>(all: readonly T[], count: number): T[][] {
 }
 
 /** Splits requests into parts small enough for one call each. */
-export function chunks(requests: readonly ReadRequest[]): ReadRequest[][] {
-  const parts: ReadRequest[][] = []
+export function chunks(requests: readonly JoinableRead[]): JoinableRead[][] {
+  const parts: JoinableRead[][] = []
   let digits = Number.POSITIVE_INFINITY
   for (const request of requests) {
     const more = request.kind === 'call' ? request.input.length : 0

@@ -1,5 +1,5 @@
 import type { Endpoint } from '../endpoint/endpoint.ts'
-import type { ReadRequest } from '../reads.ts'
+import { isJoinable, type ReadRequest } from '../reads.ts'
 import { AggregateInputs } from './aggregate-inputs.ts'
 import { type ApartWay, ReadsApart } from './reads-apart.ts'
 import { Splits } from './splits.ts'
@@ -35,7 +35,7 @@ export class ReadMemory {
     this.#balancesApart = tinybarIds.has(chainId)
   }
 
-  /** Whether all reads of an endpoint are sent together, so that no read needs to be checked. */
+  /** Whether all reads of an endpoint that can be joined are sent together, so that no such read needs to be checked. */
   allTogether(endpoint: Endpoint): boolean {
     return !this.#balancesApart && this.apart.isEmpty(endpoint)
   }
@@ -43,7 +43,8 @@ export class ReadMemory {
   /** Way to send a read; undefined when it is sent with the others. */
   wayOf(endpoint: Endpoint, request: ReadRequest): ApartWay | undefined {
     const way = this.apart.wayOf(endpoint, request)
-    return way ?? (this.#balancesApart && request.kind === 'balance' ? 'singly' : undefined)
+    if (way || (isJoinable(request) && !(this.#balancesApart && request.kind === 'balance'))) return way
+    return 'singly'
   }
 
   /**

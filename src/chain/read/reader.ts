@@ -6,7 +6,7 @@ import { type Hour, hourAfter } from '../../model/hour.ts'
 import type { CallMeter } from '../endpoint/call-meter.ts'
 import { allFailed, chainBehind, notAskable, stoppedWhile, unexpected } from '../endpoint/chain-faults.ts'
 import type { EndpointReport } from '../endpoint/endpoint-health.ts'
-import { type EndpointPool, type EndpointSource, endpointPool, type PassedOver } from '../endpoint/endpoint-pool.ts'
+import { EndpointPool, type EndpointSource, type PassedOver } from '../endpoint/endpoint-pool.ts'
 import { nextBlockWaitMsMax, nextBlockWaitsMax } from '../limits.ts'
 import type { LogList } from '../log-list.ts'
 import { type HourLookUp, Hours } from '../look-up/hours.ts'
@@ -14,7 +14,7 @@ import { plain } from '../look-up/known-headers.ts'
 import { type HourToLookUp, LookUps } from '../look-up/look-ups.ts'
 import { NoFinalBlocks } from '../look-up/no-final-blocks.ts'
 import { Pace } from '../look-up/pace.ts'
-import type { ChainReader, ReadAnswer, ReadAt, ReadRequest } from '../reads.ts'
+import { type ChainReader, type ReadAnswer, type ReadAt, type ReadRequest, targetOf } from '../reads.ts'
 import { isAskable } from '../shapes.ts'
 import { SharedWork } from '../shared-work.ts'
 import { readAt } from './aggregate-reads.ts'
@@ -80,7 +80,7 @@ class HourlyReader implements OpenChainReader {
     this.#patienceMs = deps.patienceMs ?? nextBlockWaitMsMax
     this.#memory = new ReadMemory(id)
     this.#finalBlocks = deps.finalBlocks ?? new NoFinalBlocks()
-    this.#pool = endpointPool({ name, id, time, passedOver, meter }, endpoints)
+    this.#pool = new EndpointPool({ name, id, time, passedOver, meter }, endpoints)
     this.#lookUps = new LookUps({
       name,
       settleMs,
@@ -184,7 +184,7 @@ class HourlyReader implements OpenChainReader {
   ): Promise<ReadAt<readonly ReadAnswer[]>> {
     if (requests.length === 0) return { at: await this.#asOf(state, signal), value: [] }
     const odd = requests.find(request => !isAskable(request))
-    if (odd) throw notAskable(this.#name, odd.kind === 'call' ? odd.to : odd.address)
+    if (odd) throw notAskable(this.#name, targetOf(odd))
     const gathering = this.#gatheringOf(state)
     const places = requests.map(request => gathering.placeOf(request))
     const { at, value } = await gathering.work.join(signal)

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { apartReadsMax, splitUsesMax } from '../limits.ts'
-import type { ReadRequest } from '../reads.ts'
+import { partOf, type ReadRequest, targetOf } from '../reads.ts'
 
 /**
  * Way to send a read that made others fail when sent with them. `singly`: as a call of its own. `late`: after the
@@ -47,5 +47,5 @@ export class ReadsApart {
 }
 
 function keyOf(request: ReadRequest): string {
-  return request.kind === 'call' ? `${request.to}${request.input}` : request.address
+  return `${targetOf(request)}${partOf(request)}`
 }

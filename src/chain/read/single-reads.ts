@@ -69,11 +69,20 @@ export async function callAt(
   })
 }
 
-/** The call of a read. Its sender is the same as within an aggregate: a view may depend on it. */
+/** The call of a read. Unless it has a sender of its own, it is the same as within an aggregate: a view may depend on it. */
 function callOf(request: ReadRequest, block: NamedBlock, pin: BlockReference): RpcCall {
   const at = pinParam(block, pin)
-  if (request.kind === 'balance') return { method: 'eth_getBalance', params: [request.address, at] }
-  return { method: 'eth_call', params: [{ from: multicall3Address, to: request.to, data: request.input }, at] }
+  switch (request.kind) {
+    case 'balance':
+      return { method: 'eth_getBalance', params: [request.address, at] }
+    case 'storage':
+      return { method: 'eth_getStorageAt', params: [request.address, request.slot, at] }
+    case 'call':
+    case 'call-from': {
+      const from = request.kind === 'call' ? multicall3Address : request.from
+      return { method: 'eth_call', params: [{ from, to: request.to, data: request.input }, at] }
+    }
+  }
 }
 
 /** Failures that are not of one call: the endpoint cannot answer any read now. */
@@ -92,14 +101,15 @@ function outcomesOf(
 
 function outcomeOf(endpoint: Endpoint, { kind }: ReadRequest, outcome: RpcOutcome | undefined): ReadOutcome {
   const { host } = endpoint
+  const isCall = kind === 'call' || kind === 'call-from'
   if (outcome instanceof EndpointFailure) return new ReadFailure(host, outcome.reason, outcome.kind, outcome.retryAtMs)
   if (outcome?.kind === 'error') {
-    const meaning = kind === 'call' ? meaningOf(outcome.error) : { kind: 'node' as const }
+    const meaning = isCall ? meaningOf(outcome.error) : { kind: 'node' as const }
     if (meaning.kind === 'reverted') return meaning
     const { reason } = endpoint.failure(outcome.error)
     return new ReadFailure(host, reason, meaning.kind === 'limit' ? 'too-much' : failureKindOf(outcome.error))
   }
-  const output = kind === 'call' ? parseBytes(outcome?.result) : parseWord(outcome?.result)
+  const output = isCall ? parseBytes(outcome?.result) : parseWord(outcome?.result)
   return output
     ? { kind: 'returned', output }
     : new ReadFailure(host, 'answered a read with something that is not a value', 'refused')

@@ -12,7 +12,7 @@ import { untilDaemon } from '../daemon-role.ts'
 import { deliverNow, handedOver, roleOrDeliverer } from '../deliver-now.ts'
 import { note } from '../terminal.ts'
 
-/** Delivery of the hours that a backfill collects. */
+/** Delivery of the hours that a command collects. */
 export interface BackfillDelivery {
   /**
    * `own`: this process pushes while it collects. `daemon`: another process has the role, also one started meanwhile.
@@ -20,6 +20,8 @@ export interface BackfillDelivery {
   readonly by: 'own' | 'daemon'
   /** Pushes of this process so far, attempts included. */
   readonly pushes: number
+  /** The delivery role; absent where another process had it from the start. */
+  readonly role?: Role
   /** Pushes the rest, or waits a while for the daemon to push it. */
   finish(): Promise<void>
 }
@@ -82,6 +84,7 @@ async function startOwn(
     await handingOver
   })
   return {
+    role,
     get by() {
       return watched.isHandedOver ? 'daemon' : 'own'
     },
@@ -101,7 +104,7 @@ async function startOwn(
   }
 }
 
-const stopped = new Fault('stopped', 'the backfill has ended')
+const stopped = new Fault('stopped', 'the command has ended')
 
 /** Flushes repeatedly; a running flush is not aborted at the end. Never rejects. */
 async function pushUntil(

@@ -1,9 +1,9 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import type { HourOrder } from '../../intake/backfill/work.ts'
-import { Fault } from '../../model/fault.ts'
-import { type Hour, hourAt, hourText, parseHour } from '../../model/hour.ts'
+import { type Hour, hourText, parseHour } from '../../model/hour.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption, quoted } from '../configured-command.ts'
-import { grouped } from '../terminal.ts'
+import { demandBegun, demandOrder, type LookedAt } from '../hour-range.ts'
+import { wholeNumber } from '../whole-number.ts'
 
 /** Default of the hours read concurrently. */
 const concurrencyDefault = 100
@@ -36,40 +36,21 @@ export function backfillOptions(): Command {
     .option(
       '--concurrency <hours>',
       `hours under way together, each with all its collectors: 1 to ${concurrencyMax}`,
-      wholeNumber(concurrencyMax),
+      wholeNumber(1, concurrencyMax),
       concurrencyDefault,
     )
-    .option('--max-calls <count>', 'stop before more RPC calls are made', wholeNumber(Number.MAX_SAFE_INTEGER))
+    .option('--max-calls <count>', 'stop before more RPC calls are made', wholeNumber(1))
     .option('--json', 'print JSON')
 }
 
-function wholeNumber(most: number): (text: string) => number {
-  return text => {
-    const number = /^\d+$/.test(text) ? Number(text) : 0
-    if (number >= 1 && number <= most) return number
-    const range = most === Number.MAX_SAFE_INTEGER ? 'from 1' : `from 1 to ${grouped(most)}`
-    throw new InvalidArgumentError(`It must be a whole number ${range}.`)
-  }
-}
-
 /** The requested hours, both ends included. */
-export interface HourSpan {
-  readonly from: Hour
-  readonly to: Hour
-}
+export type HourSpan = Required<LookedAt>
 
 /** @throws Fault `usage` for an empty range, or one in the future */
 export function readRange({ from, to }: Pick<BackfillOptions, 'from' | 'to'>, nowMs: number): HourSpan {
   const range = { from: parseHour(from), to: parseHour(to) }
-  const current = hourText(hourAt(nowMs))
-  const future = [range.from, range.to].find(hour => hour > nowMs)
-  if (future !== undefined)
-    throw new Fault('usage', `${hourText(future)} lies in the future`, { fix: `the current hour is ${current}` })
-  if (range.from > range.to) {
-    throw new Fault('usage', `--from ${hourText(range.from)} lies after --to ${hourText(range.to)}`, {
-      fix: 'the older hour comes first',
-    })
-  }
+  for (const hour of [range.from, range.to]) demandBegun(hour, nowMs)
+  demandOrder(range)
   return range
 }
 

@@ -2,8 +2,6 @@ import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
 import { openRunner } from '../../app/open-runner.ts'
-import type { CollectorConfig } from '../../config/config.ts'
-import { ConfigError } from '../../config/config-error.ts'
 import { Backfill, type BackfillEnd } from '../../intake/backfill/backfill.ts'
 import { firstHour } from '../../intake/backfill/first-block.ts'
 import { type BackfillRequest, type StatesByHour, type Work, workOf } from '../../intake/backfill/work.ts'
@@ -27,7 +25,6 @@ import { makePlan, type PlanDeps } from '../backfill/plan.ts'
 import { printPlan, printPlanJson } from '../backfill/plan-text.ts'
 import { ProgressLine } from '../backfill/progress.ts'
 import { printSummary, printSummaryJson } from '../backfill/summary.ts'
-import { checkCollectors } from '../check-collectors.ts'
 import { asTyped, openContext, selectCollectors } from '../configured-command.ts'
 import { standing } from '../deliver-now.ts'
 import { exitCodes } from '../exit.ts'
@@ -35,6 +32,7 @@ import { openedByClock } from '../require-clock.ts'
 import { Signals } from '../signals.ts'
 import { keepHeapSmall } from '../small-heap.ts'
 import { counted, note } from '../terminal.ts'
+import { type UsableCollector, usableCollectors } from '../usable-collectors.ts'
 
 /** `backfill`: past hours. Ends with 1 when an hour was not collected, is left, or is not delivered. */
 export function backfillCommand(ended: (code: number) => void): Command {
@@ -43,7 +41,7 @@ export function backfillCommand(ended: (code: number) => void): Command {
     const signals = new Signals()
     const given = openContext(options.config)
     const collectors = selectCollectors(given.config, options.only)
-    const usable = await usableOf(given, collectors, signals.stopping)
+    const usable = await usableCollectors(given, collectors, signals.stopping)
     if (usable.length < collectors.length) ended(exitCodes.incomplete)
     await using stack = new AsyncDisposableStack()
     const { context, outbox } = await openedByClock(given, stack)
@@ -59,24 +57,6 @@ export function backfillCommand(ended: (code: number) => void): Command {
   })
 }
 
-type Usable = Awaited<ReturnType<typeof checkCollectors>>['usable']
-
-/** @throws ConfigError when options are mistaken */
-async function usableOf(
-  context: AppContext,
-  collectors: readonly CollectorConfig[],
-  stopping: AbortSignal,
-): Promise<Usable> {
-  const { config } = context
-  const { usable, unusable, mistakes } = await checkCollectors(context, config.collect.deadlineMs, stopping)
-  if (mistakes.length > 0) throw new ConfigError(config.file, mistakes)
-  const isMeant = ({ collector }: { readonly collector: CollectorConfig }) => collectors.includes(collector)
-  for (const { collector, fault } of unusable.filter(isMeant)) {
-    note(`${collector.id} is left out: ${fault.message}${fault.fix === undefined ? '' : ` – ${fault.fix}`}`)
-  }
-  return usable.filter(isMeant)
-}
-
 interface BackfillContext {
   readonly context: AppContext
   readonly outbox: Outbox
@@ -89,7 +69,7 @@ interface BackfillContext {
 async function planOnly(
   { context, outbox, options }: Pick<BackfillContext, 'context' | 'options'> & Pick<PlanDeps, 'outbox'>,
   range: HourSpan,
-  usable: Usable,
+  usable: readonly UsableCollector[],
 ): Promise<boolean> {
   const by = daemonHolder(context.config.data) ? 'daemon' : 'own'
   const asked = askedOf({ context, options }, range, { by })
@@ -102,7 +82,11 @@ async function planOnly(
 }
 
 /** @returns whether all requested hours are collected and delivered */
-async function collectAndDeliver(occasion: BackfillContext, range: HourSpan, usable: Usable): Promise<boolean> {
+async function collectAndDeliver(
+  occasion: BackfillContext,
+  range: HourSpan,
+  usable: readonly UsableCollector[],
+): Promise<boolean> {
   const { context, outbox, options, stack } = occasion
   const { time } = context
   const startMs = time.nowMs()
@@ -112,7 +96,7 @@ async function collectAndDeliver(occasion: BackfillContext, range: HourSpan, usa
   const budget = budgetOf(options.maxCalls, meter, context.config.chains.length)
   const delivery = await startDelivery(context, outbox, stack)
   const asked = askedOf(occasion, range, delivery)
-  const works = await Promise.all(usable.map(each => workFor(outbox?.intake, asked, each)))
+  const works = await Promise.all(usable.map(each => workFor(outbox.intake, asked, each)))
   const progress = new ProgressLine(
     time,
     () => meter.counts(),
@@ -174,7 +158,7 @@ function askedOf(
 async function workFor(
   intake: IntakeStore | undefined,
   asked: BackfillRequest,
-  { collector, description }: Usable[number],
+  { collector, description }: UsableCollector,
 ): Promise<Work> {
   const states: StatesByHour = (await intake?.hourStates(collector.id, asked.from, asked.to)) ?? new Map()
   return workOf(collector, description, asked, states)

@@ -4,6 +4,7 @@ import type { AppContext } from '../../app/context.ts'
 import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { cautionsOf } from '../../config/cautions.ts'
 import { ConfigError } from '../../config/config-error.ts'
+import { configFiles } from '../../config/include.ts'
 import { formatMistakes, inOrder, type PlacedMistake } from '../../config/mistakes/mistakes.ts'
 import { systemTime } from '../../edge/time.ts'
 import { faultLine } from '../../model/fault.ts'
@@ -27,11 +28,11 @@ export function checkCommand(): Command {
       try {
         const context = await setUpWhole(file)
         const checked = await checkCollectors(context)
-        const all = inOrder(mistakesOf(checked))
+        const all = inOrder(mistakesOf(checked), configFiles(context.config))
         if (all.length > 0) throw new ConfigError(context.config.file, all)
         const rows = checked.usable.flatMap(metricRows)
         const warnings = await foreseenOf(context, checked.usable)
-        const cautions = cautionsOf(context.config, checked.usable)
+        const cautions = cautionsOf(context.config, [...checked.prices, ...checked.usable])
         if (json) printJson({ file: context.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
         else printChecked(context.config.file, rows, warnings, cautions)
       } catch (error) {
@@ -53,7 +54,8 @@ async function setUpWhole(file: string): Promise<AppContext> {
     if (!(error instanceof ConfigError) || error.drafts.length === 0) throw error
     const edge = { time: systemTime, log: createLog('silent', redactor), redactor }
     const found = mistakesOf(await checkEach(error.drafts, edge, startLoadMsMax))
-    throw new ConfigError(resolve(file), inOrder([...error.mistakes, ...found]))
+    const whole = { file: resolve(file), includes: error.includes }
+    throw new ConfigError(whole.file, inOrder([...error.mistakes, ...found], configFiles(whole)))
   }
 }
 

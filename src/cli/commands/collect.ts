@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
 import { ConfigError } from '../../config/config-error.ts'
@@ -8,11 +8,12 @@ import { notFinal } from '../../model/finality.ts'
 import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
 import type { IntakeStore } from '../../outbox/contract/intake-store.ts'
 import type { Accepted } from '../../outbox/contract/metrics.ts'
-import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
+import type { OperatorStore, Units } from '../../outbox/contract/operator-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import type { Warning } from '../../outbox/contract/warnings.ts'
+import { catchUp } from '../catch-up/catch-up.ts'
 import { checkCollectors } from '../check-collectors.ts'
-import { collectParts, type Units } from '../collect-parts.ts'
+import { collectParts } from '../collect-parts.ts'
 import { type CollectedPart, type CollectedReport, printParts, printPartsJson } from '../collected-report.ts'
 import {
   asTyped,
@@ -24,37 +25,57 @@ import {
 } from '../configured-command.ts'
 import { deliverNow, standing } from '../deliver-now.ts'
 import { exitCodes } from '../exit.ts'
+import { demandBegun } from '../hour-range.ts'
 import { openedByClock } from '../require-clock.ts'
 import { counted, cut, note, print } from '../terminal.ts'
+import { wholeNumber } from '../whole-number.ts'
 
 interface CollectOptions extends ConfigOption, JsonOption {
   readonly hour?: string
   readonly only?: readonly string[]
   readonly dryRun?: boolean
   readonly allowUnitChange?: boolean
+  readonly catchUp?: boolean
+  readonly maxHours?: number
 }
 
 /** Warnings shown after a push, and characters of the service's words in each. */
 const warningsShown = 10
 const warningCharsMax = 160
 
-/** `collect`: one hour, once. Ends with 1 when a value was not collected or not delivered. */
+/** `collect`: one hour, once, or all that are due. Ends with 1 when a value was not collected or not delivered. */
 export function collectCommand(ended: (code: number) => void): Command {
   return configuredCommand('collect')
-    .description('one hour, once: collect, queue and push; with --dry-run only show')
+    .description(
+      'one hour, once: collect, queue and push; with --dry-run only show; with --catch-up all hours that are due',
+    )
     .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z (default: the current one)')
     .option('--only <id...>', 'protocols or collectors')
     .option('--dry-run', 'queue and push nothing, show what would be sent')
     .option('--allow-unit-change', 'allow another unit than before; it is the unit from this hour on')
+    .addOption(
+      new Option(
+        '--catch-up',
+        'every hour that is due since the last delivered one, for a cron: the current hour first, then the oldest',
+      ).conflicts(['hour', 'dryRun', 'allowUnitChange']),
+    )
+    .option('--max-hours <count>', 'with --catch-up: hours in all, at most (default: all)', wholeNumber(1))
     .option('--json', 'print JSON')
     .action(async (options: CollectOptions) => {
+      if (options.catchUp) return catchUp(options, ended)
+      if (options.maxHours !== undefined)
+        throw new Fault('usage', '--max-hours is for --catch-up', { fix: 'add --catch-up' })
       const given = openContext(options.config)
       const collectors = selectCollectors(given.config, options.only)
+      const asked = options.hour === undefined ? undefined : parseHour(options.hour)
       const { mistakes } = await checkCollectors(given)
       if (mistakes.length > 0) throw new ConfigError(given.config.file, mistakes)
       await using stack = new AsyncDisposableStack()
       const { context, outbox: existing } = await openedByClock(given, stack)
-      const hour = readHour(options.hour, given.time.nowMs())
+      const nowMs = given.time.nowMs()
+      // By the corrected clock.
+      const hour = asked ?? hourAt(nowMs)
+      demandBegun(hour, nowMs)
       const units: Units = options.allowUnitChange ? 'changed' : 'locked'
       if (options.dryRun) {
         const told = await collectParts({ context, outbox: existing, hour, units }, collectors)
@@ -68,15 +89,6 @@ export function collectCommand(ended: (code: number) => void): Command {
         if (!isDelivered || told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
       }
     })
-}
-
-function readHour(text: string | undefined, nowMs: number): Hour {
-  const hour = text === undefined ? hourAt(nowMs) : parseHour(text)
-  if (hour > nowMs)
-    throw new Fault('usage', `${hourText(hour)} lies in the future`, {
-      fix: `the current hour is ${hourText(hourAt(nowMs))}`,
-    })
-  return hour
 }
 
 function printDry(told: CollectedReport, { json }: CollectOptions): void {

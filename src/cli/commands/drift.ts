@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { hourText } from '../../model/hour.ts'
 import { openContext, selectCollectors } from '../configured-command.ts'
@@ -6,6 +6,7 @@ import { type Drift, readAgain, type Unread } from '../drift-sample.ts'
 import { exitCodes } from '../exit.ts'
 import { type LookOptions, lookedAt, lookingCommand } from '../hour-range.ts'
 import { counted, cut, note, print, printJson, printTable } from '../terminal.ts'
+import { wholeNumber } from '../whole-number.ts'
 
 interface DriftOptions extends LookOptions {
   readonly sample: number
@@ -42,14 +43,6 @@ export function driftCommand(ended: (code: number) => void): Command {
 }
 
 const nothing: Drift = { hoursAll: 0, hours: 0, compared: 0, differences: [], unread: [], leftOut: [] }
-
-function wholeNumber(least: number, most: number): (text: string) => number {
-  return text => {
-    const number = /^\d+$/.test(text) ? Number(text) : -1
-    if (number >= least && number <= most) return number
-    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
-  }
-}
 
 function printDrift(drift: Drift, seed: number): void {
   const { hoursAll, hours, compared, differences, unread, leftOut } = drift

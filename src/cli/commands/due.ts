@@ -7,7 +7,6 @@ import type { Metric } from '../../model/metric.ts'
 import { numberText } from '../../model/number-text.ts'
 import type { Backlog } from '../../outbox/contract/balance.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
-import { rangesOf } from '../../outbox/contract/selections.ts'
 import { asTyped, type JsonOption, openContext } from '../configured-command.ts'
 import { type EndWith, exitCodes } from '../exit.ts'
 import {
@@ -120,15 +119,14 @@ function printDue({ metrics, isNarrow, whyOf }: SelectedDue, options: SelectionO
     if (!isNarrow) print('nothing is due')
     return
   }
+  // They come by hour.
+  const byProtocol = [...Map.groupBy(metrics, ({ protocolId }) => protocolId)].sort(([a], [b]) => (a < b ? -1 : 1))
   printTable(
     ['protocol', 'metrics', 'oldest', 'newest', 'why it waits'],
-    rangesOf(metrics).map(range => [
-      range.protocolId,
-      grouped(range.metrics),
-      hourText(range.oldest),
-      hourText(range.newest),
-      cut(whyOf(range), wordCharsMax),
-    ]),
+    byProtocol.map(([protocolId, own]) => {
+      const ends = [own[0], own.at(-1)].map(metric => (metric ? hourText(metric.hour) : ''))
+      return [protocolId, grouped(own.length), ...ends, cut(whyOf({ protocolId }), wordCharsMax)]
+    }),
     ['metrics'],
   )
   if (isNarrow) printRows(metrics)

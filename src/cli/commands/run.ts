@@ -3,6 +3,7 @@ import type { AppContext } from '../../app/context.ts'
 import { type Breakdown, type Daemon, startDaemon } from '../../app/daemon.ts'
 import { changesOf } from '../../config/changes.ts'
 import { ConfigError } from '../../config/config-error.ts'
+import { configFiles } from '../../config/include.ts'
 import { formatMistakes, inOrder } from '../../config/mistakes/mistakes.ts'
 import { systemTime } from '../../edge/time.ts'
 import { WatchedClock } from '../../intake/watched-clock.ts'
@@ -19,7 +20,7 @@ import { exitCodeOf, exitCodes } from '../exit.ts'
 import { breakageRestMs, startLoadMsMax } from '../limits.ts'
 import { Signals } from '../signals.ts'
 import { keepHeapSmall } from '../small-heap.ts'
-import { filesOf, textsOf } from '../watched-files.ts'
+import { WatchedFiles } from '../watched-files.ts'
 
 /** `run`: the daemon. Ends with 0 after SIGTERM or SIGINT; SIGHUP and a changed file reload the configuration. */
 export function runCommand(ended: (code: number) => void): Command {
@@ -175,26 +176,22 @@ async function untilChanged(
   signals: Signals,
   reloads: Reloads,
 ): Promise<Change> {
-  let files = filesOf(config)
-  signals.watch(files)
-  let seen = textsOf(files)
+  const watched = new WatchedFiles(config, files => signals.watch(files))
   for (let asked = await signals.next(); asked !== 'stop'; asked = await signals.next()) {
-    const texts = textsOf(files)
-    if (asked === 'look' && texts === seen) continue
-    seen = texts
+    if (!watched.haveChanged() && asked === 'look') continue
     try {
       const next = {
         ...openContext(config.file, ({ log }) => log.level),
         ...(clock && { clock }),
         ...(place && { place }),
       }
-      // A refused configuration may be repaired in a file that only it names.
-      files = [...new Set([...filesOf(config), ...filesOf(next.config)])]
-      signals.watch(files)
-      seen = textsOf(files)
+      watched.watchAlso(next.config)
       await checkOptions(next, signals)
       return { kind: 'reload', next }
     } catch (error) {
+      if (error instanceof ConfigError && error.includes.length > 0) {
+        watched.watchAlso({ file: config.file, includes: error.includes, protocols: [] })
+      }
       const mistakes = error instanceof ConfigError ? formatMistakes(error.mistakes) : faultLine(error)
       log.error({ mistakes }, refused)
       reloads.refused(redactor.redact(mistakes), time.nowMs())
@@ -211,7 +208,7 @@ async function checkOptions(context: AppContext, { stopping }: Signals): Promise
   const deadlineMs = Math.min(startLoadMsMax, context.config.collect.deadlineMs)
   const checked = await checkCollectors(context, deadlineMs, stopping)
   const lasting = checked.unusable.filter(({ fault }) => isPermanent(fault))
-  const mistakes = inOrder(mistakesOf({ ...checked, unusable: lasting }))
+  const mistakes = inOrder(mistakesOf({ ...checked, unusable: lasting }), configFiles(context.config))
   if (mistakes.length > 0) throw new ConfigError(context.config.file, mistakes)
   for (const { collector, fault } of checked.unusable) {
     const { message: reason, fix } = fault

@@ -3,6 +3,7 @@ import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { Fault } from '../../model/fault.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import type { Warning } from '../../outbox/contract/warnings.ts'
+import { warningJson } from '../../status/json.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
 import { exitCodes } from '../exit.ts'
 import { counted, cut, instantText, note, print, printJson, printTable } from '../terminal.ts'
@@ -65,11 +66,6 @@ function printWarnings(wanted: readonly Warning[], silent: number, options: List
   printTable(['kind', 'metric', 'count', 'first seen', 'last seen', ...acknowledged, 'words'], rows, ['count'])
   if (wanted.length > rowsMax) print(`and ${wanted.length - rowsMax} more: --json has all`)
   if (!options.all) print(`\nto acknowledge: ${asTyped('warnings ack [ID…] [--kind KIND] [--all]', options)}${kept}`)
-}
-
-/** A warning with the field names of `/status.json`. */
-function warningJson({ firstSeenMs, lastSeenMs, ...same }: Warning) {
-  return { ...same, firstSeen: new Date(firstSeenMs).toISOString(), lastSeen: new Date(lastSeenMs).toISOString() }
 }
 
 function acknowledgeCommand(ended: (code: number) => void): Command {

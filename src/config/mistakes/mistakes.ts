@@ -67,8 +67,17 @@ export function shortest(file: string): string {
   return near !== '' && !near.startsWith('..') && near.length < file.length ? near : file
 }
 
-/** Mistakes in the order of the file; of equal ones at the same place, one. */
-export function inOrder(mistakes: readonly PlacedMistake[]): PlacedMistake[] {
+/**
+ * Mistakes in the order of the files, and in each by place; of equal ones at the same place, one.
+ *
+ * @param files the first files, in order; others follow in the order in which the mistakes name them
+ */
+export function inOrder(mistakes: readonly PlacedMistake[], files: readonly string[] = []): PlacedMistake[] {
   const seen = new Map(mistakes.map(mistake => [`${placeText(mistake.place)} ${mistake.message}`, mistake]))
-  return [...seen.values()].sort((a, b) => a.place.line - b.place.line || a.place.column - b.place.column)
+  const all = [...new Set([...files, ...mistakes.map(({ place }) => place.file)])]
+  const rank = new Map(all.map((file, index) => [file, index]))
+  const rankOf = ({ place }: PlacedMistake) => rank.get(place.file) ?? 0
+  return [...seen.values()].sort(
+    (a, b) => rankOf(a) - rankOf(b) || a.place.line - b.place.line || a.place.column - b.place.column,
+  )
 }

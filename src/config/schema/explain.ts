@@ -1,16 +1,40 @@
 import type { z } from 'zod'
+import { valueAt } from '../../model/json.ts'
 import type { ValueMistake } from '../mistakes/mistakes.ts'
 import { kindOf, meant, pathText, quoted } from '../mistakes/words.ts'
-import { jsonSchema } from './json-schema.ts'
 import { choicesOf, exampleOf, examplesOf, expectationOf, isRequired, keysOf, partAt, type SchemaPart } from './part.ts'
 
 type ZodIssue = z.core.$ZodIssue
 type IssuePath = readonly PropertyKey[]
 
+/** A kind of file: its schema, and its words. */
+export interface FileForm<S extends z.ZodType = z.ZodType> {
+  readonly schema: S
+  /** The JSON Schema of the file. */
+  readonly json: () => SchemaPart
+  /** Advice for an empty file. */
+  readonly emptyFix: string
+  /** Advice for a file that is not a map. */
+  readonly wholeFix: string
+  /** Of an included file: the JSON Schema of the main file, whose keys cannot stand here. */
+  readonly main?: () => SchemaPart
+}
+
 /** Words zod's issues for an operator. Pure. */
-export function explain(issues: readonly ZodIssue[], written: unknown): ValueMistake[] {
-  const whole = jsonSchema()
-  return issues.flatMap(issue => explainIssue(issue, issue.path, written, whole))
+export function explain(issues: readonly ZodIssue[], written: unknown, form: FileForm): ValueMistake[] {
+  const whole = form.json()
+  const mistakes = issues.flatMap(issue => explainIssue(issue, issue.path, written, whole))
+  return mistakes.map(mistake => ofWhole(mistake, form))
+}
+
+/** Advice on a mistake of the whole file depends on the kind of file. */
+function ofWhole(mistake: ValueMistake, { main, wholeFix }: FileForm): ValueMistake {
+  const { path, at } = mistake.place
+  if (path.length === 0 && at === 'value') return { ...mistake, fix: wholeFix }
+  const name = String(path[0])
+  if (path.length !== 1 || at !== 'key' || !keysOf(main?.()).includes(name)) return mistake
+  const fix = 'an included file holds protocols and prices alone; put this key in the main file'
+  return { place: mistake.place, message: `${name}: this key belongs to the main file`, fix }
 }
 
 function explainIssue(issue: ZodIssue, path: IssuePath, written: unknown, whole: SchemaPart): ValueMistake[] {
@@ -46,13 +70,6 @@ function isOfAnotherKind(issue: ZodIssue): boolean {
   return issue.path.length === 0 && (issue.code === 'invalid_type' || issue.code === 'invalid_value')
 }
 
-function valueAt(value: unknown, path: IssuePath): unknown {
-  return path.reduce<unknown>(
-    (part, step) => (typeof part === 'object' && part !== null ? Reflect.get(part, step) : undefined),
-    value,
-  )
-}
-
 const fixOf = (fix: unknown) => (typeof fix === 'string' ? { fix } : {})
 
 /** Whether a path leads to a secret, or to a place where one may be by mistake: values there are not repeated. */
@@ -76,8 +93,8 @@ function unknownKey(path: IssuePath, key: string, whole: SchemaPart): ValueMista
 }
 
 function wrongName(path: IssuePath): ValueMistake {
-  const message = `${pathText(path)}: the name of a chain begins with a letter or digit and goes on with these, ". _ -" and blanks`
-  return { place: { path, at: 'key' }, message, fix: 'write a name like ethereum' }
+  const message = `${pathText(path)}: the name of a chain or a price begins with a letter or digit and goes on with these, ". _ -" and blanks`
+  return { place: { path, at: 'key' }, message, fix: 'write a name like ethereum or ETH' }
 }
 
 type RangeIssue = z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig
@@ -99,8 +116,7 @@ function wrongValue(path: IssuePath, value: unknown, whole: SchemaPart): ValueMi
   if (value === null)
     return { place: { path, at: 'value' }, message: `${where}: has no value`, fix: writeOne(path, part, whole) }
   if (isKey(path)) return literalKey(path, part)
-  if (path.length === 0)
-    return { place: { path, at: 'value' }, message: `the file is ${wholeKind(value)}, not a map`, fix: wholeFix }
+  if (path.length === 0) return { place: { path, at: 'value' }, message: `the file is ${wholeKind(value)}, not a map` }
   const found = isSecret(path) && typeof value === 'string' ? 'text' : kindOf(value)
   const message = `${where}: must be ${expectationOf(part)}, not ${found}`
   return { place: { path, at: 'value' }, message, fix: rewritten(value, part) }
@@ -108,8 +124,6 @@ function wrongValue(path: IssuePath, value: unknown, whole: SchemaPart): ValueMi
 
 /** Kind of a whole file. A secret's file may be given by mistake, so its content is not repeated. */
 const wholeKind = (value: unknown) => (typeof value === 'object' ? kindOf(value) : 'plain text')
-
-const wholeFix = 'write it as key: value lines; service and protocols are required'
 
 const isKey = (path: IssuePath) => path.at(-1) === 'key' && isSecret(path)
 

@@ -1,17 +1,7 @@
 import { z } from 'zod'
 import { keepMsMin } from '../../model/limits.ts'
-import { hostName, hostNamePattern, listenAddress, listenPattern, logoUrl, serviceUrl } from './addresses.ts'
-import {
-  displayText,
-  duration,
-  durationOrNone,
-  durationOrNonePattern,
-  durationPattern,
-  fullHour,
-  path,
-  slug,
-  slugPattern,
-} from './forms.ts'
+import { hostName, hostNamePattern, listenAddress, listenPattern, serviceUrl } from './addresses.ts'
+import { duration, durationOrNone, durationOrNonePattern, durationPattern, path } from './forms.ts'
 import {
   catchUpMsMax,
   catchUpMsMin,
@@ -22,6 +12,8 @@ import {
   pacePerSecondMax,
   settleMsMax,
 } from './limits.ts'
+import { prices } from './prices.ts'
+import { protocols } from './protocols.ts'
 import { rpc } from './rpc.ts'
 import { key, written } from './written.ts'
 
@@ -65,62 +57,9 @@ const chain = z
   })
   .meta({ description: 'A chain that collectors read.' })
 
-const collector = z
-  .strictObject({
-    use: written(displayText, {
-      description: 'A name in collectors/, a path relative to this file (./my/own.ts), or an npm package.',
-      examples: ['host'],
-    }),
-    id: written(slug, {
-      description: 'Own id, unique in its protocol. Default: the last part of use, without its extension.',
-      examples: ['host'],
-      pattern: slugPattern,
-    }).optional(),
-    options: z
-      .record(z.string(), z.unknown())
-      .prefault({})
-      .meta({ description: 'Options of the collector; its own schema says which.', examples: [{ chain: 'ethereum' }] }),
-    since: written(fullHour, {
-      description:
-        'First hour that is expected of it; of one that reads only "now", not before its first run. Default: the hour in which the daemon first runs it.',
-      examples: ['2026-11-20T13:00:00Z'],
-    }).optional(),
-  })
-  .meta({ description: 'A collector that reads values every full hour.', examples: [{ use: 'host' }] })
-
-const example = { id: 'awesome-vault', name: 'Awesome Vault', collectors: [{ use: 'host' }] }
-
-const protocol = z
-  .strictObject({
-    id: written(slug, {
-      description: 'Slug, unique at the service; it never changes. Lowercase letters, digits, - and _.',
-      examples: ['awesome-vault'],
-      pattern: slugPattern,
-    }),
-    name: written(displayText, { description: 'Display name.', examples: ['Awesome Vault'] }),
-    logo: written(logoUrl, {
-      description: 'Address of a logo image.',
-      examples: ['https://example.com/logo.png'],
-    }).optional(),
-    chains: z
-      .array(written(displayText, { description: 'Name of a chain.', examples: ['ethereum'] }))
-      .max(100)
-      .optional()
-      .meta({ description: 'Names of chains, for display alone.', examples: [['ethereum']] }),
-    key: key.meta({ description: "Overrides the service's key: a protocol may be owned by another key." }).optional(),
-    register: z.boolean().optional().meta({
-      description: 'Register the protocol when the service does not know it. Default: true with the embedded service.',
-    }),
-    collectors: z
-      .array(collector)
-      .min(1)
-      .meta({ description: 'The collectors of the protocol.', examples: [[{ use: 'host' }]] }),
-  })
-  .meta({ description: 'A protocol: one widget.', examples: [example] })
-
 const durationMeaning = { examples: ['60s'], pattern: durationPattern }
 
-/** The whole file, as an operator writes it. */
+/** The whole file, as an operator writes it. `checks.ts` requires protocols, here or in an included file. */
 export const operatorFile = z
   .strictObject({
     service,
@@ -209,10 +148,22 @@ export const operatorFile = z
         description: 'Chains by the name that collectors use for them.',
         examples: [{ ethereum: { id: 1, rpc: ['http://127.0.0.1:8545'] } }],
       }),
-    protocols: z
-      .array(protocol)
-      .min(1)
-      .meta({ description: 'Protocols; one is one widget.', examples: [[example]] }),
+    include: z
+      .array(
+        written(path, {
+          description: 'A file, or a pattern with * ? [ ] { } or **, relative to this file.',
+          examples: ['./protocols/*.yaml'],
+        }),
+      )
+      .max(100)
+      .prefault([])
+      .meta({
+        description:
+          'Further files with protocols and prices, and nothing else. Their paths are relative to themselves.',
+        examples: [['./protocols/*.yaml']],
+      }),
+    prices,
+    protocols: protocols.optional(),
   })
   .superRefine(({ collect, outbox }, context) => {
     if (collect.catchUp < outbox.keep) return

@@ -65,6 +65,21 @@ function strangeNumber(node: Scalar, value: number): UnsupportedYaml[] {
   if (!Number.isFinite(value)) {
     return [unsupported(node, 'this is not a finite number', 'write a finite one; put text in quotes', true)]
   }
-  const isLong = /^[-+]?\d+$/.test(node.source ?? '') && !Number.isSafeInteger(value)
-  return isLong ? [unsupported(node, 'a number this long would lose digits', 'put it in quotes', true)] : []
+  return losesDigits(node.source ?? '', value)
+    ? [unsupported(node, 'a number this long would lose digits', 'put it in quotes', true)]
+    : []
+}
+
+/** Whether a decimal number as it is written is not the one that JavaScript writes for it. */
+function losesDigits(written: string, value: number): boolean {
+  if (/^[-+]?\d+$/.test(written)) return !Number.isSafeInteger(value)
+  const digits = significantDigits(written)
+  // Fewer digits are always kept.
+  return digits !== undefined && digits.length > 15 && digits !== significantDigits(String(value))
+}
+
+/** The digits of a decimal number from the first to the last that is not 0. */
+function significantDigits(number: string): string | undefined {
+  const [, whole, part = ''] = /^[-+]?(\d*)(?:\.(\d*))?(?:e[-+]?\d+)?$/i.exec(number) ?? []
+  return whole === undefined ? undefined : `${whole}${part}`.replace(/^0+|0+$/g, '')
 }

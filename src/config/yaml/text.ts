@@ -23,7 +23,10 @@ export function readText(file: string): FileText {
   try {
     const bytes = readBytes(file, configBytesMax + 1)
     if (bytes.length > configBytesMax) {
-      return unreadable({ message: `the file has more than ${configBytesMax} bytes`, fix: 'is it the right file?' })
+      return unreadable({
+        message: `the file has more than ${configBytesMax} bytes`,
+        fix: 'is it the right file? protocols may stand in further ones: include: […]',
+      })
     }
     return decode(bytes)
   } catch (error) {

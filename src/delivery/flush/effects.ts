@@ -67,21 +67,21 @@ export class Effects {
       case 'sample':
         return this.#sample(action)
       case 'count-failure':
-        return this.#deps.countFailure(action.protocolId)
+        return this.#deps.quarantine.countFailure(action.protocolId)
       case 'quarantine-rejected':
-        if (action.isNew) this.#deps.quarantineRejected(action.protocolId, action.status, action.reason)
+        if (action.isNew) this.#deps.recorder.quarantineRejected(action.protocolId, action.status, action.reason)
         return this.worklist.leaveOut(({ protocolId }) => protocolId === action.protocolId)
       case 'quarantine-protocol':
-        this.#deps.quarantineProtocol(action.protocolId, action.reason)
+        this.#deps.recorder.quarantineProtocol(action.protocolId, action.reason)
         return this.#leaveOut(action.protocolId)
       case 'quarantine-metric':
-        this.#deps.quarantineMetric(action.metric, action.reason)
+        this.#deps.recorder.quarantineMetric(action.metric, action.reason)
         return this.#leaveOut(action.metric.protocolId)
     }
   }
 
   async #push(sent: SentPart): Promise<void> {
-    const { push, hasDelivered, isInQuarantine } = this.#deps
+    const { push, hasDelivered, quarantine } = this.#deps
     const pushed = await push(sent.part.batch, sent.attempts)
     const { verdict } = pushed
     const isAddressProven = verdict.kind === 'refused' && verdict.isUnlisted === true && (await hasDelivered())
@@ -90,18 +90,18 @@ export class Effects {
       sent,
       pushed,
       isAddressProven,
-      isInQuarantine: isInQuarantine(sent.part.batch[0].protocolId),
+      isInQuarantine: quarantine.hasProtocol(sent.part.batch[0].protocolId),
     })
   }
 
   async #record({ verdicts, sending }: ActionOf<'record'>): Promise<void> {
-    await this.#deps.record(verdicts, sending)
+    await this.#deps.recorder.record(verdicts, sending)
     this.worklist.release([...verdicts.delivered, ...verdicts.dead.map(({ metric }) => metric)])
   }
 
   #leastFailedFirst(parts: readonly Part[]): readonly Part[] {
     const failuresOf = ({ batch }: Part) =>
-      Math.max(...batch.map(({ protocolId }) => this.#deps.failuresOf(protocolId)))
+      Math.max(...batch.map(({ protocolId }) => this.#deps.quarantine.failuresOf(protocolId)))
     return parts.toSorted((a, b) => failuresOf(a) - failuresOf(b))
   }
 
@@ -133,7 +133,7 @@ export class Effects {
 
   /** Sends a metric with its present value: an old value would overwrite a correction at the service. */
   async #askOnce(metric: Metric, sentAt: number): Promise<Verdict | undefined> {
-    const present = await this.#deps.present(metric)
+    const present = await this.#deps.outbox.present(metric)
     if (!present) {
       await this.#happened({ kind: 'known-good-gone' })
       return undefined
@@ -144,7 +144,7 @@ export class Effects {
   }
 
   async #confirm(confirmation: Confirmation): Promise<void> {
-    const { metrics } = await this.#deps.stillDue([confirmation.letter.metric])
+    const { metrics } = await this.#deps.outbox.stillDue([confirmation.letter.metric])
     const [metric] = metrics
     if (!metric) return
     const pushed = await this.#deps.push([metric], { attemptsMax })
@@ -156,15 +156,16 @@ export class Effects {
     const running = this.#registrations.get(protocolId) ?? this.#deps.register(protocolId)
     this.#registrations.set(protocolId, running)
     const refusal = await running
-    const isInQuarantine = this.#deps.isInQuarantine(protocolId)
+    const isInQuarantine = this.#deps.quarantine.hasProtocol(protocolId)
     await this.#happened({ kind: 'registered', part, isInQuarantine, ...(refusal !== undefined && { refusal }) })
   }
 
   async #narrow(failed: FailedPart): Promise<void> {
-    const { stillDue, isInQuarantine } = this.#deps
+    const { outbox, quarantine } = this.#deps
     const { batch } = failed.part
-    const { metrics: due } = await stillDue(batch)
-    await this.#happened({ kind: 'narrowing', failed, due, isInQuarantine: isInQuarantine(batch[0].protocolId) })
+    const { metrics: due } = await outbox.stillDue(batch)
+    const isInQuarantine = quarantine.hasProtocol(batch[0].protocolId)
+    await this.#happened({ kind: 'narrowing', failed, due, isInQuarantine })
   }
 
   /** Samples a protocol, once at a time however many of its pushes fail together. */
@@ -176,7 +177,7 @@ export class Effects {
       running ?? this.#happened({ kind: 'taken', part: sample }).finally(() => this.#samples.delete(protocolId))
     this.#samples.set(protocolId, sampling)
     await sampling
-    await this.#happened({ kind: 'sampled', rest, isInQuarantine: this.#deps.isInQuarantine(protocolId) })
+    await this.#happened({ kind: 'sampled', rest, isInQuarantine: this.#deps.quarantine.hasProtocol(protocolId) })
   }
 
   get #protocolIds(): readonly string[] {
@@ -184,13 +185,13 @@ export class Effects {
   }
 
   #isLeftOut(protocolId: string): boolean {
-    return this.#leftOut.has(protocolId) || this.#deps.isInQuarantine(protocolId)
+    return this.#leftOut.has(protocolId) || this.#deps.quarantine.hasProtocol(protocolId)
   }
 
   /** A quarantined metric may have taken its protocol with it. */
   #leaveOut(protocolId: string): void {
-    const { isInQuarantine } = this.#deps
-    if (isInQuarantine(protocolId)) this.#leftOut.add(protocolId)
-    this.worklist.leaveOut(metric => isInQuarantine(metric.protocolId))
+    const { quarantine } = this.#deps
+    if (quarantine.hasProtocol(protocolId)) this.#leftOut.add(protocolId)
+    this.worklist.leaveOut(metric => quarantine.hasProtocol(metric.protocolId))
   }
 }

@@ -9,7 +9,8 @@ import type { FlushDeps } from './deps.ts'
 import { dueWanted } from './due-wanted.ts'
 
 /** Dependencies of `Worklist`. */
-export interface WorklistDeps extends Pick<FlushDeps, 'isFree' | 'fewest' | 'stillDue'> {
+export interface WorklistDeps extends Pick<FlushDeps, 'isFree' | 'fewest'> {
+  readonly outbox: Pick<FlushDeps['outbox'], 'stillDue'>
   /** Reads due metrics in the order of delivery. */
   due(limit: number): Promise<readonly Metric[]>
 }
@@ -164,7 +165,7 @@ export class Worklist {
   /** Since it was read, a metric may have been dropped by a person, or its corrected value held. */
   async #leaveOutWithdrawn(): Promise<void> {
     const [returns, here] = [this.#returns, [...this.#metricsOfParts, ...this.#page]]
-    const { metrics, stamp } = await this.#deps.stillDue(here, this.#stamp)
+    const { metrics, stamp } = await this.#deps.outbox.stillDue(here, this.#stamp)
     if (metrics.length < here.length) {
       const still = new Set(metrics)
       const withdrawn = new Set(here.filter(metric => !still.has(metric)))

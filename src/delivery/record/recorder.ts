@@ -7,11 +7,16 @@ import type { Log } from '../../telemetry/log.ts'
 import type { ServiceClock } from '../gate/service-clock.ts'
 import type { Sending } from '../isolate/actions.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
-import { loggedWarningsMax, unrecordedMax } from './limits.ts'
 import { failingSentence, protocolFix, protocolSentence } from './sentences.ts'
 import type { UnconfirmedSends } from './unconfirmed-sends.ts'
 import { VerdictScheduler } from './verdict-scheduler.ts'
 import { WithheldMetrics } from './withheld-metrics.ts'
+
+/** Warnings of one push that are logged singly; all are kept. */
+const loggedWarningsMax = 10
+
+/** Metrics whose verdict waits for the lock above which pushes stop; after a crash they are sent again. */
+const unrecordedMax = 5_000
 
 /** Dependencies of `Recorder`. */
 export interface RecorderDeps {

@@ -49,7 +49,7 @@ export interface BackfillDeps extends RoundDeps {
   /** Hours read concurrently. */
   readonly concurrency: number
   readonly report: (news: BackfillNews) => void
-  /** Due metrics above which it waits for delivery. Default: `backfillDueMax`. */
+  /** Due metrics above which it waits for delivery. Default: `backfillBacklogMax`. */
   readonly dueMax?: number
   /** Limit on RPC calls. Default: none. */
   readonly budget?: CallBudget

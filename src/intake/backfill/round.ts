@@ -4,13 +4,13 @@ import { Fault } from '../../model/fault.ts'
 import { notFinal } from '../../model/finality.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import type { MetricKey } from '../../outbox/contract/metrics.ts'
+import type { IntakeOutbox } from '../../outbox/contract/outbox.ts'
 import type { Recorded } from '../../outbox/contract/outcome.ts'
 import type { Runner, RunOutcome } from '../../runner/runner.ts'
 import { asFault, type Collected } from '../collect.ts'
 import { readPasts } from '../past.ts'
 import { metricsOf } from '../validate.ts'
 import { readHour } from './read.ts'
-import { type BackfillOutbox, storeHour } from './store.ts'
 import { WindowPast } from './window-past.ts'
 import { type BackfillRequest, type CollectorHours, fateOf, type HourFate, type Work } from './work.ts'
 
@@ -26,7 +26,7 @@ export interface RunEnd {
 
 /** Dependencies of `readRound`. */
 export interface RoundDeps {
-  readonly outbox: BackfillOutbox
+  readonly outbox: IntakeOutbox
   /** The runner is stopped together with the backfill. */
   readonly runner: Runner
   readonly time: Time
@@ -97,7 +97,9 @@ function metricsRead(
   )
 }
 
-/** Stores an hour. Values of an incomplete hour are kept, too; the hour is then not collected. */
+/**
+ * Stores an hour. Values of an incomplete hour are kept, too; its rest is not retried, as the hour was not expected.
+ */
 async function store(
   work: Work,
   hour: Hour,
@@ -111,12 +113,12 @@ async function store(
   if (fault && signal.aborted) return
   const { id } = work.collector
   if (!fault || accepted.length > 0) {
+    const nowMs = time.nowMs()
     const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
     const pins = notFinal(read.pins, hour, chains, startedMs)
-    listener.stored(
-      id,
-      await storeHour(outbox, { collector: id, hour, accepted, pins, ...(fault && { fault }) }, mode, time.nowMs()),
-    )
+    const failed = fault && { failed: { fault, nextAttemptMs: nowMs } }
+    const outcome = { collector: id, hour, accepted, pins, mode, unexpected: true, ...failed } as const
+    listener.stored(id, await outbox.intake.record(outcome, nowMs))
   }
   listener.ended({ work, hour, ...(fault && { fault }), chainIds: read.pins.map(({ chainId }) => chainId) })
 }

@@ -34,7 +34,7 @@ export interface DeliveryStore {
   stillDue<T extends MetricKey>(metrics: readonly T[], stamp?: string): Promise<StillDue<T>>
   /** A metric of an hour as it would be sent; `undefined` unless it is due or delivered. */
   present(metric: MetricKey): Promise<Metric | undefined>
-  /** The newest delivered metric of some protocols within the day up to an hour. */
+  /** The newest delivered metric of some protocols within the day up to an hour; `undefined` when there is none. */
   lastDelivered(protocolIds: readonly string[], hour: Hour): Promise<Metric | undefined>
   /** Whether any metric of some protocols was ever delivered, pruned ones included. */
   hasDelivered(protocolIds: readonly string[]): Promise<boolean>

@@ -14,11 +14,14 @@ export interface HoursWanted {
   readonly to?: Hour
 }
 
+/** Whether a metric may change the locked unit of its id: `locked`: not, it stays held; `changed`: a person allows it. */
+export type Units = 'locked' | 'changed'
+
 /** The outbox for commands: what a person looks at and decides. Methods reject with errors that `OutboxHealth` classifies and explains. */
 export interface OperatorStore {
   /** Counts of all metrics, and why deliveries wait. */
   backlog(): Promise<Backlog>
-  /** Ranges of hours in one state with the same reason, by collector and hour. */
+  /** Ranges of hours in one state with the same reason (numbers in it aside), by collector and hour. Default: all. */
   hourRanges(state: 'gap' | 'due', wanted?: HoursWanted): Promise<readonly CollectorHourRange[]>
   /** Every metric in a range of hours, both ends included, by hour; dropped ones are left out. */
   metrics(from: Hour, to: Hour): Promise<readonly StoredMetric[]>
@@ -27,7 +30,7 @@ export interface OperatorStore {
   /** Values and states of metrics, dropped ones included, in the order asked; `undefined` where there is none. */
   stored(metrics: readonly MetricKey[]): Promise<readonly (ValueAndState | undefined)[]>
 
-  /** Expects an hour of a collector that a person collects now. */
+  /** Expects an hour of a collector that a person collects now; an unknown collector from the current hour on, too. */
   expectHour(collector: string, hour: Hour, current: Hour): Promise<void>
   /** Changes the locked unit of a metric id from the metric's hour on. */
   changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): Promise<void>
@@ -36,12 +39,11 @@ export interface OperatorStore {
   detained(selection: Selection): Promise<readonly DetainedMetric[]>
   /**
    * Makes selected metrics due: a dead one is retried, a held one is sent after all. A metric whose unit differs from the
-   * locked unit of its id changes that unit from its hour on.
+   * locked unit of its id changes that unit from its hour on, if `units` allows it.
    *
-   * @param units `pinned`: a metric with another unit stays held; `changed`: the unit may change
    * @returns how many
    */
-  release(selection: Selection, units: 'locked' | 'changed'): Promise<number>
+  release(selection: Selection, units: Units): Promise<number>
   /** Gives up selected dead or held metrics for ever: they are neither sent nor collected again. @returns how many */
   drop(selection: Selection): Promise<number>
   /** The selected due metrics, by hour. */

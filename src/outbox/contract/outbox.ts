@@ -23,3 +23,6 @@ export interface Outbox {
   /** Closes it. A write that has not begun is refused. */
   close(): Promise<void>
 }
+
+/** The outbox as intake and backfill need it. */
+export type IntakeOutbox = Pick<Outbox, 'intake' | 'health'>

@@ -21,7 +21,7 @@ export interface CollectionOutcome {
   readonly pins?: readonly PinnedBlock[]
   /** Effect on values that exist already. Default: `first-stands`. */
   readonly mode?: EnqueueMode
-  /** Why the hour is not complete; it stays due until the next attempt. Default: complete. */
+  /** Why the hour is not complete; it stays due until the next attempt, in milliseconds since 1970. Default: complete. */
   readonly failed?: { readonly fault: Fault; readonly nextAttemptMs: number }
   /** The hour was asked for and is not expected: a failure of it is not recorded and not retried. Default: expected. */
   readonly unexpected?: boolean

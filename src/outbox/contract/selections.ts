@@ -43,27 +43,6 @@ export interface DueSelection {
   readonly hour?: Hour
 }
 
-/** Due metrics of a protocol: how many, and their range of hours. */
-export interface DueRange {
-  readonly protocolId: string
-  readonly metrics: number
-  readonly oldest: Hour
-  readonly newest: Hour
-}
-
-/** The due metrics of each protocol, by its id. */
-export function rangesOf(metrics: readonly Metric[]): DueRange[] {
-  const byProtocol = Map.groupBy(metrics, ({ protocolId }) => protocolId)
-  return [...byProtocol]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([protocolId, own]) => {
-      const hours = own.map(({ hour }) => hour)
-      const oldest = hours.reduce((one, other) => (other < one ? other : one))
-      const newest = hours.reduce((one, other) => (other > one ? other : one))
-      return { protocolId, metrics: own.length, oldest, newest }
-    })
-}
-
 /** Selects and orders due metrics. */
 export interface DueWanted {
   readonly protocolIds: readonly string[]

@@ -71,7 +71,7 @@ export interface StatusStore {
    * States of a range of hours, both ends included, without values: an entry an hour, the oldest first. Each hour as of
    * an instant of its own.
    */
-  hourStates(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly HourOfAll[]>
+  hoursOfAll(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly HourOfAll[]>
   /** The oldest hours, up to `latest`, in states that should pass. */
   oldestHours(collectors: readonly string[], protocolIds: readonly string[], latest: Hour): Promise<OldestHours>
   /**

@@ -10,6 +10,7 @@ export interface Warning {
   readonly text: string
   /** Number of occurrences. */
   readonly count: number
+  /** First and last occurrence, in milliseconds since 1970. */
   readonly firstSeenMs: number
   readonly lastSeenMs: number
   /** A person has seen it: further ones are counted, not reported. */

@@ -5,8 +5,11 @@ import { type HistoryCursor, newestOf, type StoredValue } from '../store/stored.
 import { type Api, answers, keyIsRequired } from './api.ts'
 import { callerOf, keyRequired } from './auth.ts'
 import { instantText } from './instant-text.ts'
-import { listedDefault, listedMax } from './limits.ts'
 import { ServiceRefusal } from './refusal.ts'
+
+/** Values in one answer: by default, and at most. */
+const listedDefault = 1_000
+const listedMax = 10_000
 
 const querystring = z.object({
   protocolId: z.string().optional().meta({ description: 'Only metrics of this protocol' }),

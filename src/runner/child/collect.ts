@@ -1,10 +1,12 @@
-import type { ChainAsOf, CollectContext, Http } from '../../collector.ts'
+import type { ChainAsOf, CollectContext, Collector, Http, Price } from '../../collector.ts'
 import { systemTime } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { CollectorRef, DescribedToDaemon } from '../messages.ts'
+import type { CollectorRef, DescribedToDaemon, Priced } from '../messages.ts'
 import type { RunOutcome } from '../runner.ts'
 import { declaredMetrics, readsPast } from './definition.ts'
+import { hoursBeforeIn } from './hours-before.ts'
+import type { RequestTurns } from './http/turns.ts'
 import { loadCollector } from './load.ts'
 import { parseOptions } from './options.ts'
 import { labelEnd, outputFault, undeclaredEnds, valueUnder } from './output.ts'
@@ -19,8 +21,16 @@ export interface RunDeps {
   readonly signal: AbortSignal
   /** Time limit of the run, in milliseconds. */
   readonly deadlineMs: number
-  /** @throws Fault `chain-unknown` */
-  chain(name: string, hour: Hour, signal: AbortSignal): ChainAsOf
+  /** Turns for its requests. */
+  readonly turns: RequestTurns
+  /**
+   * A chain as of the hour, or of whole hours before it.
+   *
+   * @throws Fault `chain-unknown`
+   */
+  chain(name: string, hour: Hour, hoursBefore: number): ChainAsOf
+  /** Rejects with Fault `price-unknown` or `price-missing`. */
+  price(name: string): Promise<Priced>
 }
 
 /** Loads a collector, parses its options and checks its declarations. Rejects with Fault `collector-unusable`. */
@@ -43,6 +53,31 @@ export async function collectHour(ref: CollectorRef, hour: Hour, deps: RunDeps):
   const prepared = await prepare(ref)
   const output = await outputOf(prepared, contextOf(prepared.options, hour, deps), deps)
   return outcomeOf(output, prepared, deps)
+}
+
+/** A shipped collector of one value that it also returns exactly. */
+interface PriceCollector extends Collector {
+  /** The price without its blocks, which the daemon knows. */
+  priceOf(context: CollectContext<unknown>): Promise<Omit<Priced, 'pins'>>
+}
+
+/**
+ * Reads a price of the configuration.
+ *
+ * @throws Fault when no source answers
+ */
+export async function readPrice(ref: CollectorRef, hour: Hour, deps: RunDeps): Promise<Priced> {
+  const { definition, options, file } = await prepare(ref)
+  if (!isOfPrice(definition)) throw new Fault('collector-unusable', `${ref.use} reads no price`)
+  const reading = definition.priceOf(contextOf(options, hour, deps))
+  const settled = await settledOrLate(reading, deps.signal, deps.scope.opened())
+  if (settled.kind === 'late') throw lateFault(deps.scope, deps.deadlineMs)
+  if (settled.kind === 'threw') throw faultOf(settled.error, 'collector-threw', file)
+  return { ...settled.value, pins: [] }
+}
+
+function isOfPrice(definition: Collector): definition is PriceCollector {
+  return 'priceOf' in definition
 }
 
 async function outputOf({ definition, file }: Prepared, context: CollectContext<unknown>, deps: RunDeps) {
@@ -70,25 +105,36 @@ async function outcomeOf(output: unknown, { labels, file }: Prepared, deps: RunD
   }
 }
 
-function contextOf(
-  options: unknown,
-  hour: Hour,
-  { scope, signal, deadlineMs, chain }: RunDeps,
-): CollectContext<unknown> {
-  const deadlineAtMs = systemTime.nowMs() + deadlineMs
-  const deps = { signal, deadlineAtMs, time: systemTime, waitsFor: scope.waitsFor }
+function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<unknown> {
+  const { scope, signal, turns, chain } = deps
+  const httpDeps = { signal, turns, time: systemTime, waitsFor: scope.waitsFor }
   const http: Http = {
     // Loaded when first used: undici costs more than most collectors.
     async json(url, schema, request = {}) {
       const { fetchJson } = await import('./http/json.ts')
-      return fetchJson(url, schema, { ...deps, request })
+      return fetchJson(url, schema, { ...httpDeps, request })
     },
     async text(url, request = {}) {
       const { fetchText } = await import('./http/json.ts')
-      return fetchText(url, { ...deps, request })
+      return fetchText(url, { ...httpDeps, request })
     },
   }
-  return { options, hour, http, signal, log: scope.log, chain: name => chain(name, hour, signal) }
+  const price: Price = Object.assign(async (name: string) => (await deps.price(name)).nearest, {
+    async exact(name: string) {
+      const [numerator = '', denominator = ''] = (await deps.price(name)).exact.split('/')
+      return { numerator: BigInt(numerator), denominator: BigInt(denominator) }
+    },
+  })
+  return {
+    options,
+    hour,
+    http,
+    signal,
+    deadlineMs: deps.deadlineMs,
+    price,
+    log: scope.log,
+    chain: (name, moment) => chain(name, hour, hoursBeforeIn(moment)),
+  }
 }
 
 /** The Fault of an aborted run. */

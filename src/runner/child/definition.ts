@@ -84,6 +84,9 @@ function checkedSpec(label: string, spec: unknown, name: string): MetricSpec {
     throw unusable(name, `label "${label}": ${issue?.path.join('.') || 'its spec'}: ${issue?.message}`)
   }
   const { unit, module, min, max, maxJump } = parsed.data
+  if (min !== undefined && max !== undefined && min > max) {
+    throw unusable(name, `label "${label}": min ${min} is more than max ${max}: every value would be held`)
+  }
   return {
     ...(unit === undefined ? {} : { unit }),
     ...(module === undefined ? {} : { module }),

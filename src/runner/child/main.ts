@@ -4,21 +4,21 @@
  */
 import { flushCompileCache } from 'node:module'
 import { Worker } from 'node:worker_threads'
-import type { ChainAsOf } from '../../collector.ts'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'
-import type { Hour } from '../../model/hour.ts'
+import { hourAfter } from '../../model/hour.ts'
 import type { Ask, EndedRun, LogLine, StartedRun, Task, TaskEnd, ToChild } from '../messages.ts'
 import { unknownChain } from '../question.ts'
-import { createChainAsks } from './chain-asks.ts'
+import { createAsks } from './asks.ts'
 import { ChildEnd } from './child-end.ts'
-import { collectHour, describeCollector, lateFault, type RunDeps } from './collect.ts'
+import { collectHour, describeCollector, lateFault, type RunDeps, readPrice } from './collect.ts'
 import { registerCollectorHooks } from './hooks.ts'
 import { lockDown } from './lockdown.ts'
 import { registerOptionsEdge } from './options.ts'
 import { catchStrays, createScope, inScope } from './scope.ts'
 import { type Settled, settledOrLate } from './settled-or-late.ts'
 import { faultOf, thrownText } from './thrown/thrown.ts'
+import { TurnAsks } from './turn-asks.ts'
 
 // A terminal's Ctrl-C and a service manager's stop reach the whole group: only the daemon decides when this ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
@@ -28,9 +28,13 @@ new Worker(new URL('./orphan-watch.ts', import.meta.url), { workerData: process.
 
 const chainNames = process.argv.slice(2)
 const line = new ChildEnd(receive)
-const asks = createChainAsks(postAsks)
+const asks = createAsks(postAsks)
 const postLine = (said: LogLine) => line.post({ kind: 'log', ...said })
 const postEnd = sentTogether(postEnds)
+const turns = new TurnAsks({
+  asks: all => line.postAll('turn-asks', 'asks', all, () => {}),
+  ends: all => line.postAll('turn-ends', 'ends', all, () => {}),
+})
 const controllers = new Map<string, AbortController>()
 
 catchStrays(
@@ -52,6 +56,7 @@ const turnsAfterAbort = 50
 
 async function perform(task: Task, deps: RunDeps): Promise<TaskEnd> {
   if (task.kind === 'describe') return { kind: 'described', description: await describeCollector(task.collector) }
+  if (task.kind === 'price') return { kind: 'priced', price: await readPrice(task.collector, task.hour, deps) }
   return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, deps) }
 }
 
@@ -63,11 +68,14 @@ async function start({ run, task, deadlineMs }: StartedRun): Promise<void> {
     stray.reject(error)
   }
   const scope = createScope({ collectorId: task.collector.id, signal, post: postLine, fail })
-  const chain = (name: string, hour: Hour): ChainAsOf => {
+  const chain: RunDeps['chain'] = (name, hour, hoursBefore) => {
     if (!typedReads || !chainNames.includes(name)) throw unknownChain(name, chainNames)
-    return typedReads.chainAsOf(asks.reader(run, name, scope), hour, signal, name)
+    const reader = asks.reader(run, name, hoursBefore, scope)
+    return typedReads.chainAsOf(reader, hourAfter(hour, -hoursBefore), signal, name)
   }
-  const work = inScope(scope, () => perform(task, { scope, signal, deadlineMs, chain }))
+  const price = (name: string) => asks.price(run, name, scope, signal)
+  const own = turns.of(run)
+  const work = inScope(scope, () => perform(task, { scope, signal, deadlineMs, turns: own, chain, price }))
   const first = Promise.race([work, stray.promise])
   const settled = await settledOrLate(first, signal, scope.opened(), turnsAfterAbort)
   controllers.delete(run)
@@ -106,6 +114,7 @@ function receive(message: ToChild): void {
   if (message.kind === 'abort') controllers.get(message.run)?.abort(new Fault('stopped', 'the deadline has passed'))
   if (message.kind === 'ping') line.post({ kind: 'pong', ping: message.ping })
   if (message.kind === 'replies') for (const { ask, reply } of message.replies) asks.replied(ask, reply)
+  if (message.kind === 'turns') for (const reply of message.turns) turns.replied(reply)
 }
 // Sources of the daemon that every collector imports, compiled while the cache is lent: it is taken back before a
 // collector is loaded.

@@ -2,7 +2,9 @@ import type { Chains } from '../../chain/reads.ts'
 import type { Time } from '../../edge/time.ts'
 import type { RunnerLimits } from '../limits.ts'
 import type { LogLine } from '../messages.ts'
+import type { HostLimits } from './host-limits.ts'
 import type { Meeting } from './meeting.ts'
+import type { Prices } from './prices.ts'
 
 /** The process ended, or was ended because it did not answer, before the run was done. */
 export interface Lost {
@@ -22,8 +24,13 @@ export interface ChildDeps {
   readonly log: (line: LogLine) => void
   /** Where the first questions of all processes meet. */
   readonly meeting: Meeting
+  readonly prices: Prices
+  /** Limits of the hosts that all processes send requests to. */
+  readonly hosts: HostLimits
   /** Files and folders it may read. */
   readonly reads: readonly string[]
+  /** Whether it may load `node:sqlite`. */
+  readonly mayUseSqlite: boolean
   /** Folder that relative paths start from. */
   readonly folder: string
   /** Whether it is ended as soon as it stops answering; otherwise only a run's deadline ends it. */

@@ -25,6 +25,8 @@ export interface Spawned {
 export interface SpawnDeps {
   /** Files and folders it may read; once started it may write none. */
   readonly reads: readonly string[]
+  /** Whether it may load `node:sqlite`, which opens any file, whatever the permissions. */
+  readonly mayUseSqlite: boolean
   /** Folder that relative paths start from, if it exists. */
   readonly folder: string
   /** Names of the configured chains, given to the process as arguments. */
@@ -71,14 +73,14 @@ export function spawnChild(deps: SpawnDeps): Spawned {
   }
 }
 
-function flagsOf({ heapMbMax, reads }: SpawnDeps): string[] {
+function flagsOf({ heapMbMax, reads, mayUseSqlite }: SpawnDeps): string[] {
   return [
     `--max-old-space-size=${heapMbMax}`,
     '--permission',
     // For the thread that watches the daemon; removed before a collector is loaded, hence no warning.
     '--allow-worker',
-    // It opens any file, whatever the permissions.
-    '--no-experimental-sqlite',
+    // Before Node 24.15 its first use is a warning.
+    mayUseSqlite ? '--disable-warning=ExperimentalWarning' : '--no-experimental-sqlite',
     '--disable-warning=SecurityWarning',
     '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
     ...reads.map(path => `--allow-fs-read=${path}`),

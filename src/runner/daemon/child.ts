@@ -1,31 +1,31 @@
 import { randomBytes } from 'node:crypto'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
 import { Fault } from '../../model/fault.ts'
-import type { Ask, EndedRun, FromChild, Reply, Task, TaskEnd, ToChild } from '../messages.ts'
+import type { Ask, EndedRun, FromChild, Reply, Task, TaskEnd, ToChild, TurnAsk, TurnReply } from '../messages.ts'
 import { MessageAllowance } from './allowance.ts'
-import { replyFromChain } from './chain-replies.ts'
 import type { ChildDeps, Lost } from './child-edge.ts'
 import { type Spawned, spawnChild } from './child-spawn.ts'
+import { ChildTurns } from './child-turns.ts'
 import { heard } from './from-child.ts'
+import { PingWatch } from './ping-watch.ts'
+import { inOrderOfMeeting, replyTo } from './replies.ts'
 import { RunBlocks } from './run-blocks.ts'
+import { RunDeadline } from './run-deadline.ts'
 
 interface ChildRun {
   readonly task: Task
   /** Aborted when the run is over, however it ended, to end its timer and its chain reads. */
   readonly over: AbortController
   readonly pins: RunBlocks
+  /** Absent until the run is sent to the process. */
+  deadline?: RunDeadline
   settle(end: TaskEnd | Lost): void
 }
 
 const busy = 'does not answer: something keeps it busy'
 const meddled = 'a collector must not write to its connection to the daemon: check its use of descriptors and sockets'
 
-const endOf = { describe: 'described', collect: 'collected' } as const
-
-function withPins(end: TaskEnd, pins: RunBlocks): TaskEnd {
-  if (end.kind !== 'collected') return end
-  return { ...end, outcome: { ...end.outcome, pins: pins.all } }
-}
+const endOf = { describe: 'described', collect: 'collected', price: 'priced' } as const
 
 /** The daemon's side of one process that runs collectors. */
 export class CollectorChild {
@@ -35,6 +35,8 @@ export class CollectorChild {
   /** Runs started in one turn are sent in one message, and so are the replies of one turn. */
   readonly #start = sentTogether<string>(runs => this.#post(runs))
   readonly #tell = sentTogether<Reply>(replies => this.#say({ kind: 'replies', replies }))
+  readonly #turns: ChildTurns
+  readonly #pings: PingWatch
   readonly #ready = Promise.withResolvers<void>()
   readonly #gone = new AbortController()
   readonly #allowance = new MessageAllowance()
@@ -42,15 +44,23 @@ export class CollectorChild {
   readonly #collectors = new Set([''])
   #lost: Lost = { kind: 'lost', how: 'ended' }
   #leaks = false
-  #watched = false
-  #lastPing = 0
-  #lastPong = 0
 
   constructor(deps: ChildDeps) {
     this.#deps = deps
-    const { chains, limits, log, reads, folder } = deps
+    const { chains, limits, log, reads, mayUseSqlite, folder, time, hosts } = deps
+    const tell = sentTogether<TurnReply>(turns => this.#say({ kind: 'turns', turns }))
+    this.#turns = new ChildTurns((host, asker) => hosts.take(host, asker), tell)
+    this.#pings = new PingWatch({
+      time,
+      limits,
+      isBusy: () => this.#runs.size > 0,
+      ping: ping => this.#say({ kind: 'ping', ping }),
+      silent: () => this.#lose(busy),
+      gone: this.#gone.signal,
+    })
     this.#spawned = spawnChild({
       reads,
+      mayUseSqlite,
       folder,
       chainNames: Object.keys(chains),
       heapMbMax: limits.heapMbMax,
@@ -76,22 +86,24 @@ export class CollectorChild {
     this.#allowance.grant()
     this.#collectors.add(task.collector.id)
     if (task.kind === 'collect') this.#deps.meeting.join(task.hour, token)
+    if (task.kind === 'price') this.#deps.meeting.takePlace(task.hour, task.collector.id, token)
     this.#start(token)
     return promise
   }
 
   /** Sends runs to the process. A run's deadline starts now. */
   #post(tokens: readonly string[]): void {
-    const { deadlineMs } = this.#deps
     const runs = tokens.flatMap(token => {
       const run = this.#runs.get(token)
       if (!run) return []
-      void this.#watchDeadline(token, run)
+      const deadlineMs = this.#deadlineOf(run)
+      run.deadline = new RunDeadline(this.#deps.time, deadlineMs)
+      void this.#watchDeadline(token, run.over.signal, run.deadline)
       return [{ run: token, task: run.task, deadlineMs }]
     })
     if (runs.length === 0) return
     this.#say({ kind: 'run', runs })
-    void this.#watchPings()
+    if (this.#deps.pinged) void this.#pings.watch()
   }
 
   /** Whether new work may be given to it: it lives, and no earlier run has left pending work in it. */
@@ -125,12 +137,13 @@ export class CollectorChild {
     this.#spawned.kill()
     this.#ready.resolve()
     for (const token of this.#runs.keys()) this.#settle(token, this.#lost)
+    this.#turns.endAll()
   }
 
   #settle(token: string, end: TaskEnd | Lost): void {
     const run = this.#runs.get(token)
     this.#runs.delete(token)
-    if (run?.task.kind === 'collect') this.#deps.meeting.leave(run.task.hour, token)
+    if (run && run.task.kind !== 'describe') this.#deps.meeting.leave(run.task.hour, token)
     run?.over.abort(new Fault('stopped', 'the run is over'))
     run?.settle(end)
   }
@@ -156,22 +169,20 @@ export class CollectorChild {
         this.#ready.resolve()
         return undefined
       case 'pong':
-        if (message.ping > this.#lastPing) return 'an answer to what was not asked'
-        this.#lastPong = message.ping
-        return undefined
+        return this.#pings.answered(message.ping)
       case 'log':
         if (!this.#collectors.has(message.collectorId)) return 'a log line of another collector'
         this.#deps.log(message)
         return undefined
       case 'asks':
-        // Also of a run that is over: questions of its last turn may arrive after its end.
-        for (const ask of message.asks) void this.#reply(ask)
+        for (const ask of inOrderOfMeeting(message.asks)) void this.#reply(ask)
         return undefined
       case 'ended':
-        for (const ended of message.runs) {
-          const wrong = this.#end(ended)
-          if (wrong !== undefined) return wrong
-        }
+        return message.runs.map(ended => this.#end(ended)).find(wrong => wrong !== undefined)
+      case 'turn-asks':
+        return message.asks.map(ask => this.#askTurn(ask)).find(wrong => wrong !== undefined)
+      case 'turn-ends':
+        for (const end of message.ends) this.#turns.end(end)
         return undefined
     }
   }
@@ -181,59 +192,53 @@ export class CollectorChild {
     if (!run) return 'the end of a run that it does not have'
     if (end.kind !== 'faulted' && end.kind !== endOf[run.task.kind]) return 'the end of another kind of run'
     this.#leaks ||= leaks
-    this.#settle(token, withPins(end, run.pins))
+    this.#settle(token, run.pins.addedTo(end))
     return undefined
   }
 
-  async #reply({ ask, run: token, chain, question }: Ask): Promise<void> {
+  async #reply({ ask, run: token, ...question }: Ask): Promise<void> {
     const run = this.#runs.get(token)
-    if (run?.task.kind !== 'collect') return
-    const { chains, meeting } = this.#deps
-    await meeting.ask(run.task.hour, token)
-    const reply = run.pins.checked(
-      chain,
-      question,
-      await replyFromChain(chains, chain, run.task.hour, question, run.over.signal),
-    )
+    // Also of a run that is over: questions of its last turn may arrive after its end.
+    if (!run || run.task.kind === 'describe') return
+    const { pins, over } = run
+    const reply = await replyTo(question, { token, hour: run.task.hour, pins, signal: over.signal }, this.#deps)
     if (this.#runs.has(token)) this.#tell({ ask, reply })
   }
 
+  /** Also of a run that is over, which gets no turn. */
+  #askTurn(ask: TurnAsk): string | undefined {
+    const run = this.#runs.get(ask.run)
+    if (!run?.deadline || run.task.kind === 'describe') return undefined
+    const { collector, hour } = run.task
+    const asker = { collectorId: collector.id, hour, deadline: run.deadline, signal: run.over.signal }
+    return this.#turns.ask(ask, asker)
+  }
+
   async #watchStart(): Promise<void> {
-    const { startMsMax } = this.#deps.limits
+    const { time, limits } = this.#deps
+    const { startMsMax } = limits
     const started = new AbortController()
     void this.#ready.promise.then(() => started.abort())
-    if (await this.#waited(startMsMax, started.signal)) this.#lose(`was not ready within ${startMsMax / 1000} s`)
+    if (await isOver(time.sleep(startMsMax, started.signal))) this.#lose(`was not ready within ${startMsMax / 1000} s`)
   }
 
-  async #watchDeadline(token: string, { over }: ChildRun): Promise<void> {
-    const { deadlineMs, limits } = this.#deps
-    if (!(await this.#waited(deadlineMs, over.signal))) return
+  #deadlineOf({ task }: ChildRun): number {
+    const own = task.kind === 'collect' ? task.collector.deadlineMs : undefined
+    return own ?? this.#deps.deadlineMs
+  }
+
+  async #watchDeadline(token: string, over: AbortSignal, deadline: RunDeadline): Promise<void> {
+    const { time, limits } = this.#deps
+    if (!(await isOver(deadline.passed(over)))) return
     this.#say({ kind: 'abort', run: token })
-    if (await this.#waited(limits.graceMs, over.signal)) this.#lose(busy)
+    if (await isOver(time.sleep(limits.graceMs, over))) this.#lose(busy)
   }
+}
 
-  async #watchPings(): Promise<void> {
-    if (this.#watched || !this.#deps.pinged) return
-    this.#watched = true
-    const { pingEveryMs, pingsUnansweredMax } = this.#deps.limits
-    let unanswered = 0
-    while (this.#runs.size > 0 && unanswered < pingsUnansweredMax) {
-      this.#lastPing += 1
-      this.#say({ kind: 'ping', ping: this.#lastPing })
-      if (!(await this.#waited(pingEveryMs, this.#gone.signal))) return
-      unanswered = this.#lastPong === this.#lastPing ? 0 : unanswered + 1
-    }
-    this.#watched = false
-    if (unanswered >= pingsUnansweredMax) this.#lose(busy)
-  }
-
-  /** Waits. @returns false when the signal ended the wait early */
-  async #waited(ms: number, signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#deps.time.sleep(ms, signal)
-      return true
-    } catch {
-      return false
-    }
-  }
+/** Whether a wait has ended, and not been aborted. */
+function isOver(wait: Promise<void>): Promise<boolean> {
+  return wait.then(
+    () => true,
+    () => false,
+  )
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { type FaultCode, type FaultRecord, faultCodes } from '../../model/fault.ts'
-import { childTextCharsMax, declaredMax, labelsMax } from '../limits.ts'
+import { parsedJson } from '../../model/json.ts'
+import { retryAfterMsMax } from '../../model/limits.ts'
+import { childTextCharsMax, declaredMax, hostCharsMax, hoursBeforeMax, labelsMax } from '../limits.ts'
 import type { FromChild, TaskEnd } from '../messages.ts'
 import { question } from '../question.ts'
 
@@ -14,7 +16,7 @@ const token = z.string().length(32)
 const count = z.int().nonnegative()
 
 /** Fault codes a child may report: those of collectors, chains and sources, none of the daemon's own parts. */
-const tellable: readonly FaultCode[] = faultCodes.filter(code => /^(collector|chain|http)-|^stopped$/.test(code))
+const tellable: readonly FaultCode[] = faultCodes.filter(code => /^(collector|chain|http|price)-|^stopped$/.test(code))
 
 const fault = z
   .object({
@@ -54,6 +56,17 @@ const mistake = z
   })
   .transform(({ known, ...same }) => ({ ...same, ...(known && { known }) }))
 
+/** A positive fraction of whole numbers. */
+const fraction = z
+  .string()
+  .max(childTextCharsMax)
+  .regex(/^[1-9]\d*\/[1-9]\d*$/)
+
+/** Blocks are known in the daemon: those of a child's message are ignored. */
+const priced = z
+  .object({ exact: fraction, nearest: z.number().positive() })
+  .transform(({ exact, nearest }) => ({ exact, nearest, pins: [] }))
+
 const description = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('usable'),
@@ -73,8 +86,30 @@ const outcome = z
 const end = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('described'), description }),
   z.object({ kind: z.literal('collected'), outcome }),
+  z.object({ kind: z.literal('priced'), price: priced }),
   z.object({ kind: z.literal('faulted'), fault }),
 ]) satisfies z.ZodType<TaskEnd>
+
+const ask = z.union([
+  z.object({
+    ask: count,
+    run: token,
+    chain: text,
+    question,
+    hoursBefore: z.int().min(1).max(hoursBeforeMax).optional(),
+  }),
+  z.object({ ask: count, run: token, price: text }),
+])
+
+const host = z
+  .string()
+  .max(hostCharsMax)
+  .regex(/^[^\s/]+:\d{1,5}$/)
+
+const how = z.discriminatedUnion('kind', [
+  z.object({ kind: z.enum(['answered', 'failed']) }),
+  z.object({ kind: z.literal('refused'), retryAfterMs: z.number().min(0).max(retryAfterMsMax).optional() }),
+])
 
 const fact = z.union([text, z.number(), z.boolean(), z.null()])
 
@@ -82,7 +117,9 @@ const message = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('ready') }),
   z.object({ kind: z.literal('pong'), ping: count }),
   z.object({ kind: z.literal('ended'), runs: z.array(z.object({ run: token, end, leaks: z.boolean() })) }),
-  z.object({ kind: z.literal('asks'), asks: z.array(z.object({ ask: count, run: token, chain: text, question })) }),
+  z.object({ kind: z.literal('asks'), asks: z.array(ask) }),
+  z.object({ kind: z.literal('turn-asks'), asks: z.array(z.object({ turn: count, run: token, host })) }),
+  z.object({ kind: z.literal('turn-ends'), ends: z.array(z.object({ turn: count, how })) }),
   z.object({
     kind: z.literal('log'),
     collectorId: text,
@@ -97,7 +134,7 @@ export type Heard = { readonly ok: true; readonly message: FromChild } | { reado
 
 /** Parses a line of a child. Never throws. */
 export function heard(line: string): Heard {
-  const json = parsed(line)
+  const json = parsedJson(line)
   if (json === undefined) return { ok: false, wrong: 'not JSON' }
   const result = message.safeParse(json)
   if (result.success) return { ok: true, message: result.data }
@@ -111,15 +148,7 @@ export function heard(line: string): Heard {
 }
 
 const ownNames = new Set(
-  'kind ping runs run end leaks asks ask chain question level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics'.split(
+  'kind ping runs run end leaks asks ask chain question hoursBefore level message facts code fix readings failures outcome description metrics history declared secrets mistakes known requests filter address topics turn host ends how retryAfterMs price exact nearest'.split(
     ' ',
   ),
 )
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
-  }
-}

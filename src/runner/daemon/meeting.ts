@@ -30,6 +30,12 @@ export class Meeting {
     round.silent.add(run)
   }
 
+  /** Puts a run in the place that was kept for it. */
+  takePlace(hour: Hour, place: string, run: string): void {
+    this.join(hour, run)
+    this.leave(hour, place)
+  }
+
   /** Removes a run that has ended, or will not ask. */
   leave(hour: Hour, run: string): void {
     const round = this.#rounds.get(hour)

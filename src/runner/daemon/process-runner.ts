@@ -6,14 +6,16 @@ import type { Time } from '../../edge/time.ts'
 import { Fault, faultFromRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import { type RunnerLimits, runnerLimits } from '../limits.ts'
-import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, Task, TaskEnd } from '../messages.ts'
+import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, Priced, Task, TaskEnd } from '../messages.ts'
 import { originOf } from '../origin.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../runner.ts'
 import { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'
 import { declaredPaths } from './declared.ts'
+import { HostLimits } from './host-limits.ts'
 import { createIsolatedProcess, type IsolatedProcess } from './isolated-process.ts'
 import { Meeting } from './meeting.ts'
+import { Prices } from './prices.ts'
 import { groupOf, Processes, type ProcessGroup } from './processes.ts'
 import { readablePaths } from './readable.ts'
 import { knowsNone, type Redacting, redactedEnd, redactedLine } from './redacting.ts'
@@ -22,11 +24,15 @@ import { declaredSecrets, RunSecrets } from './secrets.ts'
 /** Dependencies of a runner on the daemon. */
 export interface RunnerDeps {
   readonly chains: Chains
-  /** Time limit for one collector and hour, or for loading one collector, in milliseconds. */
+  /** The configured prices by name. Default: none. */
+  readonly prices?: Readonly<Record<string, CollectorConfig>>
+  /** Time limit for one collector and hour, unless it has its own, or for loading one collector, in milliseconds. */
   readonly deadlineMs: number
   readonly time: Time
   /** Files and folders, with all below them, that no collector may read. Default: none. */
   readonly hidden?: readonly string[]
+  /** Folders whose YAML files no collector may read. Default: that of the file that uses the collector. */
+  readonly configFolders?: readonly string[]
   /** Writes a line of a collector, or of a process as a whole (collectorId is then empty). `facts` are plain values. */
   readonly log: (
     collectorId: string,
@@ -61,6 +67,8 @@ export class ProcessRunner implements Runner {
   readonly #hidden: readonly string[]
   readonly #redactor: Redacting
   readonly #meeting: Meeting
+  readonly #prices: Prices
+  readonly #hosts: HostLimits
   readonly #runSecrets: RunSecrets
   readonly #processes: Processes
   readonly #alone: IsolatedProcess
@@ -76,7 +84,11 @@ export class ProcessRunner implements Runner {
     this.#limits = { ...runnerLimits, ...deps.limits }
     this.#hidden = deps.hidden ?? []
     this.#redactor = deps.redactor ?? knowsNone
-    this.#meeting = new Meeting(deps.time)
+    const meeting = new Meeting(deps.time)
+    this.#meeting = meeting
+    const read = (price: CollectorConfig, hour: Hour) => this.#price(price, hour)
+    this.#prices = new Prices({ prices: deps.prices ?? {}, read, meeting, time: deps.time })
+    this.#hosts = new HostLimits(deps.time, this.#limits)
     this.#runSecrets = new RunSecrets(this.#redactor)
     const stopping = this.#stopping.signal
     const { idleMsMax, sharedMax: processesMax, aloneMax } = this.#limits
@@ -90,10 +102,7 @@ export class ProcessRunner implements Runner {
   }
 
   async collect(collector: CollectorConfig, hour: Hour): Promise<RunOutcome> {
-    const ref = this.#refOf(collector)
-    const { paths, secrets } = await this.#givenOf(ref)
-    const own = this.#runSecrets.refWith(ref, secrets, collector)
-    const end = await this.#perform({ kind: 'collect', collector: own, hour }, paths)
+    const end = await this.#performOn('collect', collector, hour)
     if (end.kind !== 'collected') throw mismatch(end.kind)
     return end.outcome
   }
@@ -103,16 +112,32 @@ export class ProcessRunner implements Runner {
     await Promise.all([this.#processes.stop(), this.#alone.stop()])
   }
 
+  async #price(collector: CollectorConfig, hour: Hour): Promise<Priced> {
+    const end = await this.#performOn('price', collector, hour)
+    if (end.kind !== 'priced') throw mismatch(end.kind)
+    return end.price
+  }
+
+  async #performOn(kind: 'collect' | 'price', collector: CollectorConfig, hour: Hour): Promise<Done> {
+    const ref = this.#refOf(collector)
+    const { paths, secrets } = await this.#givenOf(ref)
+    const own = this.#runSecrets.refWith(ref, secrets, collector)
+    return this.#perform({ kind, collector: own, hour }, paths)
+  }
+
   async #start(group: ProcessGroup, pinged: boolean): Promise<CollectorChild> {
-    const { chains, deadlineMs, time, log } = this.#deps
+    const { chains, deadlineMs, time, log, configFolders = [] } = this.#deps
     const write = (line: LogLine) => {
       const { collectorId, level, message, facts } = redactedLine(line, this.#redactor)
       log(collectorId, level, message, facts)
     }
-    const reads = await readablePaths({ ...group, hidden: this.#hidden })
+    const reads = await readablePaths({ ...group, hidden: this.#hidden, configFolders })
     const folder = dirname(group.configFile)
-    const [limits, meeting] = [this.#limits, this.#meeting]
-    return new CollectorChild({ chains, deadlineMs, limits, time, log: write, meeting, reads, folder, pinged })
+    // Shipped code only opens what the configuration declares; no code of one's own runs in its process.
+    const mayUseSqlite = group.isShipped && group.declared.length > 0
+    const [limits, meeting, prices, hosts] = [this.#limits, this.#meeting, this.#prices, this.#hosts]
+    const shared = { chains, deadlineMs, limits, time, meeting, prices, hosts }
+    return new CollectorChild({ ...shared, log: write, reads, mayUseSqlite, folder, pinged })
   }
 
   async #runAlone(task: Task, group: ProcessGroup): Promise<TaskEnd> {
@@ -120,7 +145,7 @@ export class ProcessRunner implements Runner {
     const end = await this.#alone.run(task, group, this.#culprits.has(id))
     if (end.kind !== 'lost') {
       // A successful description says nothing about collecting.
-      if (task.kind === 'collect') this.#culprits.delete(id)
+      if (task.kind !== 'describe') this.#culprits.delete(id)
       return end
     }
     this.#stopping.signal.throwIfAborted()
@@ -146,8 +171,9 @@ export class ProcessRunner implements Runner {
    * loaded once.
    */
   #refOf(collector: CollectorConfig): CollectorRef {
-    const { id, use, options, place } = collector
-    const ref = this.#refs.get(collector) ?? { id, use, options, configFile: place.file }
+    const { id, use, options, place, deadlineMs } = collector
+    const made = { id, use, options, configFile: place.file, ...(deadlineMs !== undefined && { deadlineMs }) }
+    const ref = this.#refs.get(collector) ?? made
     this.#refs.set(collector, ref)
     return ref
   }

@@ -8,7 +8,7 @@ import type { Readable } from './readable.ts'
 import { SharedProcess } from './shared-process.ts'
 
 /** Collectors that share a process: code of one origin that may read the same files. */
-export interface ProcessGroup extends Omit<Readable, 'hidden'> {
+export interface ProcessGroup extends Omit<Readable, 'hidden' | 'configFolders'> {
   /** Equal for equal groups. */
   readonly key: string
 }
@@ -18,8 +18,10 @@ export function groupOf(ref: Pick<CollectorRef, 'use' | 'configFile'>, declared:
   const origin = originOf(ref)
   const { configFile } = ref
   const folder = origin.kind === 'file' ? dirname(origin.file) : undefined
-  const key = JSON.stringify([origin, configFile, [...declared].sort()])
-  return { key, folder, configFile, declared, isShipped: origin.kind === 'shipped' }
+  const isShipped = origin.kind === 'shipped'
+  // A shipped collector reads nothing next to the file that uses it: those of all files share a process.
+  const key = JSON.stringify([origin, isShipped ? '' : configFile, [...declared].sort()])
+  return { key, folder, configFile, declared, isShipped }
 }
 
 /** Dependencies of `Processes`. */
@@ -27,19 +29,21 @@ export interface ProcessesDeps {
   readonly start: (group: ProcessGroup) => Promise<CollectorChild>
   /** Idle time after which a process is ended, in milliseconds. */
   readonly idleMsMax: number
-  /** Concurrent processes, at most. */
+  /** Concurrent processes of one's own code, at most. */
   readonly processesMax: number
   readonly time: Time
   readonly stopping: AbortSignal
 }
 
 /**
- * Keeps one process for each group, up to a maximum. An idle process is ended when another group needs its place; if
- * all are busy, the group waits.
+ * Keeps one process for each group, up to a maximum of those that run one's own code. An idle one is ended when another
+ * group needs its place; if all are busy, the group waits.
  */
 export class Processes {
   readonly #deps: ProcessesDeps
   readonly #byKey = new Map<string, SharedProcess>()
+  /** Those that run one's own code. */
+  readonly #own = new Set<SharedProcess>()
   #taken = 0
   #rested = Promise.withResolvers<void>()
 
@@ -63,10 +67,14 @@ export class Processes {
   #sharedOf(group: ProcessGroup): SharedProcess {
     const { idleMsMax, time, stopping } = this.#deps
     const rested = () => this.#tellRested()
-    return new SharedProcess({ start: () => this.#start(group), rested, idleMsMax, time, stopping })
+    const shared = new SharedProcess({ start: () => this.#start(group), rested, idleMsMax, time, stopping })
+    if (!group.isShipped) this.#own.add(shared)
+    return shared
   }
 
   async #start(group: ProcessGroup): Promise<CollectorChild> {
+    // Runs in the other processes may wait for its prices.
+    if (group.isShipped) return this.#deps.start(group)
     await this.#place()
     this.#taken += 1
     try {
@@ -86,7 +94,7 @@ export class Processes {
 
   async #place(): Promise<void> {
     while (this.#taken >= this.#deps.processesMax && !this.#deps.stopping.aborted) {
-      const idle = [...this.#byKey.values()].find(shared => shared.isIdle)
+      const idle = [...this.#own].find(shared => shared.isIdle)
       if (idle) await idle.stop()
       else await this.#rested.promise
     }

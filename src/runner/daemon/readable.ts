@@ -15,6 +15,8 @@ export interface Readable {
   readonly isShipped: boolean
   /** Paths no collector may read, with all below them: the configuration, files of secrets, the data. */
   readonly hidden: readonly string[]
+  /** Folders whose YAML files are hidden, too: those of the files of the configuration. */
+  readonly configFolders: readonly string[]
 }
 
 const packageRoot = fileURLToPath(new URL('../../../', import.meta.url))
@@ -26,9 +28,9 @@ const own = ['src', 'collectors', 'package.json'].map(name => join(packageRoot, 
  * configurations than the one in force, and links that lead outside are left out.
  */
 export async function readablePaths(readable: Readable): Promise<string[]> {
-  const { folder, configFile, declared, isShipped, hidden } = readable
+  const { folder, configFile, declared, isShipped, hidden, configFolders } = readable
   const from = folder ?? dirname(configFile)
-  const walk = new FolderWalk(await withReal(hidden), await real(dirname(configFile)))
+  const walk = new FolderWalk(await withReal(hidden), await withReal([dirname(configFile), ...configFolders]))
   const packages = await Promise.all(
     [...packageFolders(packageRoot), ...packageFolders(from)].map(one => walk.packages(one)),
   )
@@ -67,12 +69,12 @@ async function real(path: string): Promise<string> {
 /** Walks folders up to a number of entries; further ones are not readable. */
 class FolderWalk {
   readonly #hidden: readonly string[]
-  readonly #configFolder: string
+  readonly #configFolders: readonly string[]
   #left = readableEntriesMax
 
-  constructor(hidden: readonly string[], configFolder: string) {
+  constructor(hidden: readonly string[], configFolders: readonly string[]) {
     this.#hidden = hidden
-    this.#configFolder = configFolder
+    this.#configFolders = configFolders
   }
 
   /** A folder under its given name and, if a link leads there, under its real one, by which modules are loaded. */
@@ -123,7 +125,7 @@ class FolderWalk {
   }
 
   #isLeftOut(path: string, name: string): boolean {
-    const isConfiguration = dirname(path) === this.#configFolder && /\.ya?ml$/i.test(name)
+    const isConfiguration = this.#configFolders.includes(dirname(path)) && /\.ya?ml$/i.test(name)
     return name.startsWith('.') || isConfiguration || this.#isHidden(path)
   }
 

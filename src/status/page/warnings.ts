@@ -3,13 +3,12 @@ import type { Warning } from '../../outbox/contract/warnings.ts'
 import { type Html, html } from './html.ts'
 import { ago } from './when.ts'
 
-/** The service's warnings, the latest first, each with its count. */
+/** The service's warnings, each with its count. @param states the latest first */
 export function warnings(states: readonly Warning[], nowMs: number): Html {
-  const latestFirst = [...states].sort((a, b) => b.lastSeenMs - a.lastSeenMs)
   return html`<section aria-labelledby="warnings"><h2 id="warnings">Warnings of the service</h2>${
     states.length === 0
       ? html`<p class="empty">None. What the service remarks about a push is kept here.</p>`
-      : html`<ul class="warnings">${latestFirst.map(state => warning(state, nowMs))}</ul>`
+      : html`<ul class="warnings">${states.map(state => warning(state, nowMs))}</ul>`
   }</section>`
 }
 

@@ -1,4 +1,5 @@
 import type { Time } from '../../edge/time.ts'
+import { unlessAborted } from '../../edge/unless-aborted.ts'
 import {
   type Listening,
   listen,
@@ -103,14 +104,6 @@ async function readiness(ready: () => Promise<Readiness>): Promise<Readiness> {
 }
 
 /** The answer, or a rejection when it takes too long; a later answer is dropped. */
-async function inTime<T>(time: Time, ask: () => Promise<T>): Promise<T> {
-  const late = time.timeout(answerMsMax)
-  const { promise, reject } = Promise.withResolvers<never>()
-  const onLate = () => reject(late.reason)
-  late.addEventListener('abort', onLate, { once: true })
-  try {
-    return await Promise.race([ask(), promise])
-  } finally {
-    late.removeEventListener('abort', onLate)
-  }
+function inTime<T>(time: Time, ask: () => Promise<T>): Promise<T> {
+  return unlessAborted(ask(), time.timeout(answerMsMax))
 }

@@ -1,5 +1,7 @@
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
+import { localUrl } from '../../model/host.ts'
+import { valueAt } from '../../model/json.ts'
 
 /** Longest wait for a daemon on this machine. */
 const answerMsMax = 1_000
@@ -25,19 +27,14 @@ export async function takenBy(error: unknown, taken: Taken): Promise<unknown> {
   })
 }
 
-async function otherConfiguration({ host, port, time }: Taken): Promise<string | undefined> {
-  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  const url = `http://${name.includes(':') ? `[${name}]` : name}:${port}/status.json`
+async function otherConfiguration(taken: Taken): Promise<string | undefined> {
   try {
-    const answer: unknown = await (await fetch(url, { signal: time.timeout(answerMsMax) })).json()
-    const file = partOf(partOf(answer, 'configuration'), 'file')
+    const signal = taken.time.timeout(answerMsMax)
+    const answer: unknown = await (await fetch(`${localUrl(taken)}/status.json`, { signal })).json()
+    const file = valueAt(answer, ['configuration', 'file'])
     // Any program may listen there, and answer anything.
     return typeof file === 'string' && /^[^\p{C}]{1,300}$/u.test(file) ? file : undefined
   } catch {
     return undefined
   }
-}
-
-function partOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }

@@ -4,7 +4,7 @@ import { splitUsesMax } from '../../../src/chain/limits.ts'
 import { readAt } from '../../../src/chain/read/aggregate-reads.ts'
 import { multicall3Address } from '../../../src/chain/read/multicall.ts'
 import { ReadMemory } from '../../../src/chain/read/read-memory.ts'
-import type { ReadRequest } from '../../../src/chain/reads.ts'
+import type { JoinableRead } from '../../../src/chain/reads.ts'
 import { word } from '../../../src/chain/shapes.ts'
 import type { AsOfBlock, Hex } from '../../../src/model/block.ts'
 import { type Answers, type ArchiveTraits, archiveAnswers, balanceAt, valueAt } from '../support/archive.ts'
@@ -16,7 +16,7 @@ import { scriptedChain } from '../support/scripted-chain.ts'
 const chain = scriptedChain(100_000, number => genesisSeconds + 12 * number)
 const contract: Hex = '0x00000000000000000000000000000000000000c0'
 
-function calls(count: number): ReadRequest[] {
+function calls(count: number): JoinableRead[] {
   return Array.from({ length: count }, (_, index) => {
     return { kind: 'call', to: contract, input: `0x${(index + 1).toString(16).padStart(8, '0')}` }
   })
@@ -29,7 +29,7 @@ function blockOf(number: bigint, of = chain): AsOfBlock {
 }
 
 /** What the reads of `calls` come to. */
-function expected(requests: readonly ReadRequest[], number: bigint) {
+function expected(requests: readonly JoinableRead[], number: bigint) {
   return requests.map(request => ({
     kind: 'returned',
     output: request.kind === 'call' ? valueAt(request.input, number) : word(balanceAt(request.address, number)),
@@ -41,7 +41,7 @@ function archived(traits: ArchiveTraits = {}) {
 }
 
 /** Reads, and counts the `eth_call`s of it. */
-async function read(endpoint: CountedEndpoint, memory: ReadMemory, number: bigint, requests: readonly ReadRequest[]) {
+async function read(endpoint: CountedEndpoint, memory: ReadMemory, number: bigint, requests: readonly JoinableRead[]) {
   const before = endpoint.count('eth_call')
   const answers = await readAt(endpoint, blockOf(number), requests, patient, memory)
   return { answers, ethCalls: endpoint.count('eth_call') - before }
@@ -81,13 +81,13 @@ describe('reads at a block', () => {
   test('large ones travel together as well', async () => {
     const { endpoint, memory } = archived()
     const input: Hex = `0x${'00'.repeat(150_000)}07`
-    const requests = Array.from({ length: 10 }, (): ReadRequest => ({ kind: 'call', to: contract, input }))
+    const requests = Array.from({ length: 10 }, (): JoinableRead => ({ kind: 'call', to: contract, input }))
     expect((await read(endpoint, memory, 500n, requests)).ethCalls).toBe(1)
   })
 
   test('balances and calls travel together', async () => {
     const { endpoint, memory } = archived()
-    const requests: ReadRequest[] = [...calls(2), { kind: 'balance', address: `0x${'0'.repeat(38)}99` }, ...calls(1)]
+    const requests: JoinableRead[] = [...calls(2), { kind: 'balance', address: `0x${'0'.repeat(38)}99` }, ...calls(1)]
     expect(await read(endpoint, memory, 500n, requests)).toEqual({ answers: expected(requests, 500n), ethCalls: 1 })
   })
 
@@ -113,7 +113,7 @@ describe('reads at a block', () => {
   test('a list that differs in one read only has call data of its own', async () => {
     const { endpoint, memory } = archived()
     for (let place = 0; place < 9; place++) {
-      const others: ReadRequest[] = [
+      const others: JoinableRead[] = [
         { kind: 'call', to: contract, input: '0x0000ffff' },
         { kind: 'call', to: `0x${'0'.repeat(37)}abc`, input: `0x${(place + 1).toString(16).padStart(8, '0')}` },
         { kind: 'balance', address: contract },
@@ -291,7 +291,7 @@ describe('where Multicall3 is missing', () => {
     await read(endpoint, memory, 499n, calls(1))
     expect(endpoint.pinnedBy).toBe(pin)
     const [turns, before] = [endpoint.turns, endpoint.count('eth_getBlockByNumber')]
-    const requests: ReadRequest[] = [...calls(119), { kind: 'balance', address: `0x${'0'.repeat(38)}99` }]
+    const requests: JoinableRead[] = [...calls(119), { kind: 'balance', address: `0x${'0'.repeat(38)}99` }]
     expect((await read(endpoint, memory, 500n, requests)).answers).toEqual(expected(requests, 500n))
     expect(endpoint.turns - turns).toBe(pin === 'hash' ? 1 : 2)
     expect(endpoint.count('eth_getBlockByNumber') - before).toBe(headers)

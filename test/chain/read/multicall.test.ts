@@ -3,7 +3,7 @@ import { decodeFunctionResult, encodeFunctionData, encodeFunctionResult, parseAb
 import { describe, expect, test } from 'vitest'
 import { aggregateInput, multicall3Address } from '../../../src/chain/read/multicall.ts'
 import { aggregated } from '../../../src/chain/read/multicall-answer.ts'
-import type { ReadRequest } from '../../../src/chain/reads.ts'
+import type { JoinableRead } from '../../../src/chain/reads.ts'
 import { word } from '../../../src/chain/shapes.ts'
 import type { Hex } from '../../../src/model/block.ts'
 
@@ -20,14 +20,14 @@ const abi = parseAbi([
 const hexOf = (bytes: Uint8Array): Hex => `0x${Buffer.from(bytes).toString('hex')}`
 const bytes = fc.uint8Array({ maxLength: 100 }).map(hexOf)
 const address = fc.uint8Array({ minLength: 20, maxLength: 20 }).map(hexOf)
-const request: fc.Arbitrary<ReadRequest> = fc.oneof(
+const request: fc.Arbitrary<JoinableRead> = fc.oneof(
   fc.record({ kind: fc.constant('call' as const), to: address, input: bytes }),
   fc.record({ kind: fc.constant('balance' as const), address }),
 )
 const result = fc.record({ success: fc.boolean(), returnData: bytes })
 const amount = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n })
 
-function asViem(requests: readonly ReadRequest[]): Hex {
+function asViem(requests: readonly JoinableRead[]): Hex {
   const ofMulticall = (callData: Hex) => ({ target: multicall3Address, allowFailure: true, callData })
   const calls = requests.map(read =>
     read.kind === 'call'

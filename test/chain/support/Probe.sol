@@ -41,6 +41,10 @@ contract Probe {
         revert();
     }
 
+    function caller() external view returns (address) {
+        return msg.sender;
+    }
+
     function usesAllGas() external view returns (uint256 sum) {
         while (true) sum += gasleft();
     }

@@ -2,12 +2,7 @@ import { onTestFinished } from 'vitest'
 import { CallMeter } from '../../../src/chain/endpoint/call-meter.ts'
 import { type EndpointDeps, type OpenEndpoint, openEndpoint } from '../../../src/chain/endpoint/endpoint.ts'
 import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
-import {
-  type EndpointPool,
-  type EndpointSource,
-  endpointPool,
-  type PoolDeps,
-} from '../../../src/chain/endpoint/endpoint-pool.ts'
+import { EndpointPool, type EndpointSource, type PoolDeps } from '../../../src/chain/endpoint/endpoint-pool.ts'
 import type { RpcAnswer, RpcCall } from '../../../src/chain/endpoint/wire.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { type FaultyRpc, startFaultyRpc } from '../../support/faulty-rpc.ts'
@@ -57,7 +52,10 @@ type EndpointShared = Parameters<typeof openEndpoint>[1]
 
 /** A pool of chain 1, closed with the test. */
 export function openPool(endpoints: readonly EndpointSource[], parts: Partial<PoolDeps> = {}): EndpointPool {
-  const pool = endpointPool({ name: 'ethereum', id: 1, time: systemTime, passedOver: () => {}, ...parts }, endpoints)
+  const pool = new EndpointPool(
+    { name: 'ethereum', id: 1, time: systemTime, passedOver: () => {}, ...parts },
+    endpoints,
+  )
   onTestFinished(() => pool.close())
   return pool
 }

@@ -21,6 +21,7 @@ export const probeAbi = parseAbi([
   'function refusesInWords() view returns (uint256)',
   'function refusesByError() view returns (uint256)',
   'function refusesSilently() view returns (uint256)',
+  'function caller() view returns (address)',
   'function usesAllGas() view returns (uint256)',
   'function store(uint256 amount)',
 ])

@@ -58,7 +58,7 @@ const callParams = z.tuple([z.object({ to: z.string(), data: z.templateLiteral([
 const byHash = z.object({ blockHash: z.string() })
 const logParams = z.tuple([z.object({ address: z.string(), fromBlock: z.string(), toBlock: z.string() })])
 
-/** Answers out of a formula. Multicall3 is everywhere; every other contract and balance is `syntheticValue`. */
+/** Answers out of a formula. Multicall3 is everywhere; other contracts and balances answer `syntheticValue`. */
 export function syntheticArchive(chain: ScriptedChain, { chainId = 1, delayMs = 0 } = {}): SyntheticArchive {
   const counts = noCounts()
   const head = Number(chain.head)
@@ -98,12 +98,24 @@ export function syntheticArchive(chain: ScriptedChain, { chainId = 1, delayMs = 
     const number = stateAt(at)
     counts.ethCallsByBlock.set(number, (counts.ethCallsByBlock.get(number) ?? 0) + 1)
     const isMulticall = (address: string) => address.toLowerCase() === multicall3Address.toLowerCase()
-    if (!isMulticall(to)) return syntheticValue(data, number)
+    if (!isMulticall(to)) return contractAnswer(data, number)
     return aggregate3Output(
       aggregate3Calls(data).map(({ target, input }) =>
-        isMulticall(target) ? multicallAnswer(input, number) : syntheticValue(input, number),
+        isMulticall(target) ? multicallAnswer(input, number) : contractAnswer(input, number),
       ),
     )
+  }
+
+  /** Every contract says that it has 18 decimals, and is a feed whose round is as old as the block. */
+  function contractAnswer(input: Hex, number: number): Hex {
+    if (input === '0x313ce567') return word(18n)
+    if (input !== '0xfeaf968c') return syntheticValue(input, number)
+    const [round, answer, time] = [
+      word(1n),
+      word(BigInt(number) * 10n ** 15n),
+      word(BigInt(headerOf(chain, number).timestampSeconds)),
+    ]
+    return `0x${[round, answer, time, time, round].map(each => each.slice(2)).join('')}`
   }
 
   /** The functions of Multicall3 about the block itself. */
@@ -176,7 +188,7 @@ export function syntheticValue(input: Hex, number: number): Hex {
 /** One log in every tenth block. */
 function logsOf(address: string, from: number, to: number): unknown[] {
   if (to - from >= 10_000) throw new NodeError(-32005, 'query returned more than 10000 results')
-  const fields = { address, topics: [], data: '0x', logIndex: '0x0', removed: false }
+  const fields = { address, topics: [], data: '0x', logIndex: '0x0', transactionHash: word(7n), removed: false }
   const first = Math.ceil(from / 10) * 10
   const count = Math.max(0, Math.floor((to - first) / 10) + 1)
   return Array.from({ length: count }, (_, index) => ({ ...fields, blockNumber: hexOf(BigInt(first + index * 10)) }))

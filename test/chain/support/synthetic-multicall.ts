@@ -26,17 +26,16 @@ export function aggregate3Calls(input: Hex): readonly Aggregated[] {
 
 const wordOf = (value: number) => value.toString(16).padStart(64, '0')
 
-/** The output of an `aggregate3` whose calls each gave 32 bytes, or failed (`undefined`) without a word. */
+/** The output of an `aggregate3` whose calls each gave whole words, or failed (`undefined`) without one. */
 export function aggregate3Output(results: readonly (Hex | undefined)[]): Hex {
   let heads = ''
   let tails = ''
   let offset = 32 * results.length
   for (const result of results) {
     heads += wordOf(offset)
-    tails += result
-      ? `${wordOf(1)}${wordOf(64)}${wordOf(32)}${result.slice(2)}`
-      : `${wordOf(0)}${wordOf(64)}${wordOf(0)}`
-    offset += result ? 128 : 96
+    const bytes = result ? result.length / 2 - 1 : 0
+    tails += `${wordOf(result ? 1 : 0)}${wordOf(64)}${wordOf(bytes)}${result?.slice(2) ?? ''}`
+    offset += 96 + bytes
   }
   return `0x${wordOf(32)}${wordOf(results.length)}${heads}${tails}`
 }

@@ -31,7 +31,7 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = 
   const ports: WorklistDeps = {
     due: limit => asked(() => [...left.values()].slice(0, limit).map(metric => ({ ...metric }))),
     isFree,
-    stillDue: (some, known) => asked(() => stillDue(some, known)),
+    outbox: { stillDue: (some, known) => asked(() => stillDue(some, known)) },
   }
   return {
     left,

@@ -117,7 +117,7 @@ export class DeliveryBench {
       if (!first) return
       const accepted = metrics.map(metric => ({ metric }))
       const collector = `${first.protocolId}/c`
-      await this.outbox.recordCollection({ collector, hour: first.hour, accepted }, this.#options.time.nowMs())
+      await this.outbox.intake.record({ collector, hour: first.hour, accepted }, this.#options.time.nowMs())
     }
     await Promise.all([...groups].map(record))
   }

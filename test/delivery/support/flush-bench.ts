@@ -90,30 +90,38 @@ export class FlushBench {
     const keptApart = new MetricSet()
     for (const metric of [...quarantined, ...toProbe]) keptApart.add(metric)
     const probesLeft = [...toProbe]
-    const deps: FlushDeps = {
-      protocols,
-      inFlight,
-      earlier: () => this.#asked(() => this.earlier),
+    const outbox: FlushDeps['outbox'] = {
       present: metric => this.#asked(() => metric),
-      hasDelivered: () => this.#asked(() => this.hasDelivered),
-      isInQuarantine: id => this.rejectedProtocols.includes(id) || this.failingProtocols.includes(id),
       stillDue: (metrics, stamp) => this.#asked(() => this.#stillDue(metrics, stamp)),
-      isFree: metric => !keptApart.has(metric),
-      toProbe: async () => probesLeft.shift(),
-      ...(probe && { probe }),
-      due: (ids, limit) => this.#asked(() => this.#read(ids, limit)),
-      push: (batch, { attemptsMax }) => this.#push(batch, attemptsMax),
+    }
+    const recorder: FlushDeps['recorder'] = {
       record: async ({ delivered, dead }, sending) => {
         await new Promise(setImmediate)
         const ownDead = dead.map(entry => ({ ...entry, metric: this.#own([entry.metric])[0] ?? entry.metric }))
         await this.#asked(() => this.#record(this.#own(delivered), ownDead, sending))
       },
       quarantineProtocol: id => void this.failingProtocols.push(id),
-      countFailure: () => {},
-      failuresOf: () => 0,
       quarantineMetric: metric => void this.quarantined.push(...this.#own([metric])),
-      register: async id => void this.registered.push(id),
       quarantineRejected: id => void this.rejectedProtocols.push(id),
+    }
+    const deps: FlushDeps = {
+      protocols,
+      inFlight,
+      outbox,
+      recorder,
+      quarantine: {
+        hasProtocol: id => this.rejectedProtocols.includes(id) || this.failingProtocols.includes(id),
+        countFailure: () => {},
+        failuresOf: () => 0,
+      },
+      earlier: () => this.#asked(() => this.earlier),
+      hasDelivered: () => this.#asked(() => this.hasDelivered),
+      isFree: metric => !keptApart.has(metric),
+      toProbe: async () => probesLeft.shift(),
+      ...(probe && { probe }),
+      due: (ids, limit) => this.#asked(() => this.#read(ids, limit)),
+      push: (batch, { attemptsMax }) => this.#push(batch, attemptsMax),
+      register: async id => void this.registered.push(id),
     }
     return await new Flush(deps).run()
   }

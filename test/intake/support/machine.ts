@@ -48,8 +48,8 @@ export async function makeAged(file: string, last: Hour): Promise<void> {
   outbox.expectedHours.addCollector('vault/a', first)
   for (let hour = first; hour <= last; hour = hourAfter(hour, 1)) {
     const accepted = metrics(1, hour).map(metric => ({ metric }))
-    await outbox.recordCollection({ collector: 'vault/a', hour, accepted }, hour)
-    outbox.recordVerdicts({ delivered: accepted.map(({ metric }) => metric), dead: [], warnings: [] }, hour)
+    await outbox.intake.record({ collector: 'vault/a', hour, accepted }, hour)
+    outbox.verdicts.record({ delivered: accepted.map(({ metric }) => metric), dead: [], warnings: [] }, hour)
   }
   outbox.close()
 }
@@ -95,7 +95,7 @@ export class Machine {
     const { outbox, lines } = this
     const clock = new WatchedClock(this.clock)
     this.watched = clock
-    const stored = outbox.repair.newestCollected()
+    const stored = outbox.expectedHours.newestCollected()
     const isChain = this.#parts.witness === 'chain'
     clock.meet({ service: true, chains: isChain, ...(stored !== undefined && { storedMs: stored }) })
     const log = linesOf(lines)

@@ -187,7 +187,7 @@ export function modelContract(newPlace: NewPlace): void {
           }
           await handles.closeAll()
         }),
-        { numRuns: repetitions({ test: 20, soak: 150 }) },
+        { numRuns: repetitions({ test: 8, soak: 150 }) },
       )
     })
   })

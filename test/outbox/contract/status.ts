@@ -169,7 +169,7 @@ export function statusContract(newPlace: NewPlace): void {
       await plan(outbox, { collector: 'market/c' })
       await oneOfEach(outbox)
       await outbox.intake.recordGap(collector, at(-1), unreachable)
-      const hours = await outbox.status.hourStates(['market/c', 'unknown/c', collector], at(-2), at(1))
+      const hours = await outbox.status.hoursOfAll(['market/c', 'unknown/c', collector], at(-2), at(1))
       expect(hours.map(({ stateOf }) => [0, 1, 2].map(stateOf))).toEqual([
         [undefined, undefined, undefined],
         [undefined, undefined, 'gap'],
@@ -189,7 +189,7 @@ export function statusContract(newPlace: NewPlace): void {
       await record(outbox, metrics(2))
       await refuse(outbox, metrics(1))
       await deliver(outbox, metrics(2))
-      const look = async () => (await outbox.status.hourStates([collector], anHour, anHour))[0]
+      const look = async () => (await outbox.status.hoursOfAll([collector], anHour, anHour))[0]
       expect((await look())?.has(0, 'dead')).toBe(true)
       expect((await look())?.has(0, 'due')).toBe(false)
       await outbox.operators.drop({ state: 'dead' })
@@ -198,7 +198,7 @@ export function statusContract(newPlace: NewPlace): void {
 
     it('are answered of many hours', async () => {
       const { outbox } = await begun(newPlace, { from: at(-99) })
-      const hours = await outbox.status.hourStates([collector], at(-99), anHour)
+      const hours = await outbox.status.hoursOfAll([collector], at(-99), anHour)
       expect(hours.map(({ stateOf }) => stateOf(0))).toEqual(Array.from({ length: 100 }, () => 'due'))
     })
   })

@@ -42,7 +42,7 @@ export function verdictsContract(newPlace: NewPlace): void {
             expect(await balanceOf(outbox)).toMatchObject({ delivered: delivered.length, due: due.size })
           }
         }),
-        { numRuns: repetitions({ test: 15, soak: 200 }) },
+        { numRuns: repetitions({ test: 6, soak: 200 }) },
       )
     })
 

@@ -51,7 +51,7 @@ it('a large file is read at once, and written to once it is known to be sound', 
   expect(held).toBeDefined()
   expect(outbox.tally.balance().delivered).toBeGreaterThan(0)
   const order: string[] = []
-  const writing = outbox.recordCollection(outcome, nowMs).then(() => order.push('written'))
+  const writing = outbox.intake.record(outcome, nowMs).then(() => order.push('written'))
   await held?.then(() => order.push('looked through'))
   await writing
   expect(order).toEqual(['looked through', 'written'])
@@ -64,7 +64,7 @@ it('nothing is written into a large file that is damaged: it is told, and saved 
   spoil(file)
   const before = readFileSync(file)
   const { outbox } = openChecking(file, deps, undefined, 0)
-  const writing = expect(outbox.recordCollection(outcome, nowMs)).rejects.toThrow()
+  const writing = expect(outbox.intake.record(outcome, nowMs)).rejects.toThrow()
   const breakage = await outbox.disk.broken
   expect(breakage.kind).toBe('damaged')
   await writing
@@ -80,7 +80,7 @@ it('nothing is written into a large file that is damaged: it is told, and saved 
 
 it('what waits for a file to be looked through is refused when the outbox is closed', async () => {
   const outbox = opened(await filled())
-  const writing = expect(outbox.recordCollection(outcome, nowMs)).rejects.toThrow('closed')
+  const writing = expect(outbox.intake.record(outcome, nowMs)).rejects.toThrow('closed')
   await new Promise(setImmediate)
   outbox.close()
   await writing

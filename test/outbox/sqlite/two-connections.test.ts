@@ -5,7 +5,7 @@ import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import type { Metric } from '../../../src/model/metric.ts'
 import type { Accepted } from '../../../src/outbox/contract/metrics.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
-import { Due } from '../../../src/outbox/sqlite/tables/due.ts'
+import { DueMetrics } from '../../../src/outbox/sqlite/tables/due-metrics.ts'
 import { MetricRegistry } from '../../../src/outbox/sqlite/tables/metric-registry.ts'
 import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
 import { Tally } from '../../../src/outbox/sqlite/tables/tally.ts'
@@ -32,14 +32,14 @@ function two(): Two {
 }
 
 function record(outbox: SqliteOutbox, accepted: readonly Accepted[], hour: Hour = anHour) {
-  return outbox.recordCollection({ collector: 'vault/c', hour, accepted, mode: 'correct' }, 1)
+  return outbox.intake.record({ collector: 'vault/c', hour, accepted, mode: 'correct' }, 1)
 }
 
 const wanted = { protocolIds: ['vault'], fresh: anHour, latest: hourAfter(anHour, 9) } as const
-const dueOf = (outbox: SqliteOutbox) => outbox.due.read(wanted, 100)
+const dueOf = (outbox: SqliteOutbox) => outbox.dueMetrics.read(wanted, 100)
 const described = ({ value, unit }: Metric) => `${value} ${unit}`
 const refuse = (outbox: SqliteOutbox, dead: readonly Metric[]) =>
-  outbox.recordVerdicts(
+  outbox.verdicts.record(
     { delivered: [], dead: dead.map(metric => ({ metric, reason: 'no', attempts: 1 })), warnings: [] },
     2,
   )
@@ -72,7 +72,7 @@ describe('a unit that a command changes beside a daemon', () => {
       }
     }
     const known = ['vault___M0', 'vault___M1'].flatMap(id => new MetricRegistry(database).metric(id) ?? [])
-    const due = new Due(database, new Interrupted(database), new Tally(database))
+    const due = new DueMetrics(database, new Interrupted(database), new Tally(database))
     expect(due.read(wanted, 100).map(described), 'as of before').toEqual(['0 USD', '1 USD'])
     expect(await released).toBe(2)
     expect(due.read(wanted, 100).map(described).sort()).toEqual(['0 USD', '0 cents', '1 USD', '100 cents'])
@@ -89,7 +89,7 @@ it('a look of status is as of one instant, also when a command writes in its mid
   const lateOf = daemon.expectedHours.lateOf.bind(daemon.expectedHours)
   daemon.expectedHours.lateOf = (...asked) => {
     const late = lateOf(...asked)
-    command.recordVerdicts({ delivered: all, dead: [], warnings: [] }, 2)
+    command.verdicts.record({ delivered: all, dead: [], warnings: [] }, 2)
     return late
   }
   const asked = { collectors: [], protocolIds: ['vault'], destinations: [], hour: anHour }
@@ -122,16 +122,16 @@ describe('the table of corrections', () => {
     expect(rows(), 'due again').toBe(2)
     await record(daemon, changed(4, { kind: 'bounds', reason: 'odd' }))
     expect(rows(), 'held after it was sent').toBe(2)
-    daemon.recordVerdicts({ delivered: changed(4).map(({ metric }) => metric), dead: [], warnings: [] }, 4)
+    daemon.verdicts.record({ delivered: changed(4).map(({ metric }) => metric), dead: [], warnings: [] }, 4)
     expect(rows(), 'an answer about the same value does not settle what is held').toBe(2)
     await daemon.detained.release({ state: 'held' }, 'locked')
     const old = changed(3).map(({ metric }) => metric)
-    daemon.recordVerdicts({ delivered: old, dead: [], warnings: [] }, 4)
+    daemon.verdicts.record({ delivered: old, dead: [], warnings: [] }, 4)
     expect(
       dueOf(daemon).map(({ value }) => value),
       'an answer about the old value settles nothing',
     ).toEqual([4, 4])
-    daemon.recordVerdicts({ delivered: dueOf(daemon), dead: [], warnings: [] }, 5)
+    daemon.verdicts.record({ delivered: dueOf(daemon), dead: [], warnings: [] }, 5)
     expect(rows(), 'delivered').toBe(0)
   })
 })
@@ -146,7 +146,7 @@ describe('a file that was moved aside', () => {
     renameSync(file, `${file}.aside`)
     const late = record(daemon, [{ metric: { ...metrics(1, next)[0], value: 7 } as Metric }], next)
     await expect(late).rejects.toMatchObject({ code: 'outbox-moved' })
-    expect(daemon.metrics.entry('vault___M0', next), 'not written into what lies aside').toBeUndefined()
+    expect(daemon.metrics.stored('vault___M0', next), 'not written into what lies aside').toBeUndefined()
     expect(await daemon.disk.broken).toMatchObject({ kind: 'moved' })
   })
 })

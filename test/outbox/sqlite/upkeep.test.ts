@@ -55,11 +55,11 @@ describe('upkeep', () => {
     for (const hour of [old, hourAfter(old, 1), young]) {
       first.expectedHours.expect('vault/c', [hour])
       const accepted = metrics(commitRowsMax + 500, hour).map(metric => ({ metric }))
-      await first.recordCollection({ collector: 'vault/c', hour, accepted }, 1)
+      await first.intake.record({ collector: 'vault/c', hour, accepted }, 1)
     }
-    const due = first.due.read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 4_498)
+    const due = first.dueMetrics.read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 4_498)
     const [dead, ...delivered] = due
-    first.recordVerdicts(
+    first.verdicts.record(
       { delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] },
       2,
     )

@@ -34,9 +34,9 @@ function accepted(collector: string, hour: Hour, dice: Dice): Accepted[] {
 /** What the service says of some due metrics: most are delivered, a few refused. */
 export function settleSome(outbox: SqliteOutbox, dice: Dice, limit: number): void {
   const wanted = { protocolIds: protocols, fresh: anHour, latest: hourAfter(anHour, 1_000) }
-  const due = outbox.due.read(wanted, limit)
+  const due = outbox.dueMetrics.read(wanted, limit)
   const isDead = due.map(() => dice.roll() < 0.05)
-  outbox.recordVerdicts(
+  outbox.verdicts.record(
     {
       delivered: due.filter((_, index) => !isDead[index]),
       dead: due
@@ -57,7 +57,7 @@ export async function fill(outbox: SqliteOutbox, dice: Dice, hours: number): Pro
     for (const id of collectorIds) outbox.expectedHours.expect(id, [hour])
     await Promise.all(collectorIds.map(id => collectOne(outbox, id, hour, dice)))
     settleSome(outbox, dice, dice.whole(0, 45))
-    void outbox.finalBlocks(1).keep([{ hour, block: aBlock(at) }])
+    void outbox.finalBlocks.of(1).keep([{ hour, block: aBlock(at) }])
   }
   outbox.destinations.set('service', { notBeforeMs: 0, probeAtMs: 0, failures: 3, waiting: 'it is down' })
   await outbox.detained.drop({ state: 'dead', ids: [metricId('vault', 'c0-Label1')] })
@@ -70,9 +70,8 @@ async function collectOne(outbox: SqliteOutbox, collector: string, hour: Hour, d
   if (roll < 0.03)
     return outbox.expectedHours.markGap(collector, hour, new Fault('chain-before-first-block', 'no block'))
   const failed = { fault: new Fault('http-unreachable', 'no answer'), nextAttemptMs: 5 }
-  if (roll < 0.08)
-    return void (await outbox.recordCollection({ collector, hour, accepted: all.slice(0, 2), failed }, 1))
+  if (roll < 0.08) return void (await outbox.intake.record({ collector, hour, accepted: all.slice(0, 2), failed }, 1))
   // Every second hour is not final yet.
   const pins = (hour / hourMs) % 2 === 0 ? [aPin(hour / hourMs)] : []
-  await outbox.recordCollection({ collector, hour, accepted: all, pins }, 1)
+  await outbox.intake.record({ collector, hour, accepted: all, pins }, 1)
 }

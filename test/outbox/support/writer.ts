@@ -19,11 +19,11 @@ for (let count = 0; count < commits; count += 1) {
   const hour = hourAfter(anHour, count)
   outbox.expectedHours.expect('vault/c', [hour])
   const accepted = metrics(rolls.whole(1, 12), hour).map(metric => ({ metric }))
-  await outbox.recordCollection({ collector: 'vault/c', hour, accepted }, 1)
+  await outbox.intake.record({ collector: 'vault/c', hour, accepted }, 1)
   writeSync(1, `${hourNumber(hour)} ${statSync(`${file}-wal`).size} ${accepted.length}\n`)
   if (rolls.roll() < 0.5) {
-    const due = outbox.due.read({ protocolIds: ['vault'], fresh: hour, latest: hour }, rolls.whole(1, 9))
-    outbox.recordVerdicts({ delivered: due, dead: [], warnings: [] }, 2)
+    const due = outbox.dueMetrics.read({ protocolIds: ['vault'], fresh: hour, latest: hour }, rolls.whole(1, 9))
+    outbox.verdicts.record({ delivered: due, dead: [], warnings: [] }, 2)
   }
 }
 writeSync(1, 'done\n')

@@ -22,7 +22,11 @@ function operatorFolder(files: Readonly<Record<string, string>> = {}) {
 
 describe("a collector's process", () => {
   it('reads nothing that is hidden, writes nothing, signals nobody and starts nothing', async () => {
-    const { folder, file } = operatorFolder({ 'keys/key.json': '"hidden"', 'data/outbox.db': '' })
+    const { folder, file } = operatorFolder({
+      'keys/key.json': '"hidden"',
+      'data/outbox.db': '',
+      'tables/a.csv': 'four',
+    })
     copyFileSync(hostile, file('hostile.ts'))
     symlinkSync(file('keys/key.json'), file('link-to-secret'))
     const { runner, lines } = testRunner({ hidden: [file('mine.yaml'), file('keys/key.json'), file('data')] })
@@ -31,6 +35,10 @@ describe("a collector's process", () => {
       const own = configured('./hostile.ts', { file: file('mine.yaml'), options: { target } })
       expect((await runner.collect(own, hour)).readings).toEqual({ Done: 0, Table: 0 })
     }
+    // With a declared path it has a process of its own, as the shipped collectors that open databases.
+    const options = { target: file('data/outbox.db'), table: 'tables/a.csv' }
+    const own = configured('./hostile.ts', { file: file('mine.yaml'), options })
+    expect((await runner.collect(own, hour)).readings).toEqual({ Done: 0, Table: 4 })
     expect(lines.map(({ message }) => message)).toEqual([])
     expect(folder).not.toBe('')
   })
@@ -118,7 +126,7 @@ export default defineCollector({
 describe('what a process may read', () => {
   const readable = async (hidden: readonly string[], folder: string, declared: readonly string[] = []) => {
     const group = groupOf({ use: './own.ts', configFile: join(folder, 'mine.yaml') }, declared)
-    const paths = await readablePaths({ ...group, hidden })
+    const paths = await readablePaths({ ...group, hidden, configFolders: [] })
     return paths
       .filter(path => path.startsWith(folder))
       .map(path => path.slice(folder.length))
@@ -128,7 +136,7 @@ describe('what a process may read', () => {
   it('is its whole folder where nothing in it is hidden', async () => {
     const { folder, file } = operatorFolder({ 'sub/own.ts': '', 'sub/abi/a.json': '' })
     const group = groupOf({ use: './sub/own.ts', configFile: file('mine.yaml') }, [])
-    const paths = await readablePaths({ ...group, hidden: [file('mine.yaml')] })
+    const paths = await readablePaths({ ...group, hidden: [file('mine.yaml')], configFolders: [] })
     expect(paths.filter(path => path.startsWith(folder))).toEqual([file('sub')])
   })
 
@@ -154,10 +162,19 @@ describe('what a process may read', () => {
     ])
   })
 
+  it('leaves out every YAML file next to an included file, wherever that lies', async () => {
+    const files = { 'p/own.ts': '', 'p/a.yaml': '', 'p/old.yaml': '', 'p/lib/table.yaml': '', 'p/lib/b.ts': '' }
+    const { folder, file } = operatorFolder(files)
+    const group = groupOf({ use: './p/own.ts', configFile: file('mine.yaml') }, [])
+    const configuration = { hidden: [file('mine.yaml'), file('p/a.yaml')], configFolders: [folder, file('p')] }
+    const paths = await readablePaths({ ...group, ...configuration })
+    expect(paths.filter(path => path.startsWith(folder)).sort()).toEqual([file('p/lib'), file('p/own.ts')])
+  })
+
   it('is, of a declared folder, what is not hidden', async () => {
     const { folder, file } = operatorFolder({ 'my/x.ts': '', 'data/outbox.db': '', 'data/table.csv': '' })
     const group = groupOf({ use: './my/x.ts', configFile: file('mine.yaml') }, [file('data')])
-    const paths = await readablePaths({ ...group, hidden: [file('data/outbox.db')] })
+    const paths = await readablePaths({ ...group, hidden: [file('data/outbox.db')], configFolders: [] })
     expect(paths.filter(path => path.startsWith(folder)).sort()).toEqual([file('data/table.csv'), file('my')])
   })
 })

@@ -1,7 +1,8 @@
 import { randomFillSync } from 'node:crypto'
-import { type Stats, statfsSync, statSync, unlinkSync } from 'node:fs'
+import { statfsSync, unlinkSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileStats } from '../../../edge/file-stats.ts'
 import { isFull } from '../../../sqlite/damage.ts'
 import { ballastBytes } from './limits.ts'
 
@@ -22,7 +23,7 @@ export class Ballast {
 
   /** Whether the file exists in its full size. */
   get isThere(): boolean {
-    return this.#found?.size === ballastBytes
+    return fileStats(this.file)?.size === ballastBytes
   }
 
   /** Whether the disk has room for it and as much again to work with. A quota is not seen. */
@@ -46,14 +47,6 @@ export class Ballast {
       return true
     } catch {
       return false
-    }
-  }
-
-  get #found(): Stats | undefined {
-    try {
-      return statSync(this.file, { throwIfNoEntry: false })
-    } catch {
-      return undefined
     }
   }
 

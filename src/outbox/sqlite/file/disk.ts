@@ -1,5 +1,5 @@
-import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { fileStats } from '../../../edge/file-stats.ts'
 import { Fault, faultLine } from '../../../model/fault.ts'
 import { isDamage } from '../../../sqlite/damage.ts'
 import { fileFault, troubleFault } from '../../../sqlite/file-fault.ts'
@@ -108,11 +108,7 @@ export class Disk {
 
   /** Size of the write-ahead log, in bytes. */
   get logBytes(): number {
-    try {
-      return statSync(`${this.#file}-wal`, { throwIfNoEntry: false })?.size ?? 0
-    } catch {
-      return 0
-    }
+    return fileStats(`${this.#file}-wal`)?.size ?? 0
   }
 
   /** Creates the ballast if it is missing and there is room. @returns whether there is one */

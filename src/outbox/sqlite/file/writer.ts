@@ -1,4 +1,5 @@
 import type { Time } from '../../../edge/time.ts'
+import { unlessAborted } from '../../../edge/unless-aborted.ts'
 import { commitRowsMax } from '../../../model/limits.ts'
 import { isBusy } from '../../../sqlite/damage.ts'
 import { lockMsMax, type Sqlite } from '../../../sqlite/database.ts'
@@ -25,8 +26,6 @@ export class Writer {
   readonly #time: Pick<Time, 'nowMs' | 'sleep'>
   readonly #together: Commit
   readonly #givenUp = new AbortController()
-  /** Rejects when waiting was given up. */
-  readonly #refused: Promise<never>
   #lockedSinceMs: number | undefined
   #waitingRows = 0
 
@@ -35,10 +34,6 @@ export class Writer {
     this.#disk = disk
     this.#memory = memory
     this.#time = time
-    const { promise, reject } = Promise.withResolvers<never>()
-    this.#refused = promise
-    promise.catch(() => {})
-    this.#givenUp.signal.addEventListener('abort', () => reject(this.#givenUp.signal.reason), { once: true })
     const whenFree = <T>(commit: () => T) => this.whenFree(commit)
     this.#together = groupCommit(database, () => memory.forget(), commitRowsMax, whenFree)
   }
@@ -76,7 +71,7 @@ export class Writer {
   async whenFree<T>(write: () => T, onLocked: () => void = () => {}): Promise<T> {
     if (this.#disk.held) {
       onLocked()
-      await Promise.race([this.#disk.held, this.#refused])
+      await unlessAborted(this.#disk.held, this.#givenUp.signal)
     }
     for (;;) {
       const done = this.#attempt(write)

@@ -10,7 +10,7 @@ type PlanJob = BatchJob<HourPlan, number>
 const togetherMax = 250
 
 /** Collectors planned one by one, in a commit that they share. */
-const alikeMax = 25
+const sharedCommitMax = 25
 
 /**
  * Plans the hours that are requested in the same event-loop turn together: at a full hour nearly every collector needs
@@ -30,7 +30,7 @@ export class HourPlanner {
     })
   }
 
-  /** As `planHours`. @returns how many became gaps */
+  /** As `IntakeStore.planHours`. */
   plan(plan: HourPlan): Promise<number> {
     return this.#scheduler.schedule(plan)
   }
@@ -43,14 +43,14 @@ export class HourPlanner {
 
   async #planTogether(some: readonly PlanJob[], current: Hour): Promise<void> {
     // For a few collectors another commit saves nothing.
-    if (some.length <= alikeMax) return this.#planEach(some)
+    if (some.length <= sharedCommitMax) return this.#planEach(some)
     const plans = some.map(({ request }) => request)
-    const adding = this.#tables.commit(() => this.#tables.nextHours.add(plans, current), plans.length)
+    const adding = this.#tables.writer.commit(() => this.#tables.nextHours.add(plans, current), plans.length)
     const added = await adding.catch((error: unknown) => error)
     const isAdded = ({ request }: PlanJob) => added instanceof Set && added.has(request.collector)
     const rest = some.filter(one => !isAdded(one))
     for (const one of some) if (isAdded(one)) one.resolve(0)
-    for (let at = 0; at < rest.length; at += alikeMax) await this.#planEach(rest.slice(at, at + alikeMax))
+    for (let at = 0; at < rest.length; at += sharedCommitMax) await this.#planEach(rest.slice(at, at + sharedCommitMax))
   }
 
   /** Plans each collector. A failure of the set is met, and reported, again by each of them. */

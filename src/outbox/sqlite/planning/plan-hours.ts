@@ -5,31 +5,25 @@ import type { ExpectedHours } from '../tables/expected-hours.ts'
 import type { OutboxTables } from '../tables/outbox-tables.ts'
 
 /** The tables that planning writes. */
-export type PlannedIn = Pick<OutboxTables, 'expectedHours' | 'repair' | 'commit'>
+export type PlannedIn = Pick<OutboxTables, 'expectedHours' | 'writer'>
 
-/**
- * Inserts the expected hours of a collector, and turns those that cannot be collected any more into gaps. None is
- * expected before the collector's start or after the current hour. Collectors planned in the same turn share commits;
- * more rows than a commit may hold are written in parts.
- *
- * @returns how many became gaps
- */
+/** As `IntakeStore.planHours`. More rows than a commit may hold are written in parts. */
 export async function planHours(tables: PlannedIn, plan: HourPlan): Promise<number> {
   for (;;) {
-    const gaps = await tables.commit(() => planSome(tables, plan), rowsToPlan(tables.expectedHours, plan))
+    const gaps = await tables.writer.commit(() => planSome(tables, plan), rowsToPlan(tables.expectedHours, plan))
     if (gaps !== undefined) return gaps
   }
 }
 
 /** Plans one part. Within a transaction. @returns how many became gaps; `undefined` when there is more to plan */
-function planSome({ expectedHours, repair }: PlannedIn, plan: HourPlan): number | undefined {
+function planSome({ expectedHours }: PlannedIn, plan: HourPlan): number | undefined {
   const { collector, current, oldest, since, gapReason } = plan
-  if (repair.withdrawSome(collector, current)) return undefined
+  if (expectedHours.withdrawSome(collector, current)) return undefined
   begin(expectedHours, collector, current, since)
   const hours = missing(expectedHours, plan)
   if (hours.length > 0) expectedHours.expect(collector, hours.slice(0, commitRowsMax))
   if (hours.length > commitRowsMax) return undefined
-  repair.reopenTooOld(collector, oldest)
+  expectedHours.reopenTooOld(collector, oldest)
   expectedHours.reopen(collector, current)
   return expectedHours.closeBefore(collector, oldest, gapReason)
 }

@@ -2,9 +2,9 @@ import type { Backlog } from '../../contract/balance.ts'
 import type { OutboxTables } from '../tables/outbox-tables.ts'
 
 /** Counts of all metrics, and why deliveries wait: a few small rows, whatever the number of metrics. */
-export function backlogOf(tables: Pick<OutboxTables, 'tally' | 'destinations' | 'reading'>): Backlog {
+export function backlogOf(tables: Pick<OutboxTables, 'tally' | 'destinations' | 'registry'>): Backlog {
   const { tally, destinations } = tables
-  return tables.reading(() => ({
+  return tables.registry.reading(() => ({
     balance: tally.balance(),
     byProtocol: tally.byProtocol(),
     waiting: destinations.waiting(),

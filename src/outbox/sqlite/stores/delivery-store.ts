@@ -18,18 +18,18 @@ export class SqliteDeliveryStore implements DeliveryStore {
   }
 
   async dueHour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Promise<Hour | undefined> {
-    return this.#tables.due.hour(which, protocolIds, latest)
+    return this.#tables.dueMetrics.hour(which, protocolIds, latest)
   }
 
   async due(wanted: DueWanted, limit: number): Promise<readonly Metric[]> {
-    return this.#tables.due.read(wanted, limit)
+    return this.#tables.dueMetrics.read(wanted, limit)
   }
 
   async stillDue<T extends MetricKey>(metrics: readonly T[], known?: string): Promise<StillDue<T>> {
-    const { due } = this.#tables
+    const { dueMetrics } = this.#tables
     // Before the look: what is withdrawn after it is found by the next one.
-    const stamp = due.version
-    return { metrics: stamp === known || metrics.length === 0 ? metrics : due.still(metrics), stamp }
+    const stamp = dueMetrics.version
+    return { metrics: stamp === known || metrics.length === 0 ? metrics : dueMetrics.still(metrics), stamp }
   }
 
   async present(metric: MetricKey): Promise<Metric | undefined> {
@@ -47,7 +47,7 @@ export class SqliteDeliveryStore implements DeliveryStore {
   async sentBefore(metrics: readonly MetricKey[]): Promise<readonly SentBefore[]> {
     const { unsent } = this.#tables
     return metrics.map(metric => {
-      if (this.#tables.isCorrection(metric)) return 'corrected'
+      if (this.#tables.corrections.has(metric)) return 'corrected'
       return unsent.has(metric) ? 'no' : 'unknown'
     })
   }
@@ -57,7 +57,7 @@ export class SqliteDeliveryStore implements DeliveryStore {
   }
 
   recordVerdicts(verdicts: MetricVerdicts, nowMs: number, delayed?: () => void): Promise<void> {
-    return this.#tables.writer.whenFree(() => this.#tables.recordVerdicts(verdicts, nowMs), delayed)
+    return this.#tables.writer.whenFree(() => this.#tables.verdicts.record(verdicts, nowMs), delayed)
   }
 
   async destination(name: string): Promise<DestinationState> {

@@ -1,12 +1,14 @@
 import type { FinalBlocks } from '../../../model/block.ts'
 import type { Fault } from '../../../model/fault.ts'
-import type { Hour } from '../../../model/hour.ts'
+import { type Hour, hourAt } from '../../../model/hour.ts'
+import { commitRowsMax } from '../../../model/limits.ts'
 import type { Backlog } from '../../contract/balance.ts'
 import type { CollectionState, DueHour, DueHoursWanted, HourPlan, PinnedHour } from '../../contract/hours.ts'
 import type { IntakeStore } from '../../contract/intake-store.ts'
-import type { MetricKey, Past } from '../../contract/metrics.ts'
+import type { Accepted, MetricKey, Past } from '../../contract/metrics.ts'
 import type { CollectionOutcome, Recorded } from '../../contract/outcome.ts'
 import { HourPlanner } from '../planning/hour-planner.ts'
+import type { Enqueued } from '../tables/digest.ts'
 import type { OutboxTables } from '../tables/outbox-tables.ts'
 import { backlogOf } from './backlog.ts'
 
@@ -24,8 +26,8 @@ export class SqliteIntakeStore implements IntakeStore {
     return this.#planner.plan(plan)
   }
 
-  async dueHours({ collectors, current, nowMs, limit }: DueHoursWanted): Promise<readonly DueHour[]> {
-    return this.#tables.expectedHours.due(collectors, current, nowMs, limit)
+  async dueHours(wanted: DueHoursWanted): Promise<readonly DueHour[]> {
+    return this.#tables.expectedHours.due(wanted)
   }
 
   async nextAttemptMs(afterMs: number): Promise<number | undefined> {
@@ -37,19 +39,55 @@ export class SqliteIntakeStore implements IntakeStore {
   }
 
   async newestCollected(): Promise<Hour | undefined> {
-    return this.#tables.repair.newestCollected()
+    return this.#tables.expectedHours.newestCollected()
   }
 
   async pasts(metrics: readonly MetricKey[]): Promise<readonly (Past | undefined)[]> {
     return this.#tables.metrics.pasts(metrics)
   }
 
-  record(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
-    return this.#tables.recordCollection(outcome, nowMs)
+  async record(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
+    const { writer } = this.#tables
+    const parts = slices(outcome.accepted, commitRowsMax)
+    const last = parts.pop() ?? []
+    const total = { corrected: 0, added: 0 }
+    const count = ({ metrics, corrected }: Enqueued) => {
+      total.added += metrics
+      total.corrected += corrected
+    }
+    for (const part of parts) count(await writer.commit(() => this.#enqueue(part, outcome, nowMs), part.length))
+    const conclude = () => {
+      const enqueued = this.#enqueue(last, outcome, nowMs)
+      this.#conclude(outcome)
+      return enqueued
+    }
+    count(await writer.commit(conclude, last.length))
+    return total
+  }
+
+  /** Within a transaction. */
+  #enqueue(part: readonly Accepted[], outcome: CollectionOutcome, nowMs: number): Enqueued {
+    const { collector, hour, mode = 'first-stands', pins = [], unexpected } = outcome
+    const { expectedHours, enqueuing, pins: pinned } = this.#tables
+    // A collector without a schedule.
+    if (unexpected) expectedHours.addUnscheduled(collector, hourAt(nowMs))
+    const enqueued = enqueuing.enqueue(part, collector, mode, nowMs)
+    expectedHours.addMetrics(collector, hour, enqueued)
+    if (enqueued.metrics + enqueued.corrected > 0) pinned.add(collector, hour, pins)
+    return enqueued
+  }
+
+  /** Within a transaction. */
+  #conclude({ collector, hour, mode, pins = [], failed, unexpected }: CollectionOutcome): void {
+    const { expectedHours, pins: pinned } = this.#tables
+    if (!failed) expectedHours.markCollected(collector, hour)
+    else if (!unexpected) expectedHours.markFailed(collector, hour, failed.fault, failed.nextAttemptMs)
+    // Every value is now as of these blocks, whatever it was read at before.
+    if (!failed && mode === 'correct') pinned.replace(collector, hour, pins)
   }
 
   recordGap(collector: string, hour: Hour, fault: Fault): Promise<void> {
-    return this.#tables.commit(() => this.#tables.expectedHours.markGap(collector, hour, fault), 1)
+    return this.#tables.writer.commit(() => this.#tables.expectedHours.markGap(collector, hour, fault), 1)
   }
 
   async pinnedHours(chainId: number, upTo: Hour, limit: number): Promise<readonly PinnedHour[]> {
@@ -57,18 +95,22 @@ export class SqliteIntakeStore implements IntakeStore {
   }
 
   confirmPin(chainId: number, { collector, hour, block }: Parameters<IntakeStore['confirmPin']>[1]): Promise<void> {
-    return this.#tables.commit(() => this.#tables.pins.confirm(chainId, hour, collector, block), 1)
+    return this.#tables.writer.commit(() => this.#tables.pins.confirm(chainId, hour, collector, block), 1)
   }
 
   forgetPins(collector: string, hour: Hour): Promise<void> {
-    return this.#tables.commit(() => this.#tables.pins.forget(collector, hour), 1)
+    return this.#tables.writer.commit(() => this.#tables.pins.forget(collector, hour), 1)
   }
 
   finalBlocks(chainId: number): FinalBlocks {
-    return this.#tables.finalBlocks(chainId)
+    return this.#tables.finalBlocks.of(chainId)
   }
 
   async backlog(): Promise<Backlog> {
     return backlogOf(this.#tables)
   }
+}
+
+function slices<T>(all: readonly T[], size: number): (readonly T[])[] {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, index) => all.slice(index * size, (index + 1) * size))
 }

@@ -4,7 +4,7 @@ import type { Backlog } from '../../contract/balance.ts'
 import type { DestinationState } from '../../contract/destination.ts'
 import type { CollectorHourRange, DeliveredHour } from '../../contract/hours.ts'
 import type { MetricKey, StoredMetric, ValueAndState } from '../../contract/metrics.ts'
-import type { HoursWanted, OperatorStore } from '../../contract/operator-store.ts'
+import type { HoursWanted, OperatorStore, Units } from '../../contract/operator-store.ts'
 import type { DetainedMetric, DueSelection, Selection } from '../../contract/selections.ts'
 import type { Warning, WarningSelection } from '../../contract/warnings.ts'
 import { begin } from '../planning/plan-hours.ts'
@@ -23,11 +23,8 @@ export class SqliteOperatorStore implements OperatorStore {
     return backlogOf(this.#tables)
   }
 
-  async hourRanges(
-    state: 'gap' | 'due',
-    { collectors, from, to }: HoursWanted = {},
-  ): Promise<readonly CollectorHourRange[]> {
-    return this.#tables.expectedHours.ranges(state, collectors, from, to)
+  async hourRanges(state: 'gap' | 'due', wanted?: HoursWanted): Promise<readonly CollectorHourRange[]> {
+    return this.#tables.hourRanges.of(state, wanted)
   }
 
   async metrics(from: Hour, to: Hour): Promise<readonly StoredMetric[]> {
@@ -39,7 +36,7 @@ export class SqliteOperatorStore implements OperatorStore {
   }
 
   async stored(metrics: readonly MetricKey[]): Promise<readonly (ValueAndState | undefined)[]> {
-    return metrics.map(({ id, hour }) => this.#tables.metrics.entry(id, hour))
+    return metrics.map(({ id, hour }) => this.#tables.metrics.stored(id, hour))
   }
 
   async expectHour(collector: string, hour: Hour, current: Hour): Promise<void> {
@@ -48,14 +45,14 @@ export class SqliteOperatorStore implements OperatorStore {
   }
 
   async changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): Promise<void> {
-    this.#tables.changeUnit(metric)
+    this.#tables.metrics.changeUnit(metric)
   }
 
   async detained(selection: Selection): Promise<readonly DetainedMetric[]> {
     return this.#tables.detained.list(selection)
   }
 
-  release(selection: Selection, units: 'locked' | 'changed'): Promise<number> {
+  release(selection: Selection, units: Units): Promise<number> {
     return this.#tables.detained.release(selection, units)
   }
 
@@ -64,11 +61,11 @@ export class SqliteOperatorStore implements OperatorStore {
   }
 
   async due(selection: DueSelection): Promise<readonly Metric[]> {
-    return this.#tables.dueMetrics.list(selection)
+    return this.#tables.dueSelections.list(selection)
   }
 
   dropDue(selection: DueSelection): Promise<number> {
-    return this.#tables.dueMetrics.drop(selection)
+    return this.#tables.dueSelections.drop(selection)
   }
 
   async warnings(): Promise<readonly Warning[]> {

@@ -24,16 +24,16 @@ export class SqliteStatusStore implements StatusStore {
   }
 
   async lateness(wanted: LatenessWanted): Promise<Lateness> {
-    return this.#tables.reading(() => this.#lateness(wanted))
+    return this.#tables.registry.reading(() => this.#lateness(wanted))
   }
 
   async overview(wanted: LatenessWanted): Promise<Overview> {
-    return this.#tables.reading(() => this.#overview(wanted))
+    return this.#tables.registry.reading(() => this.#overview(wanted))
   }
 
   async detail(wanted: LatenessWanted, from: Hour, to: Hour): Promise<Detail> {
     const { expectedHours, metrics } = this.#tables
-    return this.#tables.reading(() => ({
+    return this.#tables.registry.reading(() => ({
       ...this.#overview(wanted),
       rows: expectedHours.between(from, to),
       metrics: metrics.between(from, to),
@@ -49,21 +49,21 @@ export class SqliteStatusStore implements StatusStore {
   }
 
   #lateness({ collectors, protocolIds, destinations, hour }: LatenessWanted): Lateness {
-    const { expectedHours, due, detained } = this.#tables
+    const { expectedHours, dueMetrics, detained } = this.#tables
     const ids = collectors.map(({ id }) => id)
-    const oldest = due.hour('oldest', protocolIds, hour)
+    const oldest = dueMetrics.hour('oldest', protocolIds, hour)
     return {
       late: expectedHours.lateOf(ids, hour),
       missing: expectedHours.missing(collectors, hour),
       gaps: expectedHours.between(hour, hour).filter(({ state }) => state === 'gap'),
-      ...(oldest !== undefined && { due: { oldest, metrics: due.countUpTo(protocolIds, hour) } }),
+      ...(oldest !== undefined && { due: { oldest, metrics: dueMetrics.countUpTo(protocolIds, hour) } }),
       detained: detained.countsOf(hour, protocolIds),
       destinations: destinations.map(name => this.#tables.destinations.get(name)),
     }
   }
 
-  async hourStates(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly HourOfAll[]> {
-    const look = this.#tables.hourStates.reader(collectors, from, to)
+  async hoursOfAll(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly HourOfAll[]> {
+    const look = this.#tables.hoursOfAll.reader(collectors, from, to)
     const found: HourOfAll[] = []
     for (const hour of hoursFrom(from, to)) {
       if (found.length % hoursATurn === hoursATurn - 1) await setImmediate()
@@ -73,12 +73,12 @@ export class SqliteStatusStore implements StatusStore {
   }
 
   async oldestHours(collectors: readonly string[], protocolIds: readonly string[], latest: Hour): Promise<OldestHours> {
-    const { expectedHours, due, detained } = this.#tables
-    return this.#tables.reading(() => {
+    const { expectedHours, dueMetrics, detained } = this.#tables
+    return this.#tables.registry.reading(() => {
       const oldest = expectedHours.lateOf(collectors, latest).map(late => late.oldest)
       return {
         due: oldest.reduce<Hour | undefined>((least, hour) => (least && least < hour ? least : hour), undefined),
-        collected: due.hour('oldest', protocolIds, latest),
+        collected: dueMetrics.hour('oldest', protocolIds, latest),
         held: detained.oldestHeld(protocolIds, latest),
       }
     })
@@ -89,7 +89,7 @@ export class SqliteStatusStore implements StatusStore {
     for (const collector of collectors) {
       // Of a collector that has stood still for long, thousands of hours are read.
       await setImmediate()
-      const hour = this.#tables.deliveredHours.newest(collector, upTo, nowMs)
+      const hour = this.#tables.newestDelivered.of(collector, upTo, nowMs)
       if (hour !== undefined) found.set(collector, hour)
     }
     return found

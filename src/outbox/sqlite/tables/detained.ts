@@ -1,6 +1,7 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import { commitRowsMax } from '../../../model/limits.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
+import type { Units } from '../../contract/operator-store.ts'
 import type { DetainedCounts, DetainedMetric, Selection } from '../../contract/selections.ts'
 import type { Corrections } from './corrections.ts'
 import { metricAt } from './metric-at.ts'
@@ -22,26 +23,34 @@ interface RawDetained {
   readonly at_ms: number
 }
 
-interface RowKey {
+/** A dead or held metric to be stored. */
+interface NewDetained extends Pick<DetainedMetric, 'kind' | 'reason' | 'attempts' | 'sinceMs'> {
+  /** In hours since 1970. */
   readonly hour: number
+  /** Its number. */
   readonly metric: number
+  readonly status?: number | undefined
+  /** Its own unit, if it is held for that; absent when it has none. */
+  readonly unit?: string | undefined
+}
+
+/** Dependencies of `Detained`. */
+interface DetainedDeps {
+  readonly registry: MetricRegistry
+  readonly tally: Tally
+  readonly metrics: Metrics
+  readonly corrections: Corrections
 }
 
 /** Table of dead and held metrics, and what a person decides about them. */
 export class Detained {
   readonly #database: Sqlite
-  readonly #registry: MetricRegistry
-  readonly #tally: Tally
-  readonly #metrics: Metrics
-  readonly #corrections: Corrections
+  readonly #deps: DetainedDeps
   readonly #statements
 
-  constructor(database: Sqlite, registry: MetricRegistry, tally: Tally, metrics: Metrics, corrections: Corrections) {
+  constructor(database: Sqlite, deps: DetainedDeps) {
     this.#database = database
-    this.#registry = registry
-    this.#tally = tally
-    this.#metrics = metrics
-    this.#corrections = corrections
+    this.#deps = deps
     this.#statements = {
       list: database.prepare<
         { state: number; ids: string | null; reason: string | null; hour: number | null },
@@ -69,8 +78,32 @@ export class Detained {
          FROM detained CROSS JOIN metric ON metric.id = metric CROSS JOIN protocol ON protocol.id = metric.protocol
          WHERE hour = ? AND protocol.name IN (SELECT value FROM json_each(?))`,
       ),
-      free: database.prepare<[number, number]>('DELETE FROM detained WHERE hour = ? AND metric = ?'),
+      add: database.prepare<
+        [number, number, DetainedMetric['kind'], string, number | null, number | null, string | null, number]
+      >(
+        `INSERT INTO detained (hour, metric, kind, reason, status, attempts, unit, at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT DO NOTHING`,
+      ),
+      remark: database.prepare<[string, number, number]>(
+        'UPDATE detained SET reason = reason || ? WHERE hour = ? AND metric = ?',
+      ),
+      remove: database.prepare<[number, number]>('DELETE FROM detained WHERE hour = ? AND metric = ?'),
     }
+  }
+
+  /** Lists a metric as dead or held; no effect on a listed one. Within a transaction. */
+  add({ hour, metric, kind, reason, status, attempts, unit, sinceMs }: NewDetained): void {
+    this.#statements.add.run(hour, metric, kind, reason, status ?? null, attempts ?? null, unit ?? null, sinceMs)
+  }
+
+  /** Adds to the reason of a listed metric. Within a transaction. */
+  remark(hour: number, metric: number, words: string): void {
+    this.#statements.remark.run(words, hour, metric)
+  }
+
+  /** Removes a metric from the list. Within a transaction. */
+  remove(hour: number, metric: number): void {
+    this.#statements.remove.run(hour, metric)
   }
 
   /** The oldest hour of some protocols, up to `latest`, with a held metric; `undefined` when there is none. */
@@ -87,17 +120,11 @@ export class Detained {
 
   /** The selected metrics, by hour. */
   list(selection: Selection): DetainedMetric[] {
-    return this.#registry.reading(() => this.#rows(selection).map(row => this.#detained(row)))
+    return this.#deps.registry.reading(() => this.#rows(selection).map(row => this.#detained(row)))
   }
 
-  /**
-   * Makes selected metrics due: a dead one is retried, a held one is sent after all. A metric whose unit differs from
-   * the locked unit of its id changes that unit from its hour on.
-   *
-   * @param units `pinned`: a metric with another unit stays held; `changed`: the unit may change
-   * @returns how many
-   */
-  async release(selection: Selection, units: 'locked' | 'changed'): Promise<number> {
+  /** As `OperatorStore.release`. */
+  async release(selection: Selection, units: Units): Promise<number> {
     const rows = this.#rows(selection).filter(({ kind }) => kind !== 'unit' || units === 'changed')
     return this.#inSlices(rows, row => this.#releaseOne(row, selection.state))
   }
@@ -106,7 +133,7 @@ export class Detained {
   async drop(selection: Selection): Promise<number> {
     return this.#inSlices(this.#rows(selection), row => {
       const isDropped = this.#move(row, selection.state, 'dropped')
-      if (isDropped) this.#corrections.remove(row.hour, row.metric)
+      if (isDropped) this.#deps.corrections.remove(row.hour, row.metric)
       return isDropped
     })
   }
@@ -121,19 +148,19 @@ export class Detained {
   }
 
   #releaseOne(row: RawDetained, from: 'dead' | 'held'): boolean {
-    const known = this.#registry.numbered(row.metric)
-    if (row.kind === 'unit') this.#metrics.describeFrom(known, row.hour, ownDescription(row))
+    const known = this.#deps.registry.numbered(row.metric)
+    if (row.kind === 'unit') this.#deps.metrics.describeFrom(known, row.hour, ownDescription(row))
     if (!this.#move(row, from, 'due')) return false
     // A dead metric was sent: its value may have changed since, and the old one may still be on its way.
-    if (from === 'dead') this.#corrections.add(row.hour, row.metric, row.at_ms)
+    if (from === 'dead') this.#deps.corrections.add(row.hour, row.metric, row.at_ms)
     return true
   }
 
-  #move({ hour, metric }: RowKey, from: 'dead' | 'held', to: 'due' | 'dropped'): boolean {
+  #move({ hour, metric }: RawDetained, from: 'dead' | 'held', to: 'due' | 'dropped'): boolean {
     const { changes } = this.#statements.move.run(stateNumber(to), hour, metric, stateNumber(from))
     if (changes === 0) return false
-    this.#statements.free.run(hour, metric)
-    this.#tally.move(this.#registry.numbered(metric).protocol, from, to, countByHour([{ hour }]))
+    this.remove(hour, metric)
+    this.#deps.tally.move(this.#deps.registry.numbered(metric).protocol, from, to, countByHour([{ hour }]))
     return true
   }
 
@@ -144,7 +171,7 @@ export class Detained {
       const slice = rows.slice(at, at + commitRowsMax)
       changed += this.#database
         .transaction(() => {
-          this.#registry.refresh()
+          this.#deps.registry.refresh()
           return slice.filter(change).length
         })
         .immediate()
@@ -154,9 +181,9 @@ export class Detained {
   }
 
   #detained(row: RawDetained): DetainedMetric {
-    const known: KnownMetric = this.#registry.numbered(row.metric)
-    const { unit: pinned, ...metric } = metricAt(known, row.hour, row.value)
-    const { unit } = row.kind === 'unit' ? ownDescription(row) : { unit: pinned }
+    const known: KnownMetric = this.#deps.registry.numbered(row.metric)
+    const { unit: locked, ...metric } = metricAt(known, row.hour, row.value)
+    const { unit } = row.kind === 'unit' ? ownDescription(row) : { unit: locked }
     return {
       ...metric,
       ...(unit === undefined ? {} : { unit }),

@@ -1,91 +1,154 @@
-import { hourNumber } from '../../../model/hour.ts'
-import { commitRowsMax } from '../../../model/limits.ts'
+import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import type { Metric } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
-import type { DueSelection } from '../../contract/selections.ts'
-import type { Corrections } from './corrections.ts'
+import type { MetricKey } from '../../contract/metrics.ts'
+import type { DueWanted } from '../../contract/selections.ts'
 import { metricAt } from './metric-at.ts'
 import type { MetricRegistry } from './metric-registry.ts'
-import { stateNumber } from './states.ts'
-import { countByHour, type Tally } from './tally.ts'
+import type { Tally } from './tally.ts'
 
-interface DueRow {
-  readonly hour: number
-  readonly metric: number
+/** Position in the due metrics of one protocol; the hour is in hours since 1970. */
+interface DueCursor {
   readonly protocol: number
-  readonly value: number
+  readonly hour: number
 }
 
-interface DueSelectionRow {
-  readonly ids: string | null
-  readonly protocols: string | null
-  readonly hour: number | null
+/** A range of hours and the direction to read it in. */
+interface HourWalk {
+  readonly from: number
+  readonly to: number
+  readonly first: 'oldest' | 'newest'
 }
 
-/** Lists and drops due metrics for a person, whichever process delivers them. */
+/**
+ * Reads due metrics in the order of delivery. The cost depends on the metrics returned, not on the length of the
+ * backlog.
+ */
 export class DueMetrics {
   readonly #registry: MetricRegistry
-  readonly #list
-  readonly #drop
+  readonly #tally: Tally
+  readonly #statements
 
-  constructor(database: Sqlite, registry: MetricRegistry, tally: Tally, corrections: Corrections) {
+  constructor(database: Sqlite, registry: MetricRegistry, tally: Tally) {
     this.#registry = registry
-    const ofProtocols = (table: string) =>
-      `(@protocols IS NULL OR ${table}.protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(@protocols))))`
-    const due = `SELECT hour, metric, outbox.protocol, value FROM outbox
-      WHERE hour IN (SELECT hour FROM due_count WHERE hour = coalesce(@hour, hour) AND ${ofProtocols('due_count')})
-        AND state = 0 AND ${ofProtocols('outbox')}
-        AND (@ids IS NULL OR metric IN (SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol
-          WHERE metric.name IN (SELECT value FROM json_each(@ids)) OR protocol.name IN (SELECT value FROM json_each(@ids))))`
-    this.#list = database.prepare<DueSelectionRow, DueRow>(`${due} ORDER BY hour, metric`)
-    const some = database.prepare<DueSelectionRow & { limit: number }, DueRow>(`${due} LIMIT @limit`)
-    const drop = database.prepare<[number, number, number]>(
-      'UPDATE outbox SET state = ? WHERE hour = ? AND metric = ? AND state = 0',
-    )
-    this.#drop = database.transaction((bound: DueSelectionRow): number => {
-      const rows = some.all({ ...bound, limit: commitRowsMax })
-      for (const { hour, metric } of rows) {
-        drop.run(stateNumber('dropped'), hour, metric)
-        corrections.remove(hour, metric)
-      }
-      for (const [protocol, own] of Map.groupBy(rows, row => row.protocol)) {
-        tally.move(protocol, 'due', 'dropped', countByHour(own))
-      }
-      return rows.length
-    })
+    this.#tally = tally
+    const counted = 'FROM due_count WHERE protocol = ? AND hour'
+    const range = [`${counted} BETWEEN ? AND ? ORDER BY hour`, `LIMIT 1`] as const
+    this.#statements = {
+      oldest: database.prepare<[number, number, number], number>(`SELECT hour ${range.join(' ')}`).pluck(),
+      newest: database.prepare<[number, number, number], number>(`SELECT hour ${range.join(' DESC ')}`).pluck(),
+      ofHour: database
+        .prepare<[number, number, number, number], [metric: number, value: number]>(
+          'SELECT metric, value FROM outbox WHERE hour = ? AND metric BETWEEN ? AND ? AND state = 0 ORDER BY metric LIMIT ?',
+        )
+        .raw(),
+      still: database
+        .prepare<[number, string], number>(
+          'SELECT metric FROM outbox WHERE hour = ? AND metric IN (SELECT value FROM json_each(?)) AND state = 0',
+        )
+        .pluck(),
+      after: database.prepare<[number, number], number>(`SELECT coalesce(sum(metrics), 0) ${counted} > ?`).pluck(),
+    }
   }
 
-  /** The selected metrics, by hour. */
-  list(selection: DueSelection): Metric[] {
+  /** Due metrics of some protocols as of one instant: fresh ones first, then the backlog. */
+  read(wanted: DueWanted, limit: number): Metric[] {
+    return this.#registry.reading(() => this.#read(wanted, limit))
+  }
+
+  #read({ protocolIds, fresh, latest }: DueWanted, limit: number): Metric[] {
+    const protocols = this.#withDue(protocolIds)
+    const [start, last] = [hourNumber(fresh), hourNumber(latest)]
+    const found = this.#walk(protocols, { from: start, to: last, first: 'newest' }, limit)
+    const backlog = { from: 0, to: Math.min(start - 1, last), first: 'oldest' } as const
+    return [...found, ...this.#walk(protocols, backlog, limit - found.length)]
+  }
+
+  /** Those of some metrics that are still due: a person may have dropped one since it was read. */
+  still<T extends MetricKey>(metrics: readonly T[]): T[] {
     return this.#registry.reading(() =>
-      this.#list.all(boundOf(selection)).map(({ hour, metric, value }) => {
-        return metricAt(this.#registry.numbered(metric), hour, value)
+      [...Map.groupBy(metrics, ({ hour }) => hour)].flatMap(([hour, own]) => {
+        const numbers = this.#numbersOf(own)
+        const due = new Set(this.#statements.still.all(hourNumber(hour), JSON.stringify(numbers)))
+        return own.filter((_, index) => due.has(numbers[index] ?? -1))
       }),
     )
   }
 
   /**
-   * Gives up selected metrics for ever: they are neither sent nor collected again. One on its way may still reach the
-   * service; the answer changes nothing here. Uses several commits, so that a daemon that writes to the same file is
-   * not blocked.
-   *
-   * @returns how many
+   * Stamp of the due metrics. While it is unchanged, only this process has changed them, which saves looking up each
+   * metric before it is sent.
    */
-  async drop(selection: DueSelection): Promise<number> {
-    const bound = boundOf(selection)
-    for (let dropped = 0; ; ) {
-      const some = this.#drop.immediate(bound)
-      dropped += some
-      if (some < commitRowsMax) return dropped
-      await new Promise(setImmediate)
+  get version(): string {
+    return `${this.#registry.version} ${this.#tally.withdrawals}`
+  }
+
+  #numbersOf(metrics: readonly MetricKey[]): (number | undefined)[] {
+    return metrics.map(({ id }) => this.#registry.metric(id)?.number)
+  }
+
+  /** The oldest or newest due hour of some protocols, up to `latest`; `undefined` when none is due. */
+  hour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Hour | undefined {
+    const walk = { from: 0, to: hourNumber(latest), first: which }
+    const hour = this.#registry.reading(() => nextHour(this.#heads(this.#withDue(protocolIds), walk), which))
+    return hour === undefined ? undefined : hourFromNumber(hour)
+  }
+
+  /** Number of due metrics of some protocols at or before an hour. */
+  countUpTo(protocolIds: readonly string[], hour: Hour): number {
+    // The total is known, and later ones are few.
+    const upTo = (protocol: number) =>
+      this.#tally.due(protocol) - (this.#statements.after.get(protocol, hourNumber(hour)) ?? 0)
+    return this.#registry.reading(() => this.#withDue(protocolIds).reduce((sum, protocol) => sum + upTo(protocol), 0))
+  }
+
+  #withDue(protocolIds: readonly string[]): number[] {
+    return this.#registry.protocolNumbers(protocolIds).filter(protocol => this.#tally.due(protocol) > 0)
+  }
+
+  #walk(protocols: readonly number[], walk: HourWalk, limit: number): Metric[] {
+    const found: Metric[] = []
+    let heads = limit > 0 ? this.#heads(protocols, walk) : []
+    for (;;) {
+      const hour = nextHour(heads, walk.first)
+      if (hour === undefined) return found
+      const [here, elsewhere] = partition(heads, head => head.hour === hour)
+      for (const { protocol } of here) found.push(...this.#ofHour(protocol, hour, limit - found.length))
+      if (found.length >= limit) return found
+      const rest = walk.first === 'oldest' ? { ...walk, from: hour + 1 } : { ...walk, to: hour - 1 }
+      const moved = this.#heads(
+        here.map(({ protocol }) => protocol),
+        rest,
+      )
+      heads = [...elsewhere, ...moved]
     }
+  }
+
+  /** Rows of other protocols are not read: those of a protocol lie together, as the numbers of its metrics do. */
+  #ofHour(protocol: number, hour: number, limit: number): Metric[] {
+    const found: Metric[] = []
+    for (const { first, last } of this.#registry.runs(protocol)) {
+      for (const [metric, value] of this.#statements.ofHour.all(hour, first, last, limit - found.length)) {
+        found.push(metricAt(this.#registry.numbered(metric), hour, value))
+      }
+      if (found.length >= limit) break
+    }
+    return found
+  }
+
+  #heads(protocols: readonly number[], { from, to, first }: HourWalk): DueCursor[] {
+    return protocols.flatMap(protocol => {
+      const hour = this.#statements[first].get(protocol, from, to)
+      return hour === undefined ? [] : { protocol, hour }
+    })
   }
 }
 
-function boundOf({ ids, protocolIds, hour }: DueSelection): DueSelectionRow {
-  return {
-    ids: ids ? JSON.stringify(ids) : null,
-    protocols: protocolIds ? JSON.stringify(protocolIds) : null,
-    hour: hour === undefined ? null : hourNumber(hour),
-  }
+function nextHour(heads: readonly DueCursor[], first: HourWalk['first']): number | undefined {
+  const nearer = first === 'oldest' ? Math.min : Math.max
+  return heads.map(({ hour }) => hour).reduce<number | undefined>((a, b) => nearer(a ?? b, b), undefined)
+}
+
+function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(isFirst), all.filter(one => !isFirst(one))]
 }

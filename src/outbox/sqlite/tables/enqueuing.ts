@@ -4,6 +4,7 @@ import type { Sqlite } from '../../../sqlite/database.ts'
 import { type Accepted, type Hold, type MetricState, unitHold } from '../../contract/metrics.ts'
 import type { EnqueueMode } from '../../contract/outcome.ts'
 import { type Corrections, isSameValue } from './corrections.ts'
+import type { Detained } from './detained.ts'
 import { type Enqueued, rowDigest } from './digest.ts'
 import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
 import type { Metrics } from './metrics.ts'
@@ -27,39 +28,29 @@ interface ValueInState {
 
 const nothing: Enqueued = { metrics: 0, corrected: 0, digest: 0 }
 
+/** Dependencies of `Enqueuing`. */
+interface EnqueuingDeps {
+  readonly registry: MetricRegistry
+  readonly tally: Tally
+  readonly metrics: Metrics
+  readonly detained: Detained
+  readonly corrections: Corrections
+  readonly unsent: Unsent
+}
+
 /** Writes new and corrected metrics. */
 export class Enqueuing {
-  readonly #registry: MetricRegistry
-  readonly #tally: Tally
-  readonly #metrics: Metrics
-  readonly #corrections: Corrections
-  readonly #unsent: Unsent
+  readonly #deps: EnqueuingDeps
   readonly #newRows: NewRows
   readonly #statements
 
-  constructor(
-    database: Sqlite,
-    registry: MetricRegistry,
-    tally: Tally,
-    metrics: Metrics,
-    corrections: Corrections,
-    unsent: Unsent,
-  ) {
-    this.#registry = registry
-    this.#tally = tally
-    this.#metrics = metrics
-    this.#corrections = corrections
-    this.#unsent = unsent
+  constructor(database: Sqlite, deps: EnqueuingDeps) {
+    this.#deps = deps
     this.#newRows = new NewRows(database)
     const byKey = 'WHERE hour = ? AND metric = ?'
     this.#statements = {
       stored: database.prepare<[number, number], ValueInState>(`SELECT value, state FROM outbox ${byKey}`),
       change: database.prepare<[number, number, number, number]>(`UPDATE outbox SET value = ?, state = ? ${byKey}`),
-      detain: database.prepare<[number, number, string, string, string | null, number]>(
-        'INSERT INTO detained (hour, metric, kind, reason, unit, at_ms) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
-      ),
-      remark: database.prepare<[string, number, number]>(`UPDATE detained SET reason = reason || ? ${byKey}`),
-      free: database.prepare<[number, number]>(`DELETE FROM detained ${byKey}`),
     }
   }
 
@@ -72,25 +63,23 @@ export class Enqueuing {
    */
   enqueue(accepted: readonly Accepted[], collector: string, mode: EnqueueMode, nowMs: number): Enqueued {
     const sum = { metrics: 0, corrected: 0, digest: 0 }
-    for (const distinct of withoutRepeats(accepted)) {
-      const entries = distinct.map(one => this.#entryOf(one, collector, nowMs))
-      const stored = new Set(this.#newRows.insert(entries))
-      this.#count(stored.size === 0 ? entries : entries.filter(entry => !stored.has(entry)))
-      for (const entry of entries) {
-        const isStored = stored.has(entry)
-        if (isStored && mode === 'first-stands') continue
-        const { metrics, corrected, digest } = isStored ? this.#correct(entry) : this.#entered(entry, mode)
-        sum.metrics += metrics
-        sum.corrected += corrected
-        sum.digest += digest
-      }
+    const entries = accepted.map(one => this.#entryOf(one, collector, nowMs))
+    const stored = new Set(this.#newRows.insert(entries))
+    this.#count(stored.size === 0 ? entries : entries.filter(entry => !stored.has(entry)))
+    for (const entry of entries) {
+      const isStored = stored.has(entry)
+      if (isStored && mode === 'first-stands') continue
+      const { metrics, corrected, digest } = isStored ? this.#correct(entry) : this.#entered(entry, mode)
+      sum.metrics += metrics
+      sum.corrected += corrected
+      sum.digest += digest
     }
     return sum
   }
 
   #entryOf({ metric, hold: suspected }: Accepted, collector: string, nowMs: number): EnqueueEntry {
     const hour = hourNumber(metric.hour)
-    const known = this.#registry.add(metric.id, metric.protocolId, collector, hour, metric)
+    const known = this.#deps.registry.add(metric.id, metric.protocolId, collector, hour, metric)
     const hold = suspected?.kind === 'unit' ? suspected : (otherUnit(metric, known, hour) ?? suspected)
     const state = stateNumber(hold ? 'held' : 'due')
     const { number, protocol } = known
@@ -100,17 +89,17 @@ export class Enqueuing {
   #count(inserted: readonly EnqueueEntry[]): void {
     for (const [protocol, own] of Map.groupBy(inserted, entry => entry.protocol)) {
       const [due, held] = [own.filter(({ hold }) => !hold), own.filter(({ hold }) => hold)]
-      this.#tally.enter(protocol, 'due', countByHour(due))
-      this.#tally.enter(protocol, 'held', countByHour(held))
+      this.#deps.tally.enter(protocol, 'due', countByHour(due))
+      this.#deps.tally.enter(protocol, 'held', countByHour(held))
     }
   }
 
   #entered(entry: EnqueueEntry, mode: EnqueueMode): Enqueued {
     const { metric, hold, known, hour } = entry
     if (hold) this.#detain(entry, hold)
-    else this.#metrics.describeFrom(known, hour, metric)
+    else this.#deps.metrics.describeFrom(known, hour, metric)
     // A corrected metric without a row may have been delivered and pruned.
-    if (mode === 'first-stands') this.#unsent.add(hour, known.number)
+    if (mode === 'first-stands') this.#deps.unsent.add(hour, known.number)
     return { metrics: 1, corrected: 0, digest: rowDigest(hour, known.number, metric.value) }
   }
 
@@ -122,11 +111,11 @@ export class Enqueuing {
     if (from === 'dropped') return nothing
     const to = from === 'held' || entry.hold ? 'held' : 'due'
     this.#statements.change.run(metric.value, stateNumber(to), hour, known.number)
-    if (from !== to) this.#tally.move(known.protocol, from, to, countByHour([entry]))
+    if (from !== to) this.#deps.tally.move(known.protocol, from, to, countByHour([entry]))
     this.#detainAnew(entry, from, stored.value)
-    if (to === 'due') this.#metrics.describeFrom(known, hour, metric)
+    if (to === 'due') this.#deps.metrics.describeFrom(known, hour, metric)
     // A held metric is on its way only if it was due before, and is listed then.
-    if (from !== 'held') this.#corrections.add(hour, known.number, entry.nowMs)
+    if (from !== 'held') this.#deps.corrections.add(hour, known.number, entry.nowMs)
     const digest = rowDigest(hour, known.number, metric.value) - rowDigest(hour, known.number, stored.value)
     return { metrics: 0, corrected: 1, digest }
   }
@@ -134,26 +123,20 @@ export class Enqueuing {
   #detainAnew(entry: EnqueueEntry, from: MetricState, before: number): void {
     const { metric, hold, known, hour } = entry
     if (from === 'held' && !hold) {
-      this.#statements.remark.run(`; its value was ${before}, and is ${metric.value} now`, hour, known.number)
+      this.#deps.detained.remark(hour, known.number, `; its value was ${before}, and is ${metric.value} now`)
       return
     }
-    this.#statements.free.run(hour, known.number)
+    this.#deps.detained.remove(hour, known.number)
     if (hold) this.#detain(entry, hold)
   }
 
-  #detain({ metric, known, hour, nowMs }: EnqueueEntry, { kind, reason }: Hold): void {
-    const unit = kind === 'unit' ? (metric.unit ?? null) : null
-    this.#statements.detain.run(hour, known.number, kind, reason, unit, nowMs)
+  #detain({ metric, known, hour, nowMs }: EnqueueEntry, hold: Hold): void {
+    const unit = hold.kind === 'unit' ? metric.unit : undefined
+    this.#deps.detained.add({ hour, metric: known.number, ...hold, unit, sinceMs: nowMs })
   }
 }
 
 /** Reason to hold a metric whose id's unit was changed since the value was judged. Only a person changes it again. */
 function otherUnit(metric: Metric, known: KnownMetric, hour: number): Hold | undefined {
   return known.descriptions.length === 0 ? undefined : unitHold(metric, descriptionAt(known, hour))
-}
-
-/** Splits metrics so that none repeats a metric and hour: the row of the first must be there before the second is judged. */
-function withoutRepeats(accepted: readonly Accepted[]): (readonly Accepted[])[] {
-  const ids = new Set(accepted.map(({ metric }) => metric.id))
-  return ids.size === accepted.length ? [accepted] : accepted.map(one => [one])
 }

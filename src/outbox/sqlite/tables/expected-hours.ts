@@ -1,33 +1,19 @@
 import { type Fault, faultRecord } from '../../../model/fault.ts'
 import { type Hour, hourFromNumber, hourNumber, hoursFrom } from '../../../model/hour.ts'
+import { commitRowsMax, recollectCapMs } from '../../../model/limits.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
-import type {
-  CollectionRow,
-  CollectionState,
-  CollectorHourRange,
-  DueHour,
-  LateCollector,
-} from '../../contract/hours.ts'
-import type { Enqueued } from './digest.ts'
-import { dueHours } from './due-hours.ts'
+import type { CollectionRow, CollectionState, DueHour, DueHoursWanted, LateCollector } from '../../contract/hours.ts'
+import { type Enqueued, rowDigest } from './digest.ts'
 import { collectorStatements, readingStatements, writingStatements } from './expected-statements.ts'
-import { hourCounter } from './hour-counts.ts'
-import { HourRanges } from './hour-ranges.ts'
-import { collectionRow, hourStateOf, lateCollector } from './hour-rows.ts'
+import { collectionRow, dueHour, hourStateOf, lateCollector } from './hour-rows.ts'
 
 /** The expected (collector, hour) rows: due, collected or gap. */
 export class ExpectedHours {
   readonly #database: Sqlite
-  readonly #ranges: HourRanges
-  readonly #dueOf: ReturnType<typeof dueHours>
-  readonly #countOf: ReturnType<typeof hourCounter>
   readonly #statements
 
   constructor(database: Sqlite) {
     this.#database = database
-    this.#ranges = new HourRanges(database)
-    this.#dueOf = dueHours(database)
-    this.#countOf = hourCounter(database)
     this.#statements = {
       ...collectorStatements(database),
       ...readingStatements(database),
@@ -84,19 +70,35 @@ export class ExpectedHours {
     return this.#statements.closeBefore.run(JSON.stringify(faultRecord(reason)), hourNumber(hour), name).changes
   }
 
+  /** Makes gaps due again, from an hour on, that a wrong clock had made gaps as too old. */
+  reopenTooOld(name: string, oldest: Hour): void {
+    this.#statements.reopenTooOld.run(hourNumber(oldest), name)
+  }
+
+  /**
+   * Deletes uncollected rows after an hour, which a wrong clock has written: at most one commit's worth.
+   *
+   * @returns whether there may be more
+   */
+  withdrawSome(name: string, after: Hour): boolean {
+    return this.#statements.withdraw.run(hourNumber(after), name, commitRowsMax).changes === commitRowsMax
+  }
+
   /** Makes the current hour due again, where a wrong clock had made it a gap. */
   reopen(name: string, current: Hour): void {
     this.#statements.reopen.run(hourNumber(current), name)
   }
 
-  /**
-   * Due hours of some collectors, up to the current one, whose next attempt has come: the newest of each, in the given
-   * order of collectors. A next attempt further ahead than any wait was written by a wrong clock and counts as come.
-   *
-   * @param limit of each collector
-   */
-  due(collectors: readonly string[], current: Hour, nowMs: number, limit: number): DueHour[] {
-    return this.#dueOf({ collectors, current, nowMs, limit })
+  /** As `IntakeStore.dueHours`. A few microseconds for each collector. */
+  due({ collectors, current, nowMs, limit }: DueHoursWanted): DueHour[] {
+    const [asked, soonMs] = [JSON.stringify(collectors), nowMs + recollectCapMs]
+    return this.#statements.due.all({ asked, current: hourNumber(current), nowMs, soonMs, limit }).map(dueHour)
+  }
+
+  /** The newest collected hour; `undefined` when there is none. */
+  newestCollected(): Hour | undefined {
+    const hour = this.#statements.newestCollected.get()
+    return hour === undefined ? undefined : hourFromNumber(hour)
   }
 
   /** Collectors with due hours at or before an hour: how many, the oldest, and its fault. */
@@ -125,8 +127,10 @@ export class ExpectedHours {
     const number = hourNumber(hour)
     const { collected, row, addCollected } = this.#statements
     if (collected.run(number, name).changes > 0 || row.get(number, name)) return
-    const { metrics, digest } = this.#countOf(name, number)
-    addCollected.run(number, metrics, digest, name)
+    const values = this.#statements.values.all(number, name)
+    // As unsigned 32 bits, like the sum in the file.
+    const digest = values.reduce((sum, { metric, value }) => (sum + rowDigest(number, metric, value)) % 2 ** 32, 0)
+    addCollected.run(number, values.length, digest, name)
   }
 
   /** Schedules the next attempt of a due hour. No effect on a collected hour or a gap. */
@@ -150,11 +154,6 @@ export class ExpectedHours {
       hour => [hour, this.#statements.row.get(hourNumber(hour), name)?.state] as const,
     )
     return new Map(each.flatMap(([hour, state]) => (state === undefined ? [] : [[hour, hourStateOf(state)]])))
-  }
-
-  /** Hours in one state, as ranges with the same reason, by collector and hour. */
-  ranges(state: 'gap' | 'due', collectors?: readonly string[], from?: Hour, to?: Hour): CollectorHourRange[] {
-    return this.#ranges.of(state, collectors, from, to)
   }
 
   /** Rows of a range of hours, both ends included, by hour and collector. */

@@ -1,6 +1,18 @@
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { RawHour, RawLate } from './hour-rows.ts'
 
+const own = 'collector = (SELECT id FROM collector WHERE name = ?)'
+
+interface DueBound {
+  /** Names of collectors, as JSON. */
+  readonly asked: string
+  readonly current: number
+  readonly nowMs: number
+  /** A next attempt after it was written by a wrong clock. */
+  readonly soonMs: number
+  readonly limit: number
+}
+
 /** Who is expected, and up to which hour its rows are planned. */
 export function collectorStatements(database: Sqlite) {
   return {
@@ -11,9 +23,7 @@ export function collectorStatements(database: Sqlite) {
       'INSERT INTO collector (name, since) VALUES (?, ?) ON CONFLICT DO NOTHING',
     ),
     since: database.prepare<[string], { since: number }>('SELECT since FROM collector WHERE name = ?'),
-    planned: database
-      .prepare<[string], number>('SELECT hour FROM planned WHERE collector = (SELECT id FROM collector WHERE name = ?)')
-      .pluck(),
+    planned: database.prepare<[string], number>(`SELECT hour FROM planned WHERE ${own}`).pluck(),
     setPlanned: database.prepare<[number, string]>(
       `INSERT INTO planned (collector, hour) SELECT id, ? FROM collector WHERE name = ?
        ON CONFLICT (collector) DO UPDATE SET hour = excluded.hour`,
@@ -24,7 +34,15 @@ export function collectorStatements(database: Sqlite) {
 /** Statements that read expected hours. */
 export function readingStatements(database: Sqlite) {
   return {
-    // Reads only the index: hours that wait for their next attempt cost no row.
+    // This and the next read only the index: hours that wait for their next attempt cost no row.
+    due: database.prepare<DueBound, Omit<RawHour, 'state'>>(
+      `SELECT collector.name AS collector, collection.hour, attempts, fault FROM json_each(@asked) AS asked
+         CROSS JOIN collector ON collector.name = asked.value
+         CROSS JOIN collection ON collection.collector = collector.id AND collection.hour IN (
+           SELECT hour FROM collection AS due WHERE due.state = 0 AND due.collector = collector.id AND due.hour <= @current
+             AND (due.next_attempt_ms <= @nowMs OR due.next_attempt_ms > @soonMs) ORDER BY due.hour DESC LIMIT @limit)
+       ORDER BY asked.key, collection.hour DESC`,
+    ),
     late: database.prepare<[number, string], RawLate>(
       `WITH late AS (
          SELECT id, name, count(*) AS hours, min(hour) AS oldest FROM collector JOIN collection ON collector = id AND state = 0
@@ -42,7 +60,7 @@ export function readingStatements(database: Sqlite) {
       'SELECT min(next_attempt_ms) AS at FROM collection WHERE state = 0 AND next_attempt_ms > ?',
     ),
     row: database.prepare<[number, string], Pick<RawHour, 'state' | 'attempts'>>(
-      'SELECT state, attempts FROM collection WHERE hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)',
+      `SELECT state, attempts FROM collection WHERE hour = ? AND ${own}`,
     ),
     ends: database
       .prepare<[], [oldest: number | null, newest: number | null]>(
@@ -52,6 +70,12 @@ export function readingStatements(database: Sqlite) {
     between: database.prepare<[number, number], RawHour>(
       `SELECT name AS collector, hour, state, attempts, fault FROM collection JOIN collector ON collector.id = collector
        WHERE hour BETWEEN ? AND ? ORDER BY hour, name`,
+    ),
+    newestCollected: database
+      .prepare<[], number>('SELECT hour FROM collection WHERE state = 1 ORDER BY hour DESC LIMIT 1')
+      .pluck(),
+    values: database.prepare<[number, string], { metric: number; value: number }>(
+      `SELECT outbox.metric, value FROM outbox JOIN metric ON metric.id = outbox.metric WHERE hour = ? AND metric.${own}`,
     ),
   }
 }
@@ -63,16 +87,22 @@ export function writingStatements(database: Sqlite) {
       'INSERT INTO collection (hour, collector) SELECT ?, id FROM collector WHERE name = ? ON CONFLICT DO NOTHING',
     ),
     closeBefore: database.prepare<[string, number, string]>(
-      `UPDATE collection SET state = 2, fault = coalesce(fault, ?)
-       WHERE state = 0 AND hour < ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+      `UPDATE collection SET state = 2, fault = coalesce(fault, ?) WHERE state = 0 AND hour < ? AND ${own}`,
     ),
     reopen: database.prepare<[number, string]>(
+      `UPDATE collection SET state = 0, fault = NULL WHERE state = 2 AND hour = ? AND ${own}`,
+    ),
+    reopenTooOld: database.prepare<[number, string]>(
       `UPDATE collection SET state = 0, fault = NULL
-       WHERE state = 2 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+       WHERE state = 2 AND hour >= ? AND fault ->> 'code' = 'hour-too-old' AND ${own}`,
+    ),
+    withdraw: database.prepare<[number, string, number]>(
+      `DELETE FROM collection WHERE (hour, collector) IN
+       (SELECT hour, collector FROM collection WHERE hour > ? AND state <> 1 AND ${own} LIMIT ?)`,
     ),
     collected: database.prepare<[number, string]>(
       `UPDATE collection SET state = 1, attempts = attempts + 1, next_attempt_ms = 0, fault = NULL
-       WHERE state <> 1 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+       WHERE state <> 1 AND hour = ? AND ${own}`,
     ),
     addCollected: database.prepare<[number, number, number, string]>(
       `INSERT INTO collection (hour, state, attempts, metrics, digest, collector) SELECT ?, 1, 1, ?, ?, id FROM collector WHERE name = ?
@@ -84,11 +114,10 @@ export function writingStatements(database: Sqlite) {
     ),
     failed: database.prepare<[number, string, number, string]>(
       `UPDATE collection SET attempts = attempts + 1, next_attempt_ms = ?, fault = ?
-       WHERE state = 0 AND hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+       WHERE state = 0 AND hour = ? AND ${own}`,
     ),
     addMetrics: database.prepare<[number, number, number, string]>(
-      `UPDATE collection SET metrics = metrics + ?, digest = (digest + ?) & 0xffffffff
-       WHERE hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)`,
+      `UPDATE collection SET metrics = metrics + ?, digest = (digest + ?) & 0xffffffff WHERE hour = ? AND ${own}`,
     ),
   }
 }

@@ -1,7 +1,9 @@
 import type { FaultRecord } from '../../../model/fault.ts'
-import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
+import { hourFromNumber } from '../../../model/hour.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { CollectorHourRange } from '../../contract/hours.ts'
+import type { HoursWanted } from '../../contract/operator-store.ts'
+import { hourBounds, withFault } from './hour-rows.ts'
 
 interface RawRange {
   readonly collector: string
@@ -18,8 +20,6 @@ interface Growing {
   readonly kind: string
 }
 
-const forever = 2 ** 40
-
 /** Finds ranges of hours that are not collected. */
 export class HourRanges {
   readonly #statements
@@ -34,15 +34,11 @@ export class HourRanges {
     this.#statements = { gap: prepare(2), due: prepare(0) }
   }
 
-  /**
-   * Ranges of hours in one state, by collector and hour; default: all collectors and times. Reasons that differ only in
-   * numbers count as the same.
-   */
-  of(state: 'gap' | 'due', collectors?: readonly string[], from?: Hour, to?: Hour): CollectorHourRange[] {
+  /** As `OperatorStore.hourRanges`. */
+  of(state: 'gap' | 'due', { collectors, from, to }: HoursWanted = {}): CollectorHourRange[] {
     const names = collectors ? JSON.stringify(collectors) : null
-    const bounds = [from === undefined ? 0 : hourNumber(from), to === undefined ? forever : hourNumber(to)] as const
     const ranges: Growing[] = []
-    for (const { collector, hour, fault } of this.#statements[state].iterate(names, ...bounds)) {
+    for (const { collector, hour, fault } of this.#statements[state].iterate(names, ...hourBounds(from, to))) {
       const last = ranges.at(-1)
       const follows = last?.collector === collector && last.to + 1 === hour
       if (last && follows && (last.fault === fault || last.kind === kindOf(fault))) last.to = hour
@@ -53,8 +49,7 @@ export class HourRanges {
 }
 
 function rangeOf({ collector, from, to, fault }: Growing): CollectorHourRange {
-  const range = { collector, from: hourFromNumber(from), to: hourFromNumber(to), hours: to - from + 1 }
-  return fault === null ? range : { ...range, fault: JSON.parse(fault) as FaultRecord }
+  return withFault({ collector, from: hourFromNumber(from), to: hourFromNumber(to), hours: to - from + 1 }, fault)
 }
 
 /** Kind of a reason: its code, and its words without numbers. */

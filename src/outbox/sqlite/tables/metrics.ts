@@ -4,12 +4,10 @@ import type { Metric, MetricId } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { DeliveredHour } from '../../contract/hours.ts'
 import type { MetricDescription, MetricKey, Past, StoredMetric, ValueAndState } from '../../contract/metrics.ts'
+import { hourBounds } from './hour-rows.ts'
 import { metricAt } from './metric-at.ts'
 import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
 import { stateOf } from './states.ts'
-
-/** A number later than any hour. */
-const latestNumber = 2 ** 40
 
 interface RawStored {
   readonly hour: number
@@ -21,10 +19,12 @@ interface RawStored {
 
 /** Reads metrics, and records their unit and module. */
 export class Metrics {
+  readonly #database: Sqlite
   readonly #registry: MetricRegistry
   readonly #statements
 
   constructor(database: Sqlite, registry: MetricRegistry) {
+    this.#database = database
     this.#registry = registry
     this.#statements = {
       hasLater: database
@@ -35,7 +35,7 @@ export class Metrics {
       accepted: database
         .prepare<[number, number], number>('SELECT value FROM outbox WHERE hour = ? AND metric = ? AND state IN (0, 1)')
         .pluck(),
-      entry: database.prepare<[number, string], { value: number; state: number }>(
+      stored: database.prepare<[number, string], { value: number; state: number }>(
         'SELECT value, state FROM outbox WHERE hour = ? AND metric = (SELECT id FROM metric WHERE name = ?)',
       ),
       delivered: database.prepare<[number, string], { metric: number; value: number }>(
@@ -69,6 +69,17 @@ export class Metrics {
     this.#registry.describe(known, hour, { ...(unit === undefined ? {} : { unit }), ...(module && { module }) })
   }
 
+  /** As `OperatorStore.changeUnit`. */
+  changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): void {
+    this.#database
+      .transaction(() => {
+        this.#registry.refresh()
+        const known = this.#registry.metric(metric.id)
+        if (known) this.describeFrom(known, hourNumber(metric.hour), metric)
+      })
+      .immediate()
+  }
+
   /** The stored facts about metric ids before an hour, in the order asked; `undefined` for an unknown id. */
   pasts(metrics: readonly MetricKey[]): (Past | undefined)[] {
     return this.#registry.reading(() => metrics.map(({ id, hour }) => this.#past(id, hour)))
@@ -84,8 +95,8 @@ export class Metrics {
   }
 
   /** Value and state of a metric at an hour, dropped ones included; `undefined` when there is no row. */
-  entry(id: MetricId, hour: Hour): ValueAndState | undefined {
-    const row = this.#statements.entry.get(hourNumber(hour), id)
+  stored(id: MetricId, hour: Hour): ValueAndState | undefined {
+    const row = this.#statements.stored.get(hourNumber(hour), id)
     return row && { value: row.value, state: stateOf(row.state) }
   }
 
@@ -125,23 +136,19 @@ export class Metrics {
    * Hours of some collectors with a delivered metric that is not pruned, oldest first. Reads every row in the range.
    */
   deliveredHours(collectors: readonly string[], from?: Hour, to?: Hour): DeliveredHour[] {
-    const bounds = [
-      from === undefined ? 0 : hourNumber(from),
-      to === undefined ? latestNumber : hourNumber(to),
-    ] as const
     return this.#statements.deliveredHours
-      .all(JSON.stringify(collectors), ...bounds)
+      .all(JSON.stringify(collectors), ...hourBounds(from, to))
       .map(({ collector, hour }) => ({ collector, hour: hourFromNumber(hour) }))
   }
 
   /** Every metric in a range of hours, both ends included, by hour; dropped ones are left out. */
   between(from: Hour, to: Hour): StoredMetric[] {
     return this.#registry.reading(() =>
-      this.#statements.between.all(hourNumber(from), hourNumber(to)).map(row => this.#stored(row)),
+      this.#statements.between.all(hourNumber(from), hourNumber(to)).map(row => this.#metricOf(row)),
     )
   }
 
-  #stored({ hour, metric, value, state, reason }: RawStored): StoredMetric {
+  #metricOf({ hour, metric, value, state, reason }: RawStored): StoredMetric {
     const known = this.#registry.numbered(metric)
     const stored = { ...metricAt(known, hour, value), state: stateOf(state), collector: known.collector }
     return reason === null ? stored : { ...stored, reason }

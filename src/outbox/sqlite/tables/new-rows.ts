@@ -33,9 +33,8 @@ export class NewRows {
   }
 
   /**
-   * Inserts the rows whose metric and hour have no row yet. Within a transaction.
+   * Inserts the rows whose metric and hour have no row yet; of several for the same, the first. Within a transaction.
    *
-   * @param rows of different metrics or hours
    * @returns the others
    */
   insert<T extends NewRow>(rows: readonly T[]): T[] {
@@ -70,7 +69,7 @@ export class NewRows {
   }
 }
 
-/** Splits sorted rows into those of one hour with consecutive numbers: mostly all that a collector gives. */
+/** Splits sorted rows into those of one hour with consecutive numbers, none twice: mostly all that a collector gives. */
 function runsOf<T extends NewRow>(sorted: readonly T[]): T[][] {
   const runs: T[][] = []
   let [before, run]: [T | undefined, T[]] = [undefined, []]

@@ -13,6 +13,8 @@ export interface GetDeps {
   readonly time: Time
   /** Aborted at the deadline of this attempt. */
   readonly signal: AbortSignal
+  /** Statuses whose answer counts, besides 2xx. */
+  readonly statuses: readonly number[]
 }
 
 export type Got =
@@ -26,7 +28,7 @@ const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** Sends one request. @throws Fault when a retry would fail the same way */
 export async function getOnce(hop: Hop, deps: GetDeps): Promise<Got> {
   try {
-    return await judged(await ask(hop, deps), hop.address.host)
+    return await judged(await ask(hop, deps), hop.address.host, deps.statuses)
   } catch (error) {
     if (error instanceof Fault) throw error
     return { kind: 'transient', fault: unansweredOf(error, hop) }
@@ -44,7 +46,8 @@ interface HttpResponse {
 }
 
 async function ask(hop: Hop, { network, time, signal }: GetDeps): Promise<HttpResponse> {
-  const headers = { ...hop.headers, 'accept-encoding': 'identity' }
+  // Some sources refuse a request that does not say what sends it.
+  const headers = { 'user-agent': 'tidegauge', ...hop.headers, 'accept-encoding': 'identity' }
   const sentMs = time.nowMs()
   const { method, body } = hop
   const dispatcher = network.dispatcher(hop.reach)
@@ -59,9 +62,9 @@ async function ask(hop: Hop, { network, time, signal }: GetDeps): Promise<HttpRe
   }
 }
 
-async function judged(answer: HttpResponse, host: string): Promise<Got> {
+async function judged(answer: HttpResponse, host: string, statuses: readonly number[]): Promise<Got> {
   const { status, header, location, times } = answer
-  if (status >= 200 && status < 300) {
+  if ((status >= 200 && status < 300) || statuses.includes(status)) {
     const kind = { contentEncoding: header('content-encoding'), contentType: header('content-type') }
     return { kind: 'answered', text: await bodyText(answer.body, kind, host) }
   }

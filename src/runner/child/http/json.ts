@@ -5,11 +5,13 @@ import { backoffMs } from '../../../model/backoff.ts'
 import { Fault } from '../../../model/fault.ts'
 import { retryAfterMsMax } from '../../../model/limits.ts'
 import { httpAttemptsMax, httpBackoff, httpRedirectsMax, httpTryMsMax } from '../../limits.ts'
+import type { RequestEnd } from '../../messages.ts'
 import { parsedAnswer } from './answer.ts'
 import { type Got, getOnce } from './get.ts'
 import { firstHop, type Hop, nextHop } from './hops.ts'
 import { createNetwork, type HttpNetwork } from './network.ts'
 import { sentRequest } from './request.ts'
+import { hostAndPort, type RequestTurns, requestEndOf } from './turns.ts'
 
 /** Dependencies of a fetch on its run. */
 export interface HttpDeps {
@@ -17,9 +19,9 @@ export interface HttpDeps {
   readonly request?: HttpRequest
   /** Aborted at the run's deadline. */
   readonly signal: AbortSignal
-  /** The run's deadline: a wait that would pass it is not begun. */
-  readonly deadlineAtMs: number
   readonly time: Time
+  /** Turns that the requests of all collectors to a host share. */
+  readonly turns: RequestTurns
   /** Names what is waited for until the promise settles. */
   waitsFor<T>(name: string, promise: Promise<T>): Promise<T>
   /** Default: the network of this process. */
@@ -49,19 +51,22 @@ export async function fetchText(url: string, deps: HttpDeps): Promise<string> {
   return deps.waitsFor(hop.address.host, answerTo(hop, sent.isRead, deps))
 }
 
-type Tried = Exclude<Got, { readonly kind: 'redirects' }>
+type Tried = Exclude<Got, { readonly kind: 'redirects' }> & {
+  /** The run's deadline, which moves while it waits for turns. */
+  readonly deadlineAtMs: number
+}
 
 async function answerTo(hop: Hop, isRead: boolean, deps: HttpDeps): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
     const tried = await tryOnce(hop, deps)
     if (tried.kind === 'answered') return tried.text
     const nowMs = deps.time.nowMs()
-    const { fault, notBeforeMs = 0 } = tried
+    const { fault, notBeforeMs = 0, deadlineAtMs } = tried
     if (!isRead) throw onceOnly(fault)
     if (attempt >= httpAttemptsMax) throw withAttempts(fault, attempt)
-    if (notBeforeMs >= deps.deadlineAtMs) throw tooLongToWait(fault, attempt, notBeforeMs, nowMs)
+    if (notBeforeMs >= deadlineAtMs) throw tooLongToWait(fault, attempt, notBeforeMs, nowMs)
     const nextAtMs = Math.max(nowMs + backoffMs(httpBackoff, attempt, deps.time.chance()), notBeforeMs)
-    if (nextAtMs >= deps.deadlineAtMs) throw withAttempts(fault, attempt)
+    if (nextAtMs >= deadlineAtMs) throw withAttempts(fault, attempt)
     await deps.time.sleep(nextAtMs - nowMs, deps.signal)
   }
 }
@@ -78,12 +83,25 @@ function withAttempts({ code, message, facts }: Fault, attempts: number): Fault 
 }
 
 function tooLongToWait({ code, facts }: Fault, attempts: number, notBeforeMs: number, nowMs: number): Fault {
-  const until = `${new Date(Math.ceil(notBeforeMs / 1000) * 1000).toISOString().slice(0, 19)}Z`
   const more = notBeforeMs - nowMs >= retryAfterMsMax ? ' or longer' : ''
-  return new Fault(code, `${facts['host']} asks to wait until ${until}${more}, past the deadline of this run`, {
+  const until = `${secondOf(notBeforeMs)}${more}`
+  return new Fault(code, `${facts['host']} asks to wait until ${until}, past the deadline of this run`, {
     facts: { ...facts, attempts },
     fix: 'ask it less often, or with a key that allows more',
   })
+}
+
+function heldBack(host: string, untilMs: number): Fault {
+  const until = secondOf(untilMs)
+  return new Fault('http-unreachable', `${host} is not asked before ${until}, past the deadline of this run`, {
+    facts: { host },
+    fix: 'it asked this or another collector to wait: ask it less often, or with a key that allows more',
+  })
+}
+
+/** An instant in UTC, rounded up to a full second. */
+function secondOf(ms: number): string {
+  return `${new Date(Math.ceil(ms / 1000) * 1000).toISOString().slice(0, 19)}Z`
 }
 
 /** Makes one attempt. @throws Fault when a retry would fail the same way; the signal's reason */
@@ -97,15 +115,35 @@ async function tryOnce(first: Hop, deps: HttpDeps): Promise<Tried> {
 }
 
 /** Follows redirects. Which ones are allowed is decided here, not by a library. */
-async function follow(first: Hop, { network = sharedNetwork, ...deps }: HttpDeps): Promise<Tried> {
-  const signal = AbortSignal.any([deps.signal, deps.time.timeout(httpTryMsMax)])
-  const getEdge = { network, time: deps.time, signal }
+async function follow(first: Hop, { network = sharedNetwork, turns, time, signal, request }: HttpDeps): Promise<Tried> {
+  const statuses = request?.statuses ?? []
   let hop = first
+  let leftMs = httpTryMsMax
   for (let redirects = 0; redirects <= httpRedirectsMax; redirects += 1) {
-    const got = await getOnce(hop, getEdge)
-    if (got.kind !== 'redirects') return got
+    const turn = await turns.take(hostAndPort(hop.address), signal)
+    if (turn.kind === 'refused') throw heldBack(hop.address.host, turn.untilMs)
+    const startMs = time.steadyMs()
+    const limit = AbortSignal.any([signal, time.timeout(Math.max(1, Math.ceil(leftMs)))])
+    const got = await inTurn(getOnce(hop, { network, time, signal: limit, statuses }), turn.end, time)
+    if (got.kind !== 'redirects') return { ...got, deadlineAtMs: turn.deadlineAtMs }
+    leftMs -= time.steadyMs() - startMs
     hop = nextHop(hop, got, hop.reach === 'any' ? network.cameFrom(hop.address.origin) : 'public')
   }
   const { host } = first.address
   throw new Fault('http-refused', `${host} redirects more than ${httpRedirectsMax} times`, { facts: { host } })
+}
+
+/** The result of a request. Its turn ends with it, so that no turn is held while another one is waited for. */
+async function inTurn(getting: Promise<Got>, end: (how: RequestEnd) => void, time: Time): Promise<Got> {
+  let how: RequestEnd = { kind: 'failed' }
+  try {
+    const got = await getting
+    how = requestEndOf(got, time.nowMs())
+    return got
+  } catch (error) {
+    if (error instanceof Fault) how = requestEndOf(error, time.nowMs())
+    throw error
+  } finally {
+    end(how)
+  }
 }

@@ -14,7 +14,13 @@ export interface SentRequest {
   readonly isRead: boolean
 }
 
-const known: ReadonlySet<string> = new Set(['headers', 'body', 'method', 'isRead'] satisfies (keyof HttpRequest)[])
+const known: ReadonlySet<string> = new Set([
+  'headers',
+  'body',
+  'method',
+  'isRead',
+  'statuses',
+] satisfies (keyof HttpRequest)[])
 
 /**
  * Turns a collector's request into the form it is sent in.

@@ -10,6 +10,8 @@ export interface TypedCall {
   readonly abi: Abi
   readonly functionName: string
   readonly args?: readonly unknown[]
+  /** The `msg.sender` that the contract sees. Default: Multicall3. */
+  readonly from?: Hex | undefined
 }
 
 /** A function of an ABI, looked up once. */

@@ -1,47 +1,69 @@
-import type { AbiEvent, Log } from 'viem'
-import { decodeEventLog, encodeEventTopics } from 'viem/utils'
+import type { AbiEvent } from 'viem'
+import { decodeEventLog, encodeEventTopics, toEventSelector } from 'viem/utils'
 import type { RawLog } from '../../../chain/log-list.ts'
 import type { RawReads } from '../../../chain/reads.ts'
-import type { Hex } from '../../../model/block.ts'
+import type { Hex, LogFilter } from '../../../model/block.ts'
 import { Fault } from '../../../model/fault.ts'
 import type { Hour } from '../../../model/hour.ts'
+import type { EventLog } from './chain-as-of.ts'
 
-interface EventFilter<E extends AbiEvent> {
-  readonly address: Hex | readonly Hex[]
-  readonly event: E
-  readonly args?: unknown
-}
-
-type TypedLog<E extends AbiEvent> = Pick<
-  Log<bigint, number, false, E, true>,
-  'args' | 'address' | 'blockNumber' | 'logIndex'
->
+/** Logs of one event, which may be selected by its indexed arguments, or of several. */
+export type EventFilter = { readonly address: Hex | readonly Hex[] } & (
+  | { readonly event: AbiEvent; readonly args?: unknown; readonly events?: never }
+  | { readonly events: readonly AbiEvent[]; readonly event?: never; readonly args?: never }
+)
 
 /**
- * Decodes logs of one event. Logs with its signature but another number of topics are of another event (an ERC-721
- * `Transfer` instead of an ERC-20 one). They are left out if others fit; if none does, the ABI is wrong.
+ * Decodes logs of one or more events. Logs with the signature of an event but another number of topics are of another
+ * event (an ERC-721 `Transfer` instead of an ERC-20 one). They are left out if others of that signature fit; if none
+ * does, the ABI is wrong.
  *
  * @param chain name for the message of a Fault
- * @throws Fault `chain-call-undecodable`
+ * @throws Fault `chain-call-undecodable`, or `collector-threw` for a wrong filter
  */
-export async function typedLogs<const E extends AbiEvent>(
+export async function typedLogs(
   reader: RawReads,
   hour: Hour,
-  { address, event, args }: EventFilter<E>,
+  filter: EventFilter,
   signal: AbortSignal,
   chain: string,
-): Promise<readonly TypedLog<E>[]> {
+): Promise<readonly EventLog<AbiEvent>[]> {
+  const asked = rawFilter(filter)
+  const events = (filter.events ?? [filter.event]).map(event => ({ event, signature: toEventSelector(event) }))
+  const decoded: EventLog<AbiEvent>[] = []
+  const fitting = new Set<Hex | undefined>()
+  const others = new Map<Hex | undefined, RawLog>()
+  for (const log of await reader.logs(hour, asked, signal)) {
+    const [signature] = log.topics
+    const known = events.find(one => one.signature === signature && topicsOf(one.event) === log.topics.length)
+    if (known) {
+      decoded.push(typedLog(chain, known.event, log))
+      fitting.add(signature)
+    } else if (!others.has(signature)) others.set(signature, log)
+  }
+  for (const [signature, log] of others) {
+    const wrong = events.find(one => one.signature === signature)
+    if (wrong && !fitting.has(signature)) throw undecodable(chain, wrong.event, log)
+  }
+  return decoded
+}
+
+function rawFilter({ address, event, args, events }: EventFilter): LogFilter {
+  if ((event === undefined) === (events === undefined) || events?.length === 0) {
+    throw wrongFilter('has one event, or a list of events', 'write { address, event } or { address, events: [a, b] }')
+  }
+  if (events) {
+    if (args !== undefined)
+      throw wrongFilter('has args of several events', 'read that event alone, or compare its args')
+    return { address, topics: [[...new Set(events.map(toEventSelector))]] }
+  }
   const abi: readonly [AbiEvent] = [event]
   const indexed = args as readonly unknown[] | Record<string, unknown> | undefined
-  const topics = encodeEventTopics({ abi, eventName: event.name, ...(indexed && { args: indexed }) })
-  const decoded: TypedLog<E>[] = []
-  let other: RawLog | undefined
-  for (const log of await reader.logs(hour, { address, topics }, signal)) {
-    if (log.topics.length === topicsOf(event)) decoded.push(typedLog(chain, event, log))
-    else other ??= log
-  }
-  if (other && decoded.length === 0) throw undecodable(chain, event, other)
-  return decoded
+  return { address, topics: encodeEventTopics({ abi, eventName: event.name, ...(indexed && { args: indexed }) }) }
+}
+
+function wrongFilter(what: string, fix: string): Fault {
+  return new Fault('collector-threw', `logs ${what}`, { fix })
 }
 
 /** One topic for the signature, and one for each indexed argument. */
@@ -49,13 +71,14 @@ function topicsOf({ inputs }: AbiEvent): number {
   return 1 + inputs.filter(input => 'indexed' in input && input.indexed).length
 }
 
-function typedLog<E extends AbiEvent>(chain: string, event: E, log: RawLog): TypedLog<E> {
-  const { address, topics, data, blockNumber, logIndex } = log
+function typedLog(chain: string, event: AbiEvent, log: RawLog): EventLog<AbiEvent> {
+  const { address, topics, data, blockNumber, logIndex, transactionHash } = log
   const [signature, ...indexed] = topics
   try {
     if (!signature) throw new Error('it has no topics')
     const { args } = decodeEventLog({ abi: [event] as readonly [AbiEvent], data, topics: [signature, ...indexed] })
-    return { args, address, blockNumber, logIndex } as TypedLog<E>
+    const decoded = { eventName: event.name, args, address, blockNumber, logIndex, transactionHash }
+    return decoded as EventLog<AbiEvent>
   } catch {
     throw undecodable(chain, event, log)
   }

@@ -9,13 +9,13 @@ import type {
   Narrow,
 } from 'viem'
 import type { RawReads, ReadAnswer, ReadRequest } from '../../../chain/reads.ts'
-import type { ChainAsOf } from '../../../collector.ts'
 import type { Hex } from '../../../model/block.ts'
 import { Fault } from '../../../model/fault.ts'
 import type { Hour } from '../../../model/hour.ts'
+import type { ChainAsOf } from './chain-as-of.ts'
 import { revertReason } from './revert-reason.ts'
 import { decodedValue, encodedInput, type TypedCall } from './typed-calls.ts'
-import { typedLogs } from './typed-logs.ts'
+import { type EventFilter, typedLogs } from './typed-logs.ts'
 
 type ReadOnlyMutability = 'pure' | 'view'
 
@@ -38,33 +38,55 @@ export function chainAsOf(reader: RawReads, hour: Hour, signal: AbortSignal, cha
     F extends ContractFunctionName<A, ReadOnlyMutability>,
     const P extends ContractFunctionArgs<A, ReadOnlyMutability, F>,
   >(
-    call: ContractFunctionParameters<A, ReadOnlyMutability, F, P>,
+    call: ContractFunctionParameters<A, ReadOnlyMutability, F, P> & { readonly from?: Hex | undefined },
   ): Promise<ContractFunctionReturnType<A, ReadOnlyMutability, F, P>>
   function read<const C extends readonly unknown[]>(
     calls: readonly [...MulticallContracts<Narrow<C>, { mutability: ReadOnlyMutability }>],
+    options?: { readonly partial?: false | undefined },
   ): Promise<MulticallResults<Narrow<C>, false, { mutability: ReadOnlyMutability }>>
-  async function read(asked: unknown): Promise<unknown> {
+  function read<const C extends readonly unknown[]>(
+    calls: readonly [...MulticallContracts<Narrow<C>, { mutability: ReadOnlyMutability }>],
+    options: { readonly partial: true },
+  ): Promise<MulticallResults<Narrow<C>, true, { mutability: ReadOnlyMutability }>>
+  async function read(asked: unknown, options: object = {}): Promise<unknown> {
+    const isPartial = isPartialIn(options)
     const calls = (Array.isArray(asked) ? asked : [asked]) as readonly TypedCall[]
     const answers = await ask(calls.map(call => encoded(chain, call)))
-    const values = answers.map((answer, index) => decoded(chain, calls[index], answer))
+    const decode = (answer: ReadAnswer, index: number) => decoded(chain, calls[index], answer)
+    if (isPartial) return answers.map((answer, index) => settled(() => decode(answer, index)))
+    const values = answers.map(decode)
     return Array.isArray(asked) ? values : values[0]
   }
 
   return {
     block: () => reader.block(hour, signal),
     read,
+    async call({ to, data, from }) {
+      const sender = from === undefined ? { kind: 'call' as const } : { kind: 'call-from' as const, from }
+      const [answer] = await ask([{ ...sender, to, input: data }])
+      if (answer?.kind === 'returned') return answer.output
+      throw reverted(chain, { address: to, abi: [], functionName: data.slice(0, 10) }, answer?.output ?? '0x')
+    },
+    async storage(address, slot) {
+      const [answer] = await ask([{ kind: 'storage', address, slot: typeof slot === 'bigint' ? slotOf(slot) : slot }])
+      if (answer?.kind === 'returned') return answer.output
+      throw new Fault('chain-unreachable', `a storage slot of ${address} was not answered`, { facts: { chain } })
+    },
     async balance(of) {
       const [answer] = await ask([{ kind: 'balance', address: of }])
       if (answer?.kind === 'returned') return BigInt(answer.output)
       throw new Fault('chain-unreachable', `the balance of ${of} was not answered`, { facts: { chain } })
     },
-    logs: filter => typedLogs(reader, hour, filter, signal, chain),
+    // Typed by the events of the filter, as they are decoded.
+    logs: ((filter: EventFilter) => typedLogs(reader, hour, filter, signal, chain)) as ChainAsOf['logs'],
   }
 }
 
 function encoded(chain: string, call: TypedCall): ReadRequest {
   try {
-    return { kind: 'call', to: call.address, input: encodedInput(call) }
+    const { address: to, from } = call
+    const input = encodedInput(call)
+    return from === undefined ? { kind: 'call', to, input } : { kind: 'call-from', from, to, input }
   } catch (error) {
     throw new Fault('collector-threw', `${call.functionName} cannot be called: ${shortMessage(error)}`, {
       facts: factsOf(chain, call),
@@ -75,18 +97,40 @@ function encoded(chain: string, call: TypedCall): ReadRequest {
 
 function decoded(chain: string, call: TypedCall | undefined, answer: ReadAnswer): unknown {
   if (!call) throw new Fault('chain-unreachable', `a read of ${chain} was answered twice`, { facts: { chain } })
-  if (answer.kind === 'reverted') {
-    const reason = revertReason(call.abi, answer.output)
-    throw new Fault('chain-call-reverted', `${call.functionName} reverted: ${reason}`, {
-      facts: factsOf(chain, call),
-      fix: 'check the arguments, and that the contract can answer this at that hour',
-    })
-  }
+  if (answer.kind === 'reverted') throw reverted(chain, call, answer.output)
   try {
     return decodedValue(call, answer.output)
   } catch {
     throw undecodable(chain, call, answer.output)
   }
+}
+
+function reverted(chain: string, call: TypedCall, output: Hex): Fault {
+  return new Fault('chain-call-reverted', `${call.functionName} reverted: ${revertReason(call.abi, output)}`, {
+    facts: factsOf(chain, call),
+    fix: 'check the arguments, and that the contract can answer this at that hour',
+  })
+}
+
+/** A value or the reason why there is none, in the form of viem's `multicall`. */
+function settled(value: () => unknown) {
+  try {
+    return { status: 'success', result: value() }
+  } catch (error) {
+    return { status: 'failure', error }
+  }
+}
+
+/** Whether a list is read in parts. @throws Fault for an unknown option, which would be ignored */
+function isPartialIn({ partial = false, ...others }: { readonly partial?: boolean }): boolean {
+  const [unknown] = Object.keys(others)
+  if (unknown === undefined) return partial
+  throw new Fault('collector-threw', `read has no option ${unknown.slice(0, 40)}`, { fix: 'its option is partial' })
+}
+
+/** A slot's number as 32 bytes. */
+function slotOf(number: bigint): Hex {
+  return `0x${number.toString(16).padStart(64, '0')}`
 }
 
 function undecodable(chain: string, call: TypedCall, output: Hex): Fault {

@@ -49,7 +49,7 @@ export async function* liveHours(): AsyncGenerator<Figure> {
 async function passing(url: string, time: QuietTime, from: Hour, warm: () => void): Promise<void> {
   await using place = new Place()
   const outbox = new SqliteOutbox(place.file('outbox.db'))
-  const reader = openSyntheticReader(url, time, outbox.finalBlocks(1))
+  const reader = openSyntheticReader(url, time, outbox.finalBlocks.of(1))
   // It is years ago, and believed all the same: the head of the chain agrees.
   const clock = new WatchedClock(time)
   clock.meet({ service: false, chains: true })

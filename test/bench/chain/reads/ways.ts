@@ -2,7 +2,7 @@ import { Agent, request } from 'undici'
 import { createPublicClient, erc20Abi, http } from 'viem'
 import { aggregateInput, multicall3Address } from '../../../../src/chain/read/multicall.ts'
 import { createChainReader } from '../../../../src/chain/read/reader.ts'
-import type { RawReads, ReadRequest } from '../../../../src/chain/reads.ts'
+import type { JoinableRead, RawReads } from '../../../../src/chain/reads.ts'
 import { systemTime } from '../../../../src/edge/time.ts'
 import { encodedInput } from '../../../../src/runner/child/typed/typed-calls.ts'
 import { chainAsOf } from '../../../../src/runner/child/typed/typed-reads.ts'
@@ -61,7 +61,7 @@ export function raw(url: string): Way {
 }
 
 function batchOf(hours: readonly number[], count: number): unknown {
-  const requests = calls.slice(0, count).map((call): ReadRequest => {
+  const requests = calls.slice(0, count).map((call): JoinableRead => {
     return { kind: 'call', to: call.address, input: encodedInput(call) }
   })
   const transaction = { to: multicall3Address, data: aggregateInput(requests) }

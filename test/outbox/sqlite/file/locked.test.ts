@@ -63,7 +63,7 @@ function stage(): Stage {
 }
 
 const store = (outbox: SqliteOutbox, count = 2) =>
-  outbox.recordCollection(
+  outbox.intake.record(
     { collector: 'vault/c', hour: anHour, accepted: metrics(count).map(metric => ({ metric })) },
     anHour,
   )
@@ -72,7 +72,10 @@ describe('while another process has the write lock', () => {
   it('values wait in memory, are read from nowhere, and are stored together once it is free', async () => {
     const { outbox, rests, lock } = stage()
     const free = lock()
-    const [one, other] = [store(outbox, 2), outbox.commit(() => outbox.expectedHours.expect('vault/c', [anHour]), 1)]
+    const [one, other] = [
+      store(outbox, 2),
+      outbox.writer.commit(() => outbox.expectedHours.expect('vault/c', [anHour]), 1),
+    ]
     await rests.resting()
     expect(outbox.writer.waitingRows).toBe(3)
     expect(outbox.tally.balance().due).toBe(0)
@@ -89,7 +92,7 @@ describe('while another process has the write lock', () => {
     const { outbox, rests, lock } = stage()
     const done: string[] = []
     const free = lock()
-    const write = (name: string) => outbox.commit(() => void done.push(name), 1)
+    const write = (name: string) => outbox.writer.commit(() => void done.push(name), 1)
     const first = write('first')
     await rests.resting()
     const later = [write('second'), write('third')]
@@ -106,7 +109,7 @@ describe('while another process has the write lock', () => {
     const free = lock()
     const delays: string[] = []
     const settled = outbox.writer.whenFree(
-      () => outbox.recordVerdicts({ delivered, dead: [], warnings: [] }, anHour),
+      () => outbox.verdicts.record({ delivered, dead: [], warnings: [] }, anHour),
       () => void delays.push('delayed'),
     )
     await rests.resting()

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -15,8 +24,9 @@ import { outboxSchema } from '../../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../../../src/sqlite/database.ts'
 import { troubleFix, troubleOf, troubleWords } from '../../../../src/sqlite/trouble.ts'
 import { temporaryFolder } from '../../../support/folder.ts'
-import { anHour } from '../../../support/metrics.ts'
+import { anHour, metrics } from '../../../support/metrics.ts'
 import { mayMount, smallDisk } from '../../../support/small-disk.ts'
+import { dueOf, plan, record } from '../../contract/steps.ts'
 
 const context = (folder: string): OpenDeps => ({
   folder,
@@ -95,6 +105,36 @@ describe('an outbox’s file that cannot be used is told with its path and a fix
   })
 })
 
+describe('an outbox’s file whose creation was cut short by a kill', () => {
+  it.each([
+    ['a daemon', (folder: string) => openForDaemon(context(folder), { hasRole: true })],
+    ['a command', (folder: string) => openForCommand(context(folder))],
+  ])('is created by %s, and nothing is said to be damaged', async (_, open) => {
+    const folder = temporaryFolder()
+    cutShort(join(folder, 'outbox.db'))
+    const { outbox, salvaged } = await open(folder)
+    onTestFinished(() => outbox.close())
+    expect(salvaged).toBeUndefined()
+    await plan(outbox, { current: anHour })
+    await record(outbox, metrics(3))
+    expect(await dueOf(outbox)).toEqual(metrics(3))
+  })
+})
+
+/** Leaves what a process leaves that is killed after it has written a file’s first pages, and before these are in force. */
+function cutShort(file: string): void {
+  const being = join(temporaryFolder(), 'being-created.db')
+  const database = new Database(being)
+  // A transaction that has no place in memory is written to the file before it ends.
+  database.pragma('cache_size = 1')
+  database.exec('BEGIN IMMEDIATE; CREATE TABLE filler (bytes)')
+  const fill = database.prepare('INSERT INTO filler VALUES (zeroblob(3000))')
+  for (let row = 0; row < 20; row += 1) fill.run()
+  for (const part of ['', '-journal']) copyFileSync(`${being}${part}`, `${file}${part}`)
+  database.close()
+  expect(statSync(file).size, 'pages that are not in force').toBeGreaterThan(0)
+}
+
 function madeWith(file: string, make: () => void): void {
   new SqliteOutbox(file).close()
   make()
@@ -171,6 +211,8 @@ describe('what keeps a file from being used', () => {
     expect(troubleOf(here, coded('SQLITE_IOERR_WRITE')), 'a quota').toMatchObject({ kind: 'no-room' })
     expect(troubleOf(here, coded('SQLITE_IOERR_FSYNC'))).toMatchObject({ kind: 'failing' })
     expect(troubleOf(here, coded('SQLITE_CANTOPEN'))).toMatchObject({ kind: 'other' })
+    expect(troubleOf(here, coded('SQLITE_READONLY'))).toMatchObject({ kind: 'read-only' })
+    expect(troubleOf(here, coded('SQLITE_READONLY_ROLLBACK')), 'no word of the disk').toMatchObject({ kind: 'other' })
     mkdirSync(`${here}-shm`)
     expect(troubleOf(here, coded('SQLITE_CANTOPEN'))).toEqual({ kind: 'not-a-file', path: `${here}-shm` })
     expect(existsSync(join(folder, '.probe')), 'nothing is left behind').toBe(false)

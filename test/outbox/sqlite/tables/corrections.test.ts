@@ -35,15 +35,15 @@ function record(
   mode: Mode = 'first-stands',
 ): Promise<Recorded> {
   const accepted = all.map(one => ('metric' in one ? one : { metric: one }))
-  return outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted, mode }, 1)
+  return outbox.intake.record({ collector: 'vault/c', hour: anHour, accepted, mode }, 1)
 }
 
 const dueOf = (outbox: SqliteOutbox) =>
-  outbox.due.read({ protocolIds: ['vault'], fresh: anHour, latest: hourAfter(anHour, 9) }, 100)
+  outbox.dueMetrics.read({ protocolIds: ['vault'], fresh: anHour, latest: hourAfter(anHour, 9) }, 100)
 const deliver = (outbox: SqliteOutbox, delivered: readonly Metric[]) =>
-  outbox.recordVerdicts({ delivered, dead: [], warnings: [] }, 2)
+  outbox.verdicts.record({ delivered, dead: [], warnings: [] }, 2)
 const refuse = (outbox: SqliteOutbox, dead: readonly Metric[]) =>
-  outbox.recordVerdicts(
+  outbox.verdicts.record(
     { delivered: [], dead: dead.map(metric => ({ metric, reason: 'no', attempts: 1 })), warnings: [] },
     2,
   )

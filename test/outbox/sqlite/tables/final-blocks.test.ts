@@ -21,8 +21,8 @@ describe('final blocks', () => {
     const file = join(temporaryFolder(), 'outbox.db')
     const outbox = new SqliteOutbox(file)
     const hours = hoursFrom(hourAfter(anHour, -8_759), anHour)
-    await outbox
-      .finalBlocks(8_453)
+    await outbox.finalBlocks
+      .of(8_453)
       .keep(hours.map((hour, index) => ({ hour, block: aBlock(20_000_000 + 300 * index, 'f') })))
     outbox.close()
     const database = openDatabase(file, outboxSchema)
@@ -35,13 +35,13 @@ describe('final blocks', () => {
     const file = join(temporaryFolder(), 'outbox.db')
     const outbox = opened(file)
     for (const part of ['', '-wal', '-shm']) renameSync(`${file}${part}`, `${file}.old${part}`)
-    await outbox.finalBlocks(1).keep([{ hour: anHour, block: aBlock(1) }])
+    await outbox.finalBlocks.of(1).keep([{ hour: anHour, block: aBlock(1) }])
     expect((await outbox.disk.broken).kind).toBe('moved')
   })
 
   it('of a damaged file are not known, and the disk is told', async () => {
     const outbox = opened()
-    const blocks = outbox.finalBlocks(1)
+    const blocks = outbox.finalBlocks.of(1)
     const damage = Object.assign(new Error('malformed'), { code: 'SQLITE_CORRUPT' })
     Object.defineProperty(outbox.disk, 'requireInPlace', {
       value: () => {
@@ -60,11 +60,11 @@ it.skipIf(!mayMount)(
     const outbox = opened(join(disk.folder, 'outbox.db'))
     disk.fill()
     const many = hoursFrom(hourAfter(anHour, -20_000), anHour).map((hour, index) => ({ hour, block: aBlock(index) }))
-    await outbox.finalBlocks(1).keep(many)
+    await outbox.finalBlocks.of(1).keep(many)
     expect(outbox.disk.isFull).toBe(true)
-    expect(await outbox.finalBlocks(1).of(anHour)).toBeUndefined()
+    expect(await outbox.finalBlocks.of(1).of(anHour)).toBeUndefined()
     disk.empty()
-    await outbox.finalBlocks(1).keep(many)
-    expect(await outbox.finalBlocks(1).of(anHour)).toEqual(aBlock(20_000))
+    await outbox.finalBlocks.of(1).keep(many)
+    expect(await outbox.finalBlocks.of(1).of(anHour)).toEqual(aBlock(20_000))
   },
 )

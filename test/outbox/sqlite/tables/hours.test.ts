@@ -28,7 +28,7 @@ function opened(): Opened {
 function record(outbox: SqliteOutbox, more: Partial<CollectionOutcome> = {}, count = 2) {
   const { hour = past } = more
   const accepted = metrics(count, hour).map(metric => ({ metric }))
-  return outbox.recordCollection({ collector: 'vault/c', hour, accepted, unexpected: true, ...more }, nowMs)
+  return outbox.intake.record({ collector: 'vault/c', hour, accepted, unexpected: true, ...more }, nowMs)
 }
 
 const failed = { fault: new Fault('http-unreachable', 'no answer'), nextAttemptMs: 5 }
@@ -57,12 +57,12 @@ it('a year of hours is pruned of its values alone: what was collected, and what 
   const { outbox, file } = opened()
   await record(outbox)
   outbox.expectedHours.markGap('vault/c', hourAfter(past, 1), failed.fault)
-  const due = outbox.due.read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 9)
-  outbox.recordVerdicts({ delivered: due, dead: [], warnings: [] }, 1)
+  const due = outbox.dueMetrics.read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 9)
+  outbox.verdicts.record({ delivered: due, dead: [], warnings: [] }, 1)
   while (outbox.pruneSome(hourAfter(anHour, -35 * 24))) await new Promise(setImmediate)
   expect(outbox.metrics.between(past, anHour)).toEqual([])
   expect([...outbox.expectedHours.states('vault/c', past, anHour).values()]).toEqual(['collected', 'gap'])
-  expect(outbox.expectedHours.ranges('gap')).toHaveLength(1)
+  expect(outbox.hourRanges.of('gap')).toHaveLength(1)
   expect(countsOf(file)).toEqual([
     { metrics: null, digest: null },
     { metrics: 0, digest: 0 },

@@ -18,7 +18,7 @@ function opened(): SqliteOutbox {
 
 function enqueue(outbox: SqliteOutbox, some: readonly Metric[]) {
   const accepted = some.map(metric => ({ metric }))
-  return outbox.recordCollection({ collector: 'any/c', hour: anHour, accepted }, 1)
+  return outbox.intake.record({ collector: 'any/c', hour: anHour, accepted }, 1)
 }
 
 const keyOf = ({ id, hour }: Metric) => `${id} ${hour}`

@@ -111,7 +111,7 @@ function asked({ outbox: { expectedHours } }: Opened, name: string) {
   const states = [...expectedHours.states(name, first, end)]
   return {
     lastWithoutHole: last === undefined ? undefined : hourNumber(last),
-    due: expectedHours.due([name], end, nowMs, 99).map(({ hour }) => hourNumber(hour)),
+    due: expectedHours.due({ collectors: [name], current: end, nowMs, limit: 99 }).map(({ hour }) => hourNumber(hour)),
     late: late.map(({ hours, oldest }) => [hours, hourNumber(oldest)]),
     states: states.map(([hour, state]) => [hourNumber(hour), stateNumbers[state]]),
   }

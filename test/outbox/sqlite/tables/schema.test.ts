@@ -17,7 +17,7 @@ async function fileOf(version: number): Promise<string> {
   const outbox = new SqliteOutbox(file)
   outbox.expectedHours.addCollector('vault/c', anHour)
   const accepted = metrics(1).map(metric => ({ metric }))
-  await outbox.recordCollection({ collector: 'vault/c', hour: anHour, accepted }, 1)
+  await outbox.intake.record({ collector: 'vault/c', hour: anHour, accepted }, 1)
   outbox.close()
   change(file, database => database.pragma(`user_version = ${version}`))
   return file

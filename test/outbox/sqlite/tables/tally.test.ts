@@ -31,11 +31,11 @@ async function step(outbox: SqliteOutbox, rolls: Dice): Promise<void> {
     case 1:
     case 2:
       outbox.expectedHours.expect('vault/c', [hour])
-      return void (await outbox.recordCollection({ collector: 'vault/c', hour, accepted: someMetrics(rolls, hour) }, 1))
+      return void (await outbox.intake.record({ collector: 'vault/c', hour, accepted: someMetrics(rolls, hour) }, 1))
     case 3: {
-      const due = outbox.due.read({ protocolIds: protocols, fresh: anHour, latest: anHour }, rolls.whole(0, 9))
+      const due = outbox.dueMetrics.read({ protocolIds: protocols, fresh: anHour, latest: anHour }, rolls.whole(0, 9))
       const [dead, delivered] = [due.slice(0, 2), due.slice(2)]
-      return outbox.recordVerdicts(
+      return outbox.verdicts.record(
         { delivered, dead: dead.map(metric => ({ metric, reason: 'no', attempts: 1 })), warnings: [] },
         2,
       )

@@ -109,6 +109,14 @@ describe('http.json', () => {
     holdsNoSecret(fault)
   })
 
+  it('reads what comes with a status that its collector names', async () => {
+    const { get, source } = await trial({ '/': { status: 422, body: '{"value":7}' }, '/other': { status: 400 } })
+    const request = { statuses: [422] }
+    expect(await get('/', { request })).toEqual({ value: 7 })
+    expect(await faultOf(get('/other', { request }))).toMatchObject({ code: 'http-refused', facts: { status: 400 } })
+    expect(source.asked).toHaveLength(2)
+  })
+
   it('does not read what comes with a refusal', async () => {
     const { get } = await trial({ '/': { status: 404, body: ' '.repeat(9 * 1_048_576) } })
     expect(await faultOf(get('/'))).toMatchObject({ code: 'http-refused', facts: { status: 404 } })

@@ -1,7 +1,7 @@
 import { encodeAbiParameters, encodeEventTopics, pad, parseAbiItem } from 'viem/utils'
 import { describe, expect, it } from 'vitest'
 import type { RawLog } from '../../../../src/chain/log-list.ts'
-import type { Hex } from '../../../../src/model/block.ts'
+import type { Hex, LogFilter } from '../../../../src/model/block.ts'
 import { chainAsOf } from '../../../../src/runner/child/typed/typed-reads.ts'
 import { faultOf, firstHour, patient } from '../../../chain/support/readers.ts'
 
@@ -12,11 +12,19 @@ const erc721 = parseAbiItem('event Transfer(address indexed from, address indexe
 const [token, nft] = [`0x${'20'.repeat(20)}`, `0x${'72'.repeat(20)}`] as const
 const [signature] = encodeEventTopics({ abi: [erc20] }) as [Hex]
 const who = pad('0xaa', { size: 32 })
+const transactionHash: Hex = `0x${'77'.repeat(32)}`
 const word = (value: bigint) => encodeAbiParameters([{ type: 'uint256' }], [value])
 
 /** As an ERC-20 token emits it: two indexed arguments, and the amount in the data. */
 function transfer(amount: bigint, parts: Partial<RawLog> = {}): RawLog {
-  const log = { address: token, topics: [signature, who, who], data: word(amount), blockNumber: 7n, logIndex: 0 }
+  const log = {
+    address: token,
+    topics: [signature, who, who],
+    data: word(amount),
+    blockNumber: 7n,
+    logIndex: 0,
+    transactionHash,
+  }
   return { ...log, ...parts }
 }
 
@@ -67,6 +75,63 @@ describe('logs of an event', () => {
     const fault = await faultOf(chain(ofNft(1n)).logs({ address: nft, event: erc20 }))
     expect(fault.message).toBe('a log of Transfer has 4 topics and 0 bytes where the ABI describes 3 topics')
     expect(await chain(ofNft(1n)).logs({ address: nft, event: erc721 })).toHaveLength(1)
+  })
+
+  const approval = parseAbiItem('event Approval(address indexed owner, address indexed spender, uint256 value)')
+  const [approved] = encodeEventTopics({ abi: [approval] }) as [Hex]
+  const approve = (amount: bigint) => transfer(amount, { topics: [approved, who, who] })
+
+  it('of several events have the name of theirs, and the transaction', async () => {
+    const logs = await chain(transfer(5n), approve(6n), transfer(7n)).logs({
+      address: token,
+      events: [erc20, approval],
+    })
+    const spenders = logs.flatMap(log => (log.eventName === 'Approval' ? [log.args.spender] : []))
+    expect(logs.map(({ eventName, args }) => [eventName, args.value])).toEqual([
+      ['Transfer', 5n],
+      ['Approval', 6n],
+      ['Transfer', 7n],
+    ])
+    expect(logs[0]?.transactionHash).toBe(transactionHash)
+    expect(spenders).toHaveLength(1)
+  })
+
+  it('of several events are one request, of each signature once', async () => {
+    const asked: LogFilter[] = []
+    const never = () => Promise.reject(new Error('not asked for here'))
+    const logs = async (_: unknown, filter: LogFilter) => {
+      asked.push(filter)
+      return []
+    }
+    const view = chainAsOf({ block: never, read: never, logs }, firstHour, patient, 'ethereum')
+    await view.logs({ address: token, events: [erc20, approval, erc721] })
+    expect(asked).toEqual([{ address: token, topics: [[signature, approved]] }])
+  })
+
+  it('of two events with one signature are told apart by their topics', async () => {
+    const filter = { address: [token, nft], events: [erc20, erc721] } as const
+    const logs = await chain(ofNft(1n), transfer(5n)).logs(filter)
+    expect(logs.map(({ address, args }) => [address, args.value])).toEqual([
+      [nft, 1n],
+      [token, 5n],
+    ])
+  })
+
+  it('are a fault where one of several events fits no log of its signature', async () => {
+    const wrong = chain(transfer(5n), approve(6n)).logs({ address: token, events: [erc721, approval] })
+    expect((await faultOf(wrong)).message).toBe(
+      'a log of Transfer has 3 topics and 32 bytes where the ABI describes 4 topics',
+    )
+  })
+
+  it.for<[object, string]>([
+    [{}, 'logs has one event, or a list of events'],
+    [{ events: [] }, 'logs has one event, or a list of events'],
+    [{ event: erc20, events: [approval] }, 'logs has one event, or a list of events'],
+    [{ events: [erc20], args: { from: token } }, 'logs has args of several events'],
+  ])('are not asked for by %j', async ([filter, message]) => {
+    const asked = chain().logs({ address: token, ...filter } as { address: Hex; event: typeof erc20 })
+    expect(await faultOf(asked)).toMatchObject({ code: 'collector-threw', message })
   })
 
   it('are none where there are none', async () => {

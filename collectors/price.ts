@@ -1,0 +1,70 @@
+import { type CollectContext, defineCollector, z } from 'tidegauge'
+import { type Fraction, nearestNumber } from './values/fraction.ts'
+import { isOnChain, type Source, source, sourceName, sourcePrice } from './values/price/source.ts'
+
+const options = z.strictObject({
+  sources: z.array(source).min(1).describe('in order: the first that answers stands'),
+  label: z.string().max(16).default('Price').describe('must differ when a protocol uses several'),
+  unit: z.string().default('USD').describe('currency of the price'),
+})
+
+type Context = CollectContext<z.output<typeof options>>
+
+const collector = defineCollector({
+  options,
+  metrics: ({ label, unit }) => ({ [label]: { unit, min: 0 } }),
+  history: true,
+  collect: async context => ({ [context.options.label]: nearestNumber(await firstPrice(context)) }),
+})
+
+/**
+ * A price as of the hour, from the first of several sources that answers. The daemon reads those of `prices:` with it,
+ * and asks for the exact value.
+ */
+export default {
+  ...collector,
+  async priceOf(context: Context) {
+    const exact = await firstPrice(context)
+    return { exact: `${exact.n}/${exact.d}`, nearest: nearestNumber(exact) }
+  },
+}
+
+/** A source that gave no price. */
+interface Failure {
+  readonly of: Source
+  readonly error: unknown
+}
+
+/** @throws Error when no source answers; it says why each does not */
+async function firstPrice({ options: { sources }, ...means }: Context): Promise<Fraction> {
+  // Those on chains are asked at once: their reads travel together, and the first may fail.
+  const onChain = new Map(sources.filter(isOnChain).map(each => [each, begun(each, means)]))
+  const failures: Failure[] = []
+  for (const each of sources) {
+    try {
+      const price = await (onChain.get(each) ?? sourcePrice(each, means))
+      if (failures.length > 0) means.log.warn(`${wordsOf(failures)}; ${sourceName(each)} answers`)
+      return price
+    } catch (error) {
+      failures.push({ of: each, error })
+    }
+  }
+  const [only, ...others] = failures
+  if (only && others.length === 0) throw only.error
+  throw new Error(wordsOf(failures))
+}
+
+function begun(each: Source, means: Omit<Context, 'options'>): Promise<Fraction> {
+  const price = sourcePrice(each, means)
+  // One before it may answer.
+  price.catch(() => {})
+  return price
+}
+
+function wordsOf(failures: readonly Failure[]): string {
+  return failures.map(({ of, error }) => `${sourceName(of)}: ${messageOf(error)}`).join('; ')
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,80 @@
+import { type AbiParameter, encodeAbiParameters } from 'viem'
+import { ValueMistake } from './mistake.ts'
+
+/** A part of a tuple or a list. */
+export function part(value: unknown, step: string | number): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, step) : undefined
+}
+
+/**
+ * An argument of a function or an event, as viem takes it, from what is written in the configuration.
+ *
+ * @param path leads to it, for the mistake
+ * @throws ValueMistake when it does not fit the type
+ */
+export function argument(input: AbiParameter, written: unknown, path: readonly (string | number)[]): unknown {
+  const list = /^(.*)\[(\d*)\]$/.exec(input.type)
+  if (list) {
+    if (!Array.isArray(written)) throw new ValueMistake(path, `must be a list: ${input.type}`)
+    const [, type = '', count] = list
+    if (count && written.length !== Number(count))
+      throw new ValueMistake(path, `must be a list of ${count}: ${input.type}`)
+    return written.map((each, place) => argument({ ...input, type }, each, [...path, place]))
+  }
+  if ('components' in input) return tupleArgument(input.components, written, path)
+  const value = plainArgument(input.type, written)
+  if (value === undefined) throw new ValueMistake(path, `must be ${wordsOf(input.type)}${exact(input.type, written)}`)
+  try {
+    encodeAbiParameters([input], [value])
+    return value
+  } catch {
+    throw new ValueMistake(path, `must be ${wordsOf(input.type)}`)
+  }
+}
+
+function tupleArgument(
+  components: readonly AbiParameter[],
+  written: unknown,
+  path: readonly (string | number)[],
+): unknown {
+  const parts = components.map(({ name }, place) => (Array.isArray(written) ? place : (name ?? place)))
+  const given = typeof written === 'object' && written !== null ? Object.keys(written) : []
+  if (given.length !== parts.length || parts.some(key => !given.includes(String(key)))) {
+    throw new ValueMistake(
+      path,
+      `must be a map or a list of ${components.map(({ name, type }) => name || type).join(', ')}`,
+    )
+  }
+  const values = components.map((component, place) => {
+    const key = parts[place] ?? place
+    return argument(component, part(written, key), [...path, key])
+  })
+  // As viem takes them: by name where all have one.
+  if (components.some(({ name }) => !name)) return values
+  return Object.fromEntries(components.map(({ name = '' }, place) => [name, values[place]]))
+}
+
+/** The argument as viem takes it; `undefined` when it does not fit the type. */
+function plainArgument(type: string, written: unknown): unknown {
+  if (/^u?int/.test(type)) {
+    if (typeof written === 'number') return Number.isSafeInteger(written) ? BigInt(written) : undefined
+    return typeof written === 'string' && /^-?\d+$|^0x[0-9a-f]+$/i.test(written) ? BigInt(written) : undefined
+  }
+  if (type === 'bool') return typeof written === 'boolean' ? written : undefined
+  if (typeof written !== 'string') return undefined
+  if (type === 'address') return /^0x[0-9a-f]{40}$/i.test(written) ? written.toLowerCase() : undefined
+  if (type.startsWith('bytes')) return /^0x([0-9a-f]{2})*$/i.test(written) ? written : undefined
+  return type === 'string' ? written : undefined
+}
+
+function wordsOf(type: string): string {
+  if (type === 'address') return 'an address in quotes: 0x and 40 hexadecimal digits'
+  if (type === 'bool') return 'true or false'
+  if (type === 'string') return 'text'
+  return /^u?int/.test(type) ? `a whole number that fits ${type}` : `${type} in quotes: 0x and hexadecimal digits`
+}
+
+function exact(type: string, written: unknown): string {
+  const isInexact = /^u?int/.test(type) && typeof written === 'number' && Number.isInteger(written)
+  return isInexact ? ', and one beyond 2^53 is written in quotes' : ''
+}

@@ -1,0 +1,23 @@
+import { address, z } from 'tidegauge'
+
+/** Addresses, each once. */
+export const addresses = z
+  .array(address)
+  .min(1)
+  .superRefine((list, context) => {
+    for (const place of repeated(list))
+      context.addIssue({ code: 'custom', path: [place], message: 'is written twice, and would count twice' })
+  })
+
+/** Places of texts that stand earlier in a list, too; upper and lower case are the same address. */
+export function repeated(texts: readonly string[]): number[] {
+  const lower = texts.map(text => text.toLowerCase())
+  return lower.flatMap((text, place) => (lower.indexOf(text) < place ? [place] : []))
+}
+
+/** One contract, or a list of contracts whose values are added up. Parses to a list. */
+export const contracts = z
+  .union([address, addresses], {
+    error: 'must be an address in quotes (0x and 40 hexadecimal digits), or a list of these',
+  })
+  .transform(given => (typeof given === 'string' ? [given] : given))

@@ -1,0 +1,61 @@
+import type { AbiEvent } from 'viem'
+import { argument, part } from './abi-argument.ts'
+import { ValueMistake } from './mistake.ts'
+import { isNumber, parsedSignature } from './signature.ts'
+
+/** An event as it is written: `{ event: 'Swap(address indexed who, uint256 amount)', where: { who: '0x…' } }`. */
+export interface WrittenEvent {
+  readonly event: string
+  /** Arguments that a log must have. */
+  readonly where?: Readonly<Record<string, unknown>> | undefined
+  /** An argument that is an integer or a bool. */
+  readonly sum?: string | undefined
+  readonly unique?: string | undefined
+}
+
+/** An event by its signature, and which of its logs are meant. */
+export interface EventFilter {
+  readonly abi: AbiEvent
+  /** Arguments that the node can filter by. */
+  readonly indexed: Readonly<Record<string, unknown>>
+  /** Whether a log has the arguments that the node cannot filter by. */
+  isMeant(args: unknown): boolean
+}
+
+/** @throws ValueMistake when it is no event, or an argument is not of it */
+export function eventFilter({ event, where = {}, sum, unique }: WrittenEvent): EventFilter {
+  const abi = parsedSignature('event', event, 'event', `must be the signature of an event, ${example}`)
+  if (sum !== undefined && !isNumber(input(abi, sum, ['sum']).type)) {
+    throw new ValueMistake(['sum'], `must be an integer or a bool, and ${sum} is ${input(abi, sum, ['sum']).type}`)
+  }
+  if (unique !== undefined) input(abi, unique, ['unique'])
+  const wanted = Object.entries(where).map(([name, written]) => {
+    const { indexed = false, ...parameter } = input(abi, name, ['where', name])
+    return { name, indexed, value: argument(parameter, written, ['where', name]) }
+  })
+  const own = wanted.filter(({ indexed }) => !indexed).map(({ name, value }) => [name, plain(value)] as const)
+  return {
+    abi,
+    indexed: Object.fromEntries(wanted.filter(({ indexed }) => indexed).map(({ name, value }) => [name, value])),
+    isMeant: args => own.every(([name, value]) => plain(part(args, name)) === value),
+  }
+}
+
+/** An argument of a log as a text that is equal for equal arguments. */
+export function plain(value: unknown): string {
+  return JSON.stringify(value, (_, each: unknown) => {
+    if (typeof each === 'bigint') return String(each)
+    // viem spells an address with capitals, for its checksum.
+    return typeof each === 'string' && /^0x[0-9a-f]{40}$/i.test(each) ? each.toLowerCase() : each
+  })
+}
+
+const example = 'like "Transfer(address indexed from, address indexed to, uint256 value)"'
+
+function input({ name: event, inputs }: AbiEvent, name: string, path: readonly string[]): AbiEvent['inputs'][number] {
+  const found = inputs.find(each => each.name === name)
+  if (found) return found
+  const known = inputs.map(each => each.name).filter(Boolean)
+  const words = known.length > 0 ? known.join(', ') : 'nothing: name its arguments in the signature'
+  throw new ValueMistake(path, `${event} has no argument "${name}": it has ${words}`)
+}

@@ -1,0 +1,164 @@
+import { type Price, z } from 'tidegauge'
+import { type Fraction, fractionOf } from './fraction.ts'
+import { decimalText } from './json-answer.ts'
+import { exactPrice } from './price/exact-price.ts'
+
+const priceOperand = z.strictObject({ price: z.string({ error: 'must be the name of a price' }) })
+const operand = z.union([z.string(), z.number(), priceOperand], {
+  error: 'must be a label of these values, a number, or a price like { price: ETH }',
+})
+const operands = z
+  .array(operand)
+  .min(2, { error: 'must be a list of two or more: labels of these values, numbers, or prices like { price: ETH }' })
+
+/** The formulas over other values: one of them makes a value. */
+export const formulas = {
+  sum: operands.optional(),
+  product: operands.optional(),
+  difference: operands.optional().describe('the first less all others'),
+  ratio: z.tuple([operand, operand], { error: 'must be a list of two: what is divided, and by what' }).optional(),
+}
+
+type Operand = z.output<typeof operand>
+type Kind = keyof typeof formulas
+export type WrittenFormula = { readonly [K in Kind]?: readonly Operand[] | undefined }
+
+const formulaKinds = Object.keys(formulas) as readonly Kind[]
+
+/** An operation over other values. */
+export interface Formula {
+  readonly kind: Kind
+  /** Labels, numbers and prices. */
+  readonly over: readonly Operand[]
+}
+
+/** The formula of a value; `undefined` for a value without one. */
+export function formulaOf(value: WrittenFormula): Formula | undefined {
+  const kind = formulaKinds.find(each => value[each] !== undefined)
+  return kind && { kind, over: value[kind] ?? [] }
+}
+
+/** The labels that a value needs. */
+function neededBy(value: WrittenFormula): readonly string[] {
+  return formulaOf(value)?.over.filter(each => typeof each === 'string') ?? []
+}
+
+/** Labels in a circle, each of which needs the next and the last the first; `undefined` when there is none. */
+function circleIn(values: Readonly<Record<string, WrittenFormula>>): readonly string[] | undefined {
+  const sound = new Set<string>()
+  const from = (label: string, above: readonly string[]): readonly string[] | undefined => {
+    if (above.includes(label)) return above.slice(above.indexOf(label))
+    if (sound.has(label)) return undefined
+    for (const needed of neededBy(values[label] ?? {})) {
+      const circle = from(needed, [...above, label])
+      if (circle) return circle
+    }
+    sound.add(label)
+    return undefined
+  }
+  for (const label of Object.keys(values)) {
+    const circle = from(label, [])
+    if (circle) return circle
+  }
+  return undefined
+}
+
+/** A mistake in a value; `path` leads to it from there. */
+interface FormulaMistake {
+  readonly path: readonly string[]
+  readonly message: string
+}
+
+/**
+ * Mistakes of a value that is either read or a formula, offline.
+ *
+ * @param read the option that says what is read
+ * @param values all values by label, this one included
+ */
+export function formulaMistakes<R extends string>(
+  value: WrittenFormula & { readonly [K in R]?: unknown },
+  read: R,
+  values: Readonly<Record<string, unknown>>,
+): readonly FormulaMistake[] {
+  const kinds = [read, ...formulaKinds]
+  const given = kinds.filter(kind => Reflect.get(value, kind) !== undefined)
+  const said = given.length === 0 ? 'nothing of it' : given.join(' and ')
+  const unknown = neededBy(value).filter(label => !Object.hasOwn(values, label) && !decimalText.test(label))
+  return [
+    ...(given.length === 1 ? [] : [{ path: [], message: `must have one of ${kinds.join(', ')}, and has ${said}` }]),
+    ...unknown.map(label => ({
+      path: [formulaOf(value)?.kind ?? ''],
+      message: `there is no value "${label}": known here are ${Object.keys(values).join(', ')}`,
+    })),
+  ]
+}
+
+/** Mistakes of all values together: none is sent, or one needs itself. */
+export function circleMistakes(
+  values: Readonly<Record<string, WrittenFormula & { readonly private?: boolean | undefined }>>,
+): readonly FormulaMistake[] {
+  const circle = circleIn(values)
+  const isSent = Object.values(values).some(each => !each.private)
+  return [
+    ...(circle ? [{ path: [circle[0] ?? ''], message: `needs itself: ${[...circle, circle[0]].join(' → ')}` }] : []),
+    ...(isSent ? [] : [{ path: [], message: 'must hold a value that is not private' }]),
+  ]
+}
+
+/**
+ * The exact values by their labels. All are begun at once, each label's once; one that fails fails what needs it.
+ *
+ * @param read the exact value of one that is not a formula
+ * @param price the prices that formulas may name
+ */
+export function exactValues<V extends WrittenFormula>(
+  values: Readonly<Record<string, V>>,
+  read: (value: V) => Promise<Fraction>,
+  price: Price,
+): (label: string) => Promise<Fraction> {
+  const known = new Map<string, Promise<Fraction>>()
+  const exact = (label: string): Promise<Fraction> => {
+    const found = known.get(label)
+    if (found) return found
+    const value = values[label]
+    // A number in quotes, where it is too long to be written without.
+    if (!value) return Promise.resolve(fractionOf(label))
+    const formula = formulaOf(value)
+    const made = formula ? evaluated(formula, exact, price) : read(value)
+    known.set(label, made)
+    // A private value that nothing needs may fail.
+    made.catch(() => {})
+    return made
+  }
+  for (const label of Object.keys(values)) exact(label)
+  return exact
+}
+
+/**
+ * The exact value of a formula.
+ *
+ * @param exactOf the exact value of a label; rejects when it has none
+ * @throws Error when a ratio is by zero
+ */
+async function evaluated(
+  { kind, over }: Formula,
+  exactOf: (label: string) => Promise<Fraction>,
+  price: Price,
+): Promise<Fraction> {
+  const exact = (each: Operand) => {
+    if (typeof each === 'string') return exactOf(each)
+    return typeof each === 'number' ? fractionOf(each) : exactPrice(price, each.price)
+  }
+  const parts = await Promise.all(over.map(exact))
+  const [first = fractionOf(0), ...others] = parts
+  if (kind === 'ratio' && others.some(({ n }) => n === 0n))
+    throw new Error(`the ratio is by ${String(over[1])}, which is 0`)
+  return others.reduce((total, each) => operations[kind](total, each), first)
+}
+
+const operations: Readonly<Record<Kind, (a: Fraction, b: Fraction) => Fraction>> = {
+  sum: (a, b) => a.add(b),
+  product: (a, b) => a.mul(b),
+  difference: (a, b) => a.sub(b),
+  ratio: (a, b) => a.div(b),
+}

@@ -1,0 +1,125 @@
+import { address, type CollectContext, headers, z } from 'tidegauge'
+import { type Fraction, fractionOf, nearestNumber } from '../fraction.ts'
+import { answerOf, decimalAt, jsonPointer, valueAt } from '../json-answer.ts'
+import { asksBlock, asksHour, inBody, inPlaces, sourceBody, sourceUrl } from '../placeholders.ts'
+import { exactPrice } from './exact-price.ts'
+import { feedAnswer, feedMaxAge } from './feed.ts'
+import { poolPrice } from './pool.ts'
+
+const kinds = ['feed', 'pool', 'url', 'fixed'] as const
+type Kind = (typeof kinds)[number]
+
+/** Characters of an exact price: the mean of a pool in another price has some hundreds. */
+const exactCharsMax = 4_000
+
+/** Above 0, and without an exponent. */
+const positiveDecimal = /^(?=.*[1-9])\d+(\.\d+)?$/
+
+const notFixed = 'must be a number above 0, like 1, or in quotes where it is long'
+
+/** Options that belong to each kind: those it needs, and those it may have. `price` may stand at every one. */
+const ofKind: Readonly<Record<Kind, { readonly needed: readonly string[]; readonly other: readonly string[] }>> = {
+  feed: { needed: ['chain'], other: ['maxAge'] },
+  pool: { needed: ['chain', 'token', 'quote', 'window', 'price'], other: [] },
+  url: { needed: ['pointer'], other: ['headers', 'body', 'time', 'maxAge'] },
+  fixed: { needed: [], other: [] },
+}
+
+const missing: Readonly<Record<string, string>> = {
+  chain: 'must be the name of the chain',
+  token: 'must be the address of the token that is priced',
+  quote: 'must be the address of the other token of the pool',
+  window: 'must be the seconds that the price is the mean of, like 1800',
+  price: 'must be the name of the price of the quote token, like USDC',
+  pointer: 'must be a JSON pointer like /prices/0/usd',
+}
+
+/** A source of a price: one of `feed`, `pool`, `url` and `fixed`; or `price` alone, for the same as another price. */
+export const source = z
+  .strictObject({
+    chain: z.string().optional().describe('the chain of a feed or a pool'),
+    feed: address.optional().describe('a Chainlink feed (AggregatorV3)'),
+    pool: address.optional().describe('a Uniswap V3 pool, for the mean price over a window'),
+    token: address.optional().describe('the token of the pool that is priced'),
+    quote: address.optional().describe('the token of the pool in which it is priced'),
+    window: z.int().min(60).max(604_800).optional().describe('seconds that the price of a pool is the mean of'),
+    url: sourceUrl.optional().describe('an address that answers JSON, with {hour}, {hourSeconds} or {hourMs} in it'),
+    headers: headers.optional(),
+    body: sourceBody.optional(),
+    pointer: jsonPointer.optional().describe('where the answer has the price'),
+    time: jsonPointer.optional().describe('where the answer says what instant the price is of'),
+    maxAge: z.number().positive().optional().describe('seconds that a price may be old at the hour'),
+    fixed: z
+      .union([z.number().positive(), z.string().regex(positiveDecimal, { error: notFixed })], { error: notFixed })
+      .optional()
+      .describe('a number that does not change, such as 1; in quotes where it has more than 15 digits'),
+    price: z.string().optional().describe('another price, in which this one is given'),
+  })
+  .superRefine((written, context) => {
+    const tell = (path: readonly string[], message: string) =>
+      context.addIssue({ code: 'custom', path: [...path], message })
+    const given = Object.entries(written).flatMap(([name, value]) => (value === undefined ? [] : [name]))
+    const [kind, ...others] = kinds.filter(each => given.includes(each))
+    if (others.length > 0) return tell([], `must have one of ${kinds.join(', ')}, and has ${kind} and ${others[0]}`)
+    const { needed, other } = kind ? ofKind[kind] : { needed: [], other: [] }
+    const stray = given.find(name => name !== kind && name !== 'price' && ![...needed, ...other].includes(name))
+    if (!kind && (stray !== undefined || written.price === undefined))
+      return tell([], `must have one of ${kinds.join(', ')}, or a price alone`)
+    if (stray !== undefined) tell([stray], `belongs to another kind of source, and this is a ${kind}`)
+    for (const name of needed.filter(each => !given.includes(each))) tell([name], missing[name] ?? 'must be given')
+    if (written.url === undefined) return
+    const asked = { url: written.url, body: written.body }
+    if (!asksHour(asked)) tell(['url'], 'must contain {hour}, {hourSeconds} or {hourMs}: a price is of its hour')
+    if (asksBlock(asked)) tell(['url'], 'cannot contain {block}: a price is asked for by its hour')
+  })
+
+export type Source = z.output<typeof source>
+
+type Means = Pick<CollectContext<unknown>, 'chain' | 'http' | 'price' | 'hour'>
+
+/** Whether it is read on a chain, where one question more costs nothing. */
+export function isOnChain({ feed, pool }: Source): boolean {
+  return feed !== undefined || pool !== undefined
+}
+
+/**
+ * The exact price of a source as of the hour.
+ *
+ * @throws Error when it has none, it is old, zero or negative; Fault when it cannot be read
+ */
+export async function sourcePrice(source: Source, means: Means): Promise<Fraction> {
+  const quoted = source.price === undefined ? undefined : exactPrice(means.price, source.price)
+  const [own, of] = await Promise.all([ownPrice(source, means), quoted])
+  const price = of ? own.mul(of) : own
+  const nearest = nearestNumber(price)
+  if (!(nearest > 0) || nearest === Number.POSITIVE_INFINITY) throw new Error(`it is ${nearest}, which is no price`)
+  if (`${price.n}/${price.d}`.length > exactCharsMax) throw new Error('it has more digits than any price')
+  return price
+}
+
+/** The name of a source, for a message: without any path, which may hold a key. */
+export function sourceName({ chain, feed, pool, url, fixed, price }: Source): string {
+  if (feed !== undefined) return `feed ${feed} of ${chain}`
+  if (pool !== undefined) return `pool ${pool} of ${chain}`
+  if (url !== undefined) return new URL(url).host
+  return fixed === undefined ? `price ${price}` : `fixed ${fixed}`
+}
+
+async function ownPrice(source: Source, means: Means): Promise<Fraction> {
+  const { chain = '', feed, pool, token, quote, window, fixed, maxAge } = source
+  if (feed !== undefined) return feedAnswer(means.chain(chain), feed, maxAge ?? feedMaxAge, means.hour)
+  if (pool !== undefined && token !== undefined && quote !== undefined && window !== undefined)
+    return poolPrice(means.chain(chain), { pool, token, quote, window })
+  if (source.url !== undefined) return answeredPrice({ ...source, url: source.url }, means)
+  return fractionOf(fixed ?? 1)
+}
+
+async function answeredPrice(
+  { url, headers, body, pointer = '', time, maxAge = 3_600 }: Source & { readonly url: string },
+  { http, hour }: Means,
+): Promise<Fraction> {
+  const request = { headers, body: inBody(body, { hour }), isRead: true }
+  const answer = answerOf({ url, body, time, maxAge, pointer }, hour)
+  const { json } = await http.json(inPlaces(url, { hour }), answer, request)
+  return fractionOf(decimalAt(pointer).parse(valueAt(json, pointer)))
+}

@@ -1,0 +1,116 @@
+import type { AppContext } from '../../app/context.ts'
+import { openOutbox } from '../../app/open-outbox.ts'
+import { openChains, runnerOn } from '../../app/open-runner.ts'
+import { tellUpkeep } from '../../app/outbox-news.ts'
+import { Fault } from '../../model/fault.ts'
+import { type Hour, hourAt } from '../../model/hour.ts'
+import type { Outbox } from '../../outbox/contract/outbox.ts'
+import type { Runner } from '../../runner/runner.ts'
+import { createLog } from '../../telemetry/log.ts'
+import { type BackfillDelivery, startDelivery } from '../backfill/delivery.ts'
+import { type ConfigOption, type JsonOption, openContext, selectCollectors } from '../configured-command.ts'
+import { exitCodes } from '../exit.ts'
+import { openedByClock } from '../require-clock.ts'
+import { Signals } from '../signals.ts'
+import { type UsableCollector, usableCollectors } from '../usable-collectors.ts'
+import { collectHours, type HourEnd } from './collect-hours.ts'
+import { type DueRun, planDueHours } from './due-hours.ts'
+import { startFinality } from './finality.ts'
+import { noteSkipped, printCaughtUp, printHour } from './report.ts'
+
+/** Options of `collect --catch-up`. */
+export interface CatchUpOptions extends ConfigOption, JsonOption {
+  readonly only?: readonly string[]
+  /** Hours in all, at most. Default: all that are due. */
+  readonly maxHours?: number
+}
+
+/**
+ * `collect --catch-up`: every hour that is due, once. Ends with 1 when an hour of its turn was not collected or not
+ * delivered, and with 0 when hours are left because of `--max-hours`, or because another process is at work.
+ */
+export async function catchUp(options: CatchUpOptions, ended: (code: number) => void): Promise<void> {
+  const signals = new Signals()
+  const given = openContext(options.config)
+  const selected = selectCollectors(given.config, options.only)
+  const usable = await usableCollectors(given, selected, signals.stopping)
+  if (usable.length < selected.length) ended(exitCodes.incomplete)
+  await using stack = new AsyncDisposableStack()
+  const { context, outbox: existing } = await openedByClock(given, stack)
+  const outbox = existing ?? (await openOutbox(context, stack))
+  outbox.health.requireRoom()
+  const delivery = await startDelivery(context, outbox, stack)
+  if (!delivery.role) return noteSkipped(context, options)
+  const upkeep = outbox.startUpkeep({
+    role: delivery.role,
+    keepMs: context.config.outbox.keepMs,
+    time: context.time,
+    told: news => tellUpkeep(createLog('error', context.redactor), news),
+  })
+  stack.defer(() => upkeep.stop())
+  const isDone = await collectAndDeliver({ context, outbox, delivery, signals, stack, options }, usable)
+  if (!isDone) ended(exitCodes.incomplete)
+}
+
+interface CatchUpDeps {
+  readonly context: AppContext
+  readonly outbox: Outbox
+  readonly delivery: BackfillDelivery
+  readonly signals: Signals
+  readonly stack: AsyncDisposableStack
+  readonly options: CatchUpOptions
+}
+
+/** @returns whether all that had its turn is collected and delivered */
+async function collectAndDeliver(deps: CatchUpDeps, usable: readonly UsableCollector[]): Promise<boolean> {
+  const { context, outbox, delivery, signals, stack, options } = deps
+  const { balance: before } = await outbox.operators.backlog()
+  const current = hourAt(context.time.nowMs())
+  const due = inTurn(await planDueHours({ context, outbox, current }, usable), current)
+  const taken = due.slice(0, options.maxHours)
+
+  // The person who runs this sees the collectors' log; hours are reported in other words.
+  const chains = openChains(context, stack, { store: outbox.intake })
+  const log = createLog(context.config.log.level, context.redactor)
+  const runner = runnerOn(chains, { ...context, log }, stack)
+  const finality = startFinality({ context, outbox, runner, chains: Object.values(chains) }, usable)
+  stopWith(signals, runner)
+  const ends: HourEnd[] = []
+  await collectHours(
+    {
+      outbox,
+      runner,
+      time: context.time,
+      log: context.log,
+      chains: context.config.chains,
+      // A daemon that has started meanwhile collects the rest.
+      isOver: () => signals.stopping.aborted || delivery.by === 'daemon',
+      ended: end => {
+        ends.push(end)
+        if (!options.json) printHour(end)
+      },
+    },
+    taken,
+  )
+  await finality.finish()
+  if (!signals.stopping.aborted) await delivery.finish()
+  const { balance: after } = await outbox.operators.backlog()
+  const report = { ends, left: due.length - ends.length, before, after }
+  printCaughtUp(report, options)
+  if (signals.stopping.aborted) throw new Fault('stopped', 'it was asked to stop: what is left stays due')
+  const detained = after.dead + after.held - before.dead - before.held
+  return ends.every(({ faults }) => faults.length === 0) && after.due + detained === 0
+}
+
+/** The current hour first, then the oldest. */
+function inTurn(due: ReadonlyMap<Hour, readonly DueRun[]>, current: Hour): (readonly [Hour, readonly DueRun[]])[] {
+  const own = due.get(current)
+  return [...(own ? [[current, own] as const] : []), ...[...due].filter(([hour]) => hour !== current)]
+}
+
+/** Running collectors end with the signal; their hours stay due. */
+function stopWith({ stopping }: Signals, runner: Runner): void {
+  const stop = () => void runner.stop()
+  if (stopping.aborted) stop()
+  stopping.addEventListener('abort', stop, { once: true })
+}

@@ -1,0 +1,240 @@
+import type { Hex } from '../../model/block.ts'
+import type { StandardName } from './standard-functions.ts'
+
+/** Symbol and decimals of a token, as far as it has them. */
+export interface TokenFacts {
+  readonly symbol?: string
+  readonly decimals?: number
+}
+
+/** Values of the standard functions that a contract answered. */
+export type StandardValues = Readonly<Partial<Record<StandardName, unknown>>>
+
+/** All that is known of a contract. */
+export interface ContractFacts {
+  readonly chain: string
+  readonly address: Hex
+  readonly values: StandardValues
+  readonly own: TokenFacts
+  /** Other tokens that it names, by their addresses in lower case. */
+  readonly tokens: ReadonlyMap<string, TokenFacts>
+}
+
+/** Functions whose answer is the address of a token. */
+export const tokenFunctions = [
+  'asset',
+  'token0',
+  'token1',
+  'aaveAsset',
+  'baseToken',
+  'underlying',
+  'coin0',
+  'coin1',
+  'stakingToken',
+  'rewardsToken',
+  'lpToken',
+] as const satisfies readonly StandardName[]
+
+type TokenFunction = (typeof tokenFunctions)[number]
+
+/** A value of `contract-read`. */
+export interface ReadEntry {
+  readonly call: string
+  readonly args?: readonly unknown[]
+  readonly take?: string
+  readonly decimals?: number
+  readonly unit?: string
+  readonly min?: number
+}
+
+/** An entry of `collectors:`. */
+export interface CollectorEntry {
+  readonly use: string
+  readonly options: Readonly<Record<string, unknown>>
+}
+
+/** A value of a well-known function: its label, and its decimals and unit as far as these are known. */
+interface Measure {
+  readonly of: StandardName
+  readonly label: string
+  /** Which facts a token's amount goes by; or fixed decimals. Default: a plain number. */
+  readonly in?: 'own' | TokenFunction
+  readonly decimals?: number
+  readonly unit?: string
+  /** It is offered only where these answered, too. */
+  readonly with?: readonly StandardName[]
+}
+
+const measures: readonly Measure[] = [
+  { of: 'getCash', label: 'Cash', in: 'underlying', with: ['underlying'] },
+  { of: 'totalBorrows', label: 'Borrowed', in: 'underlying', with: ['underlying'] },
+  { of: 'totalReserves', label: 'Reserves', in: 'underlying', with: ['underlying'] },
+  { of: 'getVirtualPrice', label: 'VirtualPrice', decimals: 18 },
+  { of: 'balance0', label: 'Balance0', in: 'coin0', with: ['coin0'] },
+  { of: 'balance1', label: 'Balance1', in: 'coin1', with: ['coin1'] },
+  { of: 'amplification', label: 'Amplification', with: ['getVirtualPrice'] },
+  { of: 'getRate', label: 'Rate', decimals: 18 },
+  { of: 'getSwapFeePercentage', label: 'SwapFee', decimals: 16, unit: '%', with: ['getPoolId'] },
+  { of: 'getTotalPooledEther', label: 'PooledEther', decimals: 18, unit: 'ETH' },
+  { of: 'getTotalShares', label: 'TotalShares', decimals: 18, with: ['getTotalPooledEther'] },
+  { of: 'stEthPerToken', label: 'StEthPerToken', decimals: 18, unit: 'stETH' },
+  { of: 'getExchangeRate', label: 'ExchangeRate', decimals: 18 },
+  { of: 'exchangeRate', label: 'ExchangeRate', decimals: 18 },
+  { of: 'pricePerShare', label: 'PricePerShare', in: 'own' },
+  { of: 'getPricePerFullShare', label: 'PricePerShare', decimals: 18 },
+  { of: 'chi', label: 'Chi', decimals: 27 },
+  { of: 'workingSupply', label: 'WorkingSupply', decimals: 18 },
+  { of: 'rewardRate', label: 'RewardRate', in: 'rewardsToken', with: ['rewardsToken'] },
+  { of: 'getThreshold', label: 'Threshold', with: ['getOwners'] },
+  { of: 'nonce', label: 'Nonce', with: ['getOwners', 'getThreshold'] },
+  { of: 'votingPeriod', label: 'VotingPeriod', with: ['votingDelay'] },
+  { of: 'getMinDelay', label: 'MinDelay', unit: 's' },
+  { of: 'paused', label: 'Paused' },
+]
+
+/** Kinds of a contract in words; empty when it is of no known kind. Pure. */
+export function kindsOf({ values, own }: Pick<ContractFacts, 'values' | 'own'>): string[] {
+  const has = (...names: readonly StandardName[]) => names.every(name => values[name] !== undefined)
+  const is = (name: StandardName) => values[name] === true && isErc165(values)
+  const rules: readonly (readonly [string, boolean])[] = [
+    ['Uniswap V3 pool', isV3Pool(values)],
+    ['Uniswap V2 pool', isV2Pool(values)],
+    ['Chainlink feed', isFeed(values)],
+    ['ERC-4626 vault', isVault(values)],
+    ['Aave V3 pool', isAavePool(values)],
+    ['Compound III market (Comet)', isComet(values)],
+    ['Compound II market', has('underlying', 'exchangeRateStored', 'getCash')],
+    ['Aave token', has('aaveAsset', 'aavePool')],
+    ['Curve pool', has('getVirtualPrice')],
+    ['Balancer pool', has('getPoolId', 'getSwapFeePercentage')],
+    ['ERC-20 token', isToken(values, own)],
+    ['ERC-721 collection', is('erc721')],
+    ['ERC-1155 collection', is('erc1155')],
+    ['Safe', has('getOwners', 'getThreshold')],
+    ['governor', has('votingDelay', 'votingPeriod')],
+    ['timelock', has('getMinDelay')],
+    ['gauge or staking contract', has('workingSupply') || has('rewardRate', 'rewardsToken')],
+    ['liquid staking', has('getTotalPooledEther') || has('stEthPerToken') || has('getExchangeRate')],
+    ['with votes', has('clock', 'clockMode')],
+    ['with access control', is('accessControl')],
+    ['with an owner', has('owner')],
+    ['pausable', has('paused')],
+  ]
+  return rules.flatMap(([name, holds]) => (holds ? [name] : []))
+}
+
+/** Every contract with ERC-165 says so, and denies the interface that does not exist. */
+const isErc165 = ({ erc165, noInterface }: StandardValues) => erc165 === true && noInterface === false
+const isV3Pool = ({ token0, token1, slot0, slot0Wide, liquidity, fee }: StandardValues) =>
+  [token0, token1, slot0 ?? slot0Wide, liquidity, fee].every(value => value !== undefined)
+const isV2Pool = ({ token0, token1, getReserves }: StandardValues) =>
+  [token0, token1, getReserves].every(value => value !== undefined)
+const isFeed = ({ latestRoundData, decimals }: StandardValues) =>
+  latestRoundData !== undefined && decimals !== undefined
+const isVault = ({ asset, totalAssets, convertToAssets, decimals }: StandardValues) =>
+  [asset, totalAssets, convertToAssets, decimals].every(value => value !== undefined)
+const isAavePool = ({ aaveReserves, aaveProvider, aaveFlashPremium }: StandardValues) =>
+  [aaveReserves, aaveProvider, aaveFlashPremium].every(value => value !== undefined)
+const isComet = ({ baseToken, getUtilization, totalBorrow }: StandardValues) =>
+  [baseToken, getUtilization, totalBorrow].every(value => value !== undefined)
+const isToken = ({ totalSupply }: StandardValues, { decimals }: TokenFacts) =>
+  totalSupply !== undefined && decimals !== undefined
+
+/** Entries of `collectors:` for what a contract answered. Pure. */
+export function entriesOf(
+  facts: ContractFacts,
+  more: Readonly<Record<string, ReadEntry>>,
+  signatureOf: (name: StandardName) => Pick<ReadEntry, 'call' | 'args'>,
+): CollectorEntry[] {
+  const { chain, address } = facts
+  const values = { ...readValues(facts, signatureOf), ...more }
+  const read = { use: 'contract-read', options: { chain, address, values } }
+  return [...shippedEntries(facts), ...(Object.keys(values).length > 0 ? [read] : [])]
+}
+
+function shippedEntries({ chain, address, values, own, tokens }: ContractFacts): CollectorEntry[] {
+  const named = (key: string, value: string | undefined) => (value === undefined ? {} : { [key]: value })
+  const symbolOf = (token: unknown) => tokens.get(String(token).toLowerCase())?.symbol
+  const [unit0, unit1] = [symbolOf(values.token0), symbolOf(values.token1)]
+  const units = { ...named('unit0', unit0), ...named('unit1', unit1) }
+  if (isV3Pool(values)) {
+    const options = { chain, pool: address, ...units, tokens: [values.token0, values.token1] }
+    return [{ use: 'uniswap-v3-pool', options }]
+  }
+  if (isV2Pool(values)) return [{ use: 'uniswap-v2-pool', options: { chain, pool: address, ...units } }]
+  if (isFeed(values)) {
+    const unit = quoteOf(values.description)
+    return [{ use: 'chainlink-feed', options: { chain, feed: address, ...named('unit', unit) } }]
+  }
+  if (isAavePool(values)) return [{ use: 'aave-v3', options: { chain, pool: address, provider: values.aaveProvider } }]
+  // Its supply is one of the market's metrics.
+  if (isComet(values)) {
+    return [{ use: 'compound-v3', options: { chain, comet: address, ...named('unit', symbolOf(values.baseToken)) } }]
+  }
+  const vault = { chain, vault: address, ...named('unit', symbolOf(values.asset)) }
+  const token = { chain, token: address, ...named('unit', own.symbol) }
+  return [
+    ...(isVault(values) ? [{ use: 'erc4626-vault', options: vault }] : []),
+    ...(isToken(values, own) ? [{ use: 'erc20-supply', options: token }] : []),
+  ]
+}
+
+/** The currency of a feed described as `ETH / USD`. */
+function quoteOf(description: unknown): string | undefined {
+  const quote = /^[^/]+\/ *([A-Za-z0-9.]{1,16}) *$/.exec(String(description ?? ''))?.[1]
+  return quote
+}
+
+function readValues(
+  facts: ContractFacts,
+  signatureOf: (name: StandardName) => Pick<ReadEntry, 'call' | 'args'>,
+): Record<string, ReadEntry> {
+  const { values } = facts
+  const answered = measures.filter(({ of, with: others = [] }) =>
+    [of, ...others].every(name => values[name] !== undefined),
+  )
+  const read = answered.flatMap(measure => {
+    const entry = entryOf(measure, facts, signatureOf(measure.of))
+    return entry ? [[measure.label, entry] as const] : []
+  })
+  const collection = isErc165(values) && values.erc721 === true && values.totalSupply !== undefined
+  const rate = compoundRate(facts, signatureOf('exchangeRateStored'))
+  return Object.fromEntries([
+    ...(collection ? [['Supply', { ...signatureOf('totalSupply'), unit: 'NFT', min: 0 }] as const] : []),
+    ...(rate ? [['ExchangeRate', rate] as const] : []),
+    ...read,
+  ])
+}
+
+/** @returns `undefined` where the decimals of an amount are not known */
+function entryOf(
+  { in: holder, decimals, unit }: Measure,
+  { values, own, tokens }: ContractFacts,
+  signature: Pick<ReadEntry, 'call' | 'args'>,
+): ReadEntry | undefined {
+  if (holder === undefined) {
+    return { ...signature, ...(decimals !== undefined && { decimals }), ...(unit !== undefined && { unit }), min: 0 }
+  }
+  const token = holder === 'own' ? own : tokens.get(String(values[holder]).toLowerCase())
+  if (token?.decimals === undefined) return undefined
+  const { symbol } = token
+  return {
+    ...signature,
+    decimals: token.decimals,
+    ...(symbol !== undefined && holder !== 'own' && { unit: symbol }),
+    min: 0,
+  }
+}
+
+/** Underlying tokens for one market token: scaled by 18 decimals and those of both. */
+function compoundRate(
+  { values, own, tokens }: ContractFacts,
+  signature: Pick<ReadEntry, 'call' | 'args'>,
+): ReadEntry | undefined {
+  if (values.exchangeRateStored === undefined || values.underlying === undefined) return undefined
+  const token = tokens.get(String(values.underlying).toLowerCase())
+  if (token?.decimals === undefined || own.decimals === undefined) return undefined
+  const { symbol } = token
+  const decimals = 18 + token.decimals - own.decimals
+  return { ...signature, decimals, ...(symbol !== undefined && { unit: symbol }), min: 0 }
+}

@@ -1,0 +1,77 @@
+import type { z } from 'zod'
+import type { Place, PlacedMistake, Position, ValueMistake } from './mistakes/mistakes.ts'
+import { explain, type FileForm } from './schema/explain.ts'
+import type { FileText } from './yaml/text.ts'
+import { readTree, type Tree } from './yaml/tree.ts'
+
+export type PlaceOf = (path: readonly PropertyKey[], at?: 'key' | 'value') => Place
+
+/** One file of the configuration, as far as it can be read. Paths are within this file. */
+export interface ConfigDocument<T = unknown> {
+  /** Absolute. */
+  readonly file: string
+  /** Mistakes of the text. */
+  readonly misread: readonly PlacedMistake[]
+  /** Mistakes that the schema found. */
+  readonly found: readonly PlacedMistake[]
+  /** The value as written, with mistyped keys replaced by the ones meant; absent for an unreadable text. */
+  readonly written?: unknown
+  /** Absent with any mistake. */
+  readonly parsed?: T
+  readonly placeOf: PlaceOf
+}
+
+/** A file of the configuration without mistakes. */
+export type ParsedDocument<T> = Pick<ConfigDocument<T>, 'file' | 'placeOf'> & { readonly parsed: T }
+
+/** Parses one file; mistakes that concern several files or keys are left to `check`. */
+export function readDocument<S extends z.ZodType>(
+  file: string,
+  read: FileText,
+  form: FileForm<S>,
+): ConfigDocument<z.output<S>> {
+  const start = () => ({ file, line: 1, column: 1 })
+  if (!read.ok) return { file, misread: [inFile(file, read.mistake)], found: [], placeOf: start }
+  const { tree, misread: unplaced } = readTree(read.text)
+  const misread = unplaced.map(mistake => inFile(file, mistake))
+  if (!tree) return { file, misread, found: [], placeOf: start }
+  const placeOf: PlaceOf = (path, at = 'value') => ({ file, ...tree.positionOf({ path, at }) })
+  if (tree.value() === null) {
+    const empty = { place: placeOf([]), message: 'the file is empty', fix: form.emptyFix }
+    return { file, misread: [...misread, empty], found: [], placeOf }
+  }
+  const { found, parsed } = examine(tree, form)
+  const own = { file, misread, found: found.map(mistake => inFile(file, mistake)), written: tree.value(), placeOf }
+  return parsed.success && found.length === 0 ? { ...own, parsed: parsed.data } : own
+}
+
+interface Examined<S extends z.ZodType> {
+  readonly found: readonly PlacedMistake<Position>[]
+  readonly parsed: z.ZodSafeParseResult<z.output<S>>
+}
+
+/**
+ * Parses a file's value and finds all mistakes. A mistyped key is replaced by the one meant and the file is parsed again,
+ * so that the values below it are checked, too.
+ */
+function examine<S extends z.ZodType>(tree: Tree, form: FileForm<S>): Examined<S> {
+  const parsed = form.schema.safeParse(tree.value())
+  const found = parsed.success ? [] : explain(parsed.error.issues, tree.value(), form)
+  const typos = found.filter(isTypo)
+  // Places first: a renamed key cannot be found by its old name.
+  const placed = typos.map(typo => positioned(typo, tree))
+  const renamed = typos.map(({ place, meant }) => tree.rename(place.path, meant))
+  if (renamed.includes(true)) return { parsed, found: [...placed, ...examine(tree, form).found] }
+  return { parsed, found: found.map(mistake => positioned(mistake, tree)) }
+}
+
+const isTypo = (mistake: ValueMistake): mistake is ValueMistake & { readonly meant: string } =>
+  mistake.meant !== undefined
+
+function positioned({ place, meant: _, ...mistake }: ValueMistake, tree: Tree): PlacedMistake<Position> {
+  return { ...mistake, place: tree.positionOf(place) }
+}
+
+function inFile(file: string, { place, ...mistake }: PlacedMistake<Position>): PlacedMistake {
+  return { place: { file, ...place }, ...mistake }
+}

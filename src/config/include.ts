@@ -1,0 +1,119 @@
+import { accessSync, constants, globSync, realpathSync, statSync } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import type { Config, Include } from './config.ts'
+import type { Mistake, Place, PlacedMistake } from './mistakes/mistakes.ts'
+import { shortest } from './mistakes/mistakes.ts'
+import { path as pathForm } from './schema/forms.ts'
+import { includedFilesMax } from './schema/limits.ts'
+
+/** Entries of `include` with the files that they match now, and the mistakes in them. */
+export interface Expanded {
+  readonly includes: readonly Include[]
+  readonly mistakes: readonly PlacedMistake[]
+}
+
+/**
+ * Looks up the files of a configuration's `include`, in the order of its entries and by path within one. A file that is
+ * matched again, also through a link, counts once.
+ *
+ * @param written the value of `include`; entries that are not paths are left to the schema
+ */
+export function expandIncludes(file: string, written: unknown, placeOf: (index: number) => Place): Expanded {
+  const seen = new Set([realOf(file)])
+  const mistakes: PlacedMistake[] = []
+  const includes = (Array.isArray(written) ? written : []).flatMap((entry: unknown, index): Include[] => {
+    if (typeof entry !== 'string' || !pathForm(entry).ok) return []
+    const [pattern, place] = [resolve(dirname(file), entry), placeOf(index)]
+    const found = matchesOf(pattern)
+    const wrong = mistakeOf(pattern, found, file) ?? tooMany(seen.size - 1 + found.length)
+    if (wrong) mistakes.push({ place, ...wrong, message: `include[${index}]: ${wrong.message}` })
+    const files = wrong ? [] : found.filter(one => !seen.has(realOf(one)) && seen.add(realOf(one)))
+    return [{ pattern, files, place }]
+  })
+  return { includes, mistakes }
+}
+
+const leftOut = { exclude: (path: string) => basename(path) === 'node_modules' }
+
+const isFolder = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+
+/** Paths of the files that a pattern matches, in order: not folders, and not what has a leading dot. */
+export function matchesOf(pattern: string): string[] {
+  if (!isGlob(pattern)) return [pattern]
+  return globSync(pattern, leftOut)
+    .filter(one => !isFolder(one))
+    .sort()
+}
+
+/** Whether a pattern may match several files. A name with special characters that exists is meant literally. */
+function isGlob(pattern: string): boolean {
+  return /[*?[\]{}]/.test(pattern) && !statSync(pattern, { throwIfNoEntry: false })
+}
+
+function mistakeOf(pattern: string, found: readonly string[], file: string): Mistake | undefined {
+  const folder = fixedFolderOf(pattern)
+  if (!isFolder(folder)) {
+    return {
+      message: `there is no folder ${shortest(folder)}`,
+      fix: 'a path is relative to this file; make the folder',
+    }
+  }
+  const lost = found.find(one => !statSync(one, { throwIfNoEntry: false }))
+  if (lost !== undefined) {
+    return { message: `there is no file ${shortest(lost)}`, fix: 'a path is relative to this file; make the file' }
+  }
+  if (isGlob(pattern)) return isReadable(folder) ? undefined : unreadable(folder)
+  if (isFolder(pattern)) {
+    const fix = `write ${shortest(pattern)}/*.yaml for the files in it`
+    return { message: `${shortest(pattern)} is a folder`, fix }
+  }
+  return realOf(pattern) === realOf(file) ? { message: 'a file cannot include itself', fix: 'remove it' } : undefined
+}
+
+function isReadable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.R_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function unreadable(folder: string): Mistake {
+  return {
+    message: `the folder ${shortest(folder)} may not be read`,
+    fix: 'let the user of this process read it, and look into it',
+  }
+}
+
+function tooMany(files: number): Mistake | undefined {
+  if (files <= includedFilesMax) return undefined
+  return { message: `matches more than ${includedFilesMax} files`, fix: 'is it the right pattern?' }
+}
+
+/** The last folder of a pattern before its first wildcard. */
+function fixedFolderOf(pattern: string): string {
+  const folder = dirname(pattern)
+  return isGlob(folder) ? fixedFolderOf(folder) : folder
+}
+
+/** Folders in which a file could appear that a pattern matches, and the folders above these up to its first wildcard. */
+export function foldersOf({ pattern }: Pick<Include, 'pattern'>): string[] {
+  const folder = dirname(pattern)
+  if (!isGlob(folder)) return [folder]
+  const folders = globSync(folder, leftOut).filter(one => isFolder(one) && basename(one) !== 'node_modules')
+  return [...new Set([...foldersOf({ pattern: folder }), ...folders])]
+}
+
+/** The files of a configuration, in the order in which they are read. */
+export function configFiles({ file, includes }: Pick<Config, 'file' | 'includes'>): string[] {
+  return [file, ...includes.flatMap(({ files }) => files)]
+}
+
+function realOf(file: string): string {
+  try {
+    return realpathSync(file)
+  } catch {
+    return file
+  }
+}

@@ -1,4 +1,0 @@
-/** Limits of reading secrets. */
-
-/** Longest secret file, in bytes. */
-export const secretBytesMax = 65_536

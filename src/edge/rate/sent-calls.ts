@@ -1,0 +1,54 @@
+import { rateHistoryMs, rateTransitMsMax, rateWindowMs } from './limits.ts'
+
+/** A sent request. */
+export interface Turn {
+  /** Number of its calls. */
+  readonly count: number
+  /** When it was sent, in milliseconds since 1970. */
+  readonly sentMs: number
+  /** When the server had finished with it, in milliseconds since 1970; undefined while it is under way. */
+  endedMs?: number
+}
+
+/** The calls recently sent to a server, in order. */
+export class SentCalls {
+  #turns: Turn[] = []
+
+  /** Records that a request is sent now. */
+  add(turn: Turn): void {
+    const keptMs = turn.sentMs - rateHistoryMs
+    const first = this.#turns.findIndex(({ sentMs }) => sentMs >= keptMs)
+    if (first > 0) this.#turns.splice(0, first)
+    this.#turns.push(turn)
+  }
+
+  /**
+   * Wait until this many calls keep within the rate, in milliseconds: 0 when they do now, else when to look again. A
+   * request larger than the rate of a second waits until no earlier one counts, and itself counts longer.
+   *
+   * @param fromMs requests sent up to then, under another rate, count for only a second
+   */
+  waitMs(count: number, perSecond: number, nowMs: number, fromMs: number): number {
+    let used = 0
+    for (const turn of this.#turns.toReversed()) {
+      const countsMs = turn.sentMs > fromMs ? Math.max(rateWindowMs, (turn.count * 1000) / perSecond) : rateWindowMs
+      const untilMs = countsUntilMs(turn, countsMs, nowMs)
+      if (untilMs <= nowMs) continue
+      used += turn.count
+      if (used + count > perSecond) return Math.ceil(untilMs - nowMs)
+    }
+    return 0
+  }
+
+  /** Calls of the second up to a request. */
+  inSecondOf({ sentMs }: Turn): number {
+    const turns = this.#turns.filter(turn => turn.sentMs > sentMs - 1000 && turn.sentMs <= sentMs)
+    return turns.reduce((calls, { count }) => calls + count, 0)
+  }
+}
+
+/** The server counts a request when it arrives, some time between sending and answer. */
+function countsUntilMs({ sentMs, endedMs }: Turn, countsMs: number, nowMs: number): number {
+  if (endedMs !== undefined) return Math.min(endedMs, sentMs + rateTransitMsMax) + countsMs
+  return sentMs + countsMs > nowMs ? sentMs + countsMs : sentMs + rateTransitMsMax + countsMs
+}

@@ -1,0 +1,153 @@
+import { parseAbi } from 'viem'
+import { describe, expect, it } from 'vitest'
+import { configured, hour } from '../runner/setup.ts'
+import { answeringRunner, contractOf } from './answering-contract.ts'
+
+const answering = answeringRunner()
+const { runner, lines } = answering
+const address = `0x${'11'.repeat(20)}`
+const token = `0x${'22'.repeat(20)}`
+const abi = parseAbi([
+  'function totalSupply() view returns (uint256)',
+  'function rate() view returns (uint256)',
+  'function zero() view returns (uint256)',
+  'function decimals() view returns (uint8)',
+  'function caps(address asset) view returns (uint256 supply, uint256 borrow)',
+])
+const answers = {
+  totalSupply: 1_234_567_890_123_456_789_012n,
+  rate: 1_050_000_000_000_000_000_000_000_001n,
+  zero: 0n,
+  decimals: 6,
+  caps: [5_000_000n, 7n],
+}
+
+const Supply = { call: 'totalSupply() view returns (uint256)', decimals: 18, unit: 'AWE', min: 0 }
+const Rate = { call: 'rate() view returns (uint256)', decimals: 27, private: true }
+const Cap = { call: 'caps(address asset) view returns (uint256 supply, uint256 borrow)', args: [token], take: 'supply' }
+
+function run(
+  values: Record<string, unknown>,
+  { isRefused = () => false, ...own }: { isRefused?: (name: string) => boolean } = {},
+) {
+  answering.use(contractOf(abi, answers, isRefused))
+  const options = { chain: 'demo', address, values, ...own }
+  return configured('contract-read', { options })
+}
+
+async function collected(values: Record<string, unknown>, isRefused?: (name: string) => boolean) {
+  const collector = run(values, isRefused ? { isRefused } : {})
+  return runner.collect(collector, hour)
+}
+
+describe('contract-read', () => {
+  it('reads view functions and computes with them exactly, rounded once at the end', async () => {
+    const { readings, failures } = await collected({
+      Supply,
+      Rate,
+      TVL: { product: ['Supply', 'Rate'], unit: 'USD' },
+      Less: { difference: ['Supply', 1000, 0.1] },
+      Share: { ratio: ['Cap', 'Supply'] },
+      Cap: { ...Cap, decimals: true },
+      Both: { sum: ['TVL', 'Cap', 2] },
+    })
+    expect(failures).toEqual({})
+    expect(readings).toEqual({
+      // As Python's fractions have them.
+      Supply: 1234.567890123457,
+      TVL: 1296.2962846296296,
+      Less: 234.46789012345678,
+      Share: 0.00405000003645,
+      Cap: 5,
+      Both: 1303.2962846296296,
+    })
+  })
+
+  it('is exact where doubles are not', async () => {
+    const { readings } = await collected({ Sum: { sum: [0.1, 0.2] }, Zero: { difference: [0.3, 0.1, 0.2] } })
+    expect(readings).toEqual({ Sum: 0.3, Zero: 0 })
+  })
+
+  it('has the decimals of a number, its own contract’s or a token’s', async () => {
+    const { readings } = await collected({
+      Raw: Cap,
+      Fixed: { ...Cap, decimals: 2 },
+      Own: { ...Cap, decimals: true },
+      Token: { ...Cap, decimals: { address: token } },
+    })
+    expect(readings).toEqual({ Raw: 5_000_000, Fixed: 50_000, Own: 5, Token: 5 })
+  })
+
+  it('fails what needs a part that fails, and nothing else', async () => {
+    const values = { Supply, Rate, TVL: { product: ['Supply', 'Rate'] }, Cap, Sum: { sum: ['TVL', 'Cap'] } }
+    const { readings, failures } = await collected(values, name => name === 'rate')
+    expect(readings).toEqual({ Supply: 1234.567890123457, Cap: 5_000_000 })
+    expect(Object.keys(failures).sort()).toEqual(['Sum', 'TVL'])
+    expect(failures['TVL']?.message).toContain('rate')
+  })
+
+  it('says nothing of a private value that fails and that nothing needs', async () => {
+    answering.use(contractOf(abi, answers, name => name === 'rate'))
+    const before = lines.length
+    const collector = configured('contract-read', { options: { chain: 'demo', address, values: { Supply, Rate } } })
+    expect(await runner.collect(collector, hour)).toMatchObject({
+      readings: { Supply: 1234.567890123457 },
+      failures: {},
+    })
+    expect(lines.slice(before)).toEqual([])
+  })
+
+  it('fails a ratio by zero', async () => {
+    const Zero = { call: 'zero() view returns (uint256)' }
+    const { readings, failures } = await collected({ Zero, Ratio: { ratio: [1, 'Zero'] } })
+    expect(readings).toEqual({ Zero: 0 })
+    expect(failures['Ratio']?.message).toBe('the ratio is by Zero, which is 0')
+  })
+
+  it('declares what is sent, with all that may stand at a value, and has a history', async () => {
+    const collector = run({ Supply: { ...Supply, maxJump: '20%', module: 'm', max: 9 }, Rate })
+    expect(await runner.describe(collector)).toEqual({
+      kind: 'usable',
+      history: true,
+      metrics: { Supply: { unit: 'AWE', module: 'm', min: 0, max: 9, maxJump: '20%' } },
+    })
+  })
+
+  const mistakes = [
+    [{ A: { call: 'a() view returns (string)' } }, ['values', 'A', 'call'], 'must return an integer or a bool'],
+    [{ A: { ...Cap, args: ['0x1'] } }, ['values', 'A', 'args', 0], 'must be an address in quotes'],
+    [{ A: {} }, ['values', 'A'], 'must have one of call, sum, product, difference, ratio, and has nothing of it'],
+    [
+      { A: { ...Supply, sum: [1, 2] } },
+      ['values', 'A'],
+      'must have one of call, sum, product, difference, ratio, and has call and sum',
+    ],
+    [{ A: { sum: ['toString', 1] } }, ['values', 'A', 'sum'], 'there is no value "toString": known here are A'],
+    [{ A: { sum: ['B', 1] } }, ['values', 'A', 'sum'], 'there is no value "B": known here are A'],
+    [{ A: { sum: ['B', 1] }, B: { ratio: ['A', 2] } }, ['values', 'A'], 'needs itself: A → B → A'],
+    [{ A: { sum: [1, 2], decimals: 6 } }, ['values', 'A', 'decimals'], 'belongs to a call, and this is a sum'],
+    [{ A: { ratio: [1, 2, 3] } }, ['values', 'A', 'ratio'], 'must be a list of two'],
+    [{ A: { sum: [1] } }, ['values', 'A', 'sum'], 'must be a list of two or more'],
+    [{ A: { ...Supply, decimals: 256 } }, ['values', 'A', 'decimals'], 'must be at most 255'],
+    [{ Rate }, ['values'], 'must hold a value that is not private'],
+    [{ A: { ...Supply, decimal: 6 } }, ['values', 'A', 'decimal'], 'unknown option "decimal"'],
+  ] as const
+
+  it('tells mistakes at their place', async () => {
+    for (const [values, path, message] of mistakes) {
+      const collector = configured('contract-read', { options: { chain: 'demo', address, values } })
+      expect(await runner.describe(collector), JSON.stringify(values)).toMatchObject({
+        kind: 'mistaken',
+        mistakes: [{ path, message: expect.stringContaining(message) }],
+      })
+    }
+  })
+
+  it('needs an address for each call', async () => {
+    answering.use(contractOf(abi, answers))
+    const without = configured('contract-read', { options: { chain: 'demo', values: { Supply } } })
+    expect(await runner.describe(without)).toMatchObject({ mistakes: [{ path: ['values', 'Supply', 'address'] }] })
+    const own = configured('contract-read', { options: { chain: 'demo', values: { Supply: { ...Supply, address } } } })
+    expect((await runner.collect(own, hour)).failures).toEqual({})
+  })
+})

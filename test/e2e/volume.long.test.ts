@@ -1,0 +1,162 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
+import { freePort } from '../support/free-port.ts'
+import { mayMount, smallDisk } from '../support/small-disk.ts'
+import { configured, start, tidegauge, untilNextLook } from '../support/tidegauge.ts'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+async function staged(data: string) {
+  const port = await freePort()
+  const yaml = `service: embedded
+data: ${data}
+status: { listen: "127.0.0.1:${port}" }
+protocols: [{ id: this-machine, name: This machine, collectors: [{ use: host }] }]
+`
+  return { ...configured(yaml), url: `http://127.0.0.1:${port}` }
+}
+
+/** A daemon, whether it comes to run or not. */
+function daemonOn(config: string) {
+  const child = start(['run', '--config', config], {})
+  const lines: string[] = []
+  let wake = Promise.withResolvers<void>()
+  if (child.stderr)
+    createInterface({ input: child.stderr }).on('line', line => {
+      lines.push(line)
+      wake.resolve()
+      wake = Promise.withResolvers()
+    })
+  const count = (message: string) => lines.filter(line => line.includes(message)).length
+  return {
+    child,
+    lines,
+    /** Resolves once a message was logged so many times. */
+    async logged(message: string, times = 1) {
+      while (count(message) < times) await wake.promise
+    },
+  }
+}
+
+/** What the daemon answers while it waits; asked until it does. */
+async function askedUntil(url: string, fits: (status: number, text: string) => boolean): Promise<string> {
+  for (;;) {
+    const answer = await fetch(url).catch(() => undefined)
+    const text = (await answer?.text()) ?? ''
+    if (answer && fits(answer.status, text)) return text
+    await untilNextLook()
+  }
+}
+
+const waits = 'the outbox cannot be opened yet: the daemon waits for it'
+
+async function expectWaiting(url: string, words: RegExp): Promise<void> {
+  const text = await askedUntil(`${url}/readyz`, (status, text) => status === 503 && words.test(text))
+  expect(JSON.parse(text)).toMatchObject({ ready: false })
+  expect(await askedUntil(`${url}/livez`, status => status === 200)).toBe('live\n')
+  expect(await askedUntil(`${url}/`, status => status === 503)).toMatch(words)
+  expect(await askedUntil(`${url}/metrics`, status => status === 200)).toContain('tidegauge_ready 0')
+}
+
+describe.skipIf(!mayMount)('a daemon on a volume that is read-only (needs the right to mount one)', () => {
+  it('waits for it from its start, says so, and runs as soon as it is writable; commands say it, too', async () => {
+    const { folder } = smallDisk(64)
+    const remount = (how: string) => execFileSync('mount', ['-o', `remount,${how}`, folder], { stdio: 'pipe' })
+    const { config, url } = await staged(folder)
+    mkdirSync(join(folder, 'embedded'))
+    new SqliteOutbox(join(folder, 'embedded', 'outbox.db')).close()
+    remount('ro')
+    for (const words of [['status'], ['dead', 'ls'], ['flush'], ['gaps'], ['due', 'drop', '--all'], ['collect']]) {
+      const { code, stdout, stderr } = await tidegauge([...words, '--config', config])
+      expect({ words, code, stdout }).toEqual({ words, code: 1, stdout: '' })
+      expect(stderr).toMatch(
+        /^tidegauge: cannot use the .+\.db: .+: the file system is read-only\n {2}→ make it writable/,
+      )
+    }
+    const daemon = daemonOn(config)
+    await daemon.logged(waits)
+    await expectWaiting(url, /the file system is read-only – make it writable again/)
+    remount('rw')
+    await daemon.logged('"running"')
+    await askedUntil(`${url}/readyz`, status => status === 200)
+    for (const line of daemon.lines) expect(() => JSON.parse(line), line).not.toThrow()
+    daemon.child.kill('SIGTERM')
+    expect((await once(daemon.child, 'close'))[0]).toBe(0)
+  })
+})
+
+describe.skipIf(!mayMount)('a volume that is unmounted under a daemon (needs the right to mount one)', () => {
+  it('is waited for, nothing is made below it, and what is due is there when it is mounted again', async () => {
+    const { folder: volume } = smallDisk(64)
+    const data = mkdtempSync(join(tmpdir(), 'tidegauge-volume-'))
+    const mount = () => execFileSync('mount', ['--bind', volume, data], { stdio: 'pipe' })
+    const unmount = () => execFileSync('umount', ['-l', data], { stdio: 'pipe' })
+    onTestFinished(() => rmSync(data, { recursive: true }))
+    mount()
+    const { config, url } = await staged(data)
+    const daemon = daemonOn(config)
+    await daemon.logged('"delivered"')
+    unmount()
+    await daemon.logged(waits)
+    await expectWaiting(url, /the data folder .+ is gone: was its volume unmounted\? – mount it again/)
+    expect(readdirSync(data)).toEqual([])
+    mount()
+    await daemon.logged('"running"', 2)
+    await askedUntil(`${url}/readyz`, status => status === 200)
+    const { stdout } = await tidegauge(['status', '--json', '--config', config])
+    unmount()
+    expect(JSON.parse(stdout)).toMatchObject({ balance: { due: 0, dead: 0 } })
+    expect(JSON.parse(stdout).balance.delivered).toBeGreaterThan(0)
+    daemon.child.kill('SIGTERM')
+    expect((await once(daemon.child, 'close'))[0]).toBe(0)
+    expect(readdirSync(data)).toEqual([])
+  })
+})
+
+const nobody = 65_534
+
+/** Whether commands can be run as somebody else: root can, where that user may read the sources. */
+const mayBeNobody =
+  process.getuid?.() === 0 &&
+  spawnSync(process.execPath, [main, '--version'], { uid: nobody, gid: nobody }).status === 0
+
+describe.skipIf(!mayBeNobody)('a user without rights (needs root, and sources that others may read)', () => {
+  it.each([
+    ['the folder', (data: string) => chmodSync(data, 0), ''],
+    ['the file', (data: string) => chmodSync(join(data, 'outbox.db'), 0o400), 'outbox.db'],
+    ['the file, not even to read', (data: string) => chmodSync(join(data, 'outbox.db'), 0), 'outbox.db'],
+    ['the log', (data: string) => chmodSync(join(data, 'outbox.db-wal'), 0), 'outbox.db-wal'],
+    ['the lock', (data: string) => chmodSync(join(data, 'lock.db'), 0), 'lock.db'],
+  ])('to %s is told so, with the path and what to do', async (_, take, name) => {
+    const folder = mkdtempSync(join(tmpdir(), 'tidegauge-rights-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const data = join(folder, 'data', 'embedded')
+    mkdirSync(data, { recursive: true })
+    const outbox = new SqliteOutbox(join(data, 'outbox.db'))
+    onTestFinished(() => outbox.close())
+    for (const lock of ['lock.db', 'daemon.db']) writeFileSync(join(data, lock), '')
+    const config = join(folder, 'tidegauge.yaml')
+    writeFileSync(
+      config,
+      `service: embedded\ndata: data\nprotocols: [{ id: a, name: A, collectors: [{ use: host }] }]\n`,
+    )
+    const parts = ['outbox.db', 'outbox.db-wal', 'outbox.db-shm', 'lock.db', 'daemon.db'].map(part => join(data, part))
+    for (const path of [folder, join(folder, 'data'), data, config, ...parts]) chownSync(path, nobody, nobody)
+    take(data)
+    const options = { uid: nobody, gid: nobody, encoding: 'utf8' } as const
+    const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'collect', '--config', config], options)
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toMatch(
+      /^tidegauge: cannot use the .+: this user may not read and write it\n {2}→ give it to uid 65534/,
+    )
+    expect(stderr).toContain(join(data, name))
+    expect(stderr).not.toMatch(/ at |SQLITE/)
+  })
+})

@@ -1,0 +1,113 @@
+import { once } from 'node:events'
+import { copyFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemTime, type Time } from '../../../src/edge/time.ts'
+import { hourAfter } from '../../../src/model/hour.ts'
+import type { RunnerDeps } from '../../../src/runner/daemon/process-runner.ts'
+import { hostTurnMsMax } from '../../../src/runner/limits.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+import { configured, faultOf, hour, testRunner } from '../setup.ts'
+
+interface Seen {
+  /** Requests under way, this one included. */
+  readonly underWay: number
+  readonly status: number
+}
+
+/** A source that kills the process named in a request, and otherwise lets each request wait for a few turns of the event loop, so that others can come meanwhile. */
+async function slowSource(answer: (underWay: number) => number | { readonly retryAfter: string }) {
+  const seen: Seen[] = []
+  let underWay = 0
+  const reply = (response: ServerResponse, path: string) => {
+    const pid = new URL(path, 'http://source').searchParams.get('pid')
+    if (pid !== null) return void process.kill(Number(pid), 'SIGKILL')
+    const said = answer(underWay)
+    const status = typeof said === 'number' ? said : 429
+    seen.push({ underWay, status })
+    response.writeHead(status, typeof said === 'number' ? {} : { 'retry-after': said.retryAfter })
+    const turn = (left: number): unknown => {
+      if (left > 0) return setImmediate(() => turn(left - 1))
+      underWay -= 1
+      return response.end('{"value":1}')
+    }
+    turn(50)
+  }
+  const server = createServer((request, response) => {
+    underWay += 1
+    reply(response, request.url ?? '')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const bound = server.address()
+  if (typeof bound !== 'object' || bound === null) throw new Error('the server has no port')
+  return { url: `http://127.0.0.1:${bound.port}/`, host: `127.0.0.1:${bound.port}`, seen }
+}
+
+/** Collectors in processes of their own: a copy of the file for each. */
+function inProcesses(count: number): (index: number, options: object) => ReturnType<typeof configured> {
+  const folder = temporaryFolder()
+  const files = Array.from({ length: count }, (_, index) => join(folder, `${index}.ts`))
+  for (const file of files) copyFileSync(new URL('../fixtures/fetches.ts', import.meta.url), file)
+  return (index, options) => configured(files[index % count] ?? '', { id: `fetches/${index}`, options })
+}
+
+/** A clock that runs ten times as fast, so that waits are short, and a runner whose own limits are as long as before. */
+const tenfold: Partial<RunnerDeps> = {
+  time: {
+    ...systemTime,
+    nowMs: () => 10 * systemTime.nowMs(),
+    steadyMs: () => 10 * systemTime.steadyMs(),
+    sleep: (ms, signal) => systemTime.sleep(ms / 10, signal),
+  },
+  deadlineMs: 600_000,
+  limits: { pingEveryMs: 10_000, startMsMax: 300_000, graceMs: 10_000, idleMsMax: 600_000 },
+}
+
+describe('collectors of one host', () => {
+  it('share its limit over all processes, and all get their values from one that answers 429 above its own', async () => {
+    const { url, seen } = await slowSource(underWay => (underWay > 4 ? 429 : 200))
+    const { runner } = testRunner(tenfold)
+    const collector = inProcesses(3)
+    const runs = Array.from({ length: 50 }, (_, index) => runner.collect(collector(index, { url, requests: 3 }), hour))
+    const outcomes = await Promise.all(runs)
+    expect(outcomes.map(({ readings }) => readings['Sum'])).toEqual(Array(50).fill(3))
+    expect(Math.max(...seen.map(({ underWay }) => underWay))).toBeLessThanOrEqual(8)
+    const first = seen.findIndex(({ status }) => status === 429)
+    const refused = seen.filter(({ status }) => status === 429).length
+    expect(first).toBeGreaterThanOrEqual(0)
+    expect(Math.max(...seen.slice(first + 8, first + 20).map(({ underWay }) => underWay))).toBeLessThanOrEqual(4)
+    expect(refused).toBeLessThan(20)
+  })
+
+  it('leave it alone until the instant of Retry-After, and name it where their deadline is before', async () => {
+    const { url, host, seen } = await slowSource(() => ({ retryAfter: '3600' }))
+    const { runner } = testRunner()
+    const collector = inProcesses(2)
+    const first = await faultOf(runner.collect(collector(0, { url }), hour))
+    expect(first.message).toContain(`${host} asks to wait until `)
+    const others = await Promise.all([0, 1, 2].map(index => faultOf(runner.collect(collector(index, { url }), hour))))
+    for (const { code, message, facts } of others) {
+      expect({ code, host: facts['host'] }).toEqual({ code: 'http-unreachable', host })
+      expect(message).toMatch(new RegExp(`^${host} is not asked before \\S+Z, past the deadline of this run$`))
+    }
+    expect(seen).toHaveLength(1)
+  })
+
+  it('get the turn of a process that has ended', async () => {
+    const { url } = await slowSource(() => 200)
+    // No turn is taken back before its process has ended.
+    const sleep: Time['sleep'] = (ms, signal) => systemTime.sleep(ms === hostTurnMsMax ? 3_600_000 : ms, signal)
+    const { runner } = testRunner({ limits: { hostRequestsMax: 1 }, time: { ...systemTime, sleep } })
+    const collector = inProcesses(2)
+    const killed = faultOf(runner.collect(collector(0, { url, requests: 5, isKilled: true }), hour))
+    const other = runner.collect(collector(1, { url, requests: 5 }), hourAfter(hour, -1))
+    expect((await killed).code).toBe('collector-hung')
+    expect((await other).readings).toEqual({ Sum: 5 })
+  })
+})
