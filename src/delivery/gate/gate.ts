@@ -171,9 +171,13 @@ export class Gate {
     this.#deps.clock.observe(answer)
   }
 
-  /** Applies the answer to a push to later pushes with the same key, at once. Resolves when a retry-after is stored. */
+  /** Applies the answer to a push to later pushes with the same key, at once. Resolves when what must last is stored. */
   async pushed(verdict: Verdict, key: string): Promise<void> {
-    if (verdict.kind === 'settled') this.#ownPacer.quicken()
+    if (verdict.kind === 'settled') {
+      this.#ownPacer.quicken()
+      // If it cannot be stored, the running flush reports the disk's error.
+      await this.#stored.saveRecovered().catch(() => {})
+    }
     if (verdict.kind === 'key-refused') this.#keyWatch.refused(key, this.#deps.time.nowMs())
     if (verdict.kind !== 'transient') return
     if (verdict.status === 429) this.#ownPacer.slow()

@@ -8,6 +8,8 @@ export class StoredState {
   readonly #name: string
   /** Absent before the first `read`. */
   #current: DestinationState | undefined
+  /** Whether another process would find an open breaker, or failures that it counts on from. */
+  #hasFailures = false
   /** Of two changes at a time the first might be stored last. */
   readonly #saves = new Sequence()
 
@@ -26,6 +28,7 @@ export class StoredState {
   async read(): Promise<boolean> {
     const { isAsked = false, ...stored } = await this.#outbox.destination(this.#name)
     this.#current ??= stored
+    this.#hasFailures = stored.failures > 0
     return isAsked
   }
 
@@ -41,7 +44,16 @@ export class StoredState {
     await this.#store(state)
   }
 
+  /**
+   * Stores that the breaker is closed, for another process. A daemon that is killed in a flush that got through would
+   * otherwise leave failures from long ago, and the next one alone would hold all pushes back for minutes.
+   */
+  async saveRecovered(): Promise<void> {
+    if (this.#hasFailures) await this.#store({ ...this.current, failures: 0, probeAtMs: 0 })
+  }
+
   #store(state: DestinationState): Promise<void> {
+    this.#hasFailures = state.failures > 0
     return this.#saves.run(() => this.#outbox.saveDestination(this.#name, state))
   }
 }
