@@ -4,6 +4,7 @@ import type { AppContext } from '../app/context.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { secretsOf } from '../config/secret.ts'
+import { packageUrl } from '../edge/program-files.ts'
 import { systemTime } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
 import { createLog, type LogThreshold } from '../telemetry/log.ts'
@@ -12,7 +13,7 @@ import { redactor } from './terminal.ts'
 /**
  * Used when neither `--config` nor `TIDEGAUGE_CONFIG` names a file, so that everything can be tried without an account.
  */
-const embeddedDefaults = fileURLToPath(new URL('../../config/local.yaml', import.meta.url))
+const embeddedDefaults = fileURLToPath(new URL('config/local.yaml', packageUrl))
 
 /** Option with the configuration file. */
 export interface ConfigOption {

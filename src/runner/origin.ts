@@ -1,17 +1,16 @@
 import { readdirSync } from 'node:fs'
 import { dirname, isAbsolute, resolve } from 'node:path'
+import { shippedModules } from '../edge/program-files.ts'
 import type { CollectorRef } from './messages.ts'
-
-/** Folder of the collectors shipped with the daemon. */
-export const shippedUrl = new URL('../../collectors/', import.meta.url)
 
 const shipped: string[] = []
 
 /** Names of the shipped collectors; they do not change while the daemon runs. */
 export function shippedCollectors(): readonly string[] {
   if (shipped.length === 0) {
-    const names = readdirSync(shippedUrl).filter(name => name.endsWith('.ts'))
-    shipped.push(...names.map(name => name.slice(0, -'.ts'.length)).sort())
+    const { url, extension } = shippedModules
+    const names = readdirSync(url).filter(name => name.endsWith(extension))
+    shipped.push(...names.map(name => name.slice(0, -extension.length)).sort())
   }
   return shipped
 }

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { programUrl } from '../../edge/program-files.ts'
 import { DamageError } from '../../sqlite/damage.ts'
 import type { Disk } from './file/disk.ts'
 
@@ -9,8 +10,6 @@ export interface LookedThrough {
   /** The error that ended the check early. */
   readonly failure?: { readonly message: string; readonly code?: string }
 }
-
-const entry = new URL('./look-through-thread.ts', import.meta.url)
 
 /**
  * Checks every page of the outbox's file in a thread, about 200 MB a second, without blocking the event loop. Damage is
@@ -29,7 +28,7 @@ export async function lookThrough(file: string, disk: Pick<Disk, 'recover'>): Pr
 
 function answerFor(file: string): Promise<LookedThrough> {
   const { promise, resolve } = Promise.withResolvers<LookedThrough>()
-  const thread = new Worker(entry, { workerData: file })
+  const thread = new Worker(programUrl('lookThrough'), { workerData: file })
   // The thread does not keep a process alive.
   thread.unref()
   thread.once('message', (answer: LookedThrough) => resolve(answer))

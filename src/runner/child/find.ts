@@ -2,9 +2,10 @@ import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { meant, quoted } from '../../config/mistakes/words.ts'
+import { shippedModules } from '../../edge/program-files.ts'
 import { Fault } from '../../model/fault.ts'
 import type { CollectorRef } from '../messages.ts'
-import { originOf, shippedCollectors, shippedUrl } from '../origin.ts'
+import { originOf, shippedCollectors } from '../origin.ts'
 import { packageSpecifier } from './hooks.ts'
 
 /** Specifier of a collector for `import()`, and its file for messages; a package's file is not known yet. */
@@ -26,7 +27,7 @@ export function findCollector(ref: Pick<CollectorRef, 'use' | 'configFile'>): Co
   const origin = originOf(ref)
   if (origin.kind === 'file') return findFile(origin.file, use)
   if (origin.kind === 'package') return { specifier: packageSpecifier(use, configFile) }
-  const url = new URL(`${use}.ts`, shippedUrl)
+  const url = new URL(use + shippedModules.extension, shippedModules.url)
   return { specifier: url.href, file: fileURLToPath(url) }
 }
 

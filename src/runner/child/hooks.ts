@@ -1,8 +1,9 @@
 import { registerHooks } from 'node:module'
 import { pathToFileURL } from 'node:url'
+import { packageUrl, programUrl, sharedLibrary } from '../../edge/program-files.ts'
 
 /** The daemon's own package: `tidegauge`, `viem` and `zod` of a collector resolve from there. */
-const daemonUrl = new URL('../../../package.json', import.meta.url).href
+const daemonUrl = new URL('package.json', packageUrl).href
 
 /** Packages a collector gets from the daemon, wherever its file lies. */
 const given = /^(tidegauge|viem|zod)(\/|$)/
@@ -16,7 +17,8 @@ export function packageSpecifier(name: string, fromFile: string): string {
 
 /**
  * Lets collectors outside this package resolve the daemon's packages. In a `node_modules` folder a package's own
- * dependency comes first, so that a published collector keeps its version.
+ * dependency comes first, so that a published collector keeps its version. Where that is the daemon's own, its bundle is
+ * loaded, so that all have the same instance.
  */
 export function registerCollectorHooks(): void {
   registerHooks({
@@ -26,13 +28,20 @@ export function registerCollectorHooks(): void {
         return next(query.get('name') ?? '', { ...context, parentURL: query.get('from') ?? daemonUrl })
       }
       if (!given.test(specifier)) return next(specifier, context)
-      const fromDaemon = () => next(specifier, { ...context, parentURL: daemonUrl })
+      const fromDaemon = () => next(bundleOf(specifier) ?? specifier, { ...context, parentURL: daemonUrl })
       if (!context.parentURL?.includes('/node_modules/')) return fromDaemon()
       try {
-        return next(specifier, context)
+        const found = next(specifier, context)
+        const isDaemons = found.url === next(specifier, { ...context, parentURL: daemonUrl }).url
+        return isDaemons ? fromDaemon() : found
       } catch {
         return fromDaemon()
       }
     },
   })
+}
+
+/** The daemon's own module for a specifier; absent when it is to be found among packages. */
+function bundleOf(specifier: string): string | undefined {
+  return specifier === 'tidegauge' ? programUrl('tidegauge').href : sharedLibrary(specifier)?.href
 }

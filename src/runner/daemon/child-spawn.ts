@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { Duplex, type Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { programUrl } from '../../edge/program-files.ts'
 import { frameOf, lineDescriptor } from '../frames.ts'
 import { childBacklogBytesMax, childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from '../limits.ts'
 import type { ChildLogLevel, LogLine, ToChild } from '../messages.ts'
@@ -40,7 +41,7 @@ export interface SpawnDeps {
   readonly tooLong: () => void
 }
 
-const entry = fileURLToPath(new URL('../child/main.ts', import.meta.url))
+const entry = fileURLToPath(programUrl('child'))
 
 /** Environment variables that a collector's libraries may need; the rest of the daemon's may hold secrets. */
 const environmentNames = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_EXTRA_CA_CERTS']

@@ -1,6 +1,7 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { packageUrl, programParts } from '../../edge/program-files.ts'
 import { readableEntriesMax } from '../limits.ts'
 
 /** Origin of the code that runs in a process, and what it may read apart from packages. */
@@ -19,8 +20,8 @@ export interface Readable {
   readonly configFolders: readonly string[]
 }
 
-const packageRoot = fileURLToPath(new URL('../../../', import.meta.url))
-const own = ['src', 'collectors', 'package.json'].map(name => join(packageRoot, name))
+const packageRoot = fileURLToPath(packageUrl)
+const own = programParts.map(name => join(packageRoot, name))
 
 /**
  * Files and folders a process may read, in the form of Node's permissions: a folder includes all below it. Permissions
