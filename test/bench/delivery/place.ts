@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Role, startRole } from '../role.ts'
 
 /** Where a part of the benchmark runs: a folder, and processes that end with it. */
@@ -57,6 +58,8 @@ export interface Sink {
   readonly url: string
   /** Throws when it has not been given exactly this many metrics since the last look. */
   expect(metrics: number): Promise<void>
+  /** Resolves when it has been given that many metrics, or more, since the last look; looks often. */
+  until(metrics: number): Promise<void>
   /** Forgets what it was given. */
   forget(): Promise<void>
 }
@@ -74,6 +77,9 @@ export async function startSink(place: Place, delayMs = 0): Promise<Sink> {
     async expect(metrics) {
       const found = await given()
       if (found !== metrics) throw new Error(`the sink was given ${found} metrics, not ${metrics}`)
+    },
+    async until(metrics) {
+      for (let found = 0; found < metrics; found += await given()) await sleep(50)
     },
     forget: async () => void (await given()),
   }
