@@ -21,7 +21,7 @@ export const outboxSchema: Schema = {
     CREATE TABLE collection (
       hour INTEGER NOT NULL CHECK (hour > 0),
       collector INTEGER NOT NULL REFERENCES collector,
-      state INTEGER NOT NULL DEFAULT 0 CHECK (state IN (0, 1, 2)),
+      state INTEGER NOT NULL DEFAULT 0 CHECK (state BETWEEN 0 AND 2),
       attempts INTEGER NOT NULL DEFAULT 0 CHECK (attempts >= 0),
       next_attempt_ms INTEGER NOT NULL DEFAULT 0,
       fault TEXT,
@@ -78,7 +78,7 @@ export const outboxSchema: Schema = {
       hour INTEGER NOT NULL CHECK (hour > 0),
       metric INTEGER NOT NULL,
       protocol INTEGER NOT NULL,
-      state INTEGER NOT NULL DEFAULT 0 CHECK (state IN (0, 1, 2, 3, 4)),
+      state INTEGER NOT NULL DEFAULT 0 CHECK (state BETWEEN 0 AND 4),
       value REAL NOT NULL CHECK (abs(value) <= 1.7976931348623157e308),
       PRIMARY KEY (hour, metric),
       FOREIGN KEY (metric, protocol) REFERENCES metric (id, protocol)
@@ -96,7 +96,7 @@ export const outboxSchema: Schema = {
     -- How many metrics there are in each state; 5 counts the delivered ones that were pruned.
     CREATE TABLE tally (
       protocol INTEGER NOT NULL REFERENCES protocol,
-      state INTEGER NOT NULL CHECK (state IN (0, 1, 2, 3, 4, 5)),
+      state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 5),
       metrics INTEGER NOT NULL CHECK (metrics >= 0),
       PRIMARY KEY (protocol, state)
     ) STRICT, WITHOUT ROWID;
