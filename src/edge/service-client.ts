@@ -1,11 +1,10 @@
-import { Agent, type Dispatcher, request } from 'undici'
 import { z } from 'zod'
 import { answerTimes } from '../model/answer-times.ts'
 import { Fault } from '../model/fault.ts'
 import { answerBytesMax } from '../model/limits.ts'
 import type { Answer } from '../model/verdict.ts'
 import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts'
-import { readBounded } from './bounded-body.ts'
+import { type ExchangeRequest, HttpExchange } from './http-exchange.ts'
 import type { Time } from './time.ts'
 
 /** Address and limits of a service client. */
@@ -55,11 +54,11 @@ const widgetBody = z.array(readMetric)
 
 /** Creates a client of the service at an address. Redirects are never followed: the key must not be sent elsewhere. */
 export function serviceClient({ url, timeoutMs, connections, time, redact }: ServiceClientOptions): ListingClient {
-  const dispatcher = new Agent({ connections, pipelining: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
+  const exchange = new HttpExchange({ url, timeoutMs, bytesMax: answerBytesMax, connections, time })
   const host = new URL(url).host
 
   async function ask(
-    method: Dispatcher.HttpMethod,
+    method: ExchangeRequest['method'],
     path: string,
     key: string | undefined,
     body?: string,
@@ -73,23 +72,11 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     }
     try {
-      const timeout = time.timeout(timeoutMs)
       const sentMs = time.nowMs()
-      const signal = stop ? AbortSignal.any([timeout, stop]) : timeout
-      const response = await request(`${url}${path}`, { method, headers, body: body ?? null, dispatcher, signal })
-      const receivedMs = time.nowMs()
-      const { statusCode: status } = response
-      const text = await readBounded(response.body, answerBytesMax).catch(error => {
-        // A refusing status is enough; of an accepted push the body is needed.
-        if (status < 300) throw error
-        return undefined
-      })
-      return {
-        kind: 'answered',
-        status,
-        body: withoutKey(parseJson(redact && text ? redact(text) : text), key),
-        ...answerTimes(response.headers, { sentMs, receivedMs }),
-      }
+      const { status, headers: answered, text } = await exchange.ask({ method, path, headers, body, stop })
+      const trip = { sentMs, receivedMs: time.nowMs() }
+      const said = redact && text ? redact(text) : text
+      return { kind: 'answered', status, body: bodyWithoutKey(said, key), ...answerTimes(answered, trip) }
     } catch (error) {
       return { kind: 'unanswered', reason: networkReason(error) }
     }
@@ -109,7 +96,7 @@ export function serviceClient({ url, timeoutMs, connections, time, redact }: Ser
     async widget(protocolId, key) {
       return readWidget(await latest(protocolId, key), host, protocolId)
     },
-    close: () => dispatcher.destroy(),
+    close: () => exchange.close(),
   }
 }
 
@@ -134,13 +121,16 @@ function readWidget(answer: Answer, host: string, protocolId: string): readonly 
   return widget.data
 }
 
-/** A body without the key; `undefined` when it nests too deeply to be searched. */
-function withoutKey(body: unknown, key: string | undefined): unknown {
-  if (!key || body === undefined) return body
+/** The JSON of a body, without the key; `undefined` when it is not JSON, or nests too deeply to be searched. */
+function bodyWithoutKey(text: string | undefined, key: string | undefined): unknown {
+  const body = parseJson(text)
+  if (!key || !text || body === undefined) return body
+  // Without an escape the key can be spelled in only one way.
+  if (!text.includes('\\') && !text.includes(key)) return body
   try {
-    // Serialised again, so that the key can be spelled in only one way.
-    const [text, spelled] = [JSON.stringify(body), JSON.stringify(key).slice(1, -1)]
-    return text.includes(spelled) ? JSON.parse(text.replaceAll(spelled, '[redacted]')) : body
+    // Serialised again, so that there is only one way.
+    const [again, spelled] = [JSON.stringify(body), JSON.stringify(key).slice(1, -1)]
+    return again.includes(spelled) ? JSON.parse(again.replaceAll(spelled, '[redacted]')) : body
   } catch {
     return undefined
   }

@@ -44,7 +44,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   'better-sqlite3': ['src/sqlite/'],
   viem: ['src/runner/child/typed/', 'src/collector.ts', 'src/cli/new/', 'collectors/'],
   undici: [
-    'src/edge/service-client.ts',
+    'src/edge/http-exchange.ts',
     'src/runner/child/http/',
     'src/chain/endpoint/http-wire.ts',
     'src/chain/endpoint/sockets.ts',

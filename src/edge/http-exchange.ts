@@ -1,0 +1,158 @@
+import { Agent, type Dispatcher } from 'undici'
+import type { AnswerHeaders } from '../model/answer-times.ts'
+import type { Time } from './time.ts'
+
+/** Limits of the exchanges with one server. */
+export interface HttpExchangeOptions {
+  /** Address of the server, with the beginning of all paths, without a trailing slash. */
+  readonly url: string
+  /** Time limit of one exchange, whole answer included, in milliseconds; it may be exceeded by a hundredth. */
+  readonly timeoutMs: number
+  /** Longest body of an answer that is read, in bytes. */
+  readonly bytesMax: number
+  /** Concurrent connections, at most. */
+  readonly connections: number
+  readonly time: Time
+}
+
+/** One request. */
+export interface ExchangeRequest {
+  readonly method: 'GET' | 'POST'
+  /** Appended to the address. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | undefined
+  /** Ends the exchange. */
+  readonly stop?: AbortSignal | undefined
+}
+
+/** The answer to a request. */
+export interface ExchangeResponse {
+  readonly status: number
+  readonly headers: AnswerHeaders
+  /** `undefined` when it is too long, or when the body of an answer that is not a 2xx broke off. */
+  readonly text: string | undefined
+}
+
+/**
+ * HTTP exchanges with one server. Redirects are not followed. It uses undici's dispatcher and not `request`: streams,
+ * promises and signals for each answer take longer than all the rest of a push.
+ */
+export class HttpExchange {
+  readonly #options: HttpExchangeOptions
+  readonly #dispatcher: Agent
+  readonly #origin: string
+  readonly #pathStart: string
+  /** Signal of the time limit, shared by exchanges that begin soon after each other: a signal each costs ten times as much. */
+  #limit: { readonly signal: AbortSignal; readonly lastStartMs: number } | undefined
+
+  constructor(options: HttpExchangeOptions) {
+    const { url, timeoutMs, connections } = options
+    const { origin, pathname } = new URL(url)
+    this.#options = options
+    this.#origin = origin
+    this.#pathStart = pathname.replace(/\/$/, '')
+    this.#dispatcher = new Agent({ connections, pipelining: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
+  }
+
+  /**
+   * Sends a request and reads its answer.
+   *
+   * @throws errors of the network; the reason of the time limit's signal, or of `stop`
+   */
+  async ask({ method, path, headers, body, stop }: ExchangeRequest): Promise<ExchangeResponse> {
+    stop?.throwIfAborted()
+    const limit = this.#timeLimit()
+    const reading = new AnswerReader(this.#options.bytesMax)
+    const end = (event: Event) => reading.end((event.target as AbortSignal).reason)
+    limit.addEventListener('abort', end)
+    stop?.addEventListener('abort', end)
+    try {
+      const to = { origin: this.#origin, path: `${this.#pathStart}${path}` }
+      this.#dispatcher.dispatch({ ...to, method, headers, body: body ?? null }, reading)
+      return await reading.response
+    } finally {
+      limit.removeEventListener('abort', end)
+      stop?.removeEventListener('abort', end)
+    }
+  }
+
+  /** Closes the connections; resolves when they are closed. */
+  close(): Promise<void> {
+    return this.#dispatcher.destroy()
+  }
+
+  #timeLimit(): AbortSignal {
+    const { time, timeoutMs } = this.#options
+    const [nowMs, sharedMs] = [time.steadyMs(), timeoutMs / 100]
+    if (!this.#limit || this.#limit.signal.aborted || nowMs > this.#limit.lastStartMs) {
+      this.#limit = { signal: time.timeout(timeoutMs + sharedMs), lastStartMs: nowMs + sharedMs }
+    }
+    return this.#limit.signal
+  }
+}
+
+/** Reads one answer. */
+class AnswerReader implements Dispatcher.DispatchHandler {
+  readonly #bytesMax: number
+  readonly #chunks: Buffer[] = []
+  readonly #settled = Promise.withResolvers<ExchangeResponse>()
+  #bytes = 0
+  #head: Omit<ExchangeResponse, 'text'> | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #endedBy: { readonly reason: Error } | undefined
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  get response(): Promise<ExchangeResponse> {
+    return this.#settled.promise
+  }
+
+  /** Ends the exchange, as far as it goes on. */
+  end(reason: Error): void {
+    this.#endedBy ??= { reason }
+    this.#fail(reason)
+    this.#controller?.abort(reason)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#endedBy) controller.abort(this.#endedBy.reason)
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
+    // A 1xx comes before the answer.
+    if (status >= 200) this.#head = { status, headers }
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length
+    this.#chunks.push(chunk)
+    if (this.#bytes <= this.#bytesMax) return
+    this.#settle(undefined)
+    this.end(new Error('the answer is too long'))
+  }
+
+  onResponseEnd(): void {
+    const [chunk] = this.#chunks
+    const bytes = chunk && this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks)
+    this.#settle(bytes.toString('utf8'))
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(error)
+  }
+
+  /** Does nothing once the answer is complete. */
+  #fail(error: Error): void {
+    // A refusing status is enough; of an accepted push the body is needed.
+    if (this.#head && this.#head.status >= 300) this.#settle(undefined)
+    else this.#settled.reject(error)
+  }
+
+  #settle(text: string | undefined): void {
+    if (this.#head) this.#settled.resolve({ ...this.#head, text })
+  }
+}
