@@ -3,13 +3,8 @@ import type { Readable } from 'node:stream'
 /**
  * Reads a body up to a limit.
  *
- * @returns its text as UTF-8; `undefined` when it is longer (the rest is not read and the connection is closed)
+ * @returns its bytes; `undefined` when it is longer (the rest is not read and the connection is closed)
  */
-export async function readBounded(body: Readable, bytesMax: number): Promise<string | undefined> {
-  return (await readBoundedBytes(body, bytesMax))?.toString('utf8')
-}
-
-/** As `readBounded`, but returns the bytes. */
 export async function readBoundedBytes(body: Readable, bytesMax: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0
