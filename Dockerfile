@@ -1,27 +1,47 @@
 # syntax=docker/dockerfile:1
 
-# Production dependencies alone. No install script runs; better-sqlite3 brings its binary, of which only this
-# platform's is kept, and of the others what is needed to run and not to compile against.
+# What is not bundled: the binary of better-sqlite3, and zod and viem for collectors that import a part of them. Of
+# these only what is needed to run on this platform, and not to compile against.
 FROM node:24.21.0-bookworm-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional --workspaces=false \
-  && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src \
+  && rm -rf node_modules/better-sqlite3/deps node_modules/better-sqlite3/src node_modules/node-addon-api \
   && find node_modules/better-sqlite3/prebuilds -type f ! -name "linux-$(node -p process.arch).node" -delete \
-  && rm -rf node_modules/viem/_cjs node_modules/viem/_types \
-  && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.md' \) -delete
+  && find node_modules -type d \( -name _cjs -o -name _types \) -prune -exec rm -rf {} + \
+  && find node_modules -type f \( -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.map' -o -name '*.md' \) -delete
 
-FROM node:24.21.0-bookworm-slim
+# The bundle, as npm pack makes it.
+FROM node:24.21.0-bookworm-slim AS bundle
+WORKDIR /build
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --workspaces=false
+COPY . .
+RUN node build/main.ts && node build/manifest.ts publish && rm -r dist/types dist/package.clone.json
+
+FROM node:24.21.0-bookworm-slim AS program
 ENV NODE_ENV=production TIDEGAUGE_CONFIG=/config/local.yaml
 WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
-COPY package.json LICENSE ./
-COPY src src
-COPY collectors collectors
+COPY --from=bundle /build/package.json /build/LICENSE ./
+COPY --from=bundle /build/dist dist
 # Mount your own configuration over /config and your own collectors at /collectors; the image alone runs the embedded service.
-COPY config /config
+COPY --from=bundle /build/config /config
 # The folder must be there and owned before it is declared a volume, or it is root's.
 RUN mkdir /data && chown node:node /data
+
+# The compile cache, written by what it is for. It holds only for the user and the flags that it was written with.
+FROM program AS compiled
+RUN mkdir /compiled && chown node:node /compiled
+USER node
+ENV NODE_COMPILE_CACHE=/compiled
+RUN for command in --version --help check 'collect --dry-run' status healthcheck; do node dist/cli/main.js $command > /dev/null 2>&1 || true; done \
+  && { timeout --preserve-status 20 node dist/cli/main.js run 2>&1 | sed '/running/q'; } && chmod -R a+rX /compiled
+
+FROM program
+# Nobody may write it: what is in it is executed.
+COPY --from=compiled /compiled /app/compiled
+ENV NODE_COMPILE_CACHE=/app/compiled
 VOLUME /data
 USER node
 EXPOSE 9464
@@ -29,6 +49,6 @@ EXPOSE 9464
 # usual port at next to no cost; only where status.listen names another one does the command look it up.
 HEALTHCHECK --interval=30s --timeout=15s --start-period=60s --start-interval=2s CMD ["bash", "-c", "\
   { exec 3<>/dev/tcp/127.0.0.1/9464 && printf 'GET /livez HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n' >&3 && timeout 5 grep -q '^live' <&3; } 2>/dev/null \
-  || exec node /app/src/main.ts healthcheck --live"]
-ENTRYPOINT ["node", "/app/src/main.ts"]
+  || exec node /app/dist/cli/main.js healthcheck --live"]
+ENTRYPOINT ["node", "/app/dist/cli/main.js"]
 CMD ["run"]

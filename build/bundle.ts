@@ -1,7 +1,8 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type InputOptions, rolldown } from 'rolldown'
 import { programFiles, sharedLibraries } from '../src/edge/program-files.ts'
+import { notices, packageFolders } from './notices.ts'
 
 /** Libraries that are not bundled: native code. */
 const external = ['better-sqlite3', 'pg-native', 'cloudflare:sockets']
@@ -45,7 +46,7 @@ async function write(root: string, folder: string, input: Entries): Promise<void
     preserveEntrySignatures: 'strict',
   }
   await using bundled = await rolldown(options)
-  await bundled.write({
+  const { output } = await bundled.write({
     dir: join(root, 'dist'),
     format: 'esm',
     entryFileNames: '[name].js',
@@ -54,4 +55,6 @@ async function write(root: string, folder: string, input: Entries): Promise<void
     sourcemap: false,
     comments: { legal: false },
   })
+  const modules = output.flatMap(chunk => (chunk.type === 'chunk' ? chunk.moduleIds : []))
+  writeFileSync(join(root, 'dist', folder, 'LICENSES.txt'), notices(packageFolders(modules)))
 }

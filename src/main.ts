@@ -1,4 +1,6 @@
-#!/usr/bin/env node
 import { run } from './cli/commands/program.ts'
 
-process.exitCode = await run(process.argv.slice(2))
+// No top-level await: bin.cjs requires this module.
+void run(process.argv.slice(2)).then(exitCode => {
+  process.exitCode = exitCode
+})

@@ -76,7 +76,7 @@ const doors: Readonly<Record<string, string>> = { salvage: 'src/salvage/salvage.
 const withSqlite: readonly string[] = ['sqlite', 'outbox', 'salvage', 'reference']
 
 /** What may lie directly in src: the entries and the face that collectors see. */
-const entries: readonly string[] = ['bin.js', 'collector.ts', 'main.ts']
+const entries: readonly string[] = ['bin.cjs', 'bin.js', 'collector.ts', 'main.ts']
 
 const folderOf = (file: string) => (file.split('/').length > 2 ? (file.split('/')[1] ?? '.') : '.')
 
