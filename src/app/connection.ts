@@ -1,16 +1,14 @@
 import { readSecret } from '../config/secret.ts'
-import { type Destination, destinationsOf } from '../delivery/destination.ts'
+import { destinationsOf } from '../delivery/destination.ts'
 import { type ListingClient, serviceClient } from '../edge/service-client.ts'
 import type { Time } from '../edge/time.ts'
 import type { AppContext } from './context.ts'
 import type { EmbeddedService } from './embedded.ts'
+import type { NamedService } from './named-service.ts'
 
-/** Connection to the service: the client, and the destinations with their keys. */
-export interface Connection {
+/** Connection to the service: its client, and the destinations with their keys. */
+export interface Connection extends NamedService {
   readonly client: ListingClient
-  /** The service for messages: `host:port`, or `embedded (host:port)`. */
-  readonly host: string
-  readonly destinations: readonly Destination[]
   /** Reads the key of a protocol's destination. Throws Fault `secret-missing`. */
   keyOf(protocolId: string): string
 }

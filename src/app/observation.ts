@@ -1,20 +1,20 @@
 import type { Observed } from '../status/observed.ts'
 import { Reloads } from '../status/reloads.ts'
-import type { Connection } from './connection.ts'
 import type { AppContext } from './context.ts'
+import type { NamedService } from './named-service.ts'
 import { version } from './version.ts'
 
 /** Input for observing the state, without the service's widgets. */
 export function observationOf(
   { config, time, clock }: AppContext,
   outbox: Observed['outbox'],
-  connection: Pick<Connection, 'host' | 'destinations'>,
+  service: NamedService,
   startedAtMs: number,
   endpoints: Observed['endpoints'] = [],
   reloads: Reloads = new Reloads(config.file, startedAtMs),
 ): Observed {
-  const destinations = connection.destinations.map(({ name }) => name)
-  const { host } = connection
+  const destinations = service.destinations.map(({ name }) => name)
+  const { host } = service
   return {
     config,
     outbox,

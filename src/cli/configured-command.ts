@@ -1,14 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import type { AppContext } from '../app/context.ts'
-import type { CollectorConfig, Config } from '../config/config.ts'
-import { loadConfig } from '../config/load.ts'
-import { secretsOf } from '../config/secret.ts'
 import { packageUrl } from '../edge/program-files.ts'
-import { systemTime } from '../edge/time.ts'
-import { Fault } from '../model/fault.ts'
-import { createLog, type LogThreshold } from '../telemetry/log.ts'
-import { redactor } from './terminal.ts'
 
 /**
  * Used when neither `--config` nor `TIDEGAUGE_CONFIG` names a file, so that everything can be tried without an account.
@@ -18,13 +10,6 @@ const embeddedDefaults = fileURLToPath(new URL('config/local.yaml', packageUrl))
 /** Option with the configuration file. */
 export interface ConfigOption {
   readonly config: string
-}
-
-let folderInUse: string | undefined
-
-/** The data folder of this command's configuration; absent while none was read. */
-export function dataFolder(): string | undefined {
-  return folderInUse
 }
 
 /** A command line as advice, with the configuration file if `--config` was given. */
@@ -50,36 +35,4 @@ export function configuredCommand(name: string): Command {
 
 function defaultFile(): string {
   return process.env['TIDEGAUGE_CONFIG'] || embeddedDefaults
-}
-
-/**
- * Reads the configuration and creates the dependencies of a command. From here on the redactor knows its secrets.
- *
- * @param level of the log on stderr; default: silent, as one-shot commands report themselves
- * @throws ConfigError
- */
-export function openContext(file: string, level: (config: Config) => LogThreshold = () => 'silent'): AppContext {
-  const config = loadConfig(file)
-  folderInUse = config.data
-  redactor.add(secretsOf(config))
-  return { config, time: systemTime, log: createLog(level(config), redactor), redactor }
-}
-
-/**
- * The collectors that a person names: by protocol id, by collector id, or by the collector's own name.
- *
- * @throws Fault `usage` for an unknown name
- */
-export function selectCollectors(config: Config, only: readonly string[] | undefined): readonly CollectorConfig[] {
-  const all = config.protocols.flatMap(protocol => protocol.collectors)
-  if (!only || only.length === 0) return all
-  const fits = ({ id, protocolId }: CollectorConfig, name: string) =>
-    name === id || name === protocolId || id === `${protocolId}/${name}`
-  const unknown = only.filter(name => !all.some(collector => fits(collector, name)))
-  if (unknown.length > 0) {
-    throw new Fault('usage', `no protocol or collector is called ${unknown.map(name => `"${name}"`).join(', ')}`, {
-      fix: `there are: ${all.map(({ id }) => id).join(', ')}`,
-    })
-  }
-  return all.filter(collector => only.some(name => fits(collector, name)))
 }

@@ -1,15 +1,38 @@
-import type { Config } from '../config/config.ts'
+import { text } from 'node:stream/consumers'
 import { systemTime } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
 import { localUrl } from '../model/host.ts'
 
+// Neither `import` nor `fetch`: an import reads every export of the module, and some of them load all of `fetch`, which takes
+// as long as a bare start.
+const { get } = process.getBuiltinModule('node:http')
+
 const answerMsMax = 5_000
 
-/** The daemon's answer at a path. @throws Fault `daemon-unreachable` */
-export async function daemonAnswer(config: Config, path: string): Promise<Response> {
-  const url = `${localUrl(config.status)}${path}`
+/** Answer of the status server. */
+export interface DaemonAnswer {
+  /** Whether its status is 200. */
+  readonly ok: boolean
+  readonly body: string
+}
+
+/**
+ * The daemon's answer at a path of its status server.
+ *
+ * @throws Fault `daemon-unreachable`
+ */
+export async function daemonAnswer(
+  server: { readonly host: string; readonly port: number },
+  path: string,
+): Promise<DaemonAnswer> {
+  const url = `${localUrl(server)}${path}`
+  const { promise, resolve, reject } = Promise.withResolvers<DaemonAnswer>()
+  const request = get(url, { agent: false, signal: systemTime.timeout(answerMsMax) }, answer => {
+    text(answer).then(body => resolve({ ok: answer.statusCode === 200, body }), reject)
+  })
+  request.on('error', reject)
   try {
-    return await fetch(url, { signal: systemTime.timeout(answerMsMax) })
+    return await promise
   } catch (cause) {
     throw new Fault('daemon-unreachable', `no daemon answers at ${url}`, { fix: 'start it: tidegauge run', cause })
   }

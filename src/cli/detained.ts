@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
 import { openExistingOutbox } from '../app/open-outbox.ts'
 import type { DetainedMetric, Selection } from '../outbox/contract/selections.ts'
-import { configuredCommand, type JsonOption, openContext } from './configured-command.ts'
+import { configuredCommand, type JsonOption } from './configured-command.ts'
 import { delivererSentence } from './daemon-role.ts'
 import { detainedJson, printDetained, printInFull } from './detained-text.ts'
 import type { EndWith } from './exit.ts'
+import { openContext } from './open-context.ts'
 import {
   changingCommand,
   demandSelection,

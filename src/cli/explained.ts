@@ -1,5 +1,5 @@
 import { explainOutboxError } from '../outbox/open.ts'
-import { dataFolder } from './configured-command.ts'
+import { dataFolder } from './open-context.ts'
 
 /**
  * Turns an error of the outbox or the file system in the middle of a command into a Fault, which names the file and what

@@ -13,10 +13,11 @@ import { metricId } from '../../model/metric.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { type Checked, checkCollectors, checkEach, mistakesOf } from '../check-collectors.ts'
-import { type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { type Foreseen, foreseen } from '../foreseen.ts'
 import { noteForeseen } from '../foreseen-text.ts'
 import { startLoadMsMax } from '../limits.ts'
+import { openContext } from '../open-context.ts'
 import { counted, note, print, printJson, printTable, redactor } from '../terminal.ts'
 
 /** `check`: configuration and collectors, offline. Ends with 78 for any mistake. */

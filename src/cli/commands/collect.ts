@@ -15,17 +15,11 @@ import { catchUp } from '../catch-up/catch-up.ts'
 import { checkCollectors } from '../check-collectors.ts'
 import { collectParts } from '../collect-parts.ts'
 import { type CollectedPart, type CollectedReport, printParts, printPartsJson } from '../collected-report.ts'
-import {
-  asTyped,
-  type ConfigOption,
-  configuredCommand,
-  type JsonOption,
-  openContext,
-  selectCollectors,
-} from '../configured-command.ts'
+import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { deliverNow, standing } from '../deliver-now.ts'
 import { exitCodes } from '../exit.ts'
 import { demandBegun } from '../hour-range.ts'
+import { openContext, selectCollectors } from '../open-context.ts'
 import { openedByClock } from '../require-clock.ts'
 import { counted, cut, note, print } from '../terminal.ts'
 import { wholeNumber } from '../whole-number.ts'

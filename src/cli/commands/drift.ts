@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { hourText } from '../../model/hour.ts'
-import { openContext, selectCollectors } from '../configured-command.ts'
 import { type Drift, readAgain, type Unread } from '../drift-sample.ts'
 import { exitCodes } from '../exit.ts'
 import { type LookOptions, lookedAt, lookingCommand } from '../hour-range.ts'
+import { openContext, selectCollectors } from '../open-context.ts'
 import { counted, cut, note, print, printJson, printTable } from '../terminal.ts'
 import { wholeNumber } from '../whole-number.ts'
 

@@ -7,8 +7,9 @@ import type { Metric } from '../../model/metric.ts'
 import { numberText } from '../../model/number-text.ts'
 import type { Backlog } from '../../outbox/contract/balance.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
-import { asTyped, type JsonOption, openContext } from '../configured-command.ts'
+import { asTyped, type JsonOption } from '../configured-command.ts'
 import { type EndWith, exitCodes } from '../exit.ts'
+import { openContext } from '../open-context.ts'
 import {
   changingCommand,
   demandSelection,

@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import { openOutbox } from '../../app/open-outbox.ts'
 import { strandedSentence } from '../../status/readiness.ts'
-import { type ConfigOption, configuredCommand, openContext } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { deliverNow, standing } from '../deliver-now.ts'
 import { exitCodes } from '../exit.ts'
+import { openContext } from '../open-context.ts'
 import { openedByClock } from '../require-clock.ts'
 import { note, print } from '../terminal.ts'
 

@@ -7,11 +7,12 @@ import { faultFromRecord, faultLine } from '../../model/fault.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
 import type { CollectorHourRange } from '../../outbox/contract/hours.ts'
-import { asTyped, openContext, selectCollectors } from '../configured-command.ts'
+import { asTyped } from '../configured-command.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { gapAdvice, type Mendable } from '../gap-advice.ts'
 import { type LookedAt, type LookOptions, lookedAt, lookingCommand } from '../hour-range.ts'
 import { startLoadMsMax } from '../limits.ts'
+import { openContext, selectCollectors } from '../open-context.ts'
 import { counted, cut, print, printJson, printTable } from '../terminal.ts'
 
 /** Ranges of uncollected hours, and for gaps what to do. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { loadConfig } from '../../config/load.ts'
+import type { Config } from '../../config/config.ts'
+import { statusAddress } from '../../config/status-address.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'
 import { exitCodes } from '../exit.ts'
@@ -16,17 +17,23 @@ export function healthcheckCommand(ended: (code: number) => void): Command {
     .description('is the running daemon ready?')
     .option('--live', 'only whether it lives, for the health check of a container')
     .action(async ({ config, live }: ConfigOption & { live?: true }) => {
-      const loaded = loadConfig(config)
+      const server = statusAddress(config) ?? (await wholeConfig(config)).status
       if (live) {
-        const { ok } = await daemonAnswer(loaded, '/livez')
+        const { ok } = await daemonAnswer(server, '/livez')
         print(ok ? 'live' : 'not live: something else answers there')
         if (!ok) ended(exitCodes.incomplete)
         return
       }
-      const { ready, reasons } = (await (await daemonAnswer(loaded, '/readyz')).json()) as Ready
+      const { ready, reasons } = JSON.parse((await daemonAnswer(server, '/readyz')).body) as Ready
       print(ready ? 'ready' : `not ready: ${reasons.join('; ')}`)
       if (!ready) ended(exitCodes.incomplete)
     })
+}
+
+/** Reads the whole configuration, for its mistakes. @throws ConfigError */
+async function wholeConfig(file: string): Promise<Config> {
+  const { loadConfig } = await import('../../config/load.ts')
+  return loadConfig(file)
 }
 
 interface Ready {

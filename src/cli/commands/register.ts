@@ -3,8 +3,9 @@ import { type Connection, connect } from '../../app/connection.ts'
 import type { ProtocolConfig } from '../../config/config.ts'
 import { registerProtocol } from '../../delivery/register.ts'
 import { Fault } from '../../model/fault.ts'
-import { type ConfigOption, configuredCommand, openContext } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { exitCodes } from '../exit.ts'
+import { openContext } from '../open-context.ts'
 import { print } from '../terminal.ts'
 
 /** `register [ID…]`: registers protocols. Ends with 1 when one could not be registered. */

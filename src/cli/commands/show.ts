@@ -2,7 +2,8 @@ import type { Command } from 'commander'
 import { connect } from '../../app/connection.ts'
 import { Fault } from '../../model/fault.ts'
 import { numberText, signedText } from '../../model/number-text.ts'
-import { type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { openContext } from '../open-context.ts'
 import { print, printJson, printTable } from '../terminal.ts'
 
 /** `show ID`: a protocol's widget, as the service has it. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { connect } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
+import { namedService } from '../../app/named-service.ts'
 import { observationOf } from '../../app/observation.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
 import { ConfigError } from '../../config/config-error.ts'
@@ -10,10 +10,11 @@ import { type StatusJson, statusJson } from '../../status/json.ts'
 import { observe } from '../../status/observe.ts'
 import { Reloads } from '../../status/reloads.ts'
 import type { CellState, Snapshot } from '../../status/snapshot.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
+import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { exitCodes } from '../exit.ts'
+import { openContext } from '../open-context.ts'
 import { counted, cut, note, print, printJson, printTable } from '../terminal.ts'
 
 /** `status`: the present state, from the outbox, whether or not the daemon runs. Ends with 1 when an hour is late. */
@@ -25,11 +26,10 @@ export function statusCommand(ended: (code: number) => void): Command {
       const context = readable(config)
       await using stack = new AsyncDisposableStack()
       const outbox = await openOutbox(context, stack)
-      const connection = await connect(context, stack)
       // This command does not catch up: a late hour is late.
       const daemon = daemonSentence(context)
       const reloads = daemon === undefined ? undefined : await reloadsOf(context)
-      const snapshot = await observe(observationOf(context, outbox, connection, 0, [], reloads))
+      const snapshot = await observe(observationOf(context, outbox, namedService(context.config), 0, [], reloads))
       if (json) printJson(statusJson(snapshot))
       else printStatus(snapshot, daemon, { config })
       if (!snapshot.ready.ok) ended(exitCodes.incomplete)
@@ -49,8 +49,8 @@ function readable(file: string): AppContext {
 /** State of the running daemon's configuration; `undefined` for an older daemon or another program. */
 async function reloadsOf({ config }: AppContext): Promise<Reloads | undefined> {
   try {
-    const answer = await daemonAnswer(config, '/status.json')
-    const { startedAt, configuration } = (await answer.json()) as StatusJson
+    const { body } = await daemonAnswer(config.status, '/status.json')
+    const { startedAt, configuration } = JSON.parse(body) as StatusJson
     if (configuration.file !== config.file) return undefined
     const reloads = new Reloads(config.file, Date.parse(startedAt))
     reloads.taken(config.file, Date.parse(configuration.inForceSince))

@@ -4,8 +4,9 @@ import { Fault } from '../../model/fault.ts'
 import type { OperatorStore } from '../../outbox/contract/operator-store.ts'
 import type { Warning } from '../../outbox/contract/warnings.ts'
 import { warningJson } from '../../status/json.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption, openContext } from '../configured-command.ts'
+import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { exitCodes } from '../exit.ts'
+import { openContext } from '../open-context.ts'
 import { counted, cut, instantText, note, print, printJson, printTable } from '../terminal.ts'
 
 interface ListOptions extends ConfigOption, JsonOption {

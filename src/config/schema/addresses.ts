@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { quoted } from '../mistakes/words.ts'
-import { type Formed, formed, refused } from './forms.ts'
+import { type Formed, formed, refused } from './formed.ts'
 
 // No message about a URL repeats it: a key may be anywhere in it.
 
@@ -58,6 +58,9 @@ export interface ListenAddress {
   /** 0: the system picks one. */
   readonly port: number
 }
+
+/** Where the status server listens unless `status.listen` says otherwise. */
+export const defaultListen = '127.0.0.1:9464'
 
 /** Pattern of host:port, for the JSON Schema. */
 export const listenPattern = '^(\\[[0-9a-fA-F:.]+\\]|[^\\s:\\[\\]]+):[0-9]{1,5}$'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isHeaderName, isSecretHeader } from '../../model/header-name.ts'
-import { formed, refused } from './forms.ts'
+import { formed, refused } from './formed.ts'
 import { secretRef, written } from './written.ts'
 
 /** Headers that are set by the HTTP client. */

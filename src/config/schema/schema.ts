@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { keepMsMin } from '../../model/limits.ts'
-import { hostName, hostNamePattern, listenAddress, listenPattern, serviceUrl } from './addresses.ts'
+import { defaultListen, hostName, hostNamePattern, listenAddress, listenPattern, serviceUrl } from './addresses.ts'
 import { duration, durationOrNone, durationOrNonePattern, durationPattern, path } from './forms.ts'
 import {
   catchUpMsMax,
@@ -113,7 +113,7 @@ export const operatorFile = z
           description: 'host:port of the page, health and telemetry; an IPv6 host in brackets.',
           examples: ['127.0.0.1:9464'],
           pattern: listenPattern,
-        }).prefault('127.0.0.1:9464'),
+        }).prefault(defaultListen),
         hosts: z
           .array(
             written(hostName, {

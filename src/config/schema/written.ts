@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { environmentName, environmentNamePattern, type Form, path } from './forms.ts'
+import type { Form } from './formed.ts'
+import { environmentName, environmentNamePattern, path } from './forms.ts'
 
 /** Meaning of a key, for editors and messages: `examples` are as written in the file. */
 export interface Meaning {
