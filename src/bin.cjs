@@ -4,10 +4,26 @@
 const needed = /(\d+)\.(\d+)/.exec(require('../package.json').engines.node).slice(1).map(Number)
 const own = /(\d+)\.(\d+)/.exec(process.version).slice(1).map(Number)
 
-if (own[0] > needed[0] || (own[0] === needed[0] && own[1] >= needed[1])) require('./main.ts')
-else {
+if (own[0] > needed[0] || (own[0] === needed[0] && own[1] >= needed[1])) {
+  if (!process.env.NODE_COMPILE_CACHE) cacheCompiled()
+  require('./main.ts')
+} else {
   process.stderr.write(
     `tidegauge: needs Node ${needed.join('.')} or newer, and this is ${process.version}: install a newer one\n`,
   )
   process.exitCode = 1
+}
+
+/**
+ * Lets Node keep what it compiles in the user's cache folder, not in the one that all users share: what is in it is
+ * executed. Without a folder that can be written nothing is kept.
+ */
+function cacheCompiled() {
+  const { join } = require('node:path')
+  try {
+    const folder = join(process.env.XDG_CACHE_HOME || join(require('node:os').homedir(), '.cache'), 'tidegauge')
+    require('node:fs').mkdirSync(folder, { recursive: true, mode: 0o700 })
+    // Set as well, as the processes of collectors are lent the cache by this name.
+    if (require('node:module').enableCompileCache(folder).directory) process.env.NODE_COMPILE_CACHE = folder
+  } catch (_) {}
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { accessSync, constants, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
@@ -21,23 +21,43 @@ const none: LentCache = { flags: [], env: {}, takeBack: () => true }
  * Lends the folder of `NODE_COMPILE_CACHE`, if that is set, to a process of collectors, which takes half as long to
  * start with it. Node uses the cache only where it may write, and writes it even after the permission was dropped; what
  * is in it, the daemon executes. So a process reaches the folder by a link of its own, which is removed before a
- * collector is loaded: what Node writes later finds no folder. Does not throw.
+ * collector is loaded: what Node writes later finds no folder. One that the daemon's user cannot write, as in the image,
+ * needs no link, and is given for good. Does not throw.
  */
 export function lendCompileCache(): LentCache {
   const folder = process.env['NODE_COMPILE_CACHE']
   if (!folder || !canDropPermissions(process.versions.node)) return none
   try {
+    if (!canWriteIn(folder)) return lent(resolve(folder), () => true)
     const own = mkdtempSync(join(tmpdir(), 'tidegauge-'))
     const link = join(own, 'compiled')
     symlinkSync(resolve(folder), link)
-    return {
-      flags: [`--allow-fs-read=${link}`, `--allow-fs-write=${link}`],
-      env: { NODE_COMPILE_CACHE: link },
-      takeBack: () => isRemoved(own),
-    }
+    return lent(link, () => isRemoved(own))
   } catch {
     // It starts without one: nothing can be written there.
     return none
+  }
+}
+
+function lent(folder: string, takeBack: () => boolean): LentCache {
+  return {
+    flags: [`--allow-fs-read=${folder}`, `--allow-fs-write=${folder}`],
+    env: { NODE_COMPILE_CACHE: folder },
+    takeBack,
+  }
+}
+
+/** Whether this user can write a folder or one in it, of which Node has one for each version and user. */
+function canWriteIn(folder: string): boolean {
+  return isWritable(folder) || readdirSync(folder).some(name => isWritable(join(folder, name)))
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
   }
 }
 
