@@ -12,7 +12,12 @@ const pattern = isSoak ? '*.{soak,long}.test.ts' : '!(*.long).test.ts'
 const commandFiles = `test/{cli,e2e}/**/${pattern}`
 
 export default defineConfig({
-  resolve: { alias: { tidegauge: new URL('./src/collector.ts', import.meta.url).pathname } },
+  resolve: {
+    alias: {
+      'tidegauge/testing': new URL('./src/testing.ts', import.meta.url).pathname,
+      tidegauge: new URL('./src/collector.ts', import.meta.url).pathname,
+    },
+  },
   test: {
     projects: [
       // To load the sources once a worker, and not once a file, saves more than half of what most files cost.

@@ -20,6 +20,7 @@ export function published(manifest: Manifest): Manifest {
     bin: { tidegauge: 'dist/bin.cjs' },
     exports: {
       '.': { types: './dist/types/collector.d.ts', default: `./${programFiles.tidegauge[1]}` },
+      './testing': { types: './dist/types/testing.d.ts', default: `./${programFiles.testing[1]}` },
       './package.json': './package.json',
     },
   }

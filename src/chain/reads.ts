@@ -2,9 +2,15 @@ import type { AsOfBlock, Hex, LogFilter } from '../model/block.ts'
 import type { Hour } from '../model/hour.ts'
 import type { LogList, RawLog } from './log-list.ts'
 
+/** A read with words for people. */
+interface NamedRead {
+  /** Function and arguments: `balanceOf(0x…)`. Only where reads are recorded. */
+  readonly name?: string | undefined
+}
+
 /** A raw read that Multicall3 can make together with others. */
 export type JoinableRead =
-  | { readonly kind: 'call'; readonly to: Hex; readonly input: Hex }
+  | ({ readonly kind: 'call'; readonly to: Hex; readonly input: Hex } & NamedRead)
   /** Native balance of an address, in wei; the answer is 32 bytes. */
   | { readonly kind: 'balance'; readonly address: Hex }
 
@@ -12,7 +18,7 @@ export type JoinableRead =
 export type ReadRequest =
   | JoinableRead
   /** A call with a sender of its own, which Multicall3 cannot set. */
-  | { readonly kind: 'call-from'; readonly from: Hex; readonly to: Hex; readonly input: Hex }
+  | ({ readonly kind: 'call-from'; readonly from: Hex; readonly to: Hex; readonly input: Hex } & NamedRead)
   /** A storage slot, as 32 bytes; the answer is 32 bytes. */
   | { readonly kind: 'storage'; readonly address: Hex; readonly slot: Hex }
 

@@ -17,6 +17,7 @@ export const programFiles = {
   child: ['src/runner/child/main.ts', 'dist/child/main.js'],
   orphanWatch: ['src/runner/child/orphan-watch.ts', 'dist/child/orphan-watch.js'],
   tidegauge: ['src/collector.ts', 'dist/child/collector.js'],
+  testing: ['src/testing.ts', 'dist/cli/testing.js'],
 } as const satisfies Record<string, readonly [source: `src/${string}.ts`, bundle: `dist/${string}.js`]>
 
 /** Address of a module that is found by its path. */

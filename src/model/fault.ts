@@ -31,6 +31,8 @@ const permanenceByCode = {
   'collector-output': 'permanent',
   /** A collector did not answer in time, blocked its event loop, or ended its process. */
   'collector-hung': 'transient',
+  /** A read is not in the recording that a test replays. */
+  'collector-unrecorded': 'permanent',
   /** The hour has passed, and its collector can only read the present. */
   'hour-passed': 'permanent',
   /** The hour lies further back than the catch-up range. */

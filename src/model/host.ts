@@ -6,12 +6,12 @@ export function keysInHost(hostname: string): string[] {
   const labels = hostname.split('.').slice(0, -2)
   return labels.flatMap(label => {
     if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(label)) return [label]
-    return label.split('-').filter(isKey)
+    return label.split('-').filter(looksLikeKey)
   })
 }
 
-/** Letters and digits mixed, too long for a word with a number; or only hexadecimal digits. */
-function isKey(part: string): boolean {
+/** Whether a part of an address looks like a key: letters and digits mixed, too long for a word with a number. */
+export function looksLikeKey(part: string): boolean {
   return /^(?=.*\d)(?=.*[a-z])[a-z0-9]{16,}$/i.test(part) || /^[0-9a-z]{32,}$/i.test(part)
 }
 

@@ -68,12 +68,36 @@ export type ChainReply =
   | ({ readonly kind: 'logs' } & ReadAt<readonly Uint8Array[]>)
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
+/** An off-chain request of a run, shown to the daemon where reads are recorded or replayed. */
+export interface HttpRead {
+  /** The form in which the collector reads the answer. */
+  readonly as: 'json' | 'text'
+  readonly method: 'GET' | 'POST'
+  /** The whole address; it may hold secrets. */
+  readonly url: string
+  /** Names of the headers, in lower case. */
+  readonly headers: readonly string[]
+  /** Body of a POST; absent otherwise. */
+  readonly body?: string | undefined
+  /** Number of the request in its run, from 0, in the order of asking. */
+  readonly place: number
+  /** The answer of the source; absent where the daemon answers. */
+  readonly answer?: HttpReply | undefined
+}
+
+export type HttpReply =
+  | { readonly kind: 'http'; readonly text: string }
+  | { readonly kind: 'faulted'; readonly fault: FaultRecord }
+
 export type PriceReply =
   | { readonly kind: 'price'; readonly price: Priced }
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }
 
-/** A question as of the run's hour: about a chain by its name, or for a price by its name. */
-export type RunQuestion = ChainAsk | { readonly price: string }
+/**
+ * A question as of the run's hour: about a chain by its name, for a price by its name; where reads are recorded or
+ * replayed also an off-chain request.
+ */
+export type RunQuestion = ChainAsk | { readonly price: string } | { readonly http: HttpRead }
 
 /** A question about a chain, by its name. */
 export interface ChainAsk {
@@ -137,13 +161,18 @@ export interface StartedRun {
   readonly task: Task
   /** Time limit of the run, in milliseconds from its start. */
   readonly deadlineMs: number
+  /** Default: its requests are sent, and the daemon does not see them. */
+  readonly requests?: ShownRequests
 }
+
+/** Off-chain requests that the daemon sees: `sent` with their answers, to be recorded; `unsent`, to be answered by it. */
+export type ShownRequests = 'sent' | 'unsent'
 
 /** The reply to a question. */
 export interface Reply {
   /** Number of the question. */
   readonly ask: number
-  readonly reply: ChainReply | PriceReply
+  readonly reply: ChainReply | PriceReply | HttpReply
 }
 
 /** The end of a run. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Hex } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
-import { readsMax } from './limits.ts'
+import { collectorTextCharsMax, readsMax } from './limits.ts'
 import type { ChainQuestion } from './messages.ts'
 
 const hex = (digits: string, name: string) =>
@@ -13,11 +13,12 @@ const address = hex('[0-9a-fA-F]{40}', 'address: 0x and 40 hexadecimal digits')
 const topic = hex('[0-9a-fA-F]{64}', 'topic: 0x and 64 hexadecimal digits')
 const slot = hex('[0-9a-fA-F]{64}', 'storage slot: 0x and 64 hexadecimal digits')
 const input = hex('([0-9a-fA-F]{2})*', 'call data: 0x and an even number of hexadecimal digits')
+const name = z.string().max(collectorTextCharsMax).optional()
 
 const request = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('call'), to: address, input }),
+  z.object({ kind: z.literal('call'), to: address, input, name }),
   z.object({ kind: z.literal('balance'), address }),
-  z.object({ kind: z.literal('call-from'), from: address, to: address, input }),
+  z.object({ kind: z.literal('call-from'), from: address, to: address, input, name }),
   z.object({ kind: z.literal('storage'), address, slot }),
 ])
 

@@ -17,6 +17,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   delivery: ['model', 'edge', 'config', 'outbox', 'telemetry'],
   status: ['model', 'edge', 'config', 'outbox'],
   reference: ['model', 'edge', 'sqlite'],
+  testing: ['model', 'edge', 'config', 'telemetry', 'chain', 'runner', 'app'],
   app: [
     'model',
     'edge',
@@ -76,7 +77,7 @@ const doors: Readonly<Record<string, string>> = { salvage: 'src/salvage/salvage.
 const withSqlite: readonly string[] = ['sqlite', 'outbox', 'salvage', 'reference']
 
 /** What may lie directly in src: the entries and the face that collectors see. */
-const entries: readonly string[] = ['bin.cjs', 'bin.js', 'collector.ts', 'main.ts']
+const entries: readonly string[] = ['bin.cjs', 'bin.js', 'collector.ts', 'main.ts', 'testing.ts']
 
 const folderOf = (file: string) => (file.split('/').length > 2 ? (file.split('/')[1] ?? '.') : '.')
 

@@ -2,7 +2,7 @@ import { LogList } from '../../chain/log-list.ts'
 import type { RawReads } from '../../chain/reads.ts'
 import { afterQuietTurn, BatchScheduler } from '../../edge/batch-scheduler.ts'
 import { Fault, faultFromRecord } from '../../model/fault.ts'
-import type { Ask, ChainAsk, ChainQuestion, Priced, Reply, RunQuestion } from '../messages.ts'
+import type { Ask, ChainAsk, ChainQuestion, HttpRead, Priced, Reply, RunQuestion } from '../messages.ts'
 import { questionMistake } from '../question.ts'
 import type { Scope } from './scope.ts'
 
@@ -18,6 +18,8 @@ export interface Asks {
   reader(run: string, chain: string, hoursBefore: number, scope: Pick<Scope, 'waitsFor'>): RawReads
   /** A price as of the run's hour. Rejects with the signal's reason when aborted before the reply. */
   price(run: string, name: string, scope: Pick<Scope, 'waitsFor'>, signal: AbortSignal): Promise<Priced>
+  /** Shows an off-chain request to the daemon. @returns the answer. Rejects with its Fault, or the signal's reason */
+  http(run: string, request: HttpRead, signal: AbortSignal): Promise<string>
   replied(ask: number, reply: Reply['reply']): void
 }
 
@@ -56,6 +58,10 @@ export function createAsks(post: (asks: readonly Ask[]) => void): Asks {
     async price(run, name, scope, signal) {
       const reply = await scope.waitsFor(`price ${name}`, ask(run, { price: name }, signal))
       return reply.kind === 'price' ? reply.price : mismatch(`price ${name}`)
+    },
+    async http(run, request, signal) {
+      const reply = await ask(run, { http: request }, signal)
+      return reply.kind === 'http' ? reply.text : mismatch('a request')
     },
     reader: (run, chain, hoursBefore, scope) => {
       const at = hoursBefore > 0 ? { chain, hoursBefore } : { chain }

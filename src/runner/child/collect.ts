@@ -6,6 +6,7 @@ import type { CollectorRef, DescribedToDaemon, Priced } from '../messages.ts'
 import type { RunOutcome } from '../runner.ts'
 import { declaredMetrics, readsPast } from './definition.ts'
 import { hoursBeforeIn } from './hours-before.ts'
+import type { ShownHttp } from './http/shown.ts'
 import type { RequestTurns } from './http/turns.ts'
 import { loadCollector } from './load.ts'
 import { parseOptions } from './options.ts'
@@ -23,6 +24,8 @@ export interface RunDeps {
   readonly deadlineMs: number
   /** Turns for its requests. */
   readonly turns: RequestTurns
+  /** Where the daemon sees its requests; absent where it does not. */
+  readonly shown?: ShownHttp | undefined
   /**
    * A chain as of the hour, or of whole hours before it.
    *
@@ -106,8 +109,8 @@ async function outcomeOf(output: unknown, { labels, file }: Prepared, deps: RunD
 }
 
 function contextOf(options: unknown, hour: Hour, deps: RunDeps): CollectContext<unknown> {
-  const { scope, signal, turns, chain } = deps
-  const httpDeps = { signal, turns, time: systemTime, waitsFor: scope.waitsFor }
+  const { scope, signal, turns, chain, shown } = deps
+  const httpDeps = { signal, turns, time: systemTime, waitsFor: scope.waitsFor, ...(shown && { shown }) }
   const http: Http = {
     // Loaded when first used: undici costs more than most collectors.
     async json(url, schema, request = {}) {

@@ -14,6 +14,7 @@ import { createAsks } from './asks.ts'
 import { ChildEnd } from './child-end.ts'
 import { collectHour, describeCollector, lateFault, type RunDeps, readPrice } from './collect.ts'
 import { registerCollectorHooks } from './hooks.ts'
+import { ShownHttp } from './http/shown.ts'
 import { lockDown } from './lockdown.ts'
 import { registerOptionsEdge } from './options.ts'
 import { catchStrays, createScope, inScope } from './scope.ts'
@@ -61,7 +62,7 @@ async function perform(task: Task, deps: RunDeps): Promise<TaskEnd> {
   return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, deps) }
 }
 
-async function start({ run, task, deadlineMs }: StartedRun): Promise<void> {
+async function start({ run, task, deadlineMs, requests }: StartedRun): Promise<void> {
   const { signal } = controllerOf(run)
   const stray = Promise.withResolvers<never>()
   const fail = (error: unknown) => {
@@ -72,11 +73,12 @@ async function start({ run, task, deadlineMs }: StartedRun): Promise<void> {
   const chain: RunDeps['chain'] = (name, hour, hoursBefore) => {
     if (!typedReads || !chainNames.includes(name)) throw unknownChain(name, chainNames)
     const reader = asks.reader(run, name, hoursBefore, scope)
-    return typedReads.chainAsOf(reader, hourAfter(hour, -hoursBefore), signal, name)
+    return typedReads.chainAsOf(reader, hourAfter(hour, -hoursBefore), signal, name, requests !== undefined)
   }
   const price = (name: string) => asks.price(run, name, scope, signal)
   const own = turns.of(run)
-  const work = inScope(scope, () => perform(task, { scope, signal, deadlineMs, turns: own, chain, price }))
+  const shown = requests && new ShownHttp(requests, request => asks.http(run, request, signal))
+  const work = inScope(scope, () => perform(task, { scope, signal, deadlineMs, turns: own, shown, chain, price }))
   const first = Promise.race([work, stray.promise])
   const settled = await settledOrLate(first, signal, scope.opened(), turnsAfterAbort)
   controllers.delete(run)
@@ -105,7 +107,7 @@ function postEnds(runs: readonly EndedRun[]): void {
 
 function postAsks(all: readonly Ask[]): void {
   line.postAll('asks', 'asks', all, ({ ask }, why) => {
-    const fault = new Fault('collector-output', `its chain request cannot be sent: ${why}`)
+    const fault = new Fault('collector-output', `its question cannot be sent: ${why}`)
     asks.replied(ask, { kind: 'faulted', fault: faultRecord(fault) })
   })
 }

@@ -5,6 +5,7 @@ import type { LogLine } from '../messages.ts'
 import type { HostLimits } from './host-limits.ts'
 import type { Meeting } from './meeting.ts'
 import type { Prices } from './prices.ts'
+import type { ReadInterceptor } from './read-interceptor.ts'
 
 /** The process ended, or was ended because it did not answer, before the run was done. */
 export interface Lost {
@@ -25,6 +26,8 @@ export interface ChildDeps {
   /** Where the first questions of all processes meet. */
   readonly meeting: Meeting
   readonly prices: Prices
+  /** Records or answers what collectors read. Default: nothing does. */
+  readonly interceptor?: ReadInterceptor | undefined
   /** Limits of the hosts that all processes send requests to. */
   readonly hosts: HostLimits
   /** Files and folders it may read. */

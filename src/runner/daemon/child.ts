@@ -99,7 +99,8 @@ export class CollectorChild {
       const deadlineMs = this.#deadlineOf(run)
       run.deadline = new RunDeadline(this.#deps.time, deadlineMs)
       void this.#watchDeadline(token, run.over.signal, run.deadline)
-      return [{ run: token, task: run.task, deadlineMs }]
+      const requests = run.task.kind === 'collect' ? this.#deps.interceptor?.requests : undefined
+      return [{ run: token, task: run.task, deadlineMs, ...(requests && { requests }) }]
     })
     if (runs.length === 0) return
     this.#say({ kind: 'run', runs })
@@ -200,8 +201,9 @@ export class CollectorChild {
     const run = this.#runs.get(token)
     // Also of a run that is over: questions of its last turn may arrive after its end.
     if (!run || run.task.kind === 'describe') return
-    const { pins, over } = run
-    const reply = await replyTo(question, { token, hour: run.task.hour, pins, signal: over.signal }, this.#deps)
+    const { task, pins, over } = run
+    const asking = { token, hour: task.hour, pins, isOfPrice: task.kind === 'price', signal: over.signal }
+    const reply = await replyTo(question, asking, this.#deps)
     if (this.#runs.has(token)) this.#tell({ ask, reply })
   }
 

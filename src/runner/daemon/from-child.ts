@@ -90,6 +90,22 @@ const end = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('faulted'), fault }),
 ]) satisfies z.ZodType<TaskEnd>
 
+const httpReply = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('http'), text: z.string() }),
+  z.object({ kind: z.literal('faulted'), fault }),
+])
+
+/** Texts of a request are bounded by the length of a message. */
+const http = z.object({
+  as: z.enum(['json', 'text']),
+  method: z.enum(['GET', 'POST']),
+  url: z.string(),
+  headers: z.array(text).max(declaredMax),
+  body: z.string().optional(),
+  place: count,
+  answer: httpReply.optional(),
+})
+
 const ask = z.union([
   z.object({
     ask: count,
@@ -99,6 +115,7 @@ const ask = z.union([
     hoursBefore: z.int().min(1).max(hoursBeforeMax).optional(),
   }),
   z.object({ ask: count, run: token, price: text }),
+  z.object({ ask: count, run: token, http }),
 ])
 
 const host = z

@@ -2,6 +2,7 @@ import { dirname } from 'node:path'
 import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import type { OptionSecret } from '../../config/option-secrets.ts'
+import { readOption } from '../../config/secret.ts'
 import type { Time } from '../../edge/time.ts'
 import { Fault, faultFromRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
@@ -17,6 +18,7 @@ import { createIsolatedProcess, type IsolatedProcess } from './isolated-process.
 import { Meeting } from './meeting.ts'
 import { Prices } from './prices.ts'
 import { groupOf, Processes, type ProcessGroup } from './processes.ts'
+import type { ReadInterceptor } from './read-interceptor.ts'
 import { readablePaths } from './readable.ts'
 import { knowsNone, type Redacting, redactedEnd, redactedLine } from './redacting.ts'
 import { declaredSecrets, RunSecrets } from './secrets.ts'
@@ -42,6 +44,10 @@ export interface RunnerDeps {
   ) => void
   /** Overrides for tests. Default: `runnerLimits`. */
   readonly limits?: Partial<RunnerLimits>
+  /** Records or answers what collectors read. Default: nothing does. */
+  readonly interceptor?: ReadInterceptor
+  /** Reads a secret of a collector's options. Default: from where the configuration says that it is kept. */
+  readonly readSecret?: typeof readOption
   /** Removes secrets from all output of collectors. Default: no secret is known. */
   readonly redactor?: Redacting
 }
@@ -89,7 +95,7 @@ export class ProcessRunner implements Runner {
     const read = (price: CollectorConfig, hour: Hour) => this.#price(price, hour)
     this.#prices = new Prices({ prices: deps.prices ?? {}, read, meeting, time: deps.time })
     this.#hosts = new HostLimits(deps.time, this.#limits)
-    this.#runSecrets = new RunSecrets(this.#redactor)
+    this.#runSecrets = new RunSecrets(this.#redactor, deps.readSecret ?? readOption)
     const stopping = this.#stopping.signal
     const { idleMsMax, sharedMax: processesMax, aloneMax } = this.#limits
     const start = (group: ProcessGroup) => this.#start(group, true)
@@ -126,7 +132,7 @@ export class ProcessRunner implements Runner {
   }
 
   async #start(group: ProcessGroup, pinged: boolean): Promise<CollectorChild> {
-    const { chains, deadlineMs, time, log, configFolders = [] } = this.#deps
+    const { chains, deadlineMs, time, log, interceptor, configFolders = [] } = this.#deps
     const write = (line: LogLine) => {
       const { collectorId, level, message, facts } = redactedLine(line, this.#redactor)
       log(collectorId, level, message, facts)
@@ -136,7 +142,7 @@ export class ProcessRunner implements Runner {
     // Shipped code only opens what the configuration declares; no code of one's own runs in its process.
     const mayUseSqlite = group.isShipped && group.declared.length > 0
     const [limits, meeting, prices, hosts] = [this.#limits, this.#meeting, this.#prices, this.#hosts]
-    const shared = { chains, deadlineMs, limits, time, meeting, prices, hosts }
+    const shared = { chains, deadlineMs, limits, time, meeting, prices, interceptor, hosts }
     return new CollectorChild({ ...shared, log: write, reads, mayUseSqlite, folder, pinged })
   }
 

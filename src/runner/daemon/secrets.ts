@@ -1,6 +1,6 @@
 import type { CollectorConfig } from '../../config/config.ts'
 import { type OptionSecret, secretId, secretsWritten } from '../../config/option-secrets.ts'
-import { readOption } from '../../config/secret.ts'
+import type { readOption } from '../../config/secret.ts'
 import { secretPartsOf } from '../../model/secret-parts.ts'
 import type { CollectorRef } from '../messages.ts'
 import type { Redacting } from './redacting.ts'
@@ -16,10 +16,13 @@ export function declaredSecrets(
 /** Reads the secrets of collectors, at each of their runs. */
 export class RunSecrets {
   readonly #redactor: Redacting
+  readonly #read: typeof readOption
   readonly #before = new WeakMap<CollectorRef, CollectorRef>()
 
-  constructor(redactor: Redacting) {
+  /** @param read reads the secret of an option. Throws Fault `secret-missing` */
+  constructor(redactor: Redacting, read: typeof readOption) {
     this.#redactor = redactor
+    this.#read = read
   }
 
   /**
@@ -31,7 +34,7 @@ export class RunSecrets {
   refWith(ref: CollectorRef, secrets: readonly OptionSecret[], collector: CollectorConfig): CollectorRef {
     if (secrets.length === 0) return ref
     const values = secrets.map(
-      secret => [secretId(secret.ref), readOption(secret, collector.placeOf(secret.path))] as const,
+      secret => [secretId(secret.ref), this.#read(secret, collector.placeOf(secret.path))] as const,
     )
     const read = Object.fromEntries(values)
     this.#redactor.add(Object.values(read).flatMap(secret => [secret, ...secretPartsOf(secret)]))

@@ -5,12 +5,13 @@ import { backoffMs } from '../../../model/backoff.ts'
 import { Fault } from '../../../model/fault.ts'
 import { retryAfterMsMax } from '../../../model/limits.ts'
 import { httpAttemptsMax, httpBackoff, httpRedirectsMax, httpTryMsMax } from '../../limits.ts'
-import type { RequestEnd } from '../../messages.ts'
+import type { HttpRead, RequestEnd } from '../../messages.ts'
 import { parsedAnswer } from './answer.ts'
 import { type Got, getOnce } from './get.ts'
 import { firstHop, type Hop, nextHop } from './hops.ts'
 import { createNetwork, type HttpNetwork } from './network.ts'
 import { sentRequest } from './request.ts'
+import type { ShownHttp } from './shown.ts'
 import { hostAndPort, type RequestTurns, requestEndOf } from './turns.ts'
 
 /** Dependencies of a fetch on its run. */
@@ -24,6 +25,8 @@ export interface HttpDeps {
   readonly turns: RequestTurns
   /** Names what is waited for until the promise settles. */
   waitsFor<T>(name: string, promise: Promise<T>): Promise<T>
+  /** Where the daemon sees the requests of the run; absent where it does not. */
+  readonly shown?: ShownHttp
   /** Default: the network of this process. */
   readonly network?: HttpNetwork
 }
@@ -40,7 +43,7 @@ const sharedNetwork = createNetwork()
 export async function fetchJson<S extends z.ZodType>(url: string, schema: S, deps: HttpDeps): Promise<z.output<S>> {
   const sent = sentRequest(deps.request, 'application/json')
   const hop = firstHop(url, sent)
-  const text = await deps.waitsFor(hop.address.host, answerTo(hop, sent.isRead, deps))
+  const text = await deps.waitsFor(hop.address.host, shownOrSent(hop, 'json', sent.isRead, deps))
   return parsedAnswer(text, schema, { host: hop.address.host, secrets: [url, ...Object.values(hop.headers)] })
 }
 
@@ -48,7 +51,12 @@ export async function fetchJson<S extends z.ZodType>(url: string, schema: S, dep
 export async function fetchText(url: string, deps: HttpDeps): Promise<string> {
   const sent = sentRequest(deps.request, '*/*')
   const hop = firstHop(url, sent)
-  return deps.waitsFor(hop.address.host, answerTo(hop, sent.isRead, deps))
+  return deps.waitsFor(hop.address.host, shownOrSent(hop, 'text', sent.isRead, deps))
+}
+
+function shownOrSent(hop: Hop, as: HttpRead['as'], isRead: boolean, deps: HttpDeps): Promise<string> {
+  const send = () => answerTo(hop, isRead, deps)
+  return deps.shown ? deps.shown.answerTo(hop, as, send) : send()
 }
 
 type Tried = Exclude<Got, { readonly kind: 'redirects' }> & {

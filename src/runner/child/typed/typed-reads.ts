@@ -12,6 +12,7 @@ import type { RawReads, ReadAnswer, ReadRequest } from '../../../chain/reads.ts'
 import type { Hex } from '../../../model/block.ts'
 import { Fault } from '../../../model/fault.ts'
 import type { Hour } from '../../../model/hour.ts'
+import { collectorTextCharsMax } from '../../limits.ts'
 import type { ChainAsOf } from './chain-as-of.ts'
 import { revertReason } from './revert-reason.ts'
 import { decodedValue, encodedInput, type TypedCall } from './typed-calls.ts'
@@ -25,8 +26,15 @@ type ReadOnlyMutability = 'pure' | 'view'
  *
  * @param signal aborted at the run's deadline
  * @param chain name of the chain in the configuration
+ * @param isNamed whether reads carry the names of their functions, for a recording
  */
-export function chainAsOf(reader: RawReads, hour: Hour, signal: AbortSignal, chain: string): ChainAsOf {
+export function chainAsOf(
+  reader: RawReads,
+  hour: Hour,
+  signal: AbortSignal,
+  chain: string,
+  isNamed = false,
+): ChainAsOf {
   const ask = async (requests: readonly ReadRequest[]) => {
     const answers = await reader.read(hour, requests, signal)
     if (answers.length === requests.length) return answers
@@ -49,11 +57,10 @@ export function chainAsOf(reader: RawReads, hour: Hour, signal: AbortSignal, cha
     options: { readonly partial: true },
   ): Promise<MulticallResults<Narrow<C>, true, { mutability: ReadOnlyMutability }>>
   async function read(asked: unknown, options: object = {}): Promise<unknown> {
-    const isPartial = isPartialIn(options)
     const calls = (Array.isArray(asked) ? asked : [asked]) as readonly TypedCall[]
-    const answers = await ask(calls.map(call => encoded(chain, call)))
+    const answers = await ask(calls.map(call => encoded(chain, call, isNamed)))
     const decode = (answer: ReadAnswer, index: number) => decoded(chain, calls[index], answer)
-    if (isPartial) return answers.map((answer, index) => settled(() => decode(answer, index)))
+    if (isPartialIn(options)) return answers.map((answer, index) => settled(() => decode(answer, index)))
     const values = answers.map(decode)
     return Array.isArray(asked) ? values : values[0]
   }
@@ -82,17 +89,28 @@ export function chainAsOf(reader: RawReads, hour: Hour, signal: AbortSignal, cha
   }
 }
 
-function encoded(chain: string, call: TypedCall): ReadRequest {
+function encoded(chain: string, call: TypedCall, isNamed: boolean): ReadRequest {
   try {
     const { address: to, from } = call
     const input = encodedInput(call)
-    return from === undefined ? { kind: 'call', to, input } : { kind: 'call-from', from, to, input }
+    const name = isNamed ? { name: nameOf(call) } : {}
+    return from === undefined ? { kind: 'call', to, input, ...name } : { kind: 'call-from', from, to, input, ...name }
   } catch (error) {
     throw new Fault('collector-threw', `${call.functionName} cannot be called: ${shortMessage(error)}`, {
       facts: factsOf(chain, call),
       fix: 'correct the ABI, the function name or the arguments in the collector',
     })
   }
+}
+
+function nameOf({ functionName, args = [] }: TypedCall): string {
+  return `${functionName}(${args.map(textOf).join(', ')})`.slice(0, collectorTextCharsMax)
+}
+
+function textOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value)
+  const parts = Object.values(value).map(textOf).join(', ')
+  return Array.isArray(value) ? `[${parts}]` : `(${parts})`
 }
 
 function decoded(chain: string, call: TypedCall | undefined, answer: ReadAnswer): unknown {

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import type { CollectorConfig } from '../config/config.ts'
+import { Fault, faultRecord } from '../model/fault.ts'
+import { type Hour, hourText } from '../model/hour.ts'
+import { labelCharsAdvised } from '../model/limits.ts'
+import type { ReadInterceptor } from '../runner/daemon/read-interceptor.ts'
+import type { CollectorDescription, Runner, RunOutcome } from '../runner/runner.ts'
+import { failingSources, silentSource } from './failing-sources.ts'
+import type { TestRunner } from './test-runner.ts'
+import { failuresText } from './trial.ts'
+
+/** A runner on the sources of a collector, and whether any of its runs has read something. */
+export interface OpenSources {
+  readonly runner: Runner
+  hasRead(): boolean
+}
+
+/** A collector, and its sources. Functions are called when a test runs. */
+export interface ContractParts {
+  /** With options under which it gives every value for every one of the hours, or with others. */
+  collector(options?: unknown): CollectorConfig
+  hours(): readonly Hour[]
+  /** A runner that reads the collector's sources. */
+  open(): OpenSources
+  /** A runner whose reads all go to an interceptor. */
+  openOn(interceptor: ReadInterceptor, deadlineMs?: number): Runner
+  /** Options under which its source does not exist or fails, for what no interceptor sees. Default: none. */
+  broken?(): readonly unknown[]
+  /** Options under which its source never answers, for what no interceptor sees. Default: none. */
+  silent?(): unknown
+}
+
+/** Longest time of one test: processes are started, and one deadline is waited for. */
+const testMsMax = 120_000
+
+/** Time limit of a run whose sources are silent. */
+const silentMs = 3_000
+
+/** The tests that any collector passes. */
+export function contractTests(name: string, parts: ContractParts, { describe, it, after }: TestRunner): void {
+  describe(`collector ${name}`, () => {
+    let opened: OpenSources | undefined
+    after(async () => opened?.runner.stop())
+    for (const [title, test] of Object.entries(tests)) {
+      it(
+        title,
+        () => {
+          // One runner for all tests: it costs more than what is asked of it.
+          opened ??= parts.open()
+          return test(parts, opened)
+        },
+        testMsMax,
+      )
+    }
+  })
+}
+
+type ContractTest = (parts: ContractParts, sources: OpenSources) => Promise<void>
+
+const tests: Readonly<Record<string, ContractTest>> = {
+  async 'declares labels that the service takes without a warning, the same each time'({ collector }, { runner }) {
+    const description = await described(runner, collector())
+    for (const label of Object.keys(description.metrics)) {
+      assert.ok(label.length <= labelCharsAdvised, `the label ${label} has more than ${labelCharsAdvised} characters`)
+    }
+    assert.deepEqual(await described(runner, collector()), description)
+  },
+
+  async 'calls an unknown option a mistake, and options that are no map'({ collector }, { runner }) {
+    const { options } = collector()
+    const more = { ...(typeof options === 'object' && options), noSuchOption: 1 }
+    const mistaken = await runner.describe(collector(more))
+    assert.ok(mistaken.kind === 'mistaken', 'it takes an unknown option: use z.strictObject')
+    const unknown = mistaken.mistakes.map(({ path, message }) => `${path.join('.')}: ${message}`)
+    assert.deepEqual(unknown, ['noSuchOption: unknown option "noSuchOption"'])
+    const list = await runner.describe(collector(['list']))
+    assert.equal(list.kind, 'mistaken', 'it takes a list as its options: use z.strictObject')
+  },
+
+  async 'has a value for every label at every hour'({ collector, hours }, { runner }) {
+    const labels = Object.keys((await described(runner, collector())).metrics).sort()
+    assert.ok(hours().length > 0, 'there is no hour to read')
+    for (const hour of hours()) {
+      const outcome = await runner.collect(collector(), hour)
+      assert.deepEqual(outcome.failures, {}, `as of ${hourText(hour)}:\n${failuresText(outcome)}`)
+      assert.deepEqual(Object.keys(outcome.readings).sort(), labels)
+    }
+  },
+
+  async 'gives the same bytes for the same hour, in another process too, when it has a history'(parts, { runner }) {
+    const collector = parts.collector()
+    if (!(await described(runner, collector)).history) return
+    const again = parts.open()
+    try {
+      for (const hour of parts.hours()) {
+        const first = bytesOf(await runner.collect(collector, hour))
+        assert.equal(bytesOf(await runner.collect(collector, hour)), first)
+        assert.equal(bytesOf(await again.runner.collect(collector, hour)), first)
+      }
+    } finally {
+      await again.runner.stop()
+    }
+  },
+
+  'never makes a value of a source that fails': failsWithItsSources,
+
+  async 'still waits for its source, and does nothing else, when the deadline comes'(parts, sources) {
+    const [hour] = parts.hours()
+    const silent = hour === undefined ? undefined : await silentRun(parts, sources, hour)
+    if (!silent) return
+    assert.deepEqual(silent.readings, {})
+    const faults = Object.values(silent.failures)
+    assert.ok(faults.length > 0)
+    for (const fault of faults) {
+      assert.equal(fault.code, 'collector-hung', fault.message)
+      assert.equal(typeof fault.facts['waitedFor'], 'string', 'it waits for something else than its source')
+    }
+  },
+}
+
+async function failsWithItsSources(parts: ContractParts, { runner, hasRead }: OpenSources): Promise<void> {
+  const [hour] = parts.hours()
+  if (hour === undefined) return
+  const { readings: known } = await runner.collect(parts.collector(), hour)
+  if (hasRead()) {
+    let source: ReadInterceptor | undefined
+    // One process for all of them: it costs more than what is asked of it.
+    const failing = parts.openOn(switching(() => source ?? silentSource))
+    try {
+      for (const [name, each] of Object.entries(failingSources)) {
+        source = each
+        demandNoValue(await outcomeOf(failing, parts.collector(), hour), known, name)
+      }
+    } finally {
+      await failing.stop()
+    }
+  }
+  for (const options of parts.broken?.() ?? []) {
+    demandNoValue(await outcomeOf(runner, parts.collector(options), hour), {}, JSON.stringify(options))
+  }
+}
+
+/** An interceptor that asks whichever one is meant at the moment. */
+function switching(current: () => ReadInterceptor): ReadInterceptor {
+  return {
+    requests: 'unsent',
+    chain: (...asked) => current().chain(...asked),
+    price: (...asked) => current().price(...asked),
+    http: (...asked) => current().http(...asked),
+  }
+}
+
+/** A label that reads nothing may have its value, which then is the same as with sound sources, and not 0. */
+function demandNoValue({ readings }: RunOutcome, known: Readonly<Record<string, number>>, source: string): void {
+  const made = Object.entries(readings).filter(([label, value]) => value === 0 || value !== known[label])
+  assert.deepEqual(Object.fromEntries(made), {}, `a value was made of a source that fails (${source})`)
+}
+
+/** A run whose sources never answer; `undefined` for a collector that reads nothing. */
+async function silentRun(parts: ContractParts, { runner, hasRead }: OpenSources, hour: Hour) {
+  await runner.collect(parts.collector(), hour)
+  const options = parts.silent?.()
+  if (!hasRead() && options === undefined) return undefined
+  const waiting = parts.openOn(silentSource, silentMs)
+  try {
+    return await outcomeOf(waiting, parts.collector(options), hour)
+  } finally {
+    await waiting.stop()
+  }
+}
+
+/** With the blocks that were read, which hold numbers that JSON does not have. */
+function bytesOf(outcome: RunOutcome): string {
+  return JSON.stringify(outcome, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+}
+
+async function described(runner: Runner, collector: CollectorConfig): Promise<CollectorDescription> {
+  const description = await runner.describe(collector)
+  if (description.kind === 'usable') return description
+  throw new Error(`its options are mistaken: ${JSON.stringify(description.mistakes)}`)
+}
+
+/** An outcome; of a run that failed as a whole, its one failure under no label. */
+async function outcomeOf(runner: Runner, collector: CollectorConfig, hour: Hour): Promise<RunOutcome> {
+  try {
+    return await runner.collect(collector, hour)
+  } catch (error) {
+    // One that cannot be loaded, or refuses its options, has not asked its source.
+    if (!(error instanceof Fault) || error.code === 'collector-unusable') throw error
+    return { readings: {}, failures: { '': faultRecord(error) }, pins: [] }
+  }
+}

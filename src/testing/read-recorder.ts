@@ -1,0 +1,146 @@
+import type { RawLog } from '../chain/log-list.ts'
+import { LogList } from '../chain/log-list.ts'
+import type { Chains, ReadAnswer, ReadRequest } from '../chain/reads.ts'
+import type { AsOfBlock } from '../model/block.ts'
+import { Fault, faultFromRecord, faultLine } from '../model/fault.ts'
+import { type Hour, hourText } from '../model/hour.ts'
+import type { ChainRead, ReadInterceptor, ReadingRun } from '../runner/daemon/read-interceptor.ts'
+import type { ChainReply, HttpRead, HttpReply, PriceReply } from '../runner/messages.ts'
+import type { Redactor } from '../telemetry/redactor.ts'
+import { cleanAnswer, cleanRequest } from './clean.ts'
+import { httpKey, logsKey, readKey } from './keys.ts'
+import {
+  type RecordedAnswer,
+  type RecordedHttp,
+  type RecordedRead,
+  type Recording,
+  recordingForm,
+} from './recording.ts'
+
+interface AnsweredRequest {
+  readonly request: Omit<RecordedHttp, 'answers'>
+  readonly answers: { readonly place: number; readonly answer: RecordedAnswer }[]
+}
+
+const hourMs = 3_600_000
+
+/** Records what the runs of one hour read. */
+export class ReadRecorder implements ReadInterceptor {
+  readonly requests = 'sent'
+  readonly #hour: Hour
+  readonly #chains: Chains
+  readonly #redactor: Redactor
+  readonly #blocks = new Map<string, Map<string, AsOfBlock>>()
+  readonly #reads = new Map<string, RecordedRead>()
+  readonly #prices = new Map<string, Recording['prices'][string]>()
+  readonly #http = new Map<string, AnsweredRequest>()
+  readonly #failures: Fault[] = []
+
+  /** @param redactor knows the secrets before anything is read */
+  constructor(hour: Hour, chains: Chains, redactor: Redactor) {
+    this.#hour = hour
+    this.#chains = chains
+    this.#redactor = redactor
+  }
+
+  async chain(
+    run: ReadingRun,
+    { chain, hour, question }: ChainRead,
+    ask: () => Promise<ChainReply>,
+  ): Promise<ChainReply> {
+    const reply = await ask()
+    if (reply.kind === 'faulted') {
+      this.#failures.push(faultFromRecord(reply.fault))
+      return reply
+    }
+    const back = (run.hour - hour) / hourMs
+    const at = { chain, ...(back > 0 && { hoursBefore: back }) }
+    const blocks = this.#blocks.get(chain) ?? new Map<string, AsOfBlock>()
+    this.#blocks.set(chain, blocks.set(hourText(hour), reply.at))
+    if (question.kind === 'read' && reply.kind === 'read') {
+      for (const [index, read] of question.requests.entries()) {
+        const answer = reply.value[index]
+        if (answer) this.#reads.set(readKey(chain, back, read), { ...at, ...answered(read, answer) })
+      }
+    }
+    if (question.kind === 'logs' && reply.kind === 'logs') {
+      const answer = [...new LogList(reply.value)].map(plainLog)
+      this.#reads.set(logsKey(chain, back, question.filter), { ...at, logs: question.filter, answer })
+    }
+    return reply
+  }
+
+  async price(_run: ReadingRun, name: string, ask: () => Promise<PriceReply>): Promise<PriceReply> {
+    const reply = await ask()
+    if (reply.kind === 'faulted') this.#failures.push(faultFromRecord(reply.fault))
+    else this.#prices.set(name, { usd: reply.price.nearest, exact: reply.price.exact })
+    return reply
+  }
+
+  async http(_run: ReadingRun, read: HttpRead): Promise<HttpReply> {
+    if (!read.answer) throw new Fault('collector-output', 'a request came without its answer')
+    const request = cleanRequest(read, this.#redactor)
+    const key = httpKey(request)
+    const entry = this.#http.get(key) ?? { request, answers: [] }
+    entry.answers.push({ place: read.place, answer: cleanAnswer(read.answer, read.as, this.#redactor) })
+    this.#http.set(key, entry)
+    return read.answer
+  }
+
+  /** Whether anything was read. */
+  get hasRead(): boolean {
+    return this.#blocks.size + this.#prices.size + this.#http.size + this.#failures.length > 0
+  }
+
+  /**
+   * All reads so far, in an order that does not depend on that of reading.
+   *
+   * @param addresses stand-ins of the secrets that are addresses
+   * @throws Fault of a chain or a price that could not be read: there is nothing to replay in its place
+   */
+  recording(addresses: Readonly<Record<string, string>>): Recording {
+    const [failed] = this.#failures
+    if (failed) throw new Fault(failed.code, `nothing is recorded, since a read failed: ${faultLine(failed)}`)
+    return {
+      recording: recordingForm,
+      hour: hourText(this.#hour),
+      chains: byName(this.#blocks, (blocks, name) => ({
+        id: this.#chains[name]?.id ?? 0,
+        blocks: byName(blocks, block => ({ ...block, number: Number(block.number) })),
+      })),
+      reads: inOrder(this.#reads),
+      prices: byName(this.#prices, price => price),
+      http: inOrder(this.#http).map(({ request, answers }) => ({ ...request, answers: inPlaces(answers) })),
+      ...(Object.keys(addresses).length > 0 && { addresses }),
+    }
+  }
+}
+
+function answered(read: ReadRequest, { kind, output }: ReadAnswer) {
+  if (kind === 'reverted') return { read, reverted: output }
+  return { read, returned: output, ...(output.length === 66 && { number: String(BigInt(output)) }) }
+}
+
+function plainLog({ blockNumber, topics, ...same }: RawLog) {
+  return { ...same, topics: [...topics], blockNumber: Number(blockNumber) }
+}
+
+/** The answers of one request in the order of asking; one, where all are equal. */
+function inPlaces(answers: AnsweredRequest['answers']): RecordedAnswer[] {
+  const all = answers.toSorted((a, b) => a.place - b.place).map(({ answer }) => answer)
+  return new Set(all.map(answer => JSON.stringify(answer))).size === 1 ? all.slice(0, 1) : all
+}
+
+function inOrder<T>(byKey: ReadonlyMap<string, T>): T[] {
+  return [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, value]) => value)
+}
+
+function byName<T, R>(all: ReadonlyMap<string, T>, made: (value: T, name: string) => R): Record<string, R> {
+  const names = [...all.keys()].sort()
+  return Object.fromEntries(
+    names.flatMap(name => {
+      const value = all.get(name)
+      return value === undefined ? [] : [[name, made(value, name)] as const]
+    }),
+  )
+}
