@@ -1,0 +1,227 @@
+import { type ExecFileException, execFile, execFileSync, spawn } from 'node:child_process'
+import { chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
+import { publint } from 'publint'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { bareBin, cleanClone, ownPackage, packed, sharedFolder } from '../support/package.ts'
+import type { Ended } from '../support/tidegauge.ts'
+import { codeOf } from '../tidy/sources.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const bytesMax = 2_000_000
+
+/** A user without rights, by Debian's number: who installs and who runs are different users. */
+const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+
+const collector = `import { address, defineCollector, units, z } from 'tidegauge'
+import { erc20Abi } from 'viem'
+import { mainnet } from 'viem/chains'
+import { z as own } from 'zod'
+import { double } from 'own-dependency'
+
+export default defineCollector({
+  options: z.strictObject({ depth: own.number(), token: address.optional(), chain: z.string().optional() }),
+  metrics: { Depth: { unit: 'm', min: 0 } },
+  history: false,
+  async collect({ options: { depth, token, chain: name }, chain }) {
+    if (token && name) {
+      return { Depth: units(await chain(name).read({ address: token, abi: erc20Abi, functionName: 'totalSupply' }), 18) }
+    }
+    return { Depth: double(depth) + (z === own ? mainnet.id : 0) }
+  },
+})
+`
+
+const configuration = `service: embedded
+data: ./data
+status: { listen: "127.0.0.1:0" }
+protocols:
+  - id: own
+    name: Own
+    collectors:
+      - use: host
+      - use: ./depth.ts
+        options: { depth: 21 }
+`
+
+let folder = ''
+let clone = ''
+let tarball = ''
+let bin = ''
+let dependency = ''
+
+beforeAll(() => {
+  folder = sharedFolder()
+  clone = cleanClone(folder)
+  const before = readFileSync(join(clone, 'package.json'), 'utf8')
+  tarball = packed(clone, folder)
+  expect(readFileSync(join(clone, 'package.json'), 'utf8')).toBe(before)
+  bin = bareBin(folder)
+  dependency = ownPackage(folder, 'own-dependency', {
+    'index.js': 'export const double = number => 2 * number\n',
+    'index.d.ts': 'export declare const double: (number: number) => number\n',
+  })
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('the tarball', () => {
+  it('is small, and has what is needed to run, to read and to write collectors, and nothing else', () => {
+    expect(statSync(tarball).size).toBeLessThan(bytesMax)
+    const files = listed()
+    for (const needed of [
+      ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'dist/bin.cjs', 'dist/types/collector.d.ts'],
+      ...['collectors/README.md', 'collectors/host.ts', 'collectors/values/formula.ts', 'dist/collectors/host.js'],
+      ...['config/local.yaml', 'config/production.example.yaml', 'config/tidegauge.schema.json'],
+      ...['dist/cli/LICENSES.txt', 'dist/child/LICENSES.txt', 'docs/recipes/README.md', 'docs/deploy/README.md'],
+    ]) {
+      expect(files).toContain(needed)
+    }
+    expect(files.filter(file => /(^|\/)test|\.test\.|\.map$|clone|^src\/|^build\/|Dockerfile/.test(file))).toEqual([])
+  })
+
+  it('names no path of the machine and no registry', () => {
+    const unpacked = join(folder, 'unpacked')
+    mkdirSync(unpacked)
+    execFileSync('tar', ['xzf', tarball, '-C', unpacked])
+    const places = [root, clone, folder, homedir(), tmpdir()].filter(place => place.length > '/tmp'.length)
+    const named = readdirSync(unpacked, { recursive: true, withFileTypes: true })
+      .filter(entry => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .filter(file => places.some(place => readFileSync(file, 'utf8').includes(place.replace(/\/$/, ''))))
+    expect(named).toEqual([])
+  })
+
+  it('has a right package.json, by publint and Are The Types Wrong', async () => {
+    const data = readFileSync(tarball)
+    const archive = new Uint8Array(data).buffer
+    const { messages } = await publint({ pack: { tarball: archive }, strict: true })
+    expect(messages).toEqual([])
+    const analysis = await checkPackage(createPackageFromTarballData(new Uint8Array(data)))
+    const problems = analysis.types === false ? ['it has no types'] : analysis.problems
+    // It is ESM, which CommonJS of this Node can require, and resolution of Node 10 knows no exports.
+    expect(problems.filter(problem => typeof problem === 'string' || !isOfOldNodes(problem))).toEqual([])
+  })
+})
+
+function isOfOldNodes(problem: { readonly kind: string; readonly resolutionKind?: string }): boolean {
+  return problem.resolutionKind === 'node10' || problem.kind === 'CJSResolvesToESM'
+}
+
+describe.each([
+  ['with install scripts', ['--ignore-scripts=false']],
+  ['without install scripts', ['--ignore-scripts']],
+])('installed %s, without a compiler, and run by another user', (title, flags) => {
+  let project = ''
+  beforeAll(() => {
+    project = join(folder, title.replaceAll(' ', '-'))
+    mkdirSync(join(project, 'data'), { recursive: true })
+    if (nobody.uid !== undefined) chownSync(join(project, 'data'), nobody.uid, nobody.gid)
+    writeFileSync(join(project, 'package.json'), '{ "name": "project", "private": true, "type": "module" }')
+    writeFileSync(join(project, 'depth.ts'), collector)
+    writeFileSync(join(project, 'own.yaml'), configuration)
+    const npm = ['install', '--prefer-offline', '--no-audit', '--no-fund', ...flags, tarball, dependency]
+    execFileSync(join(bin, 'npm'), npm, { cwd: project, env: { ...process.env, PATH: bin }, stdio: 'pipe' })
+  })
+
+  const run = (...args: string[]): Promise<Ended> => ended(project, args)
+
+  it('has the command, its version and its check', async () => {
+    expect(await run('--version')).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' })
+    expect(await run('check', '--config', 'own.yaml')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/own___Depth[\s\S]*own\.yaml: in order, 5 metrics/),
+    })
+  })
+
+  it('runs a collector in TypeScript, with a dependency of the project and the program’s own libraries', async () => {
+    const { code, stdout } = await run('collect', '--dry-run', '--config', 'own.yaml')
+    // Twice 21, and the id of the chain where zod is the same for both imports.
+    expect(stdout).toMatch(/own___Depth +43 +m/)
+    expect(code).toBe(0)
+  })
+
+  it('type-checks in a strict project, in both ways to resolve modules', () => {
+    for (const [module, moduleResolution] of [
+      ['nodenext', 'nodenext'],
+      ['esnext', 'bundler'],
+    ]) {
+      const strict = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true, types: [] }
+      const compilerOptions = { ...strict, module, moduleResolution, target: 'es2024' }
+      writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['depth.ts'] }))
+      execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', project], {
+        stdio: 'inherit',
+      })
+    }
+  })
+
+  it('brings no Node, no chain and no library that is bundled', () => {
+    const packages = readdirSync(join(project, 'node_modules'))
+    expect(packages).toEqual(expect.arrayContaining(['better-sqlite3', 'tidegauge', 'viem', 'zod']))
+    expect(packages.filter(name => /node-(linux|darwin|bin)|foundry|fastify|undici|pino|rolldown/.test(name))).toEqual(
+      [],
+    )
+  })
+
+  it('runs as a daemon, and delivers', async () => {
+    const daemon = spawn(join(project, 'node_modules/.bin/tidegauge'), ['run', '--config', 'own.yaml'], {
+      ...nobody,
+      cwd: project,
+      env: environment(),
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    onTestFinished(() => void daemon.kill('SIGKILL'))
+    const messages: unknown[] = []
+    for await (const line of createInterface({ input: daemon.stderr })) {
+      const { msg, page } = JSON.parse(line) as { readonly msg?: unknown; readonly page?: string }
+      messages.push(msg)
+      if (msg === 'running') expect(await (await fetch(new URL('/livez', page))).text()).toMatch(/^live/)
+      if (msg === 'delivered') daemon.kill('SIGTERM')
+    }
+    expect(messages).toContain('delivered')
+    expect(messages.at(-1)).toBe('stopped')
+  })
+})
+
+it('says in one line which Node it needs, under one of any age', async () => {
+  const dist = join(clone, 'dist/bin.cjs')
+  const script = readFileSync(dist, 'utf8').replaceAll('process.version', '"v8.17.0"')
+  const old = join(clone, 'dist/old.cjs')
+  writeFileSync(old, script)
+  const { code, stderr } = await new Promise<Ended>(resolve => {
+    execFile(process.execPath, [old, '--version'], (error, stdout, stderr) => resolve(endOf(error, stdout, stderr)))
+  })
+  expect([code, stderr]).toEqual([
+    1,
+    'tidegauge: needs Node 24.12 or newer, and this is v8.17.0: install a newer one\n',
+  ])
+  // What Node 8 cannot parse would be said by it, and not by this.
+  expect(codeOf(script)).not.toMatch(/\bimport\b|\?\.|\?\?|\*\*|catch \{|\basync\b|\.\.\./)
+})
+
+function environment(): Record<string, string> {
+  // No home of its own, and no compile cache of the tests.
+  return { PATH: bin, HOME: '/nonexistent', TMPDIR: tmpdir(), NO_COLOR: '1' }
+}
+
+function ended(project: string, args: readonly string[]): Promise<Ended> {
+  const options = { ...nobody, cwd: project, env: environment() }
+  return new Promise(resolve => {
+    execFile(join(project, 'node_modules/.bin/tidegauge'), args, options, (error, stdout, stderr) =>
+      resolve(endOf(error, stdout, stderr)),
+    )
+  })
+}
+
+function endOf(error: ExecFileException | null, stdout: string, stderr: string): Ended {
+  return { code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr }
+}
+
+function listed(): string[] {
+  const names = execFileSync('tar', ['tzf', tarball]).toString().trim().split('\n')
+  expect(basename(tarball)).toMatch(/^tidegauge-\d+\.\d+\.\d+\.tgz$/)
+  return names.map(name => name.replace('package/', ''))
+}
