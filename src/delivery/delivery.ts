@@ -3,6 +3,7 @@ import type { Time } from '../edge/time.ts'
 import type { Batch } from '../model/batch.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
+import { PushBodies } from '../model/push-bodies.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
@@ -61,6 +62,7 @@ export class Delivery {
   readonly #probes: QuarantineProbes
   readonly #unconfirmed: UnconfirmedSends
   readonly #recorder: Recorder
+  readonly #bodies = new PushBodies()
   /** Pushes in this flush. */
   #pushes = 0
 
@@ -126,6 +128,7 @@ export class Delivery {
   async #conclude(stop: Stop | undefined): Promise<void> {
     const { destination, log } = this.#deps
     const left = this.#quarantine.sentences
+    this.#recorder.logDelivered()
     const newest = await this.#newestDue()
     const { notBeforeMs, probeAtMs, waiting } = await this.#gate.flushed({ left, ...(stop && { stop }) }, newest)
     if (stop) {
@@ -139,6 +142,7 @@ export class Delivery {
 
   /** Records a flush that sent nothing, without a failure. */
   async #rest(newest: Hour | undefined): Promise<void> {
+    this.#recorder.logDelivered()
     await this.#gate.rested(this.#quarantine.sentences, newest)
     if (newest === undefined) this.#unconfirmed.endFirstFlush()
   }
@@ -156,18 +160,20 @@ export class Delivery {
     const [recorder, quarantine, protocolIds] = [this.#recorder, this.#quarantine, this.#protocolIds]
     const { protocols } = destination
     const { unrecorded } = recorder
-    const due: FlushDeps['due'] = (ids, limit) =>
-      unrecorded.during(async isUnrecorded => {
-        const wanted = { protocolIds: ids, fresh, latest: clock.latestHour(time.nowMs()) }
-        const read = await outbox.due(wanted, limit + unrecorded.size)
-        return read.filter(metric => !isUnrecorded(metric))
-      })
+    const due: FlushDeps['due'] = (ids, limit, except) => {
+      const latest = clock.latestHour(time.nowMs())
+      return unrecorded.without(
+        part => outbox.due({ protocolIds: ids, fresh, latest, except: part }, limit),
+        limit,
+        except,
+      )
+    }
     return {
       protocols,
       outbox,
       recorder,
       quarantine,
-      isFree: metric => quarantine.standing(metric, time.nowMs(), false) === 'free',
+      isFree: metric => quarantine.isWithoutMetrics || quarantine.standing(metric, time.nowMs(), false) === 'free',
       toProbe: this.#probes.of({ isAsked: run.occasion === 'asked', protocolIds, due }),
       ...(probe && { probe }),
       inFlight,
@@ -206,7 +212,7 @@ export class Delivery {
       wanted.isKnownGood
         ? (await outbox.present(some[0])) === undefined
         : (await outbox.stillDue(some)).metrics.length < some.length
-    const deps = { ...run, client, gate: this.#gate, hasWithdrawn, time }
+    const deps = { ...run, client, bodies: this.#bodies, gate: this.#gate, hasWithdrawn, time }
     const pushed = await pushBatch(batch, wanted, deps).catch(error => {
       this.#unconfirmed.add(batch)
       throw error
@@ -215,7 +221,9 @@ export class Delivery {
     // An earlier attempt may have been stored, whatever the last one was answered.
     if (verdict.kind === 'transient' || (verdict.kind !== 'settled' && attempts > 1)) this.#unconfirmed.add(batch)
     if (verdict.kind === 'settled') this.#unconfirmed.add(verdict.resend)
-    log.debug({ metrics: batch.length, first: hourText(batch[0].hour), verdict: verdict.kind, attempts }, 'pushed')
+    if (log.isLevelEnabled('debug')) {
+      log.debug({ metrics: batch.length, first: hourText(batch[0].hour), verdict: verdict.kind, attempts }, 'pushed')
+    }
     return pushed
   }
 }

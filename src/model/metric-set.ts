@@ -21,11 +21,17 @@ export class MetricSet {
     return this.#idsByHour.get(hour)?.has(id) ?? false
   }
 
-  add(metric: Key): void {
-    if (this.has(metric)) return
-    const ids = this.#idsByHour.get(metric.hour) ?? new Set()
-    this.#idsByHour.set(metric.hour, ids.add(metric.id))
-    this.#size += 1
+  /** Ids of the metrics of an hour. */
+  idsOf(hour: Hour): ReadonlySet<string> | undefined {
+    return this.#idsByHour.get(hour)
+  }
+
+  add({ hour, id }: Key): void {
+    const ids = this.#idsByHour.get(hour) ?? new Set()
+    if (ids.size === 0) this.#idsByHour.set(hour, ids)
+    this.#size -= ids.size
+    ids.add(id)
+    this.#size += ids.size
   }
 
   delete({ hour, id }: Key): void {

@@ -78,9 +78,9 @@ const remarksMax = 500
 export function verdict(answer: Answer, batch: Batch): Verdict {
   if (answer.kind === 'unanswered') return { kind: 'transient', reason: answer.reason }
   const { status, body, notBeforeMs } = answer
+  if (status >= 200 && status < 300) return accepted(status, body, batch)
   const words = wordsOf(body)
   const reason = words === '' ? `${status}` : `${status}: ${words}`
-  if (status >= 200 && status < 300) return accepted(status, body, batch)
   if (status === 401) return { kind: 'key-refused', reason }
   if (status === 403 || status === 404) return { kind: 'protocol-refused', status, reason }
   if (splitStatuses.has(status)) return { kind: 'refused', status, reason }

@@ -2,6 +2,7 @@ import type { ProtocolConfig } from '../../config/config.ts'
 import type { Batch } from '../../model/batch.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { StillDue } from '../../outbox/contract/delivery-store.ts'
+import type { DueWanted } from '../../outbox/contract/selections.ts'
 import type { Attempts, Pushed } from '../isolate/parts.ts'
 import type { Quarantine } from '../isolate/quarantine.ts'
 import type { Recorder } from '../record/recorder.ts'
@@ -22,8 +23,8 @@ export interface FlushDeps {
     stillDue(metrics: readonly Metric[], stamp?: string): Promise<StillDue<Metric>>
     present(metric: Metric): Promise<Metric | undefined>
   }
-  /** Due metrics of the protocols, in the order of delivery, at most `limit`. */
-  due(protocolIds: readonly string[], limit: number): Promise<readonly Metric[]>
+  /** Due metrics of the protocols, in the order of delivery, at most `limit`. @param except metrics to leave out */
+  due(protocolIds: readonly string[], limit: number, except?: DueWanted['except']): Promise<readonly Metric[]>
   /**
    * A recently delivered metric, to test whether the service still accepts anything; `undefined` when there is none.
    */

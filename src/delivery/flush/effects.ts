@@ -31,7 +31,7 @@ export class Effects {
     this.#happened = happened
     this.worklist = new Worklist({
       ...deps,
-      due: limit => deps.due(this.#protocolIds, limit),
+      due: (limit, except) => deps.due(this.#protocolIds, limit, except),
       // A protocol may have been left out since the read began.
       isFree: metric => !this.#isLeftOut(metric.protocolId) && deps.isFree(metric),
     })

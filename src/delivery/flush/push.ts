@@ -1,7 +1,8 @@
 import type { ServiceClient } from '../../edge/service-client.ts'
 import type { Time } from '../../edge/time.ts'
 import { backoffMs } from '../../model/backoff.ts'
-import { type Batch, pushBody } from '../../model/batch.ts'
+import type { Batch } from '../../model/batch.ts'
+import type { PushBodies } from '../../model/push-bodies.ts'
 import { type Verdict, verdict } from '../../model/verdict.ts'
 import type { Gate, GateHold } from '../gate/gate.ts'
 import type { Attempts, Pushed } from '../isolate/parts.ts'
@@ -10,6 +11,7 @@ import { backoffBaseMs, backoffCapMs, slowPushMs } from './limits.ts'
 /** Dependencies of `pushBatch`. */
 export interface PushDeps {
   readonly client: Pick<ServiceClient, 'push'>
+  readonly bodies: PushBodies
   readonly key: string
   readonly gate: Pick<Gate, 'pushTurn' | 'saw' | 'pushed' | 'isRetrySoon'>
   /** Whether a metric of a batch was withdrawn, so that the batch must not be sent again unchanged. */
@@ -31,9 +33,9 @@ export interface PushDeps {
 export async function pushBatch(
   batch: Batch,
   { attemptsMax, failedBefore = 0 }: Attempts,
-  { client, key, gate, hasWithdrawn, time, signal, breakOff }: PushDeps,
+  { client, bodies, key, gate, hasWithdrawn, time, signal, breakOff }: PushDeps,
 ): Promise<Pushed> {
-  const body = pushBody(batch)
+  const body = bodies.of(batch)
   if (failedBefore > 0) await time.sleep(jitterMs(failedBefore, time), signal)
   for (let attempts = 1; ; attempts += 1) {
     const hold = await gate.pushTurn(key, signal)

@@ -3,6 +3,7 @@ import { batchesOf, isBatch } from '../../model/batch.ts'
 import { batchMetricsMax, duePageMax } from '../../model/limits.ts'
 import type { Metric } from '../../model/metric.ts'
 import { MetricSet } from '../../model/metric-set.ts'
+import type { DueWanted } from '../../outbox/contract/selections.ts'
 import { fresh, type Part } from '../isolate/parts.ts'
 import { WithheldMetrics } from '../record/withheld-metrics.ts'
 import type { FlushDeps } from './deps.ts'
@@ -11,8 +12,8 @@ import { dueWanted } from './due-wanted.ts'
 /** Dependencies of `Worklist`. */
 export interface WorklistDeps extends Pick<FlushDeps, 'isFree' | 'fewest'> {
   readonly outbox: Pick<FlushDeps['outbox'], 'stillDue'>
-  /** Reads due metrics in the order of delivery. */
-  due(limit: number): Promise<readonly Metric[]>
+  /** Reads due metrics in the order of delivery, except some. */
+  due(limit: number, except: DueWanted['except']): Promise<readonly Metric[]>
 }
 
 /**
@@ -186,7 +187,7 @@ export class Worklist {
         this.#page = read.filter(metric => !isTaken(metric) && isFree(metric))
         return this.#page
       }
-      await dueWanted(due, keep, count, duePageMax + this.#taken.size)
+      await dueWanted(limit => due(limit, this.#taken.metrics), keep, count, duePageMax)
     })
   }
 }

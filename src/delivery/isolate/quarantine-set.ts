@@ -22,6 +22,10 @@ export class QuarantineSet<T> {
     this.#keyOf = keyOf
   }
 
+  get size(): number {
+    return this.#members.size
+  }
+
   /**
    * Adds a member, or prolongs its backoff after a further failure.
    *

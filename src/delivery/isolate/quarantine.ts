@@ -71,6 +71,7 @@ export class Quarantine {
 
   /** Ends the quarantine of accepted metrics and of their protocols. */
   delivered(metrics: readonly Metric[]): void {
+    if (this.#isEmpty) return
     for (const metric of metrics) {
       if (this.#rowsOf.has(metric.id)) this.#accepted.add(metric.id)
       this.#series.remove(metric.id)
@@ -131,6 +132,11 @@ export class Quarantine {
   /** Why metrics wait, one sentence each. */
   get sentences(): readonly string[] {
     return [...this.#protocols.sentences, ...this.#rows.sentences]
+  }
+
+  get #isEmpty(): boolean {
+    const sizes = [this.#protocols, this.#rows, this.#series, this.#rowsOf, this.#failuresOf].map(({ size }) => size)
+    return sizes.every(size => size === 0)
   }
 
   #release(metric: Metric): void {

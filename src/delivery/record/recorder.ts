@@ -15,6 +15,9 @@ import { WithheldMetrics } from './withheld-metrics.ts'
 /** Warnings of one push that are logged singly; all are kept. */
 const loggedWarningsMax = 10
 
+/** Milliseconds of a long flush between two lines of the log that say how much was delivered. */
+const deliveredLogMs = 1_000
+
 /** Metrics whose verdict waits for the lock above which pushes stop; after a crash they are sent again. */
 const unrecordedMax = 5_000
 
@@ -32,8 +35,10 @@ export interface RecorderDeps {
 export class Recorder {
   readonly #deps: RecorderDeps
   readonly #verdicts: VerdictScheduler
-  /** Metrics whose verdict is not in the outbox yet, where they are still due. */
+  /** Metrics whose verdict waits for the outbox's lock: they are still due in it. */
   readonly unrecorded = new WithheldMetrics()
+  /** Delivered since the last line about it. */
+  #delivered: { metrics: number; readonly sinceMs: number } | undefined
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps
@@ -61,16 +66,24 @@ export class Recorder {
   async #write(verdicts: MetricVerdicts, onDelay: () => void): Promise<void> {
     const { quarantine, unconfirmed } = this.#deps
     const { delivered, dead } = verdicts
-    const metrics = [...delivered, ...dead.map(({ metric }) => metric)]
-    for (const metric of metrics) this.unrecorded.add(metric)
+    const withheld = new Set<Metric>()
+    // Until then the flush knows them as under way.
+    const withhold = () => {
+      for (const metric of [...delivered, ...dead.map(entry => entry.metric)]) {
+        if (withheld.has(metric)) continue
+        withheld.add(metric)
+        this.unrecorded.add(metric)
+      }
+      onDelay()
+    }
     try {
-      await this.#verdicts.record(verdicts, onDelay)
+      await this.#verdicts.record(verdicts, withhold)
     } catch (error) {
       // The service has them, and the outbox does not know: they are sent again.
       unconfirmed.add(delivered)
       throw error
     } finally {
-      for (const metric of metrics) this.unrecorded.delete(metric)
+      for (const metric of withheld) this.unrecorded.delete(metric)
     }
     unconfirmed.remove(delivered)
     quarantine.delivered(delivered)
@@ -105,7 +118,7 @@ export class Recorder {
   }
 
   #log({ delivered, dead, warnings }: MetricVerdicts): void {
-    const { log } = this.#deps
+    const { log, time } = this.#deps
     for (const { metric, reason, status, attempts } of dead) {
       const facts = { metric: metric.id, hour: hourText(metric.hour), status, attempts, reason }
       log.error(facts, 'metric refused by the service: kept as dead, see tidegauge dead')
@@ -115,6 +128,15 @@ export class Recorder {
     }
     const more = warnings.length - loggedWarningsMax
     if (more > 0) log.warn({ more }, 'warnings of the service: the rest is in tidegauge warnings')
-    if (delivered.length > 0) log.info({ metrics: delivered.length }, 'delivered')
+    this.#delivered ??= { metrics: 0, sinceMs: time.steadyMs() }
+    this.#delivered.metrics += delivered.length
+    if (time.steadyMs() - this.#delivered.sinceMs >= deliveredLogMs) this.logDelivered()
+  }
+
+  /** Logs what was delivered since the last such line: at the end of a flush, and once a second of a long one. */
+  logDelivered(): void {
+    const metrics = this.#delivered?.metrics ?? 0
+    this.#delivered = undefined
+    if (metrics > 0) this.#deps.log.info({ metrics }, 'delivered')
   }
 }

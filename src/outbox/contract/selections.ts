@@ -1,5 +1,6 @@
 import type { Hour } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
+import type { MetricSet } from '../../model/metric-set.ts'
 
 /** A metric that waits for a person: dead (refused by the service) or held. */
 export interface DetainedMetric extends Metric {
@@ -50,4 +51,6 @@ export interface DueWanted {
   readonly fresh: Hour
   /** Last hour to read: the service would reject later ones as future. */
   readonly latest: Hour
+  /** Metrics that are left out, as they are when the outbox is read: ids by their hour. Default: none. */
+  readonly except?: Pick<MetricSet, 'idsOf'> | undefined
 }

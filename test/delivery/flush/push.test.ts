@@ -3,6 +3,7 @@ import { pushBatch } from '../../../src/delivery/flush/push.ts'
 import { Pacer } from '../../../src/delivery/gate/pacer.ts'
 import { attemptsMax } from '../../../src/delivery/isolate/limits.ts'
 import { isBatch } from '../../../src/model/batch.ts'
+import { PushBodies } from '../../../src/model/push-bodies.ts'
 import type { Answer } from '../../../src/model/verdict.ts'
 import { metrics } from '../../support/metrics.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
@@ -29,6 +30,7 @@ async function push(answers: readonly Answer[], chance = 0.5) {
     { attemptsMax },
     {
       client,
+      bodies: new PushBodies(),
       key: 'k',
       gate: gateAt(time).gate,
       hasWithdrawn: async () => false,

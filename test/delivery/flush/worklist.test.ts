@@ -196,7 +196,7 @@ describe('a worklist', () => {
           if (roll() < 0.1)
             await worklist.bringForward(
               3,
-              () => outbox.ports.due(50),
+              () => outbox.ports.due(50, undefined),
               upcoming => upcoming.filter(() => roll() < 0.05).slice(0, 3),
             )
           if (roll() < 0.05) {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Hour } from '../../../src/model/hour.ts'
 import { hourMs } from '../../../src/model/limits.ts'
 import { type Metric, metricId } from '../../../src/model/metric.ts'
+import { MetricSet } from '../../../src/model/metric-set.ts'
 import type { Outbox } from '../../../src/outbox/contract/outbox.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { emptyAt, type NewPlace } from './place.ts'
@@ -74,6 +75,29 @@ export function deliveringContract(newPlace: NewPlace): void {
         expect(some).toHaveLength(Math.min(limit, 8))
         expect(keysOf(some).size, 'each once').toBe(some.length)
       }
+    })
+
+    it('leave out those that are not wanted, wherever they stand, and give others in their place', async () => {
+      const { outbox } = await emptyAt(newPlace)
+      for (const protocol of ['vault', 'market']) await plan(outbox, { collector: `${protocol}/c`, since: at(-1) })
+      for (const [offset, protocol] of [
+        [-1, 'vault'],
+        [0, 'market'],
+        [0, 'vault'],
+      ] as const) {
+        await record(outbox, metrics(5, at(offset), protocol), { collector: `${protocol}/c` })
+      }
+      const all = await dueOf(outbox)
+      for (const places of [[0], [4], [1, 3], [0, 1, 2, 3, 4], [5, 6, 9, 10, 14], [...all.keys()]]) {
+        const except = new MetricSet()
+        for (const place of places) except.add(all[place] ?? only(all))
+        const left = all.filter((_, place) => !places.includes(place))
+        expect(await dueOf(outbox, { except })).toEqual(left)
+        expect(await dueOf(outbox, { except }, 3)).toEqual(left.slice(0, 3))
+      }
+      const except = new MetricSet()
+      for (const metric of metrics(5, at(0), 'unknown')) except.add(metric)
+      expect(await dueOf(outbox, { except })).toEqual(all)
     })
 
     it('end at the latest hour that is wanted, fresh or not', async () => {

@@ -4,7 +4,7 @@ import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricKey } from '../../contract/metrics.ts'
 import type { DueWanted } from '../../contract/selections.ts'
 import { metricAt } from './metric-at.ts'
-import type { MetricRegistry } from './metric-registry.ts'
+import type { MetricRegistry, NumberSpan } from './metric-registry.ts'
 import type { Tally } from './tally.ts'
 
 /** Position in the due metrics of one protocol; the hour is in hours since 1970. */
@@ -13,11 +13,12 @@ interface DueCursor {
   readonly hour: number
 }
 
-/** A range of hours and the direction to read it in. */
+/** A range of hours, the direction to read it in, and what to leave out. */
 interface HourWalk {
   readonly from: number
   readonly to: number
   readonly first: 'oldest' | 'newest'
+  readonly except: DueWanted['except']
 }
 
 /**
@@ -42,6 +43,11 @@ export class DueMetrics {
           'SELECT metric, value FROM outbox WHERE hour = ? AND metric BETWEEN ? AND ? AND state = 0 ORDER BY metric LIMIT ?',
         )
         .raw(),
+      values: database
+        .prepare<[number, number, number], number>(
+          'SELECT value FROM outbox WHERE hour = ? AND metric BETWEEN ? AND ? AND state = 0 ORDER BY metric',
+        )
+        .pluck(),
       still: database
         .prepare<[number, string], number>(
           'SELECT metric FROM outbox WHERE hour = ? AND metric IN (SELECT value FROM json_each(?)) AND state = 0',
@@ -56,11 +62,11 @@ export class DueMetrics {
     return this.#registry.reading(() => this.#read(wanted, limit))
   }
 
-  #read({ protocolIds, fresh, latest }: DueWanted, limit: number): Metric[] {
+  #read({ protocolIds, fresh, latest, except }: DueWanted, limit: number): Metric[] {
     const protocols = this.#withDue(protocolIds)
     const [start, last] = [hourNumber(fresh), hourNumber(latest)]
-    const found = this.#walk(protocols, { from: start, to: last, first: 'newest' }, limit)
-    const backlog = { from: 0, to: Math.min(start - 1, last), first: 'oldest' } as const
+    const found = this.#walk(protocols, { from: start, to: last, first: 'newest', except }, limit)
+    const backlog = { from: 0, to: Math.min(start - 1, last), first: 'oldest', except } as const
     return [...found, ...this.#walk(protocols, backlog, limit - found.length)]
   }
 
@@ -89,7 +95,7 @@ export class DueMetrics {
 
   /** The oldest or newest due hour of some protocols, up to `latest`; `undefined` when none is due. */
   hour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Hour | undefined {
-    const walk = { from: 0, to: hourNumber(latest), first: which }
+    const walk = { from: 0, to: hourNumber(latest), first: which } as const
     const hour = this.#registry.reading(() => nextHour(this.#heads(this.#withDue(protocolIds), walk), which))
     return hour === undefined ? undefined : hourFromNumber(hour)
   }
@@ -113,7 +119,7 @@ export class DueMetrics {
       const hour = nextHour(heads, walk.first)
       if (hour === undefined) return found
       const [here, elsewhere] = partition(heads, head => head.hour === hour)
-      for (const { protocol } of here) found.push(...this.#ofHour(protocol, hour, limit - found.length))
+      for (const { protocol } of here) this.#addHour(found, protocol, hour, limit, walk.except)
       if (found.length >= limit) return found
       const rest = walk.first === 'oldest' ? { ...walk, from: hour + 1 } : { ...walk, to: hour - 1 }
       const moved = this.#heads(
@@ -125,18 +131,30 @@ export class DueMetrics {
   }
 
   /** Rows of other protocols are not read: those of a protocol lie together, as the numbers of its metrics do. */
-  #ofHour(protocol: number, hour: number, limit: number): Metric[] {
-    const found: Metric[] = []
-    for (const { first, last } of this.#registry.runs(protocol)) {
+  #addHour(found: Metric[], protocol: number, hour: number, limit: number, except: DueWanted['except']): void {
+    const runs = this.#registry.runs(protocol)
+    const ids = except?.idsOf(hourFromNumber(hour))
+    for (const { first, last } of ids ? without(runs, this.#numbers(ids)) : runs) {
+      if (found.length >= limit) return
+      const end = Math.min(last, first + limit - found.length - 1)
+      const values = this.#statements.values.all(hour, first, end)
+      if (values.length === end - first + 1) {
+        for (const [place, value] of values.entries()) {
+          found.push(metricAt(this.#registry.numbered(first + place), hour, value))
+        }
+        continue
+      }
       for (const [metric, value] of this.#statements.ofHour.all(hour, first, last, limit - found.length)) {
         found.push(metricAt(this.#registry.numbered(metric), hour, value))
       }
-      if (found.length >= limit) break
     }
-    return found
   }
 
-  #heads(protocols: readonly number[], { from, to, first }: HourWalk): DueCursor[] {
+  #numbers(ids: ReadonlySet<string>): number[] {
+    return [...ids].flatMap(id => this.#registry.metric(id)?.number ?? [])
+  }
+
+  #heads(protocols: readonly number[], { from, to, first }: Omit<HourWalk, 'except'>): DueCursor[] {
     return protocols.flatMap(protocol => {
       const hour = this.#statements[first].get(protocol, from, to)
       return hour === undefined ? [] : { protocol, hour }
@@ -147,6 +165,21 @@ export class DueMetrics {
 function nextHour(heads: readonly DueCursor[], first: HourWalk['first']): number | undefined {
   const nearer = first === 'oldest' ? Math.min : Math.max
   return heads.map(({ hour }) => hour).reduce<number | undefined>((a, b) => nearer(a ?? b, b), undefined)
+}
+
+/** Runs of numbers without some of the numbers. */
+function without(runs: readonly NumberSpan[], numbers: readonly number[]): NumberSpan[] {
+  const sorted = numbers.toSorted((a, b) => a - b)
+  return runs.flatMap(({ first, last }) => {
+    const left: NumberSpan[] = []
+    let from = first
+    for (const number of sorted) {
+      if (number < from || number > last) continue
+      if (number > from) left.push({ first: from, last: number - 1 })
+      from = number + 1
+    }
+    return from <= last ? [...left, { first: from, last }] : left
+  })
 }
 
 function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): [T[], T[]] {

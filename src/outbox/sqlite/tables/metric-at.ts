@@ -9,7 +9,13 @@ import { descriptionAt, type KnownMetric } from './metric-registry.ts'
  */
 export function metricAt(known: KnownMetric, hour: number, value: number): Metric {
   const { unit, module } = descriptionAt(known, hour)
-  const metric = { id: known.id, protocolId: known.protocolId, hour: hourFromNumber(hour), value }
-  if (unit === undefined && module === undefined) return metric
-  return { ...metric, ...(unit === undefined ? {} : { unit }), ...(module === undefined ? {} : { module }) }
+  const { id, protocolId } = known
+  const at = hourFromNumber(hour)
+  // Made at once: copies of objects are most of what reading costs.
+  if (module !== undefined) {
+    return unit === undefined
+      ? { id, protocolId, hour: at, value, module }
+      : { id, protocolId, hour: at, value, unit, module }
+  }
+  return unit === undefined ? { id, protocolId, hour: at, value } : { id, protocolId, hour: at, value, unit }
 }

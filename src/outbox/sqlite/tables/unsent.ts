@@ -36,6 +36,16 @@ export class Unsent {
     if (ofHour.size === 0) this.#byHour.delete(hour)
   }
 
+  /** Removes the metrics of an hour with consecutive numbers. */
+  removeRun(hour: number, from: number, to: number): void {
+    const ofHour = this.#byHour.get(hour)
+    if (!ofHour) return
+    this.#size -= ofHour.size
+    for (let metric = from; metric <= to; metric += 1) ofHour.delete(metric)
+    this.#size += ofHour.size
+    if (ofHour.size === 0) this.#byHour.delete(hour)
+  }
+
   /** Removes metrics that may have been sent: the given ones, or all when another process may have sent them. */
   mayBeSent(metrics: readonly MetricKey[] | 'all'): void {
     if (metrics === 'all') {

@@ -98,15 +98,18 @@ export class Verdicts {
   /** Splits metrics into runs; the numbers of a batch are mostly consecutive. */
   #runs(metrics: readonly Metric[]): NumberRun[] {
     const runs: NumberRun[] = []
+    let last: NumberRun | undefined
     for (const metric of metrics) {
       const number = this.#deps.registry.metric(metric.id)?.number
       if (number === undefined) continue
       const hour = hourNumber(metric.hour)
-      this.#deps.unsent.remove(hour, number)
-      const last = runs.at(-1)
       if (last?.hour === hour && last.to + 1 === number) last.to = number
-      else runs.push({ hour, from: number, to: number })
+      else {
+        last = { hour, from: number, to: number }
+        runs.push(last)
+      }
     }
+    for (const { hour, from, to } of runs) this.#deps.unsent.removeRun(hour, from, to)
     return runs
   }
 }

@@ -1,5 +1,6 @@
-import { batchesOf, pushBody, pushedMetric } from '../../../../src/model/batch.ts'
+import { batchesOf, pushedMetric } from '../../../../src/model/batch.ts'
 import { batchMetricsMax } from '../../../../src/model/limits.ts'
+import { PushBodies } from '../../../../src/model/push-bodies.ts'
 import { type Figure, inPairs } from '../../figures.ts'
 import { bench, metricsOf } from '../metrics.ts'
 
@@ -12,6 +13,7 @@ export async function* body(): AsyncGenerator<Figure> {
   const numbers = Array.from({ length: hours }, (_, hour) => hour)
   const batches = numbers.flatMap(hour => batchesOf(metricsOf(bench, hour), batchMetricsMax))
   const pushes = batches.map(batch => ({ metrics: batch.map(pushedMetric) }))
+  const bodies = new PushBodies()
   const timed = async (work: () => number) => {
     const startMs = performance.now()
     let chars = 0
@@ -21,7 +23,7 @@ export async function* body(): AsyncGenerator<Figure> {
   }
   const pairs = await inPairs(
     runs,
-    () => timed(() => batches.reduce((sum, batch) => sum + pushBody(batch).length, 0)),
+    () => timed(() => batches.reduce((sum, batch) => sum + bodies.of(batch).length, 0)),
     () => timed(() => pushes.reduce((sum, push) => sum + JSON.stringify(push).length, 0)),
   )
   yield { what: 'JSON.stringify alone, a metric', values: pairs.map(([, alone]) => alone), unit: ' µs' }

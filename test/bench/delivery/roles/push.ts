@@ -6,7 +6,7 @@
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Agent, request } from 'undici'
-import { batchesOf, pushBody } from '../../../../src/model/batch.ts'
+import { batchesOf, pushedMetric } from '../../../../src/model/batch.ts'
 import { batchMetricsMax } from '../../../../src/model/limits.ts'
 import { clientOf, deliverAll, deliveryOf, timeoutMs } from '../deliver.ts'
 import { bench, inFlight, metricsOf } from '../metrics.ts'
@@ -40,7 +40,8 @@ async function ours(hours: number): Promise<number> {
 
 async function bare(hours: number): Promise<number> {
   const numbers = Array.from({ length: hours }, (_, hour) => nextHour + hour)
-  const bodies = numbers.flatMap(hour => batchesOf(metricsOf(bench, hour), batchMetricsMax).map(pushBody))
+  const batches = numbers.flatMap(hour => batchesOf(metricsOf(bench, hour), batchMetricsMax))
+  const bodies = batches.map(batch => JSON.stringify({ metrics: batch.map(pushedMetric) }))
   const settings = { connections: inFlight + 1, pipelining: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs }
   const dispatcher = new Agent(settings)
   const headers = { accept: 'application/json', authorization: `Bearer ${key}`, 'content-type': 'application/json' }

@@ -1,0 +1,42 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { pushedMetric } from '../../src/model/batch.ts'
+import { hourAt } from '../../src/model/hour.ts'
+import type { Metric, MetricId } from '../../src/model/metric.ts'
+import { PushBodies } from '../../src/model/push-bodies.ts'
+import { asBatch, batchOf } from './batches.ts'
+
+const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 6 })
+const anyMetric: fc.Arbitrary<Metric> = fc.record(
+  {
+    // Few of them, so that one comes again with another unit, module or hour.
+    id: fc.constantFrom<MetricId>('a___A', 'a___"B"', 'ö___\\', '\u2028___{'),
+    protocolId: fc.constantFrom('a', 'ö"'),
+    hour: fc.integer({ min: 0, max: 10_000_000 }).map(hour => hourAt(hour * 3_600_000)),
+    value: fc.double({ noNaN: true, noDefaultInfinity: true }),
+    unit: text,
+    module: text,
+  },
+  { requiredKeys: ['id', 'protocolId', 'hour', 'value'] },
+)
+
+describe('the body of a push', () => {
+  const bodies = new PushBodies()
+
+  it('is the JSON of its metrics', () => {
+    const isJson = (metrics: readonly Metric[]) => {
+      expect(bodies.of(asBatch(metrics))).toBe(JSON.stringify({ metrics: metrics.map(pushedMetric) }))
+    }
+    fc.assert(fc.property(fc.array(anyMetric, { minLength: 1, maxLength: 100 }), isJson))
+  })
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, '1', 1n, undefined])('never holds %o for a value', value => {
+    const [metric] = batchOf(1)
+    bodies.of([metric])
+    expect(() => bodies.of([{ ...metric, value: value as number }])).toThrow('value')
+  })
+
+  it('never holds more than a push may', () => {
+    expect(() => bodies.of(batchOf(101))).toThrow('100')
+  })
+})
