@@ -17,8 +17,9 @@ import type { AppContext } from './context.ts'
 import { deliveriesTo } from './deliveries.ts'
 import { startDelivering } from './delivering.ts'
 import { observationOf } from './observation.ts'
+import { endpointStates, openChains } from './open-chains.ts'
 import { openDaemonOutbox } from './open-outbox.ts'
-import { endpointStates, openChains, runnerOn } from './open-runner.ts'
+import { runnerOn } from './open-runner.ts'
 
 /** Why a daemon cannot continue: its outbox must be reopened, or another process has its role. */
 export type Breakdown = Breakage | { readonly kind: 'role-lost' }

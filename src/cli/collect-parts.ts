@@ -1,5 +1,5 @@
 import type { AppContext } from '../app/context.ts'
-import { openRunner } from '../app/open-runner.ts'
+import { openRunner } from '../app/open-chains.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { canCollect, hourPassed } from '../intake/can-collect.ts'
 import { asFault, collect, nothing, usable } from '../intake/collect.ts'

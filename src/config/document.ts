@@ -55,7 +55,8 @@ interface Examined<S extends z.ZodType> {
  * so that the values below it are checked, too.
  */
 function examine<S extends z.ZodType>(tree: Tree, form: FileForm<S>): Examined<S> {
-  const parsed = form.schema.safeParse(tree.value())
+  // Parsed once: code compiled for it would take longer than it saves.
+  const parsed = form.schema.safeParse(tree.value(), { jitless: true })
   const found = parsed.success ? [] : explain(parsed.error.issues, tree.value(), form)
   const typos = found.filter(isTypo)
   // Places first: a renamed key cannot be found by its old name.

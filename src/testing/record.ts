@@ -1,5 +1,5 @@
 import type { AppContext } from '../app/context.ts'
-import { openChains } from '../app/open-runner.ts'
+import { openChains } from '../app/open-chains.ts'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { configFolders, hiddenPaths } from '../config/hidden.ts'

@@ -1,6 +1,7 @@
 import type { AppContext } from '../../app/context.ts'
+import { openChains } from '../../app/open-chains.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
-import { openChains, runnerOn } from '../../app/open-runner.ts'
+import { runnerOn } from '../../app/open-runner.ts'
 import { tellUpkeep } from '../../app/outbox-news.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
+import { openRunner } from '../../app/open-chains.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
-import { openRunner } from '../../app/open-runner.ts'
 import { Backfill, type BackfillEnd } from '../../intake/backfill/backfill.ts'
 import { firstHour } from '../../intake/backfill/first-block.ts'
 import { type BackfillRequest, type StatesByHour, type Work, workOf } from '../../intake/backfill/work.ts'

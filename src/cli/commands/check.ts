@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
-import { openExistingOutbox } from '../../app/open-outbox.ts'
 import { cautionsOf } from '../../config/cautions.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import { configFiles } from '../../config/include.ts'
@@ -20,6 +19,9 @@ import { startLoadMsMax } from '../limits.ts'
 import { openContext } from '../open-context.ts'
 import { counted, note, print, printJson, printTable, redactor } from '../terminal.ts'
 
+/** Time in which the process of collectors is started. */
+const startedAfterMs = 10
+
 /** `check`: configuration and collectors, offline. Ends with 78 for any mistake. */
 export function checkCommand(): Command {
   return configuredCommand('check')
@@ -28,11 +30,13 @@ export function checkCommand(): Command {
     .action(async ({ config: file, json }: ConfigOption & JsonOption) => {
       try {
         const context = await setUpWhole(file)
-        const checked = await checkCollectors(context)
+        const checking = checkCollectors(context)
+        const opener = outboxOpener(context)
+        const checked = await checking
         const all = inOrder(mistakesOf(checked), configFiles(context.config))
         if (all.length > 0) throw new ConfigError(context.config.file, all)
         const rows = checked.usable.flatMap(metricRows)
-        const warnings = await foreseenOf(context, checked.usable)
+        const warnings = await foreseenOf(context, checked.usable, opener)
         const cautions = cautionsOf(context.config, [...checked.prices, ...checked.usable])
         if (json) printJson({ file: context.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
         else printChecked(context.config.file, rows, warnings, cautions)
@@ -81,9 +85,9 @@ function metricRows({ collector, description }: Checked['usable'][number]): Metr
 }
 
 /** Predicted warnings. Units are compared with those of the outbox, if there is one. */
-async function foreseenOf(context: AppContext, usable: Checked['usable']): Promise<Foreseen[]> {
+async function foreseenOf(context: AppContext, usable: Checked['usable'], opener: OutboxOpener): Promise<Foreseen[]> {
   await using stack = new AsyncDisposableStack()
-  const outbox = await outboxToCompare(context, stack)
+  const outbox = await outboxToCompare(context, stack, opener)
   const current = hourAt(context.time.nowMs())
   const metrics = usable.flatMap(({ collector: { protocolId }, description }) =>
     Object.entries(description.metrics).map(([label, { unit }]) => {
@@ -97,12 +101,22 @@ async function foreseenOf(context: AppContext, usable: Checked['usable']): Promi
   return next.flatMap((metric, place) => foreseen({ ...metric, past: pasts?.[place], units: 'locked' }))
 }
 
+type OutboxOpener = Promise<typeof import('../../app/open-outbox.ts')>
+
+/** Loads what opens an outbox, while this process waits for the process of collectors, which was started before. */
+async function outboxOpener({ time }: AppContext): OutboxOpener {
+  await time.sleep(startedAfterMs)
+  return import('../../app/open-outbox.ts')
+}
+
 /** The outbox to compare with. An unusable one is reported and is not a mistake of the configuration. */
 async function outboxToCompare(
   context: AppContext,
   stack: AsyncDisposableStack,
+  opener: OutboxOpener,
 ): Promise<Pick<Outbox, 'operators' | 'intake'> | undefined> {
   try {
+    const { openExistingOutbox } = await opener
     return await openExistingOutbox(context, stack)
   } catch (error) {
     note(`units are not compared with those sent so far: ${faultLine(error)}`)

@@ -1,0 +1,60 @@
+import type { CallMeter } from '../chain/endpoint/call-meter.ts'
+import { createChainReader, type OpenChainReader } from '../chain/read/reader.ts'
+import { secretsOf } from '../config/secret.ts'
+import type { IntakeStore } from '../outbox/contract/intake-store.ts'
+import type { Runner } from '../runner/runner.ts'
+import type { EndpointState } from '../status/snapshot.ts'
+import type { AppContext } from './context.ts'
+import { endpointSource } from './endpoint-source.ts'
+import { runnerOn } from './open-runner.ts'
+
+/** Options of `openChains`. */
+export interface ChainsOptions {
+  /** Caches final as-of blocks. Default: none are, so that results do not depend on earlier searches. */
+  readonly store?: Pick<IntakeStore, 'finalBlocks'> | undefined
+  /** Counts the calls to a chain, by its name. Default: none are counted. */
+  readonly meterOf?: (chain: string) => CallMeter | undefined
+}
+
+/** Opens the configured chains; they are closed with the stack. */
+export function openChains(
+  context: AppContext,
+  stack: AsyncDisposableStack,
+  { store, meterOf }: ChainsOptions = {},
+): Readonly<Record<string, OpenChainReader>> {
+  const { config, time, log, redactor } = context
+  redactor.add(secretsOf(config))
+  const chains: Record<string, OpenChainReader> = {}
+  for (const chain of config.chains) {
+    const { name, id, settleMs } = chain
+    const passedOver = (endpoint: string, reason: string) =>
+      log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
+    const meter = meterOf?.(name)
+    const kept = store && { finalBlocks: store.finalBlocks(id) }
+    // A run that waits for the chain must not reach its deadline because of it.
+    const patienceMs = config.collect.deadlineMs / 3
+    const endpoints = chain.rpc.map(ref => endpointSource(name, ref, context))
+    const own = { name, id, settleMs, patienceMs, endpoints, time, passedOver }
+    const reader = createChainReader({ ...own, ...kept, ...(meter && { meter }) })
+    stack.defer(() => reader.close())
+    chains[name] = reader
+  }
+  return chains
+}
+
+/** State of the endpoints of all chains, for status output. */
+export function endpointStates(chains: Readonly<Record<string, OpenChainReader>>): EndpointState[] {
+  return Object.entries(chains).flatMap(([chain, reader]) =>
+    reader.health().map(({ head, servesStateFrom, ...report }) => ({
+      chain,
+      ...report,
+      ...(head && { head: { number: Number(head.number), atMs: head.timestampSeconds * 1000 } }),
+      ...(servesStateFrom !== undefined && { servesStateFrom: Number(servesStateFrom) }),
+    })),
+  )
+}
+
+/** Opens the chains and a runner; both are closed with the stack. */
+export function openRunner(context: AppContext, stack: AsyncDisposableStack, options?: ChainsOptions): Runner {
+  return runnerOn(openChains(context, stack, options), context, stack)
+}
