@@ -28,15 +28,15 @@ COPY --from=bundle /build/dist dist
 # Mount your own configuration over /config and your own collectors at /collectors; the image alone runs the embedded service.
 COPY --from=bundle /build/config /config
 # The folder must be there and owned before it is declared a volume, or it is root's.
-RUN mkdir /data && chown node:node /data
+RUN mkdir /data && chown node:node /data && ln -s /app/dist/bin.cjs /usr/local/bin/tidegauge
 
 # The compile cache, written by what it is for. It holds only for the user and the flags that it was written with.
 FROM program AS compiled
+COPY build/compile-cache.ts /build/
 RUN mkdir /compiled && chown node:node /compiled
 USER node
 ENV NODE_COMPILE_CACHE=/compiled
-RUN for command in --version --help check 'collect --dry-run' status healthcheck; do node dist/cli/main.js $command > /dev/null 2>&1 || true; done \
-  && { timeout --preserve-status 20 node dist/cli/main.js run 2>&1 | sed '/running/q'; } && chmod -R a+rX /compiled
+RUN node /build/compile-cache.ts dist && chmod -R a+rX /compiled
 
 FROM program
 # Nobody may write it: what is in it is executed.

@@ -1,0 +1,39 @@
+/**
+ * Fills the folder of `NODE_COMPILE_CACHE` for the bundle in a folder: with what the daemon and the usual commands run,
+ * with the configuration of `TIDEGAUGE_CONFIG`, and with all that a process of collectors may load. The image is built
+ * with it; it is the user of the image who must run it.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
+
+const dist = resolve(process.argv[2] ?? 'dist')
+const main = join(dist, 'cli/main.js')
+
+const run = (...args: string[]) => void spawnSync(process.execPath, [main, ...args], { stdio: 'ignore' })
+
+// A file's code is kept as the first process leaves it, with the functions that were called: the daemon comes first.
+const daemon = spawn(process.execPath, [main, 'run'], { stdio: ['ignore', 'ignore', 'pipe'] })
+let page = ''
+for await (const line of createInterface({ input: daemon.stderr })) {
+  const said = JSON.parse(line) as { readonly msg: string; readonly page?: string }
+  page = said.page ?? page
+  if (said.msg !== 'delivered') continue
+  for (const path of ['livez', 'readyz', '', 'status.json', 'metrics']) await (await fetch(new URL(path, page))).text()
+  run('status')
+  run('healthcheck', '--live')
+  daemon.kill('SIGTERM')
+}
+run('collect', '--dry-run')
+run('check')
+run('--help')
+
+// What a process of collectors loads after its start, when it has no cache that it can write.
+const programs = /^(main|orphan-watch)\.js$/
+for (const folder of ['child', 'collectors'].map(name => join(dist, name))) {
+  for (const file of readdirSync(folder).filter(name => name.endsWith('.js') && !programs.test(name))) {
+    await import(pathToFileURL(join(folder, file)).href)
+  }
+}
