@@ -1,4 +1,4 @@
-import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { settleMsOf } from '../model/finality.ts'
 import type {
   ChainConfig,
@@ -36,7 +36,7 @@ export function buildConfig(
     includes,
     service,
     // The embedded service has a folder of its own, so that metrics sent to it never count as delivered to a real one.
-    data: join(beside(file, parsed.data), ...(service.kind === 'embedded' ? ['embedded'] : [])),
+    data: join(dataFolder(file, parsed.data), ...(service.kind === 'embedded' ? ['embedded'] : [])),
     collect: { deadlineMs: parsed.collect.deadline, catchUpMs: parsed.collect.catchUp },
     delivery: {
       timeoutMs: parsed.delivery.timeout,
@@ -65,6 +65,14 @@ export function buildConfig(
 }
 
 const beside = (file: string, path: string) => resolve(dirname(file), path)
+
+/**
+ * Absolute path of the data. A configuration in an installed package, such as the embedded defaults, has it in the working
+ * directory: the next install replaces the package's folder.
+ */
+function dataFolder(file: string, written: string): string {
+  return /[/\\]node_modules[/\\]/.test(file) ? resolve(basename(written)) : beside(file, written)
+}
 
 function serviceOf(parsed: ParsedFile['service'], file: string, placeOf: PlaceOf): ServiceConfig {
   if (parsed === 'embedded') return { kind: 'embedded' }

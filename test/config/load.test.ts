@@ -1,8 +1,8 @@
 import { chmodSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { loadConfig } from '../../src/config/load.ts'
+import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { formatMistakes } from '../../src/config/mistakes/mistakes.ts'
 import { editorSchema, jsonSchema } from '../../src/config/schema/json-schema.ts'
 import { faultLine } from '../../src/model/fault.ts'
@@ -25,6 +25,12 @@ describe('a configuration', () => {
       chains: [],
       protocols: [{ id: 'a', name: 'A', register: true, collectors: [{ id: 'a/host', options: {}, use: 'host' }] }],
     })
+  })
+
+  it('keeps data in the working directory when it came with an installed package', () => {
+    const installed = '/srv/app/node_modules/tidegauge/config/local.yaml'
+    const { data } = parseConfig(installed, readFileSync(shipped('local.yaml'), 'utf8'))
+    expect(data).toBe(resolve('data/embedded'))
   })
 
   it('has a deadline of its own for a collector', () => {

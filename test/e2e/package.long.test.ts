@@ -80,7 +80,12 @@ describe('the tarball', () => {
     ]) {
       expect(files).toContain(needed)
     }
-    expect(files.filter(file => /(^|\/)test|\.test\.|\.map$|clone|^src\/|^build\/|Dockerfile/.test(file))).toEqual([])
+    expect(
+      files.filter(
+        file =>
+          /^test\/|\.test\.|\.map$|clone|^src\/|^build\/|Dockerfile/.test(file) && !file.startsWith('config/starter/'),
+      ),
+    ).toEqual([])
   })
 
   it('names no path of the machine and no registry', () => {
@@ -135,6 +140,12 @@ describe.each([
       code: 0,
       stdout: expect.stringMatching(/own___Depth[\s\S]*own\.yaml: in order, 5 metrics/),
     })
+  })
+
+  it('works without a configuration, too: the embedded service, and this machine', async () => {
+    const { code, stdout } = await run('collect', '--dry-run')
+    expect(stdout).toMatch(/this-machine___Load/)
+    expect(code).toBe(0)
   })
 
   it('runs a collector in TypeScript, with a dependency of the project and the program’s own libraries', async () => {
