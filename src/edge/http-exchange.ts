@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher } from 'undici'
+import type { Agent, Dispatcher } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
 import type { Time } from './time.ts'
 
@@ -40,19 +40,18 @@ export interface ExchangeResponse {
  */
 export class HttpExchange {
   readonly #options: HttpExchangeOptions
-  readonly #dispatcher: Agent
+  #agent: Agent | undefined
+  #isClosed = false
   readonly #origin: string
   readonly #pathStart: string
   /** Signal of the time limit, shared by exchanges that begin soon after each other: a signal each costs ten times as much. */
   #limit: { readonly signal: AbortSignal; readonly lastStartMs: number } | undefined
 
   constructor(options: HttpExchangeOptions) {
-    const { url, timeoutMs, connections } = options
-    const { origin, pathname } = new URL(url)
+    const { origin, pathname } = new URL(options.url)
     this.#options = options
     this.#origin = origin
     this.#pathStart = pathname.replace(/\/$/, '')
-    this.#dispatcher = new Agent({ connections, pipelining: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
   }
 
   /**
@@ -61,6 +60,7 @@ export class HttpExchange {
    * @throws errors of the network; the reason of the time limit's signal, or of `stop`
    */
   async ask({ method, path, headers, body, stop }: ExchangeRequest): Promise<ExchangeResponse> {
+    const agent = this.#agent ?? (await this.#opened())
     stop?.throwIfAborted()
     const limit = this.#timeLimit()
     const reading = new AnswerReader(this.#options.bytesMax)
@@ -69,7 +69,7 @@ export class HttpExchange {
     stop?.addEventListener('abort', end)
     try {
       const to = { origin: this.#origin, path: `${this.#pathStart}${path}` }
-      this.#dispatcher.dispatch({ ...to, method, headers, body: body ?? null }, reading)
+      agent.dispatch({ ...to, method, headers, body: body ?? null }, reading)
       return await reading.response
     } finally {
       limit.removeEventListener('abort', end)
@@ -78,8 +78,18 @@ export class HttpExchange {
   }
 
   /** Closes the connections; resolves when they are closed. */
-  close(): Promise<void> {
-    return this.#dispatcher.destroy()
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#agent?.destroy()
+  }
+
+  /** Loads undici for the first request: a daemon starts before it sends anything. */
+  async #opened(): Promise<Agent> {
+    const { Agent } = await import('undici')
+    if (this.#isClosed) throw new Error('the connections are closed')
+    const { timeoutMs, connections } = this.#options
+    this.#agent ??= new Agent({ connections, pipelining: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
+    return this.#agent
   }
 
   #timeLimit(): AbortSignal {

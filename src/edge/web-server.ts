@@ -44,11 +44,22 @@ export interface WebServerOptions
 /** Interval at which Node checks for slow connections; its default is 30 s. */
 const slowLookMs = 5_000
 
+/**
+ * In place of fastify's own compilers of schemas, which are as large as the rest of it. A server with schemas sets
+ * compilers of its own.
+ */
+const noCompilers = { buildValidator: () => unsetCompiler, buildSerializer: () => unsetCompiler }
+
+function unsetCompiler(): never {
+  throw new Error('a server with schemas needs compilers for them')
+}
+
 /** Creates a server; all servers are created here. No framework log, connections closed on stop, bounded bodies. */
 export function webServer({ headersMsMax, requestMsMax, ...options }: WebServerOptions = {}): WebServer {
   return fastify({
     logger: false,
     forceCloseConnections: true,
+    schemaController: { compilersFactory: noCompilers },
     return503OnClosing: false,
     ...(requestMsMax !== undefined && { requestTimeout: requestMsMax }),
     http: {

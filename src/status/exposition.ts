@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { Hour } from '../model/hour.ts'
 import { familyText, labelText, type MetricSample } from './exposition-text.ts'
 import type { Scrape } from './scrape.ts'
@@ -6,14 +6,25 @@ import type { CellState } from './snapshot.ts'
 
 /**
  * Metrics in the Prometheus text format 0.0.4: the snapshot's under names that begin with `tidegauge_`, the process's
- * under prom-client's usual names (`process_…`, `nodejs_…`).
+ * under prom-client's usual names (`process_…`, `nodejs_…`). Those begin at the first scrape, as prom-client is loaded
+ * then: many daemons are never scraped.
  *
  * @param snapshot called at each scrape
  */
 export function startExposition(snapshot: () => Promise<Scrape> | Scrape): () => Promise<string> {
-  const ofProcess = new Registry()
-  collectDefaultMetrics({ register: ofProcess })
-  return async () => `${snapshotExposition(await snapshot())}${withNaN(await ofProcess.metrics())}`
+  let ofProcess: Promise<Registry> | undefined
+  return async () => {
+    ofProcess ??= processMetrics()
+    const own = snapshotExposition(await snapshot())
+    return `${own}${withNaN(await (await ofProcess).metrics())}`
+  }
+}
+
+async function processMetrics(): Promise<Registry> {
+  const { collectDefaultMetrics, Registry } = await import('prom-client')
+  const register = new Registry()
+  collectDefaultMetrics({ register })
+  return register
 }
 
 /** Replaces prom-client's `Nan` by the format's `NaN`: an event-loop lag that was not measured yet. */

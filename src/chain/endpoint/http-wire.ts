@@ -1,4 +1,4 @@
-import { Agent, request } from 'undici'
+import type { Agent } from 'undici'
 import { readBoundedBytes } from '../../edge/bounded-body.ts'
 import type { Time } from '../../edge/time.ts'
 import { unpackedBody } from '../../edge/unpacked-body.ts'
@@ -20,18 +20,28 @@ import { requestStart, requestText, type Wire, type WrittenCall } from './wire.t
 export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})): Wire {
   const host = hostOf(url)
   const { address, headers } = requestTo(url)
-  const dispatcher = new Agent({
-    connections: requestsAtOnceMax,
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connect: { timeout: connectMsMax },
-  })
+  let agent: Agent | undefined
+  let isClosed = false
+
+  /** Loads undici for the first request: a daemon starts, and a command may end, before a node is asked. */
+  async function opened(): Promise<Sending> {
+    const { Agent, request } = await import('undici')
+    if (isClosed) throw new EndpointFailure(host, 'is closed')
+    agent ??= new Agent({
+      connections: requestsAtOnceMax,
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: { timeout: connectMsMax },
+    })
+    return { request, dispatcher: agent }
+  }
 
   return {
     async send(calls, signal) {
-      const sentMs = time.nowMs()
       try {
+        const { request, dispatcher } = await opened()
+        const sentMs = time.nowMs()
         const mine = ownHeaders(host, own)
         const sent = { ...headers, ...mine }
         const response = await request(address, {
@@ -53,9 +63,15 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
         throw error instanceof EndpointFailure ? error : unanswered(error, url)
       }
     },
-    close: () => void dispatcher.destroy().catch(() => {}),
+    close() {
+      isClosed = true
+      void agent?.destroy().catch(() => {})
+    },
   }
 }
+
+/** What a request is sent with. */
+type Sending = Pick<typeof import('undici'), 'request'> & { readonly dispatcher: Agent }
 
 function bytesMaxOf(calls: readonly WrittenCall[]): number {
   return Math.min(...calls.map(({ call }) => call.answerBytesMax ?? chainAnswerBytesMax))

@@ -1,5 +1,4 @@
 import { connect } from 'node:net'
-import { Agent, WebSocket } from 'undici'
 import { chainAnswerBytesMax, connectMsMax } from '../limits.ts'
 import { EndpointFailure, hostOf } from './endpoint-failure.ts'
 import { jsonTexts } from './json-texts.ts'
@@ -12,8 +11,10 @@ import type { Dial } from './socket-wire.ts'
  */
 export function webSocketDial(url: string, own: OwnHeaders = () => ({})): Dial {
   const host = hostOf(url)
-  return ({ text, closed }, end) =>
-    new Promise((resolve, reject) => {
+  return async ({ text, closed }, end) => {
+    const { Agent, WebSocket } = await import('undici')
+    end.throwIfAborted()
+    return new Promise((resolve, reject) => {
       const headers = ownHeaders(host, own)
       const dispatcher = new Agent({ connect: { timeout: connectMsMax, signal: end } })
       const socket = new WebSocket(url, { dispatcher, headers })
@@ -26,6 +27,7 @@ export function webSocketDial(url: string, own: OwnHeaders = () => ({})): Dial {
         closed(`closed the connection (${code})`)
       })
     })
+  }
 }
 
 /** Connects to a node's IPC socket by its path. */
