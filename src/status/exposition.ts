@@ -14,13 +14,13 @@ import type { CellState } from './snapshot.ts'
 export function startExposition(snapshot: () => Promise<Scrape> | Scrape): () => Promise<string> {
   let ofProcess: Promise<Registry> | undefined
   return async () => {
-    ofProcess ??= processMetrics()
+    ofProcess ??= registryOfNode()
     const own = snapshotExposition(await snapshot())
     return `${own}${withNaN(await (await ofProcess).metrics())}`
   }
 }
 
-async function processMetrics(): Promise<Registry> {
+async function registryOfNode(): Promise<Registry> {
   const { collectDefaultMetrics, Registry } = await import('prom-client')
   const register = new Registry()
   collectDefaultMetrics({ register })

@@ -24,7 +24,7 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
   let isClosed = false
 
   /** Loads undici for the first request: a daemon starts, and a command may end, before a node is asked. */
-  async function opened(): Promise<Sending> {
+  async function opened(): Promise<OpenAgent> {
     const { Agent, request } = await import('undici')
     if (isClosed) throw new EndpointFailure(host, 'is closed')
     agent ??= new Agent({
@@ -70,8 +70,8 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
   }
 }
 
-/** What a request is sent with. */
-type Sending = Pick<typeof import('undici'), 'request'> & { readonly dispatcher: Agent }
+/** undici with its open connections. */
+type OpenAgent = Pick<typeof import('undici'), 'request'> & { readonly dispatcher: Agent }
 
 function bytesMaxOf(calls: readonly WrittenCall[]): number {
   return Math.min(...calls.map(({ call }) => call.answerBytesMax ?? chainAnswerBytesMax))

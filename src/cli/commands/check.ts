@@ -18,9 +18,7 @@ import { noteForeseen } from '../foreseen-text.ts'
 import { startLoadMsMax } from '../limits.ts'
 import { openContext } from '../open-context.ts'
 import { counted, note, print, printJson, printTable, redactor } from '../terminal.ts'
-
-/** Time in which the process of collectors is started. */
-const startedAfterMs = 10
+import { whileStarting } from '../while-starting.ts'
 
 /** `check`: configuration and collectors, offline. Ends with 78 for any mistake. */
 export function checkCommand(): Command {
@@ -31,7 +29,7 @@ export function checkCommand(): Command {
       try {
         const context = await setUpWhole(file)
         const checking = checkCollectors(context)
-        const opener = outboxOpener(context)
+        const opener = whileStarting(() => import('../../app/open-outbox.ts'))
         const checked = await checking
         const all = inOrder(mistakesOf(checked), configFiles(context.config))
         if (all.length > 0) throw new ConfigError(context.config.file, all)
@@ -102,12 +100,6 @@ async function foreseenOf(context: AppContext, usable: Checked['usable'], opener
 }
 
 type OutboxOpener = Promise<typeof import('../../app/open-outbox.ts')>
-
-/** Loads what opens an outbox, while this process waits for the process of collectors, which was started before. */
-async function outboxOpener({ time }: AppContext): OutboxOpener {
-  await time.sleep(startedAfterMs)
-  return import('../../app/open-outbox.ts')
-}
 
 /** The outbox to compare with. An unusable one is reported and is not a mistake of the configuration. */
 async function outboxToCompare(
