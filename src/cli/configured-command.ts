@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { packageUrl } from '../edge/program-files.ts'
 
 /**
- * Used when neither `--config` nor `TIDEGAUGE_CONFIG` names a file, so that everything can be tried without an account.
+ * Used when neither `--config` nor `TIDEGAUGE_CONFIG` names a file and there is no `tidegauge.yaml`, so that everything
+ * can be tried without an account.
  */
 const embeddedDefaults = fileURLToPath(new URL('config/local.yaml', packageUrl))
 
@@ -33,6 +35,14 @@ export function configuredCommand(name: string): Command {
   return new Command(name).option('-c, --config <file>', 'configuration file', defaultFile())
 }
 
+/** Name of the configuration that is used where it lies in the working directory; `init` writes it. */
+export const ownConfigFile = 'tidegauge.yaml'
+
+/** Whether a configuration file is the user's, and not the embedded defaults. */
+export function isOwnFile(file: string): boolean {
+  return file !== embeddedDefaults && existsSync(file)
+}
+
 function defaultFile(): string {
-  return process.env['TIDEGAUGE_CONFIG'] || embeddedDefaults
+  return process.env['TIDEGAUGE_CONFIG'] || (existsSync(ownConfigFile) ? ownConfigFile : embeddedDefaults)
 }

@@ -90,7 +90,7 @@ export function resolveAddress(chain: string, ref: EndpointRef): string {
   const taken = endpoint(text)
   const isRelative = taken.ok && !text.includes('://') && !text.startsWith('/')
   if (taken.ok && !isRelative) return taken.value
-  const at = ref.kind === 'file' ? { file: ref.path } : { variable: ref.name }
+  const at: Readonly<Record<string, string>> = ref.kind === 'file' ? { file: ref.path } : { variable: ref.name }
   throw new Fault('config', 'the secret does not contain an RPC address', {
     facts: { chain, ...at },
     fix: 'keep an http(s):// or ws(s):// address there, or the absolute path of an IPC socket',

@@ -4,12 +4,13 @@ import type { ChainConfig, Config } from '../../config/config.ts'
 import { meant } from '../../config/mistakes/words.ts'
 import type { Hex } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
-import { type ConfigOption, configuredCommand } from '../configured-command.ts'
+import { type ConfigOption, configuredCommand, isOwnFile, ownConfigFile } from '../configured-command.ts'
 import { abiEntries, abiFunctions } from '../new/abi-file.ts'
 import { addressOf } from '../new/address.ts'
 import { entriesText } from '../new/entry-text.ts'
 import { entriesOf, kindsOf } from '../new/identify.ts'
 import { lookAtContract, type SeenContract, standardAsked } from '../new/look-at-contract.ts'
+import { newCollector } from '../new/new-collector.ts'
 import { noteAnswers } from '../new/report.ts'
 import type { StandardName } from '../new/standard-functions.ts'
 import { openContext } from '../open-context.ts'
@@ -21,18 +22,25 @@ interface NewOptions extends ConfigOption {
   readonly abi?: string
 }
 
-/** `new --chain --address`: list entries for a contract. Ends with 1 when it is of no known kind. */
+/**
+ * `new NAME`: a collector with its test. `new --chain --address`: list entries for a contract; ends with 1 when it is of no
+ * known kind.
+ */
 export function newCommand(): Command {
   return configuredCommand('new')
-    .description('entries for collectors: asks a contract what it is, and prints lines for the configuration')
+    .description(
+      'a collector with its test, ready to edit; with --chain and --address asks a contract what it is, and prints entries',
+    )
+    .argument('[name]', 'of a collector that is written to collectors/ next to the configuration')
     .option('--chain <name>', 'a chain of the configuration')
     .option('--address <address>', 'the contract, 0x and 40 digits')
     .option('--abi <file>', 'its JSON ABI, or an artefact that has it: view functions without arguments are asked, too')
-    .action(async (options: NewOptions) => {
+    .action(async (name: string | undefined, options: NewOptions) => {
       const { chain, address } = options
+      if (name !== undefined) return newCollector(name, demandOwnConfig(options, name))
       if (chain === undefined || address === undefined) {
-        throw new Fault('usage', 'a contract is named by --chain and --address', {
-          fix: 'tidegauge new --chain ethereum --address 0x…',
+        throw new Fault('usage', 'a collector has a name, and a contract is given by --chain and --address', {
+          fix: 'tidegauge new my-vault, or tidegauge new --chain ethereum --address 0x…',
         })
       }
       const at = addressOf(address)
@@ -44,6 +52,19 @@ export function newCommand(): Command {
       if (!seen.basics.hasCode) throw noCode(chain, at)
       printContract(chain, at, seen)
     })
+}
+
+/** @throws Fault `usage` with options of the other form, and where there is no configuration of one's own */
+function demandOwnConfig({ config, chain, address, abi }: NewOptions, name: string): string {
+  if (chain !== undefined || address !== undefined || abi !== undefined) {
+    throw new Fault('usage', 'a collector is new by its name, or by --chain and --address', {
+      fix: `tidegauge new ${name}`,
+    })
+  }
+  if (isOwnFile(config)) return config
+  throw new Fault('usage', `there is no ${ownConfigFile} here`, {
+    fix: 'name one with --config FILE, or tidegauge init',
+  })
 }
 
 /** @throws Fault `usage` for a chain that is not configured */

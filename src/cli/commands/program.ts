@@ -23,6 +23,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   dead: async () => (await import('./dead.ts')).deadCommand,
   held: async () => (await import('./held.ts')).heldCommand,
   warnings: async () => (await import('./warnings.ts')).warningsCommand,
+  init: async () => (await import('./init.ts')).initCommand,
   new: async () => (await import('./new.ts')).newCommand,
   show: async () => (await import('./show.ts')).showCommand,
   register: async () => (await import('./register.ts')).registerCommand,

@@ -1,0 +1,41 @@
+import { relative, resolve } from 'node:path'
+import { Command } from 'commander'
+import { quoted } from '../configured-command.ts'
+import { linkPackages } from '../init/links.ts'
+import { starterFiles } from '../init/starter.ts'
+import { extensionIn, writeFiles } from '../init/write-files.ts'
+import { note, print } from '../terminal.ts'
+
+/** `init`: a folder to start from. Files that are there are left as they are. */
+export function initCommand(): Command {
+  return new Command('init')
+    .description('writes a folder to start from: a configuration, collectors of your own and their tests')
+    .argument('[folder]', 'made where it does not exist', '.')
+    .action(async (named: string) => {
+      const folder = resolve(named)
+      const extension = extensionIn(folder, true)
+      const { written, kept } = writeFiles(folder, starterFiles(folder, extension))
+      if (written.length > 0) note(`written to ${named}: ${written.join(', ')}`)
+      if (kept.length > 0) note(`there already, and left as it is: ${kept.join(', ')}`)
+      const isLinked = linkPackages(folder)
+      print(nextSteps(relative(process.cwd(), folder), isLinked))
+    })
+}
+
+function nextSteps(folder: string, isLinked: boolean): string {
+  return [
+    'Next:',
+    ...(folder === '' ? [] : [`  cd ${quoted(folder)}`]),
+    ...(isLinked ? [] : ['  npm install                           # tidegauge and its types, for tests and an editor']),
+    '  npx tidegauge check                   # the configuration and its collectors, offline',
+    '  npx tidegauge collect --dry-run       # one hour, shown and not sent',
+    '  node --test                           # the tests of the collectors, on recordings',
+    '  npx tidegauge run                     # the daemon; its page is at http://127.0.0.1:9464/',
+    '  npx tidegauge show my-protocol        # in another terminal: the widget, as the service has it',
+    '',
+    'A value of a chain: run a node of your own, or `npm run devchain` in a clone of Tidegauge; in tidegauge.yaml take the',
+    '# off the chain and the second collector, and',
+    '  npx tidegauge collect --watch --only supply --dry-run      # again at each save',
+    'A running daemon reloads a changed configuration. A further collector: npx tidegauge new NAME',
+  ].join('\n')
+}
