@@ -5,11 +5,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { packageUrl, programFiles } from '../../src/edge/program-files.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 import { temporaryFolder } from './folder.ts'
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+/** The command line's entry: with `BUNDLE=1` what `npm run build` makes of it. */
+const [source, bundle] = programFiles.main
+const main = fileURLToPath(new URL(process.env['BUNDLE'] === '1' ? bundle : source, packageUrl))
 
 export interface Ended {
   readonly code: number | null
