@@ -8,7 +8,8 @@ import { numberText } from '../model/number-text.ts'
 import type { Accepted, MetricState } from '../outbox/contract/metrics.ts'
 import type { Foreseen } from './foreseen.ts'
 import { noteForeseen } from './foreseen-text.ts'
-import { print, printJson, printTable } from './terminal.ts'
+import { printTable } from './table.ts'
+import { print, printJson } from './terminal.ts'
 
 /** The result of one collector for the hour. */
 export interface CollectedPart extends Collected {

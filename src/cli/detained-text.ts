@@ -3,7 +3,8 @@ import { numberText } from '../model/number-text.ts'
 import type { DetainedMetric } from '../outbox/contract/selections.ts'
 import { asTyped, quoted } from './configured-command.ts'
 import { isNarrow, type Selected } from './selection.ts'
-import { counted, cut, grouped, instantText, note, print, printTable } from './terminal.ts'
+import { printTable } from './table.ts'
+import { counted, cut, grouped, instantText, note, print } from './terminal.ts'
 
 /** Rows of a table, and metrics shown in full: what a person looks through in a terminal. */
 const rowsMax = 50

@@ -1,5 +1,4 @@
 import { writeSync } from 'node:fs'
-import Table from 'cli-table3'
 import { Redactor } from '../telemetry/redactor.ts'
 
 /** All output of commands is redacted here, so that no known secret leaves the process. */
@@ -7,12 +6,12 @@ export const redactor = new Redactor()
 
 /** Prints a line on stdout: the result of the command. */
 export function print(line: string): void {
-  write(1, `${clean(line)}\n`)
+  write(1, `${cleaned(line)}\n`)
 }
 
 /** Prints a line on stderr: information apart from the result. */
 export function note(line: string): void {
-  write(2, `${clean(line)}\n`)
+  write(2, `${cleaned(line)}\n`)
 }
 
 /** Whether stderr is a terminal, where a line can be redrawn. */
@@ -20,7 +19,7 @@ export const isWatched = process.stderr.isTTY === true
 
 /** Replaces the last line drawn on stderr; an empty one clears it. Only for a terminal. */
 export function redraw(line: string): void {
-  write(2, `\r\x1b[K${clean(line)}`)
+  write(2, `\r\x1b[K${cleaned(line)}`)
 }
 
 /** `1 metric`, `4 metrics`, `1,200 metrics`. */
@@ -40,52 +39,18 @@ export function instantText(ms: number): string {
 
 /** Words of any length, on one line of at most that many characters. */
 export function cut(words: string, charsMax: number): string {
-  const line = clean(words.replace(/\s+/g, ' ').trim())
+  const line = cleaned(words.replace(/\s+/g, ' ').trim())
   return line.length <= charsMax ? line : `${line.slice(0, charsMax - 1).trimEnd()}…`
 }
 
 /** Removes secrets and control sequences, since a line may quote others' words. */
-function clean(line: string): string {
+export function cleaned(line: string): string {
   return redactor.redact(line).replace(/[^\P{Cc}\t\n]/gu, '')
 }
 
 /** Prints JSON on stdout. */
 export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2))
-}
-
-/** Prints rows below a head, in columns two spaces apart; the named columns are aligned right. */
-export function printTable(
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-  right: readonly string[] = [],
-): void {
-  const table = new Table({
-    head: [...head],
-    chars: noLines,
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 2 },
-    colAligns: head.map(name => (right.includes(name) ? 'right' : 'left')),
-  })
-  table.push(...rows.map(row => [...row]))
-  for (const line of table.toString().split('\n')) print(line.trimEnd())
-}
-
-const noLines = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: '',
 }
 
 /** Writes to a descriptor. A closed pipe (`| head`) ends the output, not the command. */

@@ -60,7 +60,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   yaml: ['src/config/yaml/'],
   leven: ['src/config/mistakes/'],
   commander: ['src/cli/'],
-  'cli-table3': ['src/cli/'],
+  'get-east-asian-width': ['src/cli/'],
   jsonpointer: ['collectors/'],
   pg: ['collectors/sql/'],
   zod: ['src/', 'collectors/'],

@@ -1,6 +1,7 @@
 import { type Fault, faultLine } from '../../model/fault.ts'
 import { hourText } from '../../model/hour.ts'
-import { counted, grouped, print, printJson, printTable } from '../terminal.ts'
+import { printTable } from '../table.ts'
+import { counted, grouped, print, printJson } from '../terminal.ts'
 import type { HourSpan } from './options.ts'
 import type { BackfillPlan } from './plan.ts'
 import { durationText } from './progress.ts'

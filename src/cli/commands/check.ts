@@ -17,7 +17,8 @@ import { type Foreseen, foreseen } from '../foreseen.ts'
 import { noteForeseen } from '../foreseen-text.ts'
 import { startLoadMsMax } from '../limits.ts'
 import { openContext } from '../open-context.ts'
-import { counted, note, print, printJson, printTable, redactor } from '../terminal.ts'
+import { printTable } from '../table.ts'
+import { counted, note, print, printJson, redactor } from '../terminal.ts'
 import { whileStarting } from '../while-starting.ts'
 
 /** `check`: configuration and collectors, offline. Ends with 78 for any mistake. */

@@ -5,7 +5,8 @@ import { type Drift, readAgain, type Unread } from '../drift-sample.ts'
 import { exitCodes } from '../exit.ts'
 import { type LookOptions, lookedAt, lookingCommand } from '../hour-range.ts'
 import { openContext, selectCollectors } from '../open-context.ts'
-import { counted, cut, note, print, printJson, printTable } from '../terminal.ts'
+import { printTable } from '../table.ts'
+import { counted, cut, note, print, printJson } from '../terminal.ts'
 import { wholeNumber } from '../whole-number.ts'
 
 interface DriftOptions extends LookOptions {

@@ -18,7 +18,8 @@ import {
   selectingCommand,
   selectionOf,
 } from '../selection.ts'
-import { counted, cut, grouped, note, print, printJson, printTable } from '../terminal.ts'
+import { printTable } from '../table.ts'
+import { counted, cut, grouped, note, print, printJson } from '../terminal.ts'
 
 /** Rows of a table: what a person looks through in a terminal. */
 const rowsMax = 50

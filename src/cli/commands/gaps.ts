@@ -13,7 +13,8 @@ import { gapAdvice, type Mendable } from '../gap-advice.ts'
 import { type LookedAt, type LookOptions, lookedAt, lookingCommand } from '../hour-range.ts'
 import { startLoadMsMax } from '../limits.ts'
 import { openContext, selectCollectors } from '../open-context.ts'
-import { counted, cut, print, printJson, printTable } from '../terminal.ts'
+import { printTable } from '../table.ts'
+import { counted, cut, print, printJson } from '../terminal.ts'
 
 /** Ranges of uncollected hours, and for gaps what to do. */
 interface ListedHours {

@@ -4,7 +4,8 @@ import type { Store } from '../../reference/store/store.ts'
 import { quoted } from '../configured-command.ts'
 import { keyFile } from '../key-file.ts'
 import { type FileOption, withFile, withNewStore, withStore } from '../service-file.ts'
-import { print, printJson, printTable } from '../terminal.ts'
+import { printTable } from '../table.ts'
+import { print, printJson } from '../terminal.ts'
 
 interface OutOptions extends FileOption {
   readonly out?: string

@@ -4,7 +4,8 @@ import { Fault } from '../../model/fault.ts'
 import { numberText, signedText } from '../../model/number-text.ts'
 import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { openContext } from '../open-context.ts'
-import { print, printJson, printTable } from '../terminal.ts'
+import { printTable } from '../table.ts'
+import { print, printJson } from '../terminal.ts'
 
 /** `show ID`: a protocol's widget, as the service has it. */
 export function showCommand(): Command {

@@ -15,7 +15,8 @@ import { daemonAnswer } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { exitCodes } from '../exit.ts'
 import { openContext } from '../open-context.ts'
-import { counted, cut, note, print, printJson, printTable } from '../terminal.ts'
+import { printTable } from '../table.ts'
+import { counted, cut, note, print, printJson } from '../terminal.ts'
 
 /** `status`: the present state, from the outbox, whether or not the daemon runs. Ends with 1 when an hour is late. */
 export function statusCommand(ended: (code: number) => void): Command {

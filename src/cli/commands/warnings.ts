@@ -7,7 +7,8 @@ import { warningJson } from '../../status/json.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { exitCodes } from '../exit.ts'
 import { openContext } from '../open-context.ts'
-import { counted, cut, instantText, note, print, printJson, printTable } from '../terminal.ts'
+import { printTable } from '../table.ts'
+import { counted, cut, instantText, note, print, printJson } from '../terminal.ts'
 
 interface ListOptions extends ConfigOption, JsonOption {
   readonly all?: boolean
