@@ -172,9 +172,22 @@ describe.each([
   it('brings no Node, no chain and no library that is bundled', () => {
     const packages = readdirSync(join(project, 'node_modules'))
     expect(packages).toEqual(expect.arrayContaining(['better-sqlite3', 'tidegauge', 'viem', 'zod']))
-    expect(packages.filter(name => /node-(linux|darwin|bin)|foundry|fastify|undici|pino|rolldown/.test(name))).toEqual(
+    expect(packages.filter(name => /node-(linux|darwin|bin)|foundry|fastify|undici$|pino|rolldown/.test(name))).toEqual(
       [],
     )
+  })
+
+  it('starts a folder whose collectors run, are tested and type-check at once', async () => {
+    const started = join(project, 'started')
+    mkdirSync(started)
+    const tidegauge = join(project, 'node_modules/.bin/tidegauge')
+    const command = (file: string, ...args: string[]) =>
+      execFileSync(file, args, { cwd: started, env: environment(), stdio: 'pipe' }).toString()
+    command(tidegauge, 'init')
+    expect(command(tidegauge, 'check')).toMatch(/in order, 1 metric/)
+    expect(command(tidegauge, 'collect', '--dry-run')).toMatch(/___Age +[\d.]+ +days/)
+    expect(command(join(bin, 'node'), '--test')).toMatch(/fail 0$/m)
+    command(process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '-p', '.')
   })
 
   it('runs as a daemon, and delivers', async () => {
