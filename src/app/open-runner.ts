@@ -6,7 +6,11 @@ import type { Runner } from '../runner/runner.ts'
 import type { AppContext } from './context.ts'
 
 /** Opens a runner without chains: collectors can be loaded and described, offline and without secrets. */
-export function openOfflineRunner(deps: OpenRunnerDeps, deadlineMs: number, stack: AsyncDisposableStack): Runner {
+export function openOfflineRunner(
+  deps: OpenRunnerDeps,
+  deadlineMs: number,
+  stack: AsyncDisposableStack,
+): ProcessRunner {
   return runnerWithin(deadlineMs, {}, deps, stack)
 }
 
@@ -27,7 +31,7 @@ function runnerWithin(
   chains: Chains,
   { time, log, redactor, config }: OpenRunnerDeps,
   stack: AsyncDisposableStack,
-): Runner {
+): ProcessRunner {
   const runner = new ProcessRunner({
     chains,
     deadlineMs,

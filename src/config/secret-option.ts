@@ -37,6 +37,7 @@ export const secret = z
     context.addIssue({ code: 'custom', message: wrong })
     return z.NEVER
   })
+  .meta({ description: 'Where it is kept: { env: NAME } or { file: PATH }.', minProperties: 1, maxProperties: 1 })
 
 const notHeader = 'must have the name of a header, like x-api-key'
 const header = z.string({ error: 'must be text' }).regex(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/, {

@@ -24,6 +24,8 @@ export interface CollectorRef {
 
 export type Task =
   | { readonly kind: 'describe'; readonly collector: CollectorRef }
+  /** The JSON Schema of its options. */
+  | { readonly kind: 'schema'; readonly collector: CollectorRef }
   | { readonly kind: 'collect'; readonly collector: CollectorRef; readonly hour: Hour }
   /** A price of the configuration: its one value, exactly. */
   | { readonly kind: 'price'; readonly collector: CollectorRef; readonly hour: Hour }
@@ -41,6 +43,7 @@ export type DescribedToDaemon =
 
 export type TaskEnd =
   | { readonly kind: 'described'; readonly description: DescribedToDaemon }
+  | { readonly kind: 'schema'; readonly schema: unknown }
   | { readonly kind: 'collected'; readonly outcome: RunOutcome }
   | { readonly kind: 'priced'; readonly price: Priced }
   | { readonly kind: 'faulted'; readonly fault: FaultRecord }

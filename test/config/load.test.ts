@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { formatMistakes } from '../../src/config/mistakes/mistakes.ts'
-import { editorSchema, jsonSchema } from '../../src/config/schema/json-schema.ts'
+import { jsonSchema } from '../../src/config/schema/json-schema.ts'
 import { faultLine } from '../../src/model/fault.ts'
 import { configFile, mistakesIn, protocolsText } from './file.ts'
 
@@ -257,12 +257,6 @@ describe('the shipped files', () => {
     const firstLine = readFileSync(shipped(name), 'utf8').split('\n')[0]
     expect(loadConfig(shipped(name)).protocols.length).toBeGreaterThan(0)
     expect(firstLine).toBe('# yaml-language-server: $schema=./tidegauge.schema.json')
-  })
-
-  it('the JSON Schemas are up to date', () => {
-    const stored = (name: string) => JSON.parse(readFileSync(shipped(name), 'utf8'))
-    expect(stored('tidegauge.schema.json')).toEqual(editorSchema('main'))
-    expect(stored('included.schema.json')).toEqual(editorSchema('included'))
   })
 
   it('the example shows every key there is, each with its default', () => {

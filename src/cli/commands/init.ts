@@ -1,10 +1,14 @@
-import { relative, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { Command } from 'commander'
-import { quoted } from '../configured-command.ts'
+import { systemTime } from '../../edge/time.ts'
+import { createLog } from '../../telemetry/log.ts'
+import { ownConfigFile, quoted } from '../configured-command.ts'
+import { fileSchema } from '../file-schema.ts'
 import { linkPackages } from '../init/links.ts'
 import { starterFiles } from '../init/starter.ts'
 import { extensionIn, writeFiles } from '../init/write-files.ts'
-import { note, print } from '../terminal.ts'
+import { readableConfig } from '../readable-config.ts'
+import { note, print, redactor } from '../terminal.ts'
 
 /** `init`: a folder to start from. Files that are there are left as they are. */
 export function initCommand(): Command {
@@ -15,11 +19,21 @@ export function initCommand(): Command {
       const folder = resolve(named)
       const extension = extensionIn(folder, true)
       const { written, kept } = writeFiles(folder, starterFiles(folder, extension))
+      const schema = await writeSchema(folder)
+      written.push(...schema.written)
+      kept.push(...schema.kept)
       if (written.length > 0) note(`written to ${named}: ${written.join(', ')}`)
       if (kept.length > 0) note(`there already, and left as it is: ${kept.join(', ')}`)
       const isLinked = linkPackages(folder)
       print(nextSteps(relative(process.cwd(), folder), isLinked))
     })
+}
+
+/** The schema for editors, with the options of the collectors that the folder's configuration uses. */
+async function writeSchema(folder: string) {
+  const edge = { time: systemTime, log: createLog('silent', redactor), redactor }
+  const schema = await fileSchema('main', edge, readableConfig(join(folder, ownConfigFile)))
+  return writeFiles(folder, { 'tidegauge.schema.json': `${JSON.stringify(schema, null, 2)}\n` })
 }
 
 function nextSteps(folder: string, isLinked: boolean): string {

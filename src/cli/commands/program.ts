@@ -25,6 +25,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   warnings: async () => (await import('./warnings.ts')).warningsCommand,
   init: async () => (await import('./init.ts')).initCommand,
   new: async () => (await import('./new.ts')).newCommand,
+  schema: async () => (await import('./schema.ts')).schemaCommand,
   show: async () => (await import('./show.ts')).showCommand,
   register: async () => (await import('./register.ts')).registerCommand,
   service: async () => (await import('./service.ts')).serviceCommand,

@@ -6,8 +6,8 @@ import type { FolderFiles, SourceExtension } from './starter.ts'
 
 /** Paths of files that were written, and of those that were there and were left alone. */
 export interface WrittenFiles {
-  readonly written: readonly string[]
-  readonly kept: readonly string[]
+  readonly written: string[]
+  readonly kept: string[]
 }
 
 /** Writes files that do not exist yet. @throws Fault `usage` when the folder cannot be written */

@@ -18,16 +18,9 @@ export function jsonSchema(file: z.ZodType = operatorFile): JsonSchema {
 }
 
 /**
- * The JSON Schema of a file, for editors. `config/tidegauge.schema.json` and `config/included.schema.json` hold them;
- * after a change of schema.ts: `node src/config/schema/json-schema.ts > config/tidegauge.schema.json`,
- * `node src/config/schema/json-schema.ts included > config/included.schema.json`, and `npm run fix`.
+ * The JSON Schema of a file, without the options of collectors, which `tidegauge schema` adds.
  */
 export function editorSchema(kind: 'main' | 'included'): JsonSchema {
   if (kind === 'included') return { ...jsonSchema(includedFile), minProperties: 1 }
   return { ...jsonSchema(), anyOf: [{ required: ['protocols'] }, { required: ['include'] }] }
-}
-
-if (import.meta.main) {
-  const kind = process.argv[2] === 'included' ? 'included' : 'main'
-  process.stdout.write(`${JSON.stringify(editorSchema(kind), null, 2)}\n`)
 }

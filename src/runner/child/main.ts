@@ -17,6 +17,7 @@ import { registerCollectorHooks } from './hooks.ts'
 import { ShownHttp } from './http/shown.ts'
 import { lockDown } from './lockdown.ts'
 import { registerOptionsEdge } from './options.ts'
+import { optionsSchema } from './options-schema.ts'
 import { catchStrays, createScope, inScope } from './scope.ts'
 import { type Settled, settledOrLate } from './settled-or-late.ts'
 import { faultOf, thrownText } from './thrown/thrown.ts'
@@ -58,6 +59,7 @@ const turnsAfterAbort = 50
 
 async function perform(task: Task, deps: RunDeps): Promise<TaskEnd> {
   if (task.kind === 'describe') return { kind: 'described', description: await describeCollector(task.collector) }
+  if (task.kind === 'schema') return { kind: 'schema', schema: await optionsSchema(task.collector) }
   if (task.kind === 'price') return { kind: 'priced', price: await readPrice(task.collector, task.hour, deps) }
   return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, deps) }
 }

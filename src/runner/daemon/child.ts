@@ -25,7 +25,7 @@ interface ChildRun {
 const busy = 'does not answer: something keeps it busy'
 const meddled = 'a collector must not write to its connection to the daemon: check its use of descriptors and sockets'
 
-const endOf = { describe: 'described', collect: 'collected', price: 'priced' } as const
+const endOf = { describe: 'described', schema: 'schema', collect: 'collected', price: 'priced' } as const
 
 /** The daemon's side of one process that runs collectors. */
 export class CollectorChild {
@@ -144,7 +144,7 @@ export class CollectorChild {
   #settle(token: string, end: TaskEnd | Lost): void {
     const run = this.#runs.get(token)
     this.#runs.delete(token)
-    if (run && run.task.kind !== 'describe') this.#deps.meeting.leave(run.task.hour, token)
+    if (run && 'hour' in run.task) this.#deps.meeting.leave(run.task.hour, token)
     run?.over.abort(new Fault('stopped', 'the run is over'))
     run?.settle(end)
   }
@@ -200,7 +200,7 @@ export class CollectorChild {
   async #reply({ ask, run: token, ...question }: Ask): Promise<void> {
     const run = this.#runs.get(token)
     // Also of a run that is over: questions of its last turn may arrive after its end.
-    if (!run || run.task.kind === 'describe') return
+    if (!run || !('hour' in run.task)) return
     const { task, pins, over } = run
     const asking = { token, hour: task.hour, pins, isOfPrice: task.kind === 'price', signal: over.signal }
     const reply = await replyTo(question, asking, this.#deps)
@@ -210,7 +210,7 @@ export class CollectorChild {
   /** Also of a run that is over, which gets no turn. */
   #askTurn(ask: TurnAsk): string | undefined {
     const run = this.#runs.get(ask.run)
-    if (!run?.deadline || run.task.kind === 'describe') return undefined
+    if (!run?.deadline || !('hour' in run.task)) return undefined
     const { collector, hour } = run.task
     const asker = { collectorId: collector.id, hour, deadline: run.deadline, signal: run.over.signal }
     return this.#turns.ask(ask, asker)

@@ -85,6 +85,7 @@ const outcome = z
 
 const end = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('described'), description }),
+  z.object({ kind: z.literal('schema'), schema: z.unknown() }),
   z.object({ kind: z.literal('collected'), outcome }),
   z.object({ kind: z.literal('priced'), price: priced }),
   z.object({ kind: z.literal('faulted'), fault }),

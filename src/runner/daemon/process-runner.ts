@@ -107,6 +107,13 @@ export class ProcessRunner implements Runner {
     return this.#describe(this.#refOf(collector))
   }
 
+  /** JSON Schema of a collector's options, for editors. Rejects with Fault `collector-unusable` or `collector-hung`. */
+  async optionsSchema(collector: CollectorConfig): Promise<unknown> {
+    const end = await this.#perform({ kind: 'schema', collector: this.#refOf(collector) }, [])
+    if (end.kind !== 'schema') throw mismatch(end.kind)
+    return end.schema
+  }
+
   async collect(collector: CollectorConfig, hour: Hour): Promise<RunOutcome> {
     const end = await this.#performOn('collect', collector, hour)
     if (end.kind !== 'collected') throw mismatch(end.kind)
@@ -151,7 +158,7 @@ export class ProcessRunner implements Runner {
     const end = await this.#alone.run(task, group, this.#culprits.has(id))
     if (end.kind !== 'lost') {
       // A successful description says nothing about collecting.
-      if (task.kind !== 'describe') this.#culprits.delete(id)
+      if ('hour' in task) this.#culprits.delete(id)
       return end
     }
     this.#stopping.signal.throwIfAborted()

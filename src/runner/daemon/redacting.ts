@@ -18,8 +18,8 @@ export const knowsNone: Redacting = { add: () => {}, redact: text => text }
 /** The end of a run without secrets, which a collector may have put into any text of it. */
 export function redactedEnd(end: TaskEnd, by: Redacting): TaskEnd {
   if (end.kind === 'faulted') return { ...end, fault: redactedFault(end.fault, by) }
-  // Digits alone.
-  if (end.kind === 'priced') return end
+  // Digits alone, and what was made without secrets.
+  if (end.kind === 'priced' || end.kind === 'schema') return end
   if (end.kind === 'collected') return { ...end, outcome: redactedOutcome(end.outcome, by) }
   return { ...end, description: redactedDescription(end.description, by) }
 }

@@ -35,6 +35,7 @@ describe('init', () => {
       'collectors',
       'node_modules',
       'package.json',
+      'tidegauge.schema.json',
       'tidegauge.yaml',
       'tsconfig.json',
     ])

@@ -1,0 +1,22 @@
+import type { Command } from 'commander'
+import { systemTime } from '../../edge/time.ts'
+import { createLog } from '../../telemetry/log.ts'
+import { type ConfigOption, configuredCommand } from '../configured-command.ts'
+import { fileSchema } from '../file-schema.ts'
+import { readableConfig } from '../readable-config.ts'
+import { printJson, redactor } from '../terminal.ts'
+
+interface SchemaOptions extends ConfigOption {
+  readonly included?: boolean
+}
+
+/** `schema`: the JSON Schema of the configuration, for editors. A configuration with mistakes is left out. */
+export function schemaCommand(): Command {
+  return configuredCommand('schema')
+    .description('the JSON Schema of the configuration, with the options of shipped collectors and those it uses')
+    .option('--included', 'of a file that the configuration includes')
+    .action(async ({ config, included }: SchemaOptions) => {
+      const edge = { time: systemTime, log: createLog('silent', redactor), redactor }
+      printJson(await fileSchema(included ? 'included' : 'main', edge, readableConfig(config)))
+    })
+}
