@@ -1,4 +1,4 @@
-import type { Agent, Dispatcher } from 'undici'
+import type { Dispatcher, Pool } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
 import type { Time } from './time.ts'
 
@@ -35,12 +35,12 @@ export interface ExchangeResponse {
 }
 
 /**
- * HTTP exchanges with one server. Redirects are not followed. It uses undici's dispatcher and not `request`: streams,
+ * HTTP exchanges with one server. Redirects are not followed. It uses undici's `dispatch` and not `request`: streams,
  * promises and signals for each answer take longer than all the rest of a push.
  */
 export class HttpExchange {
   readonly #options: HttpExchangeOptions
-  #agent: Agent | undefined
+  #pool: Pool | undefined
   #isClosed = false
   readonly #origin: string
   readonly #pathStart: string
@@ -60,7 +60,7 @@ export class HttpExchange {
    * @throws errors of the network; the reason of the time limit's signal, or of `stop`
    */
   async ask({ method, path, headers, body, stop }: ExchangeRequest): Promise<ExchangeResponse> {
-    const agent = this.#agent ?? (await this.#opened())
+    const pool = this.#pool ?? (await this.#opened())
     stop?.throwIfAborted()
     const limit = this.#timeLimit()
     const reading = new AnswerReader(this.#options.bytesMax)
@@ -68,8 +68,7 @@ export class HttpExchange {
     limit.addEventListener('abort', end)
     stop?.addEventListener('abort', end)
     try {
-      const to = { origin: this.#origin, path: `${this.#pathStart}${path}` }
-      agent.dispatch({ ...to, method, headers, body: body ?? null }, reading)
+      pool.dispatch({ path: `${this.#pathStart}${path}`, method, headers, body: body ?? null }, reading)
       return await reading.response
     } finally {
       limit.removeEventListener('abort', end)
@@ -80,16 +79,21 @@ export class HttpExchange {
   /** Closes the connections; resolves when they are closed. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#agent?.destroy()
+    await this.#pool?.destroy()
   }
 
   /** Loads undici for the first request: a daemon starts before it sends anything. */
-  async #opened(): Promise<Agent> {
-    const { Agent } = await import('undici')
+  async #opened(): Promise<Pool> {
+    const { Pool } = await import('undici')
     if (this.#isClosed) throw new Error('the connections are closed')
     const { timeoutMs, connections } = this.#options
-    this.#agent ??= new Agent({ connections, pipelining: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs })
-    return this.#agent
+    this.#pool ??= new Pool(this.#origin, {
+      connections,
+      pipelining: 1,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    })
+    return this.#pool
   }
 
   #timeLimit(): AbortSignal {

@@ -26,18 +26,33 @@ export class MetricSet {
     return this.#idsByHour.get(hour)
   }
 
-  add({ hour, id }: Key): void {
-    const ids = this.#idsByHour.get(hour) ?? new Set()
-    if (ids.size === 0) this.#idsByHour.set(hour, ids)
-    this.#size -= ids.size
-    ids.add(id)
-    this.#size += ids.size
+  add(...metrics: readonly Key[]): void {
+    this.#eachHour(metrics, (ids, id) => ids.add(id))
   }
 
-  delete({ hour, id }: Key): void {
-    const ids = this.#idsByHour.get(hour)
-    if (!ids?.delete(id)) return
-    this.#size -= 1
-    if (ids.size === 0) this.#idsByHour.delete(hour)
+  delete(...metrics: readonly Key[]): void {
+    this.#eachHour(metrics, (ids, id) => ids.delete(id))
+  }
+
+  /** Changes the ids of an hour, looked up once for metrics of that hour in a row. */
+  #eachHour(metrics: readonly Key[], change: (ids: Set<string>, id: string) => void): void {
+    let [hour, ids]: [Hour | undefined, Set<string>] = [undefined, new Set()]
+    for (const metric of metrics) {
+      if (metric.hour !== hour) {
+        this.#keep(hour, ids)
+        hour = metric.hour
+        ids = this.#idsByHour.get(hour) ?? new Set()
+        this.#size -= ids.size
+      }
+      change(ids, metric.id)
+    }
+    this.#keep(hour, ids)
+  }
+
+  #keep(hour: Hour | undefined, ids: Set<string>): void {
+    if (hour === undefined) return
+    this.#size += ids.size
+    if (ids.size > 0) this.#idsByHour.set(hour, ids)
+    else this.#idsByHour.delete(hour)
   }
 }

@@ -11,19 +11,23 @@ describe('a set of metrics', () => {
       id: fc.constantFrom('A', 'B', 'A 1').map(label => metricId('vault', label)),
       hour: fc.integer({ min: 0, max: 3 }).map(count => hourAfter(anHour, count)),
     })
-    const steps = fc.array(fc.record({ key, act: fc.constantFrom('add', 'delete') }))
+    const keys = fc.array(key, { maxLength: 5 })
+    const steps = fc.array(fc.record({ keys, act: fc.constantFrom('add', 'delete') }))
     fc.assert(
       fc.property(steps, key, (all, asked) => {
         const set = new MetricSet()
         const model = new Map<string, boolean>()
         const name = ({ id, hour }: typeof asked) => `${hour}/${id}`
-        for (const { key: one, act } of all) {
-          set[act === 'add' ? 'add' : 'delete'](one)
-          if (act === 'add') model.set(name(one), true)
-          else model.delete(name(one))
+        for (const { keys: some, act } of all) {
+          set[act === 'add' ? 'add' : 'delete'](...some)
+          for (const one of some) {
+            if (act === 'add') model.set(name(one), true)
+            else model.delete(name(one))
+          }
         }
         expect(set.size).toBe(model.size)
         expect(set.has(asked)).toBe(model.has(name(asked)))
+        expect(set.idsOf(asked.hour)?.has(asked.id) ?? false).toBe(model.has(name(asked)))
       }),
     )
   })

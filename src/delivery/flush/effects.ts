@@ -96,7 +96,8 @@ export class Effects {
 
   async #record({ verdicts, sending }: ActionOf<'record'>): Promise<void> {
     await this.#deps.recorder.record(verdicts, sending)
-    this.worklist.release([...verdicts.delivered, ...verdicts.dead.map(({ metric }) => metric)])
+    this.worklist.release(verdicts.delivered)
+    this.worklist.release(verdicts.dead.map(({ metric }) => metric))
   }
 
   #leastFailedFirst(parts: readonly Part[]): readonly Part[] {

@@ -62,7 +62,7 @@ export class Worklist {
       const batch = this.#page.slice(0, batchMetricsMax)
       if (!isBatch(batch)) break
       this.#page = this.#page.slice(batchMetricsMax)
-      for (const metric of batch) this.#taken.add(metric)
+      this.#taken.add(...batch)
       parts.push(fresh(batch))
     }
     // All that is due goes before them: the next page, too.
@@ -93,7 +93,7 @@ export class Worklist {
 
   #withhold(parts: readonly Part[]): void {
     if (parts.length === 0) return
-    for (const { batch } of parts) for (const metric of batch) this.#taken.add(metric)
+    for (const { batch } of parts) this.#taken.add(...batch)
     // They were on their way when the others were looked up.
     this.#stamp = undefined
     this.#returns += 1
@@ -101,8 +101,8 @@ export class Worklist {
   }
 
   /** Forgets metrics that were handed out: they are recorded, or may be read again. */
-  release(metrics: Iterable<Metric>): void {
-    for (const metric of metrics) this.#taken.delete(metric)
+  release(metrics: readonly Metric[]): void {
+    this.#taken.delete(...metrics)
   }
 
   /**

@@ -113,7 +113,7 @@ function recorded(state: FlushState, { part, sentAt, verdict }: Extract<FlushEve
   const [knownGood] = verdict.delivered
   if (!knownGood) return undelivered(state, part, verdict.resend)
   const isNew = verdict.delivered.some(({ protocolId }) => !state.acceptedProtocols.has(protocolId))
-  const protocolIds = verdict.delivered.map(({ protocolId }) => protocolId)
+  const protocolIds = isNew ? verdict.delivered.map(({ protocolId }) => protocolId) : []
   const now: FlushState = {
     ...state,
     knownGood,

@@ -24,13 +24,13 @@ export class WithheldMetrics {
     return this.#metrics.has(metric)
   }
 
-  add(metric: Metric): void {
-    this.#metrics.add(metric)
+  add(...metrics: readonly Metric[]): void {
+    this.#metrics.add(...metrics)
   }
 
-  delete(metric: Metric): void {
-    this.#metrics.delete(metric)
-    for (const removed of this.#removed) removed.add(metric)
+  delete(...metrics: readonly Metric[]): void {
+    this.#metrics.delete(...metrics)
+    for (const removed of this.#removed) removed.add(...metrics)
   }
 
   /**
@@ -59,7 +59,8 @@ export class WithheldMetrics {
     const removed = new MetricSet()
     this.#removed.add(removed)
     try {
-      return await read(metric => this.#metrics.has(metric) || (removed.size > 0 && removed.has(metric)))
+      const hasAny = (metrics: MetricSet, metric: Metric) => metrics.size > 0 && metrics.has(metric)
+      return await read(metric => hasAny(this.#metrics, metric) || hasAny(removed, metric))
     } finally {
       this.#removed.delete(removed)
     }
