@@ -2,10 +2,12 @@ import type { Outbox } from '../outbox/contract/outbox.ts'
 import {
   type DaemonOpening,
   hasOutbox,
+  isOutboxDamage,
   type OpenDeps,
   type Opened,
   openForCommand,
   openForDaemon,
+  openForReading,
 } from '../outbox/open.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import type { AppContext } from './context.ts'
@@ -28,6 +30,30 @@ export async function openDaemonOutbox(
   opening: DaemonOpening,
 ): Promise<Outbox> {
   return closedWith(stack, await openForDaemon(outboxDeps(context), opening), context.log)
+}
+
+/**
+ * Reads the outbox for a command that writes nothing: it is not checked for damage first. If the reading meets damage,
+ * the outbox is opened as by any other command, which salvages it, and read again.
+ */
+export async function readOutbox<T>(context: AppContext, read: (outbox: Outbox) => Promise<T>): Promise<T> {
+  try {
+    await using stack = new AsyncDisposableStack()
+    const opened = await openForReading(outboxDeps(context))
+    return await read(closedWith(stack, opened, createLog('error', context.redactor)))
+  } catch (error) {
+    if (!isOutboxDamage(error)) throw error
+    await using stack = new AsyncDisposableStack()
+    return await read(await openOutbox(context, stack))
+  }
+}
+
+/** As `readOutbox`; without an outbox, `read` is given none. */
+export async function readExistingOutbox<T>(
+  context: AppContext,
+  read: (outbox: Outbox | undefined) => Promise<T>,
+): Promise<T> {
+  return hasOutbox(context.config.data) ? readOutbox(context, read) : read(undefined)
 }
 
 /** Opens the outbox if there is one; it is closed with the stack. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { fileStats } from '../edge/file-stats.ts'
 import type { SalvageDeps, Salvaged } from '../salvage/salvage.ts'
+import { isDamage } from '../sqlite/damage.ts'
 import { fileFault, withFileFaults } from '../sqlite/file-fault.ts'
 import { isTrouble } from '../sqlite/trouble.ts'
 import type { Outbox } from './contract/outbox.ts'
@@ -55,6 +56,14 @@ export async function openForCommand(deps: OpenDeps): Promise<Opened> {
   return withFaults(deps, file => openBeside(file, deps))
 }
 
+/**
+ * As `openForCommand`, for a command that only reads: its pages are not checked beforehand, which would take longer than
+ * all the rest. Damage that a read meets is an error.
+ */
+export async function openForReading(deps: OpenDeps): Promise<Opened> {
+  return withFaults(deps, file => openBeside(file, deps, 'quick'))
+}
+
 /** Whether there is an outbox in a data folder. */
 export function hasOutbox(folder: string): boolean {
   return existsSync(outboxFile(folder))
@@ -64,6 +73,11 @@ export function hasOutbox(folder: string): boolean {
 export function outboxWritesMs(folder: string): readonly number[] {
   const file = outboxFile(folder)
   return [file, `${file}-wal`].flatMap(part => fileStats(part)?.mtimeMs ?? [])
+}
+
+/** Whether an error of the outbox means that its file is damaged. */
+export function isOutboxDamage(error: unknown): boolean {
+  return isDamage(error)
 }
 
 /** Turns an error of the outbox that no caller has explained into a Fault; returns any other error unchanged. */
@@ -76,9 +90,9 @@ function withFaults(deps: OpenDeps, open: (file: string) => OpenedFile): OpenedF
   return withFileFaults('the outbox', file, () => open(file))
 }
 
-function openBeside(file: string, deps: OpenDeps): OpenedFile {
+function openBeside(file: string, deps: OpenDeps, look: 'whole' | 'quick' = 'whole'): OpenedFile {
   if (deliveryHolder(deps.folder) || daemonHolder(deps.folder)) return { outbox: new SqliteOutbox(file) }
-  const outbox = openUndamaged(file)
+  const outbox = openUndamaged(file, look)
   if (outbox) return { outbox }
   // A process that has taken the role meanwhile salvages the file.
   const role = takeDeliveryRole(deps.folder, deps.config, deps.nowMs)

@@ -35,7 +35,7 @@ export function checkCommand(): Command {
         const all = inOrder(mistakesOf(checked), configFiles(context.config))
         if (all.length > 0) throw new ConfigError(context.config.file, all)
         const rows = checked.usable.flatMap(metricRows)
-        const warnings = await foreseenOf(context, checked.usable, opener)
+        const warnings = await warningsOf(context, checked.usable, opener)
         const cautions = cautionsOf(context.config, [...checked.prices, ...checked.usable])
         if (json) printJson({ file: context.config.file, metrics: rows, warnings, cautions: cautions.map(mistakeJson) })
         else printChecked(context.config.file, rows, warnings, cautions)
@@ -83,10 +83,27 @@ function metricRows({ collector, description }: Checked['usable'][number]): Metr
   }))
 }
 
-/** Predicted warnings. Units are compared with those of the outbox, if there is one. */
-async function foreseenOf(context: AppContext, usable: Checked['usable'], opener: OutboxOpener): Promise<Foreseen[]> {
-  await using stack = new AsyncDisposableStack()
-  const outbox = await outboxToCompare(context, stack, opener)
+type OutboxOpener = Promise<typeof import('../../app/open-outbox.ts')>
+
+/**
+ * Predicted warnings. Units are compared with those of the outbox, if there is one. An unusable one is reported and is
+ * not a mistake of the configuration.
+ */
+async function warningsOf(context: AppContext, usable: Checked['usable'], opener: OutboxOpener): Promise<Foreseen[]> {
+  try {
+    const { readExistingOutbox } = await opener
+    return await readExistingOutbox(context, outbox => foreseenOf(context, usable, outbox))
+  } catch (error) {
+    note(`units are not compared with those sent so far: ${faultLine(error)}`)
+    return foreseenOf(context, usable, undefined)
+  }
+}
+
+async function foreseenOf(
+  context: AppContext,
+  usable: Checked['usable'],
+  outbox: Pick<Outbox, 'operators' | 'intake'> | undefined,
+): Promise<Foreseen[]> {
   const current = hourAt(context.time.nowMs())
   const metrics = usable.flatMap(({ collector: { protocolId }, description }) =>
     Object.entries(description.metrics).map(([label, { unit }]) => {
@@ -98,23 +115,6 @@ async function foreseenOf(context: AppContext, usable: Checked['usable'], opener
   const next = metrics.map((metric, place) => (stored?.[place] ? { ...metric, hour: hourAfter(current, 1) } : metric))
   const pasts = await outbox?.intake.pasts(next)
   return next.flatMap((metric, place) => foreseen({ ...metric, past: pasts?.[place], units: 'locked' }))
-}
-
-type OutboxOpener = Promise<typeof import('../../app/open-outbox.ts')>
-
-/** The outbox to compare with. An unusable one is reported and is not a mistake of the configuration. */
-async function outboxToCompare(
-  context: AppContext,
-  stack: AsyncDisposableStack,
-  opener: OutboxOpener,
-): Promise<Pick<Outbox, 'operators' | 'intake'> | undefined> {
-  try {
-    const { openExistingOutbox } = await opener
-    return await openExistingOutbox(context, stack)
-  } catch (error) {
-    note(`units are not compared with those sent so far: ${faultLine(error)}`)
-    return undefined
-  }
 }
 
 function printChecked(

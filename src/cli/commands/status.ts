@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { namedService } from '../../app/named-service.ts'
 import { observationOf } from '../../app/observation.ts'
-import { openOutbox } from '../../app/open-outbox.ts'
+import { readOutbox } from '../../app/open-outbox.ts'
 import { ConfigError } from '../../config/config-error.ts'
 import { hourText } from '../../model/hour.ts'
 import { numberText } from '../../model/number-text.ts'
@@ -25,12 +25,12 @@ export function statusCommand(ended: (code: number) => void): Command {
     .option('--json', 'print JSON, as /status.json')
     .action(async ({ config, json }: ConfigOption & JsonOption) => {
       const context = readable(config)
-      await using stack = new AsyncDisposableStack()
-      const outbox = await openOutbox(context, stack)
       // This command does not catch up: a late hour is late.
       const daemon = daemonSentence(context)
       const reloads = daemon === undefined ? undefined : await reloadsOf(context)
-      const snapshot = await observe(observationOf(context, outbox, namedService(context.config), 0, [], reloads))
+      const snapshot = await readOutbox(context, outbox =>
+        observe(observationOf(context, outbox, namedService(context.config), 0, [], reloads)),
+      )
       if (json) printJson(statusJson(snapshot))
       else printStatus(snapshot, daemon, { config })
       if (!snapshot.ready.ok) ended(exitCodes.incomplete)

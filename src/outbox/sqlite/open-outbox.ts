@@ -38,15 +38,20 @@ export function openChecking(
   largeBytes = lookBesideBytes,
 ): OpenedFile {
   if (known !== undefined || !isLarge(file, largeBytes)) return openSalvaged(file, deps, known)
-  const opened = openSound(file, deps, undefined, one => outboxSalvage.quickDamageOf(one))
+  const opened = openSound(file, deps, undefined, quickDamageOf)
   const { disk } = opened.outbox
   if (!opened.salvaged) disk.holdUntil(lookThrough(file, disk))
   return writable(opened)
 }
 
-/** Opens the file if it is not damaged. Changes nothing of a damaged one. */
-export function openUndamaged(file: string): SqliteOutbox | undefined {
-  if (withRoom(file, () => wholeDamageOf(file)) !== undefined) return undefined
+/**
+ * Opens the file if it is not damaged. Changes nothing of a damaged one.
+ *
+ * @param look `quick`: the pages are not read, for a process that writes nothing: damage in one is an error where it is read
+ */
+export function openUndamaged(file: string, look: 'whole' | 'quick' = 'whole'): SqliteOutbox | undefined {
+  const damageOf = look === 'whole' ? wholeDamageOf : quickDamageOf
+  if (withRoom(file, () => damageOf(file)) !== undefined) return undefined
   try {
     return new SqliteOutbox(file)
   } catch (error) {
@@ -93,6 +98,10 @@ function saved(file: string, damage: string, deps: SalvageDeps): OpenedFile {
 
 function wholeDamageOf(file: string): string | undefined {
   return outboxSalvage.damageOf(file)
+}
+
+function quickDamageOf(file: string): string | undefined {
+  return outboxSalvage.quickDamageOf(file)
 }
 
 /** Runs `act` again after deleting the ballast when the disk is full. */
