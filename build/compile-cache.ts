@@ -10,22 +10,25 @@ import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 
 const dist = resolve(process.argv[2] ?? 'dist')
-const main = join(dist, 'cli/main.js')
+const main = join(dist, 'bin.cjs')
 
 const run = (...args: string[]) => void spawnSync(process.execPath, [main, ...args], { stdio: 'ignore' })
 
 // A file's code is kept as the first process leaves it, with the functions that were called: the daemon comes first.
 const daemon = spawn(process.execPath, [main, 'run'], { stdio: ['ignore', 'ignore', 'pipe'] })
 let page = ''
+let isDelivered = false
 for await (const line of createInterface({ input: daemon.stderr })) {
   const said = JSON.parse(line) as { readonly msg: string; readonly page?: string }
   page = said.page ?? page
   if (said.msg !== 'delivered') continue
+  isDelivered = true
   for (const path of ['livez', 'readyz', '', 'status.json', 'metrics']) await (await fetch(new URL(path, page))).text()
   run('status')
   run('healthcheck', '--live')
   daemon.kill('SIGTERM')
 }
+if (!isDelivered) throw new Error('the daemon ended before it delivered: there is little to keep')
 run('collect', '--dry-run')
 run('check')
 run('--help')
