@@ -20,6 +20,8 @@ export interface CollectDeps {
   readonly outbox: Pick<Outbox, 'intake' | 'operators'> | undefined
   readonly hour: Hour
   readonly units: Units
+  /** Ends it early: collectors that have not answered by then have Fault `stopped`. Default: nothing does. */
+  readonly stopping?: AbortSignal | undefined
 }
 
 /** Runs collectors for one hour and predicts how outbox and service will treat the result. Stores nothing. */
@@ -32,6 +34,7 @@ export async function collectParts(
   // The person who runs this sees the collectors' log; delivery is reported in other words below.
   const log = createLog(context.config.log.level, context.redactor)
   const runner = openRunner({ ...context, log }, stack, { store: outbox?.intake })
+  occasion.stopping?.addEventListener('abort', () => void runner.stop())
   const now = hourAt(context.time.nowMs())
   const parts = await Promise.all(
     collectors.map(async (collector): Promise<CollectedPart> => {

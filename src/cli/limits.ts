@@ -9,5 +9,8 @@ export const startLoadMsMax = 10_000
 /** Interval of checking the configuration file for a change. */
 export const fileLookMs = 5_000
 
+/** Interval of looking at the sources of a collector while a person works on it. */
+export const sourceLookMs = 200
+
 /** Interval at which a process started by npm checks that its parent still runs. */
 export const parentLookMs = 1_000

@@ -35,13 +35,16 @@ export class Signals {
   /**
    * Watches files, and no longer those before: a changed or replaced one queues `look`. It polls, because mounts send
    * no events.
+   *
+   * @param everyMs interval, which also keeps the process alive. Default: that of a daemon, which lives anyway
    */
-  watch(files: readonly string[]): void {
+  watch(files: readonly string[], everyMs?: number): void {
+    const look = { interval: everyMs ?? fileLookMs, persistent: everyMs !== undefined }
     const before = this.#watched
     this.#watched = new Set(files)
     for (const file of before) if (!this.#watched.has(file)) unwatchFile(file)
     for (const file of this.#watched) {
-      if (!before.has(file)) watchFile(file, { interval: fileLookMs, persistent: false }, () => this.#tell('look'))
+      if (!before.has(file)) watchFile(file, look, () => this.#tell('look'))
     }
   }
 

@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs'
-import type { Config } from '../config/config.ts'
+import type { Config, ProtocolConfig } from '../config/config.ts'
 import { foldersOf, matchesOf } from '../config/include.ts'
 import { originOf } from '../runner/origin.ts'
+import { importedFiles } from './imported-files.ts'
 
 /** Parts of a configuration that name files. */
-export type NamingFiles = Pick<Config, 'file' | 'includes' | 'protocols'>
+export type NamingFiles = Pick<Config, 'file' | 'includes'> & {
+  readonly protocols: readonly Pick<ProtocolConfig, 'collectors'>[]
+}
 
 /**
  * Files that trigger a reload: the configuration, what it includes, and one's own collectors; and the folders in which
@@ -13,12 +16,17 @@ export type NamingFiles = Pick<Config, 'file' | 'includes' | 'protocols'>
 export class WatchedFiles {
   readonly #inForce: NamingFiles
   readonly #watch: (files: readonly string[]) => void
+  readonly #withImports: boolean
   #refused: NamingFiles | undefined
   #seen = ''
 
-  /** @param watch watches these files and folders, and no longer those of the last call */
-  constructor(inForce: NamingFiles, watch: (files: readonly string[]) => void) {
+  /**
+   * @param watch watches these files and folders, and no longer those of the last call
+   * @param withImports whether files that collectors import count, too
+   */
+  constructor(inForce: NamingFiles, watch: (files: readonly string[]) => void, { withImports = false } = {}) {
     this.#inForce = inForce
+    this.#withImports = withImports
     this.#watch = watch
     this.haveChanged()
   }
@@ -26,7 +34,7 @@ export class WatchedFiles {
   /** Whether a file has changed, appeared or vanished since the last look. */
   haveChanged(): boolean {
     const configs = [this.#inForce, ...(this.#refused ? [this.#refused] : [])]
-    const files = [...new Set(configs.flatMap(filesOf))].sort()
+    const files = [...new Set(configs.flatMap(config => filesOf(config, this.#withImports)))].sort()
     this.#watch([...files, ...configs.flatMap(({ includes }) => includes.flatMap(foldersOf))])
     const before = this.#seen
     this.#seen = textsOf(files)
@@ -40,12 +48,13 @@ export class WatchedFiles {
   }
 }
 
-function filesOf({ file, includes, protocols }: NamingFiles): string[] {
+function filesOf({ file, includes, protocols }: NamingFiles, withImports: boolean): string[] {
   const origins = protocols
     .flatMap(({ collectors }) => collectors)
     .map(({ use, place }) => originOf({ use, configFile: place.file }))
   const own = origins.flatMap(origin => (origin.kind === 'file' ? [origin.file] : []))
-  return [file, ...includes.flatMap(({ pattern }) => matchesOf(pattern)), ...own]
+  const sources = withImports ? own.flatMap(importedFiles) : own
+  return [file, ...includes.flatMap(({ pattern }) => matchesOf(pattern)), ...sources]
 }
 
 /** Names and contents of files; an unreadable one is reported when it is loaded. */

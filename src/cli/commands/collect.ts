@@ -20,6 +20,7 @@ import { deliverNow, standing } from '../deliver-now.ts'
 import { exitCodes } from '../exit.ts'
 import { demandBegun } from '../hour-range.ts'
 import { openContext, selectCollectors } from '../open-context.ts'
+import { repeatAtSaves } from '../repeat-at-saves.ts'
 import { openedByClock } from '../require-clock.ts'
 import { counted, cut, note, print } from '../terminal.ts'
 import { wholeNumber } from '../whole-number.ts'
@@ -28,6 +29,7 @@ interface CollectOptions extends ConfigOption, JsonOption {
   readonly hour?: string
   readonly only?: readonly string[]
   readonly dryRun?: boolean
+  readonly watch?: boolean
   readonly allowUnitChange?: boolean
   readonly catchUp?: boolean
   readonly maxHours?: number
@@ -46,12 +48,13 @@ export function collectCommand(ended: (code: number) => void): Command {
     .option('--hour <hour>', 'a full hour, like 2026-11-20T13:00:00Z (default: the current one)')
     .option('--only <id...>', 'protocols or collectors')
     .option('--dry-run', 'queue and push nothing, show what would be sent')
+    .option('--watch', 'with --dry-run: again at each save of the configuration, of a collector and of what it imports')
     .option('--allow-unit-change', 'allow another unit than before; it is the unit from this hour on')
     .addOption(
       new Option(
         '--catch-up',
         'every hour that is due since the last delivered one, for a cron: the current hour first, then the oldest',
-      ).conflicts(['hour', 'dryRun', 'allowUnitChange']),
+      ).conflicts(['hour', 'dryRun', 'watch', 'allowUnitChange']),
     )
     .option('--max-hours <count>', 'with --catch-up: hours in all, at most (default: all)', wholeNumber(1))
     .option('--json', 'print JSON')
@@ -59,30 +62,41 @@ export function collectCommand(ended: (code: number) => void): Command {
       if (options.catchUp) return catchUp(options, ended)
       if (options.maxHours !== undefined)
         throw new Fault('usage', '--max-hours is for --catch-up', { fix: 'add --catch-up' })
-      const given = openContext(options.config)
-      const collectors = selectCollectors(given.config, options.only)
-      const asked = options.hour === undefined ? undefined : parseHour(options.hour)
-      const { mistakes } = await checkCollectors(given)
-      if (mistakes.length > 0) throw new ConfigError(given.config.file, mistakes)
-      await using stack = new AsyncDisposableStack()
-      const { context, outbox: existing } = await openedByClock(given, stack)
-      const nowMs = given.time.nowMs()
-      // By the corrected clock.
-      const hour = asked ?? hourAt(nowMs)
-      demandBegun(hour, nowMs)
-      const units: Units = options.allowUnitChange ? 'changed' : 'locked'
-      if (options.dryRun) {
-        const told = await collectParts({ context, outbox: existing, hour, units }, collectors)
-        printDry(told, options)
-        if (told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
-      } else {
-        const outbox = existing ?? (await openOutbox(context, stack))
-        outbox.health.requireRoom()
-        const told = await collectParts({ context, outbox, hour, units }, collectors)
-        const isDelivered = await queueAndDeliver(context, outbox, told, options)
-        if (!isDelivered || told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
-      }
+      if (!options.watch) return collectOnce(options, ended)
+      if (!options.dryRun) throw new Fault('usage', '--watch sends nothing', { fix: 'add --dry-run' })
+      await repeatAtSaves(options.config, stopping => collectOnce(options, () => {}, stopping))
     })
+}
+
+async function collectOnce(
+  options: CollectOptions,
+  ended: (code: number) => void,
+  stopping?: AbortSignal,
+): Promise<void> {
+  const given = openContext(options.config)
+  const collectors = selectCollectors(given.config, options.only)
+  const asked = options.hour === undefined ? undefined : parseHour(options.hour)
+  const { mistakes } = await checkCollectors(given, given.config.collect.deadlineMs, stopping)
+  if (mistakes.length > 0) throw new ConfigError(given.config.file, mistakes)
+  await using stack = new AsyncDisposableStack()
+  const { context, outbox: existing } = await openedByClock(given, stack)
+  const nowMs = given.time.nowMs()
+  // By the corrected clock.
+  const hour = asked ?? hourAt(nowMs)
+  demandBegun(hour, nowMs)
+  const units: Units = options.allowUnitChange ? 'changed' : 'locked'
+  if (options.dryRun) {
+    const told = await collectParts({ context, outbox: existing, hour, units, stopping }, collectors)
+    if (stopping?.aborted) return
+    printDry(told, options)
+    if (told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
+  } else {
+    const outbox = existing ?? (await openOutbox(context, stack))
+    outbox.health.requireRoom()
+    const told = await collectParts({ context, outbox, hour, units }, collectors)
+    const isDelivered = await queueAndDeliver(context, outbox, told, options)
+    if (!isDelivered || told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
+  }
 }
 
 function printDry(told: CollectedReport, { json }: CollectOptions): void {

@@ -1,9 +1,8 @@
-import { Command, CommanderError } from 'commander'
+import { Command } from 'commander'
 import { version } from '../../app/version.ts'
-import { ConfigError } from '../../config/config-error.ts'
-import { formatMistakes } from '../../config/mistakes/mistakes.ts'
-import { Fault } from '../../model/fault.ts'
-import { exitCodeOf, exitCodes } from '../exit.ts'
+
+import { exitCodes } from '../exit.ts'
+import { reportError } from '../report-error.ts'
 import { demandCommand } from '../stray-word.ts'
 import { note, print } from '../terminal.ts'
 
@@ -55,7 +54,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     await program.parseAsync([...argv], { from: 'user' })
     return exitCode
   } catch (error) {
-    return await report(error)
+    return await reportError(error)
   }
 }
 
@@ -76,20 +75,4 @@ function inherit(program: Command, command: Command): void {
 /** The command as typed: `tidegauge dead ls`. */
 function wordsOf(command: Command): string {
   return command.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name()
-}
-
-async function report(thrown: unknown): Promise<number> {
-  const isTold = thrown instanceof CommanderError || thrown instanceof ConfigError || thrown instanceof Fault
-  const error = isTold ? thrown : (await import('../explained.ts')).explained(thrown)
-  // Commander has printed it already; help and version are not errors.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage
-  if (error instanceof ConfigError) note(formatMistakes(error.mistakes))
-  else if (error instanceof Fault) note(faultText(error))
-  else note(`tidegauge: ${error instanceof Error ? error.message : String(error)}`)
-  return exitCodeOf(error)
-}
-
-function faultText({ message, facts, fix }: Fault): string {
-  const lines = Object.entries(facts).map(([name, value]) => `  ${name}: ${value}`)
-  return [`tidegauge: ${message}`, ...lines, ...(fix === undefined ? [] : [`  → ${fix}`])].join('\n')
 }

@@ -1,0 +1,65 @@
+import type { CollectorConfig } from '../config/config.ts'
+import { ConfigError } from '../config/config-error.ts'
+import { loadConfig } from '../config/load.ts'
+import { systemTime } from '../edge/time.ts'
+import { sourceLookMs } from './limits.ts'
+import { reportError } from './report-error.ts'
+import { Signals } from './signals.ts'
+import { counted, note } from './terminal.ts'
+import { type NamingFiles, WatchedFiles } from './watched-files.ts'
+
+/**
+ * Does something now, and again whenever the configuration, a file that it includes, a collector of one's own or what
+ * that imports is saved. Errors are reported and do not end it. Resolves after Ctrl-C.
+ *
+ * @param act aborted by Ctrl-C
+ */
+export async function repeatAtSaves(configFile: string, act: (stopping: AbortSignal) => Promise<void>): Promise<void> {
+  const signals = new Signals()
+  let known: NamingFiles | undefined
+  for (;;) {
+    known = namingFiles(configFile, known)
+    let count = 0
+    // It looks before it acts, so that no save is missed.
+    const watched = new WatchedFiles(
+      known,
+      files => {
+        count = files.length
+        signals.watch(files, sourceLookMs)
+      },
+      { withImports: true },
+    )
+    await act(signals.stopping).catch(reported(signals.stopping))
+    if (!signals.stopping.aborted) note(`\nwatching ${counted(count, 'file')}; Ctrl-C ends`)
+    if (!(await hasChanged(signals, watched))) break
+    // An editor that replaces a file removes it for a moment.
+    await systemTime.sleep(sourceLookMs / 2)
+  }
+  signals.watch([])
+}
+
+/** Resolves to false when it must stop. */
+async function hasChanged(signals: Signals, watched: WatchedFiles): Promise<boolean> {
+  for (let asked = await signals.next(); asked !== 'stop'; asked = await signals.next()) {
+    if (asked === 'reload' || watched.haveChanged()) return true
+  }
+  return false
+}
+
+/** The files to watch; of a configuration with mistakes, with the collectors of the one before. */
+function namingFiles(file: string, before: NamingFiles | undefined): NamingFiles {
+  try {
+    return loadConfig(file)
+  } catch (error) {
+    const includes = error instanceof ConfigError ? error.includes : []
+    const drafts: readonly CollectorConfig[] = error instanceof ConfigError ? error.drafts : []
+    const own = before?.protocols ?? []
+    return { file, includes, protocols: [...own, ...drafts.map(draft => ({ collectors: [draft] }))] }
+  }
+}
+
+function reported(stopping: AbortSignal) {
+  return async (error: unknown) => {
+    if (!stopping.aborted) await reportError(error)
+  }
+}
