@@ -12,7 +12,7 @@ const tables = `
     protocol INTEGER NOT NULL,
     first INTEGER NOT NULL,
     last INTEGER NOT NULL,
-    state INTEGER NOT NULL DEFAULT 0 CHECK (state IN (0, 1)),
+    state INTEGER NOT NULL DEFAULT 0 CHECK (state BETWEEN 0 AND 1),
     content ANY NOT NULL,
     PRIMARY KEY (hour, protocol, first)
   ) STRICT, WITHOUT ROWID;

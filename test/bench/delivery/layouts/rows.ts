@@ -13,7 +13,7 @@ const tables = (foundBy: FoundBy) => `
     hour INTEGER NOT NULL CHECK (hour > 0),
     metric INTEGER NOT NULL,
     protocol INTEGER NOT NULL,
-    state INTEGER NOT NULL DEFAULT 0 CHECK (state IN (0, 1, 2, 3, 4)),
+    state INTEGER NOT NULL DEFAULT 0 CHECK (state BETWEEN 0 AND 4),
     value REAL NOT NULL CHECK (abs(value) <= 1.7976931348623157e308),
     PRIMARY KEY (hour, metric),
     FOREIGN KEY (metric, protocol) REFERENCES metric (id, protocol)

@@ -9,17 +9,17 @@ const runs = 7
 const hours = 100
 const delayMs = 50
 const delayedRuns = 5
-const delayedHours = 40
-const target = { atLeast: 0.6 }
+/** A flush asks for the service's clock, and sends one push, before all its lanes send: that is in both, and not in the difference. */
+const [delayedHours, startHours] = [60, 20]
 
 /** Metrics a second of delivery, against the same bodies posted by undici and nothing else. */
 export async function* pushing(): AsyncGenerator<Figure> {
   await using place = new Place()
   const sink = await startSink(place)
-  yield* against('a sink', place, sink.url, 'bench-key')
+  yield* against('a sink', place, sink.url, 'bench-key', 0.6)
   const service = place.start('../../reference/server.ts', place.file('service.sqlite'), 'stored', bench.protocolId)
   const { url, key } = await service.readLine<{ url: string; key: string }>()
-  yield* against('the reference service', place, url, key)
+  yield* against('the reference service', place, url, key, 0.7)
   yield* delayed(place)
 }
 
@@ -28,7 +28,7 @@ async function push(pusher: Role, asked: Asked): Promise<number> {
   return (await pusher.readLine<Pushed>()).ms
 }
 
-async function* against(to: string, place: Place, url: string, key: string): AsyncGenerator<Figure> {
+async function* against(to: string, place: Place, url: string, key: string, atLeast: number): AsyncGenerator<Figure> {
   const pusher = place.start('push.ts', place.folder, url, key)
   const perSecond = async (way: Asked['way']) => (hours * metricsAnHour * 1_000) / (await push(pusher, { way, hours }))
   const pairs = await inPairs(
@@ -39,21 +39,26 @@ async function* against(to: string, place: Place, url: string, key: string): Asy
   await pusher.stop()
   yield { what: `posted a second to ${to} by undici alone`, values: pairs.map(([, bare]) => bare), unit: ' metrics' }
   yield { what: `delivered a second to ${to}`, values: pairs.map(([ours]) => ours), unit: ' metrics' }
-  yield { what: `delivered to ${to}, of undici alone`, values: pairs.map(([a, b]) => a / b), target }
+  yield { what: `delivered to ${to}, of undici alone`, values: pairs.map(([a, b]) => a / b), target: { atLeast } }
 }
 
 async function* delayed(place: Place): AsyncGenerator<Figure> {
   const sink = await startSink(place, delayMs)
   const pusher = place.start('push.ts', place.file('.'), sink.url, 'bench-key')
-  const pushes = (delayedHours * metricsAnHour) / batchMetricsMax
-  const kept = async (way: Asked['way']) =>
-    pushes / inFlight / ((await push(pusher, { way, hours: delayedHours })) / delayMs)
+  const pushes = ((delayedHours - startHours) * metricsAnHour) / batchMetricsMax
+  const kept = async (way: Asked['way']) => {
+    const [all, start] = [
+      await push(pusher, { way, hours: delayedHours }),
+      await push(pusher, { way, hours: startHours }),
+    ]
+    return (pushes / inFlight) * (delayMs / (all - start))
+  }
   const pairs = await inPairs(
     delayedRuns,
     () => kept('ours'),
     () => kept('bare'),
   )
-  const what = `of ${inFlight} pushes in ${delayMs} ms, answered after that`
+  const what = `of ${inFlight} pushes in ${delayMs} ms, answered after that, once all are under way`
   yield { what: `${what}, by undici alone`, values: pairs.map(([, bare]) => bare) }
   yield { what, values: pairs.map(([ours]) => ours), target: { atLeast: 0.95 } }
 }
