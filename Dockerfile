@@ -48,7 +48,8 @@ EXPOSE 9464
 # Whether it lives, not whether it is ready: a service that is down is no reason to restart the daemon. The shell asks the
 # usual port at next to no cost; only where status.listen names another one does the command look it up.
 HEALTHCHECK --interval=30s --timeout=15s --start-period=60s --start-interval=2s CMD ["bash", "-c", "\
-  { exec 3<>/dev/tcp/127.0.0.1/9464 && printf 'GET /livez HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n' >&3 && timeout 5 grep -q '^live' <&3; } 2>/dev/null \
-  || exec node /app/dist/cli/main.cjs healthcheck --live"]
+  { exec 3<>/dev/tcp/127.0.0.1/9464 && printf 'GET /livez HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n' >&3 \
+  && while read -r -t 5 line <&3; do [[ $line == live* ]] && exit; done; } 2>/dev/null; \
+  exec node /app/dist/cli/main.cjs healthcheck --live"]
 ENTRYPOINT ["node", "/app/dist/cli/main.cjs"]
 CMD ["run"]

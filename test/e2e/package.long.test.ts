@@ -36,6 +36,15 @@ export default defineCollector({
 })
 `
 
+const collectorTest = `import { collectorContract, type Recording, record, replay } from 'tidegauge/testing'
+
+const collector = { use: './depth.ts', configFile: 'own.yaml', options: { depth: 21 }, hour: '2026-11-20T13:00:00Z' }
+const recording: Recording = await record(collector)
+collectorContract('depth', { ...collector, hours: [collector.hour], recording })
+const { Depth } = await replay({ ...collector, recording })
+if (Depth !== 43) throw new Error(String(Depth))
+`
+
 const configuration = `service: embedded
 data: ./data
 status: { listen: "127.0.0.1:0" }
@@ -127,6 +136,7 @@ describe.each([
     if (nobody.uid !== undefined) chownSync(join(project, 'data'), nobody.uid, nobody.gid)
     writeFileSync(join(project, 'package.json'), '{ "name": "project", "private": true, "type": "module" }')
     writeFileSync(join(project, 'depth.ts'), collector)
+    writeFileSync(join(project, 'depth.test.ts'), collectorTest)
     writeFileSync(join(project, 'own.yaml'), configuration)
     const npm = ['install', '--prefer-offline', '--no-audit', '--no-fund', ...flags, tarball, dependency]
     execFileSync(join(bin, 'npm'), npm, { cwd: project, env: { ...process.env, PATH: bin }, stdio: 'pipe' })
@@ -162,11 +172,24 @@ describe.each([
     ]) {
       const strict = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true, types: [] }
       const compilerOptions = { ...strict, module, moduleResolution, target: 'es2024' }
-      writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['depth.ts'] }))
+      writeFileSync(
+        join(project, 'tsconfig.json'),
+        JSON.stringify({ compilerOptions, files: ['depth.ts', 'depth.test.ts'] }),
+      )
       execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', project], {
         stdio: 'inherit',
       })
     }
+  })
+
+  it('keeps what Node compiles in a folder of the user alone', () => {
+    const home = join(project, 'home')
+    mkdirSync(home)
+    const env = { ...environment(), HOME: home }
+    execFileSync(join(project, 'node_modules/.bin/tidegauge'), ['check', '--config', 'own.yaml'], { cwd: project, env })
+    const cache = join(home, '.cache/tidegauge')
+    expect(statSync(cache).mode & 0o777).toBe(0o700)
+    expect(readdirSync(cache, { recursive: true }).length).toBeGreaterThan(5)
   })
 
   it('brings no Node, no chain and no library that is bundled', () => {
