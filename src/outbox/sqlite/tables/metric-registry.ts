@@ -139,15 +139,17 @@ export class MetricRegistry {
   add(id: MetricId, protocolId: string, collector: string, since: number, description: MetricDescription): KnownMetric {
     const before = this.metric(id)
     if (before?.collector === collector) return before
-    this.#statements.addProtocol.run(protocolId)
-    const { changes } = this.#statements.addMetric.run(id, this.protocol(protocolId) ?? 0, collector)
+    if (this.protocol(protocolId) === undefined) this.#statements.addProtocol.run(protocolId)
+    const protocol = this.protocol(protocolId) ?? 0
+    const { changes, lastInsertRowid } = this.#statements.addMetric.run(id, protocol, collector)
     if (changes === 0) throw new Error(`no collector ${collector} is known to the outbox`)
-    this.#byId.delete(id)
-    const added = this.metric(id)
-    if (!added) throw new Error(`metric ${id} was added and is not there`)
-    if (before) return added
-    this.#runs.delete(added.protocol)
-    return this.describe(added, since, description)
+    if (before) return this.#keep({ ...before, collector })
+    this.#runs.delete(protocol)
+    const number = Number(lastInsertRowid)
+    const { unit, module } = description
+    this.#statements.describe.run(number, since, unit ?? null, module ?? null)
+    const described = { since, ...(unit === undefined ? {} : { unit }), ...(module === undefined ? {} : { module }) }
+    return this.#keep({ number, id, protocol, protocolId, collector, descriptions: [described] })
   }
 
   /** Sets unit and module of a metric from an hour on. Within a transaction. */
@@ -177,7 +179,10 @@ export class MetricRegistry {
       ...(unit === null ? {} : { unit }),
       ...(module === null ? {} : { module }),
     }))
-    const known = { ...raw, id: raw.id as MetricId, descriptions }
+    return this.#keep({ ...raw, id: raw.id as MetricId, descriptions })
+  }
+
+  #keep(known: KnownMetric): KnownMetric {
     this.#byId.set(known.id, known)
     this.#byNumber.set(known.number, known)
     return known
