@@ -5,14 +5,10 @@ export interface BatchJob<Request, Answer> {
   reject(error: unknown): void
 }
 
-/**
- * Executes a batch. An error it throws rejects the jobs that it has not answered.
- *
- * @param signal aborted when no caller waits any more
- */
+/** Executes a batch. An error it throws rejects the jobs that it has not answered. */
 export type ExecuteBatch<Request, Answer> = (
   jobs: readonly BatchJob<Request, Answer>[],
-  signal: AbortSignal,
+  batch: Pick<DepartedBatch, 'signal'>,
 ) => Promise<void> | void
 
 /** Resolves when a batch leaves. @param size returns how many requests wait for it */
@@ -30,10 +26,26 @@ export interface BatchOptions<Request> {
   readonly isSerial?: boolean
 }
 
-interface DepartedBatch {
+/** A batch that is executed. */
+class DepartedBatch {
   /** Jobs whose callers still wait. */
   waiting: number
-  readonly abort: AbortController
+  #abort: AbortController | undefined
+
+  constructor(waiting: number) {
+    this.waiting = waiting
+  }
+
+  /** Aborted when no caller waits any more. Made when it is asked for: it costs more than a small batch. */
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController()
+    return this.#abort.signal
+  }
+
+  abort(): void {
+    this.#abort ??= new AbortController()
+    this.#abort.abort()
+  }
 }
 
 interface Entry<Request, Answer> extends BatchJob<Request, Answer> {
@@ -88,7 +100,7 @@ export class BatchScheduler<Request, Answer> {
     const { batch } = entry
     if (batch) {
       batch.waiting -= 1
-      if (batch.waiting === 0 && isAborted) batch.abort.abort()
+      if (batch.waiting === 0 && isAborted) batch.abort()
     } else if (isAborted) this.#waiting.splice(this.#waiting.indexOf(entry), 1)
   }
 
@@ -116,10 +128,10 @@ export class BatchScheduler<Request, Answer> {
 
   async #run(entries: readonly Entry<Request, Answer>[]): Promise<void> {
     if (entries.length === 0) return
-    const batch: DepartedBatch = { waiting: entries.length, abort: new AbortController() }
+    const batch = new DepartedBatch(entries.length)
     for (const entry of entries) entry.batch = batch
     try {
-      await this.#execute(entries, batch.abort.signal)
+      await this.#execute(entries, batch)
     } catch (error) {
       for (const { reject } of entries) reject(error)
     }

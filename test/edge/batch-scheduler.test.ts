@@ -106,7 +106,7 @@ describe('a request that is aborted', () => {
 
   it('under way rejects alone; the batch is aborted with the last of its callers', async () => {
     const signals: AbortSignal[] = []
-    const scheduler = new BatchScheduler<number, number>((_jobs, signal) => void signals.push(signal))
+    const scheduler = new BatchScheduler<number, number>((_jobs, { signal }) => void signals.push(signal))
     const stops = [new AbortController(), new AbortController()]
     const ends = Promise.allSettled(stops.map(({ signal }, index) => scheduler.schedule(index, signal)))
     await turns(2)
@@ -121,7 +121,7 @@ describe('a request that is aborted', () => {
   it('aborts no batch whose other callers have no signal', async () => {
     const signals: AbortSignal[] = []
     const answers: (() => void)[] = []
-    const scheduler = new BatchScheduler<number, number>((jobs, signal) => {
+    const scheduler = new BatchScheduler<number, number>((jobs, { signal }) => {
       signals.push(signal)
       for (const { request, resolve } of jobs) answers.push(() => resolve(request))
     })

@@ -10,7 +10,7 @@ export type SendCalls = (calls: readonly RpcCall[], signal: AbortSignal) => Prom
  * they are sent are left out, and the request is aborted when no caller waits any more.
  */
 export function coalesced(send: SendCalls): SendCalls {
-  const scheduler = new BatchScheduler<readonly RpcCall[], readonly RpcOutcome[]>(async (jobs, signal) => {
+  const scheduler = new BatchScheduler<readonly RpcCall[], readonly RpcOutcome[]>(async (jobs, { signal }) => {
     const outcomes = await send(
       jobs.flatMap(({ request }) => request),
       signal,

@@ -51,7 +51,7 @@ export class LookUps {
   constructor(deps: LookUpDeps) {
     this.#deps = deps
     this.#scheduler = new BatchScheduler(
-      async (jobs, signal) => {
+      async (jobs, { signal }) => {
         const outcomes = await this.#search(
           jobs.map(({ request }) => request),
           signal,
