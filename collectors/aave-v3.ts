@@ -29,8 +29,8 @@ const nameCharsMax = 7
 
 const options = z
   .strictObject({
-    chain: z.string(),
-    pool: address,
+    chain: z.string().describe('the name of a chain of the configuration'),
+    pool: address.describe('the Pool of the market'),
     provider: address.optional().describe('its PoolAddressesProvider, to save a request; it is checked'),
     prefix: prefixOption(nameCharsMax),
     reserves: z.record(z.string(), address).default({}).describe('assets by the names that their labels begin with'),

@@ -23,8 +23,8 @@ const asset = z
 type Asset = z.output<typeof asset>
 
 const holding = z.strictObject({
-  owners: z.array(address).min(1),
-  assets: z.array(asset).min(1),
+  owners: z.array(address).min(1).describe('accounts whose balances are added up'),
+  assets: z.array(asset).min(1).describe('the native coin, or tokens, each with its price'),
 })
 
 type Holding = z.output<typeof holding>

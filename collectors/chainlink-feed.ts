@@ -8,8 +8,8 @@ import { feedAnswer, feedMaxAge } from './values/price/feed.ts'
  */
 export default defineCollector({
   options: z.strictObject({
-    chain: z.string(),
-    feed: address,
+    chain: z.string().describe('the name of a chain of the configuration'),
+    feed: address.describe('a Chainlink feed (AggregatorV3)'),
     unit: z.string().optional().describe('currency of the price, like USD'),
     label: z.string().max(16).default('Price').describe('must differ when a protocol uses several'),
     maxAge: z

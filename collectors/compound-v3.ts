@@ -27,8 +27,8 @@ const nameCharsMax = 6
 
 const options = z
   .strictObject({
-    chain: z.string(),
-    comet: address,
+    chain: z.string().describe('the name of a chain of the configuration'),
+    comet: address.describe('the Comet of the market'),
     prefix: prefixOption(5),
     unit: z.string().optional().describe("the base token's symbol"),
     currency: z.string().default('USD').describe("the currency of the Comet's price feeds: ETH in the WETH market"),

@@ -14,7 +14,9 @@ const value = z.strictObject({
     .union([z.string(), z.int().min(0)])
     .optional()
     .describe('which of several outputs, by name or place'),
-  decimals: decimalsOption.optional(),
+  decimals: decimalsOption
+    .optional()
+    .describe('a number; true for those of the address; or { address } for those of a token'),
   ...formulas,
   private: z.boolean().optional().describe('read for other values, and not sent'),
   ...declared,
@@ -27,7 +29,7 @@ const ofCall = ['address', 'args', 'take', 'decimals'] as const
 
 const options = z
   .strictObject({
-    chain: z.string(),
+    chain: z.string().describe('the name of a chain of the configuration'),
     address: address.optional().describe('the contract of all values that name no other'),
     values: z.record(z.string(), value).describe('by label'),
   })

@@ -11,7 +11,7 @@ const minus = addresses.optional().describe('accounts whose tokens do not circul
 const place = z.strictObject({ token: contracts, minus })
 
 const ofOne = {
-  chain: z.string().optional(),
+  chain: z.string().optional().describe('the name of a chain of the configuration'),
   token: contracts.optional().describe('the token, or several that are added up'),
   minus,
   of: z.record(z.string(), place).optional().describe('token and minus by the names of several chains, added up'),

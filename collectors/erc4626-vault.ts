@@ -9,7 +9,7 @@ import { type Fraction, nearestNumber, scaled, total } from './values/fraction.t
 const takes = ['TVL', 'SharePrice'] as const
 
 const vaults = {
-  chain: z.string().optional(),
+  chain: z.string().optional().describe('the name of a chain of the configuration'),
   vault: contracts.optional().describe('the vault, or several of one asset whose assets are added up'),
   of: z
     .record(z.string(), z.strictObject({ vault: contracts }))

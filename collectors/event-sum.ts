@@ -8,7 +8,7 @@ import { ValueMistake } from './values/mistake.ts'
 
 const options = z
   .strictObject({
-    chain: z.string(),
+    chain: z.string().describe('the name of a chain of the configuration'),
     address: z.union([address, z.array(address).min(1)]).describe('the contract, or several'),
     event: z.string().describe('its signature: "Transfer(address indexed from, address indexed to, uint256 value)"'),
     where: z.record(z.string(), z.unknown()).optional().describe('arguments that a log must have, all of them'),
@@ -16,7 +16,7 @@ const options = z
     count: z.literal(true).optional().describe('the number of logs'),
     unique: z.string().optional().describe('the argument whose different values are counted'),
     decimals: decimalsOption.optional().describe('of the sum'),
-    label: z.string().max(16),
+    label: z.string().max(16).describe('label of the metric'),
     ...declared,
   })
   .superRefine((given, context) => {

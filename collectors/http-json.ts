@@ -39,7 +39,7 @@ const options = z
       .describe('makes it a POST: JSON, or text as it is; the placeholders of the address stand in it, too'),
     chain: z.string().optional().describe('the chain whose as-of block {block} is the number of'),
     values: z.record(z.string(), value).optional().describe('by label, where the answer holds several'),
-    pointer: jsonPointer.optional(),
+    pointer: jsonPointer.optional().describe('where the number stands in the answer'),
     label: z.string().max(16).optional().describe('Value, where nothing else is written'),
     decimals,
     ...declared,

@@ -3,8 +3,8 @@ import { address, defineCollector, units, z } from 'tidegauge'
 /** Native balance of an address, in whole coins: every EVM chain's own coin has 18 decimals. */
 export default defineCollector({
   options: z.strictObject({
-    chain: z.string(),
-    address,
+    chain: z.string().describe('the name of a chain of the configuration'),
+    address: address.describe('the account'),
     unit: z.string().default('ETH').describe("the coin's symbol"),
     label: z.string().max(16).default('Balance').describe('must differ when a protocol uses several'),
   }),

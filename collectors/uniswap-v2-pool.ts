@@ -13,8 +13,8 @@ const pairAbi = parseAbi([
  */
 export default defineCollector({
   options: z.strictObject({
-    chain: z.string(),
-    pool: address,
+    chain: z.string().describe('the name of a chain of the configuration'),
+    pool: address.describe('the pair'),
     quote: z.enum(['token0', 'token1']).default('token1').describe('the token that prices are in'),
     unit0: z.string().optional().describe('symbol of token0'),
     unit1: z.string().optional().describe('symbol of token1'),

@@ -13,8 +13,8 @@ const poolAbi = parseAbi([
 ])
 
 const options = z.strictObject({
-  chain: z.string(),
-  pool: address,
+  chain: z.string().describe('the name of a chain of the configuration'),
+  pool: address.describe('the pool'),
   quote: z.enum(['token0', 'token1']).default('token1').describe('the token that prices are in'),
   prefix: prefixOption(7),
   unit0: z.string().optional().describe('symbol of token0'),

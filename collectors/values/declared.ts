@@ -4,8 +4,8 @@ const jump = 'must be a positive number in the metric’s unit, or a part of the
 
 /** Options of every value: the fields of its metric, as a collector in code declares them. */
 export const declared = {
-  unit: z.string().optional(),
-  module: z.string().optional(),
+  unit: z.string().optional().describe('unit of the value, such as USD'),
+  module: z.string().optional().describe('module at the service; protocol, where nothing is written'),
   min: z.number().optional().describe('a value below is held for a person to look at'),
   max: z.number().optional().describe('a value above is held for a person to look at'),
   maxJump: z

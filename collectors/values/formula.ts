@@ -13,10 +13,13 @@ const operands = z
 
 /** The formulas over other values: one of them makes a value. */
 export const formulas = {
-  sum: operands.optional(),
-  product: operands.optional(),
+  sum: operands.optional().describe('labels, numbers and { price: NAME } that are added up'),
+  product: operands.optional().describe('labels, numbers and { price: NAME } that are multiplied'),
   difference: operands.optional().describe('the first less all others'),
-  ratio: z.tuple([operand, operand], { error: 'must be a list of two: what is divided, and by what' }).optional(),
+  ratio: z
+    .tuple([operand, operand], { error: 'must be a list of two: what is divided, and by what' })
+    .optional()
+    .describe('the first divided by the second'),
 }
 
 type Operand = z.output<typeof operand>

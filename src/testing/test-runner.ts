@@ -22,6 +22,15 @@ const nodeRunner: TestRunner = {
   after: done => nodeTest.after(done),
 }
 
+/** A test that sets its time limit where the runner has no argument for it: Mocha does that by `this`. */
+function withTimeout(test: () => Promise<void>, timeoutMs: number | undefined) {
+  return function (this: unknown): Promise<void> {
+    const set: unknown = typeof this === 'object' && this !== null ? Reflect.get(this, 'timeout') : undefined
+    if (timeoutMs !== undefined && typeof set === 'function') set.call(this, timeoutMs)
+    return test()
+  }
+}
+
 function runnerIn(names: unknown): TestRunner | undefined {
   if (typeof names !== 'object' || names === null) return undefined
   const [describe, it, afterAll, after] = ['describe', 'it', 'afterAll', 'after'].map(name => Reflect.get(names, name))
@@ -29,7 +38,7 @@ function runnerIn(names: unknown): TestRunner | undefined {
   if (typeof describe !== 'function' || typeof it !== 'function' || typeof last !== 'function') return undefined
   return {
     describe: (name, tests) => describe(name, tests),
-    it: (name, test, timeoutMs) => it(name, test, timeoutMs),
+    it: (name, test, timeoutMs) => it(name, withTimeout(test, timeoutMs), timeoutMs),
     after: done => last(done),
   }
 }
