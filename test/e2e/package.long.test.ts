@@ -36,6 +36,17 @@ export default defineCollector({
 })
 `
 
+const packagedCollector = `import { defineCollector } from 'tidegauge'
+import { z } from 'zod'
+
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Packaged: {} },
+  history: false,
+  collect: () => ({ Packaged: 7 }),
+})
+`
+
 const collectorTest = `import { collectorContract, type Recording, record, replay } from 'tidegauge/testing'
 
 const collector = { use: './depth.ts', configFile: 'own.yaml', options: { depth: 21 }, hour: '2026-11-20T13:00:00Z' }
@@ -55,13 +66,14 @@ protocols:
       - use: host
       - use: ./depth.ts
         options: { depth: 21 }
+      - use: own-collector
 `
 
 let folder = ''
 let clone = ''
 let tarball = ''
 let bin = ''
-let dependency = ''
+let dependencies: readonly string[] = []
 
 beforeAll(() => {
   folder = sharedFolder()
@@ -70,10 +82,13 @@ beforeAll(() => {
   tarball = packed(clone, folder)
   expect(readFileSync(join(clone, 'package.json'), 'utf8')).toBe(before)
   bin = bareBin(folder)
-  dependency = ownPackage(folder, 'own-dependency', {
-    'index.js': 'export const double = number => 2 * number\n',
-    'index.d.ts': 'export declare const double: (number: number) => number\n',
-  })
+  dependencies = [
+    ownPackage(folder, 'own-dependency', {
+      'index.js': 'export const double = number => 2 * number\n',
+      'index.d.ts': 'export declare const double: (number: number) => number\n',
+    }),
+    ownPackage(folder, 'own-collector', { 'index.js': packagedCollector }),
+  ]
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -138,7 +153,7 @@ describe.each([
     writeFileSync(join(project, 'depth.ts'), collector)
     writeFileSync(join(project, 'depth.test.ts'), collectorTest)
     writeFileSync(join(project, 'own.yaml'), configuration)
-    const npm = ['install', '--prefer-offline', '--no-audit', '--no-fund', ...flags, tarball, dependency]
+    const npm = ['install', '--prefer-offline', '--no-audit', '--no-fund', ...flags, tarball, ...dependencies]
     execFileSync(join(bin, 'npm'), npm, { cwd: project, env: { ...process.env, PATH: bin }, stdio: 'pipe' })
   })
 
@@ -148,7 +163,7 @@ describe.each([
     expect(await run('--version')).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' })
     expect(await run('check', '--config', 'own.yaml')).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/own___Depth[\s\S]*own\.yaml: in order, 5 metrics/),
+      stdout: expect.stringMatching(/own___Depth[\s\S]*own\.yaml: in order, 6 metrics/),
     })
   })
 
@@ -162,6 +177,7 @@ describe.each([
     const { code, stdout } = await run('collect', '--dry-run', '--config', 'own.yaml')
     // Twice 21, and the id of the chain where zod is the same for both imports.
     expect(stdout).toMatch(/own___Depth +43 +m/)
+    expect(stdout).toMatch(/own___Packaged +7/)
     expect(code).toBe(0)
   })
 
