@@ -14,3 +14,10 @@ export const sourceLookMs = 200
 
 /** Interval at which a process started by npm checks that its parent still runs. */
 export const parentLookMs = 1_000
+
+/** Time after its start in which a daemon has read its first hour; then its heap is made small. */
+export const heapRestMs = 3_000
+
+/** Interval at which the heap is looked at again, and growth of the process that makes it worth a collection. */
+export const heapLookMs = 10_000
+export const heapGrownBytes = 4 * 1024 * 1024

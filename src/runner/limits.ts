@@ -30,7 +30,7 @@ export const runnerLimits: RunnerLimits = {
   pingEveryMs: 1_000,
   pingsUnansweredMax: 5,
   startMsMax: 30_000,
-  idleMsMax: 60_000,
+  idleMsMax: 10_000,
   aloneMax: 4,
   sharedMax: 8,
   heapMbMax: 256,

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { openRunner } from '../../app/open-chains.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
+import { systemTime } from '../../edge/time.ts'
 import { Backfill, type BackfillEnd } from '../../intake/backfill/backfill.ts'
 import { firstHour } from '../../intake/backfill/first-block.ts'
 import { type BackfillRequest, type StatesByHour, type Work, workOf } from '../../intake/backfill/work.ts'
@@ -38,7 +39,7 @@ import { type UsableCollector, usableCollectors } from '../usable-collectors.ts'
 /** `backfill`: past hours. Ends with 1 when an hour was not collected, is left, or is not delivered. */
 export function backfillCommand(ended: (code: number) => void): Command {
   return backfillOptions().action(async (options: BackfillOptions) => {
-    keepHeapSmall()
+    using _ = keepHeapSmall(systemTime)
     const signals = new Signals()
     const given = openContext(options.config)
     const collectors = selectCollectors(given.config, options.only)

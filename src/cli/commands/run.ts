@@ -15,8 +15,8 @@ export function runCommand(ended: (code: number) => void): Command {
   return configuredCommand('run')
     .description('the daemon: collects every full hour and delivers')
     .action(async ({ config }: ConfigOption) => {
-      keepHeapSmall()
       const signals = new Signals()
+      using _ = keepHeapSmall(systemTime)
       // Clock and data folders outlive reloads.
       const [clock, place] = [new WatchedClock(systemTime), new DataFolders()]
       const context = { ...openContext(config, ({ log }) => log.level), clock, place }
