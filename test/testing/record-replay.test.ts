@@ -6,7 +6,10 @@ import { join } from 'node:path'
 import { collectorContract, type RecordedRun, type Recording, record, replay } from 'tidegauge/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
-import { hourText } from '../../src/model/hour.ts'
+import { hourAt, hourText } from '../../src/model/hour.ts'
+import type { HttpRead } from '../../src/runner/messages.ts'
+import { Redactor } from '../../src/telemetry/redactor.ts'
+import { ReadRecorder } from '../../src/testing/read-recorder.ts'
 import { buildScene, type Scene } from '../support/scene.ts'
 
 /** Reads everything that can be recorded: by every method of a chain, of an earlier hour, a price, and over HTTP. */
@@ -35,7 +38,7 @@ export default defineCollector({
       Second: b.then(({ count }) => count),
       Text: http.text(url + '/text', { body, isRead: true }).then(text => text.length),
       Hook: http.json(hook.replace('{hour}', String(hour)), counted).then(({ count }) => count),
-      Caught: http.json(url + '/none', z.unknown()).then(() => 1, error => error.facts.status),
+      Caught: http.json(url + '/none', z.unknown()).then(() => 1, error => error.facts.status ?? 0),
     }
   },
 })
@@ -191,4 +194,18 @@ collectorContract('without reads', {
   use: 'price',
   options: { sources: [{ fixed: 2 }] },
   hours: ['2026-11-20T13:00:00Z'],
+})
+
+it('answers of equal requests are recorded in the order of asking, not of answering; equal ones once', async () => {
+  const run = { token: 'a', hour: hourAt(0) }
+  const asked = (path: string, place: number, text: string): HttpRead => {
+    const request = { as: 'text', method: 'GET', url: `https://example.com/${path}`, headers: [] } as const
+    return { ...request, place, answer: { kind: 'http', text } }
+  }
+  const recorder = new ReadRecorder(run.hour, {}, new Redactor())
+  for (const read of [asked('x', 1, 'second'), asked('x', 0, 'first'), asked('y', 2, 'one'), asked('y', 3, 'one')]) {
+    await recorder.http(run, read)
+  }
+  const { http } = recorder.recording({})
+  expect(http.map(({ answers }) => answers)).toEqual([[{ text: 'first' }, { text: 'second' }], [{ text: 'one' }]])
 })
