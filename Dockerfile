@@ -25,10 +25,10 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=bundle /build/package.json /build/LICENSE ./
 COPY --from=bundle /build/dist dist
+COPY --from=bundle /build/config config
 # Mount your own configuration over /config and your own collectors at /collectors; the image alone runs the embedded service.
-COPY --from=bundle /build/config /config
-# The folder must be there and owned before it is declared a volume, or it is root's.
-RUN mkdir /data && chown node:node /data && ln -s /app/dist/bin.cjs /usr/local/bin/tidegauge
+# The folder of the data must be there and owned before it is declared a volume, or it is root's.
+RUN cp -r config /config && rm -r /config/starter && mkdir /data && chown node:node /data && ln -s /app/dist/bin.cjs /usr/local/bin/tidegauge
 
 # The compile cache, written by what it is for. It holds only for the user and the flags that it was written with.
 FROM program AS compiled
