@@ -1,8 +1,9 @@
 /**
  * How long commands take to start, and how much memory a daemon keeps, against a bare Node in the same run. Ends with 1
- * when a figure is not what is aimed at. `node test/bench/start.ts [ENTRY]`; ENTRY: what npm links, unless it says otherwise.
+ * when a figure is not what is aimed at. `node test/bench/start.ts [ENTRY]`; ENTRY: what the build
+ * has made, unless it says otherwise.
  */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Place, type Sink, startSink } from './delivery/place.ts'
@@ -16,8 +17,7 @@ const pairs = 7
 const settledMs = 10_000
 const deliveredMetrics = 50_000
 
-const linked = (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { bin: { tidegauge: string } }).bin
-const entry = resolve(process.argv[2] ?? join(root, linked.tidegauge))
+const entry = resolve(process.argv[2] ?? join(root, 'dist/bin.cjs'))
 if (!existsSync(entry)) throw new Error(`there is no ${entry}: npm run build makes it`)
 
 /** A time against the middle of a bare Node's, measured in turn with it. */
