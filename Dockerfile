@@ -17,7 +17,7 @@ WORKDIR /build
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --workspaces=false
 COPY . .
-RUN node build/main.ts && node build/manifest.ts publish && rm -r dist/types dist/package.clone.json
+RUN node src/build/main.ts && node src/build/manifest.ts publish && rm -r dist/types dist/package.clone.json
 
 FROM node:24.21.0-bookworm-slim AS program
 ENV NODE_ENV=production TIDEGAUGE_CONFIG=/config/local.yaml
@@ -32,7 +32,7 @@ RUN cp -r config /config && rm -r /config/starter && mkdir /data && chown node:n
 
 # The compile cache, written by what it is for. It holds only for the user and the flags that it was written with.
 FROM program AS compiled
-COPY build/compile-cache.ts /build/
+COPY src/build/compile-cache.ts /build/
 RUN mkdir /compiled && chown node:node /compiled
 USER node
 ENV NODE_COMPILE_CACHE=/compiled

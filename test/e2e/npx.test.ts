@@ -33,7 +33,7 @@ describe('npx tidegauge', () => {
     ])
     const [, version = ''] = await run(node, ['--version'])
     const [major = 0, minor = 0] = version.slice(1).split('.').map(Number)
-    const [code, stdout, stderr] = await run(node, ['src/bin.js', '--version'])
+    const [code, stdout, stderr] = await run(node, ['src/bin.cjs', '--version'])
     if (major > 24 || (major === 24 && minor >= 12)) {
       expect([code, stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+$/)])
     } else {

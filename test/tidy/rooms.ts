@@ -5,6 +5,7 @@ import { collectors, root, sources } from './sources.ts'
 /** Folders of src each may import from, itself not named. cli may import from all. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   edge: ['model'],
+  build: ['edge'],
   model: [],
   sqlite: ['model', 'edge'],
   telemetry: ['model'],
@@ -60,6 +61,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   yaml: ['src/config/yaml/'],
   leven: ['src/config/mistakes/'],
   commander: ['src/cli/'],
+  rolldown: ['src/build/'],
   'get-east-asian-width': ['src/cli/'],
   jsonpointer: ['collectors/'],
   pg: ['collectors/sql/'],
@@ -77,7 +79,7 @@ const doors: Readonly<Record<string, string>> = { salvage: 'src/salvage/salvage.
 const withSqlite: readonly string[] = ['sqlite', 'outbox', 'salvage', 'reference']
 
 /** What may lie directly in src: the entries and the face that collectors see. */
-const entries: readonly string[] = ['bin.cjs', 'bin.js', 'collector.ts', 'main.ts', 'testing.ts']
+const entries: readonly string[] = ['bin.cjs', 'collector.ts', 'main.ts', 'testing.ts']
 
 const folderOf = (file: string) => (file.split('/').length > 2 ? (file.split('/')[1] ?? '.') : '.')
 

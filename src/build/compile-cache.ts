@@ -33,7 +33,7 @@ run('collect', '--dry-run')
 run('check')
 run('--help')
 
-// What a process of collectors loads after its start, when it has no cache that it can write.
+// Modules that a process of collectors loads after its start, when it has no cache that it can write.
 const programs = /^(main|orphan-watch)\.js$/
 for (const folder of ['child', 'collectors'].map(name => join(dist, name))) {
   for (const file of readdirSync(folder).filter(name => name.endsWith('.js') && !programs.test(name))) {

@@ -1,12 +1,12 @@
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { programFiles } from '../src/edge/program-files.ts'
+import { programFiles } from '../edge/program-files.ts'
 import { bundle } from './bundle.ts'
 import { declarations } from './declarations.ts'
 
 /** Makes `dist`: what an installed package runs. */
-const root = fileURLToPath(new URL('..', import.meta.url))
+const root = fileURLToPath(new URL('../..', import.meta.url))
 const dist = join(root, 'dist')
 
 rmSync(dist, { recursive: true, force: true })

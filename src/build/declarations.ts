@@ -5,7 +5,9 @@ import { dirname, join } from 'node:path'
 /** Writes the types of what users import into `dist/types`. @throws when the compiler finds a mistake */
 export function declarations(root: string): void {
   const compiler = join(root, 'node_modules/typescript/bin/tsc')
-  execFileSync(process.execPath, [compiler, '--project', join(root, 'build/tsconfig.types.json')], { stdio: 'inherit' })
+  execFileSync(process.execPath, [compiler, '--project', join(root, 'src/build/tsconfig.types.json')], {
+    stdio: 'inherit',
+  })
   const needed = new Set(['collector', 'testing'].flatMap(name => reachable(join(root, `dist/types/${name}.d.ts`))))
   for (const file of globSync(join(root, 'dist/types/**/*.d.ts'))) {
     if (needed.has(file)) writeFileSync(file, withoutSourceNames(readFileSync(file, 'utf8')))

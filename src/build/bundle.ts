@@ -1,7 +1,7 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { type InputOptions, type OutputAsset, type OutputChunk, rolldown } from 'rolldown'
-import { programFiles, sharedLibraries } from '../src/edge/program-files.ts'
+import { programFiles, sharedLibraries } from '../edge/program-files.ts'
 import { notices, packageFolders } from './notices.ts'
 
 /** Libraries that are not bundled: native code. */
@@ -21,25 +21,25 @@ export async function bundle(root: string): Promise<void> {
   await write(root, 'child', 'esm', { ...ofProcess(programs, 'child'), ...collectors(root), ...libraries() })
 }
 
-type Entries = Readonly<Record<string, string>>
+type BundleEntries = Readonly<Record<string, string>>
 
-function ofProcess(programs: readonly (readonly [string, string])[], name: string): Entries {
+function ofProcess(programs: readonly (readonly [string, string])[], name: string): BundleEntries {
   const own = programs.filter(([, bundled]) => bundled.startsWith(`dist/${name}/`))
   return Object.fromEntries(own.map(([source, bundled]) => [entryOf(bundled), source]))
 }
 
-function collectors(root: string): Entries {
+function collectors(root: string): BundleEntries {
   const files = readdirSync(join(root, 'collectors')).filter(file => file.endsWith('.ts'))
   return Object.fromEntries(files.map(file => [`collectors/${file.replace(/\.ts$/, '')}`, `collectors/${file}`]))
 }
 
-function libraries(): Entries {
+function libraries(): BundleEntries {
   return Object.fromEntries(Object.entries(sharedLibraries).map(([name, bundled]) => [entryOf(bundled), name]))
 }
 
 const entryOf = (bundled: string) => bundled.replace(/^dist\/|\.c?js$/g, '')
 
-async function write(root: string, folder: string, format: 'cjs' | 'esm', input: Entries): Promise<void> {
+async function write(root: string, folder: string, format: 'cjs' | 'esm', input: BundleEntries): Promise<void> {
   const options: InputOptions = {
     cwd: root,
     input: { ...input },

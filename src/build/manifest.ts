@@ -1,14 +1,14 @@
 import { copyFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { programFiles } from '../src/edge/program-files.ts'
+import { programFiles } from '../edge/program-files.ts'
 
 /**
  * The package.json of the tarball: what is installed has no source, no script and no workspace. npm packs the file
  * that lies there, so `prepack` writes it and `postpack` puts the clone's own back. After a pack that was killed,
  * `git checkout package.json` does.
  */
-const file = fileURLToPath(new URL('../package.json', import.meta.url))
-const kept = fileURLToPath(new URL('../dist/package.clone.json', import.meta.url))
+const file = fileURLToPath(new URL('../../package.json', import.meta.url))
+const kept = fileURLToPath(new URL('../../dist/package.clone.json', import.meta.url))
 
 type Manifest = Readonly<Record<string, unknown>>
 
