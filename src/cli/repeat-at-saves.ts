@@ -41,7 +41,7 @@ export async function repeatAtSaves(configFile: string, act: (stopping: AbortSig
 /** Resolves to false when it must stop. */
 async function hasChanged(signals: Signals, watched: WatchedFiles): Promise<boolean> {
   for (let asked = await signals.next(); asked !== 'stop'; asked = await signals.next()) {
-    if (asked === 'reload' || watched.haveChanged()) return true
+    if (watched.haveChanged()) return true
   }
   return false
 }

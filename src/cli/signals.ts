@@ -6,8 +6,9 @@ import { fileLookMs, parentLookMs } from './limits.ts'
 export type SignalRequest = 'stop' | 'reload' | 'look'
 
 /**
- * Queue of requests: SIGTERM and SIGINT are `stop`, SIGHUP is `reload`, a changed file is `look`. From its construction
- * on no signal is lost and none ends the process directly, not even during the start.
+ * Queue of requests: SIGTERM and SIGINT are `stop`, a changed file is `look`. SIGHUP is `reload` to a daemon; any other
+ * command it stops, as its terminal was closed. From its construction on no signal is lost and none ends the process
+ * directly, not even during the start.
  */
 export class Signals {
   readonly #asked: SignalRequest[] = []
@@ -16,7 +17,8 @@ export class Signals {
   #told = Promise.withResolvers<void>()
   #watched = new Set<string>()
 
-  constructor() {
+  /** @param hangup the request that SIGHUP is */
+  constructor(hangup: 'reload' | 'stop' = 'stop') {
     this.#tell = asked => {
       this.#asked.push(asked)
       this.#told.resolve()
@@ -28,7 +30,7 @@ export class Signals {
     process
       .on('SIGTERM', stop)
       .on('SIGINT', stop)
-      .on('SIGHUP', () => this.#tell('reload'))
+      .on('SIGHUP', hangup === 'stop' ? stop : () => this.#tell('reload'))
     if (process.env['npm_command'] !== undefined) whenOrphaned(process.ppid, stop)
   }
 

@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { codesOf } from './damage.ts'
 
@@ -177,7 +177,7 @@ export function troubleFix({ kind, path }: FileTrouble): string {
 
 const fixes: Readonly<Record<TroubleKind, (path: string) => string>> = {
   'read-only': () => 'make it writable again (mount -o remount,rw); the kernel log (dmesg) says why it is not',
-  denied: path => `give it to ${user()}: chown -R, or run as its owner (ls -ld ${path})`,
+  denied: path => `give it to ${user()}: chown -R ${there(path)}, or run as its owner (ls -ld ${there(path)})`,
   'no-room': () => 'free some room',
   failing: () => 'look into the kernel log (dmesg), and move the data folder to a disk that works',
   'too-many-files': () => 'raise the limit (ulimit -n, LimitNOFILE of the service), or end what has them open',
@@ -187,6 +187,11 @@ const fixes: Readonly<Record<TroubleKind, (path: string) => string>> = {
   missing: path => `make the folder, or repair the link (ls -l ${path})`,
   busy: () => 'end the process that writes, or run this again later',
   other: path => `check the owner and the kind of file (ls -ld ${path})`,
+}
+
+/** The path, or the nearest folder above it that is there. */
+function there(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : there(dirname(path))
 }
 
 function user(): string {

@@ -19,6 +19,9 @@ export function packageSpecifier(name: string, fromFile: string): string {
  * Lets collectors outside this package resolve the daemon's packages. In a `node_modules` folder a package's own
  * dependency comes first, so that a published collector keeps its version. Where that is the daemon's own, its bundle is
  * loaded, so that all have the same instance.
+ *
+ * TypeScript is an ES module, also below a package.json that says otherwise, as `npm init` writes one: Node would load
+ * nothing of it, without an error.
  */
 export function registerCollectorHooks(): void {
   registerHooks({
@@ -37,6 +40,10 @@ export function registerCollectorHooks(): void {
       } catch {
         return fromDaemon()
       }
+    },
+    load(url, context, next) {
+      const isScript = context.format === 'commonjs-typescript' && /\.ts(\?|$)/.test(url)
+      return next(url, isScript ? { ...context, format: 'module-typescript' } : context)
     },
   })
 }

@@ -62,6 +62,19 @@ it('collect --watch collects again at each save, whatever is saved and however, 
   expect(await once(child, 'close')).toEqual([0, null])
 })
 
+it('collect --watch ends with its terminal', async () => {
+  const { config } = configured(yaml('p'))
+  const child = start(['collect', '--watch', '--dry-run', '--config', config], {})
+  const ended = once(child, 'close')
+  let text = ''
+  for await (const chunk of child.stderr ?? []) {
+    text += chunk
+    if (text.includes('Ctrl-C ends')) break
+  }
+  child.kill('SIGHUP')
+  expect(await ended).toEqual([0, null])
+})
+
 it('collect --watch sends nothing: it needs --dry-run', async () => {
   const { config } = configured(yaml('p'))
   expect(await tidegauge(['collect', '--watch', '--config', config])).toMatchObject({

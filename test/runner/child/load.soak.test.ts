@@ -61,6 +61,15 @@ describe('a collector is found', () => {
     expect(await levelOf(join(folder, 'my/own.ts'), '/tidegauge.yaml')).toBe(100)
   })
 
+  it('in TypeScript below a package.json of CommonJS, as npm init writes one', async () => {
+    const { file } = outside({
+      'package.json': '{ "type": "commonjs" }',
+      'own.ts': collectorText('low', `import { low } from './low.ts'`),
+      'low.ts': 'export const low: number = 5',
+    })
+    expect(await levelOf('./own.ts', file)).toBe(5)
+  })
+
   it('as an npm package beside the configuration file', async () => {
     const { file } = outside({
       'node_modules/@me/gauge/package.json': '{ "type": "module", "exports": "./gauge.js" }',
