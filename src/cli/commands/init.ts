@@ -1,6 +1,7 @@
 import { join, relative, resolve } from 'node:path'
 import { Command } from 'commander'
 import { systemTime } from '../../edge/time.ts'
+import { Fault } from '../../model/fault.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { ownConfigFile, quoted } from '../configured-command.ts'
 import { fileSchema } from '../file-schema.ts'
@@ -16,6 +17,7 @@ export function initCommand(): Command {
     .description('writes a folder to start from: a configuration, collectors of your own and their tests')
     .argument('[folder]', 'made where it does not exist', '.')
     .action(async (named: string) => {
+      if (named === '') throw new Fault('usage', 'the folder has no name', { fix: 'tidegauge init my-values' })
       const folder = resolve(named)
       const extension = extensionIn(folder, true)
       const { written, kept } = writeFiles(folder, starterFiles(folder, extension))
@@ -24,8 +26,10 @@ export function initCommand(): Command {
       kept.push(...schema.kept)
       if (written.length > 0) note(`written to ${named}: ${written.join(', ')}`)
       if (kept.length > 0) note(`there already, and left as it is: ${kept.join(', ')}`)
-      const isLinked = linkPackages(folder)
-      print(nextSteps(relative(process.cwd(), folder), isLinked))
+      const { isFound, links } = linkPackages(folder)
+      if (links.length > 0) note(`linked to the package that runs this, on this machine only: ${links.join(', ')}`)
+      print(nextSteps(relative(process.cwd(), folder), isFound))
+      if (links.length > 0) print(installAdvice)
     })
 }
 
@@ -36,11 +40,16 @@ async function writeSchema(folder: string) {
   return writeFiles(folder, { 'tidegauge.schema.json': `${JSON.stringify(schema, null, 2)}\n` })
 }
 
-function nextSteps(folder: string, isLinked: boolean): string {
+/** npm writes links that it finds into `package-lock.json`, with paths of this machine. */
+const installAdvice = `
+The links in node_modules hold on this machine only. To install packages in their place, before a commit or on another machine:
+  rm -r node_modules && npm install     # or npm install path/to/tidegauge-VERSION.tgz; over the links, npm puts them into its lock file`
+
+function nextSteps(folder: string, isFound: boolean): string {
   return [
     'Next:',
-    ...(folder === '' ? [] : [`  cd ${quoted(folder)}`]),
-    ...(isLinked ? [] : ['  npm install                           # tidegauge and its types, for tests and an editor']),
+    ...(folder === '' ? [] : [`  cd ${quoted(folder.replace(/^-/, './-'))}`]),
+    ...(isFound ? [] : ['  npm install                           # tidegauge and its types, for tests and an editor']),
     '  npx tidegauge check                   # the configuration and its collectors, offline',
     '  npx tidegauge collect --dry-run       # one hour, shown and not sent',
     '  node --test                           # the tests of the collectors, on recordings',

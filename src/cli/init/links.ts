@@ -8,33 +8,41 @@ const packageFolder = fileURLToPath(packageUrl)
 /** Packages that collectors and their tests import, or whose types these need. */
 const packages = ['viem', 'zod', '@types/node', 'typescript'] as const
 
-/**
- * Links the running package and its libraries into a folder that has none of them, so that tests and an editor find them
- * before anything is installed. Packages that the folder finds already stay.
- *
- * @returns whether the folder finds this package; a package that npx fetched for one command is not linked
- */
-export function linkPackages(folder: string): boolean {
-  if (found('tidegauge', folder)) return true
-  if (/[/\\]_npx[/\\]/.test(packageFolder)) return false
-  try {
-    link(packageFolder, join(folder, 'node_modules/tidegauge'))
-    const { bin } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'))
-    link(join(folder, 'node_modules/tidegauge', String(bin.tidegauge)), join(folder, 'node_modules/.bin/tidegauge'))
-    for (const name of packages) {
-      const target = found(name, folder) ? undefined : found(name, packageFolder)
-      if (target) link(realpathSync(target), join(folder, 'node_modules', name))
-    }
-    return true
-  } catch {
-    // Some systems allow no links: npm install does the same.
-    return false
-  }
+/** Whether a folder finds this package, and the paths in it that were linked. */
+export interface PackageLinks {
+  readonly isFound: boolean
+  readonly links: readonly string[]
 }
 
-function link(target: string, path: string): void {
-  mkdirSync(dirname(path), { recursive: true })
-  if (!existsSync(path)) symlinkSync(target, path)
+/**
+ * Links the running package and its libraries into a folder that has none of them, so that tests and an editor find them
+ * before anything is installed. Packages that the folder finds already stay. A package that npx fetched for one command is
+ * not linked.
+ */
+export function linkPackages(folder: string): PackageLinks {
+  const links: string[] = []
+  if (found('tidegauge', folder)) return { isFound: true, links }
+  if (/[/\\]_npx[/\\]/.test(packageFolder)) return { isFound: false, links }
+  const link = (target: string, name: string) => {
+    const path = join(folder, name)
+    if (existsSync(path)) return
+    mkdirSync(dirname(path), { recursive: true })
+    symlinkSync(target, path)
+    links.push(name)
+  }
+  try {
+    link(packageFolder, 'node_modules/tidegauge')
+    const { bin } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'))
+    link(join(folder, 'node_modules/tidegauge', String(bin.tidegauge)), 'node_modules/.bin/tidegauge')
+    for (const name of packages) {
+      const target = found(name, folder) ? undefined : found(name, packageFolder)
+      if (target) link(realpathSync(target), `node_modules/${name}`)
+    }
+    return { isFound: true, links }
+  } catch {
+    // Some systems allow no links: npm install does the same.
+    return { isFound: false, links }
+  }
 }
 
 /** The folder of a package as seen from another folder; `undefined` when there is none. */

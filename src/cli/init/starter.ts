@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { version } from '../../app/version.ts'
@@ -27,9 +27,18 @@ export function starterFiles(folder: string, extension: SourceExtension): Folder
     ...files,
     'package.json': jsonText(manifest(folder)),
     'tsconfig.json': jsonText(typescriptConfig),
+    ...(isNewProject(folder) && { '.npmrc': npmSettings }),
     '.gitignore': 'node_modules/\ndata/\nsecrets/\n.env\n',
   }
 }
+
+/** npm compiles SQLite at each install from a lock file, and the package has it compiled. */
+const npmSettings = `# Packages run no scripts at an install: nothing is compiled, no compiler is needed. Remove it for pre and post scripts.
+ignore-scripts=true
+`
+
+/** Whether the project is ours to set up: one that exists may need the scripts of its packages. */
+const isNewProject = (folder: string) => !existsSync(join(folder, 'package.json'))
 
 /** A collector that reads a chain, its test and its recording. */
 export function newCollectorFiles(name: string, extension: SourceExtension): FolderFiles {

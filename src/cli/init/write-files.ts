@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { Fault } from '../../model/fault.ts'
 import { parsedJson, valueAt } from '../../model/json.ts'
@@ -10,11 +10,24 @@ export interface WrittenFiles {
   readonly kept: string[]
 }
 
-/** Writes files that do not exist yet. @throws Fault `usage` when the folder cannot be written */
+/**
+ * Writes files that do not exist yet.
+ *
+ * @throws Fault `usage` when the folder cannot be written; when it or a folder in it is a file, before anything is written
+ */
 export function writeFiles(folder: string, files: FolderFiles): WrittenFiles {
+  for (const parent of new Set(Object.keys(files).map(name => dirname(join(folder, name))))) demandNoFile(parent)
   const [written, kept]: [string[], string[]] = [[], []]
   for (const [name, text] of Object.entries(files)) (writeNew(join(folder, name), text) ? written : kept).push(name)
   return { written, kept }
+}
+
+/** @throws Fault `usage` when a folder, or one above it, is a file */
+function demandNoFile(folder: string): void {
+  const above = dirname(folder)
+  if (above !== folder) demandNoFile(above)
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== false) return
+  throw new Fault('usage', `${folder} is a file, not a folder`, { fix: 'name another folder, or move the file' })
 }
 
 /** @returns false when there is such a file */

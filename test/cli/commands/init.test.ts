@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -28,10 +28,17 @@ describe('init', () => {
   it('writes a folder in which everything works at once, without a network', { timeout: 120_000 }, async () => {
     const above = temporaryFolder()
     const begun = await tidegauge(above, 'init', 'mine')
-    expect(begun).toMatchObject({ code: 0, stdout: expect.stringContaining('cd mine') })
+    expect(begun).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/cd mine\n[\s\S]*rm -r node_modules && npm install/),
+      stderr: expect.stringMatching(
+        /on this machine only: node_modules\/tidegauge, node_modules\/.bin\/tidegauge, node_modules\/viem/,
+      ),
+    })
     const folder = join(above, 'mine')
     expect(readdirSync(folder).toSorted()).toEqual([
       '.gitignore',
+      '.npmrc',
       'collectors',
       'node_modules',
       'package.json',
@@ -57,10 +64,35 @@ describe('init', () => {
     expect(begun).toMatchObject({ code: 0, stderr: expect.stringContaining('left as it is: package.json') })
     expect(readFileSync(join(folder, 'package.json'), 'utf8')).toBe('{ "type": "commonjs" }')
     expect(existsSync(join(folder, 'collectors/age.mts'))).toBe(true)
+    // Packages of a project that exists may need their scripts.
+    expect(existsSync(join(folder, '.npmrc'))).toBe(false)
     expect(await tidegauge(folder, 'check')).toMatchObject({ code: 0 })
     writeFileSync(join(folder, 'tidegauge.yaml'), '# mine\n')
     expect((await tidegauge(folder, 'init')).stderr).toMatch(/^there already, and left as it is: tidegauge.yaml, /m)
     expect(readFileSync(join(folder, 'tidegauge.yaml'), 'utf8')).toBe('# mine\n')
+  })
+})
+
+describe('init of an unusual folder', () => {
+  it.each([
+    ['a file', ['taken'], 'taken is a file, not a folder'],
+    ['below a file', ['taken/x'], 'taken is a file, not a folder'],
+    ['where collectors is a file', [], 'collectors is a file, not a folder'],
+    ['without a name', [''], 'the folder has no name'],
+  ])('writes nothing: %s', async (_, words, message) => {
+    const folder = temporaryFolder()
+    for (const name of ['taken', 'collectors']) writeFileSync(join(folder, name), '')
+    const { code, stderr } = await tidegauge(folder, 'init', ...words)
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
+    expect(readdirSync(folder).toSorted()).toEqual(['collectors', 'taken'])
+  })
+
+  it.each(['-x', '-', "it's a folder"])('prints a cd that a shell understands: %s', async name => {
+    const above = temporaryFolder()
+    const { stdout } = await tidegauge(above, 'init', '--', name)
+    const cd = /^ {2}(cd .*)$/m.exec(stdout)?.[1]
+    const moved = await run('sh', ['-c', `${cd} && pwd -P`], { cwd: above })
+    expect(moved.stdout.trim()).toBe(join(realpathSync(above), name))
   })
 })
 
