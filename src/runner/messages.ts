@@ -78,8 +78,8 @@ export interface HttpRead {
   readonly method: 'GET' | 'POST'
   /** The whole address; it may hold secrets. */
   readonly url: string
-  /** Names of the headers, in lower case. */
-  readonly headers: readonly string[]
+  /** Names in lower case; the values may be secrets. */
+  readonly headers: Readonly<Record<string, string>>
   /** Body of a POST; absent otherwise. */
   readonly body?: string | undefined
   /** Number of the request in its run, from 0, in the order of asking. */

@@ -49,13 +49,15 @@ function base64Of(secret: string): string[] {
 
 /**
  * Pattern for a text in which each character may be plain, preceded by backslashes, `\u…`, or percent-encoded, also
- * several times.
+ * several times, and as a form encodes it.
  */
 function spelled(text: string): string {
   return Array.from(text, character => {
     const code = (character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')
+    // A form writes a space as "+".
+    const space = character === ' ' ? '|\\+' : ''
     const bytes = [...Buffer.from(character)].map(byte => `%(?:25)*${inAnyCase(byte.toString(16).padStart(2, '0'))}`)
-    return `(?:\\\\*(?:${literally(character)}|u${inAnyCase(code)})|${bytes.join('')})`
+    return `(?:\\\\*(?:${literally(character)}|u${inAnyCase(code)})|${bytes.join('')}${space})`
   }).join('')
 }
 

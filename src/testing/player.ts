@@ -5,10 +5,11 @@ import { Fault, type FaultRecord, faultRecord } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import type { ChainRead, ReadInterceptor, ReadingRun } from '../runner/daemon/read-interceptor.ts'
 import type { ChainQuestion, ChainReply, HttpRead, HttpReply, PriceReply } from '../runner/messages.ts'
-import type { Redactor } from '../telemetry/redactor.ts'
-import { cleanRequest } from './clean.ts'
+import { Redactor } from '../telemetry/redactor.ts'
+import { cleanRequest, withoutSecrets } from './clean.ts'
 import { atText, httpKey, httpText, logsKey, logsText, readKey, readText } from './keys.ts'
 import type { RecordedAnswer, RecordedHttp, RecordedRead, Recording } from './recording.ts'
+import { sentSecrets } from './sent-secrets.ts'
 
 const hourMs = 3_600_000
 
@@ -52,6 +53,8 @@ export class Player implements ReadInterceptor {
   readonly requests = 'unsent'
   readonly #byHour: ReadonlyMap<string, Entries>
   readonly #redactor: Redactor
+  /** Secrets that the runs have sent; they are redacted in the recorded requests, too. */
+  readonly #sentSecrets = new Redactor()
   /** Number of times that a run has sent a request. */
   readonly #sent = new Map<string, number>()
   readonly #missing = new Set<string>()
@@ -101,11 +104,15 @@ export class Player implements ReadInterceptor {
   }
 
   async http(run: ReadingRun, read: HttpRead): Promise<HttpReply> {
-    const request = cleanRequest(read, this.#redactor)
+    const entries = this.#of(run)
+    this.#sentSecrets.add(sentSecrets(read))
+    const own = cleanRequest(read, this.#redactor)
+    const isRecorded = (entries?.answers(httpKey(own)) ?? []).length > 0
+    const request = isRecorded ? own : withoutSecrets(own, this.#sentSecrets)
     const key = httpKey(request)
     const count = this.#sent.get(`${run.token} ${key}`) ?? 0
     this.#sent.set(`${run.token} ${key}`, count + 1)
-    const answers = this.#of(run)?.answers(key) ?? []
+    const answers = entries?.answers(key) ?? []
     const answer = answers.length === 1 ? answers[0] : answers[count]
     if (answer) return replyOf(answer)
     const times = answers.length > 0 ? `: request ${count + 1} of this kind, and ${answers.length} are recorded` : ''

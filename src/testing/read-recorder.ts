@@ -7,7 +7,7 @@ import { type Hour, hourText } from '../model/hour.ts'
 import type { ChainRead, ReadInterceptor, ReadingRun } from '../runner/daemon/read-interceptor.ts'
 import type { ChainReply, HttpRead, HttpReply, PriceReply } from '../runner/messages.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
-import { cleanAnswer, cleanRequest } from './clean.ts'
+import { cleanAnswer, cleanRequest, withoutSecrets } from './clean.ts'
 import { httpKey, logsKey, readKey } from './keys.ts'
 import {
   type RecordedAnswer,
@@ -16,6 +16,7 @@ import {
   type Recording,
   recordingForm,
 } from './recording.ts'
+import { sentSecrets } from './sent-secrets.ts'
 
 interface AnsweredRequest {
   readonly request: Omit<RecordedHttp, 'answers'>
@@ -33,7 +34,7 @@ export class ReadRecorder implements ReadInterceptor {
   readonly #blocks = new Map<string, Map<string, AsOfBlock>>()
   readonly #reads = new Map<string, RecordedRead>()
   readonly #prices = new Map<string, Recording['prices'][string]>()
-  readonly #http = new Map<string, AnsweredRequest>()
+  readonly #http: HttpRead[] = []
   readonly #failures: Fault[] = []
 
   /** @param redactor knows the secrets before anything is read */
@@ -79,17 +80,13 @@ export class ReadRecorder implements ReadInterceptor {
 
   async http(_run: ReadingRun, read: HttpRead): Promise<HttpReply> {
     if (!read.answer) throw new Fault('collector-output', 'a request came without its answer')
-    const request = cleanRequest(read, this.#redactor)
-    const key = httpKey(request)
-    const entry = this.#http.get(key) ?? { request, answers: [] }
-    entry.answers.push({ place: read.place, answer: cleanAnswer(read.answer, read.as, this.#redactor) })
-    this.#http.set(key, entry)
+    this.#http.push(read)
     return read.answer
   }
 
   /** Whether anything was read. */
   get hasRead(): boolean {
-    return this.#blocks.size + this.#prices.size + this.#http.size + this.#failures.length > 0
+    return this.#blocks.size + this.#prices.size + this.#http.length + this.#failures.length > 0
   }
 
   /**
@@ -110,9 +107,28 @@ export class ReadRecorder implements ReadInterceptor {
       })),
       reads: inOrder(this.#reads),
       prices: byName(this.#prices, price => price),
-      http: inOrder(this.#http).map(({ request, answers }) => ({ ...request, answers: inPlaces(answers) })),
+      http: inOrder(this.#answeredRequests()).map(({ request, answers }) => ({
+        ...request,
+        answers: inPlaces(answers),
+      })),
       ...(Object.keys(addresses).length > 0 && { addresses }),
     }
+  }
+
+  /** The requests and their answers, cleaned when all are known: any answer may repeat what any request has sent. */
+  #answeredRequests(): Map<string, AnsweredRequest> {
+    const entries = new Map<string, AnsweredRequest>()
+    const own = this.#http.map(read => ({ read, request: cleanRequest(read, this.#redactor) }))
+    this.#redactor.add(this.#http.flatMap(sentSecrets))
+    for (const { read, request: part } of own) {
+      if (!read.answer) continue
+      const request = withoutSecrets(part, this.#redactor)
+      const key = httpKey(request)
+      const entry = entries.get(key) ?? { request, answers: [] }
+      entry.answers.push({ place: read.place, answer: cleanAnswer(read.answer, read.as, this.#redactor) })
+      entries.set(key, entry)
+    }
+    return entries
   }
 }
 

@@ -199,7 +199,7 @@ collectorContract('without reads', {
 it('answers of equal requests are recorded in the order of asking, not of answering; equal ones once', async () => {
   const run = { token: 'a', hour: hourAt(0) }
   const asked = (path: string, place: number, text: string): HttpRead => {
-    const request = { as: 'text', method: 'GET', url: `https://example.com/${path}`, headers: [] } as const
+    const request = { as: 'text', method: 'GET', url: `https://example.com/${path}`, headers: {} } as const
     return { ...request, place, answer: { kind: 'http', text } }
   }
   const recorder = new ReadRecorder(run.hour, {}, new Redactor())

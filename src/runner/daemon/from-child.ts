@@ -101,7 +101,7 @@ const http = z.object({
   as: z.enum(['json', 'text']),
   method: z.enum(['GET', 'POST']),
   url: z.string(),
-  headers: z.array(text).max(declaredMax),
+  headers: z.record(z.string(), z.string()),
   body: z.string().optional(),
   place: count,
   answer: httpReply.optional(),

@@ -18,8 +18,7 @@ export class ShownHttp {
   async answerTo({ method, address, headers, body }: Hop, as: HttpRead['as'], send: () => Promise<string>) {
     const place = this.#places
     this.#places += 1
-    const names = Object.keys(headers).sort()
-    const request = { as, method, url: address.href, headers: names, place, ...(body !== undefined && { body }) }
+    const request = { as, method, url: address.href, headers, place, ...(body !== undefined && { body }) }
     return this.#show(this.#requests === 'unsent' ? request : { ...request, answer: await answerOf(send) })
   }
 }
