@@ -1,3 +1,5 @@
+import { readdirSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import type { AppContext } from '../app/context.ts'
 import { openOfflineRunner } from '../app/open-runner.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
@@ -10,7 +12,8 @@ export type SchemaKind = 'main' | 'included'
 
 /**
  * The JSON Schema of a configuration's files, with the options of every shipped collector and of those that the
- * configuration uses. One that cannot be loaded may have any options.
+ * configuration uses; the configuration's own file also knows those in `collectors/` next to it. One that cannot be loaded
+ * may have any options, and is left out where nothing uses it.
  *
  * @param config absent where none can be read
  */
@@ -21,18 +24,39 @@ export async function fileSchema(
 ): Promise<JsonSchema> {
   await using stack = new AsyncDisposableStack()
   const runner = openOfflineRunner({ ...edge, ...(config && { config }) }, loadMsMax, stack)
-  const all = [...shippedCollectors().map(shipped), ...ownCollectors(config)]
+  const used = [...shippedCollectors().map(shipped), ...ownCollectors(config)]
+  const isUsed = new Set(used.map(({ use }) => use))
+  const unused = kind === 'main' && config ? collectorsNextTo(config.file).filter(({ use }) => !isUsed.has(use)) : []
   const schemas = await Promise.all(
-    all.map(async collector => [collector.use, await runner.optionsSchema(collector).catch(() => ({}))] as const),
+    [...used, ...unused].map(async collector => {
+      const schema = await runner.optionsSchema(collector).catch(() => (isUsed.has(collector.use) ? {} : undefined))
+      return schema === undefined ? [] : [[collector.use, schema] as const]
+    }),
   )
-  return withOptions(editorSchema(kind), Object.fromEntries(schemas))
+  return withOptions(editorSchema(kind), Object.fromEntries(schemas.flat()))
 }
 
 /** Time limit for loading one collector. */
 const loadMsMax = 60_000
 
 function shipped(use: string): CollectorConfig {
-  const place = { file: '/tidegauge.yaml', line: 1, column: 1 }
+  return withoutOptions(use, '/tidegauge.yaml')
+}
+
+/** Files in `collectors/` next to the configuration, which an entry may be about to use. */
+function collectorsNextTo(configFile: string): CollectorConfig[] {
+  const folder = join(dirname(resolve(configFile)), 'collectors')
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return []
+  const sources = readdirSync(folder, { withFileTypes: true }).filter(
+    entry => entry.isFile() && /^[^.].*\.m?[jt]s$/.test(entry.name) && !/\.(test|spec|d)\.m?[jt]s$/.test(entry.name),
+  )
+  return sources.map(({ name }) => withoutOptions(`./collectors/${name}`, resolve(configFile))).toSorted(byUse)
+}
+
+const byUse = (one: CollectorConfig, other: CollectorConfig) => (one.use < other.use ? -1 : 1)
+
+function withoutOptions(use: string, file: string): CollectorConfig {
+  const place = { file, line: 1, column: 1 }
   return { id: `schema/${use}`, protocolId: 'schema', use, options: {}, place, placeOf: () => place }
 }
 

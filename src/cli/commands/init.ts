@@ -1,15 +1,13 @@
 import { join, relative, resolve } from 'node:path'
 import { Command } from 'commander'
-import { systemTime } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
-import { createLog } from '../../telemetry/log.ts'
 import { ownConfigFile, quoted } from '../configured-command.ts'
-import { fileSchema } from '../file-schema.ts'
 import { linkPackages } from '../init/links.ts'
 import { starterFiles } from '../init/starter.ts'
 import { extensionIn, writeFiles } from '../init/write-files.ts'
 import { readableConfig } from '../readable-config.ts'
-import { note, print, redactor } from '../terminal.ts'
+import { schemaCommandLine, schemaFile, schemaText } from '../schema-file.ts'
+import { note, print } from '../terminal.ts'
 
 /** `init`: a folder to start from. Files that are there are left as they are. */
 export function initCommand(): Command {
@@ -33,11 +31,9 @@ export function initCommand(): Command {
     })
 }
 
-/** The schema for editors, with the options of the collectors that the folder's configuration uses. */
+/** The schema for editors, with the options of the folder's own collectors. */
 async function writeSchema(folder: string) {
-  const edge = { time: systemTime, log: createLog('silent', redactor), redactor }
-  const schema = await fileSchema('main', edge, readableConfig(join(folder, ownConfigFile)))
-  return writeFiles(folder, { 'tidegauge.schema.json': `${JSON.stringify(schema, null, 2)}\n` })
+  return writeFiles(folder, { [schemaFile]: await schemaText(readableConfig(join(folder, ownConfigFile))) })
 }
 
 /** npm writes links that it finds into `package-lock.json`, with paths of this machine. */
@@ -60,5 +56,6 @@ function nextSteps(folder: string, isFound: boolean): string {
     '# off the chain and the second collector, and',
     '  npx tidegauge collect --watch --only supply --dry-run      # again at each save',
     'A running daemon reloads a changed configuration. A further collector: npx tidegauge new NAME',
+    `When options of a collector change, an editor needs: ${schemaCommandLine}`,
   ].join('\n')
 }

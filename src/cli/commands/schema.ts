@@ -4,6 +4,7 @@ import { createLog } from '../../telemetry/log.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { fileSchema } from '../file-schema.ts'
 import { readableConfig } from '../readable-config.ts'
+import { schemaCommandLine } from '../schema-file.ts'
 import { printJson, redactor } from '../terminal.ts'
 
 interface SchemaOptions extends ConfigOption {
@@ -13,7 +14,8 @@ interface SchemaOptions extends ConfigOption {
 /** `schema`: the JSON Schema of the configuration, for editors. A configuration with mistakes is left out. */
 export function schemaCommand(): Command {
   return configuredCommand('schema')
-    .description('the JSON Schema of the configuration, with the options of shipped collectors and those it uses')
+    .description('the JSON Schema of the configuration, with the options of shipped collectors and of your own')
+    .addHelpText('after', `\nFor the file that init wrote, after a change of options: ${schemaCommandLine}`)
     .option('--included', 'of a file that the configuration includes')
     .action(async ({ config, included }: SchemaOptions) => {
       const edge = { time: systemTime, log: createLog('silent', redactor), redactor }

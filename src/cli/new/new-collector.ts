@@ -4,15 +4,16 @@ import { Fault } from '../../model/fault.ts'
 import { quoted } from '../configured-command.ts'
 import { newCollectorFiles } from '../init/starter.ts'
 import { extensionIn, writeFiles } from '../init/write-files.ts'
+import { refreshSchema } from '../schema-file.ts'
 import { note, print } from '../terminal.ts'
 
 /**
  * Writes a collector that reads a chain, its test and its recording into `collectors/` next to the configuration, and
- * prints the entry for it.
+ * prints the entry for it. The schema next to the configuration then knows its options.
  *
  * @throws Fault `usage` for a name that is no file name, and where one of the files exists
  */
-export function newCollector(name: string, configFile: string): void {
+export async function newCollector(name: string, configFile: string): Promise<void> {
   if (!/^[A-Za-z0-9][\w-]{0,60}$/.test(name)) {
     throw new Fault('usage', 'a collector is named with letters, digits, - and _', { fix: 'tidegauge new my-vault' })
   }
@@ -26,6 +27,7 @@ export function newCollector(name: string, configFile: string): void {
   const { written } = writeFiles(folder, files)
   const shown = (file: string) => quoted(relative(process.cwd(), join(folder, file)))
   for (const file of written) note(`written: ${shown(file)}`)
+  await refreshSchema(configFile)
   print(entryText(`./collectors/${name}${extension}`))
   note(
     [

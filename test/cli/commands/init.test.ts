@@ -100,8 +100,17 @@ describe('new NAME', () => {
   it('writes a collector with a test that passes, and prints its entry', { timeout: 120_000 }, async () => {
     const folder = temporaryFolder()
     await tidegauge(folder, 'init')
+    const begun = JSON.parse(readFileSync(join(folder, 'tidegauge.schema.json'), 'utf8'))
+    expect(begun.$defs).toHaveProperty(['options-of-.-collectors-supply.ts', 'properties', 'token'])
+    writeFileSync(join(folder, 'collectors/helper.ts'), 'export const two = 2\n')
     const made = await tidegauge(folder, 'new', 'my-vault')
     expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining('- use: ./collectors/my-vault.ts') })
+    // An editor knows the options of a collector before it is used: those init wrote, and the new one.
+    const schema = JSON.parse(readFileSync(join(folder, 'tidegauge.schema.json'), 'utf8'))
+    for (const name of ['age', 'supply', 'my-vault']) {
+      expect(schema.$defs).toHaveProperty([`options-of-.-collectors-${name}.ts`, 'type'], 'object')
+    }
+    expect(JSON.stringify(schema)).not.toMatch(/helper|\.test\.ts/)
     const tests = await typed(folder, '--test', '--test-name-pattern=supply|same bytes', 'collectors/my-vault.test.ts')
     expect(tests, tests.stdout).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ℹ pass 2$/m) })
     // The test fails when the collector reads something else.
