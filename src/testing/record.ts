@@ -63,6 +63,7 @@ async function recorded({ hour: asked, ...tried }: RecordedRun, redactor: Redact
     time: systemTime,
     log: () => {},
     interceptor: recorder,
+    isGuarded: true,
     readSecret: secrets.read,
   })
   stack.defer(() => runner.stop())

@@ -67,6 +67,7 @@ export function replayRunner(deps: {
     deadlineMs,
     redactor,
     interceptor,
+    isGuarded: true,
     time: systemTime,
     log: () => {},
     readSecret: standIns(recording.addresses),

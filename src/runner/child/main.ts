@@ -14,6 +14,7 @@ import { createAsks } from './asks.ts'
 import { ChildEnd } from './child-end.ts'
 import { collectHour, describeCollector, lateFault, type RunDeps, readPrice } from './collect.ts'
 import { registerCollectorHooks } from './hooks.ts'
+import { withoutNetwork } from './http/guarded-network.ts'
 import { ShownHttp } from './http/shown.ts'
 import { lockDown } from './lockdown.ts'
 import { registerOptionsEdge } from './options.ts'
@@ -64,7 +65,7 @@ async function perform(task: Task, deps: RunDeps): Promise<TaskEnd> {
   return { kind: 'collected', outcome: await collectHour(task.collector, task.hour, deps) }
 }
 
-async function start({ run, task, deadlineMs, requests }: StartedRun): Promise<void> {
+async function start({ run, task, deadlineMs, requests, guarded }: StartedRun): Promise<void> {
   const { signal } = controllerOf(run)
   const stray = Promise.withResolvers<never>()
   const fail = (error: unknown) => {
@@ -80,7 +81,8 @@ async function start({ run, task, deadlineMs, requests }: StartedRun): Promise<v
   const price = (name: string) => asks.price(run, name, scope, signal)
   const own = turns.of(run)
   const shown = requests && new ShownHttp(requests, request => asks.http(run, request, signal))
-  const work = inScope(scope, () => perform(task, { scope, signal, deadlineMs, turns: own, shown, chain, price }))
+  const performed = () => perform(task, { scope, signal, deadlineMs, turns: own, shown, chain, price })
+  const work = inScope(scope, () => (guarded ? withoutNetwork(stray.reject, performed) : performed()))
   const first = Promise.race([work, stray.promise])
   const settled = await settledOrLate(first, signal, scope.opened(), turnsAfterAbort)
   controllers.delete(run)

@@ -28,6 +28,8 @@ export interface ChildDeps {
   readonly prices: Prices
   /** Records or answers what collectors read. Default: nothing does. */
   readonly interceptor?: ReadInterceptor | undefined
+  /** Whether a run fails that connects past the daemon. Default: no. */
+  readonly isGuarded?: boolean | undefined
   /** Limits of the hosts that all processes send requests to. */
   readonly hosts: HostLimits
   /** Files and folders it may read. */

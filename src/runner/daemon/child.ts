@@ -100,7 +100,9 @@ export class CollectorChild {
       run.deadline = new RunDeadline(this.#deps.time, deadlineMs)
       void this.#watchDeadline(token, run.over.signal, run.deadline)
       const requests = run.task.kind === 'collect' ? this.#deps.interceptor?.requests : undefined
-      return [{ run: token, task: run.task, deadlineMs, ...(requests && { requests }) }]
+      // A price is one answer of the recording, however it is read.
+      const guarded = run.task.kind !== 'price' && this.#deps.isGuarded
+      return [{ run: token, task: run.task, deadlineMs, ...(requests && { requests }), ...(guarded && { guarded }) }]
     })
     if (runs.length === 0) return
     this.#say({ kind: 'run', runs })

@@ -46,6 +46,8 @@ export interface RunnerDeps {
   readonly limits?: Partial<RunnerLimits>
   /** Records or answers what collectors read. Default: nothing does. */
   readonly interceptor?: ReadInterceptor
+  /** Whether a run fails that connects past the daemon, as by `fetch`: no interceptor sees that. Default: no. */
+  readonly isGuarded?: boolean
   /** Reads a secret of a collector's options. Default: from where the configuration says that it is kept. */
   readonly readSecret?: typeof readOption
   /** Removes secrets from all output of collectors. Default: no secret is known. */
@@ -139,7 +141,7 @@ export class ProcessRunner implements Runner {
   }
 
   async #start(group: ProcessGroup, pinged: boolean): Promise<CollectorChild> {
-    const { chains, deadlineMs, time, log, interceptor, configFolders = [] } = this.#deps
+    const { chains, deadlineMs, time, log, interceptor, isGuarded, configFolders = [] } = this.#deps
     const write = (line: LogLine) => {
       const { collectorId, level, message, facts } = redactedLine(line, this.#redactor)
       log(collectorId, level, message, facts)
@@ -149,7 +151,7 @@ export class ProcessRunner implements Runner {
     // Shipped code only opens what the configuration declares; no code of one's own runs in its process.
     const mayUseSqlite = group.isShipped && group.declared.length > 0
     const [limits, meeting, prices, hosts] = [this.#limits, this.#meeting, this.#prices, this.#hosts]
-    const shared = { chains, deadlineMs, limits, time, meeting, prices, interceptor, hosts }
+    const shared = { chains, deadlineMs, limits, time, meeting, prices, interceptor, isGuarded, hosts }
     return new CollectorChild({ ...shared, log: write, reads, mayUseSqlite, folder, pinged })
   }
 

@@ -3,6 +3,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { httpConnectMsMax, httpOriginsMax } from '../../limits.ts'
 import { isPublicAddress } from './addresses.ts'
+import { connectAsOwn } from './guarded-network.ts'
 import type { Reach } from './hops.ts'
 
 /** Connections for off-chain reads; those of one reach are never used for the other. */
@@ -50,17 +51,19 @@ export function createNetwork(options: HttpNetworkOptions = {}): HttpNetwork {
   }
 
   const any = agentOf((target, done) =>
-    anywhere(target, (...[error, socket]) => {
-      if (error) return done(error, null)
-      remember(new URL(`${target.protocol}//${target.host}`).origin, socket.remoteAddress)
-      done(null, socket)
-    }),
+    connectAsOwn(() =>
+      anywhere(target, (...[error, socket]) => {
+        if (error) return done(error, null)
+        remember(new URL(`${target.protocol}//${target.host}`).origin, socket.remoteAddress)
+        done(null, socket)
+      }),
+    ),
   )
   const onlyPublic = agentOf((target, done) => {
     // A literal address is never looked up.
     const isRefused = isIP(target.hostname) !== 0 && !isPublic(target.hostname)
     if (isRefused) return done(new PrivateAddressError(target.hostname), null)
-    outside(target, done)
+    connectAsOwn(() => outside(target, done))
   })
   return {
     dispatcher: reach => (reach === 'any' ? any : onlyPublic),
