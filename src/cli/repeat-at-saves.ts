@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs'
 import type { CollectorConfig } from '../config/config.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { loadConfig } from '../config/load.ts'
 import { systemTime } from '../edge/time.ts'
+import { Fault } from '../model/fault.ts'
 import { sourceLookMs } from './limits.ts'
 import { reportError } from './report-error.ts'
 import { Signals } from './signals.ts'
@@ -13,10 +15,12 @@ import { type NamingFiles, WatchedFiles } from './watched-files.ts'
  * that imports is saved. Errors are reported and do not end it. Resolves after Ctrl-C.
  *
  * @param act aborted by Ctrl-C
+ * @throws Fault until it has succeeded once: `usage`, and ConfigError for a file that does not exist. No save mends these
  */
 export async function repeatAtSaves(configFile: string, act: (stopping: AbortSignal) => Promise<void>): Promise<void> {
   const signals = new Signals()
   let known: NamingFiles | undefined
+  let hasSucceeded = false
   for (;;) {
     known = namingFiles(configFile, known)
     let count = 0
@@ -29,7 +33,16 @@ export async function repeatAtSaves(configFile: string, act: (stopping: AbortSig
       },
       { withImports: true },
     )
-    await act(signals.stopping).catch(reported(signals.stopping))
+    try {
+      await act(signals.stopping)
+      hasSucceeded = true
+    } catch (error) {
+      if (!hasSucceeded && isMistyped(error, configFile)) {
+        signals.watch([])
+        throw error
+      }
+      if (!signals.stopping.aborted) await reportError(error)
+    }
     if (!signals.stopping.aborted) note(`\nwatching ${counted(count, 'file')}; Ctrl-C ends`)
     if (!(await hasChanged(signals, watched))) break
     // An editor that replaces a file removes it for a moment.
@@ -58,8 +71,7 @@ function namingFiles(file: string, before: NamingFiles | undefined): NamingFiles
   }
 }
 
-function reported(stopping: AbortSignal) {
-  return async (error: unknown) => {
-    if (!stopping.aborted) await reportError(error)
-  }
+/** Whether the command line is wrong, and not a file that is being edited. */
+function isMistyped(error: unknown, configFile: string): boolean {
+  return (error instanceof Fault && error.code === 'usage') || !existsSync(configFile)
 }

@@ -55,6 +55,8 @@ it('collect --watch collects again at each save, whatever is saved and however, 
   await said(level(4))
   writeFileSync(config, yaml('p').replace('name:', 'nam:'))
   await said(/unknown key "nam"/)
+  writeFileSync(config, yaml('p').replace('./own.ts', './own.ts, id: other'))
+  await said(/no protocol or collector is called "own"/)
   writeFileSync(config, yaml('q'))
   await said(/q___Level +4\b/)
 
@@ -73,6 +75,19 @@ it('collect --watch ends with its terminal', async () => {
   }
   child.kill('SIGHUP')
   expect(await ended).toEqual([0, null])
+})
+
+it('collect --watch ends at its start for what no save mends, as without --watch', async () => {
+  const { config } = configured(yaml('p'), { 'own.ts': own('1'), 'level.ts': 'export const level = 1\n' })
+  const watch = ['collect', '--watch', '--dry-run', '--config']
+  expect(await tidegauge([...watch, config, '--only', 'onw'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('no protocol or collector is called "onw"'),
+  })
+  expect(await tidegauge([...watch, `${config}.none`])).toMatchObject({
+    code: 78,
+    stderr: expect.not.stringContaining('watching'),
+  })
 })
 
 it('collect --watch sends nothing: it needs --dry-run', async () => {
