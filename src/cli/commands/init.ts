@@ -39,7 +39,8 @@ async function writeSchema(folder: string) {
 /** npm writes links that it finds into `package-lock.json`, with paths of this machine. */
 const installAdvice = `
 The links in node_modules hold on this machine only. To install packages in their place, before a commit or on another machine:
-  rm -r node_modules && npm install     # or npm install path/to/tidegauge-VERSION.tgz; over the links, npm puts them into its lock file`
+  rm -r node_modules, then npm install, or npm install path/to/tidegauge-VERSION.tgz
+Without the rm, npm writes the links into package-lock.json.`
 
 function nextSteps(folder: string, isFound: boolean): string {
   return [

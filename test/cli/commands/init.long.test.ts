@@ -13,7 +13,7 @@ describe('init and new', () => {
     const begun = await tidegauge(above, 'init', 'mine')
     expect(begun).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/cd mine\n[\s\S]*rm -r node_modules && npm install/),
+      stdout: expect.stringMatching(/cd mine\n[\s\S]*rm -r node_modules, then npm install/),
       stderr: expect.stringMatching(
         /on this machine only: node_modules\/tidegauge, node_modules\/.bin\/tidegauge, node_modules\/viem/,
       ),
