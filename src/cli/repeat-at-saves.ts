@@ -18,7 +18,7 @@ import { type NamingFiles, WatchedFiles } from './watched-files.ts'
  * @throws Fault until it has succeeded once: `usage`, and ConfigError for a file that does not exist. No save mends these
  */
 export async function repeatAtSaves(configFile: string, act: (stopping: AbortSignal) => Promise<void>): Promise<void> {
-  const signals = new Signals()
+  const signals = new Signals('stop')
   let known: NamingFiles | undefined
   let hasSucceeded = false
   for (;;) {

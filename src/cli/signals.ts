@@ -6,9 +6,8 @@ import { fileLookMs, parentLookMs } from './limits.ts'
 export type SignalRequest = 'stop' | 'reload' | 'look'
 
 /**
- * Queue of requests: SIGTERM and SIGINT are `stop`, a changed file is `look`. SIGHUP is `reload` to a daemon; any other
- * command it stops, as its terminal was closed. From its construction on no signal is lost and none ends the process
- * directly, not even during the start.
+ * Queue of requests: SIGTERM and SIGINT are `stop`, SIGHUP is `reload`, a changed file is `look`. From its construction
+ * on no signal is lost and none ends the process directly, not even during the start.
  */
 export class Signals {
   readonly #asked: SignalRequest[] = []
@@ -17,8 +16,8 @@ export class Signals {
   #told = Promise.withResolvers<void>()
   #watched = new Set<string>()
 
-  /** @param hangup the request that SIGHUP is */
-  constructor(hangup: 'reload' | 'stop' = 'stop') {
+  /** @param hangup the request that SIGHUP is: `stop` for what has no use once its terminal is closed */
+  constructor(hangup: 'reload' | 'stop' = 'reload') {
     this.#tell = asked => {
       this.#asked.push(asked)
       this.#told.resolve()

@@ -15,7 +15,7 @@ export function runCommand(ended: (code: number) => void): Command {
   return configuredCommand('run')
     .description('the daemon: collects every full hour and delivers')
     .action(async ({ config }: ConfigOption) => {
-      const signals = new Signals('reload')
+      const signals = new Signals()
       using _ = keepHeapSmall(systemTime)
       // Clock and data folders outlive reloads.
       const [clock, place] = [new WatchedClock(systemTime), new DataFolders()]

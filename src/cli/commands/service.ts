@@ -19,7 +19,7 @@ export function serviceCommand(): Command {
 }
 
 async function serve({ file, listen }: FileOption & { readonly listen: string }): Promise<void> {
-  const signals = new Signals()
+  const signals = new Signals('stop')
   const address = listenAddress(listen)
   if (!address.ok) {
     const { message, ...rest } = address.mistake
