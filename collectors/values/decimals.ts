@@ -5,8 +5,6 @@ export const decimalsOption = z.union([z.int().min(0).max(255), z.literal(true),
   error: 'must be a whole number from 0 to 255, true (the contract’s own), or { address: "0x…" } (a token’s)',
 })
 
-export type WrittenDecimals = z.output<typeof decimalsOption>
-
 /** `decimals()`; some tokens return a wider number than the standard says. */
 const decimalsAbi = [
   { type: 'function', name: 'decimals', stateMutability: 'view', inputs: [], outputs: [{ type: 'uint256', name: '' }] },

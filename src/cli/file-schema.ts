@@ -1,11 +1,13 @@
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import type { AppContext } from '../app/context.ts'
 import { openOfflineRunner } from '../app/open-runner.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { editorSchema, type JsonSchema } from '../config/schema/json-schema.ts'
 import { withOptions } from '../config/schema/options-schemas.ts'
+import { systemTime } from '../edge/time.ts'
 import { originOf, shippedCollectors } from '../runner/origin.ts'
+import { createLog } from '../telemetry/log.ts'
+import { redactor } from './terminal.ts'
 
 /** The kind of file that a schema is of: the configuration, or one that it includes. */
 export type SchemaKind = 'main' | 'included'
@@ -17,12 +19,9 @@ export type SchemaKind = 'main' | 'included'
  *
  * @param config absent where none can be read
  */
-export async function fileSchema(
-  kind: SchemaKind,
-  edge: Pick<AppContext, 'time' | 'log' | 'redactor'>,
-  config?: Config,
-): Promise<JsonSchema> {
+export async function fileSchema(kind: SchemaKind, config?: Config): Promise<JsonSchema> {
   await using stack = new AsyncDisposableStack()
+  const edge = { time: systemTime, log: createLog('silent', redactor), redactor }
   const runner = openOfflineRunner({ ...edge, ...(config && { config }) }, loadMsMax, stack)
   const used = [...shippedCollectors().map(shipped), ...ownCollectors(config)]
   const isUsed = new Set(used.map(({ use }) => use))

@@ -3,10 +3,8 @@ import { dirname, join, resolve } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { loadConfig } from '../config/load.ts'
-import { systemTime } from '../edge/time.ts'
-import { createLog } from '../telemetry/log.ts'
 import { fileSchema } from './file-schema.ts'
-import { note, redactor } from './terminal.ts'
+import { note } from './terminal.ts'
 
 /** Name of the schema that `init` writes next to the configuration, which names it for editors. */
 export const schemaFile = 'tidegauge.schema.json'
@@ -16,8 +14,7 @@ export const schemaCommandLine = `npx tidegauge schema > ${schemaFile}`
 
 /** Text of the schema; of no configuration, with the options of shipped collectors alone. */
 export async function schemaText(config: Config | undefined): Promise<string> {
-  const edge = { time: systemTime, log: createLog('silent', redactor), redactor }
-  return `${JSON.stringify(await fileSchema('main', edge, config), null, 2)}\n`
+  return `${JSON.stringify(await fileSchema('main', config), null, 2)}\n`
 }
 
 /** Writes the schema again where it lies next to the configuration. With mistakes in that, the command is noted instead. */

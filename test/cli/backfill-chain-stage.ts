@@ -111,5 +111,3 @@ export function prunedBefore(first: number): NonNullable<ChainStage['instead']> 
     return false
   }
 }
-
-export const hoursBack = (count: number) => systemTime.nowMs() - count * hourMs

@@ -9,12 +9,12 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { takeDaemonRole } from '../../src/outbox/roles.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
 import type { StatusJson } from '../../src/status/json.ts'
+import { listening } from '../support/listening.ts'
 import { mayMount, smallDisk } from '../support/small-disk.ts'
 import {
   configured,
@@ -32,7 +32,7 @@ const env = { METRICS_KEY: 'a-key-nobody-may-see' }
 async function service(): Promise<{ url: string; isDown: boolean; readonly taken: Set<string> }> {
   const taken = new Set<string>()
   const state = { url: '', isDown: false, taken }
-  const server = createServer((request, response) => {
+  state.url = await listening((request, response) => {
     let body = ''
     request.setEncoding('utf8').on('data', text => {
       body += text
@@ -44,10 +44,6 @@ async function service(): Promise<{ url: string; isDown: boolean; readonly taken
       response.end(JSON.stringify({ success: true, processed: metrics.length, errors: [], warnings: [] }))
     })
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  state.url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`
   return state
 }
 

@@ -1,9 +1,9 @@
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { outboxSchema } from '../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../src/sqlite/database.ts'
 import type { StatusJson } from '../../src/status/json.ts'
+import { listening } from '../support/listening.ts'
 import { configured, startDaemon } from '../support/tidegauge.ts'
 
 const env = { METRICS_KEY: 'a-key-nobody-may-see' }
@@ -16,7 +16,7 @@ const pushesWhileLocked = 8
 async function service() {
   let more = Promise.withResolvers<void>()
   const state = { url: '', isDown: true, pushes: 0, next: () => more.promise }
-  const server = createServer((request, response) => {
+  state.url = await listening((request, response) => {
     let body = ''
     request.setEncoding('utf8').on('data', text => {
       body += text
@@ -30,10 +30,6 @@ async function service() {
       more = Promise.withResolvers()
     })
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void server.close())
-  const address = server.address()
-  state.url = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`
   return state
 }
 

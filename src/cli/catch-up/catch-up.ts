@@ -11,7 +11,7 @@ import { createLog } from '../../telemetry/log.ts'
 import { type BackfillDelivery, startDelivery } from '../backfill/delivery.ts'
 import type { ConfigOption, JsonOption } from '../configured-command.ts'
 import { exitCodes } from '../exit.ts'
-import { openContext, selectCollectors } from '../open-context.ts'
+import { openContext } from '../open-context.ts'
 import { openedByClock } from '../require-clock.ts'
 import { Signals } from '../signals.ts'
 import { type UsableCollector, usableCollectors } from '../usable-collectors.ts'
@@ -34,9 +34,7 @@ export interface CatchUpOptions extends ConfigOption, JsonOption {
 export async function catchUp(options: CatchUpOptions, ended: (code: number) => void): Promise<void> {
   const signals = new Signals()
   const given = openContext(options.config)
-  const selected = selectCollectors(given.config, options.only)
-  const usable = await usableCollectors(given, selected, signals.stopping)
-  if (usable.length < selected.length) ended(exitCodes.incomplete)
+  const usable = await usableCollectors(given, options.only, signals, ended)
   await using stack = new AsyncDisposableStack()
   const { context, outbox: existing } = await openedByClock(given, stack)
   const outbox = existing ?? (await openOutbox(context, stack))

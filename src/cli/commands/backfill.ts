@@ -29,7 +29,7 @@ import { printSummary, printSummaryJson } from '../backfill/summary.ts'
 import { asTyped } from '../configured-command.ts'
 import { standing } from '../deliver-now.ts'
 import { exitCodes } from '../exit.ts'
-import { openContext, selectCollectors } from '../open-context.ts'
+import { openContext } from '../open-context.ts'
 import { openedByClock } from '../require-clock.ts'
 import { Signals } from '../signals.ts'
 import { keepHeapSmall } from '../small-heap.ts'
@@ -42,9 +42,7 @@ export function backfillCommand(ended: (code: number) => void): Command {
     using _ = keepHeapSmall(systemTime)
     const signals = new Signals()
     const given = openContext(options.config)
-    const collectors = selectCollectors(given.config, options.only)
-    const usable = await usableCollectors(given, collectors, signals.stopping)
-    if (usable.length < collectors.length) ended(exitCodes.incomplete)
+    const usable = await usableCollectors(given, options.only, signals, ended)
     await using stack = new AsyncDisposableStack()
     const { context, outbox } = await openedByClock(given, stack)
     const range = readRange(options, given.time.nowMs())

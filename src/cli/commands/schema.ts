@@ -1,11 +1,9 @@
 import type { Command } from 'commander'
-import { systemTime } from '../../edge/time.ts'
-import { createLog } from '../../telemetry/log.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { fileSchema } from '../file-schema.ts'
 import { readableConfig } from '../readable-config.ts'
 import { schemaCommandLine } from '../schema-file.ts'
-import { printJson, redactor } from '../terminal.ts'
+import { printJson } from '../terminal.ts'
 
 interface SchemaOptions extends ConfigOption {
   readonly included?: boolean
@@ -18,7 +16,6 @@ export function schemaCommand(): Command {
     .addHelpText('after', `\nFor the file that init wrote, after a change of options: ${schemaCommandLine}`)
     .option('--included', 'of a file that the configuration includes')
     .action(async ({ config, included }: SchemaOptions) => {
-      const edge = { time: systemTime, log: createLog('silent', redactor), redactor }
-      printJson(await fileSchema(included ? 'included' : 'main', edge, readableConfig(config)))
+      printJson(await fileSchema(included ? 'included' : 'main', readableConfig(config)))
     })
 }

@@ -66,14 +66,11 @@ export class Recorder {
   async #write(verdicts: MetricVerdicts, onDelay: () => void): Promise<void> {
     const { quarantine, unconfirmed } = this.#deps
     const { delivered, dead } = verdicts
-    const withheld = new Set<Metric>()
+    let withheld: readonly Metric[] = []
     // Until then the flush knows them as under way.
     const withhold = () => {
-      for (const metric of [...delivered, ...dead.map(entry => entry.metric)]) {
-        if (withheld.has(metric)) continue
-        withheld.add(metric)
-        this.unrecorded.add(metric)
-      }
+      withheld = [...delivered, ...dead.map(({ metric }) => metric)]
+      this.unrecorded.add(...withheld)
       onDelay()
     }
     try {
@@ -83,7 +80,7 @@ export class Recorder {
       unconfirmed.add(delivered)
       throw error
     } finally {
-      for (const metric of withheld) this.unrecorded.delete(metric)
+      this.unrecorded.delete(...withheld)
     }
     unconfirmed.remove(delivered)
     quarantine.delivered(delivered)

@@ -1,6 +1,5 @@
 import { onTestFinished } from 'vitest'
 import { serviceClient } from '../../../src/edge/service-client.ts'
-import type { VirtualTime } from '../../support/virtual-time.ts'
 import { DeliveryBench, type DeliveryBenchOptions, startMs } from './delivery-bench.ts'
 import { HttpService } from './http-service.ts'
 import { ScriptedTime, WrongTime } from './scripted-time.ts'
@@ -26,9 +25,4 @@ export async function httpBench(
   const client = serviceClient({ url: service.url, timeoutMs: 600_000, connections: 4, time: machine })
   onTestFinished(() => client.close())
   return { bench: new DeliveryBench({ ...options, client, time: machine }), service, time, machine }
-}
-
-/** Time passes. */
-export async function pass(time: VirtualTime, ms: number): Promise<void> {
-  await time.sleep(ms)
 }
