@@ -12,9 +12,9 @@ import type {
   ServiceConfig,
 } from './config.ts'
 import type { ParsedDocument, PlaceOf } from './document.ts'
-import { ownIdOf } from './schema/forms.ts'
 import type { ParsedIncludedFile } from './schema/included-file.ts'
 import type { ParsedFile } from './schema/schema.ts'
+import { ownIdOf } from './schema/text-parsers.ts'
 
 type ParsedProtocol = NonNullable<ParsedFile['protocols']>[number]
 type ParsedCollector = ParsedProtocol['collectors'][number]

@@ -4,7 +4,7 @@ import type { CollectorConfig, Config, Include, PlacedSecret, ProtocolConfig, Se
 import { configFiles } from './include.ts'
 import type { Place, PlacedMistake } from './mistakes/mistakes.ts'
 import { inOrder, shortest } from './mistakes/mistakes.ts'
-import { meant } from './mistakes/words.ts'
+import { meant } from './mistakes/wording.ts'
 import type { OptionSecret } from './option-secrets.ts'
 import { readHeader, readOption, readSecret, resolveAddress } from './secret.ts'
 

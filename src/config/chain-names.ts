@@ -1,6 +1,6 @@
 import { isRecord } from '../model/json.ts'
 import type { ValueMistake } from './mistakes/mistakes.ts'
-import { meant, pathText, quoted } from './mistakes/words.ts'
+import { meant, pathText, quoted } from './mistakes/wording.ts'
 
 /** A path in the file, down into the options of a collector. */
 export type OptionPath = readonly PropertyKey[]

@@ -2,11 +2,11 @@ import { isRecord, valueAt } from '../model/json.ts'
 import { unknownChains } from './chain-names.ts'
 import type { ConfigDocument, PlaceOf } from './document.ts'
 import { type Place, type PlacedMistake, placeText, type ValueMistake } from './mistakes/mistakes.ts'
-import { pathText, quoted } from './mistakes/words.ts'
+import { pathText, quoted } from './mistakes/wording.ts'
 import { pricesInCircles, unknownPrices } from './price-names.ts'
 import { operatorForm } from './schema/file-forms.ts'
-import { ownIdOf, sanitised, slug } from './schema/forms.ts'
-import { exampleOf, partAt } from './schema/part.ts'
+import { exampleOf, partAt } from './schema/schema-part.ts'
+import { ownIdOf, sanitised, slug } from './schema/text-parsers.ts'
 
 type FilePath = readonly PropertyKey[]
 

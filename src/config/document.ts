@@ -11,7 +11,7 @@ export interface ConfigDocument<T = unknown> {
   /** Absolute. */
   readonly file: string
   /** Mistakes of the text. */
-  readonly misread: readonly PlacedMistake[]
+  readonly yamlMistakes: readonly PlacedMistake[]
   /** Mistakes that the schema found. */
   readonly found: readonly PlacedMistake[]
   /** The value as written, with mistyped keys replaced by the ones meant; absent for an unreadable text. */
@@ -31,17 +31,17 @@ export function readDocument<S extends z.ZodType>(
   form: FileForm<S>,
 ): ConfigDocument<z.output<S>> {
   const start = () => ({ file, line: 1, column: 1 })
-  if (!read.ok) return { file, misread: [inFile(file, read.mistake)], found: [], placeOf: start }
-  const { tree, misread: unplaced } = readTree(read.text)
-  const misread = unplaced.map(mistake => inFile(file, mistake))
-  if (!tree) return { file, misread, found: [], placeOf: start }
+  if (!read.ok) return { file, yamlMistakes: [inFile(file, read.mistake)], found: [], placeOf: start }
+  const { tree, yamlMistakes: unplaced } = readTree(read.text)
+  const yamlMistakes = unplaced.map(mistake => inFile(file, mistake))
+  if (!tree) return { file, yamlMistakes, found: [], placeOf: start }
   const placeOf: PlaceOf = (path, at = 'value') => ({ file, ...tree.positionOf({ path, at }) })
   if (tree.value() === null) {
     const empty = { place: placeOf([]), message: 'the file is empty', fix: form.emptyFix }
-    return { file, misread: [...misread, empty], found: [], placeOf }
+    return { file, yamlMistakes: [...yamlMistakes, empty], found: [], placeOf }
   }
   const { found, parsed } = examine(tree, form)
-  const own = { file, misread, found: found.map(mistake => inFile(file, mistake)), written: tree.value(), placeOf }
+  const own = { file, yamlMistakes, found: found.map(mistake => inFile(file, mistake)), written: tree.value(), placeOf }
   return parsed.success && found.length === 0 ? { ...own, parsed: parsed.data } : own
 }
 

@@ -2,7 +2,7 @@ import { isRecord, valueAt } from '../model/json.ts'
 import { priceConfig } from './build.ts'
 import type { CollectorConfig } from './config.ts'
 import type { ConfigDocument, PlaceOf } from './document.ts'
-import { ownIdOf } from './schema/forms.ts'
+import { ownIdOf } from './schema/text-parsers.ts'
 
 /**
  * The collectors and prices of a file with mistakes that are written well enough to check their options, so that all

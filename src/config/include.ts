@@ -3,8 +3,8 @@ import { basename, dirname, resolve } from 'node:path'
 import type { Config, Include } from './config.ts'
 import type { Mistake, Place, PlacedMistake } from './mistakes/mistakes.ts'
 import { shortest } from './mistakes/mistakes.ts'
-import { path as pathForm } from './schema/forms.ts'
 import { includedFilesMax } from './schema/limits.ts'
+import { path as pathForm } from './schema/text-parsers.ts'
 
 /** Entries of `include` with the files that they match now, and the mistakes in them. */
 export interface Expanded {

@@ -34,13 +34,13 @@ function parseFiles(file: string, read: FileText): Config {
   const included = includes.flatMap(({ files }) => files).map(one => readDocument(one, readText(one), includedForm))
   const documents = [main, ...included]
 
-  const misread = documents.flatMap(document => document.misread)
+  const yamlMistakes = documents.flatMap(document => document.yamlMistakes)
   // A mistake of the YAML is not reported again as one of the value.
-  const knownPlaces = new Set(misread.map(({ place }) => placeText(place)))
+  const knownPlaces = new Set(yamlMistakes.map(({ place }) => placeText(place)))
   const checked = 'written' in main ? check(documents, mistakes.length === 0) : []
   const others = [...documents.flatMap(({ found }) => found), ...mistakes, ...checked]
   const all = inOrder(
-    [...misread, ...others.filter(({ place }) => !knownPlaces.has(placeText(place)))],
+    [...yamlMistakes, ...others.filter(({ place }) => !knownPlaces.has(placeText(place)))],
     configFiles({ file, includes }),
   )
   if (all.length === 0 && isParsed(main) && included.every(isParsed)) return buildConfig(main, included, includes)

@@ -2,7 +2,7 @@ import { valueAt } from '../model/json.ts'
 import type { CollectorConfig, OptionMistake } from './config.ts'
 import type { PlacedMistake } from './mistakes/mistakes.ts'
 import { inOrder } from './mistakes/mistakes.ts'
-import { meant, pathText, quoted } from './mistakes/words.ts'
+import { meant, pathText, quoted } from './mistakes/wording.ts'
 
 /**
  * A collector's option mistakes with their places in the file, worded like other mistakes. An unknown option is first

@@ -1,7 +1,7 @@
 import type { OptionPath } from './chain-names.ts'
 import type { PlaceOf } from './document.ts'
 import type { PlacedMistake, ValueMistake } from './mistakes/mistakes.ts'
-import { meant, pathText, quoted } from './mistakes/words.ts'
+import { meant, pathText, quoted } from './mistakes/wording.ts'
 
 interface NamedPrice {
   readonly name: string

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
-import { quoted } from '../mistakes/words.ts'
-import { type Formed, formed, refused } from './formed.ts'
+import { quoted } from '../mistakes/wording.ts'
+import { type ParsedText, parsed, refused } from './text-parsers.ts'
 
 // No message about a URL repeats it: a key may be anywhere in it.
 
@@ -17,7 +17,7 @@ function strictUrl(text: string, schemes: readonly string[]): URL | undefined {
 }
 
 /** The service's address, without a trailing slash: HTTPS, or HTTP on loopback; no credentials, no query. */
-export function serviceUrl(text: string): Formed<string> {
+export function serviceUrl(text: string): ParsedText<string> {
   const fix = 'write it like https://metrics.example.com'
   const url = strictUrl(text, ['http', 'https'])
   if (!url) return refused('this is not an https:// address', fix)
@@ -28,21 +28,21 @@ export function serviceUrl(text: string): Formed<string> {
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     return refused('http:// is only for loopback addresses: the key would be sent unencrypted', 'write https://')
   }
-  return formed(url.href.replace(/\/+$/, ''))
+  return parsed(url.href.replace(/\/+$/, ''))
 }
 
 /** Address of a logo. */
-export function logoUrl(text: string): Formed<string> {
+export function logoUrl(text: string): ParsedText<string> {
   return strictUrl(text, ['http', 'https'])
-    ? formed(text)
+    ? parsed(text)
     : refused('this is not an http(s):// address', 'write it like https://example.com/logo.png')
 }
 
 /** An RPC endpoint: `http(s)://`, `ws(s)://`, or the path of an IPC socket, which is left as written. */
-export function endpoint(text: string): Formed<string> {
-  if (strictUrl(text, ['http', 'https', 'ws', 'wss'])) return formed(text)
+export function endpoint(text: string): ParsedText<string> {
+  if (strictUrl(text, ['http', 'https', 'ws', 'wss'])) return parsed(text)
   const isPath = isAbsolute(text) || /^\.\.?[/\\]/.test(text) || /^[\w./-]+\.ipc$/.test(text)
-  if (isPath && !/\p{C}/u.test(text)) return formed(text)
+  if (isPath && !/\p{C}/u.test(text)) return parsed(text)
   const [, variable] = /^\$\{?([A-Za-z_]\w*)\}?$/.exec(text) ?? []
   if (variable !== undefined) return refused('variables are not expanded here', `write { env: ${variable} }`)
   return refused(
@@ -66,7 +66,7 @@ export const defaultListen = '127.0.0.1:9464'
 export const listenPattern = '^(\\[[0-9a-fA-F:.]+\\]|[^\\s:\\[\\]]+):[0-9]{1,5}$'
 
 /** `host:port`; an IPv6 host in brackets. */
-export function listenAddress(text: string): Formed<ListenAddress> {
+export function listenAddress(text: string): ParsedText<ListenAddress> {
   const fix = 'write host:port, like "127.0.0.1:9464" or "[::1]:9464"'
   const match = new RegExp(listenPattern).exec(text)
   const host = match?.[1]
@@ -77,15 +77,15 @@ export function listenAddress(text: string): Formed<ListenAddress> {
     return refused(`${quoted(host)} is not a host: an IPv4 address has four numbers`, fix)
   }
   if (port > 65_535) return refused(`there is no port ${port}`, 'write a port from 1 to 65535, or 0 for any free one')
-  return formed({ host: host.replace(/^\[|\]$/g, ''), port })
+  return parsed({ host: host.replace(/^\[|\]$/g, ''), port })
 }
 
 /** Pattern of a host name, for the JSON Schema. */
 export const hostNamePattern = '^(?!-)[A-Za-z0-9.-]{1,253}$'
 
 /** A host name without a port, in lower case, as a browser sends it in `Host`. */
-export function hostName(text: string): Formed<string> {
-  if (new RegExp(hostNamePattern).test(text)) return formed(text.toLowerCase())
+export function hostName(text: string): ParsedText<string> {
+  if (new RegExp(hostNamePattern).test(text)) return parsed(text.toLowerCase())
   const fix = 'write the name alone, without a scheme, port or path, like tidegauge.internal'
   return refused(`${quoted(text)} is not the name of a host`, fix)
 }

@@ -1,8 +1,17 @@
 import type { z } from 'zod'
 import { valueAt } from '../../model/json.ts'
 import type { ValueMistake } from '../mistakes/mistakes.ts'
-import { kindOf, meant, pathText, quoted } from '../mistakes/words.ts'
-import { choicesOf, exampleOf, examplesOf, expectationOf, isRequired, keysOf, partAt, type SchemaPart } from './part.ts'
+import { kindOf, meant, pathText, quoted } from '../mistakes/wording.ts'
+import {
+  choicesOf,
+  exampleOf,
+  examplesOf,
+  expectationOf,
+  isRequired,
+  keysOf,
+  partAt,
+  type SchemaPart,
+} from './schema-part.ts'
 
 type ZodIssue = z.core.$ZodIssue
 type IssuePath = readonly PropertyKey[]

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isHeaderName, isSecretHeader } from '../../model/header-name.ts'
-import { formed, refused } from './formed.ts'
-import { secretRef, written } from './written.ts'
+import { secretRef, textField } from './text-field.ts'
+import { parsed, refused } from './text-parsers.ts'
 
 /** Headers that are set by the HTTP client. */
 const ownNames = new Set([
@@ -18,10 +18,10 @@ const ownNames = new Set([
   'upgrade',
 ])
 
-const text = written(
+const text = textField(
   value =>
     /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)
-      ? formed({ kind: 'text' as const, text: value })
+      ? parsed({ kind: 'text' as const, text: value })
       : refused('a header holds visible ASCII characters, and blanks between them', 'write it on one line'),
   { description: 'The value itself, if it is not a secret.' },
 )

@@ -1,16 +1,16 @@
 import { z } from 'zod'
 import { logoUrl } from './addresses.ts'
-import { displayText, duration, durationPattern, fullHour, slug, slugPattern } from './forms.ts'
 import { deadlineMsMax } from './limits.ts'
-import { key, written } from './written.ts'
+import { key, textField } from './text-field.ts'
+import { displayText, duration, durationPattern, fullHour, slug, slugPattern } from './text-parsers.ts'
 
 const collector = z
   .strictObject({
-    use: written(displayText, {
+    use: textField(displayText, {
       description: 'A name in collectors/, a path relative to this file (./my/own.ts), or an npm package.',
       examples: ['host'],
     }),
-    id: written(slug, {
+    id: textField(slug, {
       description: 'Own id, unique in its protocol. Default: the last part of use, without its extension.',
       examples: ['host'],
       pattern: slugPattern,
@@ -19,12 +19,12 @@ const collector = z
       .record(z.string(), z.unknown())
       .prefault({})
       .meta({ description: 'Options of the collector; its own schema says which.', examples: [{ chain: 'ethereum' }] }),
-    since: written(fullHour, {
+    since: textField(fullHour, {
       description:
         'First hour that is expected of it; of one that reads only "now", not before its first run. Default: the hour in which the daemon first runs it.',
       examples: ['2026-11-20T13:00:00Z'],
     }).optional(),
-    deadline: written(duration(deadlineMsMax), {
+    deadline: textField(duration(deadlineMsMax), {
       description: 'Longest time for this collector and one hour. Default: that of collect.',
       examples: ['60s'],
       pattern: durationPattern,
@@ -36,18 +36,18 @@ const example = { id: 'awesome-vault', name: 'Awesome Vault', collectors: [{ use
 
 const protocol = z
   .strictObject({
-    id: written(slug, {
+    id: textField(slug, {
       description: 'Slug, unique at the service; it never changes. Lowercase letters, digits, - and _.',
       examples: ['awesome-vault'],
       pattern: slugPattern,
     }),
-    name: written(displayText, { description: 'Display name.', examples: ['Awesome Vault'] }),
-    logo: written(logoUrl, {
+    name: textField(displayText, { description: 'Display name.', examples: ['Awesome Vault'] }),
+    logo: textField(logoUrl, {
       description: 'Address of a logo image.',
       examples: ['https://example.com/logo.png'],
     }).optional(),
     chains: z
-      .array(written(displayText, { description: 'Name of a chain.', examples: ['ethereum'] }))
+      .array(textField(displayText, { description: 'Name of a chain.', examples: ['ethereum'] }))
       .max(100)
       .optional()
       .meta({ description: 'Names of chains, for display alone.', examples: [['ethereum']] }),

@@ -1,22 +1,22 @@
 import { z } from 'zod'
 import { endpoint } from './addresses.ts'
-import { environmentName, environmentNamePattern, path } from './forms.ts'
 import { headers } from './headers.ts'
 import { rpcBatchCallsMax, rpcCallsPerSecondMax, rpcLogBlocksMax } from './limits.ts'
-import { written } from './written.ts'
+import { textField } from './text-field.ts'
+import { environmentName, environmentNamePattern, path } from './text-parsers.ts'
 
-const address = written(endpoint, {
+const address = textField(endpoint, {
   description: 'http(s)://, ws(s)://, or the path of an IPC socket; relative to this file.',
   examples: ['http://127.0.0.1:8545'],
 })
 
 const withLimits = z
   .strictObject({
-    url: written(endpoint, { description: 'The address itself, if it holds no secret.' }).optional(),
-    file: written(path, {
+    url: textField(endpoint, { description: 'The address itself, if it holds no secret.' }).optional(),
+    file: textField(path, {
       description: 'File that holds the address and nothing else; relative to this file.',
     }).optional(),
-    env: written(environmentName, {
+    env: textField(environmentName, {
       description: 'Environment variable that holds the address.',
       pattern: environmentNamePattern,
     }).optional(),

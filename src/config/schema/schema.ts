@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { keepMsMin } from '../../model/limits.ts'
 import { defaultListen, hostName, hostNamePattern, listenAddress, listenPattern, serviceUrl } from './addresses.ts'
-import { duration, durationOrNone, durationOrNonePattern, durationPattern, path } from './forms.ts'
 import {
   catchUpMsMax,
   catchUpMsMin,
@@ -15,7 +14,8 @@ import {
 import { prices } from './prices.ts'
 import { protocols } from './protocols.ts'
 import { rpc } from './rpc.ts'
-import { key, written } from './written.ts'
+import { key, textField } from './text-field.ts'
+import { duration, durationOrNone, durationOrNonePattern, durationPattern, path } from './text-parsers.ts'
 
 /**
  * Schema of the operator's file: the form and the default of each key. Its output is not yet the `Config`: build.ts adds places, absolute
@@ -26,7 +26,7 @@ const service = z
   .union([
     z.literal('embedded').meta({ description: 'The reference service inside the daemon, with its own key.' }),
     z.strictObject({
-      url: written(serviceUrl, {
+      url: textField(serviceUrl, {
         description: 'Base address: HTTPS, or http:// on a loopback address. No credentials, no query.',
         examples: ['https://metrics.example.com'],
       }),
@@ -48,7 +48,7 @@ const chain = z
       .array(rpc)
       .min(1)
       .meta({ description: 'Nodes to read from; the first is preferred.', examples: [['http://127.0.0.1:8545']] }),
-    settle: written(durationOrNone(settleMsMax), {
+    settle: textField(durationOrNone(settleMsMax), {
       description:
         'Time after an hour until its block counts as final. At most 24h. Default: a safe time for the chain id.',
       examples: ['20m'],
@@ -63,17 +63,17 @@ const durationMeaning = { examples: ['60s'], pattern: durationPattern }
 export const operatorFile = z
   .strictObject({
     service,
-    data: written(path, {
+    data: textField(path, {
       description: 'Folder of the outbox and all that is kept; relative to this file; made with mode 0700.',
       examples: ['../data'],
     }).prefault('../data'),
     collect: z
       .strictObject({
-        deadline: written(duration(deadlineMsMax), {
+        deadline: textField(duration(deadlineMsMax), {
           description: 'Time limit for one collector and hour. At most 30m.',
           ...durationMeaning,
         }).prefault('60s'),
-        catchUp: written(duration(catchUpMsMax, catchUpMsMin), {
+        catchUp: textField(duration(catchUpMsMax, catchUpMsMin), {
           description: 'Catch-up range of hours missed in downtime. From 1h to 90d, and less than outbox.keep.',
           examples: ['7d'],
           pattern: durationPattern,
@@ -83,7 +83,7 @@ export const operatorFile = z
       .meta({ description: 'Settings of collecting values.', examples: [{ deadline: '60s' }] }),
     delivery: z
       .strictObject({
-        timeout: written(duration(deliveryTimeoutMsMax), {
+        timeout: textField(duration(deliveryTimeoutMsMax), {
           description: 'Time limit for one push and its whole answer. At most 10m.',
           ...durationMeaning,
         }).prefault('30s'),
@@ -99,7 +99,7 @@ export const operatorFile = z
       .meta({ description: 'Settings of pushing batches.', examples: [{ pace: 5 }] }),
     outbox: z
       .strictObject({
-        keep: written(duration(keepMsMax, keepMsMin), {
+        keep: textField(duration(keepMsMax, keepMsMin), {
           description: 'Time for which delivered metrics are kept, for the status and the history. At least 8d.',
           examples: ['35d'],
           pattern: durationPattern,
@@ -109,14 +109,14 @@ export const operatorFile = z
       .meta({ description: 'The store of due and delivered metrics.', examples: [{ keep: '35d' }] }),
     status: z
       .strictObject({
-        listen: written(listenAddress, {
+        listen: textField(listenAddress, {
           description: 'host:port of the page, health and telemetry; an IPv6 host in brackets.',
           examples: ['127.0.0.1:9464'],
           pattern: listenPattern,
         }).prefault(defaultListen),
         hosts: z
           .array(
-            written(hostName, {
+            textField(hostName, {
               description: 'A name, without a port.',
               examples: ['tidegauge.internal'],
               pattern: hostNamePattern,
@@ -150,7 +150,7 @@ export const operatorFile = z
       }),
     include: z
       .array(
-        written(path, {
+        textField(path, {
           description: 'A file, or a pattern with * ? [ ] { } or **, relative to this file.',
           examples: ['./protocols/*.yaml'],
         }),

@@ -1,9 +1,9 @@
 import { parseDocument } from 'yaml'
 import type { PlacedMistake, Position, ValuePlace } from '../mistakes/mistakes.ts'
-import { brokenParts, firstOfEachLine, oddParts } from './misread.ts'
 import { offsetOf, renameKey } from './offsets.ts'
-import { strange } from './strange.ts'
 import { tooDeep } from './syntax.ts'
+import { unsupportedYaml } from './unsupported-yaml.ts'
+import { brokenParts, firstOfEachLine, oddParts } from './yaml-errors.ts'
 
 /** A parsed YAML file: its value, and the place of each part. */
 export interface Tree {
@@ -18,10 +18,10 @@ export interface Tree {
   rename(path: readonly PropertyKey[], key: string): boolean
 }
 
-/** Result of reading YAML. `misread`: its mistakes. Without a tree the file cannot be checked further. */
+/** Result of reading YAML. `yamlMistakes`: mistakes of its syntax. Without a tree the file cannot be checked further. */
 export interface Read {
   readonly tree?: Tree
-  readonly misread: readonly PlacedMistake<Position>[]
+  readonly yamlMistakes: readonly PlacedMistake<Position>[]
 }
 
 /**
@@ -34,7 +34,7 @@ export function readTree(text: string): Read {
   } catch (error) {
     // The parser recurses for each level; its own limit does not cover all of that.
     if (!(error instanceof RangeError)) throw error
-    return { misread: [{ place: { line: longestLine(text), column: 1 }, ...tooDeep }] }
+    return { yamlMistakes: [{ place: { line: longestLine(text), column: 1 }, ...tooDeep }] }
   }
 }
 
@@ -57,20 +57,20 @@ function parse(text: string): Read {
   const at = positions(text)
   const source = { text, document, at }
   const broken = brokenParts(source)
-  if (broken.length > 0) return { misread: broken }
+  if (broken.length > 0) return { yamlMistakes: broken }
 
-  const odd = strange(document)
-  const misread = [
+  const odd = unsupportedYaml(document)
+  const yamlMistakes = [
     ...oddParts(source),
     ...odd.map(({ place, readable: _, ...mistake }) => ({ ...mistake, place: at(place) })),
   ]
-  if (odd.some(({ readable }) => !readable)) return { misread: firstOfEachLine(misread) }
+  if (odd.some(({ readable }) => !readable)) return { yamlMistakes: firstOfEachLine(yamlMistakes) }
   const tree: Tree = {
     value: () => document.toJS(),
     positionOf: ({ path, at: part }) => at(offsetOf(document, path, part)),
     rename: (path, key) => renameKey(document, path, key),
   }
-  return { misread, tree }
+  return { yamlMistakes, tree }
 }
 
 /**

@@ -18,9 +18,9 @@ const shownMax = 50
 export function brokenParts(source: Source): PlacedMistake<Position>[] {
   const broken = source.document.errors.filter(error => !leavesRestReadable(error))
   const deep = broken.find(({ code }) => code === 'RESOURCE_EXHAUSTION')
-  if (deep) return [misreadOf(source, deep)]
+  if (deep) return [mistakeOf(source, deep)]
   const first = firstOfEachLine(broken.map(error => ({ error, place: source.at(error.pos[0]) })))
-  return firstOfEachLine(first.slice(0, shownMax).map(({ error }) => misreadOf(source, error)))
+  return firstOfEachLine(first.slice(0, shownMax).map(({ error }) => mistakeOf(source, error)))
 }
 
 /** Errors and warnings that are reported together with all other mistakes. */
@@ -28,7 +28,7 @@ export function oddParts(source: Source): PlacedMistake<Position>[] {
   const { errors, warnings } = source.document
   // That warning is about a closing bracket at the beginning of a line, which is common.
   const relevant = warnings.filter(({ code }) => code !== 'BAD_INDENT')
-  return [...duplicates(source), ...[...errors, ...relevant].slice(0, shownMax).map(error => misreadOf(source, error))]
+  return [...duplicates(source), ...[...errors, ...relevant].slice(0, shownMax).map(error => mistakeOf(source, error))]
 }
 
 function duplicates({ document, at }: Source): PlacedMistake<Position>[] {
@@ -40,7 +40,7 @@ function duplicates({ document, at }: Source): PlacedMistake<Position>[] {
     })
 }
 
-function misreadOf({ text, document, at }: Source, error: YAMLError): PlacedMistake<Position> {
+function mistakeOf({ text, document, at }: Source, error: YAMLError): PlacedMistake<Position> {
   const offset = isUnclosed(error) ? openingBefore(document, text, error.pos[0]) : error.pos[0]
   return { place: at(offset), ...syntaxWords(error) }
 }

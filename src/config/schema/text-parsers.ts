@@ -1,8 +1,19 @@
 import { isAbsolute } from 'node:path'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, parseHour } from '../../model/hour.ts'
-import { quoted } from '../mistakes/words.ts'
-import { type Form, type Formed, formed, refused } from './formed.ts'
+import type { Mistake } from '../mistakes/mistakes.ts'
+import { quoted } from '../mistakes/wording.ts'
+
+/** Result of parsing a string: the value, or the mistake. */
+export type ParsedText<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly mistake: Mistake }
+
+/** A parser of strings. Pure. */
+export type TextParser<T> = (text: string) => ParsedText<T>
+
+/** The result of a valid string. */
+export const parsed = <T>(value: T): ParsedText<T> => ({ ok: true, value })
+/** The result of a string with a mistake. */
+export const refused = (message: string, fix: string) => ({ ok: false, mistake: { message, fix } }) as const
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
@@ -10,14 +21,14 @@ const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as co
 export const durationPattern = '^[1-9][0-9]{0,8}(ms|s|m|h|d)$'
 
 /** A duration from `minMs` up to `maxMs`, in milliseconds. */
-export function duration(maxMs: number, minMs = 1): Form<number> {
+export function duration(maxMs: number, minMs = 1): TextParser<number> {
   return text => {
     const match = new RegExp(durationPattern).exec(text)
     if (!match) return refused(`${quoted(text)} is not a duration`, 'write a whole number and its unit: 500ms, 60s, 5m')
     const unit = match[1] as keyof typeof unitMs
     const ms = Number.parseInt(text, 10) * unitMs[unit]
     if (ms < minMs) return refused(`${quoted(text)} is too short`, `write at least ${durationText(minMs)}`)
-    return ms <= maxMs ? formed(ms) : refused(`${quoted(text)} is too long`, `write at most ${durationText(maxMs)}`)
+    return ms <= maxMs ? parsed(ms) : refused(`${quoted(text)} is too long`, `write at most ${durationText(maxMs)}`)
   }
 }
 
@@ -25,9 +36,9 @@ export function duration(maxMs: number, minMs = 1): Form<number> {
 export const durationOrNonePattern = '^(0s|[1-9][0-9]{0,8}(ms|s|m|h|d))$'
 
 /** A duration up to `maxMs`, or `0s`, in milliseconds. */
-export function durationOrNone(maxMs: number): Form<number> {
+export function durationOrNone(maxMs: number): TextParser<number> {
   const some = duration(maxMs)
-  return text => (text === '0s' ? formed(0) : some(text))
+  return text => (text === '0s' ? parsed(0) : some(text))
 }
 
 /** Text of a duration: in days from two days on, in hours from two hours on, else in minutes. */
@@ -51,14 +62,14 @@ export function sanitised(text: string): string {
 }
 
 /** A slug: lowercase letters, digits, `-` and `_`. `___` separates a protocol id from a label, so a slug has none. */
-export function slug(text: string): Formed<string> {
+export function slug(text: string): ParsedText<string> {
   const fix = /[a-z0-9]/i.test(text) ? `write ${sanitised(text)}` : 'write a slug like awesome-vault'
   if (!new RegExp(slugPattern).test(text)) {
     return refused(`${quoted(text)} is not a slug of lowercase letters, digits, - and _`, fix)
   }
   if (text.includes('___')) return refused(`${quoted(text)} holds ___, which separates an id from a label`, fix)
   if (text.length > idCharsMax) return refused(`an id has at most ${idCharsMax} characters`, 'write a shorter one')
-  return formed(text)
+  return parsed(text)
 }
 
 /** Default of a collector's own id: the base name of its `use`, without an extension. */
@@ -68,9 +79,9 @@ export function ownIdOf(use: string): string {
 }
 
 /** A full UTC hour, as the first expected one of a collector. */
-export function fullHour(text: string): Formed<Hour> {
+export function fullHour(text: string): ParsedText<Hour> {
   try {
-    return formed(parseHour(text))
+    return parsed(parseHour(text))
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     const known = text.length <= 40
@@ -87,27 +98,27 @@ export const environmentNamePattern = '^[A-Za-z_][A-Za-z0-9_]*$'
 /**
  * The name of an environment variable. A mistake does not repeat it: it may be the secret itself, in the wrong place.
  */
-export function environmentName(text: string): Formed<string> {
+export function environmentName(text: string): ParsedText<string> {
   const [, variable] = /^\$\{?([A-Za-z_]\w*)\}?$/.exec(text) ?? []
   if (variable !== undefined) return refused('a variable is named without a $', `write ${variable}`)
   return new RegExp(environmentNamePattern).test(text)
-    ? formed(text)
+    ? parsed(text)
     : refused('this is not the name of an environment variable', 'write its name, like METRICS_KEY, not its value')
 }
 
 /** A path in the file system. A mistake does not repeat it. */
-export function path(text: string): Formed<string> {
+export function path(text: string): ParsedText<string> {
   if (text.trim() === '') return refused('the path is empty', 'write a path')
   if (text.startsWith('~'))
     return refused('~ is not expanded here', 'write the whole path, or one relative to this file')
   if (/^[a-z]+:\/\//i.test(text) && !isAbsolute(text)) return refused('a path, not a URL, is needed', 'write a path')
-  return formed(text)
+  return parsed(text)
 }
 
 /** Text for people: not blank, no control characters. */
-export function displayText(text: string): Formed<string> {
+export function displayText(text: string): ParsedText<string> {
   if (text.trim() === '') return refused('the text is empty', 'write a name')
   if (text.length > idCharsMax) return refused(`the text has more than ${idCharsMax} characters`, 'write a shorter one')
   if (/\p{Cc}/u.test(text)) return refused('the text holds a control character or a line break', 'write it on one line')
-  return formed(text)
+  return parsed(text)
 }

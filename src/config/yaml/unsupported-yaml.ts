@@ -16,7 +16,7 @@ const unsupported = (node: Node, message: string, fix: string, readable: boolean
 })
 
 /** Finds YAML that an operator hardly meant, or that would make the file mean more than it shows. */
-export function strange(document: Document.Parsed): UnsupportedYaml[] {
+export function unsupportedYaml(document: Document.Parsed): UnsupportedYaml[] {
   const found: UnsupportedYaml[] = []
   if (document.directives.yaml.version !== '1.2') {
     const message = 'only YAML 1.2 is read'
@@ -25,7 +25,7 @@ export function strange(document: Document.Parsed): UnsupportedYaml[] {
   visit(document, (key, node, ancestors) => {
     if (!isNode(node)) return undefined
     const tooDeep = ancestors.filter(isCollection).length > configDepthMax
-    found.push(...(key === 'key' ? strangeKey(node) : strangeValue(node)))
+    found.push(...(key === 'key' ? unsupportedKey(node) : unsupportedValue(node)))
     if (!tooDeep) return undefined
     const message = `maps and lists are nested more than ${configDepthMax} deep here`
     found.push(unsupported(node, message, 'write them flatter', false))
@@ -34,15 +34,15 @@ export function strange(document: Document.Parsed): UnsupportedYaml[] {
   return found
 }
 
-function strangeKey(node: Node): UnsupportedYaml[] {
-  if (!isScalar(node)) return strangeValue(node)
+function unsupportedKey(node: Node): UnsupportedYaml[] {
+  if (!isScalar(node)) return unsupportedValue(node)
   if (node.value === '<<')
     return [unsupported(node, 'merge keys (<<) are not used here', 'write the keys themselves', true)]
   if (node.value === '__proto__') return [unsupported(node, 'a key cannot have this name', 'rename it', true)]
-  return strangeValue(node)
+  return unsupportedValue(node)
 }
 
-function strangeValue(node: Node): UnsupportedYaml[] {
+function unsupportedValue(node: Node): UnsupportedYaml[] {
   if (isAlias(node)) {
     return [
       unsupported(
@@ -58,10 +58,10 @@ function strangeValue(node: Node): UnsupportedYaml[] {
       unsupported(node, 'anchors (&) are not used here', 'remove it; put text that begins with & in quotes', true),
     ]
   }
-  return isScalar(node) && typeof node.value === 'number' ? strangeNumber(node, node.value) : []
+  return isScalar(node) && typeof node.value === 'number' ? unsupportedNumber(node, node.value) : []
 }
 
-function strangeNumber(node: Scalar, value: number): UnsupportedYaml[] {
+function unsupportedNumber(node: Scalar, value: number): UnsupportedYaml[] {
   if (!Number.isFinite(value)) {
     return [unsupported(node, 'this is not a finite number', 'write a finite one; put text in quotes', true)]
   }

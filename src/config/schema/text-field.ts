@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { Form } from './formed.ts'
-import { environmentName, environmentNamePattern, path } from './forms.ts'
+import type { TextParser } from './text-parsers.ts'
+import { environmentName, environmentNamePattern, path } from './text-parsers.ts'
 
 /** Meaning of a key, for editors and messages: `examples` are as written in the file. */
 export interface Meaning {
@@ -11,12 +11,12 @@ export interface Meaning {
   readonly pattern?: string
 }
 
-/** Schema of a text in one of the forms of forms.ts and addresses.ts. */
-export function written<T>(form: Form<T>, meaning: Meaning) {
+/** Schema of a text that a parser of text-parsers.ts or addresses.ts takes. */
+export function textField<T>(parser: TextParser<T>, meaning: Meaning) {
   const { description, examples, pattern } = meaning
   const text = z.string().meta({ description, ...(examples && { examples }), ...(pattern && { pattern }) })
   return text.transform((value, context) => {
-    const taken = form(value)
+    const taken = parser(value)
     if (taken.ok) return taken.value
     const { message, fix } = taken.mistake
     context.addIssue({ code: 'custom', message, params: { fix } })
@@ -27,10 +27,10 @@ export function written<T>(form: Form<T>, meaning: Meaning) {
 /** Where a secret is kept: `{ file: … }` or `{ env: … }`, exactly one. */
 export const secretRef = z
   .strictObject({
-    file: written(path, {
+    file: textField(path, {
       description: 'File that holds the secret and nothing else; relative to this file.',
     }).optional(),
-    env: written(environmentName, {
+    env: textField(environmentName, {
       description: 'Environment variable that holds the secret.',
       pattern: environmentNamePattern,
     }).optional(),

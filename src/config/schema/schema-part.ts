@@ -1,4 +1,4 @@
-import { inline } from '../mistakes/words.ts'
+import { inline } from '../mistakes/wording.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 /** The JSON Schema of one part of the file: its keys, values and examples. */
