@@ -106,7 +106,10 @@ describe('the house is tidy:', () => {
   })
 
   it('a shared limit is shared', () => {
-    expect(limitsOfOneFolder(), 'a limit of one folder lies in its own limits.ts, beside what it limits').toEqual([])
+    expect(
+      limitsOfOneFolder(),
+      'a limit of one folder lies in its own limits.ts, where a reader of that folder finds it',
+    ).toEqual([])
   })
 
   it('a type name is declared once', () => {

@@ -3,8 +3,10 @@ import { basename, dirname, resolve } from 'node:path'
 import type { Config, Include } from './config.ts'
 import type { Mistake, Place, PlacedMistake } from './mistakes/mistakes.ts'
 import { shortest } from './mistakes/mistakes.ts'
-import { includedFilesMax } from './schema/limits.ts'
 import { path as pathForm } from './schema/text-parsers.ts'
+
+/** Files that one configuration includes. */
+const includedFilesMax = 1_000
 
 /** Entries of `include` with the files that they match now, and the mistakes in them. */
 export interface Expanded {

@@ -18,3 +18,9 @@ export const attentionMs = 1_000
 /** First wait while a chain has no block past the hour yet: short, since a block is due any second. */
 export const chainBehindBaseMs = 1_000
 export const chainBehindCapMs = 30_000
+
+/** A change of the clock larger than this was a setting of the clock; a smaller one is drift correction. */
+export const clockStepMs = 10_000
+
+/** Pause before a witness is asked for the time again. */
+export const witnessAskMs = 60_000

@@ -1,7 +1,8 @@
 import type { Time } from '../edge/time.ts'
 import { agreedHour, type ClockEvidence, type ClockVerdict, judgeClock } from '../model/clock.ts'
-import { clockPatienceLongMs, clockStepMs, witnessAskMs, witnessWaitMs } from '../model/clock-limits.ts'
+import { clockPatienceLongMs, witnessWaitMs } from '../model/clock-limits.ts'
 import type { Hour } from '../model/hour.ts'
+import { clockStepMs, witnessAskMs } from './limits.ts'
 
 /** Sources that can confirm the time. */
 export interface ClockWitnesses {

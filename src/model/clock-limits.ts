@@ -9,9 +9,6 @@ export const clockAgreeMs = 30 * 60_000
 /** Offset from which a wrong clock is reported: the service refuses timestamps further in its future. */
 export const clockReportMs = futureMsMax
 
-/** A change of the clock larger than this was a setting of the clock; a smaller one is drift correction. */
-export const clockStepMs = 10_000
-
 /**
  * Time for which a clock must run evenly before it is believed without confirmation. A machine without a battery gets
  * the time sooner than this after its start. Stored instants that contradict it make the wait longer.
@@ -19,9 +16,8 @@ export const clockStepMs = 10_000
 export const clockPatienceMs = 90_000
 export const clockPatienceLongMs = 10 * 60_000
 
-/** Wait for an answer about the time, and pause before the next question. */
+/** Wait for an answer about the time. */
 export const witnessWaitMs = 5_000
-export const witnessAskMs = 60_000
 
 /** A configuration written within this time was written by a person at this machine, by the same clock. */
 export const configuredLatelyMs = 10 * 60_000

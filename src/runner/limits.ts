@@ -1,64 +1,4 @@
-import type { RateBounds } from '../edge/rate/discovered-rate.ts'
-import { retryAfterMsMax } from '../model/limits.ts'
-
-/** Limits of the processes that run collectors. Units are in the names. */
-export interface RunnerLimits {
-  /** Time after its deadline that a run has to end by its signal, before its process counts as hung. */
-  readonly graceMs: number
-  /** Interval of pings to the shared process while it has work. */
-  readonly pingEveryMs: number
-  /** Unanswered pings in a row after which the process is ended. */
-  readonly pingsUnansweredMax: number
-  /** Time within which a new process must be ready. */
-  readonly startMsMax: number
-  /** Idle time after which the shared process is ended: an hour is long, and memory is not free. */
-  readonly idleMsMax: number
-  /** Concurrent processes for a single suspect each. */
-  readonly aloneMax: number
-  /** Concurrent shared processes: one for each file or package of one's own. */
-  readonly sharedMax: number
-  /** Heap of one process. */
-  readonly heapMbMax: number
-  /** Concurrent requests of all collectors to one host, and requests a second. */
-  readonly hostRequestsMax: number
-  readonly hostPerSecondMax: number
-}
-
-/** The limits in production; tests set shorter ones. */
-export const runnerLimits: RunnerLimits = {
-  graceMs: 1_000,
-  pingEveryMs: 1_000,
-  pingsUnansweredMax: 5,
-  startMsMax: 30_000,
-  idleMsMax: 10_000,
-  aloneMax: 4,
-  sharedMax: 8,
-  heapMbMax: 256,
-  // A browser opens six connections to a host, and public APIs without a key allow a few requests a second.
-  hostRequestsMax: 8,
-  hostPerSecondMax: 20,
-}
-
-/** Bounds of a host's rate after a 429 or `Retry-After`. */
-export const hostRate: RateBounds = { perSecondMin: 0.5, doublesMs: 10_000, doublesMsMax: 120_000, retryAfterMsMax }
-
-/** Answers in a row after which a host that refused is sent one more concurrent request. */
-export const hostAnswersToRise = 20
-
-/** Longest time for which a request holds its turn: an attempt, and some time for the messages. */
-export const hostTurnMsMax = 25_000
-
-/** Time that a run waits for turns at hosts without coming nearer to its deadline, at most. */
-export const hostWaitMsMax = 10 * 60_000
-
-/** Hosts whose limit is remembered. */
-export const hostsMax = 1_000
-
-/** Longest name of a host with its port, in characters. */
-export const hostCharsMax = 300
-
-/** Entries read in the folders of one collector; it cannot read further ones. */
-export const readableEntriesMax = 5_000
+/** Limits that the daemon and its processes of collectors share. Units are in the names. */
 
 /** Log lines of one run of a collector; further ones are dropped, and reported once. */
 export const runLogLinesMax = 500
@@ -66,74 +6,11 @@ export const runLogLinesMax = 500
 /** Characters of a text from a collector (an error, a log line, an unexpected value). */
 export const collectorTextCharsMax = 1_000
 
-/** Characters of any single text in a child's message; its own code cuts texts much shorter. */
-export const childTextCharsMax = 8_192
-
 /** Characters of one message of a child. */
 export const childMessageCharsMax = 4 * 1_048_576
-
-/** Length at which a child splits its messages, in characters. */
-export const childMessageCharsAimed = 1_048_576
-
-/** Allowance of a child for each run it was given, and once more for itself. */
-export const childAllowance = { messages: 10_000, chars: 64 * 1_048_576 } as const
-
-/** Unread bytes after which a child is ended. */
-export const childBacklogBytesMax = 256 * 1_048_576
-
-/** Labels of one collector. */
-export const labelsMax = 10_000
-
-/** Paths, and secrets, declared by the options of one collector. */
-export const declaredMax = 1_000
-
-/** Time for which the first question of a run waits for those of other processes. */
-export const meetMsMax = 1_000
-
-/** Time for which a price is given again without reading it again: runs of one hour may be an hour apart. */
-export const priceKeptMs = 2 * 3_600_000
-
-/** The same of one that depends on a block, which a reorg may replace. */
-export const pricePinnedKeptMs = 60_000
-
-/** Prices kept, of all names and hours. */
-export const pricesKeptMax = 10_000
 
 /** Hours before its own that a run may read a chain: a leap year. */
 export const hoursBeforeMax = 366 * 24
 
 /** Reads in one question about a chain. */
 export const readsMax = 10_000
-
-/** Undeclared labels named in an outcome; further ones are counted. */
-export const undeclaredLabelsMax = 5
-
-/** Longest answer of an off-chain source, in bytes. */
-export const httpAnswerBytesMax = 8 * 1_048_576
-
-/** Longest body of an off-chain request, in bytes. */
-export const httpRequestBytesMax = 1_048_576
-
-/** Attempts of one off-chain request. */
-export const httpAttemptsMax = 3
-
-/** Redirects followed of one off-chain request. */
-export const httpRedirectsMax = 3
-
-/** Longest attempt of an off-chain request, answer included. */
-export const httpTryMsMax = 20_000
-
-/** Wait before the next attempt of an off-chain request, with full jitter. */
-export const httpBackoff = { baseMs: 500, capMs: 5_000 } as const
-
-/** Longest connection set-up of an off-chain request, look-up and TLS included. */
-export const httpConnectMsMax = 10_000
-
-/** Origins whose kind of address is remembered. */
-export const httpOriginsMax = 1_000
-
-/** Mistakes of one off-chain answer that are named; further ones are counted. */
-export const httpMistakesMax = 3
-
-/** Longest value of an off-chain answer in a message, in characters. */
-export const httpValueCharsMax = 40

@@ -1,4 +1,4 @@
-import { batchCharsMax, batchRisesAfter, batchRisesAfterMax } from '../limits.ts'
+import { batchCharsMax, batchRisesAfter, batchRisesAfterMax } from './limits.ts'
 import type { WrittenCall } from './wire.ts'
 
 interface BatchBounds {

@@ -1,6 +1,6 @@
 import type { Time } from '../../edge/time.ts'
-import { endpointRestMs, endpointRestMsMax } from '../limits.ts'
 import type { EndpointFailure } from './endpoint-failure.ts'
+import { endpointRestMs, endpointRestMsMax } from './limits.ts'
 import type { ChainHead } from './observed-blocks.ts'
 
 /** State of an endpoint, for status output. */

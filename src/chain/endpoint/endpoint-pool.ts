@@ -1,10 +1,10 @@
 import type { Time } from '../../edge/time.ts'
-import { stateBlocksMin } from '../limits.ts'
 import type { CallMeter } from './call-meter.ts'
 import { allFailed } from './chain-faults.ts'
 import { type Endpoint, type EndpointDeps, type OpenEndpoint, openEndpoint } from './endpoint.ts'
 import { EndpointFailure, type FailureKind } from './endpoint-failure.ts'
 import type { EndpointReport } from './endpoint-health.ts'
+import { stateBlocksMin } from './limits.ts'
 import type { ChainHead } from './observed-blocks.ts'
 import { type KeptEndpoint, PoolMember } from './pool-member.ts'
 

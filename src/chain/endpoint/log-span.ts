@@ -1,4 +1,4 @@
-import { logRisesAfter, logRisesAfterMax } from '../limits.ts'
+import { logRisesAfter, logRisesAfterMax } from './limits.ts'
 
 /** Details of a refused range of blocks. */
 export interface LogRefusal {

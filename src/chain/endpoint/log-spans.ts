@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Semaphore } from '../../edge/semaphore.ts'
 import type { LogFilter } from '../../model/block.ts'
-import { logFiltersRememberedMax, logRequestsAtOnceMax } from '../limits.ts'
+import { logRequestsAtOnceMax } from '../limits.ts'
+import { logFiltersRememberedMax } from './limits.ts'
 import { LogSpan } from './log-span.ts'
 
 /**

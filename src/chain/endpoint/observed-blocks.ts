@@ -1,5 +1,5 @@
 import { isRecord } from '../../model/json.ts'
-import { blocksRememberedMax } from '../limits.ts'
+import { blocksRememberedMax } from './limits.ts'
 import type { StateAvailability } from './state-availability.ts'
 import type { RpcCall, RpcOutcome } from './wire.ts'
 

@@ -1,9 +1,9 @@
 import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
-import { addressLookMs } from '../limits.ts'
 import type { EndpointDeps, OpenEndpoint } from './endpoint.ts'
 import { EndpointFailure } from './endpoint-failure.ts'
 import { EndpointHealth, type EndpointReport } from './endpoint-health.ts'
+import { addressLookMs } from './limits.ts'
 
 /** An endpoint whose address is kept in a file or a variable. */
 export interface KeptEndpoint {

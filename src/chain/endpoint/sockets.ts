@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
-import { chainAnswerBytesMax, connectMsMax } from '../limits.ts'
 import { EndpointFailure, hostOf } from './endpoint-failure.ts'
 import { jsonTexts } from './json-texts.ts'
+import { chainAnswerBytesMax, connectMsMax } from './limits.ts'
 import { type OwnHeaders, ownHeaders, withoutValues } from './own-headers.ts'
 import type { Dial } from './socket-wire.ts'
 

@@ -1,5 +1,5 @@
 import type { Time } from '../../edge/time.ts'
-import { stateMissedMs } from '../limits.ts'
+import { stateMissedMs } from './limits.ts'
 
 interface Missed {
   /** The highest block. */

@@ -3,10 +3,10 @@ import type { Hour } from '../../model/hour.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { RpcAnswer } from '../endpoint/wire.ts'
-import { singleHoursMax } from '../limits.ts'
 import { type BlockHeader, hexOf, parseHeader } from '../shapes.ts'
 import { type AsOfAnswer, nearPresentSeconds, nextStep, type Question } from './as-of.ts'
 import { KnownHeaders } from './known-headers.ts'
+import { singleHoursMax } from './limits.ts'
 
 /** Input of a search, with hints that shorten it without changing its result. */
 export interface Search {

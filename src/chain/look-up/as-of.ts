@@ -1,7 +1,7 @@
-import { headersPerRoundMax } from '../limits.ts'
 import type { BlockHeader } from '../shapes.ts'
 import { type Estimate, estimateBetween, firstGuesses } from './estimate.ts'
 import type { KnownHeaders } from './known-headers.ts'
+import { headersPerRoundMax } from './limits.ts'
 
 /** The as-of block of an hour with the block that proves it, or the reason why there is none. */
 export type AsOfAnswer =

@@ -1,10 +1,10 @@
 import type { AsOfBlock } from '../../model/block.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
-import { hoursRememberedMax } from '../limits.ts'
 import type { BlockHeader } from '../shapes.ts'
 import type { SharedWork } from '../shared-work.ts'
 import { plain } from './known-headers.ts'
+import { hoursRememberedMax } from './limits.ts'
 
 /** An as-of block, with its child if that was read in this process: the child proves it. */
 export interface Proven {

@@ -9,12 +9,12 @@ import { beforeFirstBlock, secondsText } from '../endpoint/chain-faults.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import type { EndpointPool, Served } from '../endpoint/endpoint-pool.ts'
-import { headAgeMsMax } from '../limits.ts'
 import type { BlockHeader } from '../shapes.ts'
 import type { AsOfAnswer } from './as-of.ts'
 import { type AsOfSearchResult, type CandidateBlock, findAsOf } from './as-of-search.ts'
 import type { HourLookUp, Hours } from './hours.ts'
 import { plain } from './known-headers.ts'
+import { headAgeMsMax } from './limits.ts'
 import type { Pace } from './pace.ts'
 
 /** Dependencies of `LookUps`. */

@@ -1,6 +1,6 @@
 import type { Hour } from '../../model/hour.ts'
-import { blockArrivalMs, paceHeadersMin, paceTickSecondsMax } from '../limits.ts'
 import type { KnownHeaders } from './known-headers.ts'
+import { blockArrivalMs, paceHeadersMin, paceTickSecondsMax } from './limits.ts'
 
 /** A chain is waited for while its last block is at most this many ticks before the hour; later it counts as halted. */
 const ticksBehindMax = 3

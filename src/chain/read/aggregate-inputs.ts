@@ -1,7 +1,7 @@
 import type { Hex } from '../../model/block.ts'
 import type { WrittenBefore } from '../endpoint/wire.ts'
-import { aggregateDigitsRememberedMax, aggregatesRememberedMax } from '../limits.ts'
 import type { JoinableRead } from '../reads.ts'
+import { aggregateDigitsRememberedMax, aggregatesRememberedMax } from './limits.ts'
 import { aggregateInput, multicall3Address } from './multicall.ts'
 
 /** A list of reads as one call. */

@@ -1,5 +1,5 @@
-import { aggregateDigitsMax, aggregateReadsMax } from '../limits.ts'
 import type { JoinableRead, ReadAnswer } from '../reads.ts'
+import { aggregateDigitsMax, aggregateReadsMax } from './limits.ts'
 
 /** Whether an answer within an aggregate may differ from the answer alone. */
 export function isUnsure(answer: ReadAnswer | undefined): boolean {

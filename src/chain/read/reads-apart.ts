@@ -1,6 +1,6 @@
 import type { Endpoint } from '../endpoint/endpoint.ts'
-import { apartReadsMax, splitUsesMax } from '../limits.ts'
 import { partOf, type ReadRequest, targetOf } from '../reads.ts'
+import { apartReadsMax, splitUsesMax } from './limits.ts'
 
 /**
  * Way to send a read that made others fail when sent with them. `singly`: as a call of its own. `late`: after the

@@ -4,11 +4,11 @@ import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure, type FailureKind, ReadFailure } from '../endpoint/endpoint-failure.ts'
 import { failureKindOf, meaningOf } from '../endpoint/rpc-errors.ts'
 import type { RpcAnswer, RpcCall, RpcOutcome } from '../endpoint/wire.ts'
-import { batchReadsMax } from '../limits.ts'
 import { headerCall } from '../look-up/as-of-search.ts'
 import type { ReadAnswer, ReadRequest } from '../reads.ts'
 import { parseBytes, parseWord } from '../shapes.ts'
 import { atBlock, type BlockReference, type NamedBlock, pinParam, requireBlock } from './block-pin.ts'
+import { batchReadsMax } from './limits.ts'
 import { multicall3Address } from './multicall.ts'
 
 /** Answer to one read, or why it failed although others succeed: a failure of one endpoint, or a Fault of all. */

@@ -2,9 +2,6 @@ import { hourMs } from '../../model/limits.ts'
 
 /** Bounds of settings in the configuration. */
 
-/** Files that one configuration includes. */
-export const includedFilesMax = 1_000
-
 /** Upper bound of a run's deadline and a push's timeout. */
 export const deadlineMsMax = 30 * 60_000
 export const deliveryTimeoutMsMax = 10 * 60_000

@@ -1,7 +1,8 @@
 import { Socket } from 'node:net'
 import { frameReader, lineDescriptor } from '../frames.ts'
-import { childMessageCharsAimed, childMessageCharsMax } from '../limits.ts'
+import { childMessageCharsMax } from '../limits.ts'
 import type { FromChild, ToChild } from '../messages.ts'
+import { childMessageCharsAimed } from './limits.ts'
 
 /** A child's end of the connection to the daemon. Its process ends when the daemon closes it. */
 export class ChildEnd {

@@ -1,5 +1,5 @@
 import { Fault, type FaultRecord, faultRecord } from '../../model/fault.ts'
-import { undeclaredLabelsMax } from '../limits.ts'
+import { undeclaredLabelsMax } from './limits.ts'
 import type { Settled } from './settled-or-late.ts'
 import { cut, faultOf, shown } from './thrown/thrown.ts'
 

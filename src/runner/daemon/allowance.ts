@@ -1,4 +1,4 @@
-import { childAllowance } from '../limits.ts'
+import { childAllowance } from './limits.ts'
 
 /** Counts messages of a child against its allowance, to stop one that sends without end. */
 export class MessageAllowance {

@@ -5,9 +5,10 @@ import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { programUrl } from '../../edge/program-files.ts'
 import { frameOf, lineDescriptor } from '../frames.ts'
-import { childBacklogBytesMax, childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from '../limits.ts'
+import { childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from '../limits.ts'
 import type { ChildLogLevel, LogLine, ToChild } from '../messages.ts'
 import { lendCompileCache } from './lent-cache.ts'
+import { childBacklogBytesMax } from './limits.ts'
 import { boundedLines } from './lines.ts'
 
 /** A started process, as seen by the daemon. */

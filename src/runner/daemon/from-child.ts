@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { type FaultCode, type FaultRecord, faultCodes } from '../../model/fault.ts'
 import { parsedJson } from '../../model/json.ts'
 import { retryAfterMsMax } from '../../model/limits.ts'
-import { childTextCharsMax, declaredMax, hostCharsMax, hoursBeforeMax, labelsMax } from '../limits.ts'
+import { hoursBeforeMax } from '../limits.ts'
 import type { FromChild, TaskEnd } from '../messages.ts'
 import { question } from '../question.ts'
+import { childTextCharsMax, declaredMax, hostCharsMax, labelsMax } from './limits.ts'
 
 /**
  * Schemas of a child's messages. A child runs foreign code, so every part is checked: kinds, numbers, lengths. Unknown

@@ -3,8 +3,8 @@ import type { Turn } from '../../edge/rate/sent-calls.ts'
 import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import type { Hour } from '../../model/hour.ts'
-import { hostAnswersToRise, hostRate, hostTurnMsMax, type RunnerLimits } from '../limits.ts'
 import type { RequestEnd } from '../messages.ts'
+import { hostAnswersToRise, hostRate, hostTurnMsMax, type RunnerLimits } from './limits.ts'
 import type { RunDeadline } from './run-deadline.ts'
 
 /** A run that wants to send a request to a host. */

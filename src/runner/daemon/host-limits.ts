@@ -1,6 +1,6 @@
 import type { Time } from '../../edge/time.ts'
-import { hostsMax, type RunnerLimits } from '../limits.ts'
 import { type Asker, HostLimit, type TurnResult } from './host-limit.ts'
+import { hostsMax, type RunnerLimits } from './limits.ts'
 
 /** The limits of all hosts that collectors send requests to, whatever process they run in. */
 export class HostLimits {

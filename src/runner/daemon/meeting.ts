@@ -1,6 +1,6 @@
 import type { Time } from '../../edge/time.ts'
 import type { Hour } from '../../model/hour.ts'
-import { meetMsMax } from '../limits.ts'
+import { meetMsMax } from './limits.ts'
 
 interface Round {
   /** Runs that have neither asked nor ended yet. */

@@ -1,5 +1,5 @@
 import type { Time } from '../../edge/time.ts'
-import type { RunnerLimits } from '../limits.ts'
+import type { RunnerLimits } from './limits.ts'
 
 /** Dependencies of `PingWatch`. */
 export interface PingWatchDeps {

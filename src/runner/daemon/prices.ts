@@ -4,8 +4,8 @@ import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import { priceKeptMs, pricePinnedKeptMs, pricesKeptMax } from '../limits.ts'
 import type { Priced } from '../messages.ts'
+import { priceKeptMs, pricePinnedKeptMs, pricesKeptMax } from './limits.ts'
 import type { Meeting } from './meeting.ts'
 
 /** Dependencies of `Prices`. */

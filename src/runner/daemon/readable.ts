@@ -2,7 +2,7 @@ import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageUrl, programParts } from '../../edge/program-files.ts'
-import { readableEntriesMax } from '../limits.ts'
+import { readableEntriesMax } from './limits.ts'
 
 /** Origin of the code that runs in a process, and what it may read apart from packages. */
 export interface Readable {

@@ -1,5 +1,5 @@
 import type { Time } from '../../edge/time.ts'
-import { hostWaitMsMax } from '../limits.ts'
+import { hostWaitMsMax } from './limits.ts'
 
 /**
  * The deadline of one run. Time that the run waits for its turn at a host does not count, up to a limit: it is busy

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
-import { splitUsesMax } from '../../../src/chain/limits.ts'
 import { readAt } from '../../../src/chain/read/aggregate-reads.ts'
+import { splitUsesMax } from '../../../src/chain/read/limits.ts'
 import { multicall3Address } from '../../../src/chain/read/multicall.ts'
 import { ReadMemory } from '../../../src/chain/read/read-memory.ts'
 import type { JoinableRead } from '../../../src/chain/reads.ts'

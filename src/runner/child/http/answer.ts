@@ -1,8 +1,8 @@
 import type { z } from 'zod'
 import { Fault } from '../../../model/fault.ts'
 import { secretCharsMin, secretPartsOf } from '../../../model/secret-parts.ts'
-import { httpMistakesMax, httpValueCharsMax } from '../../limits.ts'
 import { plainWords } from '../thrown/plain-words.ts'
+import { httpMistakesMax, httpValueCharsMax } from './limits.ts'
 
 /** Source of an answer, for error messages, and secrets to keep out of them. */
 export interface AnswerOrigin {

@@ -1,6 +1,6 @@
 import { unpackedBody } from '../../../edge/unpacked-body.ts'
 import { Fault } from '../../../model/fault.ts'
-import { httpAnswerBytesMax } from '../../limits.ts'
+import { httpAnswerBytesMax } from './limits.ts'
 
 /** Content headers of an answer. */
 export interface BodyKind {

@@ -1,10 +1,10 @@
 import { lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
-import { httpConnectMsMax, httpOriginsMax } from '../../limits.ts'
 import { isPublicAddress } from './addresses.ts'
 import { connectAsOwn } from './guarded-network.ts'
 import type { Reach } from './hops.ts'
+import { httpConnectMsMax, httpOriginsMax } from './limits.ts'
 
 /** Connections for off-chain reads; those of one reach are never used for the other. */
 export interface HttpNetwork {

@@ -1,7 +1,7 @@
 import type { HttpRequest } from '../../../collector.ts'
 import { Fault } from '../../../model/fault.ts'
-import { httpRequestBytesMax } from '../../limits.ts'
 import { cut } from '../thrown/thrown.ts'
+import { httpRequestBytesMax } from './limits.ts'
 
 /** A request in the form it is sent. */
 export interface SentRequest {

@@ -1,6 +1,6 @@
 import { Fault } from '../../../model/fault.ts'
-import { httpTryMsMax } from '../../limits.ts'
 import type { Hop } from './hops.ts'
+import { httpTryMsMax } from './limits.ts'
 import { PrivateAddressError } from './network.ts'
 
 /** Error codes of OpenSSL and Node for rejected certificates. */

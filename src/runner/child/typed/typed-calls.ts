@@ -1,7 +1,7 @@
 import type { Abi, AbiFunction } from 'viem'
 import { decodeFunctionResult, encodeFunctionData, formatAbiItem, toFunctionSelector } from 'viem/utils'
-import { inputCharsRememberedMax, inputsRememberedMax } from '../../../chain/limits.ts'
 import type { Hex } from '../../../model/block.ts'
+import { inputCharsRememberedMax, inputsRememberedMax } from './limits.ts'
 import { staticDecoder } from './static-outputs.ts'
 
 /** A call of a contract's function, with its ABI. */

@@ -1,0 +1,45 @@
+/** Limits of what is read as of an hour. Units are in the names. */
+
+/** Longest wait for each part of reads that were not answered in time together, so that the slow ones are found. */
+export const partMsMax = 5_000
+
+/** Reads of an endpoint remembered to be sent apart from the others. */
+export const apartReadsMax = 1_000
+
+/** Reads in one `aggregate3`, and the hexadecimal digits of their call data. */
+export const aggregateReadsMax = 1_000
+export const aggregateDigitsMax = 4_000_000
+
+/** Lists of reads whose call data are cached for each chain, and their total digits. */
+export const aggregatesRememberedMax = 32
+export const aggregateDigitsRememberedMax = 2_000_000
+
+/** Uses of a list that was too much for an endpoint, starting with its halves, before the whole is tried again. */
+export const splitUsesMax = 24
+
+/** Reads in one JSON-RPC batch where Multicall3 is not deployed; public nodes refuse larger batches. */
+export const batchReadsMax = 50
+
+/**
+ * Limit of one answer with logs of several blocks, in bytes: a longer one is asked for in parts, so that little is in
+ * memory at a time.
+ */
+export const logAnswerBytesMax = 4 * 1_048_576
+
+/** Last blocks of an hour that are checked for logs answered by a node that had not seen them. */
+export const logTailBlocks = 32
+
+/** Attempts for the same logs while the node answers from before the as-of block, or from another branch. */
+export const logTriesMax = 3
+
+/** Longest wait for the next block within one look-up. */
+export const nextBlockWaitMsMax = 30_000
+
+/** Number of waits for the next block within one look-up. */
+export const nextBlockWaitsMax = 2
+
+/** Calls in one request for logs. */
+export const logCallsMax = 20
+
+/** Most logs that the answers of one request are expected to hold. */
+export const logsPerRequestMax = 5_000
