@@ -8,13 +8,13 @@ import type { AppContext } from './context.ts'
 /**
  * Creates one delivery for each destination; they share the pace. Other destinations wait for nothing any more.
  *
- * @param fewest metrics worth a push while more are being collected; default 1
+ * @param batchMetricsMin metrics worth a push while more are being collected; default 1
  */
 export async function deliveriesTo(
   connection: Connection,
   outbox: DeliveryStore,
   { config, time, clock: watched, log, redactor }: AppContext,
-  fewest: () => number = () => 1,
+  batchMetricsMin: () => number = () => 1,
 ): Promise<Delivery[]> {
   await outbox.silenceOtherDestinations(connection.destinations.map(({ name }) => name))
   const pacer = new Pacer(time, config.delivery.pacePerSecond)
@@ -22,6 +22,6 @@ export async function deliveriesTo(
   watched?.onBelieved(byMs => clock.machineWasSet(byMs))
   const { inFlight } = config.delivery
   const { client } = connection
-  const shared = { outbox, client, pacer, clock, inFlight, fewest, log, redactor, time }
+  const shared = { outbox, client, pacer, clock, inFlight, batchMetricsMin, log, redactor, time }
   return connection.destinations.map(destination => new Delivery({ ...shared, destination }))
 }

@@ -38,7 +38,7 @@ export interface DeliveryDeps {
   /** Concurrent pushes, at most. */
   readonly inFlight: number
   /** Smallest number of metrics worth a push while more are being collected. Default: 1. */
-  readonly fewest?: () => number
+  readonly batchMetricsMin?: () => number
   readonly log: Log
   readonly redactor: Redactor
   readonly time: Time
@@ -155,15 +155,15 @@ export class Delivery {
     return this.#deps.outbox.dueHour('newest', this.#protocolIds, never)
   }
 
-  #flushDeps({ fresh, probe }: Plan, run: FlushRun): FlushDeps {
-    const { outbox, destination, clock, inFlight, fewest, time } = this.#deps
+  #flushDeps({ newestFirstFrom, probe }: Plan, run: FlushRun): FlushDeps {
+    const { outbox, destination, clock, inFlight, batchMetricsMin, time } = this.#deps
     const [recorder, quarantine, protocolIds] = [this.#recorder, this.#quarantine, this.#protocolIds]
     const { protocols } = destination
     const { unrecorded } = recorder
     const due: FlushDeps['due'] = (ids, limit, except) => {
       const latest = clock.latestHour(time.nowMs())
       return unrecorded.without(
-        part => outbox.due({ protocolIds: ids, fresh, latest, except: part }, limit),
+        part => outbox.due({ protocolIds: ids, newestFirstFrom, latest, except: part }, limit),
         limit,
         except,
       )
@@ -177,7 +177,7 @@ export class Delivery {
       toProbe: this.#probes.of({ isAsked: run.occasion === 'asked', protocolIds, due }),
       ...(probe && { probe }),
       inFlight,
-      ...(fewest && { fewest }),
+      ...(batchMetricsMin && { batchMetricsMin }),
       due,
       earlier: () => this.#earlier(),
       hasDelivered: () => outbox.hasDelivered(protocolIds),

@@ -26,8 +26,8 @@ async function outcome(rule: (push: HttpPush) => Reply | undefined) {
   service.rule = rule
   await bench.flush()
   const { lastPush, waiting } = bench.state()
-  const [letter] = bench.outbox.detained.list({ state: 'dead' })
-  return { balance: bench.balance, pushes: service.pushes.length, verdict: lastPush?.verdict, waiting, letter }
+  const [deadLetter] = bench.outbox.detained.list({ state: 'dead' })
+  return { balance: bench.balance, pushes: service.pushes.length, verdict: lastPush?.verdict, waiting, deadLetter }
 }
 
 describe('over HTTP, an answer', () => {
@@ -155,16 +155,16 @@ describe('over HTTP, an answer', () => {
     const said = await outcome(({ metrics: sent }) =>
       sent.some(isBad) ? { status: 400, body: { error: 'value is odd' } } : undefined,
     )
-    expect(said.letter).toMatchObject({ id: 'vault___M7', reason: '400: value is odd', status: 400, attempts: 7 })
+    expect(said.deadLetter).toMatchObject({ id: 'vault___M7', reason: '400: value is odd', status: 400, attempts: 7 })
     const named = await outcome(() => pushResult({ processed: 19, errors: [{ id: 'vault___M7', error: 'is odd' }] }))
-    expect(named.letter).toMatchObject({ id: 'vault___M7', reason: 'is odd', status: 200, attempts: 1 })
+    expect(named.deadLetter).toMatchObject({ id: 'vault___M7', reason: 'is odd', status: 200, attempts: 1 })
     let failures = 0
     const late = await outcome(({ metrics: sent }) => {
       failures += 1
       if (failures <= 3) return { status: 503 }
       return sent.some(isBad) ? { status: 400 } : undefined
     })
-    expect(late.letter).toMatchObject({ attempts: 9 })
+    expect(late.deadLetter).toMatchObject({ attempts: 9 })
   })
 
   it('that comes too late, or only in drips, is as none', async () => {

@@ -301,7 +301,7 @@ describe('what a salvage knows of blocks and of the past', () => {
         await outbox.intake.record(outcome, nowMs)
       }
       const [dead, ...delivered] = outbox.dueMetrics
-        .read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 1_000)
+        .read({ protocolIds: ['vault'], newestFirstFrom: anHour, latest: anHour }, 1_000)
         .filter(({ hour }) => hour === old)
       outbox.verdicts.record(
         { delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] },

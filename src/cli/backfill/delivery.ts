@@ -59,8 +59,8 @@ async function startOwn(
       return client.push(...push)
     },
   }
-  let fewest = batchMetricsMax
-  const deliveries = await deliveriesTo({ ...connection, client: counting }, outbox.delivery, context, () => fewest)
+  let metricsMin = batchMetricsMax
+  const deliveries = await deliveriesTo({ ...connection, client: counting }, outbox.delivery, context, () => metricsMin)
   const [finishing, stopping] = [new AbortController(), new AbortController()]
   const pushing = deliveries.map(delivery =>
     pushUntil(delivery, finishing.signal, stopping.signal, outbox.health, context.time),
@@ -94,7 +94,7 @@ async function startOwn(
     async finish() {
       finishing.abort(stopped)
       await Promise.all(pushing)
-      fewest = 1
+      metricsMin = 1
       if (watched.isHandedOver) return deliverNow(context, outbox)
       await Promise.all(deliveries.map(delivery => delivery.flush('asked', stopping.signal)))
       if (watched.isHandedOver) return deliverNow(context, outbox)

@@ -14,7 +14,7 @@ export interface FlushDeps {
   /** Concurrent pushes, at most. */
   readonly inFlight: number
   /** Smallest number of metrics worth a push. Default: 1. */
-  fewest?(): number
+  batchMetricsMin?(): number
   /** A small batch that is sent first, to test whether the service is up; absent when nothing has failed. */
   readonly probe?: Batch
 

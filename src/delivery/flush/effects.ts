@@ -7,7 +7,7 @@ import { attemptsMax } from '../isolate/limits.ts'
 import type { FailedPart, Part, SentPart } from '../isolate/parts.ts'
 import type { Confirmation } from '../isolate/state.ts'
 import type { FlushDeps } from './deps.ts'
-import { spread } from './spread.ts'
+import { pickDissimilar } from './pick-dissimilar.ts'
 import { Worklist } from './worklist.ts'
 
 type ActionOf<K extends FlushAction['kind']> = Extract<FlushAction, { kind: K }>
@@ -111,7 +111,7 @@ export class Effects {
     const rejectedIds = new Set(rejected.map(({ protocolId }) => protocolId))
     const otherIds = this.#protocolIds.filter(id => !rejectedIds.has(id))
     const others = () => this.#deps.due(otherIds, batchMetricsMax)
-    const count = await this.worklist.bringForward(countMax, others, all => spread(all, rejected, countMax))
+    const count = await this.worklist.bringForward(countMax, others, all => pickDissimilar(all, rejected, countMax))
     await this.#happened({ kind: 'probing', count })
   }
 
@@ -145,7 +145,7 @@ export class Effects {
   }
 
   async #confirm(confirmation: Confirmation): Promise<void> {
-    const { metrics } = await this.#deps.outbox.stillDue([confirmation.letter.metric])
+    const { metrics } = await this.#deps.outbox.stillDue([confirmation.deadLetter.metric])
     const [metric] = metrics
     if (!metric) return
     const pushed = await this.#deps.push([metric], { attemptsMax })

@@ -10,7 +10,7 @@ import { probeOf } from './probe.ts'
 /** Order and start of one flush. */
 export interface Plan {
   /** Hours from this one on go first, the newest before the others; then the oldest. */
-  readonly fresh: Hour
+  readonly newestFirstFrom: Hour
   /** A small batch that is sent before anything else; absent when nothing has failed. */
   readonly probe?: Batch
 }
@@ -36,16 +36,16 @@ export interface FlushPlanDeps {
 export async function planFlush(deps: FlushPlanDeps): Promise<Plan | undefined> {
   const { outbox, protocolIds, quarantine, isAsked, latest, nowMs, failures, chance } = deps
   const newest = await outbox.dueHour('newest', protocolIds, latest)
-  const fresh = newest !== undefined && newest < nowMs ? newest : hourAt(nowMs)
+  const newestFirstFrom = newest !== undefined && newest < nowMs ? newest : hourAt(nowMs)
   const read = async (limit: number) =>
-    newest === undefined ? [] : await outbox.due({ protocolIds, fresh, latest }, limit)
+    newest === undefined ? [] : await outbox.due({ protocolIds, newestFirstFrom, latest }, limit)
   const met = (some: readonly Metric[]) =>
     some.filter(metric => quarantine.standing(metric, nowMs, isAsked) !== 'waits')
   const due = await dueWanted(read, met, 1, failures > 0 ? duePageMax : 1)
-  if (due.length === 0) return quarantine.protocolsToProbe(nowMs, isAsked).length > 0 ? { fresh } : undefined
+  if (due.length === 0) return quarantine.protocolsToProbe(nowMs, isAsked).length > 0 ? { newestFirstFrom } : undefined
   const free = due.filter(metric => quarantine.standing(metric, nowMs, isAsked) === 'free')
   const probe = failures > 0 ? probeOf(leastFailed(free, quarantine), failures, chance) : undefined
-  return { fresh, ...(probe && { probe }) }
+  return { newestFirstFrom, ...(probe && { probe }) }
 }
 
 /** Metrics of the protocols with the fewest failures: the others may be at fault. */

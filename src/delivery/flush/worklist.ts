@@ -10,7 +10,7 @@ import type { FlushDeps } from './deps.ts'
 import { dueWanted } from './due-wanted.ts'
 
 /** Dependencies of `Worklist`. */
-export interface WorklistDeps extends Pick<FlushDeps, 'isFree' | 'fewest'> {
+export interface WorklistDeps extends Pick<FlushDeps, 'isFree' | 'batchMetricsMin'> {
   readonly outbox: Pick<FlushDeps['outbox'], 'stillDue'>
   /** Reads due metrics in the order of delivery, except some. */
   due(limit: number, except: DueWanted['except']): Promise<readonly Metric[]>
@@ -49,7 +49,7 @@ export class Worklist {
     return this.#reads.run(async () => {
       do {
         await this.#leaveOutWithdrawn()
-        if (this.#parts.length < count) await this.#fill(this.#fewest)
+        if (this.#parts.length < count) await this.#fill(this.#batchMetricsMin)
         // Parts that came back meanwhile were not looked up.
       } while (this.#stamp === undefined)
       return this.#cut(count, lastMax)
@@ -58,7 +58,7 @@ export class Worklist {
 
   #cut(count: number, lastMax: number): readonly Part[] {
     const parts = this.#parts.splice(0, count)
-    while (parts.length < count && this.#page.length >= this.#fewest) {
+    while (parts.length < count && this.#page.length >= this.#batchMetricsMin) {
       const batch = this.#page.slice(0, batchMetricsMax)
       if (!isBatch(batch)) break
       this.#page = this.#page.slice(batchMetricsMax)
@@ -69,8 +69,8 @@ export class Worklist {
     return parts.length > 0 ? parts : this.#last.splice(0, Math.min(count, lastMax))
   }
 
-  get #fewest(): number {
-    return this.#deps.fewest?.() ?? 1
+  get #batchMetricsMin(): number {
+    return this.#deps.batchMetricsMin?.() ?? 1
   }
 
   /** Puts parts before everything else. */

@@ -30,10 +30,10 @@ export type FlushEvent =
   | { readonly kind: 'checked'; readonly why: CheckReason; readonly verdict?: Verdict }
   /** A rejected single was sent once more. */
   | { readonly kind: 'confirmed'; readonly confirmation: Confirmation; readonly pushed: Pushed }
-  /** A confirmed single is to become dead. @param mayAsk whether the service may still be asked */
-  | { readonly kind: 'condemned'; readonly single: ConfirmedSingle; readonly mayAsk: boolean }
-  /** All confirmed singles had their turn. */
-  | { readonly kind: 'condemned-all' }
+  /** A confirmed single is decided: dead, or sent once more. @param mayAsk whether the service may still be asked */
+  | { readonly kind: 'deciding'; readonly single: ConfirmedSingle; readonly mayAsk: boolean }
+  /** All confirmed singles are decided. */
+  | { readonly kind: 'decided' }
   /** Metrics from elsewhere were put first. */
   | { readonly kind: 'probing'; readonly count: number }
   /** The protocol of a part was registered, or could not be. */

@@ -21,9 +21,9 @@ export function failed(state: FlushState, failure: FailedPart, acceptedBefore: n
   if (asksToWait) return stopped(state, verdict)
   if (part.isProbe || state.acceptedPushes > acceptedBefore) return step(state, { kind: 'narrow', failed: failure })
   if (!state.knownGood) return tryApart(state, failure)
-  const sentAt = state.moment + 1
+  const sentAt = state.sequence + 1
   const check: FlushAction = { kind: 'check', metric: state.knownGood, sentAt, why: failure }
-  return step({ ...state, moment: sentAt }, check)
+  return step({ ...state, sequence: sentAt }, check)
 }
 
 /** 2. The known-good metric was answered: either the service takes others, or it has gone down. */

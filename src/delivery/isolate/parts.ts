@@ -36,7 +36,7 @@ export interface Attempts {
 export interface SentPart {
   readonly part: Part
   readonly attempts: Attempts
-  /** As `FlushState.moment` counts. */
+  /** As `FlushState.sequence` counts. */
   readonly sentAt: number
   /** Pushes of which at least one metric had been accepted. */
   readonly acceptedBefore: number

@@ -9,9 +9,9 @@ import {
   checkedForRejections,
   concluded,
   concluding,
-  condemned,
-  condemnedAll,
   confirmed,
+  decided,
+  deciding,
   ending,
   probing,
   rejected,
@@ -38,10 +38,10 @@ export function reduce(state: FlushState, event: FlushEvent): FlushStep {
         : checkedForFailure(state, event.why, event.verdict)
     case 'confirmed':
       return confirmed(state, event.confirmation, event.pushed)
-    case 'condemned':
-      return condemned(state, event.single, event.mayAsk)
-    case 'condemned-all':
-      return condemnedAll(state)
+    case 'deciding':
+      return deciding(state, event.single, event.mayAsk)
+    case 'decided':
+      return decided(state)
     case 'probing':
       return probing(state, event.count)
     case 'registered':
@@ -66,13 +66,13 @@ export function reduce(state: FlushState, event: FlushEvent): FlushStep {
 /** Until a push is accepted, all pushes together have as many attempts as one: a service that is down gets no more. */
 function taken(state: FlushState, part: Part): FlushStep {
   const { max, used } = state.attempts
-  const [sentAt, acceptedBefore] = [state.moment + 1, state.acceptedPushes]
+  const [sentAt, acceptedBefore] = [state.sequence + 1, state.acceptedPushes]
   const isCounted = state.knownGood === undefined && part.isProbe === undefined
   const attemptsMax = isCounted ? Math.max(1, Math.min(attemptsOf(part), max - used)) : part.attemptsMax
   const attempts = isCounted ? { attemptsMax, failedBefore: used } : { attemptsMax }
   const now = isCounted ? { max, used: used + attemptsMax } : state.attempts
   const sent = { part, attempts, sentAt, acceptedBefore, isCounted }
-  return step({ ...state, moment: sentAt, attempts: now }, { kind: 'push', sent })
+  return step({ ...state, sequence: sentAt, attempts: now }, { kind: 'push', sent })
 }
 
 function answered(before: FlushState, event: Extract<FlushEvent, { kind: 'answered' }>): FlushStep {

@@ -38,9 +38,9 @@ export function rejected(before: FlushState, part: Part, { status, reason }: Ver
   const state = counted(before)
   const [metric, second] = part.batch
   if (second) return andThen(step(state, sendFirst(smaller(part, part.batch))), isItTheService)
-  const moment = state.moment + 1
-  const single: RejectedSingle = { letter: { metric, reason, status, attempts: part.sent }, rejectedAt: moment }
-  const added = { ...state, moment, rejected: [...state.rejected, single] }
+  const sequence = state.sequence + 1
+  const single: RejectedSingle = { deadLetter: { metric, reason, status, attempts: part.sent }, rejectedAt: sequence }
+  const added = { ...state, sequence, rejected: [...state.rejected, single] }
   const isOther = state.otherOfPair.has(metricKey(metric))
   const judged = isOther ? confirm(added, one => one === single) : step(added)
   return andThen(judged, next => isItTheService(next, next.rejected.length))
@@ -72,8 +72,8 @@ function isItTheService(state: FlushState, singles = 0): FlushStep {
 }
 
 function check(state: FlushState, metric: Metric): FlushStep {
-  const sentAt = state.moment + 1
-  return step({ ...state, moment: sentAt }, { kind: 'check', metric, sentAt, why: 'rejections' })
+  const sentAt = state.sequence + 1
+  return step({ ...state, sequence: sentAt }, { kind: 'check', metric, sentAt, why: 'rejections' })
 }
 
 /** Result of probing other metrics; without any left to probe, it counts as rejected. */
@@ -90,7 +90,7 @@ export function checkedForRejections(state: FlushState, verdict: Verdict | undef
 
 /** Stops the flush: an accepted metric is rejected now, so no metric is at fault. All are kept. */
 function systemic(state: FlushState, said = ''): FlushStep {
-  const reason = `the service rejects every metric; all are kept: ${state.rejected[0]?.letter.reason ?? said}`
+  const reason = `the service rejects every metric; all are kept: ${state.rejected[0]?.deadLetter.reason ?? said}`
   return stopped({ ...state, isInconsistent: true }, { kind: 'systemic', reason })
 }
 
@@ -116,7 +116,7 @@ function acceptedOfPair(state: FlushState, metric: Metric, other: Metric): Flush
   const isBoth = state.otherOfPair.has(metricKey(metric)) && state.acceptedSizeMax > 1
   const otherOfPair = new Set([...state.otherOfPair, metricKey(other)])
   const now = { ...state, otherOfPair, isInconsistent: state.isInconsistent || isBoth }
-  return confirm(now, ({ letter }) => otherOfPair.has(metricKey(letter.metric)))
+  return confirm(now, ({ deadLetter }) => otherOfPair.has(metricKey(deadLetter.metric)))
 }
 
 /** 5. Some rejected singles are sent once more: another instance may have rejected them, or the reason is over. */
@@ -125,8 +125,8 @@ function confirm(state: FlushState, isJudged: (single: RejectedSingle) => boolea
   if (judged.length === 0) return step(state)
   return step(
     { ...state, rejected: state.rejected.filter(single => !isJudged(single)) },
-    ...judged.map(({ letter }): FlushAction => {
-      return { kind: 'confirm', confirmation: { letter, rejections: 0, timesMax: 1, becomes: 'confirmed' } }
+    ...judged.map(({ deadLetter }): FlushAction => {
+      return { kind: 'confirm', confirmation: { deadLetter, rejections: 0, timesMax: 1, becomes: 'confirmed' } }
     }),
   )
 }
@@ -140,15 +140,15 @@ export function confirmed(state: FlushState, confirmation: Confirmation, { verdi
     return step({ ...state, isInconsistent }, { kind: 'record', verdicts, sending: 'again' })
   }
   if (verdict.kind !== 'refused') return step(state)
-  const letter = { ...confirmation.letter, attempts: confirmation.letter.attempts + attempts }
-  const single: ConfirmedSingle = { letter, rejections: confirmation.rejections + 1 }
+  const deadLetter = { ...confirmation.deadLetter, attempts: confirmation.deadLetter.attempts + attempts }
+  const single: ConfirmedSingle = { deadLetter, rejections: confirmation.rejections + 1 }
   const timesMax = state.isInconsistent ? inconsistentTimes : confirmation.timesMax
   if (single.rejections < timesMax) {
     return step(state, { kind: 'confirm', confirmation: { ...confirmation, ...single, timesMax } })
   }
   if (confirmation.becomes === 'dead') return dead(state, single)
   const all = { ...state, confirmed: [...state.confirmed, single] }
-  return all.confirmed.length > confirmedMax ? condemnAll(all, true) : step(all)
+  return all.confirmed.length > confirmedMax ? decideAll(all, true) : step(all)
 }
 
 /** 7. The flush has nothing left to send: the last few rejected singles are decided, or kept. */
@@ -164,8 +164,8 @@ export function concluding(state: FlushState): FlushStep {
 function checkAtEnd(state: FlushState): FlushStep {
   if (state.knownGood) return check(state, state.knownGood)
   if (state.rejected.length >= singlesMin) return step(state)
-  const sentAt = state.moment + 1
-  return step({ ...state, moment: sentAt }, { kind: 'check-earlier', sentAt })
+  const sentAt = state.sequence + 1
+  return step({ ...state, sequence: sentAt }, { kind: 'check-earlier', sentAt })
 }
 
 /** Decides the rejected singles after which nothing was accepted. */
@@ -175,19 +175,19 @@ export function concluded(state: FlushState): FlushStep {
 
 /** 8. Nothing more is sent in this flush: confirmed singles become dead. */
 export function ending(state: FlushState): FlushStep {
-  return condemnAll(state, state.stop === undefined)
+  return decideAll(state, state.stop === undefined)
 }
 
-function condemnAll(state: FlushState, mayAsk: boolean): FlushStep {
+function decideAll(state: FlushState, mayAsk: boolean): FlushStep {
   const actions = state.confirmed.map((single): FlushAction => {
-    return { kind: 'next', event: { kind: 'condemned', single, mayAsk } }
+    return { kind: 'next', event: { kind: 'deciding', single, mayAsk } }
   })
   if (actions.length === 0) return step(state)
-  return step({ ...state, confirmed: [] }, ...actions, { kind: 'next', event: { kind: 'condemned-all' } })
+  return step({ ...state, confirmed: [] }, ...actions, { kind: 'next', event: { kind: 'decided' } })
 }
 
 /** 9. Marks a single dead once it was rejected often enough. @param mayAsk whether the service may still be asked */
-export function condemned(state: FlushState, single: ConfirmedSingle, mayAsk: boolean): FlushStep {
+export function deciding(state: FlushState, single: ConfirmedSingle, mayAsk: boolean): FlushStep {
   const timesMax = timesFor(state, single, mayAsk)
   if (single.rejections >= timesMax) return dead(state, single)
   return mayAsk ? step(state, { kind: 'confirm', confirmation: { ...single, timesMax, becomes: 'dead' } }) : step(state)
@@ -197,19 +197,19 @@ export function condemned(state: FlushState, single: ConfirmedSingle, mayAsk: bo
  * Rejections needed for a single. The first one shows whether the service is consistent: it is sent often if there were
  * more rejections than one bad metric explains, else as often as its search was cheap.
  */
-function timesFor(state: FlushState, { letter, rejections }: ConfirmedSingle, mayAsk: boolean): number {
+function timesFor(state: FlushState, { deadLetter, rejections }: ConfirmedSingle, mayAsk: boolean): number {
   if (state.isInconsistent) return inconsistentTimes
   if (!mayAsk || state.hasDead) return 1
   if (state.rejections > searchRejectionsMax) return firstTimes
-  return Math.max(1, 2 * (searchRejectionsMax + rejections - letter.attempts))
+  return Math.max(1, 2 * (searchRejectionsMax + rejections - deadLetter.attempts))
 }
 
-function dead(state: FlushState, { letter }: ConfirmedSingle): FlushStep {
-  return step({ ...state, hasDead: true, dead: [...state.dead, letter] })
+function dead(state: FlushState, { deadLetter }: ConfirmedSingle): FlushStep {
+  return step({ ...state, hasDead: true, dead: [...state.dead, deadLetter] })
 }
 
 /** 10. All had their turn: the dead are recorded in one commit, so that a stop does not wait for one after the other. */
-export function condemnedAll({ dead, ...state }: FlushState): FlushStep {
+export function decided({ dead, ...state }: FlushState): FlushStep {
   if (dead.length === 0) return step({ ...state, dead })
   const verdicts = { delivered: [], dead, warnings: [] }
   return step({ ...state, dead: [] }, { kind: 'record', verdicts, sending: 'again' })
@@ -224,6 +224,6 @@ function sendFirst(parts: readonly Part[]): FlushAction {
   return { kind: 'send-first', parts }
 }
 
-function metricOf({ letter }: RejectedSingle): Metric {
-  return letter.metric
+function metricOf({ deadLetter }: RejectedSingle): Metric {
+  return deadLetter.metric
 }

@@ -6,14 +6,14 @@ import type { FailedPart } from './parts.ts'
 
 /** A metric that was rejected alone. */
 export interface RejectedSingle {
-  readonly letter: DeadLetter
-  /** As `FlushState.moment` counts. */
+  readonly deadLetter: DeadLetter
+  /** As `FlushState.sequence` counts. */
   readonly rejectedAt: number
 }
 
 /** A rejected single that was rejected again when it was sent once more. */
 export interface ConfirmedSingle {
-  readonly letter: DeadLetter
+  readonly deadLetter: DeadLetter
   /** Number of rejections after the first one. */
   readonly rejections: number
 }
@@ -31,7 +31,7 @@ export interface FlushState {
   /** Why nothing more is sent; absent while the flush continues. */
   readonly stop?: Stop
   /** Counter of pushes and rejections, to know which came first. */
-  readonly moment: number
+  readonly sequence: number
   /** Protocols to register when the service does not know them. */
   readonly registrable: ReadonlySet<string>
   /** Attempts that failed, or may, while nothing was accepted: at most as many as one push has. */
@@ -79,7 +79,7 @@ export interface FlushStart {
 /** The state before the first push. */
 export function initialState({ registrable = [], attemptsMax: max = attemptsMax }: FlushStart = {}): FlushState {
   return {
-    moment: 0,
+    sequence: 0,
     registrable: new Set(registrable),
     attempts: { max, used: 0 },
     acceptedPushes: 0,

@@ -23,7 +23,7 @@ export type SentBefore = 'no' | 'unknown' | 'corrected'
 export interface DeliveryStore {
   /** The oldest or newest due hour of some protocols, up to `latest`; `undefined` when none is due. */
   dueHour(which: 'oldest' | 'newest', protocolIds: readonly string[], latest: Hour): Promise<Hour | undefined>
-  /** Due metrics of some protocols as of one instant: fresh ones first, then the backlog. */
+  /** Due metrics of some protocols as of one instant: the hours from `newestFirstFrom` on first, then the backlog. */
   due(wanted: DueWanted, limit: number): Promise<readonly Metric[]>
   /**
    * Those of some metrics that are still due: a person may have dropped one, or a correction may be held.

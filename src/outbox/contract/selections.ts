@@ -48,7 +48,7 @@ export interface DueSelection {
 export interface DueWanted {
   readonly protocolIds: readonly string[]
   /** Hours from here on come first, newest first; earlier ones are the backlog, oldest first. */
-  readonly fresh: Hour
+  readonly newestFirstFrom: Hour
   /** Last hour to read: the service would reject later ones as future. */
   readonly latest: Hour
   /** Metrics that are left out, as they are when the outbox is read: ids by their hour. Default: none. */

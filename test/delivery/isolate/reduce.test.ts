@@ -60,10 +60,10 @@ function answered(verdict: Verdict, part: Part, more: Partial<Extract<FlushEvent
 }
 
 const single = (of: Metric, rejectedAt = 3, attempts = 4) => {
-  return { letter: { metric: of, reason: 'odd', status: 400, attempts }, rejectedAt }
+  return { deadLetter: { metric: of, reason: 'odd', status: 400, attempts }, rejectedAt }
 }
 const confirmed = (of: Metric, rejections = 1, attempts = 5): ConfirmedSingle => {
-  return { letter: { metric: of, reason: 'odd', status: 400, attempts }, rejections }
+  return { deadLetter: { metric: of, reason: 'odd', status: 400, attempts }, rejections }
 }
 const sendFirst = (...parts: readonly Part[]): FlushAction => ({ kind: 'send-first', parts })
 const confirm = (of: ConfirmedSingle, timesMax = 1, becomes: 'confirmed' | 'dead' = 'confirmed'): FlushAction => {
@@ -73,12 +73,12 @@ const check = (sentAt: number, why: 'rejections' | FailedPart = 'rejections'): F
   return { kind: 'check', metric: good, sentAt, why }
 }
 const recordDead = (...singles: readonly ConfirmedSingle[]): FlushAction => {
-  const verdicts = { delivered: [], dead: singles.map(({ letter }) => letter), warnings: [] }
+  const verdicts = { delivered: [], dead: singles.map(({ deadLetter }) => deadLetter), warnings: [] }
   return { kind: 'record', verdicts, sending: 'again' }
 }
-const condemnedAll: FlushAction = { kind: 'next', event: { kind: 'condemned-all' } }
-const condemn = (of: ConfirmedSingle, mayAsk = true): FlushAction => {
-  return { kind: 'next', event: { kind: 'condemned', single: of, mayAsk } }
+const decided: FlushAction = { kind: 'next', event: { kind: 'decided' } }
+const decide = (of: ConfirmedSingle, mayAsk = true): FlushAction => {
+  return { kind: 'next', event: { kind: 'deciding', single: of, mayAsk } }
 }
 
 /** Runs a table: the actions of each row, and what of the state it changes. */
@@ -100,7 +100,7 @@ describe('a part that is taken', () => {
   play([
     [
       'is pushed, and its attempts count while nothing was accepted',
-      { moment: 4 },
+      { sequence: 4 },
       { kind: 'taken', part },
       [
         {
@@ -108,7 +108,7 @@ describe('a part that is taken', () => {
           sent: sent(part, { attempts: { attemptsMax: 5, failedBefore: 0 }, sentAt: 5, isCounted: true }),
         },
       ],
-      { moment: 5, attempts: { max: 5, used: 5 } },
+      { sequence: 5, attempts: { max: 5, used: 5 } },
     ],
     [
       'has no more attempts than are left',
@@ -129,14 +129,14 @@ describe('a part that is taken', () => {
       { knownGood: good, acceptedPushes: 7 },
       { kind: 'taken', part },
       [{ kind: 'push', sent: sent(part, { acceptedBefore: 7 }) }],
-      { moment: 1 },
+      { sequence: 1 },
     ],
     [
       'has its own attempts out of quarantine',
       {},
       { kind: 'taken', part: { ...fresh([bad], 1), isProbe: true } },
       [{ kind: 'push', sent: sent({ ...fresh([bad], 1), isProbe: true }, { attempts: { attemptsMax: 1 } }) }],
-      { moment: 1 },
+      { sequence: 1 },
     ],
   ])
 })
@@ -253,31 +253,31 @@ describe('a push that is rejected as it is', () => {
     ],
     [
       'the sixteenth time in a row lets the known-good metric be sent first',
-      { knownGood: good, rejectionsInRow: 15, moment: 7 },
+      { knownGood: good, rejectionsInRow: 15, sequence: 7 },
       answered(refused, part),
       [sendFirst(...smaller(once, part.batch)), check(8)],
-      { moment: 8 },
+      { sequence: 8 },
     ],
     [
       'is a rejected single when it is of one metric',
-      { moment: 7 },
+      { sequence: 7 },
       answered(refused, { ...alone, sent: 3 }),
       [],
-      { rejected: [single(bad, 8, 4)], moment: 8, rejections: 1 },
+      { rejected: [single(bad, 8, 4)], sequence: 8, rejections: 1 },
     ],
     [
       'is sent once more when the other half of its pair was accepted',
-      { otherOfPair: new Set([metricKey(bad)]), moment: 7 },
+      { otherOfPair: new Set([metricKey(bad)]), sequence: 7 },
       answered(refused, { ...alone, sent: 3 }),
       [confirm(confirmed(bad, 0, 4))],
       { rejected: [] },
     ],
     [
       'as the third single lets the known-good metric be sent',
-      { knownGood: good, rejected: two, moment: 7 },
+      { knownGood: good, rejected: two, sequence: 7 },
       answered(refused, alone),
       [check(9)],
-      { moment: 9 },
+      { sequence: 9 },
     ],
     [
       'as the third single lets others be tried where nothing was accepted',
@@ -403,13 +403,13 @@ describe('a rejected single that is sent once more', () => {
       {},
       answer(refused, confirmed(bad), 2, 'dead'),
       [],
-      { hasDead: true, dead: [confirmed(bad, 2, 6).letter] },
+      { hasDead: true, dead: [confirmed(bad, 2, 6).deadLetter] },
     ],
     [
       'as the fifty-first lets all have their turn to be dead',
       { confirmed: many },
       answer(refused, zero),
-      [...[...many, confirmed(bad, 1, 5)].map(one => condemn(one)), condemnedAll],
+      [...[...many, confirmed(bad, 1, 5)].map(one => decide(one)), decided],
       { confirmed: [] },
     ],
   ])
@@ -422,17 +422,17 @@ describe('the end of a flush', () => {
     ['needs nothing where nothing was rejected', {}, { kind: 'concluding' }, []],
     [
       'asks with the known-good metric where something was',
-      { knownGood: good, rejected: two, moment: 7 },
+      { knownGood: good, rejected: two, sequence: 7 },
       { kind: 'concluding' },
       [check(8), concluded],
-      { moment: 8 },
+      { sequence: 8 },
     ],
     [
       'asks with one that was delivered earlier where nothing was accepted, and one or two were rejected',
-      { rejected: two, moment: 7 },
+      { rejected: two, sequence: 7 },
       { kind: 'concluding' },
       [{ kind: 'check-earlier', sentAt: 8 }, concluded],
-      { moment: 8 },
+      { sequence: 8 },
     ],
     ['asks nothing where more were', { rejected: [...two, single(good)] }, { kind: 'concluding' }, [concluded]],
     ['keeps what nothing was accepted after', { rejected: two }, { kind: 'concluded' }, [], { stop: systemic }],
@@ -441,30 +441,30 @@ describe('the end of a flush', () => {
       'gives each that is confirmed its turn to be dead',
       { confirmed: [confirmed(bad), confirmed(other)] },
       { kind: 'ending' },
-      [condemn(confirmed(bad)), condemn(confirmed(other)), condemnedAll],
+      [decide(confirmed(bad)), decide(confirmed(other)), decided],
       { confirmed: [] },
     ],
     ['has nothing more to do where nothing was confirmed', {}, { kind: 'ending' }, []],
     [
       'records all that are dead in one commit',
-      { dead: [confirmed(bad).letter, confirmed(other).letter] },
-      { kind: 'condemned-all' },
+      { dead: [confirmed(bad).deadLetter, confirmed(other).deadLetter] },
+      { kind: 'decided' },
       [recordDead(confirmed(bad), confirmed(other))],
       { dead: [] },
     ],
-    ['records nothing where none is dead', {}, { kind: 'condemned-all' }, []],
+    ['records nothing where none is dead', {}, { kind: 'decided' }, []],
     [
       'asks nothing any more when it was stopped',
       { confirmed: [confirmed(bad)], stop: systemic },
       { kind: 'ending' },
-      [condemn(confirmed(bad), false), condemnedAll],
+      [decide(confirmed(bad), false), decided],
       { confirmed: [] },
     ],
   ])
 })
 
 describe('a confirmed single that has its turn to be dead', () => {
-  const turn = (of: ConfirmedSingle, mayAsk = true): FlushEvent => ({ kind: 'condemned', single: of, mayAsk })
+  const turn = (of: ConfirmedSingle, mayAsk = true): FlushEvent => ({ kind: 'deciding', single: of, mayAsk })
   play([
     [
       'as the first is sent as often as its search was cheap',
@@ -483,7 +483,7 @@ describe('a confirmed single that has its turn to be dead', () => {
       { rejections: 7, hasDead: true },
       turn(confirmed(bad)),
       [],
-      { hasDead: true, dead: [confirmed(bad).letter] },
+      { hasDead: true, dead: [confirmed(bad).deadLetter] },
     ],
     [
       'at a service that is inconsistent is sent until the twelfth',
@@ -496,7 +496,7 @@ describe('a confirmed single that has its turn to be dead', () => {
       {},
       turn(confirmed(bad), false),
       [],
-      { hasDead: true, dead: [confirmed(bad).letter] },
+      { hasDead: true, dead: [confirmed(bad).deadLetter] },
     ],
     ['is kept there by a service that is inconsistent', { isInconsistent: true }, turn(confirmed(bad, 11), false), []],
   ])
@@ -531,10 +531,10 @@ describe('a push that the service fails on', () => {
     ],
     [
       'after it accepted another lets the known-good metric be sent',
-      { knownGood: good, acceptedPushes: 1, moment: 7 },
+      { knownGood: good, acceptedPushes: 1, sequence: 7 },
       answered(down, part, { sent: sent(part, { acceptedBefore: 1 }) }),
       [check(8, failed)],
-      { moment: 8 },
+      { sequence: 8 },
     ],
     [
       'is narrowed down when the known-good metric is accepted',

@@ -43,7 +43,7 @@ export function deliveringContract(newPlace: NewPlace): void {
       await filled(outbox, [-1, -3, 0, 1, -2])
       const again = await handles.reopened()
       expect((await dueOf(again)).map(offsetOf)).toEqual([1, 0, -3, -2, -1])
-      expect((await dueOf(again, { fresh: at(-1) })).map(offsetOf)).toEqual([1, 0, -1, -3, -2])
+      expect((await dueOf(again, { newestFirstFrom: at(-1) })).map(offsetOf)).toEqual([1, 0, -1, -3, -2])
       expect((await dueOf(again, {}, 3)).map(offsetOf)).toEqual([1, 0, -3])
       expect(await dueOf(again, {}, 0)).toEqual([])
     })
@@ -104,7 +104,7 @@ export function deliveringContract(newPlace: NewPlace): void {
       const { outbox } = await emptyAt(newPlace)
       await filled(outbox, [-2, -1, 0, 1])
       for (const fresh of [-2, -1, 0, 1, 9]) {
-        const due = await dueOf(outbox, { fresh: at(fresh), latest: at(-1) })
+        const due = await dueOf(outbox, { newestFirstFrom: at(fresh), latest: at(-1) })
         expect(due.map(offsetOf).toSorted()).toEqual([-1, -2])
       }
     })

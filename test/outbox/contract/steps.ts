@@ -77,7 +77,7 @@ export function held(all: readonly Metric[], hold = odd): Accepted[] {
   return all.map(metric => ({ metric, hold }))
 }
 
-export const everything: DueWanted = { protocolIds: ['vault', 'market'], fresh: anHour, latest: at(1_000) }
+export const everything: DueWanted = { protocolIds: ['vault', 'market'], newestFirstFrom: anHour, latest: at(1_000) }
 
 export function dueOf(outbox: Outbox, wanted: Partial<DueWanted> = {}, limit = 10_000): Promise<readonly Metric[]> {
   return outbox.delivery.due({ ...everything, ...wanted }, limit)

@@ -35,7 +35,7 @@ function record(outbox: SqliteOutbox, accepted: readonly Accepted[], hour: Hour 
   return outbox.intake.record({ collector: 'vault/c', hour, accepted, mode: 'correct' }, 1)
 }
 
-const wanted = { protocolIds: ['vault'], fresh: anHour, latest: hourAfter(anHour, 9) } as const
+const wanted = { protocolIds: ['vault'], newestFirstFrom: anHour, latest: hourAfter(anHour, 9) } as const
 const dueOf = (outbox: SqliteOutbox) => outbox.dueMetrics.read(wanted, 100)
 const described = ({ value, unit }: Metric) => `${value} ${unit}`
 const refuse = (outbox: SqliteOutbox, dead: readonly Metric[]) =>

@@ -57,7 +57,7 @@ describe('upkeep', () => {
       const accepted = metrics(commitRowsMax + 500, hour).map(metric => ({ metric }))
       await first.intake.record({ collector: 'vault/c', hour, accepted }, 1)
     }
-    const due = first.dueMetrics.read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 4_498)
+    const due = first.dueMetrics.read({ protocolIds: ['vault'], newestFirstFrom: anHour, latest: anHour }, 4_498)
     const [dead, ...delivered] = due
     first.verdicts.record(
       { delivered, dead: dead ? [{ metric: dead, reason: 'no', attempts: 1 }] : [], warnings: [] },

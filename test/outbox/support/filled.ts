@@ -33,7 +33,7 @@ function accepted(collector: string, hour: Hour, dice: Dice): Accepted[] {
 
 /** What the service says of some due metrics: most are delivered, a few refused. */
 export function settleSome(outbox: SqliteOutbox, dice: Dice, limit: number): void {
-  const wanted = { protocolIds: protocols, fresh: anHour, latest: hourAfter(anHour, 1_000) }
+  const wanted = { protocolIds: protocols, newestFirstFrom: anHour, latest: hourAfter(anHour, 1_000) }
   const due = outbox.dueMetrics.read(wanted, limit)
   const isDead = due.map(() => dice.roll() < 0.05)
   outbox.verdicts.record(

@@ -22,7 +22,10 @@ for (let count = 0; count < commits; count += 1) {
   await outbox.intake.record({ collector: 'vault/c', hour, accepted }, 1)
   writeSync(1, `${hourNumber(hour)} ${statSync(`${file}-wal`).size} ${accepted.length}\n`)
   if (rolls.roll() < 0.5) {
-    const due = outbox.dueMetrics.read({ protocolIds: ['vault'], fresh: hour, latest: hour }, rolls.whole(1, 9))
+    const due = outbox.dueMetrics.read(
+      { protocolIds: ['vault'], newestFirstFrom: hour, latest: hour },
+      rolls.whole(1, 9),
+    )
     outbox.verdicts.record({ delivered: due, dead: [], warnings: [] }, 2)
   }
 }

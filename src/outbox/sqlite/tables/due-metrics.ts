@@ -57,14 +57,14 @@ export class DueMetrics {
     }
   }
 
-  /** Due metrics of some protocols as of one instant: fresh ones first, then the backlog. */
+  /** Due metrics of some protocols as of one instant: the hours from `newestFirstFrom` on first, then the backlog. */
   read(wanted: DueWanted, limit: number): Metric[] {
     return this.#registry.reading(() => this.#read(wanted, limit))
   }
 
-  #read({ protocolIds, fresh, latest, except }: DueWanted, limit: number): Metric[] {
+  #read({ protocolIds, newestFirstFrom, latest, except }: DueWanted, limit: number): Metric[] {
     const protocols = this.#withDue(protocolIds)
-    const [start, last] = [hourNumber(fresh), hourNumber(latest)]
+    const [start, last] = [hourNumber(newestFirstFrom), hourNumber(latest)]
     const found = this.#walk(protocols, { from: start, to: last, first: 'newest', except }, limit)
     const backlog = { from: 0, to: Math.min(start - 1, last), first: 'oldest', except } as const
     return [...found, ...this.#walk(protocols, backlog, limit - found.length)]

@@ -31,7 +31,7 @@ async function store(outbox: SqliteOutbox, hour = anHour, count = 200): Promise<
 }
 
 const dueOf = (outbox: SqliteOutbox, limit: number) =>
-  outbox.dueMetrics.read({ protocolIds: ['vault'], fresh: anHour, latest: hourAfter(anHour, 5_000) }, limit)
+  outbox.dueMetrics.read({ protocolIds: ['vault'], newestFirstFrom: anHour, latest: hourAfter(anHour, 5_000) }, limit)
 
 describe('the ballast', () => {
   it('takes its room in real bytes, and gives it away', async () => {

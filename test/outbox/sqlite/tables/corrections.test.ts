@@ -39,7 +39,7 @@ function record(
 }
 
 const dueOf = (outbox: SqliteOutbox) =>
-  outbox.dueMetrics.read({ protocolIds: ['vault'], fresh: anHour, latest: hourAfter(anHour, 9) }, 100)
+  outbox.dueMetrics.read({ protocolIds: ['vault'], newestFirstFrom: anHour, latest: hourAfter(anHour, 9) }, 100)
 const deliver = (outbox: SqliteOutbox, delivered: readonly Metric[]) =>
   outbox.verdicts.record({ delivered, dead: [], warnings: [] }, 2)
 const refuse = (outbox: SqliteOutbox, dead: readonly Metric[]) =>

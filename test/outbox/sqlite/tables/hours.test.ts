@@ -57,7 +57,7 @@ it('a year of hours is pruned of its values alone: what was collected, and what 
   const { outbox, file } = opened()
   await record(outbox)
   outbox.expectedHours.markGap('vault/c', hourAfter(past, 1), failed.fault)
-  const due = outbox.dueMetrics.read({ protocolIds: ['vault'], fresh: anHour, latest: anHour }, 9)
+  const due = outbox.dueMetrics.read({ protocolIds: ['vault'], newestFirstFrom: anHour, latest: anHour }, 9)
   outbox.verdicts.record({ delivered: due, dead: [], warnings: [] }, 1)
   while (outbox.pruneSome(hourAfter(anHour, -35 * 24))) await new Promise(setImmediate)
   expect(outbox.metrics.between(past, anHour)).toEqual([])

@@ -33,7 +33,10 @@ async function step(outbox: SqliteOutbox, rolls: Dice): Promise<void> {
       outbox.expectedHours.expect('vault/c', [hour])
       return void (await outbox.intake.record({ collector: 'vault/c', hour, accepted: someMetrics(rolls, hour) }, 1))
     case 3: {
-      const due = outbox.dueMetrics.read({ protocolIds: protocols, fresh: anHour, latest: anHour }, rolls.whole(0, 9))
+      const due = outbox.dueMetrics.read(
+        { protocolIds: protocols, newestFirstFrom: anHour, latest: anHour },
+        rolls.whole(0, 9),
+      )
       const [dead, delivered] = [due.slice(0, 2), due.slice(2)]
       return outbox.verdicts.record(
         { delivered, dead: dead.map(metric => ({ metric, reason: 'no', attempts: 1 })), warnings: [] },

@@ -6,7 +6,7 @@ import type { Metric } from '../../model/metric.ts'
  *
  * @param candidates in the order of delivery, without the rejected ones
  */
-export function spread(candidates: readonly Metric[], rejected: readonly Metric[], count: number): Metric[] {
+export function pickDissimilar(candidates: readonly Metric[], rejected: readonly Metric[], count: number): Metric[] {
   const rejectedIds = new Set(rejected.map(({ protocolId }) => protocolId))
   const byProtocol = Map.groupBy(candidates, ({ protocolId }) => protocolId)
   const ofOthers = [...byProtocol].filter(([id]) => !rejectedIds.has(id)).flatMap(([, [first]]) => first ?? [])
