@@ -4,7 +4,7 @@ import { Fault } from '../model/fault.ts'
 import { hourAt, hourText, parseHour } from '../model/hour.ts'
 import type { MetricId } from '../model/metric.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
-import type { DetainedMetric, Selection } from '../outbox/contract/selections.ts'
+import type { DeadOrHeldMetric, Selection } from '../outbox/contract/selections.ts'
 import { asTyped, type ConfigOption, configuredCommand } from './configured-command.ts'
 import { exitCodes } from './exit.ts'
 import { counted, note } from './terminal.ts'
@@ -69,7 +69,7 @@ export interface Selected {
   /** Absent when nothing was ever collected. */
   readonly outbox: Pick<Outbox, 'operators' | 'intake'> | undefined
   readonly selection: Selection
-  readonly found: readonly DetainedMetric[]
+  readonly found: readonly DeadOrHeldMetric[]
   readonly options: SelectionOptions
 }
 
@@ -105,7 +105,7 @@ async function misfit(name: string, selected: Selected): Promise<string> {
   if (!(await isKnown(name, selected))) return `no metric or protocol is called "${name}"`
   const other = state === 'dead' ? 'held' : 'dead'
   const operators = outbox?.operators
-  const others = (await operators?.detained({ ...selection, state: other, ids: [name] }))?.length ?? 0
+  const others = (await operators?.deadOrHeld({ ...selection, state: other, ids: [name] }))?.length ?? 0
   const due = (await operators?.due({ ids: [name], ...(hour === undefined ? {} : { hour }) }))?.length ?? 0
   const waits = due > 0 ? `; ${counted(due, 'metric')} due: ${asTyped(`due ls ${name}`, options)}` : ''
   const beside = others > 0 ? `; ${counted(others, 'metric')} ${other}: ${asTyped(`${other} ls ${name}`, options)}` : ''

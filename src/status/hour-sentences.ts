@@ -1,6 +1,6 @@
 import { type Hour, hourText } from '../model/hour.ts'
 import type { CollectionRow, LateCollector } from '../outbox/contract/hours.ts'
-import type { DetainedCounts } from '../outbox/contract/selections.ts'
+import type { DeadAndHeldCounts } from '../outbox/contract/selections.ts'
 
 /** Sentence about an hour that became a gap. */
 export function gapSentence({ collector, hour, fault }: CollectionRow): string {
@@ -19,7 +19,7 @@ export function lateSentence({ collector, hours, oldest, fault }: LateCollector)
 }
 
 /** Sentences about the dead and held metrics of an hour; older ones are only counted in the balance. */
-export function detainedSentences({ dead, held }: DetainedCounts, hour: Hour, host: string): string[] {
+export function deadAndHeldSentences({ dead, held }: DeadAndHeldCounts, hour: Hour, host: string): string[] {
   const of = (number: number) => `${number} ${number === 1 ? 'metric' : 'metrics'} of ${hourText(hour)}`
   return [
     ...(dead > 0 ? [`${host} refused ${of(dead)} for good: tidegauge dead ls`] : []),

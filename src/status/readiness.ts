@@ -5,7 +5,7 @@ import type { Backlog } from '../outbox/contract/balance.ts'
 import type { DestinationState } from '../outbox/contract/destination.ts'
 import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.ts'
 import { clockSentences } from './clock-sentences.ts'
-import { detainedSentences, gapSentence, lateSentence, missingSentence } from './hour-sentences.ts'
+import { deadAndHeldSentences, gapSentence, lateSentence, missingSentence } from './hour-sentences.ts'
 import type { Observed } from './observed.ts'
 import { refusedSentences } from './reloads.ts'
 import type { Readiness } from './snapshot.ts'
@@ -77,7 +77,7 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness): Readi
     // Older gaps are history, and shown in the grid.
     ...lateness.gaps.filter(({ collector }) => expected.has(collector)).map(gapSentence),
     ...undeliveredSentences(lateness, host, isCatchingUp),
-    ...detainedSentences(lateness.detained, hour, host),
+    ...deadAndHeldSentences(lateness.deadAndHeld, hour, host),
   ]
   return { ok: reasons.length === 0, reasons }
 }

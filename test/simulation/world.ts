@@ -208,12 +208,12 @@ export class World {
   }
 
   async #visit(act: 'release' | 'retry' | 'drop'): Promise<void> {
-    const detained = this.#life?.isAlive ? this.#life.outbox.detained : undefined
+    const deadAndHeld = this.#life?.isAlive ? this.#life.outbox.deadAndHeld : undefined
     this.facts.tell(`a person wants to ${act}`)
     const visit = {
-      release: () => detained?.release({ state: 'held' }, 'changed'),
-      retry: () => detained?.release({ state: 'dead' }, 'locked'),
-      drop: () => detained?.drop({ state: 'held' }),
+      release: () => deadAndHeld?.release({ state: 'held' }, 'changed'),
+      retry: () => deadAndHeld?.release({ state: 'dead' }, 'locked'),
+      drop: () => deadAndHeld?.drop({ state: 'held' }),
     }
     // The process may end meanwhile.
     await visit[act]()?.catch(() => {})

@@ -98,8 +98,8 @@ async function collectAndDeliver(deps: CatchUpDeps, usable: readonly UsableColle
   const report = { ends, left: due.length - ends.length, before, after }
   printCaughtUp(report, options)
   if (signals.stopping.aborted) throw new Fault('stopped', 'it was asked to stop: what is left stays due')
-  const detained = after.dead + after.held - before.dead - before.held
-  return ends.every(({ faults }) => faults.length === 0) && after.due + detained === 0
+  const newlyDeadOrHeld = after.dead + after.held - before.dead - before.held
+  return ends.every(({ faults }) => faults.length === 0) && after.due + newlyDeadOrHeld === 0
 }
 
 /** The current hour first, then the oldest. */

@@ -168,7 +168,7 @@ async function changeUnits(
   nowMs: number,
 ): Promise<void> {
   const meant = accepted.filter(({ hold }) => !hold).map(({ metric }) => metric)
-  const held = await operators.detained({ state: 'held', ids: meant.map(({ id }) => id), hour })
+  const held = await operators.deadOrHeld({ state: 'held', ids: meant.map(({ id }) => id), hour })
   const unitOf = new Map(meant.map(({ id, unit }) => [id, unit]))
   const ids = held.filter(({ kind, id, unit }) => kind === 'unit' && unit === unitOf.get(id)).map(({ id }) => id)
   if (ids.length > 0) await operators.release({ state: 'held', ids, hour }, 'changed')

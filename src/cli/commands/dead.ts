@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { change, dropCommand, listCommand, printDue, showDetainedCommand } from '../detained.ts'
+import { change, dropCommand, listCommand, printDue, showCommand } from '../dead-and-held.ts'
 import { changingCommand, type SelectionOptions } from '../selection.ts'
 
 /** `dead ls|show|retry|drop`: metrics that the service rejected for good, and what a person decides about them. */
@@ -7,7 +7,7 @@ export function deadCommand(ended: (code: number) => void): Command {
   return new Command('dead')
     .description('dead metrics (refused for good): list, show, retry, drop')
     .addCommand(listCommand('dead', ended), { isDefault: true })
-    .addCommand(showDetainedCommand('dead', ended))
+    .addCommand(showCommand('dead', ended))
     .addCommand(retryCommand(ended))
     .addCommand(dropCommand('dead', ended))
 }

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import { hourText } from '../../model/hour.ts'
-import type { DetainedMetric } from '../../outbox/contract/selections.ts'
+import type { DeadOrHeldMetric } from '../../outbox/contract/selections.ts'
 import { asTyped } from '../configured-command.ts'
-import { change, dropCommand, listCommand, printDue, showDetainedCommand } from '../detained.ts'
+import { change, dropCommand, listCommand, printDue, showCommand } from '../dead-and-held.ts'
 import { exitCodes } from '../exit.ts'
 import { changingCommand, type Selected, type SelectionOptions } from '../selection.ts'
 import { counted, note } from '../terminal.ts'
@@ -16,7 +16,7 @@ export function heldCommand(ended: (code: number) => void): Command {
   return new Command('held')
     .description('held metrics (implausible values): list, show, release, drop')
     .addCommand(listCommand('held', ended), { isDefault: true })
-    .addCommand(showDetainedCommand('held', ended))
+    .addCommand(showCommand('held', ended))
     .addCommand(releaseCommand(ended))
     .addCommand(dropCommand('held', ended))
 }
@@ -41,7 +41,7 @@ function releaseCommand(ended: (code: number) => void): Command {
 /** Metric ids listed; further ones are counted. */
 const toldMax = 5
 
-async function noteStaying(stays: readonly DetainedMetric[], { outbox, options }: Selected): Promise<void> {
+async function noteStaying(stays: readonly DeadOrHeldMetric[], { outbox, options }: Selected): Promise<void> {
   const byId = [...Map.groupBy(stays, ({ id }) => id).values()].flatMap(([first]) => first ?? [])
   note(`${counted(stays.length, 'metric')} stay${stays.length === 1 ? 's' : ''} held, because the unit changes:`)
   const shown = byId.slice(0, toldMax)

@@ -4,7 +4,7 @@ import type { Backlog } from './balance.ts'
 import type { DestinationState } from './destination.ts'
 import type { CollectorHourRange, DeliveredHour } from './hours.ts'
 import type { MetricKey, StoredMetric, ValueAndState } from './metrics.ts'
-import type { DetainedMetric, DueSelection, Selection } from './selections.ts'
+import type { DeadOrHeldMetric, DueSelection, Selection } from './selections.ts'
 import type { Warning, WarningSelection } from './warnings.ts'
 
 /** Hours of collectors, both ends included. Default: all. */
@@ -36,7 +36,7 @@ export interface OperatorStore {
   changeUnit(metric: Pick<Metric, 'id' | 'hour' | 'unit' | 'module'>): Promise<void>
 
   /** The selected dead or held metrics, by hour. */
-  detained(selection: Selection): Promise<readonly DetainedMetric[]>
+  deadOrHeld(selection: Selection): Promise<readonly DeadOrHeldMetric[]>
   /**
    * Makes selected metrics due: a dead one is retried, a held one is sent after all. A metric whose unit differs from the
    * locked unit of its id changes that unit from its hour on, if `units` allows it.

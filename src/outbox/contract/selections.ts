@@ -3,7 +3,7 @@ import type { Metric } from '../../model/metric.ts'
 import type { MetricSet } from '../../model/metric-set.ts'
 
 /** A metric that waits for a person: dead (refused by the service) or held. */
-export interface DetainedMetric extends Metric {
+export interface DeadOrHeldMetric extends Metric {
   readonly state: 'dead' | 'held'
   readonly kind: 'refused' | 'bounds' | 'jump' | 'unit'
   /** The service's words if dead; the reason for holding it if held. */
@@ -29,7 +29,7 @@ export interface Selection {
 }
 
 /** Counts of dead and held metrics. */
-export interface DetainedCounts {
+export interface DeadAndHeldCounts {
   readonly dead: number
   readonly held: number
 }

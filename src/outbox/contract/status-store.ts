@@ -3,7 +3,7 @@ import type { Backlog } from './balance.ts'
 import type { DestinationState } from './destination.ts'
 import type { CollectionRow, HourOfAll, LateCollector } from './hours.ts'
 import type { StoredMetric } from './metrics.ts'
-import type { DetainedCounts } from './selections.ts'
+import type { DeadAndHeldCounts } from './selections.ts'
 import type { Warning } from './warnings.ts'
 
 /** Whom lateness is asked for. */
@@ -27,7 +27,7 @@ export interface Lateness {
   /** Metrics due at or before the hour; absent when there are none. */
   readonly due?: { readonly oldest: Hour; readonly metrics: number }
   /** Dead and held metrics of the hour. */
-  readonly detained: DetainedCounts
+  readonly deadAndHeld: DeadAndHeldCounts
   /** States of the destinations, in the order asked. */
   readonly destinations: readonly DestinationState[]
 }

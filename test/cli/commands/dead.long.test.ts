@@ -3,7 +3,7 @@ import { startDaemon } from '../../support/tidegauge.ts'
 import { type Given, hourBack, stage } from '../stage.ts'
 
 const twoMetrics: Given = { metrics: { TVL: { unit: 'USD' }, Fee: {} }, values: { TVL: 12.5, Fee: 1 } }
-type Detained = Record<string, unknown>
+type DeadAndHeld = Record<string, unknown>
 
 describe('a metric the service refuses', () => {
   it('is listed with its words, shown in full, and delivered after a retry once the service takes it', async () => {
@@ -19,7 +19,7 @@ describe('a metric the service refuses', () => {
     expect(stdout).toMatch(/^metric +hour +value +unit +status +attempts +since +the service’s words\n/)
     expect(stdout).toMatch(/\npool___TVL +\S+Z +12\.5 +USD +400 +\d+ +\S+Z +the value is not plausible\n$/)
     expect(stdout).toContain(hour)
-    const [dead, ...others] = await read<Detained[]>('dead', 'ls')
+    const [dead, ...others] = await read<DeadAndHeld[]>('dead', 'ls')
     expect(others).toEqual([])
     expect(dead).toEqual({
       id: 'pool___TVL',

@@ -36,7 +36,7 @@ async function several(outbox: Outbox): Promise<void> {
 
 const named = ({ id, hour }: { readonly id: string; readonly hour: number }) => `${id}${hour === anHour ? '' : ' +1'}`
 
-const detainedSelections: readonly [title: string, selection: Selection, ids: readonly string[]][] = [
+const deadOrHeldSelections: readonly [title: string, selection: Selection, ids: readonly string[]][] = [
   ['all dead', { state: 'dead' }, ['market___M0', 'market___M0 +1', 'vault___M0', 'vault___M0 +1']],
   ['all held', { state: 'held' }, ['market___M1', 'market___M1 +1', 'vault___M1', 'vault___M1 +1']],
   ['a metric id', { state: 'held', ids: ['vault___M1'] }, ['vault___M1', 'vault___M1 +1']],
@@ -62,17 +62,17 @@ const dueSelections: readonly [title: string, selection: DueSelection, ids: read
   ['a dead metric', { ids: ['vault___M0'] }, []],
 ]
 
-/** Promises of `detained`, `release`, `drop`, `due` and `dropDue`. */
+/** Promises of `deadOrHeld`, `release`, `drop`, `due` and `dropDue`. */
 export function decidingContract(newPlace: NewPlace): void {
   describe('a person', () => {
-    it.each(detainedSelections)('selects dead or held metrics by %s', async (_, selection, ids) => {
+    it.each(deadOrHeldSelections)('selects dead or held metrics by %s', async (_, selection, ids) => {
       const { outbox } = await begun(newPlace, { to: at(1) })
       await several(outbox)
-      const found = await outbox.operators.detained(selection)
+      const found = await outbox.operators.deadOrHeld(selection)
       expect(found.map(named).toSorted()).toEqual(ids)
       expect(found.map(({ hour }) => hour)).toEqual(found.map(({ hour }) => hour).toSorted((a, b) => a - b))
       expect(await outbox.operators.drop(selection)).toBe(ids.length)
-      expect(await outbox.operators.detained(selection)).toEqual([])
+      expect(await outbox.operators.deadOrHeld(selection)).toEqual([])
       expect(await balanceOf(outbox)).toMatchObject({ dropped: ids.length, due: 4, enqueued: 12 - ids.length })
     })
 
@@ -99,9 +99,9 @@ export function decidingContract(newPlace: NewPlace): void {
         new Set(['vault___M0', 'vault___M2', 'vault___M3']),
       )
       expect(await balanceOf(again)).toEqual({ enqueued: 4, due: 3, delivered: 1, dead: 0, held: 0, dropped: 1 })
-      expect(await again.operators.detained({ state: 'dead' })).toEqual([])
+      expect(await again.operators.deadOrHeld({ state: 'dead' })).toEqual([])
       await refuse(again, await dueOf(again), 'again')
-      expect(await again.operators.detained({ state: 'dead' }), 'with the new reason').toMatchObject([
+      expect(await again.operators.deadOrHeld({ state: 'dead' }), 'with the new reason').toMatchObject([
         { reason: 'again' },
         { reason: 'again' },
         { reason: 'again' },
@@ -136,7 +136,7 @@ export function decidingContract(newPlace: NewPlace): void {
     it('sees how long a metric has waited', async () => {
       const { outbox } = await begun(newPlace)
       await record(outbox, held(metrics(1)))
-      expect(await outbox.operators.detained({ state: 'held' })).toMatchObject([{ sinceMs: nowMs }])
+      expect(await outbox.operators.deadOrHeld({ state: 'held' })).toMatchObject([{ sinceMs: nowMs }])
     })
   })
 }

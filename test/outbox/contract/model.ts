@@ -159,7 +159,7 @@ class Pair {
       for (const id of protocols) expect(byProtocol.get(id) ?? { due: 0, finished: 0 }).toEqual(this.model.countsOf(id))
       expect(new Set((await dueOf(outbox)).map(modelKey))).toEqual(this.model.keysIn('due'))
       for (const state of ['dead', 'held'] as const) {
-        const found = await outbox.operators.detained({ state })
+        const found = await outbox.operators.deadOrHeld({ state })
         expect(new Set(found.map(modelKey))).toEqual(this.model.keysIn(state))
       }
       const hours = (await hoursOf(outbox, anHour, at(span))).map(({ fault, ...row }) => ({

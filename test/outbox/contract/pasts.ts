@@ -68,14 +68,14 @@ export function pastsContract(newPlace: NewPlace): void {
       await record(outbox, [inUnit(undefined)])
       expect(await outbox.intake.pasts([{ id, hour: at(1) }])).toEqual([{ previous: { hour: anHour, value: 1 } }])
       await record(outbox, [inUnit('USD', at(1))])
-      expect(await outbox.operators.detained({ state: 'held' })).toMatchObject([{ kind: 'unit', unit: 'USD' }])
+      expect(await outbox.operators.deadOrHeld({ state: 'held' })).toMatchObject([{ kind: 'unit', unit: 'USD' }])
     })
 
     it('is kept when a value comes with another one: that value is held', async () => {
       const { outbox } = await begun(newPlace)
       await record(outbox, [inUnit('USD')])
       expect(await record(outbox, [inUnit('cents', at(1))])).toEqual({ added: 1, corrected: 0 })
-      expect(await outbox.operators.detained({ state: 'held' })).toMatchObject([
+      expect(await outbox.operators.deadOrHeld({ state: 'held' })).toMatchObject([
         { kind: 'unit', unit: 'cents', hour: at(1), value: 1 },
       ])
       expect(await dueOf(outbox)).toEqual([inUnit('USD')])
@@ -93,7 +93,7 @@ export function pastsContract(newPlace: NewPlace): void {
       expect([await unitsAt(0), await unitsAt(1), await unitsAt(2)]).toEqual(['USD', 'cents', 'cents'])
       expect(new Set(await dueOf(again))).toEqual(new Set([inUnit('USD'), inUnit('cents', at(1))]))
       await record(again, [inUnit('USD', at(2))])
-      expect(await again.operators.detained({ state: 'held' })).toMatchObject([{ kind: 'unit', unit: 'USD' }])
+      expect(await again.operators.deadOrHeld({ state: 'held' })).toMatchObject([{ kind: 'unit', unit: 'USD' }])
     })
 
     it('changes at one hour when later values have the old one', async () => {

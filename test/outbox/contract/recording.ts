@@ -83,7 +83,7 @@ export function recordingContract(newPlace: NewPlace): void {
       const again = await handles.reopened()
       expect(await dueOf(again)).toEqual([])
       const expected = { ...only(metrics(1)), state: 'held', kind: 'bounds', reason: 'odd', sinceMs: nowMs, collector }
-      expect(await again.operators.detained({ state: 'held' })).toEqual([expected])
+      expect(await again.operators.deadOrHeld({ state: 'held' })).toEqual([expected])
     })
 
     it.each([Number.NaN, Number.POSITIVE_INFINITY])('refuses %s, and all that comes with it', async value => {
@@ -233,7 +233,7 @@ export function recordingContract(newPlace: NewPlace): void {
       await deliver(again, changed(metrics(1)))
       expect(await again.delivery.sentBefore(metrics(1))).toEqual(['unknown'])
       expect((await statesAt(again))[0]).toEqual([99, 'delivered'])
-      expect(await again.operators.detained({ state: 'dead', ids: ['vault___M0'] })).toEqual([])
+      expect(await again.operators.deadOrHeld({ state: 'dead', ids: ['vault___M0'] })).toEqual([])
     })
 
     it('leaves a held metric held, with the new value and what it was before', async () => {
@@ -243,7 +243,7 @@ export function recordingContract(newPlace: NewPlace): void {
       if (!first || !second) throw new Error('two')
       const again = { metric: second, hold: { kind: 'jump', reason: 'still odd' } } as const
       expect(await correct(outbox, [first, again])).toEqual({ added: 0, corrected: 2 })
-      expect(await outbox.operators.detained({ state: 'held' })).toMatchObject([
+      expect(await outbox.operators.deadOrHeld({ state: 'held' })).toMatchObject([
         { value: 99, kind: 'bounds', reason: expect.stringMatching(/^odd.*\b0\b.*\b99\b/) },
         { value: 99, kind: 'jump', reason: 'still odd' },
       ])

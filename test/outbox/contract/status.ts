@@ -35,7 +35,7 @@ export function statusContract(newPlace: NewPlace): void {
         late: [],
         missing: [collector, 'market/c'],
         gaps: [],
-        detained: { dead: 0, held: 0 },
+        deadAndHeld: { dead: 0, held: 0 },
         destinations: [],
       })
     })
@@ -102,8 +102,8 @@ export function statusContract(newPlace: NewPlace): void {
       await record(outbox, [...metrics(2), ...held(metrics(5).slice(2))])
       await refuse(outbox, metrics(2))
       await record(outbox, held(metrics(1, at(-1))))
-      expect((await outbox.status.lateness(wanted)).detained).toEqual({ dead: 2, held: 3 })
-      expect((await outbox.status.lateness({ ...wanted, protocolIds: ['market'] })).detained).toEqual({
+      expect((await outbox.status.lateness(wanted)).deadAndHeld).toEqual({ dead: 2, held: 3 })
+      expect((await outbox.status.lateness({ ...wanted, protocolIds: ['market'] })).deadAndHeld).toEqual({
         dead: 0,
         held: 0,
       })

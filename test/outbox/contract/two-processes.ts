@@ -59,7 +59,7 @@ export function twoProcessesContract(newPlace: NewPlace): void {
       await command.operators.release({ state: 'held' }, 'changed')
       await record(daemon, metrics(2, at(2)))
       expect((await dueOf(daemon)).map(described).toSorted()).toEqual(['0 USD', '0 cents', '1 USD', '1 USD'])
-      expect(await command.operators.detained({ state: 'held' })).toEqual([
+      expect(await command.operators.deadOrHeld({ state: 'held' })).toEqual([
         expect.objectContaining({ id, hour: at(2), kind: 'unit', unit: 'USD', value: 0 }),
       ])
       expect(only(await daemon.intake.pasts([{ id, hour: at(3) }]))?.unit).toBe('cents')
@@ -72,7 +72,7 @@ export function twoProcessesContract(newPlace: NewPlace): void {
       await command.operators.release({ state: 'held' }, 'changed')
       await correct(daemon, changed(metrics(1, at(1)), 7))
       expect((await dueOf(daemon)).map(described)).toEqual(['0 USD'])
-      expect(await command.operators.detained({ state: 'held' })).toEqual([
+      expect(await command.operators.deadOrHeld({ state: 'held' })).toEqual([
         expect.objectContaining({ hour: at(1), kind: 'unit', unit: 'USD', value: 7 }),
       ])
       expect(only(await daemon.intake.pasts([{ id, hour: at(2) }]))?.unit).toBe('cents')
@@ -139,7 +139,7 @@ export function twoProcessesContract(newPlace: NewPlace): void {
       await Promise.all([deliver(daemon, metrics(10)), refuse(command, metrics(8).toReversed())])
       const { delivered, dead, due, enqueued } = await balanceOf(daemon)
       expect([delivered + dead, due, enqueued]).toEqual([10, 0, 10])
-      expect(await command.operators.detained({ state: 'dead' })).toHaveLength(dead)
+      expect(await command.operators.deadOrHeld({ state: 'dead' })).toHaveLength(dead)
       await Promise.all([deliver(command, metrics(10)), deliver(daemon, metrics(10))])
       expect(await balanceOf(command)).toMatchObject({ delivered, dead })
     })

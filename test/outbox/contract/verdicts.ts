@@ -71,7 +71,7 @@ export function verdictsContract(newPlace: NewPlace): void {
       ]
       await outbox.delivery.recordVerdicts({ delivered: [], dead, warnings: [] }, nowMs)
       const shared = { state: 'dead', kind: 'refused', sinceMs: nowMs, collector: 'vault/c' }
-      expect(await outbox.operators.detained({ state: 'dead' })).toEqual([
+      expect(await outbox.operators.deadOrHeld({ state: 'dead' })).toEqual([
         { ...first, ...shared, reason: 'bad label', status: 422, attempts: 3 },
         { ...second, ...shared, reason: 'no status', attempts: 1 },
       ])
@@ -97,7 +97,7 @@ export function verdictsContract(newPlace: NewPlace): void {
         await settle(outbox, [...metrics(1, anHour, 'stranger'), ...metrics(1, at(5))])
       }
       expect(await balanceOf(outbox)).toMatchObject({ delivered: 0, dead: 0, due: 1 })
-      expect(await outbox.operators.detained({ state: 'dead' })).toEqual([])
+      expect(await outbox.operators.deadOrHeld({ state: 'dead' })).toEqual([])
     })
 
     it('records all or none', async () => {

@@ -50,7 +50,7 @@ const inCents = (count: number): Accepted[] =>
     metric: { ...metric, value: metric.value * 100, unit: 'cents' },
     hold: { kind: 'unit', reason: 'another unit' },
   }))
-const release = ({ command }: Pick<Two, 'command'>) => command.detained.release({ state: 'held' }, 'changed')
+const release = ({ command }: Pick<Two, 'command'>) => command.deadAndHeld.release({ state: 'held' }, 'changed')
 
 describe('a unit that a command changes beside a daemon', () => {
   it('is never mixed with the old one, also when it changes between two reads of one look', async () => {
@@ -124,7 +124,7 @@ describe('the table of corrections', () => {
     expect(rows(), 'held after it was sent').toBe(2)
     daemon.verdicts.record({ delivered: changed(4).map(({ metric }) => metric), dead: [], warnings: [] }, 4)
     expect(rows(), 'an answer about the same value does not settle what is held').toBe(2)
-    await daemon.detained.release({ state: 'held' }, 'locked')
+    await daemon.deadAndHeld.release({ state: 'held' }, 'locked')
     const old = changed(3).map(({ metric }) => metric)
     daemon.verdicts.record({ delivered: old, dead: [], warnings: [] }, 4)
     expect(

@@ -52,13 +52,13 @@ export function flawsOf(file: string): string[] {
   try {
     const integrity = database.prepare<[], string>('PRAGMA integrity_check').pluck().all()
     const references = database.prepare('PRAGMA foreign_key_check').all()
-    const detained = database.prepare<[], number>(
+    const unexplained = database.prepare<[], number>(
       `SELECT (SELECT count(*) FROM outbox WHERE state IN (2, 3)) - (SELECT count(*) FROM detained)`,
     )
     return [
       ...integrity.filter(text => text !== 'ok'),
       ...references.map(reference => `leads nowhere: ${JSON.stringify(reference)}`),
-      ...(detained.pluck().get() === 0 ? [] : ['metrics are dead or held without a reason']),
+      ...(unexplained.pluck().get() === 0 ? [] : ['metrics are dead or held without a reason']),
       ...miscounted(file),
     ]
   } finally {

@@ -60,8 +60,8 @@ export async function fill(outbox: SqliteOutbox, dice: Dice, hours: number): Pro
     void outbox.finalBlocks.of(1).keep([{ hour, block: aBlock(at) }])
   }
   outbox.destinations.set('service', { notBeforeMs: 0, probeAtMs: 0, failures: 3, waiting: 'it is down' })
-  await outbox.detained.drop({ state: 'dead', ids: [metricId('vault', 'c0-Label1')] })
-  await outbox.detained.release({ state: 'held', ids: [metricId('market', 'c1-Label2')] }, 'locked')
+  await outbox.deadAndHeld.drop({ state: 'dead', ids: [metricId('vault', 'c0-Label1')] })
+  await outbox.deadAndHeld.release({ state: 'held', ids: [metricId('market', 'c1-Label2')] }, 'locked')
 }
 
 async function collectOne(outbox: SqliteOutbox, collector: string, hour: Hour, dice: Dice): Promise<void> {

@@ -5,7 +5,7 @@ import type { DestinationState } from '../../contract/destination.ts'
 import type { CollectorHourRange, DeliveredHour } from '../../contract/hours.ts'
 import type { MetricKey, StoredMetric, ValueAndState } from '../../contract/metrics.ts'
 import type { HoursWanted, OperatorStore, Units } from '../../contract/operator-store.ts'
-import type { DetainedMetric, DueSelection, Selection } from '../../contract/selections.ts'
+import type { DeadOrHeldMetric, DueSelection, Selection } from '../../contract/selections.ts'
 import type { Warning, WarningSelection } from '../../contract/warnings.ts'
 import { begin } from '../planning/plan-hours.ts'
 import type { OutboxTables } from '../tables/outbox-tables.ts'
@@ -48,16 +48,16 @@ export class SqliteOperatorStore implements OperatorStore {
     this.#tables.metrics.changeUnit(metric)
   }
 
-  async detained(selection: Selection): Promise<readonly DetainedMetric[]> {
-    return this.#tables.detained.list(selection)
+  async deadOrHeld(selection: Selection): Promise<readonly DeadOrHeldMetric[]> {
+    return this.#tables.deadAndHeld.list(selection)
   }
 
   release(selection: Selection, units: Units): Promise<number> {
-    return this.#tables.detained.release(selection, units)
+    return this.#tables.deadAndHeld.release(selection, units)
   }
 
   drop(selection: Selection): Promise<number> {
-    return this.#tables.detained.drop(selection)
+    return this.#tables.deadAndHeld.drop(selection)
   }
 
   async due(selection: DueSelection): Promise<readonly Metric[]> {

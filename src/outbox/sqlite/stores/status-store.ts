@@ -49,7 +49,7 @@ export class SqliteStatusStore implements StatusStore {
   }
 
   #lateness({ collectors, protocolIds, destinations, hour }: LatenessWanted): Lateness {
-    const { expectedHours, dueMetrics, detained } = this.#tables
+    const { expectedHours, dueMetrics, deadAndHeld } = this.#tables
     const ids = collectors.map(({ id }) => id)
     const oldest = dueMetrics.hour('oldest', protocolIds, hour)
     return {
@@ -57,7 +57,7 @@ export class SqliteStatusStore implements StatusStore {
       missing: expectedHours.missing(collectors, hour),
       gaps: expectedHours.between(hour, hour).filter(({ state }) => state === 'gap'),
       ...(oldest !== undefined && { due: { oldest, metrics: dueMetrics.countUpTo(protocolIds, hour) } }),
-      detained: detained.countsOf(hour, protocolIds),
+      deadAndHeld: deadAndHeld.countsOf(hour, protocolIds),
       destinations: destinations.map(name => this.#tables.destinations.get(name)),
     }
   }
@@ -73,13 +73,13 @@ export class SqliteStatusStore implements StatusStore {
   }
 
   async oldestHours(collectors: readonly string[], protocolIds: readonly string[], latest: Hour): Promise<OldestHours> {
-    const { expectedHours, dueMetrics, detained } = this.#tables
+    const { expectedHours, dueMetrics, deadAndHeld } = this.#tables
     return this.#tables.registry.reading(() => {
       const oldest = expectedHours.lateOf(collectors, latest).map(late => late.oldest)
       return {
         due: oldest.reduce<Hour | undefined>((least, hour) => (least && least < hour ? least : hour), undefined),
         collected: dueMetrics.hour('oldest', protocolIds, latest),
-        held: detained.oldestHeld(protocolIds, latest),
+        held: deadAndHeld.oldestHeld(protocolIds, latest),
       }
     })
   }

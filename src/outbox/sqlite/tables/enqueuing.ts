@@ -4,7 +4,7 @@ import type { Sqlite } from '../../../sqlite/database.ts'
 import { type Accepted, type Hold, type MetricState, unitHold } from '../../contract/metrics.ts'
 import type { EnqueueMode } from '../../contract/outcome.ts'
 import { type Corrections, isSameValue } from './corrections.ts'
-import type { Detained } from './detained.ts'
+import type { DeadAndHeld } from './dead-and-held.ts'
 import { type Enqueued, rowDigest } from './digest.ts'
 import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
 import type { Metrics } from './metrics.ts'
@@ -33,7 +33,7 @@ interface EnqueuingDeps {
   readonly registry: MetricRegistry
   readonly tally: Tally
   readonly metrics: Metrics
-  readonly detained: Detained
+  readonly deadAndHeld: DeadAndHeld
   readonly corrections: Corrections
   readonly unsent: Unsent
 }
@@ -123,16 +123,16 @@ export class Enqueuing {
   #detainAnew(entry: EnqueueEntry, from: MetricState, before: number): void {
     const { metric, hold, known, hour } = entry
     if (from === 'held' && !hold) {
-      this.#deps.detained.remark(hour, known.number, `; its value was ${before}, and is ${metric.value} now`)
+      this.#deps.deadAndHeld.remark(hour, known.number, `; its value was ${before}, and is ${metric.value} now`)
       return
     }
-    this.#deps.detained.remove(hour, known.number)
+    this.#deps.deadAndHeld.remove(hour, known.number)
     if (hold) this.#detain(entry, hold)
   }
 
   #detain({ metric, known, hour, nowMs }: EnqueueEntry, hold: Hold): void {
     const unit = hold.kind === 'unit' ? metric.unit : undefined
-    this.#deps.detained.add({ hour, metric: known.number, ...hold, unit, sinceMs: nowMs })
+    this.#deps.deadAndHeld.add({ hour, metric: known.number, ...hold, unit, sinceMs: nowMs })
   }
 }
 

@@ -5,8 +5,8 @@ import { trimLog } from '../../../sqlite/trim-log.ts'
 import { Disk } from '../file/disk.ts'
 import { Writer } from '../file/writer.ts'
 import { Corrections } from './corrections.ts'
+import { DeadAndHeld } from './dead-and-held.ts'
 import { Destinations } from './destinations.ts'
-import { Detained } from './detained.ts'
 import { DueMetrics } from './due-metrics.ts'
 import { DueSelections } from './due-selections.ts'
 import { Enqueuing } from './enqueuing.ts'
@@ -44,7 +44,7 @@ export class OutboxTables {
   readonly finalBlocks: FinalBlockTable
   readonly dueMetrics: DueMetrics
   readonly dueSelections: DueSelections
-  readonly detained: Detained
+  readonly deadAndHeld: DeadAndHeld
   readonly destinations: Destinations
   readonly warnings: Warnings
   readonly enqueuing: Enqueuing
@@ -76,7 +76,7 @@ export class OutboxTables {
     this.finalBlocks = new FinalBlockTable(database, this.disk)
     this.dueMetrics = new DueMetrics(database, this.registry, this.tally)
     this.dueSelections = new DueSelections(database, this.registry, this.tally, this.corrections)
-    this.detained = new Detained(database, this)
+    this.deadAndHeld = new DeadAndHeld(database, this)
     this.destinations = new Destinations(database, this.writer)
     this.warnings = new Warnings(database)
     this.enqueuing = new Enqueuing(database, this)

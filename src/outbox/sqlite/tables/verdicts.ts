@@ -5,7 +5,7 @@ import type { DeadLetter } from '../../contract/metrics.ts'
 import type { MetricVerdicts } from '../../contract/outcome.ts'
 import type { Writer } from '../file/writer.ts'
 import type { Corrections } from './corrections.ts'
-import type { Detained } from './detained.ts'
+import type { DeadAndHeld } from './dead-and-held.ts'
 import type { MetricRegistry } from './metric-registry.ts'
 import { stateNumber } from './states.ts'
 import type { CountByHour, Tally } from './tally.ts'
@@ -24,7 +24,7 @@ interface VerdictsDeps {
   readonly registry: MetricRegistry
   readonly tally: Tally
   readonly corrections: Corrections
-  readonly detained: Detained
+  readonly deadAndHeld: DeadAndHeld
   readonly unsent: Unsent
   readonly warnings: Warnings
   readonly writer: Writer
@@ -73,7 +73,7 @@ export class Verdicts {
   }
 
   #markDead({ metric, reason, status, attempts }: DeadLetter, nowMs: number): void {
-    const { registry, tally, corrections, detained } = this.#deps
+    const { registry, tally, corrections, deadAndHeld } = this.#deps
     const known = registry.metric(metric.id)
     const { current } = corrections.sorted([metric])
     if (!known) return
@@ -82,7 +82,7 @@ export class Verdicts {
     const hour = hourNumber(metric.hour)
     corrections.remove(hour, known.number)
     tally.move(known.protocol, 'due', 'dead', marked)
-    detained.add({ hour, metric: known.number, kind: 'refused', reason, status, attempts, sinceMs: nowMs })
+    deadAndHeld.add({ hour, metric: known.number, kind: 'refused', reason, status, attempts, sinceMs: nowMs })
   }
 
   /** @returns how many were due */

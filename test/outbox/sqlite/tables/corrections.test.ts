@@ -97,8 +97,8 @@ describe('the count and digest of an hour', () => {
             underWay.push(...dueOf(outbox).filter(({ id }) => id === metric[0]?.id && !underWay.some(m => m.id === id)))
           if (what === 'deliver') settle(which, deliver)
           if (what === 'refuse') settle(which, refuse)
-          if (what === 'retry') await outbox.detained.release({ state: value === 0 ? 'held' : 'dead' }, 'locked')
-          if (what === 'drop' && value === 0) await outbox.detained.drop({ state: 'dead' })
+          if (what === 'retry') await outbox.deadAndHeld.release({ state: value === 0 ? 'held' : 'dead' }, 'locked')
+          if (what === 'drop' && value === 0) await outbox.deadAndHeld.drop({ state: 'dead' })
         }
         for (const { id, state, value } of outbox.metrics.between(anHour, anHour)) {
           if (state === 'delivered') expect(answered.get(id), 'the service has what is delivered').toBe(value)

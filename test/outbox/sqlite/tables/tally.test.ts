@@ -44,9 +44,9 @@ async function step(outbox: SqliteOutbox, rolls: Dice): Promise<void> {
       )
     }
     case 4:
-      return void (await outbox.detained.release({ state, ...ids }, 'changed'))
+      return void (await outbox.deadAndHeld.release({ state, ...ids }, 'changed'))
     case 5:
-      return void (await outbox.detained.drop({ state, hour, ...ids }))
+      return void (await outbox.deadAndHeld.drop({ state, hour, ...ids }))
     default:
       outbox.pruneSome(hour)
   }

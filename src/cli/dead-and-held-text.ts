@@ -1,6 +1,6 @@
 import { hourText } from '../model/hour.ts'
 import { numberText } from '../model/number-text.ts'
-import type { DetainedMetric } from '../outbox/contract/selections.ts'
+import type { DeadOrHeldMetric } from '../outbox/contract/selections.ts'
 import { asTyped, quoted } from './configured-command.ts'
 import { isNarrow, type Selected } from './selection.ts'
 import { printTable } from './table.ts'
@@ -14,7 +14,7 @@ const groupsMax = 10
 const wordCharsMax = 60
 
 /** A dead or held metric as JSON: the same names, instants as text, unknown fields left out. */
-export function detainedJson(metric: DetainedMetric) {
+export function deadOrHeldJson(metric: DeadOrHeldMetric) {
   const { id, protocolId, hour, value, unit, kind, reason, status, attempts, sinceMs, collector } = metric
   return {
     id,
@@ -32,7 +32,7 @@ export function detainedJson(metric: DetainedMetric) {
 }
 
 /** Prints dead or held metrics as a table: the newest hours, and if there are more, the words they share. */
-export function printDetained({ found, selection, options }: Selected): void {
+export function printDeadOrHeld({ found, selection, options }: Selected): void {
   const { state } = selection
   if (found.length === 0) {
     if (!isNarrow(selection)) print(`nothing is ${state}`)
@@ -50,7 +50,7 @@ export function printDetained({ found, selection, options }: Selected): void {
   )
 }
 
-function printDead(metrics: readonly DetainedMetric[]): void {
+function printDead(metrics: readonly DeadOrHeldMetric[]): void {
   const rows = metrics.map(metric => [
     ...rowStart(metric),
     String(metric.status ?? ''),
@@ -62,7 +62,7 @@ function printDead(metrics: readonly DetainedMetric[]): void {
   printTable(head, rows, ['value', 'status', 'attempts'])
 }
 
-function printHeld(metrics: readonly DetainedMetric[]): void {
+function printHeld(metrics: readonly DeadOrHeldMetric[]): void {
   const rows = metrics.map(metric => [
     ...rowStart(metric),
     metric.kind,
@@ -72,11 +72,11 @@ function printHeld(metrics: readonly DetainedMetric[]): void {
   printTable(['metric', 'hour', 'value', 'unit', 'kind', 'since', 'why'], rows, ['value'])
 }
 
-function rowStart({ id, hour, value, unit = '' }: DetainedMetric): string[] {
+function rowStart({ id, hour, value, unit = '' }: DeadOrHeldMetric): string[] {
   return [id, hourText(hour), numberText(value), unit]
 }
 
-function printGroups(found: readonly DetainedMetric[]): void {
+function printGroups(found: readonly DeadOrHeldMetric[]): void {
   const groups = [...Map.groupBy(found, metric => general(words(metric))).entries()]
   groups.sort(([, one], [, other]) => other.length - one.length)
   for (const [reason, group] of groups.slice(0, groupsMax)) {
@@ -88,7 +88,7 @@ function printGroups(found: readonly DetainedMetric[]): void {
 }
 
 /** The service's words without the status, which has a column of its own; or why the metric is held. */
-function words({ reason, status }: DetainedMetric): string {
+function words({ reason, status }: DeadOrHeldMetric): string {
   return status !== undefined && reason.startsWith(`${status}: `) ? reason.slice(`${status}: `.length) : reason
 }
 
@@ -98,7 +98,7 @@ function general(reason: string): string {
 }
 
 /** The longest run of plain words of the newest reason. */
-function sampleWords(found: readonly DetainedMetric[]): string {
+function sampleWords(found: readonly DeadOrHeldMetric[]): string {
   const runs = general(found.at(-1)?.reason ?? '').match(/[\p{Letter} ]+/gu) ?? []
   const longest = runs.map(run => run.trim()).reduce((best, run) => (run.length > best.length ? run : best), '')
   return quoted(longest)
@@ -115,7 +115,7 @@ export function printInFull(selected: Selected): void {
   if (more > 0) note(`${counted(more, 'older one')} not shown: --hour H picks one hour, --json has all`)
 }
 
-function inFull(metric: DetainedMetric, { options }: Selected): string[] {
+function inFull(metric: DeadOrHeldMetric, { options }: Selected): string[] {
   const { id, hour, value, unit, kind, status, attempts, sinceMs, collector } = metric
   const facts: readonly (readonly [name: string, fact: string | undefined])[] = [
     ['value', unit === undefined ? numberText(value) : `${numberText(value)} ${unit}`],
@@ -138,13 +138,13 @@ function indented(fact: string): string {
   return fact.trim().replace(/\n/g, `\n${' '.repeat(13)}`)
 }
 
-const heldWords: Record<Exclude<DetainedMetric['kind'], 'refused'>, string> = {
+const heldWords: Record<Exclude<DeadOrHeldMetric['kind'], 'refused'>, string> = {
   bounds: 'outside the declared bounds',
   jump: 'a jump of more than declared',
   unit: 'another unit than before',
 }
 
-function nextSteps({ id, hour, kind, state }: DetainedMetric): readonly (readonly [when: string, words: string])[] {
+function nextSteps({ id, hour, kind, state }: DeadOrHeldMetric): readonly (readonly [when: string, words: string])[] {
   const which = `${id} --hour ${hourText(hour)}`
   const giveUp = ['to give it up', `${state} drop ${which}`] as const
   if (kind === 'refused') return [['once the service takes it', `dead retry ${which}`], giveUp]

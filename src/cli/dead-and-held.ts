@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { openExistingOutbox } from '../app/open-outbox.ts'
-import type { DetainedMetric, Selection } from '../outbox/contract/selections.ts'
+import type { DeadOrHeldMetric, Selection } from '../outbox/contract/selections.ts'
 import { configuredCommand, type JsonOption } from './configured-command.ts'
 import { delivererSentence } from './daemon-role.ts'
-import { detainedJson, printDetained, printInFull } from './detained-text.ts'
+import { deadOrHeldJson, printDeadOrHeld, printInFull } from './dead-and-held-text.ts'
 import type { EndWith } from './exit.ts'
 import { openContext } from './open-context.ts'
 import {
@@ -29,8 +29,8 @@ export function listCommand(state: State, ended: EndWith): Command {
     .action((ids: readonly string[], options: SelectionOptions & JsonOption, { parent }: Command) =>
       withSelected(state, ids, options, async selected => {
         if (parent && parent.args[0] !== 'ls') await demandKnown(selected, parent)
-        if (options.json) printJson(selected.found.map(detainedJson))
-        else printDetained(selected)
+        if (options.json) printJson(selected.found.map(deadOrHeldJson))
+        else printDeadOrHeld(selected)
         await noteMisfits(selected, ended)
       }),
     )
@@ -45,7 +45,7 @@ async function demandKnown(selected: Selected, group: Command): Promise<void> {
 }
 
 /** `show ID…`: each metric in full. */
-export function showDetainedCommand(state: State, ended: EndWith): Command {
+export function showCommand(state: State, ended: EndWith): Command {
   return configuredCommand('show')
     .description('show each metric in full, and what to do next')
     .argument('<id...>', 'metric or protocol ids')
@@ -53,7 +53,7 @@ export function showDetainedCommand(state: State, ended: EndWith): Command {
     .option('--json', 'print JSON')
     .action((ids: readonly string[], options: SelectionOptions & JsonOption) =>
       withSelected(state, ids, options, async selected => {
-        if (options.json) printJson(selected.found.map(detainedJson))
+        if (options.json) printJson(selected.found.map(deadOrHeldJson))
         else printInFull(selected)
         await noteMisfits(selected, ended)
       }),
@@ -90,7 +90,7 @@ export async function change(
 }
 
 /** Reports that metrics are due from now on, and which process pushes them. */
-export function printDue(count: number, released: readonly DetainedMetric[], { context, options }: Selected): void {
+export function printDue(count: number, released: readonly DeadOrHeldMetric[], { context, options }: Selected): void {
   print(`${counted(count, 'metric')} due${count === 0 ? '' : `: ${delivererSentence(context, options)}`}`)
   const configured = new Set(context.config.protocols.map(({ id }) => id))
   const homeless = new Set(released.map(({ protocolId }) => protocolId).filter(id => !configured.has(id)))
@@ -107,5 +107,5 @@ async function withSelected(
   const context = openContext(options.config)
   await using stack = new AsyncDisposableStack()
   const outbox = await openExistingOutbox(context, stack)
-  await act({ context, outbox, selection, found: (await outbox?.operators.detained(selection)) ?? [], options })
+  await act({ context, outbox, selection, found: (await outbox?.operators.deadOrHeld(selection)) ?? [], options })
 }

@@ -2,7 +2,7 @@ import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import { commitRowsMax } from '../../../model/limits.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { Units } from '../../contract/operator-store.ts'
-import type { DetainedCounts, DetainedMetric, Selection } from '../../contract/selections.ts'
+import type { DeadAndHeldCounts, DeadOrHeldMetric, Selection } from '../../contract/selections.ts'
 import type { Corrections } from './corrections.ts'
 import { metricAt } from './metric-at.ts'
 import type { KnownMetric, MetricRegistry } from './metric-registry.ts'
@@ -10,12 +10,12 @@ import type { Metrics } from './metrics.ts'
 import { stateNumber, stateOf } from './states.ts'
 import { countByHour, type Tally } from './tally.ts'
 
-interface RawDetained {
+interface RawDeadOrHeld {
   readonly hour: number
   readonly metric: number
   readonly value: number
   readonly state: number
-  readonly kind: DetainedMetric['kind']
+  readonly kind: DeadOrHeldMetric['kind']
   readonly reason: string
   readonly status: number | null
   readonly attempts: number | null
@@ -24,7 +24,7 @@ interface RawDetained {
 }
 
 /** A dead or held metric to be stored. */
-interface NewDetained extends Pick<DetainedMetric, 'kind' | 'reason' | 'attempts' | 'sinceMs'> {
+interface NewDeadOrHeld extends Pick<DeadOrHeldMetric, 'kind' | 'reason' | 'attempts' | 'sinceMs'> {
   /** In hours since 1970. */
   readonly hour: number
   /** Its number. */
@@ -34,8 +34,8 @@ interface NewDetained extends Pick<DetainedMetric, 'kind' | 'reason' | 'attempts
   readonly unit?: string | undefined
 }
 
-/** Dependencies of `Detained`. */
-interface DetainedDeps {
+/** Dependencies of `DeadAndHeld`. */
+interface DeadAndHeldDeps {
   readonly registry: MetricRegistry
   readonly tally: Tally
   readonly metrics: Metrics
@@ -43,18 +43,18 @@ interface DetainedDeps {
 }
 
 /** Table of dead and held metrics, and what a person decides about them. */
-export class Detained {
+export class DeadAndHeld {
   readonly #database: Sqlite
-  readonly #deps: DetainedDeps
+  readonly #deps: DeadAndHeldDeps
   readonly #statements
 
-  constructor(database: Sqlite, deps: DetainedDeps) {
+  constructor(database: Sqlite, deps: DeadAndHeldDeps) {
     this.#database = database
     this.#deps = deps
     this.#statements = {
       list: database.prepare<
         { state: number; ids: string | null; reason: string | null; hour: number | null },
-        RawDetained
+        RawDeadOrHeld
       >(
         // There are few: each is looked up in `outbox`, which is never scanned.
         `SELECT detained.*, value, state FROM detained CROSS JOIN outbox USING (hour, metric)
@@ -73,13 +73,13 @@ export class Detained {
              AND hour <= ? ORDER BY hour LIMIT 1`,
         )
         .pluck(),
-      counts: database.prepare<[number, string], DetainedCounts>(
+      counts: database.prepare<[number, string], DeadAndHeldCounts>(
         `SELECT count(*) FILTER (WHERE kind = 'refused') AS dead, count(*) FILTER (WHERE kind <> 'refused') AS held
          FROM detained CROSS JOIN metric ON metric.id = metric CROSS JOIN protocol ON protocol.id = metric.protocol
          WHERE hour = ? AND protocol.name IN (SELECT value FROM json_each(?))`,
       ),
       add: database.prepare<
-        [number, number, DetainedMetric['kind'], string, number | null, number | null, string | null, number]
+        [number, number, DeadOrHeldMetric['kind'], string, number | null, number | null, string | null, number]
       >(
         `INSERT INTO detained (hour, metric, kind, reason, status, attempts, unit, at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT DO NOTHING`,
@@ -92,7 +92,7 @@ export class Detained {
   }
 
   /** Lists a metric as dead or held; no effect on a listed one. Within a transaction. */
-  add({ hour, metric, kind, reason, status, attempts, unit, sinceMs }: NewDetained): void {
+  add({ hour, metric, kind, reason, status, attempts, unit, sinceMs }: NewDeadOrHeld): void {
     this.#statements.add.run(hour, metric, kind, reason, status ?? null, attempts ?? null, unit ?? null, sinceMs)
   }
 
@@ -113,14 +113,14 @@ export class Detained {
   }
 
   /** Counts of dead and held metrics of some protocols in an hour. */
-  countsOf(hour: Hour, protocolIds: readonly string[]): DetainedCounts {
+  countsOf(hour: Hour, protocolIds: readonly string[]): DeadAndHeldCounts {
     const counts = this.#statements.counts.get(hourNumber(hour), JSON.stringify(protocolIds))
     return counts ?? { dead: 0, held: 0 }
   }
 
   /** The selected metrics, by hour. */
-  list(selection: Selection): DetainedMetric[] {
-    return this.#deps.registry.reading(() => this.#rows(selection).map(row => this.#detained(row)))
+  list(selection: Selection): DeadOrHeldMetric[] {
+    return this.#deps.registry.reading(() => this.#rows(selection).map(row => this.#deadOrHeld(row)))
   }
 
   /** As `OperatorStore.release`. */
@@ -138,7 +138,7 @@ export class Detained {
     })
   }
 
-  #rows({ state, ids, reason, hour }: Selection): RawDetained[] {
+  #rows({ state, ids, reason, hour }: Selection): RawDeadOrHeld[] {
     return this.#statements.list.all({
       state: stateNumber(state),
       ids: ids ? JSON.stringify(ids) : null,
@@ -147,7 +147,7 @@ export class Detained {
     })
   }
 
-  #releaseOne(row: RawDetained, from: 'dead' | 'held'): boolean {
+  #releaseOne(row: RawDeadOrHeld, from: 'dead' | 'held'): boolean {
     const known = this.#deps.registry.numbered(row.metric)
     if (row.kind === 'unit') this.#deps.metrics.describeFrom(known, row.hour, ownDescription(row))
     if (!this.#move(row, from, 'due')) return false
@@ -156,7 +156,7 @@ export class Detained {
     return true
   }
 
-  #move({ hour, metric }: RawDetained, from: 'dead' | 'held', to: 'due' | 'dropped'): boolean {
+  #move({ hour, metric }: RawDeadOrHeld, from: 'dead' | 'held', to: 'due' | 'dropped'): boolean {
     const { changes } = this.#statements.move.run(stateNumber(to), hour, metric, stateNumber(from))
     if (changes === 0) return false
     this.remove(hour, metric)
@@ -165,7 +165,7 @@ export class Detained {
   }
 
   /** Changes rows in several commits: one of many rows would block a daemon that writes to the same file. */
-  async #inSlices(rows: readonly RawDetained[], change: (row: RawDetained) => boolean): Promise<number> {
+  async #inSlices(rows: readonly RawDeadOrHeld[], change: (row: RawDeadOrHeld) => boolean): Promise<number> {
     let changed = 0
     for (let at = 0; at < rows.length; at += commitRowsMax) {
       const slice = rows.slice(at, at + commitRowsMax)
@@ -180,7 +180,7 @@ export class Detained {
     return changed
   }
 
-  #detained(row: RawDetained): DetainedMetric {
+  #deadOrHeld(row: RawDeadOrHeld): DeadOrHeldMetric {
     const known: KnownMetric = this.#deps.registry.numbered(row.metric)
     const { unit: locked, ...metric } = metricAt(known, row.hour, row.value)
     const { unit } = row.kind === 'unit' ? ownDescription(row) : { unit: locked }
@@ -198,6 +198,6 @@ export class Detained {
   }
 }
 
-function ownDescription({ unit }: RawDetained): { readonly unit?: string } {
+function ownDescription({ unit }: RawDeadOrHeld): { readonly unit?: string } {
   return unit === null ? {} : { unit }
 }
