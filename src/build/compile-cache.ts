@@ -34,9 +34,9 @@ run('check')
 run('--help')
 
 // Modules that a process of collectors loads after its start, when it has no cache that it can write.
-const programs = /^(main|orphan-watch)\.js$/
+const program = 'main.js'
 for (const folder of ['child', 'collectors'].map(name => join(dist, name))) {
-  for (const file of readdirSync(folder).filter(name => name.endsWith('.js') && !programs.test(name))) {
+  for (const file of readdirSync(folder).filter(name => name.endsWith('.js') && name !== program)) {
     await import(pathToFileURL(join(folder, file)).href)
   }
 }

@@ -15,7 +15,6 @@ export const programFiles = {
   main: ['src/main.ts', 'dist/cli/main.cjs'],
   lookThrough: ['src/outbox/sqlite/look-through-thread.ts', 'dist/cli/look-through-thread.cjs'],
   child: ['src/runner/child/main.ts', 'dist/child/main.js'],
-  orphanWatch: ['src/runner/child/orphan-watch.ts', 'dist/child/orphan-watch.js'],
   tidegauge: ['src/collector.ts', 'dist/child/collector.js'],
   testing: ['src/testing.ts', 'dist/cli/testing.js'],
 } as const satisfies Record<string, readonly [source: `src/${string}.ts`, bundle: `dist/${string}.${'js' | 'cjs'}`]>

@@ -3,9 +3,7 @@
  * names of the configured chains.
  */
 import { flushCompileCache } from 'node:module'
-import { Worker } from 'node:worker_threads'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
-import { programUrl } from '../../edge/program-files.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'
 import { hourAfter } from '../../model/hour.ts'
 import type { Ask, EndedRun, LogLine, StartedRun, Task, TaskEnd, ToChild } from '../messages.ts'
@@ -26,9 +24,6 @@ import { TurnAsks } from './turn-asks.ts'
 
 // A terminal's Ctrl-C and a service manager's stop reach the whole group: only the daemon decides when this ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
-// Checks once a second whether the daemon was killed, and ends this process even while a collector blocks its event
-// loop.
-new Worker(programUrl('orphanWatch'), { workerData: process.ppid, env: {}, execArgv: [] }).unref()
 
 const chainNames = process.argv.slice(2)
 const line = new ChildEnd(receive)

@@ -10,6 +10,7 @@ import type { ChildLogLevel, LogLine, ToChild } from '../messages.ts'
 import { lendCompileCache } from './lent-cache.ts'
 import { childBacklogBytesMax } from './limits.ts'
 import { boundedLines } from './lines.ts'
+import { orphanWatch } from './orphan-watch.ts'
 
 /** A started process, as seen by the daemon. */
 export interface Spawned {
@@ -60,6 +61,7 @@ export function spawnChild(deps: SpawnDeps): Spawned {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
   dieFirst(child)
+  endWithThis(child)
   const line = child.stdio[lineDescriptor]
   for (const end of ['exit', 'error']) child.once(end, cache.takeBack)
   const isCut = line instanceof Duplex ? listen(child, line, deps) : () => false
@@ -79,11 +81,8 @@ function flagsOf({ heapMbMax, reads, mayUseSqlite }: SpawnDeps): string[] {
   return [
     `--max-old-space-size=${heapMbMax}`,
     '--permission',
-    // For the thread that watches the daemon; removed before a collector is loaded, hence no warning.
-    '--allow-worker',
     // Before Node 24.15 its first use is a warning.
     mayUseSqlite ? '--disable-warning=ExperimentalWarning' : '--no-experimental-sqlite',
-    '--disable-warning=SecurityWarning',
     '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON',
     ...reads.map(path => `--allow-fs-read=${path}`),
   ]
@@ -133,6 +132,14 @@ function dieFirst({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) writeFileSync(`/proc/${pid}/oom_score_adj`, '1000')
   } catch {}
+}
+
+/** Has it ended when this process is killed, whatever it is doing. */
+function endWithThis(child: ChildProcess): void {
+  const { pid } = child
+  if (pid === undefined) return
+  orphanWatch.add(pid)
+  child.once('exit', () => orphanWatch.delete(pid))
 }
 
 /** Event-loop turns to read the last output; a process started by a collector may hold the pipe open. */
