@@ -13,7 +13,8 @@ const external = ['better-sqlite3', 'pg-native', 'cloudflare:sockets']
  * dynamically.
  *
  * The command line is CommonJS: it starts in two thirds of the time. Node reads modules one by one in a loop of promises,
- * and an import of one of its own modules reads all exports, some of which load a good deal more.
+ * and an import of one of its own modules reads all exports, some of which load a good deal more. Collectors, and what they
+ * share with their process, are ES modules, so there such an import becomes a call.
  */
 export async function bundle(root: string): Promise<void> {
   const programs = Object.values(programFiles)
@@ -48,6 +49,7 @@ async function write(root: string, folder: string, format: 'cjs' | 'esm', input:
     tsconfig: join(root, 'tsconfig.json'),
     preserveEntrySignatures: 'strict',
     transform: { define: { 'import.meta.main': 'false' } },
+    plugins: format === 'esm' ? [{ name: 'own-modules-of-node', renderChunk: withoutFacades }] : [],
   }
   const extension = format === 'cjs' ? 'cjs' : 'js'
   await using bundled = await rolldown(options)
@@ -63,6 +65,20 @@ async function write(root: string, folder: string, format: 'cjs' | 'esm', input:
   if (format === 'cjs') importable(root, output)
   const modules = output.flatMap(chunk => (chunk.type === 'chunk' ? chunk.moduleIds : []))
   writeFileSync(join(root, 'dist', folder, 'LICENSES.txt'), notices(packageFolders(modules)))
+}
+
+const ownImport =
+  /^import (?:(?<main>\w+)|\* as (?<all>\w+)|(?:(?<first>\w+), )?\{(?<names>[^}]*)\}) from "(?<name>node:(?!sqlite)[\w/]+)";$/gm
+
+/** Takes modules of Node by a call, which reads no more than what is used. One that a flag may switch off stays an import. */
+function withoutFacades(code: string): string {
+  return code.replace(ownImport, (...match) => {
+    const { main, all, first, names, name } = match.at(-1) as Readonly<Record<string, string | undefined>>
+    const taken = `process.getBuiltinModule("${name}")`
+    const own = [main, all, first].flatMap(each => (each ? [`const ${each} = ${taken};`] : []))
+    const parts = names ? [`const {${names.replaceAll(' as ', ': ')}} = ${taken};`] : []
+    return [...own, ...parts].join(' ')
+  })
 }
 
 /** Writes an ES module for an entry that is imported by name: its exports, and the types of them, are those of one. */
