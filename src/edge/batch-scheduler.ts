@@ -8,26 +8,26 @@ export interface BatchJob<Request, Answer> {
 /** Executes a batch. An error it throws rejects the jobs that it has not answered. */
 export type ExecuteBatch<Request, Answer> = (
   jobs: readonly BatchJob<Request, Answer>[],
-  batch: Pick<DepartedBatch, 'signal'>,
+  batch: Pick<RunningBatch, 'signal'>,
 ) => Promise<void> | void
 
-/** Resolves when a batch leaves. @param size returns how many requests wait for it */
-export type Departure = (size: () => number) => Promise<void>
+/** Resolves when a batch is complete. @param size returns how many requests wait for it */
+export type UntilComplete = (size: () => number) => Promise<void>
 
 /** Options of a `BatchScheduler`. */
 export interface BatchOptions<Request> {
   /** Default: at the end of the event-loop turn in which the first request came. */
-  readonly departure?: Departure
+  readonly untilComplete?: UntilComplete
   /** Size of a request. Default: 1. */
   readonly sizeOf?: (request: Request) => number
-  /** Size of a batch at most, except for one request alone; the rest leaves with the next. Default: no limit. */
+  /** Size of a batch at most, except for one request alone; the rest is in the next. Default: no limit. */
   readonly sizeMax?: number
   /** Whether a batch waits until the one before it was executed. Default: false. */
   readonly isSerial?: boolean
 }
 
-/** A batch that is executed. */
-class DepartedBatch {
+/** A batch under way. */
+class RunningBatch {
   /** Jobs whose callers still wait. */
   waiting: number
   #abort: AbortController | undefined
@@ -49,8 +49,8 @@ class DepartedBatch {
 }
 
 interface Entry<Request, Answer> extends BatchJob<Request, Answer> {
-  /** Absent before the departure. */
-  batch?: DepartedBatch
+  /** Absent until it is executed. */
+  batch?: RunningBatch
 }
 
 /**
@@ -68,7 +68,7 @@ export class BatchScheduler<Request, Answer> {
   readonly #execute: ExecuteBatch<Request, Answer>
   readonly #options: BatchOptions<Request>
   readonly #waiting: Entry<Request, Answer>[] = []
-  #isDeparting = false
+  #isCollecting = false
 
   constructor(execute: ExecuteBatch<Request, Answer>, options: BatchOptions<Request> = {}) {
     this.#execute = execute
@@ -78,7 +78,7 @@ export class BatchScheduler<Request, Answer> {
   /**
    * Resolves with the answer to the request.
    *
-   * @param signal when it is aborted, the promise rejects with its reason; a request that has not left does not leave
+   * @param signal when it is aborted, the promise rejects with its reason; a request that waits is left out
    */
   async schedule(request: Request, signal?: AbortSignal): Promise<Answer> {
     signal?.throwIfAborted()
@@ -87,16 +87,16 @@ export class BatchScheduler<Request, Answer> {
     const abort = () => reject(signal?.reason)
     signal?.addEventListener('abort', abort, { once: true })
     this.#waiting.push(entry)
-    if (!this.#isDeparting) void this.#depart()
+    if (!this.#isCollecting) void this.#runBatches()
     try {
       return await promise
     } finally {
       signal?.removeEventListener('abort', abort)
-      this.#leave(entry, signal?.aborted ?? false)
+      this.#callerIsGone(entry, signal?.aborted ?? false)
     }
   }
 
-  #leave(entry: Entry<Request, Answer>, isAborted: boolean): void {
+  #callerIsGone(entry: Entry<Request, Answer>, isAborted: boolean): void {
     const { batch } = entry
     if (batch) {
       batch.waiting -= 1
@@ -104,15 +104,15 @@ export class BatchScheduler<Request, Answer> {
     } else if (isAborted) this.#waiting.splice(this.#waiting.indexOf(entry), 1)
   }
 
-  async #depart(): Promise<void> {
-    const { departure = nextTurn, isSerial } = this.#options
-    this.#isDeparting = true
+  async #runBatches(): Promise<void> {
+    const { untilComplete = nextTurn, isSerial } = this.#options
+    this.#isCollecting = true
     while (this.#waiting.length > 0) {
-      await departure(() => this.#waiting.length)
+      await untilComplete(() => this.#waiting.length)
       const executed = this.#run(this.#waiting.splice(0, this.#fitting()))
       if (isSerial) await executed
     }
-    this.#isDeparting = false
+    this.#isCollecting = false
   }
 
   /** Number of the first requests that fit into one batch: at least one. */
@@ -128,7 +128,7 @@ export class BatchScheduler<Request, Answer> {
 
   async #run(entries: readonly Entry<Request, Answer>[]): Promise<void> {
     if (entries.length === 0) return
-    const batch = new DepartedBatch(entries.length)
+    const batch = new RunningBatch(entries.length)
     for (const entry of entries) entry.batch = batch
     try {
       await this.#execute(entries, batch)
@@ -143,8 +143,8 @@ function nextTurn(): Promise<void> {
   return new Promise(resolve => void setImmediate(resolve))
 }
 
-/** A departure once a whole turn has brought no further request. @param turnsMax waited for in any case */
-export function afterQuietTurn(turnsMax: number): Departure {
+/** Completes a batch once a whole turn has brought no further request. @param turnsMax waited for at most */
+export function afterQuietTurn(turnsMax: number): UntilComplete {
   return async size => {
     await nextTurn()
     let seen = 0

@@ -138,9 +138,9 @@ describe('a request that is aborted', () => {
   })
 })
 
-describe('a departure after a quiet turn', () => {
+describe('a batch that waits for a quiet turn', () => {
   it('waits for a whole turn that brings nothing new', async () => {
-    const { batches, scheduler } = stage({ departure: afterQuietTurn(50) })
+    const { batches, scheduler } = stage({ untilComplete: afterQuietTurn(50) })
     const answers: Promise<number>[] = []
     for (let one = 0; one < 10; one += 1) {
       answers.push(scheduler.schedule(one))
@@ -152,7 +152,7 @@ describe('a departure after a quiet turn', () => {
   })
 
   it('does not wait for ever for callers that never rest', async () => {
-    const { batches, scheduler } = stage({ departure: afterQuietTurn(5) })
+    const { batches, scheduler } = stage({ untilComplete: afterQuietTurn(5) })
     const answers: Promise<number>[] = []
     for (let one = 0; one < 20; one += 1) {
       answers.push(scheduler.schedule(one))

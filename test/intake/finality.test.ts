@@ -35,7 +35,7 @@ function scriptedChain(time: VirtualTime) {
     logsAsked: [] as LogFilter[],
     logHours: [] as Hour[],
     rechecked,
-    departure: Promise.withResolvers<void>(),
+    nextLookUp: Promise.withResolvers<void>(),
   }
   const never = () => Promise.reject(new Error('not asked for here'))
   const reader: ChainReader = {
@@ -49,7 +49,7 @@ function scriptedChain(time: VirtualTime) {
       return { at: chain.now, value: logList(chain.logs) }
     },
     get nextLookUp() {
-      return chain.departure.promise
+      return chain.nextLookUp.promise
     },
     recheck: async (hour, _signal, hint) => {
       rechecked.push({ hour, atMs: time.nowMs(), hint })
@@ -229,7 +229,7 @@ describe('a value whose block was not final yet', () => {
     const { until, chain } = stage()
     const run = until(20 * minuteMs)
     // Each look-up of the chain is one that it may travel with, but those before are too early.
-    chain.departure.resolve()
+    chain.nextLookUp.resolve()
     await run
     expect(chain.rechecked.map(({ atMs }) => atMs - anHour)).toEqual([settleMs])
   })

@@ -18,7 +18,7 @@ export class ScriptedReader implements ChainReader, Pick<OpenChainReader, 'askHe
   readonly #chance: Fortune
   readonly #finalBlocks: FinalBlocks
   readonly #found = new Map<Hour, { readonly block: AsOfBlock; readonly isFinal: boolean }>()
-  #departure = Promise.withResolvers<void>()
+  #nextLookUp = Promise.withResolvers<void>()
 
   /** @param time its steady clock is the world's */
   constructor(chain: WorldChain, time: Time, chance: Fortune, finalBlocks: FinalBlocks) {
@@ -76,14 +76,14 @@ export class ScriptedReader implements ChainReader, Pick<OpenChainReader, 'askHe
   }
 
   get nextLookUp(): Promise<void> {
-    return this.#departure.promise
+    return this.#nextLookUp.promise
   }
 
   async #lookUp(hour: Hour, signal: AbortSignal): Promise<AsOfBlock> {
     const isFinal = this.#isFinal(hour)
     await Promise.resolve()
-    this.#departure.resolve()
-    this.#departure = Promise.withResolvers<void>()
+    this.#nextLookUp.resolve()
+    this.#nextLookUp = Promise.withResolvers<void>()
     await this.#pass(signal)
     const block = this.#chain.asOf(hour, this.#time.steadyMs())
     await this.#pass(signal)

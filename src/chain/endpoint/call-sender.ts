@@ -75,8 +75,8 @@ export class CallSender {
       const part = waiting.splice(0, Math.min(batch.fitting(waiting), rate.callsAtOnceMax))
       try {
         if (part.length === 0 || failure) return
-        const manner = { signal, answerMsMax: answerMs }
-        const answers = await (way === 'apart' ? this.#sendWhole(part, manner) : this.#sendPart(part, manner))
+        const options = { signal, answerMsMax: answerMs }
+        const answers = await (way === 'apart' ? this.#sendWhole(part, options) : this.#sendPart(part, options))
         const again: typeof part = []
         part.forEach((call, at) => {
           const answer = answers[at]
@@ -107,40 +107,40 @@ export class CallSender {
     return isOnlyOne && rate.refusalsInRow < rateTriesMax && rate.notBeforeMs - time.nowMs() <= patienceMsMax
   }
 
-  async #sendWhole(calls: readonly WrittenCall[], manner: RequestOptions): Promise<readonly RpcOutcome[]> {
+  async #sendWhole(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {
     try {
-      return await this.#sendOnce(calls, manner)
+      return await this.#sendOnce(calls, options)
     } catch (error) {
       if (!(error instanceof BatchRefused)) throw error
       return calls.map(() => error)
     }
   }
 
-  async #sendPart(calls: readonly WrittenCall[], manner: RequestOptions): Promise<readonly RpcOutcome[]> {
+  async #sendPart(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {
     const { batch } = this.#deps
     const count = batch.fitting(calls)
-    if (count < calls.length) return this.#sendBoth(calls, count, manner)
+    if (count < calls.length) return this.#sendBoth(calls, count, options)
     try {
-      const answers = await this.#sendOnce(calls, manner)
+      const answers = await this.#sendOnce(calls, options)
       if (answers.some(answer => 'kind' in answer && answer.kind === 'result')) batch.answered(calls)
       return answers
     } catch (error) {
       if (!(error instanceof EndpointFailure)) throw error
-      if (!(error instanceof BatchRefused)) return this.#sendAround(calls, error, manner)
+      if (!(error instanceof BatchRefused)) return this.#sendAround(calls, error, options)
       // With a single call it is the failure of that call, not of others.
       if (calls.length === 1) return [error]
       if (error.because !== 'answer') batch.refused(calls, error.because)
-      return this.#sendBoth(calls, Math.ceil(calls.length / 2), manner)
+      return this.#sendBoth(calls, Math.ceil(calls.length / 2), options)
     }
   }
 
   async #sendBoth(
     calls: readonly WrittenCall[],
     count: number,
-    manner: RequestOptions,
+    options: RequestOptions,
   ): Promise<readonly RpcOutcome[]> {
-    const first = await this.#sendPart(calls.slice(0, count), manner)
-    return [...first, ...(await this.#sendPart(calls.slice(count), manner))]
+    const first = await this.#sendPart(calls.slice(0, count), options)
+    return [...first, ...(await this.#sendPart(calls.slice(count), options))]
   }
 
   /**
@@ -153,7 +153,7 @@ export class CallSender {
   async #sendAround(
     calls: readonly WrittenCall[],
     failure: EndpointFailure,
-    manner: RequestOptions,
+    options: RequestOptions,
   ): Promise<readonly RpcOutcome[]> {
     const { host } = this.#deps
     const isSlow = failure instanceof TimedOut
@@ -161,8 +161,8 @@ export class CallSender {
     const heavy = calls.filter(isHeavy)
     if (heavy.length === 0) throw failure
     const light = calls.filter(call => !isHeavy(call))
-    const answers = await this.#lightAnswers(light, failure, manner)
-    const alive = { ...manner, isAlive: true }
+    const answers = await this.#lightAnswers(light, failure, options)
+    const alive = { ...options, isAlive: true }
     const outcomes =
       isSlow || calls.length === 1
         ? heavy.map(() => new EndpointFailure(host, failure.reason, isSlow ? 'slow' : 'refused'))
@@ -188,14 +188,14 @@ export class CallSender {
     }
   }
 
-  async #sendOnce(calls: readonly WrittenCall[], manner: RequestOptions): Promise<readonly RpcOutcome[]> {
+  async #sendOnce(calls: readonly WrittenCall[], options: RequestOptions): Promise<readonly RpcOutcome[]> {
     const { rate, meter, batch } = this.#deps
     // A cheap call sent with those refused for the rate tells whether the rate is the reason.
     const asked = batch.callsMax > 1 ? this.#refusals.accompanied(calls) : calls
-    const turn = await this.#admitted(asked.length, manner.signal)
+    const turn = await this.#admitted(asked.length, options.signal)
     try {
       meter?.request(asked.map(({ call }) => call.method))
-      const answers = await this.#inTime(asked, manner)
+      const answers = await this.#inTime(asked, options)
       const { outcomes, refusal } = this.#refusals.judge(asked, answers)
       if (refusal) rate.refused(turn, refusal.retryAtMs)
       else rate.answered(turn)

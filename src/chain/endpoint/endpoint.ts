@@ -3,9 +3,9 @@ import type { Time } from '../../edge/time.ts'
 import { Fault } from '../../model/fault.ts'
 import { batchCallsMax } from '../limits.ts'
 import { BatchLimit } from './batch-limit.ts'
+import { answersOf, batchedCalls } from './batched-calls.ts'
 import type { CallMeter } from './call-meter.ts'
 import { CallSender } from './call-sender.ts'
-import { answersOf, coalesced } from './coalesce.ts'
 import { EndpointFailure, hostOf, isNetworkUrl } from './endpoint-failure.ts'
 import { errorText } from './http-answer.ts'
 import { httpWire } from './http-wire.ts'
@@ -100,17 +100,17 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
   const failure = (error: RpcError) => new EndpointFailure(host, errorText(error, url), failureKindOf(error))
   const identified = new IdentifiedSender(sender, { host, chainId, failure })
 
-  async function travel(
+  async function send(
     calls: readonly RpcCall[],
     signal: AbortSignal,
     answerMsMax?: number,
   ): Promise<readonly RpcOutcome[]> {
     const outcomes = await identified.together(calls, signal, answerMsMax)
-    observedBlocks.saw(calls, outcomes)
+    observedBlocks.add(calls, outcomes)
     return outcomes
   }
 
-  const together = coalesced(travel)
+  const together = batchedCalls(send)
   return {
     host,
     depth,
@@ -125,7 +125,7 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
     callApart: (calls, signal) => identified.apart(calls, signal),
     call: async (calls, signal) => answersOf(await together(calls, signal)),
     tryCall: (calls, signal, answerMsMax) =>
-      answerMsMax === undefined ? together(calls, signal) : travel(calls, signal, answerMsMax),
+      answerMsMax === undefined ? together(calls, signal) : send(calls, signal, answerMsMax),
   }
 }
 

@@ -25,17 +25,17 @@ export class ObservedBlocks {
     return this.#head
   }
 
-  /** Observes calls and their outcomes. */
-  saw(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[]): void {
+  /** Adds what calls and their outcomes show. */
+  add(calls: readonly RpcCall[], outcomes: readonly RpcOutcome[]): void {
     calls.forEach(({ method, params }, index) => {
       const outcome = outcomes[index]
       if (!outcome || !('kind' in outcome) || outcome.kind !== 'result') return
-      if (method.startsWith('eth_getBlockBy')) this.#sawHeader(params[0], outcome.result)
-      else if (stateMethods.has(method)) this.#sawState(params.at(-1))
+      if (method.startsWith('eth_getBlockBy')) this.#addHeader(params[0], outcome.result)
+      else if (stateMethods.has(method)) this.#addState(params.at(-1))
     })
   }
 
-  #sawHeader(asked: unknown, block: unknown): void {
+  #addHeader(asked: unknown, block: unknown): void {
     if (!isRecord(block)) return
     const [number, timestamp] = [quantity(block['number']), quantity(block['timestamp'])]
     if (number === undefined || timestamp === undefined) return
@@ -46,7 +46,7 @@ export class ObservedBlocks {
     if (this.#numbers.size > blocksRememberedMax && oldest !== undefined) this.#numbers.delete(oldest)
   }
 
-  #sawState(at: unknown): void {
+  #addState(at: unknown): void {
     const number = isRecord(at) ? this.#numbers.get(String(at['blockHash'])) : quantity(at)
     if (number !== undefined) this.#depth.served(number)
   }

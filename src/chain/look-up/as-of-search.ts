@@ -103,9 +103,9 @@ export class AsOfSearch implements AsOfSearchResult {
 
   #step(hour: Hour): AsOfAnswer | Question {
     const { hours, hints, nowSeconds } = this.#search
-    const thrift = hours.length <= singleHoursMax ? 'few-rounds' : 'few-calls'
+    const minimise = hours.length <= singleHoursMax ? 'rounds' : 'calls'
     const emptyRounds = this.#emptyRoundsOf(hour)
-    const step = nextStep(this.known, hour / 1000, { rounds: this.#rounds, emptyRounds, thrift, nowSeconds })
+    const step = nextStep(this.known, hour / 1000, { rounds: this.#rounds, emptyRounds, minimise, nowSeconds })
     if (step.kind !== 'ask') return step
     const hint = this.#rounds === 0 ? hints?.get(hour) : undefined
     return this.#unlessInVain(

@@ -28,10 +28,10 @@ export interface SearchStep {
   /** Number of last rounds that returned no block: the more, the more blocks are asked for. */
   readonly emptyRounds: number
   /**
-   * `few-rounds` asks for more headers a round, when one hour is waited for; `few-calls` for fewer, when there are many
+   * `rounds` asks for more headers a round, when one hour is waited for; `calls` for fewer, when there are many
    * hours.
    */
-  readonly thrift: 'few-rounds' | 'few-calls'
+  readonly minimise: 'rounds' | 'calls'
   /** Seconds since 1970. */
   readonly nowSeconds: number
 }
@@ -52,15 +52,15 @@ const estimatedRoundsMax = 4
  *
  * @param hourSeconds seconds since 1970
  */
-export function nextStep(known: KnownHeaders, hourSeconds: number, manner: SearchStep): AsOfAnswer | Question {
+export function nextStep(known: KnownHeaders, hourSeconds: number, step: SearchStep): AsOfAnswer | Question {
   const { low, high } = known.around(hourSeconds)
-  if (!high) return beyond(known, low, hourSeconds, manner)
+  if (!high) return beyond(known, low, hourSeconds, step)
   if (!low) {
     if (high.number === 0n) return { kind: 'before-first', first: high }
     return askOrMiss(open(known, firstGuesses(high, hourSeconds), -1n, high.number), high.number - 1n)
   }
   if (high.parentHash === low.hash) return { kind: 'found', block: low, after: high }
-  const numbers = between(known, low, high, hourSeconds, manner)
+  const numbers = between(known, low, high, hourSeconds, step)
   // A block of an earlier search has no parent hash.
   if (numbers.length === 0 && high.parentHash === undefined) return ask([high.number])
   return askOrMiss(numbers, high.number - 1n)
@@ -93,17 +93,17 @@ function between(
   low: BlockHeader,
   high: BlockHeader,
   hourSeconds: number,
-  manner: SearchStep,
+  step: SearchStep,
 ): bigint[] {
-  const isThrifty = manner.thrift === 'few-calls'
+  const isOfFewCalls = step.minimise === 'calls'
   const count = high.number - low.number - 1n
-  if (count <= (isThrifty ? 3n : BigInt(headersPerRoundMax))) {
+  if (count <= (isOfFewCalls ? 3n : BigInt(headersPerRoundMax))) {
     return allBetween(low, high).filter(number => !known.isAbsent(number))
   }
   const estimate = estimateBetween(known, { low, high }, hourSeconds)
   const middle = (low.number + high.number) / 2n
-  const safe = manner.rounds < estimatedRoundsMax ? [] : [middle]
-  const numbers = manner.emptyRounds > 0 ? nearby(known, estimate.number, low, high) : around(estimate, isThrifty)
+  const safe = step.rounds < estimatedRoundsMax ? [] : [middle]
+  const numbers = step.emptyRounds > 0 ? nearby(known, estimate.number, low, high) : around(estimate, isOfFewCalls)
   return open(known, [...numbers, ...safe], low.number, high.number)
 }
 
@@ -127,15 +127,15 @@ function nearby(known: KnownHeaders, estimate: bigint, low: BlockHeader, high: B
  * Numbers around an estimate. An as-of block is proven by its child, so both are asked for together once the estimate
  * may be right.
  */
-function around({ number, spread }: Estimate, isThrifty: boolean): bigint[] {
+function around({ number, spread }: Estimate, isOfFewCalls: boolean): bigint[] {
   const pair = [number, number + 1n]
-  if (isThrifty) return spread <= thriftySpreadMax ? pair : [number]
+  if (isOfFewCalls) return spread <= fewCallsSpreadMax ? pair : [number]
   const wide = BigInt(Math.ceil(spread))
   return spread < 0.3 ? pair : [number - wide, ...pair, number + 1n + wide]
 }
 
 /** In blocks; with a larger spread a pair is too seldom the right one. */
-const thriftySpreadMax = 1.2
+const fewCallsSpreadMax = 1.2
 
 /**
  * Distinct numbers strictly between two others, ascending; the nearest one if none is. A number known to be empty is

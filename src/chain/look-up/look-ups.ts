@@ -46,7 +46,7 @@ type LookUpOutcome = Extract<AsOfAnswer, { kind: 'found' }> | Extract<AsOfAnswer
 export class LookUps {
   readonly #deps: LookUpDeps
   readonly #scheduler: BatchScheduler<HourToLookUp, LookUpOutcome>
-  #departure = Promise.withResolvers<void>()
+  #nextSearch = Promise.withResolvers<void>()
 
   constructor(deps: LookUpDeps) {
     this.#deps = deps
@@ -58,13 +58,13 @@ export class LookUps {
         )
         for (const { request, resolve } of jobs) resolve(outcomeOf(outcomes, request))
       },
-      { departure: () => this.#departed() },
+      { untilComplete: () => this.#announceSearch() },
     )
   }
 
   /** Resolves in the turn in which the next hours are looked up, so that other requests can be sent with them. */
-  get departure(): Promise<void> {
-    return this.#departure.promise
+  get nextSearch(): Promise<void> {
+    return this.#nextSearch.promise
   }
 
   /**
@@ -78,11 +78,11 @@ export class LookUps {
     return outcome
   }
 
-  /** One turn for those who wait for the departure. */
-  async #departed(): Promise<void> {
+  /** One turn for those who wait for `nextSearch`. */
+  async #announceSearch(): Promise<void> {
     await setImmediate()
-    this.#departure.resolve()
-    this.#departure = Promise.withResolvers<void>()
+    this.#nextSearch.resolve()
+    this.#nextSearch = Promise.withResolvers<void>()
     await setImmediate()
   }
 

@@ -66,7 +66,7 @@ class HourlyReader implements OpenChainReader {
   readonly #lookUps: LookUps
   readonly #memory: ReadMemory
   /** Reads of an hour that are sent together with its look-up, or after it. */
-  readonly #gatherings = new WeakMap<HourLookUp, HourReads>()
+  readonly #hourReads = new WeakMap<HourLookUp, HourReads>()
   readonly askHead = (signal: AbortSignal) => this.#pool.askHead(signal)
   readonly #hours = new Hours()
   readonly #pace = new Pace()
@@ -90,7 +90,7 @@ class HourlyReader implements OpenChainReader {
       finalBlocks: this.#finalBlocks,
       pace: this.#pace,
       likely: (state, block, endpoint) =>
-        this.#gatherings
+        this.#hourReads
           .get(state)
           ?.tryAt(block, (at, requests, signal) => readAt(endpoint, at, requests, signal, this.#memory)),
     })
@@ -125,7 +125,7 @@ class HourlyReader implements OpenChainReader {
   }
 
   get nextLookUp(): Promise<void> {
-    return this.#lookUps.departure
+    return this.#lookUps.nextSearch
   }
 
   close(): void {
@@ -185,10 +185,10 @@ class HourlyReader implements OpenChainReader {
     if (requests.length === 0) return { at: await this.#asOf(state, signal), value: [] }
     const odd = requests.find(request => !isAskable(request))
     if (odd) throw notAskable(this.#name, targetOf(odd))
-    const gathering = this.#gatheringOf(state)
-    const places = requests.map(request => gathering.placeOf(request))
-    const { at, value } = await gathering.work.join(signal)
-    return { at, value: (await gathering.outcomesAt(places, value, signal)).map(outcome => this.#answer(outcome)) }
+    const reads = this.#hourReadsOf(state)
+    const places = requests.map(request => reads.placeOf(request))
+    const { at, value } = await reads.work.join(signal)
+    return { at, value: (await reads.outcomesAt(places, value, signal)).map(outcome => this.#answer(outcome)) }
   }
 
   #answer(outcome: ReadOutcome | undefined): ReadAnswer {
@@ -196,22 +196,22 @@ class HourlyReader implements OpenChainReader {
     throw outcome instanceof Fault ? outcome : allFailed(this.#name, outcome ? [outcome] : [])
   }
 
-  #gatheringOf(state: HourLookUp): HourReads {
-    const open = this.#gatherings.get(state)
+  #hourReadsOf(state: HourLookUp): HourReads {
+    const open = this.#hourReads.get(state)
     if (open?.work.isUsable) return open
-    const gathering: HourReads = new HourReads({
+    const reads: HourReads = new HourReads({
       asOf: signal => this.#asOf(state, signal),
       read: (block, requests, signal) => {
         const [name, pool, memory] = [this.#name, this.#pool, this.#memory]
         return readOnAny({ name, pool, memory, hour: state, block }, requests, signal)
       },
       closed: failure => {
-        if (this.#gatherings.get(state) === gathering) this.#gatherings.delete(state)
+        if (this.#hourReads.get(state) === reads) this.#hourReads.delete(state)
         this.#distrust(state, failure)
       },
     })
-    this.#gatherings.set(state, gathering)
-    return gathering
+    this.#hourReads.set(state, reads)
+    return reads
   }
 
   /**

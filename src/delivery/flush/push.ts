@@ -13,7 +13,7 @@ export interface PushDeps {
   readonly client: Pick<ServiceClient, 'push'>
   readonly bodies: PushBodies
   readonly key: string
-  readonly gate: Pick<Gate, 'pushTurn' | 'saw' | 'pushed' | 'isRetrySoon'>
+  readonly gate: Pick<Gate, 'pushTurn' | 'noteClock' | 'pushed' | 'isRetrySoon'>
   /** Whether a metric of a batch was withdrawn, so that the batch must not be sent again unchanged. */
   readonly hasWithdrawn: (batch: Batch) => Promise<boolean>
   readonly time: Time
@@ -43,7 +43,7 @@ export async function pushBatch(
     const sentMs = time.nowMs()
     const answer = await client.push(body, key, breakOff)
     const isSlow = time.nowMs() - sentMs >= slowPushMs
-    gate.saw(answer)
+    gate.noteClock(answer)
     // An aborted request says nothing about the service, not even at the last attempt.
     if (answer.kind === 'unanswered') signal.throwIfAborted()
     const found = verdict(answer, batch)

@@ -166,8 +166,8 @@ export class Gate {
     return retryAfterAt(this.#state, nowMs) - nowMs <= retryAfterWaitMsMax
   }
 
-  /** Observes an answer, which shows the service's clock. */
-  saw(answer: Answer): void {
+  /** Notes the service's clock, which each of its answers shows. */
+  noteClock(answer: Answer): void {
     this.#deps.clock.observe(answer)
   }
 
@@ -220,7 +220,7 @@ export class Gate {
   async #validate(key: string, signal: AbortSignal): Promise<Answer> {
     await this.requestTurn(signal)
     const answer = await this.#deps.client.validateKey(key, signal)
-    this.saw(answer)
+    this.noteClock(answer)
     await this.#retryAfter(waitOf(answer)?.notBeforeMs)
     return answer
   }

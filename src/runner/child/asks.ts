@@ -7,7 +7,7 @@ import { questionMistake } from '../question.ts'
 import type { Scope } from './scope.ts'
 
 /** The first questions of the runs of one message come within a turn or two; the bound is for runs that never pause. */
-const departure = afterQuietTurn(50)
+const untilComplete = afterQuietTurn(50)
 
 /** Questions of a child to the daemon: those of all runs are sent together once no new one comes. */
 export interface Asks {
@@ -31,7 +31,7 @@ export function createAsks(post: (asks: readonly Ask[]) => void): Asks {
       for (const { request, resolve } of jobs) waiting.set(request.ask, resolve)
       post(jobs.map(({ request }) => request))
     },
-    { departure },
+    { untilComplete },
   )
   let lastAsk = 0
 

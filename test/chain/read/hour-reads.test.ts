@@ -8,7 +8,7 @@ const request = (input: Hex): ReadRequest => ({ kind: 'call', to: `0x${'c0'.repe
 const returned = (output: Hex) => ({ kind: 'returned', output }) as const
 const block = (branch: string): AsOfBlock => ({ number: 7n, hash: `0x${branch.repeat(64)}`, timestampSeconds: 100 })
 
-/** A gathering whose block becomes known when it is told; reads answer with the first digit of the block's hash. */
+/** Reads of an hour whose block becomes known when it is told; reads answer with the first digit of the block's hash. */
 function stage() {
   const known = Promise.withResolvers<AsOfBlock>()
   const read: { readonly hash: Hex; readonly count: number }[] = []
@@ -16,50 +16,50 @@ function stage() {
     read.push({ hash, count: requests.length })
     return requests.map(() => returned(`0x0${hash.slice(2, 3)}` as Hex))
   }
-  const gathering = new HourReads({
+  const reads = new HourReads({
     asOf: () => known.promise,
     read: async (asOf, requests) => ({ outcomes: at(asOf, requests) }),
     closed() {},
   })
-  const tried = (branch: string) => gathering.tryAt(block(branch), async (target, requests) => at(target, requests))
-  return { gathering, known, read, tried }
+  const tried = (branch: string) => reads.tryAt(block(branch), async (target, requests) => at(target, requests))
+  return { reads, known, read, tried }
 }
 
 describe('what was read at a block before it is proven', () => {
   test('counts when it turns out to be the as-of block, and is not read again', async () => {
-    const { gathering, known, read, tried } = stage()
-    gathering.placeOf(request('0x01'))
+    const { reads, known, read, tried } = stage()
+    reads.placeOf(request('0x01'))
     tried('a')
     known.resolve(block('a'))
-    expect(await gathering.work.join(patient)).toEqual({ at: block('a'), value: { outcomes: [returned('0x0a')] } })
+    expect(await reads.work.join(patient)).toEqual({ at: block('a'), value: { outcomes: [returned('0x0a')] } })
     expect(read).toEqual([{ hash: block('a').hash, count: 1 }])
   })
 
   test('is thrown away when the as-of block is another one, also of the same number and timestamp', async () => {
-    const { gathering, known, read, tried } = stage()
-    gathering.placeOf(request('0x01'))
+    const { reads, known, read, tried } = stage()
+    reads.placeOf(request('0x01'))
     tried('a')
     known.resolve(block('b'))
-    expect((await gathering.work.join(patient)).value.outcomes).toEqual([returned('0x0b')])
+    expect((await reads.work.join(patient)).value.outcomes).toEqual([returned('0x0b')])
     expect(read.map(({ hash }) => hash)).toEqual([block('a').hash, block('b').hash])
   })
 
   test('is completed by what was asked for since', async () => {
-    const { gathering, known, read, tried } = stage()
-    gathering.placeOf(request('0x01'))
+    const { reads, known, read, tried } = stage()
+    reads.placeOf(request('0x01'))
     tried('a')
-    expect([gathering.placeOf(request('0x02')), gathering.placeOf(request('0x01'))]).toEqual([1, 0])
+    expect([reads.placeOf(request('0x02')), reads.placeOf(request('0x01'))]).toEqual([1, 0])
     known.resolve(block('a'))
-    expect((await gathering.work.join(patient)).value.outcomes).toHaveLength(2)
+    expect((await reads.work.join(patient)).value.outcomes).toHaveLength(2)
     expect(read.map(({ count }) => count)).toEqual([1, 1])
   })
 
   test('is read again when it could not be read', async () => {
-    const { gathering, known, read } = stage()
-    gathering.placeOf(request('0x01'))
-    gathering.tryAt(block('a'), () => Promise.reject(new Error('out of gas')))
+    const { reads, known, read } = stage()
+    reads.placeOf(request('0x01'))
+    reads.tryAt(block('a'), () => Promise.reject(new Error('out of gas')))
     known.resolve(block('a'))
-    expect((await gathering.work.join(patient)).value.outcomes).toEqual([returned('0x0a')])
+    expect((await reads.work.join(patient)).value.outcomes).toEqual([returned('0x0a')])
     expect(read).toHaveLength(1)
   })
 })

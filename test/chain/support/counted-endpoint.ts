@@ -1,4 +1,4 @@
-import { answersOf } from '../../../src/chain/endpoint/coalesce.ts'
+import { answersOf } from '../../../src/chain/endpoint/batched-calls.ts'
 import type { Endpoint } from '../../../src/chain/endpoint/endpoint.ts'
 import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
 import { LogSpans } from '../../../src/chain/endpoint/log-spans.ts'

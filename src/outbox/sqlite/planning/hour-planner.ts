@@ -24,7 +24,7 @@ export class HourPlanner {
     this.#tables = tables
     this.#scheduler = new BatchScheduler(jobs => this.#planAll(jobs), {
       // In a microtask, so that due hours are started in the meantime.
-      departure: async () => {},
+      untilComplete: async () => {},
       sizeMax: togetherMax,
       isSerial: true,
     })

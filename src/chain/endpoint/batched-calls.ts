@@ -9,7 +9,7 @@ export type SendCalls = (calls: readonly RpcCall[], signal: AbortSignal) => Prom
  * Sends the calls of one event-loop turn together. Each caller gets the outcomes of its own calls. Calls aborted before
  * they are sent are left out, and the request is aborted when no caller waits any more.
  */
-export function coalesced(send: SendCalls): SendCalls {
+export function batchedCalls(send: SendCalls): SendCalls {
   const scheduler = new BatchScheduler<readonly RpcCall[], readonly RpcOutcome[]>(async (jobs, { signal }) => {
     const outcomes = await send(
       jobs.flatMap(({ request }) => request),
