@@ -112,10 +112,10 @@ describe('a backfill', () => {
     expectedHours.markCollected('vault/a', range[0] as Hour)
     expectedHours.markGap('vault/a', range[1] as Hour, new Fault('hour-too-old', 'old'))
     const end = await here.run({ asks: { daemon: 'runs' } })
-    expect(counts(end)).toMatchObject([{ done: 18, there: 1, daemons: 1 }])
+    expect(counts(end)).toMatchObject([{ done: 18, alreadyCollected: 1, leftToDaemon: 1 }])
     expect(hoursAsked(here)).toEqual([1, ...range.map((_, index) => index).slice(3)])
     expect(expectedHours.states('vault/a', anHour, to).get(range[1] as Hour)).toBe('collected')
-    expect(counts(await here.run())).toMatchObject([{ done: 1, there: 19 }])
+    expect(counts(await here.run())).toMatchObject([{ done: 1, alreadyCollected: 19 }])
   })
 
   it('does not ask for the past of what reads only "now", nor take its answer once the hour has passed', async () => {
@@ -238,7 +238,7 @@ describe('a backfill', () => {
     const here = stage({ a: { script: () => value(next) } })
     await here.run()
     next = 2
-    expect(counts(await here.run())).toMatchObject([{ done: 0, there: 20 }])
+    expect(counts(await here.run())).toMatchObject([{ done: 0, alreadyCollected: 20 }])
     expect(counts(await here.run({ asks: { what: 'overwrite' } }))).toMatchObject([
       { done: 20, corrected: 20, added: 0 },
     ])
@@ -457,11 +457,11 @@ describe('the work of a backfill', () => {
   ])
 
   it.for([
-    ['missing', 'none', true, { hours: 19, there: 1, daemons: 0, impossible: 0 }],
-    ['missing', 'runs', true, { hours: 18, there: 1, daemons: 1, impossible: 0 }],
-    ['overwrite', 'none', true, { hours: 20, there: 0, daemons: 0, impossible: 0 }],
-    ['overwrite', 'runs', true, { hours: 19, there: 0, daemons: 1, impossible: 0 }],
-    ['missing', 'none', false, { hours: 0, there: 1, daemons: 0, impossible: 19 }],
+    ['missing', 'none', true, { hours: 19, alreadyCollected: 1, leftToDaemon: 0, impossible: 0 }],
+    ['missing', 'runs', true, { hours: 18, alreadyCollected: 1, leftToDaemon: 1, impossible: 0 }],
+    ['overwrite', 'none', true, { hours: 20, alreadyCollected: 0, leftToDaemon: 0, impossible: 0 }],
+    ['overwrite', 'runs', true, { hours: 19, alreadyCollected: 0, leftToDaemon: 1, impossible: 0 }],
+    ['missing', 'none', false, { hours: 0, alreadyCollected: 1, leftToDaemon: 0, impossible: 19 }],
   ] as const)('with %s hours, a daemon that %s, history %s', ([what, daemon, history, expected]) => {
     const asked: BackfillRequest = { from: anHour, to, current, what, daemon }
     const work = workOf(collector('a'), { ...description, history }, asked, states)

@@ -21,7 +21,7 @@ export interface Search {
    * Called in the turn in which a candidate is asked for: it is the hour's as-of block unless its timestamp is too
    * late.
    */
-  readonly likely?: (hour: Hour, block: CandidateBlock) => void
+  readonly onCandidate?: (hour: Hour, block: CandidateBlock) => void
 }
 
 /** A block of which only the timestamp is still unknown. */
@@ -60,7 +60,7 @@ export async function findAsOf(endpoint: Endpoint, search: Search, signal: Abort
   throw new EndpointFailure(endpoint.host, 'answered headers that are not of one chain')
 }
 
-/** State of one search. Pure but for `likely`. */
+/** State of one search. Pure but for `onCandidate`. */
 export class AsOfSearch implements AsOfSearchResult {
   readonly answers = new Map<Hour, AsOfAnswer>()
   readonly known = new KnownHeaders()
@@ -85,7 +85,7 @@ export class AsOfSearch implements AsOfSearchResult {
     for (const [hour, step] of asked) if (step.kind !== 'ask') this.answers.set(hour, step)
     this.#pending = open.map(([hour]) => hour)
     if (open.length === 0) return undefined
-    for (const [hour, step] of open) this.#tellLikely(hour, step)
+    for (const [hour, step] of open) this.#reportCandidate(hour, step)
     this.#rounds += 1
     const numbers = new Set(open.flatMap(([, step]) => step.numbers))
     return { kind: 'ask', latest: open.some(([, step]) => step.latest), numbers: [...numbers] }
@@ -132,12 +132,12 @@ export class AsOfSearch implements AsOfSearchResult {
    * Reports the parent of a block past the hour, when it is the only number asked for: near the present that is nearly
    * certain.
    */
-  #tellLikely(hour: Hour, { numbers }: Question): void {
+  #reportCandidate(hour: Hour, { numbers }: Question): void {
     const { high } = this.known.around(hour / 1000)
     const [number] = numbers
     if (this.#search.nowSeconds - hour / 1000 > nearPresentSeconds) return
     if (numbers.length !== 1 || number === undefined || number + 1n !== high?.number || !high.parentHash) return
-    this.#search.likely?.(hour, { number, hash: high.parentHash })
+    this.#search.onCandidate?.(hour, { number, hash: high.parentHash })
   }
 }
 

@@ -29,7 +29,7 @@ export interface LookUpDeps {
   readonly settleMs: number
   readonly time: Time
   /** Called with a candidate for the as-of block, in the turn in which it is asked for. */
-  readonly likely: (state: HourLookUp, block: CandidateBlock, endpoint: Endpoint) => void
+  readonly onCandidate: (state: HourLookUp, block: CandidateBlock, endpoint: Endpoint) => void
 }
 
 /** An hour to look up. */
@@ -131,7 +131,7 @@ export class LookUps {
   }
 
   async #searchOn(endpoint: Endpoint, wanted: readonly HourToLookUp[], signal: AbortSignal): Promise<AsOfSearchResult> {
-    const { time, pace, likely } = this.#deps
+    const { time, pace, onCandidate } = this.#deps
     const states = new Map(wanted.map(({ state }) => [state.hour, state]))
     const hints = new Map(
       wanted.flatMap(({ state, hint }) => (hint === undefined ? [] : [[state.hour, hint] as const])),
@@ -139,14 +139,14 @@ export class LookUps {
     const hours = [...states.keys()].sort((a, b) => a - b)
     const tell = (hour: Hour, block: CandidateBlock) => {
       const state = states.get(hour)
-      if (state) likely(state, block, endpoint)
+      if (state) onCandidate(state, block, endpoint)
     }
     const known = await this.#seeds(hours)
     // In one turn with the search's first request, so that they are sent together.
-    for (const state of states.values()) if (state.head) likely(state, state.head, endpoint)
+    for (const state of states.values()) if (state.head) onCandidate(state, state.head, endpoint)
     const heads = [...states.values()].flatMap(({ head }) => head ?? [])
     const seeds = [...known, ...heads]
-    const search = { hours, hints, seeds, nowSeconds: time.nowMs() / 1000, likely: tell }
+    const search = { hours, hints, seeds, nowSeconds: time.nowMs() / 1000, onCandidate: tell }
     const found = await findAsOf(endpoint, search, signal)
     const newest = hours.at(-1)
     if (newest !== undefined) pace.learn(found.known, newest)

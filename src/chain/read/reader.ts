@@ -89,7 +89,7 @@ class HourlyReader implements OpenChainReader {
       hours: this.#hours,
       finalBlocks: this.#finalBlocks,
       pace: this.#pace,
-      likely: (state, block, endpoint) =>
+      onCandidate: (state, block, endpoint) =>
         this.#hourReads
           .get(state)
           ?.tryAt(block, (at, requests, signal) => readAt(endpoint, at, requests, signal, this.#memory)),
@@ -143,8 +143,8 @@ class HourlyReader implements OpenChainReader {
       return plain(state.proven.block)
     }
     if (!state.search?.isUsable) {
-      const likely = hint ?? state.proven?.block.number
-      const wanted: HourToLookUp = { state, ...(likely !== undefined && { hint: likely }) }
+      const expected = hint ?? state.proven?.block.number
+      const wanted: HourToLookUp = { state, ...(expected !== undefined && { hint: expected }) }
       state.search = new SharedWork(shared => this.#lookUp(wanted, shared))
     }
     return state.search.join(signal)

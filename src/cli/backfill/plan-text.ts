@@ -25,11 +25,11 @@ export function printPlanJson(plan: BackfillPlan, { from, to }: HourSpan): void 
   printJson({
     from: hourText(from),
     to: hourText(to),
-    collectors: works.map(({ collector, hours: own, there, daemons, impossible, metrics }) => ({
+    collectors: works.map(({ collector, hours: own, alreadyCollected, leftToDaemon, impossible, metrics }) => ({
       collector: collector.id,
       hours: own.length,
-      there,
-      daemons,
+      there: alreadyCollected,
+      daemons: leftToDaemon,
       impossible,
       metrics,
     })),
@@ -52,9 +52,9 @@ export function printPlan(plan: BackfillPlan): void {
   const { works, hours, cost, pushes, durationMs, certainty, spent, hoursRead } = plan
   printTable(
     ['collector', 'hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],
-    works.map(({ collector, hours: own, there, daemons, impossible, metrics }) => [
+    works.map(({ collector, hours: own, alreadyCollected, leftToDaemon, impossible, metrics }) => [
       collector.id,
-      ...[own.length, there, daemons, impossible, metrics].map(grouped),
+      ...[own.length, alreadyCollected, leftToDaemon, impossible, metrics].map(grouped),
     ]),
     ['hours to do', 'already there', 'the daemon’s', 'not possible', 'metrics'],
   )

@@ -35,7 +35,9 @@ export function printSummaryJson({ range, end, counts, pushes, durationMs, due }
   printJson({
     from: hourText(range.from),
     to: hourText(range.to),
-    collectors: end.collectors,
+    collectors: end.collectors.map(({ collector, done, alreadyCollected, leftToDaemon, ...rest }) => {
+      return { collector, done, there: alreadyCollected, daemons: leftToDaemon, ...rest }
+    }),
     failures: end.failures.map(({ fault, count, spans }) => ({
       code: fault.code,
       reason: fault.message,
@@ -84,8 +86,8 @@ interface Column {
 
 const allColumns: readonly Column[] = [
   { head: 'hours done', of: 'done' },
-  { head: 'already there', of: 'there' },
-  { head: 'the daemon’s', of: 'daemons', isRare: true },
+  { head: 'already there', of: 'alreadyCollected' },
+  { head: 'the daemon’s', of: 'leftToDaemon', isRare: true },
   { head: 'failed', of: 'failed' },
   { head: 'not possible', of: 'impossible' },
   { head: 'new metrics', of: 'added' },

@@ -7,9 +7,9 @@ export interface CollectorCounts {
   /** Hours read and stored. */
   readonly done: number
   /** Hours collected before. */
-  readonly there: number
+  readonly alreadyCollected: number
   /** Due hours left to the running daemon. */
-  readonly daemons: number
+  readonly leftToDaemon: number
   /** Hours that failed. */
   readonly failed: number
   /** Past hours of a collector that reads only the present, and hours before a chain's first block. */
@@ -27,15 +27,15 @@ export class Counts {
   constructor(works: readonly Work[]) {
     const none = { done: 0, failed: 0, added: 0, corrected: 0 }
     this.#counts = new Map(
-      works.map(({ collector: { id }, there, daemons, impossible }) => [
+      works.map(({ collector: { id }, alreadyCollected, leftToDaemon, impossible }) => [
         id,
-        { collector: id, there, daemons, impossible, ...none },
+        { collector: id, alreadyCollected, leftToDaemon, impossible, ...none },
       ]),
     )
   }
 
   /** Counts one hour. */
-  add(collector: string, fate: 'done' | 'there' | 'daemons' | 'failed' | 'impossible'): void {
+  add(collector: string, fate: 'done' | 'alreadyCollected' | 'leftToDaemon' | 'failed' | 'impossible'): void {
     this.#change(collector, counts => ({ ...counts, [fate]: counts[fate] + 1 }))
   }
 

@@ -26,9 +26,9 @@ export interface Work {
   /** Hours to read, ascending. */
   readonly hours: readonly Hour[]
   /** Number of hours already collected. */
-  readonly there: number
+  readonly alreadyCollected: number
   /** Number of due hours, which the running daemon collects. */
-  readonly daemons: number
+  readonly leftToDaemon: number
   /** Number of past hours, if the collector reads only the present. */
   readonly impossible: number
 }
@@ -47,14 +47,14 @@ export function workOf(
     collector,
     description,
     hours: sorted.get('to-do') ?? [],
-    there: count('there'),
-    daemons: count('daemons'),
+    alreadyCollected: count('alreadyCollected'),
+    leftToDaemon: count('leftToDaemon'),
     impossible: count('impossible'),
   }
 }
 
 /** Decision about an hour of a collector. */
-export type HourFate = 'to-do' | 'there' | 'daemons' | 'impossible'
+export type HourFate = 'to-do' | 'alreadyCollected' | 'leftToDaemon' | 'impossible'
 
 /** Classifies one hour. A gap is tried again. Pure. */
 export function fateOf(
@@ -63,9 +63,9 @@ export function fateOf(
   { current, what, daemon }: Pick<BackfillRequest, 'current' | 'what' | 'daemon'>,
   state: 'due' | 'collected' | 'gap' | undefined,
 ): HourFate {
-  if (state === 'collected' && what === 'missing') return 'there'
+  if (state === 'collected' && what === 'missing') return 'alreadyCollected'
   if (!canCollect(hour, current, description)) return 'impossible'
-  if (state === 'due' && daemon === 'runs') return 'daemons'
+  if (state === 'due' && daemon === 'runs') return 'leftToDaemon'
   return 'to-do'
 }
 
