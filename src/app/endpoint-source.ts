@@ -47,7 +47,7 @@ export function endpointSource(
 }
 
 /** Name of an endpoint's address that may be shown. */
-function nameOf(ref: EndpointRef): string {
+export function nameOf(ref: EndpointRef): string {
   if (ref.kind === 'url') return hostOf(ref.url)
   return ref.kind === 'env' ? ref.name : basename(ref.path)
 }

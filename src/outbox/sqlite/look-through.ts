@@ -18,7 +18,7 @@ export interface LookedThrough {
  * @returns resolves when the file is sound or cannot be checked; rejects when it is damaged
  */
 export async function lookThrough(file: string, disk: Pick<Disk, 'recover'>): Promise<void> {
-  const { damage, failure } = await answerFor(file)
+  const { damage, failure } = await pagesOf(file)
   if (damage === undefined && !failure) return
   const error = failure
     ? Object.assign(new Error(failure.message), { code: failure.code })
@@ -26,7 +26,8 @@ export async function lookThrough(file: string, disk: Pick<Disk, 'recover'>): Pr
   if (disk.recover(error) === 'broken') throw error
 }
 
-function answerFor(file: string): Promise<LookedThrough> {
+/** Checks every page of a file in a thread. Never rejects. */
+export function pagesOf(file: string): Promise<LookedThrough> {
   const { promise, resolve } = Promise.withResolvers<LookedThrough>()
   const thread = new Worker(programUrl('lookThrough'), { workerData: file })
   // The thread does not keep a process alive.

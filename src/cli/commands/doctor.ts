@@ -1,0 +1,74 @@
+import type { Command } from 'commander'
+import type { AppContext } from '../../app/context.ts'
+import { Fault, faultLine } from '../../model/fault.ts'
+import { checkOutboxFile } from '../../outbox/data-check.ts'
+import { type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { chainFindings } from '../doctor/chain-findings.ts'
+import { configFindings, daemonFindings } from '../doctor/daemon-findings.ts'
+import { dataFindings } from '../doctor/data-findings.ts'
+import { type Finding, failed, type Outcome } from '../doctor/finding.ts'
+import { serviceFindings } from '../doctor/service-findings.ts'
+import { exitCodes } from '../exit.ts'
+import { openContext } from '../open-context.ts'
+import { counted, print, printJson } from '../terminal.ts'
+
+const marks: Readonly<Record<Outcome, string>> = { ok: '✔', warning: '!', failed: '✖' }
+
+/** `doctor`: asks everything that the daemon depends on. Ends with 1 for what stops delivery or the next hour. */
+export function doctorCommand(ended: (code: number) => void): Command {
+  return configuredCommand('doctor')
+    .description('asks the service, the nodes, the disk and the daemon, and says what to do')
+    .option('--json', 'print JSON')
+    .action(async (options: ConfigOption & JsonOption) => {
+      const context = openContext(options.config)
+      const found: Finding[] = []
+      for (const findings of examinations(context, options)) {
+        for (const finding of await findings) {
+          found.push(finding)
+          if (!options.json) print(lineOf(finding))
+        }
+      }
+      const isWell = found.every(({ outcome }) => outcome !== 'failed')
+      if (options.json) printJson({ ok: isWell, findings: found })
+      else printSum(found)
+      if (!isWell) ended(exitCodes.incomplete)
+    })
+}
+
+/** All questions are asked at once, and printed in this order. */
+function examinations(context: AppContext, options: ConfigOption): Promise<readonly Finding[]>[] {
+  // Before anything opens it, which would save what can be read of a damaged one.
+  const outbox = checkOutboxFile(context.config.data)
+  return [
+    examined('configuration', configFindings(context)),
+    examined('service', serviceFindings(context, outbox, options)),
+    examined('chains', chainFindings(context)),
+    examined('disk', dataFindings(context, outbox)),
+    examined('daemon', daemonFindings(context, options)),
+  ]
+}
+
+/** A question that could not be asked is a finding, too. */
+async function examined(subject: string, findings: Promise<readonly Finding[]>): Promise<readonly Finding[]> {
+  try {
+    return await findings
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return [failed(subject, faultLine(error))]
+  }
+}
+
+function lineOf({ outcome, subject, found, fix }: Finding): string {
+  return `${marks[outcome]} ${subject}: ${found}${fix === undefined ? '' : ` → ${fix}`}`
+}
+
+function printSum(found: readonly Finding[]): void {
+  const [stops, warnings] = (['failed', 'warning'] as const).map(
+    outcome => found.filter(finding => finding.outcome === outcome).length,
+  )
+  print('')
+  if (stops)
+    print(`${counted(stops, 'finding')} ${stops === 1 ? 'stops' : 'stop'} delivery or the next hour: see ✖ above`)
+  else
+    print(`nothing stops delivery or the next hour${warnings ? `; ${counted(warnings, 'warning')}: see ! above` : ''}`)
+}

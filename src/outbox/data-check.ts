@@ -1,0 +1,63 @@
+import { readdirSync, statfsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileStats } from '../edge/file-stats.ts'
+import type { Fault } from '../model/fault.ts'
+import { troubleFault } from '../sqlite/file-fault.ts'
+import { writingTrouble } from '../sqlite/trouble.ts'
+import { outboxFile } from './data-folders.ts'
+import { ballastBytes } from './sqlite/file/limits.ts'
+import { pagesOf } from './sqlite/look-through.ts'
+
+/** Free room of a disk, and the least with which new values are stored; in bytes. */
+export interface DiskRoom {
+  readonly free: number
+  readonly least: number
+}
+
+/** The outbox's file, in bytes, and its damage; absent when it has none. */
+export interface OutboxFileCheck {
+  readonly bytes: number
+  readonly damage?: string
+}
+
+/** Room below the data folder, or below the nearest folder above it that exists; `undefined` when the system does not say. */
+export function diskRoom(folder: string): DiskRoom | undefined {
+  try {
+    const { bavail, bsize } = statfsSync(existing(folder))
+    return { free: bavail * bsize, least: 2 * ballastBytes }
+  } catch {
+    return undefined
+  }
+}
+
+/** Why nothing can be written into the data folder, or where it would be made; `undefined` when it can be. */
+export function writingFault(folder: string): Fault | undefined {
+  const trouble = writingTrouble(existing(folder))
+  return trouble && troubleFault('the data folder', folder, trouble)
+}
+
+/** The data folder and those of its files that other users than their owner may read or write. */
+export function openToOthers(folder: string): readonly string[] {
+  const files = fileStats(folder)?.isDirectory() ? readdirSync(folder).map(name => join(folder, name)) : []
+  const isOpen = (path: string) => ((fileStats(path)?.mode ?? 0) & 0o077) !== 0
+  // A folder that is closed to other users closes its files, too.
+  return isOpen(folder) ? [folder, ...files.filter(isOpen)] : []
+}
+
+/**
+ * Reads every page of the outbox's file, about 200 MB a second, whether or not a daemon runs. Changes nothing.
+ *
+ * @returns `undefined` when there is no file
+ */
+export async function checkOutboxFile(folder: string): Promise<OutboxFileCheck | undefined> {
+  const file = outboxFile(folder)
+  const bytes = statSync(file, { throwIfNoEntry: false })?.size
+  if (bytes === undefined) return undefined
+  const { damage, failure } = await pagesOf(file)
+  const found = damage ?? failure?.message
+  return { bytes, ...(found !== undefined && { damage: found }) }
+}
+
+function existing(folder: string): string {
+  return fileStats(folder) || dirname(folder) === folder ? folder : existing(dirname(folder))
+}

@@ -1,0 +1,268 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hourMs } from '../../../src/model/limits.ts'
+import { type Anvil, startAnvil } from '../../support/anvil.ts'
+import { command } from '../../support/command.ts'
+import { type FaultyRpc, type RpcFault, startFaultyRpc } from '../../support/faulty-rpc.ts'
+import { freePort } from '../../support/free-port.ts'
+import { listening } from '../../support/listening.ts'
+import { configured, startDaemon } from '../../support/tidegauge.ts'
+
+const key = 'a-key-that-nobody-may-see'
+const rpcKey = 'k3y-0f-the-provider-4711'
+
+/** What is wrong with the service, by path: the status it answers with. */
+interface Wrong {
+  readonly statuses?: Readonly<Record<string, number>>
+  /** How far its clock is ahead. */
+  readonly aheadMs?: number
+}
+
+let anvil: Anvil
+let node: FaultyRpc
+let other: FaultyRpc
+
+/** A chain of two days, whose last block is a few seconds old. */
+beforeAll(async () => {
+  const nowSeconds = Math.floor(Date.now() / 1_000)
+  anvil = await startAnvil(nowSeconds - 48 * 3_600)
+  await anvil.rpc('anvil_mine', hex(48 * 60), hex(60))
+  node = await startFaultyRpc(anvil.url, `/v2/${rpcKey}`)
+  other = await startFaultyRpc(anvil.url)
+}, 60_000)
+
+afterAll(async () => {
+  await Promise.all([node.stop(), other.stop()])
+  await anvil.stop()
+})
+
+const hex = (count: number) => `0x${count.toString(16)}`
+
+async function stage({ statuses = {}, aheadMs = 0 }: Wrong = {}, rpc = [node.url], chainId = 31_337, port = 0) {
+  const url = await listening((request, response) => {
+    const path = request.url ?? ''
+    const status = Object.entries(statuses).find(([start]) => path.startsWith(start))?.[1] ?? 200
+    const date = new Date(Date.now() + aheadMs).toUTCString()
+    response.writeHead(status, { date, 'content-type': 'application/json' }).end('[]')
+  })
+  const yaml = `service: { url: "${url}", key: { env: METRICS_KEY } }
+status: { listen: "127.0.0.1:${port}" }
+chains:
+  local: { id: ${chainId}, rpc: [${rpc.join(', ')}] }
+protocols:
+  - id: pool
+    name: Pool
+    collectors:
+      - use: ./one.js
+`
+  const { folder, config } = configured(yaml, { 'one.js': collector })
+  const run = (...args: string[]) => command(['doctor', ...args, '--config', config], { METRICS_KEY: key })
+  return { folder, config, url, run }
+}
+
+const collector = `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({ options: z.strictObject({}), metrics: { One: {} }, history: true, collect: () => ({ One: 1 }) })
+`
+
+/** The lines of findings that are not as they should be. */
+const bad = (stdout: string) => stdout.split('\n').filter(line => /^[!✖]/.test(line))
+/** Of every finding here: a chain without Multicall3, and no daemon. */
+const usual = [/has no Multicall3/, /^! daemon: none runs on this outbox → tidegauge run/]
+const unusual = (stdout: string) => bad(stdout).filter(line => !usual.some(pattern => pattern.test(line)))
+
+async function misbehaving<T>(faults: readonly RpcFault[], work: () => Promise<T>): Promise<T> {
+  node.misbehave(...faults)
+  try {
+    return await work()
+  } finally {
+    node.misbehave()
+  }
+}
+
+describe('doctor', () => {
+  it('says of everything that it is well, a line each, and shows no secret', async () => {
+    const { run } = await stage()
+    const { code, stdout, stderr } = await run()
+    expect(unusual(stdout)).toEqual([])
+    for (const sentence of [
+      /^✔ configuration: .*tidegauge\.yaml is in order: 1 collector$/m,
+      /^✔ service: 127\.0\.0\.1:\d+ answers$/m,
+      /^✔ clock: /m,
+      /^✔ key: the service accepts the key$/m,
+      /^✔ protocol pool: is registered; the first push shows whether it is ours$/m,
+      /^✔ local 127\.0\.0\.1:\d+: chain 31337, block 2880, \d+ s old$/m,
+      /^✔ local .*: has the state of all blocks/m,
+      /^✔ local .*: answers 1,000 blocks of logs in one request$/m,
+      /^✔ disk: .* free for /m,
+      /^✔ files: no other user may read the data folder$/m,
+      /^✔ outbox: is not there yet/m,
+      /^nothing stops delivery or the next hour; 2 warnings: see ! above$/m,
+    ]) {
+      expect(stdout).toMatch(sentence)
+    }
+    expect(code).toBe(0)
+    expect(stdout + stderr).not.toContain(key)
+    expect(stdout + stderr).not.toContain(rpcKey)
+  })
+
+  it.each<[string, Wrong, RegExp[], number]>([
+    [
+      'a refused key',
+      { statuses: { '/api/validate-key': 401 } },
+      [/^✖ key: the service refuses the key \(401\) → put/],
+      1,
+    ],
+    ['a redirect', { statuses: { '/api/validate-key': 302 } }, [/^✖ service: .* redirects \(302\)/], 1],
+    [
+      'another server',
+      { statuses: { '/api/validate-key': 404 } },
+      [/^✖ service: .* does not know \/api\/validate-key/],
+      1,
+    ],
+    [
+      'a failing service',
+      { statuses: { '/api/validate-key': 503 } },
+      [/^✖ service: .* answers with an error \(503\)/],
+      1,
+    ],
+    [
+      'an unknown protocol',
+      { statuses: { '/metrics': 404 } },
+      [/^✖ protocol pool: is not registered → tidegauge register pool --config/],
+      1,
+    ],
+    ['a foreign protocol', { statuses: { '/metrics': 403 } }, [/^✖ protocol pool: belongs to another key \(403\)/], 1],
+    ['a wrong clock', { aheadMs: 2 * hourMs }, [/^✖ clock: this machine's clock is .*behind the service's → set/], 1],
+  ])('tells %s, and what to do', async (_, wrong, expected, ending) => {
+    const { run } = await stage(wrong)
+    const { code, stdout } = await run()
+    const lines = unusual(stdout)
+    expect(lines).toHaveLength(expected.length)
+    for (const [place, pattern] of expected.entries()) expect(lines[place]).toMatch(pattern)
+    expect(code).toBe(ending)
+  })
+
+  it('tells a service that is not there', async () => {
+    const { config } = await stage()
+    const dead = readFileSync(config, 'utf8').replace(/url: "[^"]+"/, 'url: "http://127.0.0.1:9"')
+    writeFileSync(config, dead)
+    const { code, stdout } = await command(['doctor', '--config', config], { METRICS_KEY: key })
+    expect(unusual(stdout)).toEqual([
+      expect.stringMatching(/^✖ service: 127\.0\.0\.1:9 does not answer: .* → check service\.url/),
+    ])
+    expect(code).toBe(1)
+  })
+
+  it('tells a key that is not set, with its place', async () => {
+    const { config } = await stage()
+    const { code, stdout } = await command(['doctor', '--config', config], { METRICS_KEY: '' })
+    expect(unusual(stdout)).toEqual([
+      expect.stringMatching(/^! configuration: .*tidegauge\.yaml:1:\d+: the key of the service/),
+      expect.stringMatching(/^✖ key: /),
+    ])
+    expect(code).toBe(1)
+  })
+
+  it.each<[string, RpcFault[], RegExp[], number]>([
+    [
+      'another chain',
+      [{ kind: 'chain-id', id: 5 }],
+      [/^✖ local .*: serves chain 5, not 31337 → give an endpoint of chain 31337/],
+      1,
+    ],
+    ['a dead node', [{ kind: 'reset' }], [/^✖ local .* → check that the node runs/], 1],
+    ['a web page', [{ kind: 'html' }], [/^✖ local /], 1],
+    ['a refused key', [{ kind: 'status', status: 401 }], [/^✖ local .*401/], 1],
+    [
+      'a node that is behind',
+      [{ kind: 'lagging', blocks: 200 }],
+      [/^✖ local .*: is behind: chain 31337, block 2680, .* the last hour cannot be read → /],
+      1,
+    ],
+    [
+      'a node that may be behind',
+      [{ kind: 'lagging', blocks: 10 }],
+      [/^! local .*: may be behind: chain 31337, block 2870, 10 min old/],
+      0,
+    ],
+    [
+      'a pruned node',
+      [{ kind: 'no-state', before: 2_000n }],
+      [/^! local .*: has only the state of its last blocks: .*state.* → .*archive/],
+      0,
+    ],
+    [
+      'a node pruned further back',
+      [{ kind: 'no-state', before: 1_000n }],
+      [/^! local .*: has only the state of the last 24 hours: /],
+      0,
+    ],
+    [
+      'a node without state',
+      [{ kind: 'no-state', before: 10_000n }],
+      [/^✖ local .*: does not even have the state of its last block/],
+      1,
+    ],
+  ])('tells of an endpoint: %s', async (_, faults, expected, ending) => {
+    const { run } = await stage()
+    const { code, stdout } = await misbehaving(faults, () => run())
+    const lines = unusual(stdout)
+    expect(lines).toHaveLength(expected.length)
+    for (const [place, pattern] of expected.entries()) expect(lines[place]).toMatch(pattern)
+    expect(stdout).not.toContain(rpcKey)
+    expect(code).toBe(ending)
+  })
+
+  it('only warns of a dead endpoint while another one of the chain is well', async () => {
+    const { run } = await stage({}, [node.url, other.url])
+    const { code, stdout } = await misbehaving([{ kind: 'reset' }], () => run())
+    expect(unusual(stdout)).toEqual([expect.stringMatching(/^! local .*→ check that the node runs/)])
+    expect(code).toBe(0)
+  })
+
+  it('tells of files that others may read, and of a damaged outbox', async () => {
+    const { folder, config, run } = await stage()
+    await command(['collect', '--config', config], { METRICS_KEY: key })
+    const data = join(folder, 'data')
+    chmodSync(data, 0o755)
+    chmodSync(join(data, 'outbox.db'), 0o644)
+    const file = join(data, 'outbox.db')
+    const bytes = readFileSync(file)
+    bytes.fill(0x5a, 4_096)
+    writeFileSync(file, bytes)
+    const { code, stdout } = await run()
+    expect(unusual(stdout)).toContainEqual(
+      expect.stringMatching(/^! files: other users may read .*data, .*outbox\.db.* → chmod 700 /),
+    )
+    expect(unusual(stdout)).toContainEqual(expect.stringMatching(/^✖ outbox: is damaged: /))
+    expect(code).toBe(1)
+  })
+
+  it('compares the configuration with the one that runs', async () => {
+    const { config, run } = await stage({}, [node.url], 31_337, await freePort())
+    const daemon = await startDaemon(config, { METRICS_KEY: key })
+    const { stdout } = await run()
+    expect(stdout).toMatch(/^✔ in force: the daemon runs on this configuration, as of /m)
+    expect(stdout).toMatch(/^✔ daemon: runs \(pid \d+, since .*\), and nothing is late$/m)
+    writeFileSync(config, readFileSync(config, 'utf8').replace('pool', 'pool: ['))
+    await daemon.logged(/refused/)
+    writeFileSync(config, readFileSync(config, 'utf8').replace('pool: [', 'pool'))
+    expect((await run()).stdout).toMatch(/^✖ in force: the daemon refused the configuration of .*yaml/m)
+    await daemon.kill('SIGTERM')
+  })
+
+  it('prints the same as JSON', async () => {
+    const { run } = await stage({ statuses: { '/api/validate-key': 401 } })
+    const { code, stdout } = await run('--json')
+    const { ok, findings } = JSON.parse(stdout)
+    expect(ok).toBe(false)
+    expect(findings).toContainEqual({
+      subject: 'key',
+      outcome: 'failed',
+      found: 'the service refuses the key (401)',
+      fix: 'put a valid key where it is kept',
+    })
+    expect(code).toBe(1)
+  })
+})
