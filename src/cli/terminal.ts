@@ -32,6 +32,19 @@ export function grouped(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
 }
 
+/** Units of sizes, in bytes. */
+const units: readonly (readonly [unit: string, bytes: number])[] = [
+  ['GiB', 1_073_741_824],
+  ['MiB', 1_048_576],
+  ['KiB', 1_024],
+]
+
+/** `12 bytes`, `3.4 MiB`, `77 GiB`. */
+export function bytesText(bytes: number): string {
+  const [unit, size] = units.find(([, least]) => bytes >= least) ?? ['bytes', 1]
+  return `${(bytes / size).toFixed(bytes < 10 * size && size > 1 ? 1 : 0)} ${unit}`
+}
+
 /** An instant to the second: `2026-11-20T13:00:04Z`. */
 export function instantText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`

@@ -15,6 +15,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   backfill: async () => (await import('./backfill.ts')).backfillCommand,
   flush: async () => (await import('./flush.ts')).flushCommand,
   check: async () => (await import('./check.ts')).checkCommand,
+  backup: async () => (await import('./backup.ts')).backupCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   status: async () => (await import('./status.ts')).statusCommand,
   gaps: async () => (await import('./gaps.ts')).gapsCommand,

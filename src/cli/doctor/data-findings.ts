@@ -1,13 +1,8 @@
 import type { AppContext } from '../../app/context.ts'
 import { shortest } from '../../config/mistakes/mistakes.ts'
 import { diskRoom, type OutboxFileCheck, openToOthers, writingFault } from '../../outbox/data-check.ts'
+import { bytesText } from '../terminal.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
-
-const units: readonly (readonly [unit: string, bytes: number])[] = [
-  ['GiB', 1_073_741_824],
-  ['MiB', 1_048_576],
-  ['KiB', 1_024],
-]
 
 /** Free room from which nothing needs to be said, as a multiple of the least. */
 const roomAdvised = 8
@@ -51,9 +46,4 @@ function outboxFinding(checked: OutboxFileCheck | undefined): Finding {
   if (damage === undefined) return ok('outbox', `all of its ${bytesText(bytes)} are sound`)
   const fix = 'stop the daemon and start it again: it saves all that can be read, and keeps the damaged file'
   return failed('outbox', `is damaged: ${damage}`, fix)
-}
-
-function bytesText(bytes: number): string {
-  const [unit, size] = units.find(([, least]) => bytes >= least) ?? ['bytes', 1]
-  return `${(bytes / size).toFixed(bytes < 10 * size && size > 1 ? 1 : 0)} ${unit}`
 }
