@@ -39,7 +39,7 @@ ENV NODE_COMPILE_CACHE=/compiled
 RUN node /build/compile-cache.ts dist && chmod -R a+rX /compiled
 
 FROM program
-# Nobody may write it: what is in it is executed.
+# No user of the image may write it: what is in it is executed.
 COPY --from=compiled /compiled /app/compiled
 ENV NODE_COMPILE_CACHE=/app/compiled
 VOLUME /data

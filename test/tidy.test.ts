@@ -5,8 +5,8 @@ import { longFunctions } from './tidy/functions.ts'
 import { typesDeclaredTwice } from './tidy/names.ts'
 import { fileCycles, folderCycles, looseFiles, storeKnowers, strayLibraries, wrongArrows } from './tidy/rooms.ts'
 import { limitsOfOneFolder } from './tidy/shared-limits.ts'
-import { codeOf, collectors, root, sources, tests } from './tidy/sources.ts'
-import { idiomsIn } from './tidy/words.ts'
+import { codeOf, collectors, prose, root, sources, tests } from './tidy/sources.ts'
+import { idiomsIn, idiomsInProse } from './tidy/words.ts'
 
 /** The rules of ARCHITECTURE.md, read off the sources. Each says in its message why it is one. */
 
@@ -122,6 +122,10 @@ describe('the house is tidy:', () => {
     )
   })
 
+  it('the documentation uses plain words', () => {
+    expect(prose.flatMap(idiomsInProse), 'a word that stops a reader costs every reader').toEqual([])
+  })
+
   it.each([
     ['/** Nobody waits for it. */', 'Nobody'],
     ['/** The caller is told. */', 'told'],
@@ -129,6 +133,7 @@ describe('the house is tidy:', () => {
     ['/** What X works with. */', 'What x works with.'],
     ['/** Waits. How long it takes is unknown. */', 'How long it takes is unknown.'],
     ["log.warn('the outbox is opened anew')", 'anew'],
+    ['const told = 1', 'told'],
   ])('and a planted idiom is found: %s', (line, words) => {
     const [found] = idiomsIn({ file: 'x.ts', text: line.replace('X', '`X`') })
     expect(found?.toLowerCase()).toContain(words.toLowerCase())

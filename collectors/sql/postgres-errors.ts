@@ -4,14 +4,14 @@ const [timedOut, mayOnlyRead] = ['57014', '25006']
 /** Error codes of OpenSSL and Node for rejected certificates. */
 const certificateCodes = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|CRL/
 
-interface Told {
+interface ErrorParts {
   readonly message: string
   /** SQLSTATE of a server's error, else a code of Node; empty when there is none. */
   readonly code: string
   readonly isOfServer: boolean
 }
 
-function partsOf(error: unknown): Told {
+function partsOf(error: unknown): ErrorParts {
   if (!(error instanceof Error)) return { message: 'unknown', code: '', isOfServer: false }
   const code: unknown = Reflect.get(error, 'code')
   return { message: error.message, code: typeof code === 'string' ? code : '', isOfServer: 'severity' in error }

@@ -69,7 +69,7 @@ export class ClockWatch {
   readonly #deps: ClockWatchDeps
   readonly #loop = new Loop(signal => this.#look(signal))
   readonly #startedMs: number
-  #told = 'believed'
+  #reported = 'believed'
 
   constructor(deps: ClockWatchDeps) {
     this.#deps = deps
@@ -86,7 +86,7 @@ export class ClockWatch {
     const { clock, time } = this.#deps
     if (clock.wantsHeads()) void this.#askHeads()
     const { verdict } = clock
-    this.#tell(verdict)
+    this.#report(verdict)
     await time.sleep(verdict.kind === 'doubted' ? pollMs : recollectBaseMs, signal).catch(() => {})
   }
 
@@ -97,14 +97,14 @@ export class ClockWatch {
     await askHeads(this.#deps, this.#loop.signal)
   }
 
-  #tell(verdict: ClockVerdict): void {
+  #report(verdict: ClockVerdict): void {
     const { clock, log } = this.#deps
     // A witness is just being asked.
     const isEarly = clock.steadyMs() - this.#startedMs < witnessWaitMs
     const state = stateOf(verdict)
-    if (state === this.#told || (state === 'unconfirmed' && isEarly)) return
-    const was = this.#told
-    this.#told = state
+    if (state === this.#reported || (state === 'unconfirmed' && isEarly)) return
+    const was = this.#reported
+    this.#reported = state
     if (verdict.kind === 'doubted') {
       const level = verdict.why === 'contradicted' ? 'error' : 'warn'
       log[level]({ reason: verdict.reason }, 'this machine’s clock is doubted: nothing is collected meanwhile')

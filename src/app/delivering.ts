@@ -7,13 +7,13 @@ import type { Role } from '../outbox/contract/role.ts'
 import type { UpkeepNews } from '../outbox/contract/upkeep.ts'
 import { bothRoles, deliveryHolder, type RoleSeeker, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
 import type { AppContext } from './context.ts'
-import { tellUpkeep } from './outbox-news.ts'
+import { logUpkeep } from './outbox-news.ts'
 
 /** Interval at which a daemon checks whether the command that delivers in its place has ended. */
 const roleLookMs = 500
 
 /** Dependencies of `Delivering`. */
-export interface DeliveringDeps {
+export interface RoleWorkDeps {
   /** Takes the delivery role; `undefined` while a command has it. */
   readonly take: () => Role | undefined
   /** Starts the work that needs the role. Resolves to a function that stops it, and resolves when it has stopped. */
@@ -33,7 +33,7 @@ export class Delivering {
   readonly #running: Promise<void>
 
   /** @param role absent while a command has it */
-  constructor(deps: DeliveringDeps, role: Role | undefined) {
+  constructor(deps: RoleWorkDeps, role: Role | undefined) {
     this.#running = this.#run(deps, role)
   }
 
@@ -43,7 +43,7 @@ export class Delivering {
     await this.#running
   }
 
-  async #run(deps: DeliveringDeps, first: Role | undefined): Promise<void> {
+  async #run(deps: RoleWorkDeps, first: Role | undefined): Promise<void> {
     const { signal } = this.#stopping
     const role = first ?? (await this.#until(deps, deps.take))
     if (!role) return
@@ -59,7 +59,7 @@ export class Delivering {
 
   /** Tries twice a second until something comes of it; `undefined` when it is stopped before. */
   async #until<T>(
-    { failed, time }: DeliveringDeps,
+    { failed, time }: RoleWorkDeps,
     attempt: () => Promise<T | undefined> | T | undefined,
   ): Promise<T | undefined> {
     const { signal } = this.#stopping
@@ -77,7 +77,7 @@ export class Delivering {
 }
 
 /** Dependencies of `startDelivering`. */
-export interface DeliveringParts {
+export interface DeliveringDeps {
   readonly context: AppContext
   readonly outbox: Pick<Outbox, 'delivery' | 'health' | 'startUpkeep'>
   readonly daemonRole: Role
@@ -99,13 +99,13 @@ export interface StartedDelivering {
  *
  * @param role absent while a command has it
  */
-export function startDelivering(parts: DeliveringParts, role: Role | undefined): StartedDelivering {
-  const { context, outbox, daemonRole, deliveries, seeker } = parts
+export function startDelivering(deps: DeliveringDeps, role: Role | undefined): StartedDelivering {
+  const { context, outbox, daemonRole, deliveries, seeker } = deps
   const { config, time, log, clock } = context
   const mayPrune = () => clock?.mayPrune ?? true
   const { promise: roleLost, resolve: loseRole } = Promise.withResolvers<{ readonly kind: 'role-lost' }>()
-  const told = (news: UpkeepNews) => {
-    tellUpkeep(log, news)
+  const report = (news: UpkeepNews) => {
+    logUpkeep(log, news)
     if (news.kind === 'role-lost') loseRole({ kind: 'role-lost' })
   }
   const begin = async (own: Role) => {
@@ -114,7 +114,7 @@ export function startDelivering(parts: DeliveringParts, role: Role | undefined):
     // Steps that may fail, and are then repeated, come before those that keep running.
     const ready = await deliveries()
     const both = bothRoles(daemonRole, own)
-    const upkeep = outbox.startUpkeep({ role: both, keepMs: config.outbox.keepMs, time, mayPrune, told })
+    const upkeep = outbox.startUpkeep({ role: both, keepMs: config.outbox.keepMs, time, mayPrune, report })
     const loop = new DeliveryLoop(ready, time, log, outbox.health)
     if (!role) log.info('the command has released the delivery role: delivering')
     return async () => {

@@ -9,7 +9,7 @@ import { endpointSource } from './endpoint-source.ts'
 import { runnerOn } from './open-runner.ts'
 
 /** Options of `openChains`. */
-export interface ChainsOptions {
+export interface ChainsDeps {
   /** Caches final as-of blocks. Default: none are, so that results do not depend on earlier searches. */
   readonly store?: Pick<IntakeStore, 'finalBlocks'> | undefined
   /** Counts the calls to a chain, by its name. Default: none are counted. */
@@ -20,7 +20,7 @@ export interface ChainsOptions {
 export function openChains(
   context: AppContext,
   stack: AsyncDisposableStack,
-  { store, meterOf }: ChainsOptions = {},
+  { store, meterOf }: ChainsDeps = {},
 ): Readonly<Record<string, OpenChainReader>> {
   const { config, time, log, redactor } = context
   redactor.add(secretsOf(config))
@@ -55,6 +55,6 @@ export function endpointStates(chains: Readonly<Record<string, OpenChainReader>>
 }
 
 /** Opens the chains and a runner; both are closed with the stack. */
-export function openRunner(context: AppContext, stack: AsyncDisposableStack, options?: ChainsOptions): Runner {
+export function openRunner(context: AppContext, stack: AsyncDisposableStack, options?: ChainsDeps): Runner {
   return runnerOn(openChains(context, stack, options), context, stack)
 }

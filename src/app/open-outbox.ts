@@ -11,7 +11,7 @@ import {
 } from '../outbox/open.ts'
 import { createLog, type Log } from '../telemetry/log.ts'
 import type { AppContext } from './context.ts'
-import { tellSalvage } from './outbox-news.ts'
+import { logSalvage } from './outbox-news.ts'
 
 /**
  * Opens the outbox, whether or not a daemon runs; it is closed with the stack. A damaged one is salvaged first if no
@@ -72,6 +72,6 @@ function outboxDeps({ config, time }: AppContext): OpenDeps {
 
 function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, log: Log): Outbox {
   stack.defer(() => outbox.close())
-  if (salvaged) tellSalvage(log, salvaged)
+  if (salvaged) logSalvage(log, salvaged)
   return outbox
 }

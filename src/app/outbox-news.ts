@@ -5,7 +5,7 @@ import type { Opened } from '../outbox/open.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** Logs the result of a salvage: what was saved, what was lost, and where the damaged file is. */
-export function tellSalvage(log: Log, { reason, aside, metrics, lost }: NonNullable<Opened['salvaged']>): void {
+export function logSalvage(log: Log, { reason, aside, metrics, lost }: NonNullable<Opened['salvaged']>): void {
   log.error({ reason, aside, metrics }, 'the outbox was damaged: everything readable is in a new one')
   for (const { collector, hours, oldest, newest } of lost) {
     const facts = { collector, hours, oldest: hourText(oldest), newest: hourText(newest) }
@@ -16,7 +16,7 @@ export function tellSalvage(log: Log, { reason, aside, metrics, lost }: NonNulla
 const logLarge = 'the log of the outbox grows: a process keeps reading the outbox'
 
 /** Logs an event of upkeep. */
-export function tellUpkeep(log: Log, news: UpkeepNews): void {
+export function logUpkeep(log: Log, news: UpkeepNews): void {
   switch (news.kind) {
     case 'disk-full':
       log.error({ reason: news.sentence }, 'the disk is full: collecting waits')

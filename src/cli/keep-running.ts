@@ -23,7 +23,7 @@ type Change = { readonly kind: 'stop' } | { readonly kind: 'reload'; readonly ne
 type Begun = { readonly kind: 'daemon'; readonly context: AppContext; readonly daemon: Daemon } | Change
 
 /** Dependencies of `keepRunning`. */
-export interface Keeping {
+export interface KeepRunningDeps {
   readonly first: AppContext
   readonly signals: Signals
   readonly reloads: Reloads
@@ -31,7 +31,7 @@ export interface Keeping {
 }
 
 /** Starts the daemon, and starts it again after a reload or when its outbox must be reopened, until it is to end. */
-export async function keepRunning({ first, signals, reloads, ended }: Keeping): Promise<void> {
+export async function keepRunning({ first, signals, reloads, ended }: KeepRunningDeps): Promise<void> {
   // Listening begins before the start, so that no change is missed.
   let changed = untilChanged(first, signals, reloads)
   let context = first
@@ -85,7 +85,7 @@ async function begin(context: AppContext, reloads: Reloads, changed: Promise<Cha
   const { log } = context
   const damage = again?.kind === 'damaged' ? again.reason : undefined
   let reason = again?.reason ?? ''
-  let told = ''
+  let reported = ''
   for (let waitMs = again?.restMs ?? 0; ; ) {
     const change = waitMs > 0 ? await waitWith(reason, context, waitMs, changed) : undefined
     if (change) return change
@@ -95,8 +95,8 @@ async function begin(context: AppContext, reloads: Reloads, changed: Promise<Cha
       const isUnusable = error instanceof Fault && error.code === 'outbox-unusable'
       if (!again && !(error instanceof Fault && isOfOutbox(error))) throw error
       reason = faultLine(error)
-      if (reason !== told) log.error({ fault: reason }, 'the outbox cannot be opened yet: the daemon waits for it')
-      told = reason
+      if (reason !== reported) log.error({ fault: reason }, 'the outbox cannot be opened yet: the daemon waits for it')
+      reported = reason
       waitMs = isUnusable ? roomLookMs : breakageRestMs
     }
   }

@@ -11,7 +11,7 @@ import type { Outbox } from '../outbox/contract/outbox.ts'
 import { note } from './terminal.ts'
 
 /** Input for checking the clock of a one-shot command. */
-interface ClockOccasion {
+interface RequireClockDeps {
   readonly context: AppContext
   /** Absent when nothing was ever collected. */
   readonly outbox: Pick<Outbox, 'intake' | 'operators'> | undefined
@@ -41,11 +41,11 @@ export async function openedByClock(
  *
  * @throws Fault `clock-doubted`
  */
-async function requireClock(occasion: ClockOccasion): Promise<AppContext> {
-  const { context, outbox, written } = occasion
+async function requireClock(deps: RequireClockDeps): Promise<AppContext> {
+  const { context, outbox, written } = deps
   const clock = new WatchedClock(context.time)
   clock.meet(witnessesOf(context.config, await outbox?.intake.newestCollected(), written))
-  await askService(occasion, clock)
+  await askService(deps, clock)
   if (clock.serviceAheadMs === undefined) await askChains(context, clock)
   const { verdict } = clock
   const wrong = mistake(verdict)
@@ -61,7 +61,7 @@ function mistake(verdict: ClockVerdict): string | undefined {
 }
 
 /** Asks the service for its clock, unless a retry-after is running. */
-async function askService({ context, outbox }: ClockOccasion, clock: WatchedClock): Promise<void> {
+async function askService({ context, outbox }: RequireClockDeps, clock: WatchedClock): Promise<void> {
   const { config, time } = context
   if (config.service.kind !== 'remote') return
   await using stack = new AsyncDisposableStack()

@@ -108,6 +108,7 @@ async function misfit(name: string, selected: Selected): Promise<string> {
   const others = (await operators?.deadOrHeld({ ...selection, state: other, ids: [name] }))?.length ?? 0
   const due = (await operators?.due({ ids: [name], ...(hour === undefined ? {} : { hour }) }))?.length ?? 0
   const waits = due > 0 ? `; ${counted(due, 'metric')} due: ${asTyped(`due ls ${name}`, options)}` : ''
-  const beside = others > 0 ? `; ${counted(others, 'metric')} ${other}: ${asTyped(`${other} ls ${name}`, options)}` : ''
-  return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${beside}${waits}`
+  const alsoThere =
+    others > 0 ? `; ${counted(others, 'metric')} ${other}: ${asTyped(`${other} ls ${name}`, options)}` : ''
+  return `nothing of ${name}${isOf} is ${state}${reason === undefined ? '' : ' for such a reason'}${alsoThere}${waits}`
 }

@@ -11,25 +11,25 @@ export type SignalRequest = 'stop' | 'reload' | 'look'
  */
 export class Signals {
   readonly #asked: SignalRequest[] = []
-  readonly #tell: (asked: SignalRequest) => void
+  readonly #signal: (asked: SignalRequest) => void
   readonly #stopping = new AbortController()
-  #told = Promise.withResolvers<void>()
+  #signalled = Promise.withResolvers<void>()
   #watched = new Set<string>()
 
   /** @param hangup the request that SIGHUP is: `stop` for what has no use once its terminal is closed */
   constructor(hangup: 'reload' | 'stop' = 'reload') {
-    this.#tell = asked => {
+    this.#signal = asked => {
       this.#asked.push(asked)
-      this.#told.resolve()
+      this.#signalled.resolve()
     }
     const stop = () => {
-      this.#tell('stop')
+      this.#signal('stop')
       this.#stopping.abort(new Error('stopped'))
     }
     process
       .on('SIGTERM', stop)
       .on('SIGINT', stop)
-      .on('SIGHUP', hangup === 'stop' ? stop : () => this.#tell('reload'))
+      .on('SIGHUP', hangup === 'stop' ? stop : () => this.#signal('reload'))
     if (process.env['npm_command'] !== undefined) whenOrphaned(process.ppid, stop)
   }
 
@@ -45,7 +45,7 @@ export class Signals {
     this.#watched = new Set(files)
     for (const file of before) if (!this.#watched.has(file)) unwatchFile(file)
     for (const file of this.#watched) {
-      if (!before.has(file)) watchFile(file, look, () => this.#tell('look'))
+      if (!before.has(file)) watchFile(file, look, () => this.#signal('look'))
     }
   }
 
@@ -59,8 +59,8 @@ export class Signals {
     for (;;) {
       const asked = this.#asked.shift()
       if (asked) return asked
-      await this.#told.promise
-      this.#told = Promise.withResolvers<void>()
+      await this.#signalled.promise
+      this.#signalled = Promise.withResolvers<void>()
     }
   }
 

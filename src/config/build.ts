@@ -64,14 +64,14 @@ export function buildConfig(
   })
 }
 
-const beside = (file: string, path: string) => resolve(dirname(file), path)
+const nextTo = (file: string, path: string) => resolve(dirname(file), path)
 
 /**
  * Absolute path of the data. A configuration in an installed package, such as the embedded defaults, has it in the working
  * directory: the next install replaces the package's folder.
  */
 function dataFolder(file: string, written: string): string {
-  return /[/\\]node_modules[/\\]/.test(file) ? resolve(basename(written)) : beside(file, written)
+  return /[/\\]node_modules[/\\]/.test(file) ? resolve(basename(written)) : nextTo(file, written)
 }
 
 function serviceOf(parsed: ParsedFile['service'], file: string, placeOf: PlaceOf): ServiceConfig {
@@ -84,7 +84,7 @@ function serviceOf(parsed: ParsedFile['service'], file: string, placeOf: PlaceOf
 }
 
 const secretOf = (ref: SecretRef, file: string): SecretRef =>
-  ref.kind === 'file' ? { kind: 'file', path: beside(file, ref.path) } : { kind: 'env', name: ref.name }
+  ref.kind === 'file' ? { kind: 'file', path: nextTo(file, ref.path) } : { kind: 'env', name: ref.name }
 
 type ParsedEndpoint = ParsedFile['chains'][string]['rpc'][number]
 
@@ -110,7 +110,7 @@ function headersOf(headers: Readonly<Record<string, HeaderValue>>, file: string)
 
 function addressOf(endpoint: string, file: string): { readonly kind: 'url'; readonly url: string } {
   const isUrl = /^[a-z]+:\/\//i.test(endpoint) && !isAbsolute(endpoint)
-  return { kind: 'url', url: isUrl ? endpoint : beside(file, endpoint) }
+  return { kind: 'url', url: isUrl ? endpoint : nextTo(file, endpoint) }
 }
 
 function protocolOf(

@@ -19,7 +19,7 @@ export interface Collected {
 }
 
 /** Dependencies of `collect`. */
-export interface CollectWith {
+export interface CollectHourDeps {
   readonly runner: Pick<Runner, 'collect'>
   /** History of metrics; absent where nothing is stored, or where it must not count. */
   readonly store: PastStore | undefined
@@ -27,7 +27,7 @@ export interface CollectWith {
 
 /** Runs a collector for an hour and validates the result. Never rejects: a failure is part of the result. */
 export async function collect(
-  { runner, store }: CollectWith,
+  { runner, store }: CollectHourDeps,
   collector: CollectorConfig,
   description: CollectorDescription,
   hour: Hour,

@@ -23,7 +23,7 @@ import { recordHour } from './record-hour.ts'
 import { dueHoursWanted, startableHours } from './startable-hours.ts'
 
 /** Dependencies of `Intake`. */
-export interface IntakeOptions {
+export interface IntakeDeps {
   readonly outbox: IntakeOutbox
   readonly runner: Runner
   readonly collectors: readonly CollectorConfig[]
@@ -42,7 +42,7 @@ export interface IntakeOptions {
  * hour at once, missed ones concurrently, newest first.
  */
 export class Intake {
-  readonly #options: IntakeOptions
+  readonly #deps: IntakeDeps
   readonly #loop = new Loop(() => this.#turnAndRest())
   readonly #underWay = new Map<DueHour, Promise<void>>()
   readonly #descriptions = new Map<string, CollectorDescription>()
@@ -57,22 +57,22 @@ export class Intake {
   readonly #attention = new Attention()
   #wake = Promise.withResolvers<void>()
 
-  constructor(options: IntakeOptions) {
-    this.#options = options
-    this.#pasts = reportedPasts(options.outbox)
-    this.#byId = new Map(options.collectors.map(collector => [collector.id, collector]))
-    this.#clock = options.clock ?? uncompared(options.time)
+  constructor(deps: IntakeDeps) {
+    this.#deps = deps
+    this.#pasts = reportedPasts(deps.outbox)
+    this.#byId = new Map(deps.collectors.map(collector => [collector.id, collector]))
+    this.#clock = deps.clock ?? uncompared(deps.time)
     this.#clock.onBelieved(() => this.#wake.resolve())
-    const time = new CautiousTime(options.time, this.#clock)
+    const time = new CautiousTime(deps.time, this.#clock)
     const again = {
-      ...options,
+      ...deps,
       time,
       pasts: this.#pasts,
       describe: (collector: CollectorConfig) => this.#describe(collector),
     }
     const readAgain = (id: string, hour: Hour, because: Changed) => recollectHour(again, id, hour, because)
-    this.#finality = new Finality({ ...options, time, readAgain, signal: this.#loop.signal })
-    this.#everyHour = options.time.everyHour(() => this.#wake.resolve())
+    this.#finality = new Finality({ ...deps, time, readAgain, signal: this.#loop.signal })
+    this.#everyHour = deps.time.everyHour(() => this.#wake.resolve())
     this.#loop.start()
   }
 
@@ -84,7 +84,7 @@ export class Intake {
     const ended = this.#loop.stop()
     this.#wake.resolve()
     this.#everyHour.stop()
-    await Promise.all([ended, this.#options.runner.stop()])
+    await Promise.all([ended, this.#deps.runner.stop()])
     await Promise.all([...this.#planning.values(), ...this.#underWay.values(), this.#finality.ended()])
   }
 
@@ -103,7 +103,7 @@ export class Intake {
 
   /** One turn of the loop. @returns whether there are collectors left to check */
   async #turn(): Promise<boolean> {
-    const { outbox, time, collectors } = this.#options
+    const { outbox, time, collectors } = this.#deps
     const { intake, health } = outbox
     // Running collections are stored in the reserve; waiting hours lose nothing.
     if (health.fullSentence !== undefined || health.waitingRows > waitingRowsMax) return false
@@ -124,7 +124,7 @@ export class Intake {
 
   /** Milliseconds until the next attempt or the next hour; a few seconds at most, in case the clock is set. */
   async #restMs(): Promise<number> {
-    const { outbox, time } = this.#options
+    const { outbox, time } = this.#deps
     const nowMs = time.nowMs()
     if (this.#clock.hour === undefined) return pollMs
     const nextAttemptMs = (await outbox.intake.nextAttemptMs(nowMs)) ?? Number.POSITIVE_INFINITY
@@ -133,7 +133,7 @@ export class Intake {
 
   /** Waits, or less when something under way has ended. */
   async #rest(restMs: number): Promise<void> {
-    const { time } = this.#options
+    const { time } = this.#deps
     const waking = new AbortController()
     const rested = time.sleep(restMs, waking.signal).then(() => this.#attention.rested())
     await Promise.race([this.#wake.promise, rested.catch(() => {})])
@@ -157,13 +157,13 @@ export class Intake {
   }
 
   async #planOne(collector: CollectorConfig, current: Hour): Promise<void> {
-    const { catchUpMs } = this.#options
+    const { catchUpMs } = this.#deps
     // A collector that cannot be loaded is expected nevertheless: it may be repaired, and its hours are red until then.
     const history = (await this.#describe(collector).catch(() => undefined))?.history ?? true
     const plan = hourPlanOf({ collector, history, current, catchUpMs })
-    const gaps = plan ? await this.#options.outbox.intake.planHours(plan) : 0
+    const gaps = plan ? await this.#deps.outbox.intake.planHours(plan) : 0
     if (gaps > 0)
-      this.#options.log.warn({ collector: collector.id, hours: gaps }, 'hours that can no longer be collected: gaps')
+      this.#deps.log.warn({ collector: collector.id, hours: gaps }, 'hours that can no longer be collected: gaps')
   }
 
   #start(due: DueHour): void {
@@ -181,20 +181,20 @@ export class Intake {
 
   /** Waits after the outbox refused a result (a full disk, say): the hour is still due. */
   async #restAfter({ id }: CollectorConfig, error: unknown): Promise<void> {
-    const { time } = this.#options
+    const { time } = this.#deps
     this.#tell(error, { collector: id }, 'cannot store an hour')
     await time.sleep(recollectBaseMs, this.#loop.signal).catch(() => {})
   }
 
   /** Logs an error, except of a full disk or a broken outbox, which are reported once elsewhere. */
   #tell(error: unknown, facts: Readonly<Record<string, string>>, message: string): void {
-    const { outbox, log } = this.#options
+    const { outbox, log } = this.#deps
     if (outbox.health.recover(error) === 'other')
       log.error({ ...facts, fault: faultLine(outbox.health.explain(error)) }, message)
   }
 
   async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
-    const { runner } = this.#options
+    const { runner } = this.#deps
     const { signal } = this.#loop
     const startedMs = this.#clock.earliestMs
     const collected = await this.#describe(collector)
@@ -208,14 +208,14 @@ export class Intake {
       .catch((error: unknown) => nothing(asFault(error)))
     // A stop ends the processes; a failure caused by it is not the run's own.
     if (signal.aborted && collected.fault) return
-    const pins = notFinal(collected.pins, due.hour, this.#options.chains, startedMs)
-    await recordHour(this.#options, due, { ...collected, pins })
+    const pins = notFinal(collected.pins, due.hour, this.#deps.chains, startedMs)
+    await recordHour(this.#deps, due, { ...collected, pins })
   }
 
   async #describe(collector: CollectorConfig): Promise<CollectorDescription> {
     const known = this.#descriptions.get(collector.id)
     if (known) return known
-    const description = usable(collector, await this.#options.runner.describe(collector))
+    const description = usable(collector, await this.#deps.runner.describe(collector))
     this.#descriptions.set(collector.id, description)
     return description
   }

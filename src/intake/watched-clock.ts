@@ -25,7 +25,7 @@ interface Mark {
 /** A witness's time minus the steady clock. */
 type Offset = number
 
-const nobody: ClockWitnesses = { service: false, chains: false }
+const noWitnesses: ClockWitnesses = { service: false, chains: false }
 
 /**
  * This machine's clock, believed only while something agrees with it. While it is doubted, time continues by the steady
@@ -34,7 +34,7 @@ const nobody: ClockWitnesses = { service: false, chains: false }
 export class WatchedClock implements Time {
   readonly #machine: Time
   readonly #listeners = new Set<(byMs: number) => void>()
-  #witnesses = nobody
+  #witnesses = noWitnesses
   /** The last trusted reading. */
   #trusted: (Mark & { readonly isConfirmed: boolean }) | undefined
   /** The last reading, trusted or not. */
@@ -200,7 +200,7 @@ export class WatchedClock implements Time {
 
   get #witness(): ClockEvidence['witness'] {
     const { service, chains } = this.#witnesses
-    if (!service && !chains) return 'nobody'
+    if (!service && !chains) return 'none'
     return this.#awaits('service') || this.#awaits('chains') ? 'awaited' : 'silent'
   }
 

@@ -31,10 +31,10 @@ export interface ClockEvidence {
   /** When the configuration was written, by this machine's clock then. */
   readonly configuredMs?: number
   /**
-   * `awaited`: a service or chain has yet to answer. `silent`: none answered in time. `nobody`: the service runs in
+   * `awaited`: a service or chain has yet to answer. `silent`: none answered in time. `none`: the service runs in
    * this process, and there is no chain.
    */
-  readonly witness: 'awaited' | 'silent' | 'nobody'
+  readonly witness: 'awaited' | 'silent' | 'none'
 }
 
 /** A clock that is believed, and the bounds of the true time. */
@@ -94,7 +94,7 @@ function judgeAlone(evidence: ClockEvidence): ClockVerdict {
   if (evenMs >= clockPatienceMs) return trusted(evidence, false)
   if (witness === 'awaited') return doubted('unconfirmed', `this machine's clock is being compared: ${believedSoon}`)
   const isConfigured = configuredMs !== undefined && wallMs - configuredMs < configuredLatelyMs
-  const isContinued = witness === 'nobody' && wallMs - last < hourMs
+  const isContinued = witness === 'none' && wallMs - last < hourMs
   if (isConfigured || isContinued) return trusted(evidence, false)
   return doubted(
     'unconfirmed',

@@ -16,7 +16,7 @@ export interface OpenSources {
 }
 
 /** A collector, and its sources. Functions are called when a test runs. */
-export interface ContractParts {
+export interface ContractDeps {
   /** With options under which it gives every value for every one of the hours, or with others. */
   collector(options?: unknown): CollectorConfig
   hours(): readonly Hour[]
@@ -37,7 +37,7 @@ const testMsMax = 120_000
 const silentMs = 3_000
 
 /** The tests that any collector passes. */
-export function contractTests(name: string, parts: ContractParts, { describe, it, after }: TestRunner): void {
+export function contractTests(name: string, deps: ContractDeps, { describe, it, after }: TestRunner): void {
   describe(`collector ${name}`, () => {
     let opened: OpenSources | undefined
     after(async () => opened?.runner.stop())
@@ -46,8 +46,8 @@ export function contractTests(name: string, parts: ContractParts, { describe, it
         title,
         () => {
           // One runner for all tests: it costs more than what is asked of it.
-          opened ??= parts.open()
-          return test(parts, opened)
+          opened ??= deps.open()
+          return test(deps, opened)
         },
         testMsMax,
       )
@@ -55,7 +55,7 @@ export function contractTests(name: string, parts: ContractParts, { describe, it
   })
 }
 
-type ContractTest = (parts: ContractParts, sources: OpenSources) => Promise<void>
+type ContractTest = (deps: ContractDeps, sources: OpenSources) => Promise<void>
 
 const tests: Readonly<Record<string, ContractTest>> = {
   async 'declares labels that the service takes without a warning, the same each time'({ collector }, { runner }) {
@@ -87,12 +87,12 @@ const tests: Readonly<Record<string, ContractTest>> = {
     }
   },
 
-  async 'gives the same bytes for the same hour, in another process too, when it has a history'(parts, { runner }) {
-    const collector = parts.collector()
+  async 'gives the same bytes for the same hour, in another process too, when it has a history'(deps, { runner }) {
+    const collector = deps.collector()
     if (!(await described(runner, collector)).history) return
-    const again = parts.open()
+    const again = deps.open()
     try {
-      for (const hour of parts.hours()) {
+      for (const hour of deps.hours()) {
         const first = bytesOf(await runner.collect(collector, hour))
         assert.equal(bytesOf(await runner.collect(collector, hour)), first)
         assert.equal(bytesOf(await again.runner.collect(collector, hour)), first)
@@ -104,9 +104,9 @@ const tests: Readonly<Record<string, ContractTest>> = {
 
   'never makes a value of a source that fails': failsWithItsSources,
 
-  async 'still waits for its source, and does nothing else, when the deadline comes'(parts, sources) {
-    const [hour] = parts.hours()
-    const silent = hour === undefined ? undefined : await silentRun(parts, sources, hour)
+  async 'still waits for its source, and does nothing else, when the deadline comes'(deps, sources) {
+    const [hour] = deps.hours()
+    const silent = hour === undefined ? undefined : await silentRun(deps, sources, hour)
     if (!silent) return
     assert.deepEqual(silent.readings, {})
     const faults = Object.values(silent.failures)
@@ -118,25 +118,25 @@ const tests: Readonly<Record<string, ContractTest>> = {
   },
 }
 
-async function failsWithItsSources(parts: ContractParts, { runner, hasRead }: OpenSources): Promise<void> {
-  const [hour] = parts.hours()
+async function failsWithItsSources(deps: ContractDeps, { runner, hasRead }: OpenSources): Promise<void> {
+  const [hour] = deps.hours()
   if (hour === undefined) return
-  const { readings: known } = await runner.collect(parts.collector(), hour)
+  const { readings: known } = await runner.collect(deps.collector(), hour)
   if (hasRead()) {
     let source: ReadInterceptor | undefined
     // One process for all of them: it costs more than what is asked of it.
-    const failing = parts.openOn(switching(() => source ?? silentSource))
+    const failing = deps.openOn(switching(() => source ?? silentSource))
     try {
       for (const [name, each] of Object.entries(failingSources)) {
         source = each
-        demandNoValue(await outcomeOf(failing, parts.collector(), hour), known, name)
+        demandNoValue(await outcomeOf(failing, deps.collector(), hour), known, name)
       }
     } finally {
       await failing.stop()
     }
   }
-  for (const options of parts.broken?.() ?? []) {
-    demandNoValue(await outcomeOf(runner, parts.collector(options), hour), {}, JSON.stringify(options))
+  for (const options of deps.broken?.() ?? []) {
+    demandNoValue(await outcomeOf(runner, deps.collector(options), hour), {}, JSON.stringify(options))
   }
 }
 
@@ -157,13 +157,13 @@ function demandNoValue({ readings }: RunOutcome, known: Readonly<Record<string, 
 }
 
 /** A run whose sources never answer; `undefined` for a collector that reads nothing. */
-async function silentRun(parts: ContractParts, { runner, hasRead }: OpenSources, hour: Hour) {
-  await runner.collect(parts.collector(), hour)
-  const options = parts.silent?.()
+async function silentRun(deps: ContractDeps, { runner, hasRead }: OpenSources, hour: Hour) {
+  await runner.collect(deps.collector(), hour)
+  const options = deps.silent?.()
   if (!hasRead() && options === undefined) return undefined
-  const waiting = parts.openOn(silentSource, silentMs)
+  const waiting = deps.openOn(silentSource, silentMs)
   try {
-    return await outcomeOf(waiting, parts.collector(options), hour)
+    return await outcomeOf(waiting, deps.collector(options), hour)
   } finally {
     await waiting.stop()
   }

@@ -42,7 +42,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 const both = [true, false] as const
 const kinds: readonly MachineParts[] = both.flatMap(history =>
-  (['service', 'chain', 'nobody'] as const).flatMap(witness =>
+  (['service', 'chain', 'none'] as const).flatMap(witness =>
     both.map(isOld => ({ history, witness, ...(isOld && { aged }) })),
   ),
 )
@@ -103,7 +103,7 @@ function left(machine: Machine, { history, witness, aged }: MachineParts): strin
       `the balance is ${JSON.stringify(balance)}`,
     ],
     [Math.max(notBeforeMs, probeAtMs) < lastMs + retryAfterMsMax, 'delivery waits for decades'],
-    [machine.isSoonBelieved || witness === 'nobody', 'the clock is doubted for long'],
+    [machine.isSoonBelieved || witness === 'none', 'the clock is doubted for long'],
     [machine.watched?.verdict.kind === 'trusted', 'the clock is doubted for good'],
     [told.length < 8, `it is told ${told.length} times: ${told}`],
   ]

@@ -50,9 +50,9 @@ describe('a clock that is right', () => {
   it.each<[string, Parts]>([
     [
       'the service is in this process, and the configuration was written within the hour',
-      { witness: 'nobody', configuredMs: trueMs - 50 * minuteMs },
+      { witness: 'none', configuredMs: trueMs - 50 * minuteMs },
     ],
-    ['so it is at a start soon after', { witness: 'nobody', storedMs: trueMs - 50 * minuteMs }],
+    ['so it is at a start soon after', { witness: 'none', storedMs: trueMs - 50 * minuteMs }],
     ['the configuration was written just now', { configuredMs: trueMs - minuteMs }],
     ['it has gone evenly for long enough', { evenMs: clockPatienceMs, storedMs: trueMs - 30 * dayMs }],
     ['it is what it should be', { expected: expected(0, false) }],
@@ -67,9 +67,9 @@ describe('a clock that is right', () => {
   it.each<[string, Parts]>([
     ['nobody has answered yet', { witness: 'awaited', configuredMs: trueMs - minuteMs }],
     ['nobody answers', {}],
-    ['it is the first start of an old configuration', { witness: 'nobody', configuredMs: trueMs - hourMs }],
-    ['nothing was written within the hour', { witness: 'nobody', storedMs: trueMs - hourMs }],
-    ['the last hour is long ago', { witness: 'nobody', storedMs: trueMs - 3 * hourMs }],
+    ['it is the first start of an old configuration', { witness: 'none', configuredMs: trueMs - hourMs }],
+    ['nothing was written within the hour', { witness: 'none', storedMs: trueMs - hourMs }],
+    ['the last hour is long ago', { witness: 'none', storedMs: trueMs - 3 * hourMs }],
     ['the last block is old', { head: head(3 * hourMs) }],
   ])('is not believed at once where %s', (_, parts) => {
     expect(judged(0, parts)).toMatchObject({ kind: 'doubted', why: 'unconfirmed' })
@@ -106,11 +106,11 @@ describe('a clock that is wrong', () => {
 
   it.each(wrong.filter(([, offMs]) => offMs < 0))('%s is not believed soon against what is stored', (_, offMs) => {
     for (const parts of [{ storedMs: trueMs - minuteMs }, { configuredMs: trueMs }] as const)
-      expect(judged(offMs, { ...parts, evenMs: clockPatienceMs, witness: 'nobody' }).kind).toBe('doubted')
+      expect(judged(offMs, { ...parts, evenMs: clockPatienceMs, witness: 'none' }).kind).toBe('doubted')
   })
 
   it.each(wrong.slice(-2))('%s is never believed by itself: it cannot be', (_, offMs) => {
-    expect(judged(offMs, { evenMs: 30 * dayMs, witness: 'nobody' })).toMatchObject({ why: 'contradicted' })
+    expect(judged(offMs, { evenMs: 30 * dayMs, witness: 'none' })).toMatchObject({ why: 'contradicted' })
   })
 
   it('by a minute counts only where it makes no other hour', () => {
@@ -161,7 +161,7 @@ describe('whatever is known', () => {
       head: optional(fc.record({ chain: fc.constant('base'), nowMs: near })),
       storedMs: optional(near),
       configuredMs: optional(near),
-      witness: fc.constantFrom('awaited' as const, 'silent' as const, 'nobody' as const),
+      witness: fc.constantFrom('awaited' as const, 'silent' as const, 'none' as const),
     })
     .map(
       ({ expected: known, serviceMs, head: block, storedMs, configuredMs, ...rest }): ClockEvidence => ({

@@ -1,5 +1,5 @@
 import { ClockWatch } from '../../src/app/clock-watch.ts'
-import { tellUpkeep } from '../../src/app/outbox-news.ts'
+import { logUpkeep } from '../../src/app/outbox-news.ts'
 import type { Config, ProtocolConfig } from '../../src/config/config.ts'
 import { Delivery } from '../../src/delivery/delivery.ts'
 import { destinationsOf } from '../../src/delivery/destination.ts'
@@ -131,13 +131,13 @@ export class Life {
       log,
     })
     const role = { release() {}, renew: () => 'held' as const, isInPlace: true }
-    const told = (news: UpkeepNews) => tellUpkeep(log, news)
+    const report = (news: UpkeepNews) => logUpkeep(log, news)
     const daily = lazy(roomLookMs, () => 0)
     this.#upkeep = this.outbox.startUpkeep({
       role,
       keepMs: script.keepMs,
       time: daily,
-      told,
+      report,
       mayPrune: () => time.mayPrune,
     })
   }

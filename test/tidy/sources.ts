@@ -51,5 +51,15 @@ export const collectors = filesBelow('collectors').map(read)
 /** Files of the tests. */
 export const tests = filesBelow('test').map(read)
 
+/** Documentation, examples of configurations, and how the image and the checks are made. */
+export const prose = [
+  ...readdirSync(root),
+  ...['.ci', 'collectors', 'config', 'docs', 'src', 'test'].flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true }).map(file => join(folder, String(file))),
+  ),
+]
+  .filter(file => /\.(md|ya?ml)$|Dockerfile$|^\.ci\/\w+$/.test(file) && !file.includes('node_modules'))
+  .map(file => ({ file, text: readFileSync(join(root, file), 'utf8') }))
+
 /** Without comments and the contents of strings. */
 export const codeOf = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(?<![:'"`])\/\/.*$/gm, '')

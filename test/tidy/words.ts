@@ -29,23 +29,40 @@ const message = /'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g
 /** Names of code, which are not prose. */
 const names = /`[^`]*`|@param \w+|\$\{[^}]*\}/g
 
+type File = Pick<Source, 'file' | 'text'>
+
 /**
- * Banned idioms in the comments and messages of a file.
+ * Banned idioms in the comments, messages and names of a file of code.
  * @returns the place, the words, and how to say it
  */
-export function idiomsIn({ file, text }: Pick<Source, 'file' | 'text'>): string[] {
-  const lineAt = (index: number) => text.slice(0, index).split('\n').length
-  const found = (index: number, prose: string, banned: readonly Idiom[]) =>
-    banned.flatMap(({ pattern, instead }) => {
-      const words = pattern.exec(prose)?.[0].trim()
-      return words === undefined ? [] : [`${file}:${lineAt(index)}: "${words.slice(0, 60)}": ${instead}`]
-    })
-  const code = text.replace(comment, part => part.replace(/[^\n]/g, ' '))
+export function idiomsIn(source: File): string[] {
+  const { text } = source
+  const code = text.replace(comment, blank)
+  const names = code.replace(message, blank)
   return [
-    ...[...text.matchAll(comment)].flatMap(part => found(part.index, proseOf(part[0]), [...idioms, clauseFirst])),
-    ...[...code.matchAll(message)].flatMap(part => found(part.index, messageOf(part[0]), idioms)),
+    ...[...text.matchAll(comment)].flatMap(part =>
+      found(source, part.index, proseOf(part[0]), [...idioms, clauseFirst]),
+    ),
+    ...[...code.matchAll(message)].flatMap(part => found(source, part.index, messageOf(part[0]), idioms)),
+    ...[...names.matchAll(/\w+/g)].flatMap(part => found(source, part.index, part[0], idioms)),
   ]
 }
+
+/** Banned idioms in the documentation and the examples of configurations: line by line, without inline code. */
+export function idiomsInProse(source: File): string[] {
+  const prose = source.text.replace(/`[^`\n]*`/g, blank)
+  return [...prose.matchAll(/.+/g)].flatMap(line => found(source, line.index, line[0], idioms))
+}
+
+function found({ file, text }: File, index: number, prose: string, banned: readonly Idiom[]): string[] {
+  const line = text.slice(0, index).split('\n').length
+  return banned.flatMap(({ pattern, instead }) => {
+    const words = pattern.exec(prose)?.[0].trim()
+    return words === undefined ? [] : [`${file}:${line}: "${words.slice(0, 60)}": ${instead}`]
+  })
+}
+
+const blank = (part: string) => part.replace(/[^\n]/g, ' ')
 
 /** A comment as one line, without its marks and without names of code. */
 function proseOf(part: string): string {

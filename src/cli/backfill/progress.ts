@@ -60,7 +60,7 @@ export class ProgressLine {
     this.#output = output
   }
 
-  told(news: BackfillNews): void {
+  show(news: BackfillNews): void {
     if (news.kind === 'went-on') this.#wentOn(news.progress)
     else this.#say(lineOf(news))
   }

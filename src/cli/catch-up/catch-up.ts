@@ -2,7 +2,7 @@ import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
 import { runnerOn } from '../../app/open-runner.ts'
-import { tellUpkeep } from '../../app/outbox-news.ts'
+import { logUpkeep } from '../../app/outbox-news.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
@@ -45,7 +45,7 @@ export async function catchUp(options: CatchUpOptions, ended: (code: number) => 
     role: delivery.role,
     keepMs: context.config.outbox.keepMs,
     time: context.time,
-    told: news => tellUpkeep(createLog('error', context.redactor), news),
+    report: news => logUpkeep(createLog('error', context.redactor), news),
   })
   stack.defer(() => upkeep.stop())
   const isDone = await collectAndDeliver({ context, outbox, delivery, signals, stack, options }, usable)

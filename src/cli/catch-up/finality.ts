@@ -9,7 +9,7 @@ import type { Runner } from '../../runner/runner.ts'
 import type { UsableCollector } from '../usable-collectors.ts'
 
 /** Dependencies of `startFinality`. */
-export interface FinalityParts {
+export interface FinalityCheckDeps {
   readonly context: AppContext
   readonly outbox: Outbox
   readonly runner: Runner
@@ -24,7 +24,7 @@ export interface FinalityParts {
  * the next run
  */
 export function startFinality(
-  { context, outbox, runner, chains }: FinalityParts,
+  { context, outbox, runner, chains }: FinalityCheckDeps,
   usable: readonly UsableCollector[],
 ): { finish(): Promise<void> } {
   const { config, time, log } = context

@@ -57,7 +57,7 @@ export function backfillCommand(ended: (code: number) => void): Command {
   })
 }
 
-interface BackfillContext {
+interface BackfillCommandDeps {
   readonly context: AppContext
   readonly outbox: Outbox
   readonly options: BackfillOptions
@@ -67,7 +67,7 @@ interface BackfillContext {
 
 /** @returns whether the sampled hours could be read */
 async function planOnly(
-  { context, outbox, options }: Pick<BackfillContext, 'context' | 'options'> & Pick<PlanDeps, 'outbox'>,
+  { context, outbox, options }: Pick<BackfillCommandDeps, 'context' | 'options'> & Pick<PlanDeps, 'outbox'>,
   range: HourSpan,
   usable: readonly UsableCollector[],
 ): Promise<boolean> {
@@ -83,19 +83,19 @@ async function planOnly(
 
 /** @returns whether all requested hours are collected and delivered */
 async function collectAndDeliver(
-  occasion: BackfillContext,
+  deps: BackfillCommandDeps,
   range: HourSpan,
   usable: readonly UsableCollector[],
 ): Promise<boolean> {
-  const { context, outbox, options, stack } = occasion
+  const { context, outbox, options, stack } = deps
   const { time } = context
   const startMs = time.nowMs()
   const { balance: before } = await outbox.operators.backlog()
-  const stopping = stoppingOf(occasion)
+  const stopping = stoppingOf(deps)
   const meter = cappedMeter(options.maxCalls, fault => stopping.abort(fault))
   const budget = budgetOf(options.maxCalls, meter, context.config.chains.length)
   const delivery = await startDelivery(context, outbox, stack)
-  const asked = askedOf(occasion, range, delivery)
+  const asked = askedOf(deps, range, delivery)
   const works = await Promise.all(usable.map(each => workFor(outbox.intake, asked, each)))
   const progress = new ProgressLine(
     time,
@@ -113,10 +113,10 @@ async function collectAndDeliver(
     signal: stopping.signal,
     chains: context.config.chains,
     ...(budget && { budget }),
-    report: news => progress.told(news),
+    report: news => progress.show(news),
   }).run()
   await progress.end()
-  if (!occasion.signals.stopping.aborted) await delivery.finish()
+  if (!deps.signals.stopping.aborted) await delivery.finish()
   const { balance: after } = await outbox.operators.backlog()
   const { pushes } = delivery
   const summary = { range, end, counts: meter.counts(), pushes, durationMs: time.nowMs() - startMs, due: after.due }
@@ -134,7 +134,7 @@ async function collectAndDeliver(
 }
 
 /** A controller aborted by a signal, or by its other users. */
-function stoppingOf({ signals }: BackfillContext): AbortController {
+function stoppingOf({ signals }: BackfillCommandDeps): AbortController {
   const stopping = new AbortController()
   const stop = () => stopping.abort(new Fault('stopped', 'it was asked to stop'))
   if (signals.stopping.aborted) stop()
@@ -143,7 +143,7 @@ function stoppingOf({ signals }: BackfillContext): AbortController {
 }
 
 function askedOf(
-  { context, options }: Pick<BackfillContext, 'context' | 'options'>,
+  { context, options }: Pick<BackfillCommandDeps, 'context' | 'options'>,
   range: HourSpan,
   { by }: Pick<BackfillDelivery, 'by'>,
 ): BackfillRequest {

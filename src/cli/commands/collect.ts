@@ -86,26 +86,26 @@ async function collectOnce(
   demandBegun(hour, nowMs)
   const units: Units = options.allowUnitChange ? 'changed' : 'locked'
   if (options.dryRun) {
-    const told = await collectParts({ context, outbox: existing, hour, units, stopping }, collectors)
+    const collected = await collectParts({ context, outbox: existing, hour, units, stopping }, collectors)
     if (stopping?.aborted) return
-    printDry(told, options)
-    if (told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
+    printDry(collected, options)
+    if (collected.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
   } else {
     const outbox = existing ?? (await openOutbox(context, stack))
     outbox.health.requireRoom()
-    const told = await collectParts({ context, outbox, hour, units }, collectors)
-    const isDelivered = await queueAndDeliver(context, outbox, told, options)
-    if (!isDelivered || told.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
+    const collected = await collectParts({ context, outbox, hour, units }, collectors)
+    const isDelivered = await queueAndDeliver(context, outbox, collected, options)
+    if (!isDelivered || collected.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
   }
 }
 
-function printDry(told: CollectedReport, { json }: CollectOptions): void {
-  const { hour, parts, stored } = told
+function printDry(collected: CollectedReport, { json }: CollectOptions): void {
+  const { hour, parts, stored } = collected
   if (json) {
-    printPartsJson(told)
+    printPartsJson(collected)
     return
   }
-  printParts(told)
+  printParts(collected)
   const accepted = parts.flatMap(part => part.accepted)
   const isSent = ({ metric, hold }: (typeof accepted)[number]) => {
     const state = stored.get(metric.id)?.state
@@ -119,10 +119,10 @@ function printDry(told: CollectedReport, { json }: CollectOptions): void {
 async function queueAndDeliver(
   context: AppContext,
   outbox: Outbox,
-  told: CollectedReport,
+  collected: CollectedReport,
   options: CollectOptions,
 ): Promise<boolean> {
-  const { hour, parts } = told
+  const { hour, parts } = collected
   const { time } = context
   const { chains } = context.config
   await Promise.all(
@@ -133,8 +133,8 @@ async function queueAndDeliver(
   )
   const metrics = parts.flatMap(({ accepted }) => accepted)
   if (options.allowUnitChange) await changeUnits(outbox.operators, outbox.intake, metrics, hour, time.nowMs())
-  if (options.json) printPartsJson(told)
-  else printParts(told)
+  if (options.json) printPartsJson(collected)
+  else printParts(collected)
   const pushedAtMs = time.nowMs()
   await deliverNow(context, outbox)
   noteWarnings(await outbox.operators.warnings(), pushedAtMs, options)

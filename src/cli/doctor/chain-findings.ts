@@ -42,7 +42,7 @@ async function endpointFindings(context: AppContext, chain: ChainConfig, ref: En
   try {
     const source = endpointSource(chain.name, ref, { log, redactor })
     const deps = { chainId: chain.id, source, time, timeoutMs: endpointMsMax }
-    return told(subject, chain, await checkEndpoint(deps, [...hoursAgo, Number.POSITIVE_INFINITY]), time.nowMs())
+    return findingsOf(subject, chain, await checkEndpoint(deps, [...hoursAgo, Number.POSITIVE_INFINITY]), time.nowMs())
   } catch (error) {
     if (error instanceof EndpointFailure) return [failed(subject, error.reason, fixOf(error, chain))]
     if (error instanceof Fault) return [failed(subject, error.message, error.fix)]
@@ -57,7 +57,7 @@ function fixOf({ kind }: EndpointFailure, { name, id }: ChainConfig): string {
   return 'check that the node runs, its address, and the network to it'
 }
 
-function told(subject: string, { name, id }: ChainConfig, check: EndpointCheck, nowMs: number): Finding[] {
+function findingsOf(subject: string, { name, id }: ChainConfig, check: EndpointCheck, nowMs: number): Finding[] {
   return [
     headFinding(subject, id, check, nowMs),
     stateFinding(subject, check.states),

@@ -3,7 +3,7 @@ import type { OutboxHealth } from './health.ts'
 import type { IntakeStore } from './intake-store.ts'
 import type { OperatorStore } from './operator-store.ts'
 import type { StatusStore } from './status-store.ts'
-import type { UpkeepOptions } from './upkeep.ts'
+import type { UpkeepDeps } from './upkeep.ts'
 
 /**
  * The store between the loops, as each of its users needs it: intake enqueues metrics, delivery records verdicts,
@@ -17,7 +17,7 @@ export interface Outbox {
   readonly status: StatusStore
   readonly health: OutboxHealth
   /** Starts to keep the outbox in order: room, old history, the role of delivery. @returns what stops it */
-  startUpkeep(options: UpkeepOptions): { stop(): Promise<void> }
+  startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> }
   /** From now on a write that another process delays is given up after a while: a stop must end. */
   limitWaits(): void
   /** Closes it. A write that has not begun is refused. */

@@ -18,12 +18,12 @@ export type UpkeepNews =
   | { readonly kind: 'failed'; readonly error: unknown }
 
 /** Options of the upkeep. */
-export interface UpkeepOptions {
+export interface UpkeepDeps {
   readonly role: Role
   /** Time for which delivered hours are kept, in milliseconds. */
   readonly keepMs: number
   readonly time: Time
   /** Whether the clock is trusted enough to delete by age. Default: it is. */
   readonly mayPrune?: () => boolean
-  readonly told: (news: UpkeepNews) => void
+  readonly report: (news: UpkeepNews) => void
 }

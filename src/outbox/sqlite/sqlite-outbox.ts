@@ -4,7 +4,7 @@ import type { IntakeStore } from '../contract/intake-store.ts'
 import type { OperatorStore } from '../contract/operator-store.ts'
 import type { Outbox } from '../contract/outbox.ts'
 import type { StatusStore } from '../contract/status-store.ts'
-import type { UpkeepOptions } from '../contract/upkeep.ts'
+import type { UpkeepDeps } from '../contract/upkeep.ts'
 import { SqliteDeliveryStore } from './stores/delivery-store.ts'
 import { FileHealth } from './stores/health.ts'
 import { SqliteIntakeStore } from './stores/intake-store.ts'
@@ -21,8 +21,8 @@ export class SqliteOutbox extends OutboxTables implements Outbox {
   readonly status: StatusStore = new SqliteStatusStore(this)
   readonly health: OutboxHealth = new FileHealth(this)
 
-  startUpkeep(options: UpkeepOptions): { stop(): Promise<void> } {
-    return new Upkeep(this, options)
+  startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {
+    return new Upkeep(this, deps)
   }
 
   limitWaits(): void {

@@ -2,7 +2,7 @@ import { Loop } from '../../edge/loop.ts'
 import { hourAt } from '../../model/hour.ts'
 import { roomLookMs, upkeepMs } from '../../model/limits.ts'
 import { isBusy } from '../../sqlite/damage.ts'
-import type { UpkeepOptions } from '../contract/upkeep.ts'
+import type { UpkeepDeps } from '../contract/upkeep.ts'
 import { logToldBytes, logTrimBytes, pruneRestMs } from './limits.ts'
 import type { OutboxTables } from './tables/outbox-tables.ts'
 
@@ -11,15 +11,15 @@ import type { OutboxTables } from './tables/outbox-tables.ts'
  * in parts, and checks that the delivery role is still held.
  */
 export class Upkeep {
-  readonly #options: UpkeepOptions & { readonly outbox: OutboxTables }
+  readonly #deps: UpkeepDeps & { readonly outbox: OutboxTables }
   readonly #loop = new Loop(signal => this.#turnAndRest(signal))
   #wasFull = false
   #wasLost = false
   #wasLocked = false
   #wasLarge = false
 
-  constructor(outbox: OutboxTables, options: UpkeepOptions) {
-    this.#options = { ...options, outbox }
+  constructor(outbox: OutboxTables, deps: UpkeepDeps) {
+    this.#deps = { ...deps, outbox }
     this.#loop.start()
   }
 
@@ -29,18 +29,18 @@ export class Upkeep {
   }
 
   async #turnAndRest(signal: AbortSignal): Promise<void> {
-    const { outbox, told } = this.#options
+    const { outbox, report } = this.#deps
     try {
       await this.#turn(signal)
     } catch (error) {
-      if (outbox.disk.recover(error) === 'other') told({ kind: 'failed', error: outbox.disk.explain(error) })
+      if (outbox.disk.recover(error) === 'other') report({ kind: 'failed', error: outbox.disk.explain(error) })
     }
     await this.#rest(signal)
   }
 
   /** Waits for the next turn; shorter while the disk is full or the role is lost. */
   async #rest(signal: AbortSignal): Promise<void> {
-    const { time, outbox, role } = this.#options
+    const { time, outbox, role } = this.#deps
     for (let restedMs = 0; restedMs < upkeepMs && !signal.aborted; restedMs += roomLookMs) {
       await time.sleep(roomLookMs, signal).catch(() => {})
       this.#lookAtWriteLock()
@@ -57,34 +57,35 @@ export class Upkeep {
 
   async #turn(signal: AbortSignal): Promise<void> {
     // Before a lock file is created in a folder that was replaced.
-    this.#options.outbox.disk.requireInPlace()
+    this.#deps.outbox.disk.requireInPlace()
     this.#lookAtRole()
-    this.#options.outbox.disk.look()
+    this.#deps.outbox.disk.look()
     await this.#lookAtDisk()
     this.#lookAtLog()
     if (!this.#wasFull) await this.#prune(signal)
   }
 
   async #lookAtDisk(): Promise<void> {
-    const { outbox, told } = this.#options
+    const { outbox, report } = this.#deps
     await outbox.disk.keepBallast()
     const { isFull, fullSentence } = outbox.disk
-    if (isFull !== this.#wasFull) told(isFull ? { kind: 'disk-full', sentence: fullSentence } : { kind: 'room-again' })
+    if (isFull !== this.#wasFull)
+      report(isFull ? { kind: 'disk-full', sentence: fullSentence } : { kind: 'room-again' })
     this.#wasFull = isFull
   }
 
   #lookAtLog(): void {
-    const { outbox, told } = this.#options
+    const { outbox, report } = this.#deps
     if (outbox.disk.logBytes > logTrimBytes) outbox.trimLog()
     const bytes = outbox.disk.logBytes
     const isLarge = bytes > logToldBytes
-    if (isLarge && !this.#wasLarge) told({ kind: 'log-large', bytes })
-    if (this.#wasLarge && bytes <= logTrimBytes) told({ kind: 'log-trimmed' })
+    if (isLarge && !this.#wasLarge) report({ kind: 'log-large', bytes })
+    if (this.#wasLarge && bytes <= logTrimBytes) report({ kind: 'log-trimmed' })
     this.#wasLarge = isLarge || (this.#wasLarge && bytes > logTrimBytes)
   }
 
   async #prune(signal: AbortSignal): Promise<void> {
-    const { outbox, keepMs, time, mayPrune } = this.#options
+    const { outbox, keepMs, time, mayPrune } = this.#deps
     if (mayPrune && !mayPrune()) return
     const before = hourAt(time.nowMs() - keepMs)
     try {
@@ -96,18 +97,18 @@ export class Upkeep {
   }
 
   #lookAtWriteLock(): void {
-    const { outbox, time, told } = this.#options
+    const { outbox, time, report } = this.#deps
     const sentence = outbox.writer.lockedSentence(time.nowMs())
-    if (sentence !== undefined && !this.#wasLocked) told({ kind: 'locked', sentence })
-    if (sentence === undefined && this.#wasLocked) told({ kind: 'unlocked' })
+    if (sentence !== undefined && !this.#wasLocked) report({ kind: 'locked', sentence })
+    if (sentence === undefined && this.#wasLocked) report({ kind: 'unlocked' })
     this.#wasLocked = sentence !== undefined
   }
 
   #lookAtRole(): void {
-    const { role, told } = this.#options
+    const { role, report } = this.#deps
     const state = role.renew()
-    if (state === 'renewed') told({ kind: 'role-renewed' })
-    if (state === 'lost' && !this.#wasLost) told({ kind: 'role-lost' })
+    if (state === 'renewed') report({ kind: 'role-renewed' })
+    if (state === 'lost' && !this.#wasLost) report({ kind: 'role-lost' })
     this.#wasLost = state === 'lost'
   }
 }

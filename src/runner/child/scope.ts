@@ -87,10 +87,10 @@ export function inScope<T>(scope: Scope, work: () => T): T {
 
 /**
  * Assigns console output and uncaught errors of a collector to its run.
- * @param nobody scope of those that belong to no run
+ * @param ownerless scope of those that belong to no run
  */
-export function catchStrays(nobody: Scope): void {
-  const owner = () => current.getStore() ?? nobody
+export function catchStrays(ownerless: Scope): void {
+  const owner = () => current.getStore() ?? ownerless
   process.on('uncaughtException', error => owner().fail(error))
   process.on('unhandledRejection', reason => {
     // A read that failed after it was needed was reported by the failure of the needed one.

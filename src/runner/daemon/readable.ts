@@ -35,9 +35,9 @@ export async function readablePaths(readable: Readable): Promise<string[]> {
   const packages = await Promise.all(
     [...packageFolders(packageRoot), ...packageFolders(from)].map(one => walk.packages(one)),
   )
-  const beside = folder === undefined ? [] : await walk.below(folder)
+  const neighbours = folder === undefined ? [] : await walk.below(folder)
   const given = isShipped ? [await withReal(declared)] : await Promise.all(declared.map(path => walk.declared(path)))
-  const paths = [...own, ...packages.flat(), ...beside, ...given.flat()]
+  const paths = [...own, ...packages.flat(), ...neighbours, ...given.flat()]
   // A star is a wildcard in a permission, so file names with one are left out. The root can be written only as a star.
   return [...new Set(paths)].filter(path => !path.includes('*')).map(path => (path === '/' ? '*' : path))
 }

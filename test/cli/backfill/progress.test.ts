@@ -7,7 +7,7 @@ const counts = () => ({ requests: 0, calls: {} })
 const after = (hoursDone: number) =>
   ({ kind: 'went-on', progress: { hours: 100, hoursDone, runs: 100, runsDone: hoursDone } }) as const
 
-/** Progress on a terminal that keeps its lines, and an outbox that answers when it is told to. */
+/** Progress on a terminal that keeps its lines, and an outbox that answers once it may. */
 function slow(isWatched: boolean) {
   const lines: string[] = []
   const write = (line: string) => void lines.push(line)
@@ -23,7 +23,7 @@ function slow(isWatched: boolean) {
 
 it('shows the newest progress that came while the outbox was asked', async () => {
   const { line, lines, asked } = slow(false)
-  for (const hours of [20, 40, 60]) line.told(after(hours))
+  for (const hours of [20, 40, 60]) line.show(after(hours))
   expect(asked).toHaveLength(1)
   asked[0]?.resolve(7)
   await line.end()
@@ -32,7 +32,7 @@ it('shows the newest progress that came while the outbox was asked', async () =>
 
 it('clears the line after the last progress was shown', async () => {
   const { line, lines, asked } = slow(true)
-  line.told(after(50))
+  line.show(after(50))
   const ended = line.end()
   asked[0]?.resolve(1)
   await ended
@@ -41,10 +41,10 @@ it('clears the line after the last progress was shown', async () => {
 
 it('shows the number of due metrics known before when the outbox does not answer', async () => {
   const { line, lines, asked } = slow(false)
-  line.told(after(30))
+  line.show(after(30))
   asked[0]?.resolve(12)
   await line.end()
-  line.told(after(90))
+  line.show(after(90))
   asked[1]?.reject(new Fault('outbox-unusable', 'another process has the lock'))
   await line.end()
   expect(lines[1]).toMatch(/^90 % .*, 12 due$/)

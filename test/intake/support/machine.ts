@@ -29,7 +29,7 @@ const dayMs = 24 * hourMs
 export interface MachineParts {
   readonly history: boolean
   /** Who answers and says how late it is. */
-  readonly witness: 'service' | 'chain' | 'nobody'
+  readonly witness: 'service' | 'chain' | 'none'
   /** The outbox of a machine that has collected before; absent where there is none. */
   readonly aged?: string
 }
@@ -115,7 +115,7 @@ export class Machine {
     const intake = new Intake({ outbox, runner, collectors, chains: [], catchUpMs: 7 * dayMs, time: clock, log, clock })
     const role = { release() {}, renew: () => 'held' as const, isInPlace: true }
     const mayPrune = () => clock.mayPrune
-    const upkeep = outbox.startUpkeep({ role, keepMs, time: clock, told: () => {}, mayPrune })
+    const upkeep = outbox.startUpkeep({ role, keepMs, time: clock, report: () => {}, mayPrune })
     this.#stop = async () => {
       await Promise.all([loop.stop(), watch.stop(), intake.stop(), upkeep.stop()])
     }

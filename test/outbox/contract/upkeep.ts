@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { commitRowsMax, hourMs } from '../../../src/model/limits.ts'
 import type { Outbox } from '../../../src/outbox/contract/outbox.ts'
 import type { Role } from '../../../src/outbox/contract/role.ts'
-import type { UpkeepNews, UpkeepOptions } from '../../../src/outbox/contract/upkeep.ts'
+import type { UpkeepDeps, UpkeepNews } from '../../../src/outbox/contract/upkeep.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import type { Handles, NewPlace } from './place.ts'
 import { at, balanceOf, begun, changed, correct, deliver, hoursOf, oneOfEach, record } from './steps.ts'
@@ -18,11 +18,11 @@ const role: Role = { release() {}, isInPlace: true, renew: () => 'held' }
 async function keptUntil(
   { outbox, handles }: { readonly outbox: Outbox; readonly handles: Handles },
   isDone: () => Promise<boolean>,
-  more: Partial<UpkeepOptions> = {},
+  more: Partial<UpkeepDeps> = {},
 ): Promise<UpkeepNews['kind'][]> {
   const news: UpkeepNews['kind'][] = []
   const { time } = handles
-  const upkeep = outbox.startUpkeep({ role, keepMs, time, told: ({ kind }) => news.push(kind), ...more })
+  const upkeep = outbox.startUpkeep({ role, keepMs, time, report: ({ kind }) => news.push(kind), ...more })
   while (!(await isDone())) await new Promise(resolve => void setImmediate(resolve))
   await upkeep.stop()
   return news

@@ -33,7 +33,7 @@ function kept(folder: string, prepare: (outbox: SqliteOutbox) => void = () => {}
   prepare(outbox)
   const news: UpkeepNews['kind'][] = []
   const time = new VirtualTime(anHour)
-  const upkeep = outbox.startUpkeep({ role, keepMs: 35 * dayMs, time, told: ({ kind }) => news.push(kind) })
+  const upkeep = outbox.startUpkeep({ role, keepMs: 35 * dayMs, time, report: ({ kind }) => news.push(kind) })
   onTestFinished(async () => {
     await upkeep.stop()
     role.release()
