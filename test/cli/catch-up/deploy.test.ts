@@ -66,17 +66,28 @@ describe('the files for a schedule', () => {
     expect(restored?.['key']?.startsWith(restored?.['restore-keys'] ?? 'x')).toBe(true)
   })
 
-  it.runIf(existsSync('/usr/bin/systemd-analyze'))('systemd takes the units', () => {
-    const units = temporaryFolder()
-    const names = readdirSync(folder).filter(name => /\.(service|timer)$/.test(name))
-    for (const name of names) copyFileSync(join(folder, name), join(units, name))
-    const paths = names.map(name => join(units, name))
-    expect(names).toHaveLength(2)
-    const said = execFileSync('systemd-analyze', ['verify', '--man=no', ...paths], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 30_000,
-    })
-    expect(said).toBe('')
-  })
+  it.runIf(existsSync('/usr/bin/systemd-analyze'))(
+    'systemd takes the units, and finds their services little exposed',
+    () => {
+      const units = temporaryFolder()
+      const names = readdirSync(folder).filter(name => /\.(service|timer)$/.test(name))
+      for (const name of names) copyFileSync(join(folder, name), join(units, name))
+      const paths = names.map(name => join(units, name))
+      expect(names).toHaveLength(3)
+      const said = execFileSync('systemd-analyze', ['verify', '--man=no', ...paths], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'pipe'],
+        timeout: 30_000,
+      })
+      expect(said).toBe('')
+      for (const path of paths.filter(name => name.endsWith('.service'))) {
+        const judged = execFileSync('systemd-analyze', ['security', '--offline=true', '--no-pager', path], {
+          encoding: 'utf8',
+          stdio: ['ignore', 'pipe', 'pipe'],
+          timeout: 30_000,
+        })
+        expect(Number(/exposure level for [^:]+: (\d+\.\d+)/.exec(judged)?.[1]), path).toBeLessThanOrEqual(2.5)
+      }
+    },
+  )
 })
