@@ -1,5 +1,6 @@
-import type { Dispatcher, Pool } from 'undici'
+import type { Pool } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
+import { AnswerReader } from './answer-reader.ts'
 import type { Time } from './time.ts'
 
 /** Limits of the exchanges with one server. */
@@ -34,10 +35,7 @@ export interface ExchangeResponse {
   readonly text: string | undefined
 }
 
-/**
- * HTTP exchanges with one server. Redirects are not followed. It uses undici's `dispatch` and not `request`: streams,
- * promises and signals for each answer take longer than all the rest of a push.
- */
+/** HTTP exchanges with one server. Redirects are not followed. */
 export class HttpExchange {
   readonly #options: HttpExchangeOptions
   #pool: Pool | undefined
@@ -63,13 +61,14 @@ export class HttpExchange {
     const pool = this.#pool ?? (await this.#opened())
     stop?.throwIfAborted()
     const limit = this.#timeLimit()
-    const reading = new AnswerReader(this.#options.bytesMax)
+    const reading = new AnswerReader(() => this.#options.bytesMax)
     const end = (event: Event) => reading.end((event.target as AbortSignal).reason)
     limit.addEventListener('abort', end)
     stop?.addEventListener('abort', end)
     try {
       pool.dispatch({ path: `${this.#pathStart}${path}`, method, headers, body: body ?? null }, reading)
-      return await reading.response
+      const { bytes, ...answer } = await reading.answer
+      return { ...answer, text: bytes?.toString('utf8') }
     } finally {
       limit.removeEventListener('abort', end)
       stop?.removeEventListener('abort', end)
@@ -103,70 +102,5 @@ export class HttpExchange {
       this.#limit = { signal: time.timeout(timeoutMs + sharedMs), lastStartMs: nowMs + sharedMs }
     }
     return this.#limit.signal
-  }
-}
-
-/** Reads one answer. */
-class AnswerReader implements Dispatcher.DispatchHandler {
-  readonly #bytesMax: number
-  readonly #chunks: Buffer[] = []
-  readonly #settled = Promise.withResolvers<ExchangeResponse>()
-  #bytes = 0
-  #head: Omit<ExchangeResponse, 'text'> | undefined
-  #controller: Dispatcher.DispatchController | undefined
-  #endedBy: { readonly reason: Error } | undefined
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax
-  }
-
-  get response(): Promise<ExchangeResponse> {
-    return this.#settled.promise
-  }
-
-  /** Ends the exchange, as far as it goes on. */
-  end(reason: Error): void {
-    this.#endedBy ??= { reason }
-    this.#fail(reason)
-    this.#controller?.abort(reason)
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    if (this.#endedBy) controller.abort(this.#endedBy.reason)
-  }
-
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
-    // A 1xx comes before the answer.
-    if (status >= 200) this.#head = { status, headers }
-  }
-
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#bytes += chunk.length
-    this.#chunks.push(chunk)
-    if (this.#bytes <= this.#bytesMax) return
-    this.#settle(undefined)
-    this.end(new Error('the answer is too long'))
-  }
-
-  onResponseEnd(): void {
-    const [chunk] = this.#chunks
-    const bytes = chunk && this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks)
-    this.#settle(bytes.toString('utf8'))
-  }
-
-  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(error)
-  }
-
-  /** Does nothing once the answer is complete. */
-  #fail(error: Error): void {
-    // A refusing status is enough; of an accepted push the body is needed.
-    if (this.#head && this.#head.status >= 300) this.#settle(undefined)
-    else this.#settled.reject(error)
-  }
-
-  #settle(text: string | undefined): void {
-    if (this.#head) this.#settled.resolve({ ...this.#head, text })
   }
 }

@@ -1,5 +1,5 @@
-import type { Agent } from 'undici'
-import { readBoundedBytes } from '../../edge/bounded-body.ts'
+import type { Agent, Dispatcher } from 'undici'
+import { AnswerReader, type HttpBytes } from '../../edge/answer-reader.ts'
 import type { Time } from '../../edge/time.ts'
 import { unpackedBody } from '../../edge/unpacked-body.ts'
 import { answerTimes } from '../../model/answer-times.ts'
@@ -19,13 +19,13 @@ import { requestStart, requestText, type Wire, type WrittenCall } from './wire.t
  */
 export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})): Wire {
   const host = hostOf(url)
-  const { address, headers } = requestTo(url)
+  const { origin, path, headers } = requestTo(url)
   let agent: Agent | undefined
   let isClosed = false
 
   /** Loads undici for the first request: a daemon starts, and a command may end, before a node is asked. */
-  async function opened(): Promise<OpenAgent> {
-    const { Agent, request } = await import('undici')
+  async function opened(): Promise<Agent> {
+    const { Agent } = await import('undici')
     if (isClosed) throw new EndpointFailure(host, 'is closed')
     agent ??= new Agent({
       connections: requestsAtOnceMax,
@@ -34,30 +34,22 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
       bodyTimeout: 0,
       connect: { timeout: connectMsMax },
     })
-    return { request, dispatcher: agent }
+    return agent
   }
 
   return {
     async send(calls, signal) {
       try {
-        const { request, dispatcher } = await opened()
+        const dispatcher = (isClosed ? undefined : agent) ?? (await opened())
         const sentMs = time.nowMs()
         const mine = ownHeaders(host, own)
-        const sent = { ...headers, ...mine }
-        const response = await request(address, {
-          method: 'POST',
-          headers: sent,
-          body: bodyOf(calls),
-          dispatcher,
-          signal,
-        })
-        const { statusCode: status, body } = response
+        const request = { origin, path, method: 'POST', headers: { ...headers, ...mine }, body: bodyOf(calls) } as const
+        const bytesMaxOf = (status: number) => (status < 300 ? answerBytesMaxOf(calls) : refusalBytesMax)
+        const { status, bytes, headers: received } = await exchanged(dispatcher, request, bytesMaxOf, signal)
         const receivedMs = time.nowMs()
-        const bytesMax = status >= 200 && status < 300 ? bytesMaxOf(calls) : refusalBytesMax
-        const bytes = await readBoundedBytes(body, bytesMax)
-        const packed = bytes && (await textOf(bytes, first(response.headers['content-encoding']), bytesMax))
+        const packed = bytes && (await textOf(bytes, first(received['content-encoding']), bytesMaxOf(status)))
         const text = packed && withoutValues(packed, mine)
-        const { notBeforeMs: retryAtMs } = answerTimes(response.headers, { sentMs, receivedMs })
+        const { notBeforeMs: retryAtMs } = answerTimes(received, { sentMs, receivedMs })
         return answersIn({ status, text, retryAtMs }, calls.length, { host, url, nowMs: receivedMs })
       } catch (error) {
         throw error instanceof EndpointFailure ? error : unanswered(error, url)
@@ -70,20 +62,42 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
   }
 }
 
-/** undici with its open connections. */
-type OpenAgent = Pick<typeof import('undici'), 'request'> & { readonly dispatcher: Agent }
+/** Sends a request and reads its answer. Rejects with the signal's reason when it is aborted first. */
+async function exchanged(
+  agent: Agent,
+  request: Dispatcher.DispatchOptions,
+  bytesMaxOf: (status: number) => number,
+  signal: AbortSignal,
+): Promise<HttpBytes> {
+  signal.throwIfAborted()
+  const reader = new AnswerReader(bytesMaxOf)
+  const end = () => reader.end(signal.reason)
+  signal.addEventListener('abort', end, { once: true })
+  try {
+    agent.dispatch(request, reader)
+    return await reader.answer
+  } finally {
+    signal.removeEventListener('abort', end)
+  }
+}
 
-function bytesMaxOf(calls: readonly WrittenCall[]): number {
+function answerBytesMaxOf(calls: readonly WrittenCall[]): number {
   return Math.min(...calls.map(({ call }) => call.answerBytesMax ?? chainAnswerBytesMax))
 }
 
+interface RequestTo {
+  readonly origin: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /** Splits a URL: its credentials are sent in a header, not in the address. */
-function requestTo(url: string): { readonly address: string; readonly headers: Readonly<Record<string, string>> } {
+function requestTo(url: string): RequestTo {
   const address = new URL(url)
+  const { origin, pathname, search } = address
   const authorization = basicAuthorization(address)
-  Object.assign(address, { username: '', password: '', hash: '' })
   const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'content-type': 'application/json' }
-  return { address: address.href, headers: { ...headers, ...(authorization && { authorization }) } }
+  return { origin, path: `${pathname}${search}`, headers: { ...headers, ...(authorization && { authorization }) } }
 }
 
 /**
@@ -114,7 +128,7 @@ async function textOf(bytes: Buffer, encoding: string | undefined, bytesMax: num
   return typeof unpacked === 'string' ? '' : unpacked.toString('utf8')
 }
 
-const first = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header)
+const first = (header: string | readonly string[] | undefined) => (typeof header === 'string' ? header : header?.[0])
 
 /** The short reason of an error. Nothing else of it is kept: text, stack and cause may hold the whole URL. */
 function unanswered(error: unknown, url: string): EndpointFailure {
