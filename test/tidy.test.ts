@@ -5,7 +5,7 @@ import { longFunctions } from './tidy/functions.ts'
 import { typesDeclaredTwice } from './tidy/names.ts'
 import { fileCycles, folderCycles, looseFiles, storeKnowers, strayLibraries, wrongArrows } from './tidy/rooms.ts'
 import { limitsOfOneFolder } from './tidy/shared-limits.ts'
-import { codeOf, collectors, prose, root, sources, tests } from './tidy/sources.ts'
+import { codeOf, collectors, prose, root, type Source, sources, tests } from './tidy/sources.ts'
 import { idiomsIn, idiomsInProse } from './tidy/words.ts'
 
 /** The rules of ARCHITECTURE.md, read off the sources. Each says in its message why it is one. */
@@ -88,6 +88,17 @@ describe('the house is tidy:', () => {
         forbidden.filter(pattern => pattern.test(codeOf(text))).map(pattern => `${file}: ${pattern}`),
       )
     expect(wrong, 'what is silenced is not checked').toEqual([])
+  })
+
+  it('one thing is written in one way', () => {
+    const ways: readonly [files: readonly Source[], other: RegExp, way: string][] = [
+      [tests, /^\s*test[.(]/m, 'it('],
+      [[...sources, ...collectors], /\w\+\+|\+\+\w/, '+= 1'],
+    ]
+    const wrong = ways.flatMap(([files, other, way]) =>
+      files.filter(({ text }) => other.test(codeOf(text))).map(({ file }) => `${file}: write ${way}`),
+    )
+    expect(wrong, 'a reader asks what the difference means').toEqual([])
   })
 
   it('files are small', () => {

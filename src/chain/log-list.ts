@@ -78,7 +78,7 @@ function sizeAt(bytes: Buffer, at: number): number {
 function countIn(piece: Uint8Array): number {
   const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
   let count = 0
-  for (let at = 0; at < bytes.length; at += sizeAt(bytes, at)) count++
+  for (let at = 0; at < bytes.length; at += sizeAt(bytes, at)) count += 1
   return count
 }
 

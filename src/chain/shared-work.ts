@@ -22,7 +22,7 @@ export class SharedWork<T> {
 
   /** Waits for the result; rejects with the signal's reason if that comes first. */
   async join(signal: AbortSignal): Promise<T> {
-    this.#waiting++
+    this.#waiting += 1
     let settled = false
     try {
       const outcome = await unlessAborted(this.#promise, signal)

@@ -40,6 +40,6 @@ export class Semaphore {
   #give(): void {
     const next = this.#waiting.shift()
     if (next) next()
-    else this.#free++
+    else this.#free += 1
   }
 }

@@ -8,7 +8,7 @@ import {
   parseAbiItem,
   type ReadContractParameters,
 } from 'viem'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { multicall3Address } from '../../src/chain/read/multicall.ts'
 import type { RawReads } from '../../src/chain/reads.ts'
 import type { Hex } from '../../src/model/block.ts'
@@ -70,7 +70,7 @@ const chain = (hour: Hour) => at(openReader([anvil.url]), hour)
 const call = <const F extends string>(functionName: F) => ({ address: probe, abi: probeAbi, functionName }) as const
 
 describe('a real chain, as of hours', () => {
-  test('gives the last block at or before each hour', async () => {
+  it('gives the last block at or before each hour', async () => {
     const reader = openReader([anvil.url])
     const stamps = await Promise.all(
       hours.slice(0, 5).map(async hour => (await reader.block(hour, patient)).timestampSeconds - hourSeconds(hour)),
@@ -79,13 +79,13 @@ describe('a real chain, as of hours', () => {
     expect((await faultOf(reader.block(head, patient))).code).toBe('chain-behind')
   })
 
-  test('gives the value of the hour, whatever happened since', async () => {
+  it('gives the value of the hour, whatever happened since', async () => {
     const reader = openReader([anvil.url])
     const values = [deployed, aggregated, quiet, exact].map(hour => at(reader, hour).read(call('stored')))
     expect(await Promise.all(values)).toEqual([7n, 21n, 21n, 50n])
   })
 
-  test('reads typed values, overloads and lists, with and without Multicall3', async () => {
+  it('reads typed values, overloads and lists, with and without Multicall3', async () => {
     for (const [hour, stored] of [
       [deployed, 7n],
       [aggregated, 21n],
@@ -103,14 +103,14 @@ describe('a real chain, as of hours', () => {
     }
   })
 
-  test('a contract that is not there yet is a fault that says so, not a value', async () => {
+  it('a contract that is not there yet is a fault that says so, not a value', async () => {
     const fault = await faultOf(chain(before).read(call('stored')))
     expect(fault.code).toBe('chain-call-undecodable')
     expect(fault.message).toContain('no contract there at that hour')
     expect(fault.facts).toEqual({ chain: 'ethereum', contract: probe, function: 'stored' })
   })
 
-  test.each([
+  it.each([
     ['deployed', 'singly'],
     ['aggregated', 'together'],
   ])('a call that reverts fails alone, with its reason (%s: read %s)', async (name, _) => {
@@ -137,7 +137,7 @@ describe('a real chain, as of hours', () => {
     expect(reasons[5]).toBe(BigInt(stored))
   })
 
-  test('a call that uses up all gas does not take the others with it', async () => {
+  it('a call that uses up all gas does not take the others with it', async () => {
     const view = chain(aggregated)
     const [greedy, stored, pair] = await Promise.all([
       faultOf(view.read(call('usesAllGas'))),
@@ -148,7 +148,7 @@ describe('a real chain, as of hours', () => {
     expect([stored, pair[0]]).toEqual([21n, 21n])
   })
 
-  test('a call that cannot be encoded is the collector’s mistake', async () => {
+  it('a call that cannot be encoded is the collector’s mistake', async () => {
     const abi = parseAbi(['function balanceOf(address) view returns (uint256)'])
     const wrong = { address: probe, abi, functionName: 'balanceOf', args: ['0x12'] } as const
     const fault = await faultOf(chain(aggregated).read(wrong))
@@ -156,13 +156,13 @@ describe('a real chain, as of hours', () => {
     expect(fault.message).toBe('balanceOf cannot be called: Address "0x12" is invalid.')
   })
 
-  test('bytes that the ABI does not describe are a fault', async () => {
+  it('bytes that the ABI does not describe are a fault', async () => {
     const abi = parseAbi(['function stored() view returns (string)'])
     const fault = await faultOf(chain(aggregated).read({ address: probe, abi, functionName: 'stored' }))
     expect(fault.message).toContain('bytes its ABI does not describe')
   })
 
-  test('balances are those of the hour, with and without Multicall3', async () => {
+  it('balances are those of the hour, with and without Multicall3', async () => {
     const [first, later] = await Promise.all([chain(before).balance(sender), chain(aggregated).balance(sender)])
     expect(first).toBe(10_000n * 10n ** 18n)
     expect(later).toBeLessThan(first)
@@ -170,7 +170,7 @@ describe('a real chain, as of hours', () => {
     expect(later).toBe(BigInt(await anvil.rpc<Hex>('eth_getBalance', sender, `0x${number.toString(16)}`)))
   })
 
-  test.each([
+  it.each([
     ['deployed', 7n],
     ['aggregated', 21n],
   ] as const)(
@@ -197,7 +197,7 @@ describe('a real chain, as of hours', () => {
     },
   )
 
-  test('a list in parts rejects where no node answers, and for a call that cannot be encoded', async () => {
+  it('a list in parts rejects where no node answers, and for a call that cannot be encoded', async () => {
     const down = await node((_, response) => void response.writeHead(500).end())
     const read = (url: string, ...args: readonly unknown[]) =>
       at(openReader([url]), aggregated).read([{ ...call('divided'), args: args as readonly [bigint] }], {
@@ -210,7 +210,7 @@ describe('a real chain, as of hours', () => {
     expect((await faultOf(wrong)).message).toBe('read has no option parts')
   })
 
-  test('a read has the sender that is asked for, with and without Multicall3', async () => {
+  it('a read has the sender that is asked for, with and without Multicall3', async () => {
     for (const hour of [deployed, aggregated]) {
       const view = chain(hour)
       const [own, other, usual, raw] = await Promise.all([
@@ -232,7 +232,7 @@ describe('a real chain, as of hours', () => {
     expect((await faultOf(refused)).message).toMatch(/^0x[0-9a-f]{8} reverted: "not today"$/)
   })
 
-  test('a storage slot is that of the hour, and zeros where nothing was written', async () => {
+  it('a storage slot is that of the hour, and zeros where nothing was written', async () => {
     const slots = [deployed, aggregated, quiet, exact].map(hour => chain(hour).storage(probe, 0n))
     expect((await Promise.all(slots)).map(BigInt)).toEqual([7n, 21n, 21n, 50n])
     const far = await chain(aggregated).storage(probe, `0x${'ff'.repeat(32)}`)
@@ -240,7 +240,7 @@ describe('a real chain, as of hours', () => {
     expect(await chain(before).storage(probe, 0n)).toBe(far)
   })
 
-  test('reads with a sender and storage slots are in the request of the other reads, one of each', async () => {
+  it('reads with a sender and storage slots are in the request of the other reads, one of each', async () => {
     const proxy = await node(forwardingTo(anvil.url))
     const reader = openReader([proxy.url])
     await at(reader, aggregated).read(call('stored'))
@@ -258,7 +258,7 @@ describe('a real chain, as of hours', () => {
     ])
   })
 
-  test('logs are those after the hour before, oldest first, typed by the event', async () => {
+  it('logs are those after the hour before, oldest first, typed by the event', async () => {
     const event = probeAbi[1]
     const amounts = async (hour: Hour, by?: Hex) => {
       const logs = await chain(hour).logs({ address: probe, event, ...(by && { args: { by } }) })
@@ -273,14 +273,14 @@ describe('a real chain, as of hours', () => {
     expect(noContractYet).toEqual([])
   })
 
-  test('logs of several events have the transaction that emitted them', async () => {
+  it('logs of several events have the transaction that emitted them', async () => {
     const events = [probeAbi[1], parseAbiItem('event Other(uint256 amount)')] as const
     const [log, ...others] = await chain(exact).logs({ address: probe, events })
     const receipt = await anvil.rpc<{ to: Hex } | null>('eth_getTransactionReceipt', log?.transactionHash)
     expect([log?.eventName, log?.args.amount, receipt?.to, others]).toEqual(['Stored', 50n, probe, []])
   })
 
-  test('earlier hours are read in the requests of the hour, and their logs are those of their own hour', async () => {
+  it('earlier hours are read in the requests of the hour, and their logs are those of their own hour', async () => {
     const proxy = await node(forwardingTo(anvil.url))
     const [one, other] = [1, 2].map(() => testRunner({ chains: { ethereum: openChain([proxy.url]) } }).runner)
     const collect = (runner: Runner | undefined, hoursBefore: readonly number[], events = false) =>
@@ -299,7 +299,7 @@ describe('a real chain, as of hours', () => {
     expect(events?.pins[0]?.logs?.map(({ hoursBefore = 0 }) => hoursBefore).toSorted()).toEqual([0, 1, 2])
   })
 
-  test('reads of several collectors in one turn reach the node as one eth_call', async () => {
+  it('reads of several collectors in one turn reach the node as one eth_call', async () => {
     const proxy = await node(forwardingTo(anvil.url))
     const reader = openReader([proxy.url])
     await reader.block(aggregated, patient)
@@ -316,7 +316,7 @@ describe('a real chain, as of hours', () => {
     expect(proxy.requests.at(-1)).toEqual(['eth_call'])
   })
 
-  test('1,000 reads of several hours are what viem reads one after the other, reverts included, in one request', async () => {
+  it('1,000 reads of several hours are what viem reads one after the other, reverts included, in one request', async () => {
     const proxy = await node(forwardingTo(anvil.url))
     const reader = openReader([proxy.url])
     const client = createPublicClient({ transport: http(anvil.url) })
@@ -344,7 +344,7 @@ describe('a real chain, as of hours', () => {
     }
   })
 
-  test.each(['websocket', 'ipc'])('gives the same over %s', async kind => {
+  it.each(['websocket', 'ipc'])('gives the same over %s', async kind => {
     const path = join(temporaryFolder(), 'node.ipc')
     const second = kind === 'ipc' ? await startAnvil(genesisSeconds, '--chain-id', '1', '--ipc', path) : undefined
     try {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { Backfill } from '../../src/intake/backfill/backfill.ts'
 import { type HourOrder, workOf } from '../../src/intake/backfill/work.ts'
@@ -55,7 +55,7 @@ async function coldRun(url: string, order: HourOrder, concurrency: number) {
 }
 
 describe(`two cold runs over ${days} days`, () => {
-  test('give the same bytes and the same blocks, in whatever order and however many hours together', async () => {
+  it('give the same bytes and the same blocks, in whatever order and however many hours together', async () => {
     const archive = syntheticArchive(syntheticKinds.bumpy())
     archive.head = archive.chain.asOf(systemTime.nowMs() / 1_000)
     const { url } = await node(archive.behaviour)

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { repetitions } from '../support/soak.ts'
 import { type Steps, steppedChain } from './support/stepped-chain.ts'
 import { halt, haltSeconds, type SyntheticKind, syntheticKinds } from './support/synthetic-kinds.ts'
@@ -9,7 +9,7 @@ import { halt, haltSeconds, type SyntheticKind, syntheticKinds } from './support
 const names = Object.keys(syntheticKinds) as SyntheticKind[]
 
 describe('a synthetic chain', () => {
-  test('has the timestamps and the as-of blocks that counting step by step gives', () => {
+  it('has the timestamps and the as-of blocks that counting step by step gives', () => {
     const step = fc.record({
       blocks: fc.nat(4),
       seconds: fc.oneof(fc.constant(12), fc.integer({ min: 1, max: 9_000 })),
@@ -21,7 +21,7 @@ describe('a synthetic chain', () => {
     )
   })
 
-  test.each(names)('%s: 20 million blocks know each other’s times', kind => {
+  it.each(names)('%s: 20 million blocks know each other’s times', kind => {
     const chain = syntheticKinds[kind]()
     expect(chain.head).toBe(20_000_000n - 1n)
     fc.assert(
@@ -36,7 +36,7 @@ describe('a synthetic chain', () => {
     )
   })
 
-  test('is as irregular as it says', () => {
+  it('is as irregular as it says', () => {
     const secondsABlock = (kind: SyntheticKind) => {
       const chain = syntheticKinds[kind]()
       return (chain.timestampOf(Number(chain.head)) - chain.timestampOf(0)) / Number(chain.head)

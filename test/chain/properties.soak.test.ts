@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { OpenChainReader } from '../../src/chain/read/reader.ts'
 import type { AsOfBlock } from '../../src/model/block.ts'
 import { Fault } from '../../src/model/fault.ts'
@@ -128,7 +128,7 @@ function keptOf(chain: ScriptedChain, hours: readonly Hour[]): MemoryFinalBlocks
 }
 
 describe('the as-of block by the reader', () => {
-  test('is what a linear scan says, for any hours of any chain in one turn, in any order, whatever was kept before', async () => {
+  it('is what a linear scan says, for any hours of any chain in one turn, in any order, whatever was kept before', async () => {
     await fc.assert(
       fc.asyncProperty(questions, async ({ timestamps, groups, known, headAgeSeconds }) => {
         const chain = listedChain(timestamps)
@@ -181,7 +181,7 @@ function branch(length: number, secondsToHour: number, gaps: readonly number[], 
 }
 
 describe('a reorg of two blocks across the hour, between any two answers,', () => {
-  test('never mixes two chains, and after a re-check all is of the one that won', async () => {
+  it('never mixes two chains, and after a re-check all is of the one that won', async () => {
     await fc.assert(
       fc.asyncProperty(reorgs, async ({ length, secondsToHour, lost, won, requests, ...hours }) => {
         const before = branch(length, secondsToHour, lost)

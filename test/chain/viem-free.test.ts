@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -18,7 +18,7 @@ function loadedWith(file: string, loaded = new Set<string>()): ReadonlySet<strin
   return loaded
 }
 
-test('the daemon loads no viem, which takes 50 MB: only a child does that has a chain to read', () => {
+it('the daemon loads no viem, which takes 50 MB: only a child does that has a chain to read', () => {
   const viemIn = (file: string) => [...loadedWith(join(root, file))].filter(one => /^viem\b/.test(one))
   expect(viemIn('src/app/daemon.ts')).toEqual([])
   expect(viemIn('src/chain/read/reader.ts')).toEqual([])

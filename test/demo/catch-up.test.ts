@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { hourAfter, hoursFrom, hourText, parseHour } from '../../src/model/hour.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 import type { CellState, HourCell } from '../../src/status/snapshot.ts'
@@ -38,12 +38,12 @@ function status(pool: readonly CellState[], host: CellState, due = 0): StatusJso
 }
 
 describe('catching up', () => {
-  test('is done when every hour of the past is delivered, and the current one of what has no past', () => {
+  it('is done when every hour of the past is delivered, and the current one of what has no past', () => {
     const done = status(['delivered', 'delivered', 'delivered'], 'delivered')
     expect(catchUp(done, protocols)).toEqual({ hours: 3, hoursDone: 3, delivered: 10, isDone: true, lost: [] })
   })
 
-  test.each<[string, StatusJson, number]>([
+  it.each<[string, StatusJson, number]>([
     ['an hour is not known to the daemon yet', status(['unexpected', 'delivered', 'delivered'], 'delivered'), 2],
     ['an hour is collected and not delivered', status(['delivered', 'collected', 'delivered'], 'delivered'), 2],
     ['the collector without a past has not run', status(['delivered', 'delivered', 'delivered'], 'due'), 2],
@@ -52,24 +52,24 @@ describe('catching up', () => {
     expect(catchUp(seen, protocols)).toMatchObject({ isDone: false, hoursDone, lost: [] })
   })
 
-  test('names hours that are lost, with the reason', () => {
+  it('names hours that are lost, with the reason', () => {
     const lost = ['pool/uniswap-v2-pool 2026-11-20T12:00:00Z: gap, it broke']
     expect(catchUp(status(['delivered', 'gap', 'delivered'], 'delivered'), protocols).lost).toEqual(lost)
   })
 
-  test('is not done before the daemon knows any collector', () => {
+  it('is not done before the daemon knows any collector', () => {
     const { hours, ...same } = status([], 'due')
     expect(catchUp({ ...same, hours: { ...hours, rows: [] } }, protocols).isDone).toBe(false)
   })
 
-  test('standing still is explained by what delivery waits for and by the faults', () => {
+  it('standing still is explained by what delivery waits for and by the faults', () => {
     expect(troubles(status(['gap', 'gap', 'delivered'], 'due'))).toEqual([
       'the service does not answer',
       'pool/uniswap-v2-pool: it broke',
     ])
   })
 
-  test('is shown once every widget was read afterwards, and no new hour is on its way', () => {
+  it('is shown once every widget was read afterwards, and no new hour is on its way', () => {
     const doneMs = Date.parse('2026-11-20T13:05:00.000Z')
     const read = (readAt: string | undefined, newest: CellState = 'delivered') => ({
       ...status(['delivered', 'delivered', newest], 'delivered'),

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type Hour, hourAfter, hourText, parseHour } from '../../src/model/hour.ts'
 import { compare } from './compare.ts'
 import type { Truth } from './truth.ts'
@@ -32,11 +32,11 @@ function shown(metric: object) {
 }
 
 describe('what the service shows against the chain', () => {
-  test('is equal when the value, both changes and the curve are', async () => {
+  it('is equal when the value, both changes and the curve are', async () => {
     expect(await compare(shown({}), truth)).toEqual({ checked: 5, differences: [] })
   })
 
-  test.each([
+  it.each([
     ['value', { value: 10.300000000000002 }],
     ['change over 1 hour', { change1h: 0.2 }],
     ['change over 24 hours', { change24h: 0 }],
@@ -49,21 +49,21 @@ describe('what the service shows against the chain', () => {
     expect(differences).toEqual([expect.stringContaining('on the chain')])
   })
 
-  test('differs when the value is of another hour', async () => {
+  it('differs when the value is of another hour', async () => {
     const { differences } = await compare(shown({ hour: hourText(hourAfter(hour, -1)) }), truth)
     expect(differences).not.toEqual([])
   })
 
-  test('differs when a metric is shown that the chain does not know', async () => {
+  it('differs when a metric is shown that the chain does not know', async () => {
     expect((await compare(shown({ id: 'demo___Guess' }), truth)).differences).not.toEqual([])
   })
 
-  test('differs when a metric is missing', async () => {
+  it('differs when a metric is missing', async () => {
     const protocols = shown({}).protocols.map(protocol => ({ ...protocol, metrics: [] }))
     expect((await compare({ hours, protocols }, truth)).differences).toEqual(['demo___Price: not shown'])
   })
 
-  test('differs when the values are not from the service', async () => {
+  it('differs when the values are not from the service', async () => {
     const protocols = shown({}).protocols.map(({ readAt: _, ...same }) => same)
     expect((await compare({ hours, protocols }, truth)).differences).toEqual(['demo: not read from the service'])
   })

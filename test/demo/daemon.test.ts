@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { parseConfig } from '../../src/config/load.ts'
 import { systemTime } from '../../src/edge/time.ts'
 import { parseHour } from '../../src/model/hour.ts'
@@ -21,7 +21,7 @@ const addresses = {
   treasury: address,
 } as const
 
-test('a daemon that ends by itself says how, and its last lines are at hand', async () => {
+it('a daemon that ends by itself says how, and its last lines are at hand', async () => {
   const folder = temporaryFolder()
   const files = { config: join(folder, 'tidegauge.yaml'), log: join(folder, 'daemon.log') }
   writeFileSync(files.config, 'servise: embedded\n')
@@ -30,7 +30,7 @@ test('a daemon that ends by itself says how, and its last lines are at hand', as
   expect(daemon.tail().join('\n')).toContain('servise')
 })
 
-test('the configuration is one that the daemon takes', () => {
+it('the configuration is one that the daemon takes', () => {
   const since = parseHour('2026-11-20T13:00:00Z')
   const chain = { id: 31337, url: 'http://127.0.0.1:8545' }
   const text = configText({
@@ -49,7 +49,7 @@ test('the configuration is one that the daemon takes', () => {
   expect(collectors.filter(collector => collector.since === undefined).map(({ use }) => use)).toEqual(['host'])
 })
 
-test('a port that is taken is passed over', async () => {
+it('a port that is taken is passed over', async () => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
@@ -60,6 +60,6 @@ test('a port that is taken is passed over', async () => {
   expect(await freePort(taken)).toBe(taken)
 })
 
-test('a daemon that does not answer has no status', async () => {
+it('a daemon that does not answer has no status', async () => {
   expect(await statusOf(`http://127.0.0.1:${await freePort(0)}`, systemTime)).toBeUndefined()
 })

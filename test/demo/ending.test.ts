@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { VirtualTime } from '../support/virtual-time.ts'
 import { DemoError, Ending } from './ending.ts'
 
-test('a part that dies ends the demo with its error', async () => {
+it('a part that dies ends the demo with its error', async () => {
   const ending = new Ending(new VirtualTime(0))
   const { promise, resolve } = Promise.withResolvers<string>()
   ending.watch(promise, how => new DemoError(`died of ${how}`))
@@ -12,7 +12,7 @@ test('a part that dies ends the demo with its error', async () => {
   expect(ending.isAsked).toBe(false)
 })
 
-test('a part that dies of the Ctrl-C that is on its way to us is no error', async () => {
+it('a part that dies of the Ctrl-C that is on its way to us is no error', async () => {
   const ending = new Ending(new VirtualTime(0))
   const dying = ending.die(new DemoError('the daemon ended'))
   ending.ask('SIGINT')
@@ -21,7 +21,7 @@ test('a part that dies of the Ctrl-C that is on its way to us is no error', asyn
   expect(ending.reachesChildren).toBe(true)
 })
 
-test('a part whose end is meant ends nothing', async () => {
+it('a part whose end is meant ends nothing', async () => {
   const time = new VirtualTime(0)
   const ending = new Ending(time)
   const { promise, resolve } = Promise.withResolvers<void>()

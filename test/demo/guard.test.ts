@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 
 const fixture = fileURLToPath(new URL('./fixtures/guarded.ts', import.meta.url))
 
-test('a guarded child ends with its parent, even when that is killed', async () => {
+it('a guarded child ends with its parent, even when that is killed', async () => {
   const parent = spawn(process.execPath, [fixture], { stdio: ['ignore', 'pipe', 'inherit'] })
   await once(parent.stdout, 'data')
   // Both have the output open: it closes when both have ended.
@@ -14,7 +14,7 @@ test('a guarded child ends with its parent, even when that is killed', async () 
   expect(await closed).toEqual([null, 'SIGKILL'])
 })
 
-test('a child that is let go is left alone', async () => {
+it('a child that is let go is left alone', async () => {
   const parent = spawn(process.execPath, [fixture, 'let-go'], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [output] = await once(parent.stdout, 'data')
   await once(parent, 'exit')

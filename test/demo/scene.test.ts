@@ -1,5 +1,5 @@
 import { createPublicClient, erc20Abi, http, multicall3Abi } from 'viem'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { hourAfter, hourAt, hoursFrom, parseHour } from '../../src/model/hour.ts'
 import { multicall3Address } from '../support/contracts.ts'
 import { buildScene, type Scene } from '../support/scene.ts'
@@ -26,16 +26,16 @@ describe('a scene of 48 hours', () => {
   })
   afterAll(() => scene.stop())
 
-  test('covers the current hour and the 48 before it', () => {
+  it('covers the current hour and the 48 before it', () => {
     expect(scene.hours).toEqual(hoursFrom(hourAfter(hour, -48), hour))
   })
 
-  test('has timestamps that rise from block to block and never lie ahead of now', () => {
+  it('has timestamps that rise from block to block and never lie ahead of now', () => {
     expect(seconds.every((second, index) => index === 0 || second > (seconds[index - 1] ?? second))).toBe(true)
     expect(seconds.at(-1)).toBeLessThanOrEqual(nowSeconds)
   })
 
-  test('has an as-of block for every hour, with a block past it', () => {
+  it('has an as-of block for every hour, with a block past it', () => {
     for (const asOf of scene.hours) {
       const index = seconds.findLastIndex(second => second <= asOf / 1000)
       expect(index).toBeGreaterThan(0)
@@ -43,14 +43,14 @@ describe('a scene of 48 hours', () => {
     }
   })
 
-  test('is irregular: several blocks in each hour, on the full hour itself now and then', () => {
+  it('is irregular: several blocks in each hour, on the full hour itself now and then', () => {
     const inHour = (from: number) => seconds.filter(second => second > from && second <= from + 3600).length
     expect(scene.hours.slice(0, -1).every(from => inHour(from / 1000) >= 3)).toBe(true)
     expect(seconds.some(second => second % 3600 === 0)).toBe(true)
     expect(new Set(scene.hours.map(from => inHour(from / 1000))).size).toBeGreaterThan(3)
   })
 
-  test('has no transaction that failed', async () => {
+  it('has no transaction that failed', async () => {
     const client = createPublicClient({ transport: http(scene.url, { batch: true }) })
     const hashes = blocks.flatMap(({ transactions }) => transactions)
     const receipts = await Promise.all(hashes.map(hash => client.getTransactionReceipt({ hash })))
@@ -58,7 +58,7 @@ describe('a scene of 48 hours', () => {
     expect(receipts.filter(({ status }) => status !== 'success')).toEqual([])
   })
 
-  test('changes what can be read from hour to hour', async () => {
+  it('changes what can be read from hour to hour', async () => {
     const client = createPublicClient({ transport: http(scene.url, { batch: true }) })
     const asOf = (at: number) => BigInt(seconds.findLastIndex(second => second <= at / 1000))
     const supplies = await Promise.all(
@@ -74,14 +74,14 @@ describe('a scene of 48 hours', () => {
     expect(new Set(supplies).size).toBe(49)
   })
 
-  test('has Multicall3 at its own address', async () => {
+  it('has Multicall3 at its own address', async () => {
     const client = createPublicClient({ transport: http(scene.url) })
     const call = { address: multicall3Address, abi: multicall3Abi, functionName: 'getCurrentBlockTimestamp' } as const
     expect(await client.readContract(call)).toBe(BigInt(seconds.at(-1) ?? 0))
   })
 })
 
-test('life goes on at the pulse, one block for a second and none back in time', async () => {
+it('life goes on at the pulse, one block for a second and none back in time', async () => {
   const scene = await buildScene({ nowMs, hours: 1 })
   try {
     const before = (await blocksOf(scene)).length
@@ -93,7 +93,7 @@ test('life goes on at the pulse, one block for a second and none back in time', 
   }
 })
 
-test('the current hour counts only once a block can lie past it', async () => {
+it('the current hour counts only once a block can lie past it', async () => {
   const scene = await buildScene({ nowMs: hour + 999, hours: 1 })
   try {
     expect(scene.hours).toEqual(hoursFrom(hourAfter(hour, -2), hourAfter(hour, -1)))
@@ -104,7 +104,7 @@ test('the current hour counts only once a block can lie past it', async () => {
   }
 })
 
-test('the same instant gives the same past', async () => {
+it('the same instant gives the same past', async () => {
   const scenes = await Promise.all([1, 2].map(() => buildScene({ nowMs, hours: 3 })))
   try {
     const [one, two] = await Promise.all(scenes.map(blocksOf))
@@ -114,7 +114,7 @@ test('the same instant gives the same past', async () => {
   }
 })
 
-test('a stopped scene leaves nothing: its node has ended', async () => {
+it('a stopped scene leaves nothing: its node has ended', async () => {
   const scene = await buildScene({ nowMs, hours: 1 })
   await scene.stop()
   await scene.ended

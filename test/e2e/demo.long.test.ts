@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { startDemo } from './demo-run.ts'
 
-test('it stays up with a page to look at until Ctrl-C, then ends with 0 and leaves nothing', async () => {
+it('it stays up with a page to look at until Ctrl-C, then ends with 0 and leaves nothing', async () => {
   const { folder, child, says, ended, text, hasProcesses } = startDemo([])
   const [, page = ''] = await says(/^The page: (\S+)$/m)
   await says(/Stop with Ctrl-C/)
@@ -17,7 +17,7 @@ test('it stays up with a page to look at until Ctrl-C, then ends with 0 and leav
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('told to stop in the middle of its start, it ends with 0 and leaves nothing', async () => {
+it('told to stop in the middle of its start, it ends with 0 and leaves nothing', async () => {
   const { folder, child, says, ended, text, hasProcesses } = startDemo([])
   await says(/Building a local chain/)
   child.kill('SIGTERM')
@@ -26,7 +26,7 @@ test('told to stop in the middle of its start, it ends with 0 and leaves nothing
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('when its port is taken it takes another and says so', async () => {
+it('when its port is taken it takes another and says so', async () => {
   const server = createServer()
   server.on('error', () => {}) // Somebody else has it: as good.
   server.listen(9464, '127.0.0.1')

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { temporaryFolder } from '../support/folder.ts'
 import { startDemo } from './demo-run.ts'
 
-test('--once ends by itself with 0 after every number was found on the chain too', async () => {
+it('--once ends by itself with 0 after every number was found on the chain too', async () => {
   const { folder, ended, text, hasProcesses } = startDemo(['--once'])
   expect(await ended, text()).toBe(0)
   expect(text()).toMatch(/^612 values checked against the chain, all equal$/m)
@@ -11,7 +11,7 @@ test('--once ends by itself with 0 after every number was found on the chain too
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('without anvil it says what is missing and what to do, and ends with 1', async () => {
+it('without anvil it says what is missing and what to do, and ends with 1', async () => {
   const { folder, ended, text } = startDemo([], { PATH: temporaryFolder() })
   expect(await ended).toBe(1)
   expect(text()).toMatch(/anvil is not on PATH.*install Foundry/)
@@ -19,7 +19,7 @@ test('without anvil it says what is missing and what to do, and ends with 1', as
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('a wrong argument is a usage error', async () => {
+it('a wrong argument is a usage error', async () => {
   const { ended, text } = startDemo(['--onec'])
   expect(await ended).toBe(2)
   expect(text()).toContain('Usage: npm run demo')

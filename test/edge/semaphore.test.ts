@@ -1,9 +1,9 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { Semaphore } from '../../src/edge/semaphore.ts'
 
 const never = new AbortController().signal
 
-test('so many work at a time, the others in the order in which they came', async () => {
+it('so many work at a time, the others in the order in which they came', async () => {
   const semaphore = new Semaphore(2)
   const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>())
   const begun: number[] = []
@@ -24,7 +24,7 @@ test('so many work at a time, the others in the order in which they came', async
   expect(begun).toEqual([0, 1, 2, 3, 4])
 })
 
-test('work that fails makes room', async () => {
+it('work that fails makes room', async () => {
   const semaphore = new Semaphore(1)
   const failing = semaphore.with(never, () => Promise.reject(new Error('no')))
   const next = semaphore.with(never, async () => 'yes')
@@ -32,7 +32,7 @@ test('work that fails makes room', async () => {
   expect(await next).toBe('yes')
 })
 
-test.each(['before', 'just as'])('one that gives up %s there is room takes none', async when => {
+it.each(['before', 'just as'])('one that gives up %s there is room takes none', async when => {
   const semaphore = new Semaphore(1)
   const gate = Promise.withResolvers<void>()
   const first = semaphore.with(never, () => gate.promise)

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { numberText, signedText } from '../../src/model/number-text.ts'
 
 describe('a value as a person reads it', () => {
-  test.each([
+  it.each([
     [0, '0'],
     [-0, '0'],
     [1, '1'],
@@ -35,7 +35,7 @@ describe('a value as a person reads it', () => {
     expect(numberText(value).replaceAll('\u00a0', ' ')).toBe(text)
   })
 
-  test('is within one part in 200,000 of the value', () => {
+  it('is within one part in 200,000 of the value', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), value => {
         const text = numberText(value)
@@ -51,7 +51,7 @@ describe('a value as a person reads it', () => {
   })
 })
 
-test.each([
+it.each([
   [1.5, '+1.5'],
   [-1.5, '−1.5'],
   [0, '0'],

@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import type { Listening } from '../../src/edge/web-server.ts'
 import { type StatusDeps, startStatus } from '../../src/status/server/server.ts'
@@ -50,7 +50,7 @@ describe('the page in a browser', () => {
     return { page, complaints, asked, url: server.url }
   }
 
-  test('shows the widgets, the hours, the balance and the reasons', async () => {
+  it('shows the widgets, the hours, the balance and the reasons', async () => {
     const { page } = await open()
     const tvl = page.locator('.widget').first()
     expect(await tvl.isVisible()).toBe(true)
@@ -66,7 +66,7 @@ describe('the page in a browser', () => {
     await page.close()
   })
 
-  test('draws a point alone and a flat line where they are seen', async () => {
+  it('draws a point alone and a flat line where they are seen', async () => {
     const { page } = await open()
     const alone = await page.locator('.widget', { hasText: 'FirstSeen' }).locator('.line.alone').getAttribute('d')
     expect(alone).toBe('M47 50h0.001')
@@ -77,7 +77,7 @@ describe('the page in a browser', () => {
     await page.close()
   })
 
-  test('asks for nothing but itself, breaks no policy, and runs no foreign text', async () => {
+  it('asks for nothing but itself, breaks no policy, and runs no foreign text', async () => {
     const { page, complaints, asked, url } = await open()
     expect(complaints).toEqual([])
     expect(asked.filter(address => !address.startsWith('data:'))).toEqual([`${url}/`])
@@ -87,7 +87,7 @@ describe('the page in a browser', () => {
     await page.close()
   })
 
-  test.each([320, 360, 480, 641, 800, 993, 1280, 2560])(
+  it.each([320, 360, 480, 641, 800, 993, 1280, 2560])(
     'does not scroll sideways at %d px',
     { timeout: 60_000 },
     async width => {
@@ -97,7 +97,7 @@ describe('the page in a browser', () => {
     },
   )
 
-  test.each(['light', 'dark'] as const)(
+  it.each(['light', 'dark'] as const)(
     'every text has a contrast of 4.5 and every state 3 in the %s look',
     { timeout: 60_000 },
     async colorScheme => {
@@ -110,7 +110,7 @@ describe('the page in a browser', () => {
     },
   )
 
-  test('helps a first visitor who has configured nothing', async () => {
+  it('helps a first visitor who has configured nothing', async () => {
     snapshot = emptySnapshot
     const { page, complaints } = await open({ width: 360 })
     expect(await page.getByText('No protocol is configured yet').isVisible()).toBe(true)

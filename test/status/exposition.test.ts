@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { snapshotExposition, startExposition } from '../../src/status/exposition.ts'
 import { emptyScrape, nowMs, richScrape } from '../support/snapshot.ts'
 
@@ -32,12 +32,12 @@ function samplesOf(text: string): Map<string, number> {
 }
 
 describe('the exposition of a snapshot', () => {
-  test('is in the format and under the prefix in every line', () => {
+  it('is in the format and under the prefix in every line', () => {
     const samples = samplesOf(snapshotExposition(richScrape))
     expect([...samples.keys()].filter(key => !key.startsWith('tidegauge_'))).toEqual([])
   })
 
-  test('holds the outbox by state, and the states add up', () => {
+  it('holds the outbox by state, and the states add up', () => {
     const samples = samplesOf(snapshotExposition(richScrape))
     const state = (name: string) => samples.get(`tidegauge_outbox_metrics{state="${name}"}`) ?? Number.NaN
     expect([state('delivered'), state('dead'), state('held'), state('due')]).toEqual([12_451, 3, 12, 14])
@@ -46,7 +46,7 @@ describe('the exposition of a snapshot', () => {
     )
   })
 
-  test('holds readiness, waiting, the last push, and ages in seconds', () => {
+  it('holds readiness, waiting, the last push, and ages in seconds', () => {
     const samples = samplesOf(snapshotExposition(richScrape))
     expect(samples.get('tidegauge_ready{}')).toBe(0)
     expect(samples.get('tidegauge_delivery_waiting{}')).toBe(1)
@@ -59,20 +59,20 @@ describe('the exposition of a snapshot', () => {
     expect(samples.get(`tidegauge_collector_delivered_age_seconds{${old}}`)).toBe(21 * 24 * 3600 + 245.25)
   })
 
-  test('counts the hours of each collector by state', () => {
+  it('counts the hours of each collector by state', () => {
     const samples = samplesOf(snapshotExposition(richScrape))
     const vault = 'protocol="awesome-vault",collector="awesome-vault/erc4626-vault"'
     const count = (state: string) => samples.get(`tidegauge_collector_hours{${vault},state="${state}"}`)
     expect([count('delivered'), count('gap'), count('collected'), count('dead')]).toEqual([44, 3, 1, 0])
   })
 
-  test('leaves out what is not known instead of giving 0', () => {
+  it('leaves out what is not known instead of giving 0', () => {
     const samples = samplesOf(snapshotExposition(emptyScrape))
     expect([...samples.keys()].filter(key => /last_|age_/.test(key))).toEqual([])
     expect(samples.get('tidegauge_ready{}')).toBe(1)
   })
 
-  test('counts the warnings of each kind and metric, and escapes labels', () => {
+  it('counts the warnings of each kind and metric, and escapes labels', () => {
     const warning = { kind: 'a', text: 'a', count: 2, firstSeenMs: nowMs - 9, lastSeenMs: nowMs, isAcknowledged: false }
     const odd = { ...warning, metricId: 'a___"b\\c\nd' } as const
     const samples = samplesOf(
@@ -87,7 +87,7 @@ describe('the exposition of a snapshot', () => {
   })
 })
 
-test('the process is measured beside the snapshot, scrape after scrape, and two expositions do not meet', async () => {
+it('the process is measured beside the snapshot, scrape after scrape, and two expositions do not meet', async () => {
   const [one, other] = [startExposition(() => richScrape), startExposition(async () => emptyScrape)]
   await one()
   const samples = samplesOf(await one())

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { statusJson } from '../../src/status/json.ts'
 import { emptySnapshot, richSnapshot } from '../support/snapshot.ts'
 
-test('hours and instants are written out, under the name without the unit', () => {
+it('hours and instants are written out, under the name without the unit', () => {
   const json = statusJson(richSnapshot)
   expect(json).toMatchObject({ now: '2026-11-20T13:04:05.250Z', startedAt: '2026-11-01T13:04:05.250Z' })
   expect(json.service).toMatchObject({ lastPush: { at: '2026-11-20T13:02:05.250Z' } })
@@ -13,7 +13,7 @@ test('hours and instants are written out, under the name without the unit', () =
   expect(json.warnings[1]).toMatchObject({ firstSeen: '2026-11-20T13:01:05.250Z', count: 1 })
 })
 
-test('nothing of the snapshot is lost, and no time is left as a number', () => {
+it('nothing of the snapshot is lost, and no time is left as a number', () => {
   const text = JSON.stringify(statusJson(richSnapshot))
   expect(text).not.toMatch(/Ms"/)
   expect(text).not.toMatch(/\b17\d{11}\b/)
@@ -25,7 +25,7 @@ test('nothing of the snapshot is lost, and no time is left as a number', () => {
   })
 })
 
-test('what is not known is absent', () => {
+it('what is not known is absent', () => {
   expect(statusJson(emptySnapshot).service).toEqual({ host: 'embedded (127.0.0.1:40123)' })
   const never = statusJson(richSnapshot).protocols[2]?.metrics[1]
   expect(never).not.toHaveProperty('value')

@@ -59,7 +59,7 @@ export class BatchLimit {
   answered(calls: readonly WrittenCall[]): void {
     this.#known = this.#tried
     if (this.#isAtMost || !this.#isFull(calls)) return
-    this.#answered++
+    this.#answered += 1
     // A rise that was answered is followed by the next at once.
     if (!this.#isTrial && this.#answered < this.#risesAfter) return
     this.#answered = 0

@@ -20,7 +20,7 @@ export class CallMeter {
   /** Counts a request about to be sent. Throws what `beforeRequest` throws. */
   request(methods: readonly string[]): void {
     this.#beforeRequest(methods.length)
-    this.#requests++
+    this.#requests += 1
     for (const method of methods) this.#calls[method] = (this.#calls[method] ?? 0) + 1
   }
 

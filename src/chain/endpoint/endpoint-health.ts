@@ -48,7 +48,7 @@ export class EndpointHealth {
 
   /** Records that work on it begins. @returns a function to call when the work ends */
   begin(): () => void {
-    this.#trials++
+    this.#trials += 1
     return () => {
       this.#trials--
     }
@@ -67,7 +67,7 @@ export class EndpointHealth {
     if (kind === 'rate') this.#rest(Math.min((retryAtMs ?? nowMs) - nowMs, endpointRestMsMax))
     if (kind === 'behind') this.#rest(endpointRestMs)
     if (this.isResting || (kind !== 'unreachable' && kind !== 'wrong-id')) return
-    this.#failuresInRow++
+    this.#failuresInRow += 1
     this.#isWrongId = kind === 'wrong-id'
     const grownMs = Math.min(endpointRestMs * 2 ** (this.#failuresInRow - 1), endpointRestMsMax)
     this.#rest(kind === 'wrong-id' ? endpointRestMsMax : grownMs)

@@ -20,7 +20,7 @@ export function jsonTexts(): { push(chunk: string): string[] } {
       return false
     }
     if (character === '"') inString = true
-    if (character === '{' || character === '[') depth++
+    if (character === '{' || character === '[') depth += 1
     if (character !== '}' && character !== ']') return false
     depth = Math.max(0, depth - 1)
     return depth === 0
@@ -30,7 +30,7 @@ export function jsonTexts(): { push(chunk: string): string[] } {
     push(chunk) {
       const texts: string[] = []
       let from = 0
-      for (let position = 0; position < chunk.length; position++) {
+      for (let position = 0; position < chunk.length; position += 1) {
         if (!ends(chunk.charAt(position))) continue
         texts.push([...parts, chunk.slice(from, position + 1)].join(''))
         parts = []

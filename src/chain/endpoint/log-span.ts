@@ -38,7 +38,9 @@ export class LogSpan {
   /** Records that the logs of this many blocks are about to be read. */
   begin(blocks: number): void {
     if (this.#proven === 0 || this.#proven < this.#blocksMax || blocks <= this.#blocksMax) return
-    if (this.#blocksMax >= this.#most || ++this.#readings < this.#risesAfter) return
+    if (this.#blocksMax >= this.#most) return
+    this.#readings += 1
+    if (this.#readings < this.#risesAfter) return
     this.#blocksMax = Math.min(this.#most, blocksAbove(this.#blocksMax))
   }
 

@@ -52,7 +52,7 @@ const emptyRoundsMax = 5
  */
 export async function findAsOf(endpoint: Endpoint, search: Search, signal: AbortSignal): Promise<AsOfSearchResult> {
   let session = new AsOfSearch(search, search.seeds)
-  for (let round = 0; round < roundsMax; round++) {
+  for (let round = 0; round < roundsMax; round += 1) {
     const question = session.question()
     if (!question) return session
     if (!session.learn(await readHeaders(endpoint, question, signal))) session = new AsOfSearch(search, [])

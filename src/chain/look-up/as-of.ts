@@ -116,7 +116,7 @@ function nearby(known: KnownHeaders, estimate: bigint, low: BlockHeader, high: B
   const [number = low.number] = within([estimate], low.number, high.number)
   const chosen: bigint[] = []
   const awayMax = BigInt(known.absentCount + headersPerRoundMax)
-  for (let away = 0n; away <= awayMax && chosen.length < headersPerRoundMax; away++) {
+  for (let away = 0n; away <= awayMax && chosen.length < headersPerRoundMax; away += 1n) {
     const both = [number - away, number + away].filter(one => one > low.number && one < high.number)
     chosen.push(...both.filter(one => !known.isAbsent(one)))
   }
@@ -155,7 +155,7 @@ function within(numbers: readonly bigint[], from: bigint, to?: bigint): readonly
 
 function nearestOpen(known: KnownHeaders, number: bigint, from: bigint, to?: bigint): bigint | undefined {
   const isInside = (other: bigint) => other > from && (to === undefined || other < to)
-  for (let away = 0n; away <= BigInt(known.absentCount); away++) {
+  for (let away = 0n; away <= BigInt(known.absentCount); away += 1n) {
     const candidate = [number - away, number + away].find(other => isInside(other) && !known.isAbsent(other))
     if (candidate !== undefined) return candidate
   }

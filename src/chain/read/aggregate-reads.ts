@@ -202,6 +202,6 @@ async function withCertainReverts(
     if (!(error instanceof EndpointFailure)) throw error
     return unsure.map(() => new ReadFailure(error.host, error.reason, error.kind, error.retryAtMs))
   })
-  let next = 0
-  return answers.map(answer => (isUnsure(answer) ? (alone[next++] ?? answer) : answer))
+  const inOrder = alone.values()
+  return answers.map(answer => (isUnsure(answer) ? (inOrder.next().value ?? answer) : answer))
 }

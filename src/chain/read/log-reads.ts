@@ -25,7 +25,7 @@ export async function readLogs(
   signal: AbortSignal,
 ): Promise<LogList> {
   if (from > to.number) return new LogList([])
-  for (let tries = 1; ; tries++) {
+  for (let tries = 1; ; tries += 1) {
     try {
       return await readOnce(endpoint, from, to, filter, signal)
     } catch (error) {

@@ -49,7 +49,7 @@ export class LogRequests {
   async ask(ranges: readonly LogRange[]): Promise<readonly RangeOutcome[]> {
     const { endpoint } = this.#asked
     if (!endpoint.logs.takesBatches) return this.#askBare(ranges)
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1; ; tries += 1) {
       const [before, after, ...outcomes] = await this.#between(ranges)
       const failure = [before, after].find(one => one instanceof EndpointFailure)
       if (failure) return this.#askOtherwise(ranges, failure)

@@ -41,7 +41,7 @@ function resultsOf(output: Hex, bytes: DataView, count: number): ReadAnswer[] | 
   const results: ReadAnswer[] = []
   const first = 64 + count * 32
   let at = first
-  for (let index = 0; index < count; index++) {
+  for (let index = 0; index < count; index += 1) {
     if (numberAt(bytes, 64 + index * 32) !== at - 64) return undefined
     const success = numberAt(bytes, at)
     const length = numberAt(bytes, at + 64)
@@ -65,7 +65,7 @@ function numberAt(bytes: DataView, at: number): number {
 /** Whether the rest of the word is zero and within the bytes. */
 function isZero(bytes: DataView, from: number): boolean {
   if (from > bytes.byteLength) return false
-  for (let at = from; at < wholeWords(from); at++) if (bytes.getUint8(at) !== 0) return false
+  for (let at = from; at < wholeWords(from); at += 1) if (bytes.getUint8(at) !== 0) return false
   return true
 }
 

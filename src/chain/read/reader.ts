@@ -159,7 +159,7 @@ class HourlyReader implements OpenChainReader {
     const { state } = wanted
     const waitMs = this.#pace.waitMs(state.hour, this.#time.nowMs())
     if (waitMs > 0 && waitMs <= this.#patienceMs) await this.#time.sleep(waitMs, signal)
-    for (let waits = 0; ; waits++) {
+    for (let waits = 0; ; waits += 1) {
       const isFinal = this.#isFinal(state.hour)
       const answer = await this.#lookUps.find(wanted, signal)
       if (answer.kind === 'found') {

@@ -51,8 +51,9 @@ export function lowered(
   { perSecondMin, doublesMs, doublesMsMax }: RateBounds,
 ): DiscoveredRate {
   const { count, inSecond, answeredMax, isAfterAnswer, nowMs } = refusal
-  const known = before && risen(before, nowMs) < Infinity ? before : undefined
-  const perSecond = Math.min(known ? risen(known, nowMs) : Infinity, Math.max(inSecond, answeredMax)) / 2
+  const known = before && risen(before, nowMs) < Number.POSITIVE_INFINITY ? before : undefined
+  const perSecond =
+    Math.min(known ? risen(known, nowMs) : Number.POSITIVE_INFINITY, Math.max(inSecond, answeredMax)) / 2
   const slower = isAfterAnswer ? 2 : 1
   return {
     perSecond: Math.max(perSecondMin, perSecond),
@@ -70,5 +71,5 @@ export function lowered(
  */
 export function risen({ perSecond, sinceMs, doublesMs }: DiscoveredRate, nowMs: number): number {
   const now = perSecond * 2 ** ((Math.max(0, nowMs - sinceMs) / doublesMs) ** 2)
-  return now < rateUnlimitedPerSecond ? now : Infinity
+  return now < rateUnlimitedPerSecond ? now : Number.POSITIVE_INFINITY
 }

@@ -30,12 +30,12 @@ export class RateLimit {
   constructor(time: Time, bounds: RateBounds, callsPerSecondMax: number | undefined) {
     this.#time = time
     this.#bounds = bounds
-    this.#configured = callsPerSecondMax ?? Infinity
+    this.#configured = callsPerSecondMax ?? Number.POSITIVE_INFINITY
   }
 
   /** The rate now; infinite when there is none. */
   get callsPerSecondMax(): number {
-    return Math.min(this.#found ? risen(this.#found, this.#time.nowMs()) : Infinity, this.#configured)
+    return Math.min(this.#found ? risen(this.#found, this.#time.nowMs()) : Number.POSITIVE_INFINITY, this.#configured)
   }
 
   /** Calls in one request, at most: never more than the configured rate of a second. */
@@ -70,7 +70,7 @@ export class RateLimit {
    */
   async admitted(count: number, signal: AbortSignal): Promise<Turn | undefined> {
     const refusals = this.#refusals
-    this.#waiting++
+    this.#waiting += 1
     try {
       return await this.#door.with(signal, async () => {
         for (;;) {
@@ -128,8 +128,8 @@ export class RateLimit {
       return false
     }
     const isAfterAnswer = this.#refusalsInRow === 0
-    this.#refusals++
-    this.#refusalsInRow++
+    this.#refusals += 1
+    this.#refusalsInRow += 1
     this.#refusedMs = nowMs
     this.#notBeforeMs = Math.max(untilMs ?? nowMs + this.#backoffMs(), nowMs + 1)
     if (this.#refusalsInRow > rateTriesMax) this.#answeredMax = 0

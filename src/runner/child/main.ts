@@ -8,7 +8,7 @@ import { Fault, faultRecord } from '../../model/fault.ts'
 import { hourAfter } from '../../model/hour.ts'
 import type { Ask, EndedRun, LogLine, StartedRun, Task, TaskEnd, ToChild } from '../messages.ts'
 import { unknownChain } from '../question.ts'
-import { createAsks } from './asks.ts'
+import { Asks } from './asks.ts'
 import { ChildEnd } from './child-end.ts'
 import { collectHour, describeCollector, lateFault, type RunDeps, readPrice } from './collect.ts'
 import { registerCollectorHooks } from './hooks.ts'
@@ -27,7 +27,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 
 const chainNames = process.argv.slice(2)
 const line = new ChildEnd(receive)
-const asks = createAsks(postAsks)
+const asks = new Asks(postAsks)
 const postLine = (said: LogLine) => line.post({ kind: 'log', ...said })
 const postEnd = sentTogether(postEnds)
 const turns = new TurnAsks({

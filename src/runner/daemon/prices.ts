@@ -62,7 +62,10 @@ export class Prices {
     const key = keyOf(name, hour)
     meeting.join(hour, collector.id)
     const price = read(collector, hour).finally(() => meeting.leave(hour, collector.id))
-    const kept: KeptPrice = { price: price.catch(error => Promise.reject(missing(name, error))), untilMs: Infinity }
+    const kept: KeptPrice = {
+      price: price.catch(error => Promise.reject(missing(name, error))),
+      untilMs: Number.POSITIVE_INFINITY,
+    }
     this.#kept.set(key, kept)
     kept.price.then(
       ({ pins }) => {
@@ -79,7 +82,7 @@ export class Prices {
   #drop(): void {
     for (const [key, { untilMs }] of this.#kept) {
       if (this.#kept.size <= pricesKeptMax) return
-      if (untilMs < Infinity) this.#kept.delete(key)
+      if (untilMs < Number.POSITIVE_INFINITY) this.#kept.delete(key)
     }
   }
 }

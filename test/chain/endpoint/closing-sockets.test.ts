@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { type PipeEvents, SocketWire } from '../../../src/chain/endpoint/socket-wire.ts'
 import { writtenCall } from '../../../src/chain/endpoint/wire.ts'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -64,7 +64,7 @@ const servers: readonly [name: string, scheme: 'ws' | 'wss' | 'ipc', greet: Gree
 ]
 
 describe('closing', () => {
-  test.each(servers)('%s ends the connection although the node is frozen', async (_, scheme, greet) => {
+  it.each(servers)('%s ends the connection although the node is frozen', async (_, scheme, greet) => {
     const node = await frozen(scheme, greet)
     const endpoint = open(node.url)
     const failure = failureOf(endpoint.call(echoes(1), never))
@@ -76,7 +76,7 @@ describe('closing', () => {
     await gone
   })
 
-  test.each(servers)('%s lets the process end although the node is frozen', async (_, scheme, greet) => {
+  it.each(servers)('%s lets the process end although the node is frozen', async (_, scheme, greet) => {
     const node = await frozen(scheme, greet)
     const child = asking(node.url)
     const socket = await node.connected
@@ -86,7 +86,7 @@ describe('closing', () => {
     expect([code, signal]).toEqual([0, null])
   })
 
-  test('a connection and asking again opens another one', async () => {
+  it('a connection and asking again opens another one', async () => {
     let connections = 0
     const node = await frozen('ipc', socket => {
       if (++connections === 1) return silent(socket)
@@ -108,7 +108,7 @@ describe('closing', () => {
   })
 })
 
-test('what a connection says that was given up does not end the one after it', async () => {
+it('what a connection says that was given up does not end the one after it', async () => {
   const opened: PipeEvents[] = []
   const asked = Promise.withResolvers<void>()
   const wire = new SocketWire('node.test', async events => {

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createChainReader, type OpenChainReader } from '../../../src/chain/read/reader.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { Fault } from '../../../src/model/fault.ts'
@@ -69,7 +69,7 @@ function open(endpoints: readonly string[], told: string[] = []): OpenChainReade
 
 const all = Array.from({ length: hours - 1 }, (_, hour) => hour)
 
-test('the truth differs from hour to hour', () => {
+it('the truth differs from hour to hour', () => {
   expect(new Set(truth.map(({ balance }) => balance)).size).toBe(hours - 1)
 })
 
@@ -97,16 +97,16 @@ const faults: readonly RpcFault[] = [
 ]
 
 describe('before a real node', () => {
-  test.each(faults)('%o: the second endpoint gives the same values, and no secret is told', async fault => {
+  it.each(faults)('%o: the second endpoint gives the same values, and no secret is told', async fault => {
     const told: string[] = []
     const reader = open([first.url, second.url], told)
     first.misbehave(fault)
     const values = await Promise.all(all.map(hour => seen(reader, hour)))
     expect(values).toEqual(truth)
-    expect(inspect([told, reader.health()], { depth: Infinity, showHidden: true })).not.toContain(key)
+    expect(inspect([told, reader.health()], { depth: Number.POSITIVE_INFINITY, showHidden: true })).not.toContain(key)
   })
 
-  test.each(faults)('%o on both: a fault that names hosts alone, or the same values', async fault => {
+  it.each(faults)('%o on both: a fault that names hosts alone, or the same values', async fault => {
     const reader = open([first.url, second.url])
     first.misbehave(fault)
     second.misbehave(fault)
@@ -117,13 +117,13 @@ describe('before a real node', () => {
         return
       }
       expect(outcome.message).toContain(first.host)
-      for (const shown of [inspect(outcome, { depth: Infinity, showHidden: true }), outcome.stack]) {
+      for (const shown of [inspect(outcome, { depth: Number.POSITIVE_INFINITY, showHidden: true }), outcome.stack]) {
         expect(shown).not.toContain(key)
       }
     })
   })
 
-  test('a node that keeps little state serves the new hours, an archive the old ones, and it is not asked in vain again', async () => {
+  it('a node that keeps little state serves the new hours, an archive the old ones, and it is not asked in vain again', async () => {
     const reader = open([first.url, second.url])
     first.misbehave({ kind: 'no-state', before: truth[5]?.number ?? 0n })
     const newestFirst = all.toReversed()
@@ -135,7 +135,7 @@ describe('before a real node', () => {
     expect(stateCalls(first)).toBe(asked)
   })
 
-  test('all hours at once are few requests', async () => {
+  it('all hours at once are few requests', async () => {
     const reader = open([first.url])
     expect(await Promise.all(all.map(hour => seen(reader, hour)))).toEqual(truth)
     expect(first.requests).toBeLessThan(30)

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { EndpointPool, Served } from '../../../src/chain/endpoint/endpoint-pool.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { Fault } from '../../../src/model/fault.ts'
@@ -42,7 +42,7 @@ async function faultOf(work: Promise<unknown>): Promise<Fault> {
 }
 
 describe('an endpoint that failed', () => {
-  test('rests, longer with each failure in a row up to five minutes, and is preferred again once well', async () => {
+  it('rests, longer with each failure in a row up to five minutes, and is preferred again once well', async () => {
     const time = handTime()
     const [first, second] = [await faulty(), await faulty()]
     const pool = openPool([first.url, second.url], { time })
@@ -64,7 +64,7 @@ describe('an endpoint that failed', () => {
     expect(pool.health()[0]?.restsUntilMs).toBe(time.atMs + minuteMs / 2)
   })
 
-  test('for many at once failed once', async () => {
+  it('for many at once failed once', async () => {
     const time = handTime()
     const [first, second] = [await faulty(), await faulty()]
     const pool = openPool([first.url, second.url], { time })
@@ -73,7 +73,7 @@ describe('an endpoint that failed', () => {
     expect(pool.health()[0]?.restsUntilMs).toBe(time.atMs + minuteMs / 2)
   })
 
-  test('is tried by one hour alone while the others go to the next', async () => {
+  it('is tried by one hour alone while the others go to the next', async () => {
     const time = handTime()
     const [first, second] = [await faulty(), await faulty()]
     const pool = openPool([first.url, second.url], { time })
@@ -86,7 +86,7 @@ describe('an endpoint that failed', () => {
     expect(await Promise.all(Array.from({ length: 2 }, () => servedBy(pool)))).toEqual([first.host, first.host])
   })
 
-  test('is still asked when it is the only one, or all others failed too', async () => {
+  it('is still asked when it is the only one, or all others failed too', async () => {
     const proxy = await faulty()
     const pool = openPool([proxy.url], { time: handTime() })
     proxy.misbehaveOnce({ kind: 'reset' })
@@ -94,7 +94,7 @@ describe('an endpoint that failed', () => {
     expect(await servedBy(pool)).toBe(proxy.host)
   })
 
-  test('is left by the hour it served; an hour stays with the one that took over', async () => {
+  it('is left by the hour it served; an hour stays with the one that took over', async () => {
     const time = handTime()
     const [first, second] = [await faulty(), await faulty()]
     const pool = openPool([first.url, second.url], { time })
@@ -108,7 +108,7 @@ describe('an endpoint that failed', () => {
     expect(await servedBy(pool)).toBe(first.host)
   })
 
-  test('because it serves another chain is asked last, and told', async () => {
+  it('because it serves another chain is asked last, and told', async () => {
     const [first, second] = [await faulty(), await faulty()]
     const pool = openPool([first.url, second.url], { time: handTime() })
     first.misbehave({ kind: 'chain-id', id: 5 })
@@ -122,7 +122,7 @@ describe('an endpoint that failed', () => {
 })
 
 describe('a node that does not keep old state', () => {
-  test('is not asked for it again and again where another has it, and still for what is new', async () => {
+  it('is not asked for it again and again where another has it, and still for what is new', async () => {
     const [pruned, full] = [await faulty(), await faulty()]
     const pool = openPool([pruned.url, full.url], { time: handTime() })
     pruned.misbehave({ kind: 'no-state', before: 9_000n })
@@ -140,7 +140,7 @@ describe('a node that does not keep old state', () => {
     ])
   })
 
-  test('is tried again after an hour', async () => {
+  it('is tried again after an hour', async () => {
     const time = handTime()
     const [pruned, full] = [await faulty(), await faulty()]
     const pool = openPool([pruned.url, full.url], { time })
@@ -152,7 +152,7 @@ describe('a node that does not keep old state', () => {
     expect(await readState(pool, 5_000n)).toBe(pruned.host)
   })
 
-  test('is left by an hour that it served so far', async () => {
+  it('is left by an hour that it served so far', async () => {
     const [pruned, full] = [await faulty(), await faulty()]
     const pool = openPool([pruned.url, full.url], { time: handTime() })
     const hour: Served = { blockNumber: 5_000n }
@@ -162,7 +162,7 @@ describe('a node that does not keep old state', () => {
     expect(hour.endpoint?.host).toBe(full.host)
   })
 
-  test.each([
+  it.each([
     'missing trie node 1f (path ) state 0x1f is not available, not found',
     'required historical state unavailable (reexec=128)',
     'state already discarded',
@@ -177,7 +177,7 @@ describe('a node that does not keep old state', () => {
     expect(fault.fix).toContain('archive')
   })
 
-  test.each(['header not found', 'Unknown block', 'block 5000 could not be found: block not found'])(
+  it.each(['header not found', 'Unknown block', 'block 5000 could not be found: block not found'])(
     'nor old blocks is asked last for them, but the block may be one that a reorg took: %s',
     async message => {
       const [first, full] = [await faulty(), await faulty()]
@@ -191,7 +191,7 @@ describe('a node that does not keep old state', () => {
     },
   )
 
-  test('beside one that cannot be reached is a fault that may pass', async () => {
+  it('beside one that cannot be reached is a fault that may pass', async () => {
     const [pruned, dead] = [await faulty(), await faulty()]
     pruned.misbehave({ kind: 'no-state', before: 9_000n })
     dead.misbehave({ kind: 'reset' })
@@ -199,7 +199,7 @@ describe('a node that does not keep old state', () => {
     expect([fault.code, fault.permanence]).toEqual(['chain-unreachable', 'transient'])
   })
 
-  test('is a node without it also while it fails with something else, but not for newer blocks', async () => {
+  it('is a node without it also while it fails with something else, but not for newer blocks', async () => {
     const time = handTime()
     const pruned = await faulty()
     const pool = openPool([pruned.url], { time })
@@ -223,7 +223,7 @@ describe('a node that does not keep old state', () => {
     expect(await judged(5_000n)).toEqual(['chain-unreachable', false])
   })
 
-  test('is one also where the block was a recent one when the head was seen last', async () => {
+  it('is one also where the block was a recent one when the head was seen last', async () => {
     let head = 10_000
     const node = await faulty(
       answering((method, params) => {
@@ -250,7 +250,7 @@ describe('a node that does not keep old state', () => {
     expect(codes).toEqual([missing, missing, missing, passing, passing])
   })
 
-  test.each(['missing trie node 1f', 'header not found'])(
+  it.each(['missing trie node 1f', 'header not found'])(
     'nor that of the last blocks is not well: that may pass (%s)',
     async message => {
       const node = await faulty()
@@ -279,7 +279,7 @@ describe('an endpoint whose address is kept elsewhere', () => {
     return source
   }
 
-  test('cannot serve while there is none, says why, and stops no other', async () => {
+  it('cannot serve while there is none, says why, and stops no other', async () => {
     const [proxy, source, passed] = [await faulty(), kept(), [] as string[]]
     const pool = openPool([source, proxy.url], { passedOver: host => passed.push(host) })
     expect(await servedBy(pool)).toBe(proxy.host)
@@ -288,7 +288,7 @@ describe('an endpoint whose address is kept elsewhere', () => {
     expect(passed).toEqual([])
   })
 
-  test('is looked for each minute, and is preferred as the configuration says once it is there', async () => {
+  it('is looked for each minute, and is preferred as the configuration says once it is there', async () => {
     const [time, proxy, other, source] = [handTime(), await faulty(), await faulty(), kept()]
     const pool = openPool([source, other.url], { time })
     expect(await servedBy(pool)).toBe(other.host)
@@ -303,7 +303,7 @@ describe('an endpoint whose address is kept elsewhere', () => {
     expect(source.looks).toBe(2)
   })
 
-  test('is named among those that failed, and decides nothing about them', async () => {
+  it('is named among those that failed, and decides nothing about them', async () => {
     const proxy = await faulty()
     const all = await faultOf(servedBy(openPool([kept('A'), kept('B')])))
     expect(all.code).toBe('chain-unreachable')
@@ -317,7 +317,7 @@ describe('an endpoint whose address is kept elsewhere', () => {
 })
 
 describe('the health of endpoints', () => {
-  test('tells of head, limits and depth, and nothing of a URL', async () => {
+  it('tells of head, limits and depth, and nothing of a URL', async () => {
     const key = 'k3y-0f-the-provider-4711'
     const proxy = await faulty(echoing, `/v2/${key}?token=${key}`)
     const url = proxy.url.replace('http://', `http://${key}:${key}@`)
@@ -343,7 +343,7 @@ describe('the health of endpoints', () => {
       }),
     )
     for (const shown of [fault, fault.stack, pool.health(), passed]) {
-      const text = inspect(shown, { depth: Infinity, showHidden: true })
+      const text = inspect(shown, { depth: Number.POSITIVE_INFINITY, showHidden: true })
       expect(text).not.toContain(key)
       expect(text).not.toContain('hidden-place')
     }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { CallMeter } from '../../../src/chain/endpoint/call-meter.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { VirtualTime } from '../../support/virtual-time.ts'
@@ -30,7 +30,7 @@ function idleTime(isIdle: () => boolean) {
 }
 
 describe('a 429', () => {
-  test.each([
+  it.each([
     ['seconds', '3'],
     ['an HTTP date', new Date(startMs + 3_000).toUTCString()],
   ])('with a short Retry-After in %s is waited out on the only endpoint', async (_, retryAfter) => {
@@ -44,7 +44,7 @@ describe('a 429', () => {
     expect(proxy.requests).toBeGreaterThanOrEqual(2)
   })
 
-  test.each([
+  it.each([
     ['seconds', '60'],
     ['an HTTP date', new Date(startMs + 60_000).toUTCString()],
   ])('with a long Retry-After in %s fails, and nothing is sent before', async (_, retryAfter) => {
@@ -67,7 +67,7 @@ describe('a 429', () => {
     expect(results(await endpoint.call(echoes(1), never))).toEqual([0])
   })
 
-  test('that asks for a day is asked again after five minutes', async () => {
+  it('that asks for a day is asked again after five minutes', async () => {
     let nowMs = startMs
     const time = Object.assign(new VirtualTime(startMs), { nowMs: () => nowMs })
     const proxy = await faulty()
@@ -81,7 +81,7 @@ describe('a 429', () => {
     expect(results(await endpoint.call(echoes(1), never))).toEqual([0])
   })
 
-  test('is not waited out where there is another endpoint: that one is asked', async () => {
+  it('is not waited out where there is another endpoint: that one is asked', async () => {
     const time = new VirtualTime(startMs)
     const [first, second] = [await faulty(), await faulty()]
     const told: string[] = []
@@ -100,7 +100,7 @@ describe('a 429', () => {
     expect(pool.health()[0]).toMatchObject({ state: 'resting', restsUntilMs: startMs + 3_000 })
   })
 
-  test('without end fails after a few tries', async () => {
+  it('without end fails after a few tries', async () => {
     const proxy = await faulty()
     proxy.misbehave({ kind: 'rate', retryAfter: '1' })
     const endpoint = open(proxy.url, { time: new VirtualTime(startMs) })
@@ -108,7 +108,7 @@ describe('a 429', () => {
     expect(proxy.requests).toBeLessThanOrEqual(4)
   })
 
-  test('is waited out only as long as the caller waits', async () => {
+  it('is waited out only as long as the caller waits', async () => {
     const proxy = await faulty()
     proxy.misbehave({ kind: 'rate', retryAfter: '5' })
     const { promise: sleeping, resolve: slept } = Promise.withResolvers<void>()
@@ -129,7 +129,7 @@ describe('a 429', () => {
   })
 })
 
-test('errors of JSON-RPC that limit the rate are failures, with the wait that their data name', async () => {
+it('errors of JSON-RPC that limit the rate are failures, with the wait that their data name', async () => {
   const proxy = await faulty()
   const endpoint = open(proxy.url, { time: new VirtualTime(startMs), isOnlyOne: false })
   const message = 'daily request count exceeded, request rate limited'
@@ -140,7 +140,7 @@ test('errors of JSON-RPC that limit the rate are failures, with the wait that th
 })
 
 describe('the rate of an endpoint', () => {
-  test('is the configured one: no second sees more calls', async () => {
+  it('is the configured one: no second sees more calls', async () => {
     const time = new VirtualTime(startMs)
     const sent: { atMs: number; count: number }[] = []
     const meter = new CallMeter(count => sent.push({ atMs: time.nowMs(), count }))
@@ -155,14 +155,14 @@ describe('the rate of an endpoint', () => {
     }
   })
 
-  test('below one call a second still lets calls pass', async () => {
+  it('below one call a second still lets calls pass', async () => {
     const time = new VirtualTime(startMs)
     const endpoint = open((await faulty()).url, { time, callsPerSecondMax: 0.5 })
     expect(results(await endpoint.call(echoes(3), never))).toEqual([0, 1, 2])
     expect(time.nowMs() - startMs).toBeGreaterThanOrEqual(4_000)
   })
 
-  test('is found by what is refused, is lowered once for refusals at the same time, and rises again', async () => {
+  it('is found by what is refused, is lowered once for refusals at the same time, and rises again', async () => {
     const proxy = await faulty()
     const meter = new CallMeter()
     const time = idleTime(() => meter.counts().requests === proxy.requests - proxy.open)
@@ -185,7 +185,7 @@ describe('the rate of an endpoint', () => {
     expect(endpoint.rate.callsPerSecondMax).toBe(Number.POSITIVE_INFINITY)
   })
 
-  test('is no limit again seconds after a gateway that refused everything for a while, and batches stay whole', async () => {
+  it('is no limit again seconds after a gateway that refused everything for a while, and batches stay whole', async () => {
     const proxy = await faulty()
     const meter = new CallMeter()
     const time = idleTime(() => meter.counts().requests === proxy.requests - proxy.open)
@@ -202,7 +202,7 @@ describe('the rate of an endpoint', () => {
     expect(endpoint.rate.callsPerSecondMax).toBeGreaterThan(1_000)
   })
 
-  test('lets a batch larger than the rate pass whole, which is paid off as fast as the rate rises', async () => {
+  it('lets a batch larger than the rate pass whole, which is paid off as fast as the rate rises', async () => {
     const proxy = await faulty()
     const meter = new CallMeter()
     const time = idleTime(() => meter.counts().requests === proxy.requests - proxy.open)
@@ -221,7 +221,7 @@ describe('the rate of an endpoint', () => {
     expect(time.nowMs() - fromMs).toBeLessThan(8_000)
   })
 
-  test('falls after refusals without end to a few calls a second, and no further', async () => {
+  it('falls after refusals without end to a few calls a second, and no further', async () => {
     const time = new VirtualTime(startMs)
     const proxy = await faulty()
     const endpoint = open(proxy.url, { time })
@@ -239,7 +239,7 @@ describe('the rate of an endpoint', () => {
     expect(time.nowMs() - fromMs).toBeLessThan(30_000)
   })
 
-  test('written by an operator is not overshot at the node, whatever the batch and the way there', async () => {
+  it('written by an operator is not overshot at the node, whatever the batch and the way there', async () => {
     const arrived: { atMs: number; count: number }[] = []
     let nowMs = startMs
     const proxy = await faulty((calls, response, body) => {
@@ -267,7 +267,7 @@ describe('the rate of an endpoint', () => {
     }
   })
 
-  test('is lowered once for many requests refused together', async () => {
+  it('is lowered once for many requests refused together', async () => {
     const time = Object.assign(new VirtualTime(startMs), { nowMs: () => startMs })
     const proxy = await faulty()
     const endpoint = open(proxy.url, { time, isOnlyOne: false, batchCallsMax: 100 })
@@ -278,7 +278,7 @@ describe('the rate of an endpoint', () => {
   })
 })
 
-test('a contract that speaks of a rate is not taken for a gateway', async () => {
+it('a contract that speaks of a rate is not taken for a gateway', async () => {
   const message = 'execution reverted: exchange rate limit exceeded'
   const proxy = await faulty((calls, response, body) => {
     if (!body.includes('eth_call')) return echoing(calls, response, body)

@@ -1,6 +1,6 @@
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { CallMeter } from '../../../src/chain/endpoint/call-meter.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { Fault } from '../../../src/model/fault.ts'
@@ -11,7 +11,7 @@ import { json, startNode } from '../support/node.ts'
 const numbers = (count: number, from = 0) => Array.from({ length: count }, (_, index) => from + index)
 
 describe('what is asked of an endpoint', () => {
-  test('in one turn is one request, the chain id included, and each caller gets its own answers', async () => {
+  it('in one turn is one request, the chain id included, and each caller gets its own answers', async () => {
     const proxy = await faulty()
     const endpoint = open(proxy.url)
     const asked = [echoes(2), echoes(3, 10), []].map(calls => endpoint.call(calls, never))
@@ -22,7 +22,7 @@ describe('what is asked of an endpoint', () => {
     expect(proxy.requests).toBe(2)
   })
 
-  test('in a later turn does not wait for the request under way', async () => {
+  it('in a later turn does not wait for the request under way', async () => {
     const proxy = await faulty()
     const endpoint = open(proxy.url)
     await endpoint.call(echoes(1), never)
@@ -35,7 +35,7 @@ describe('what is asked of an endpoint', () => {
     expect(await first).toBe('stopped')
   })
 
-  test('by a caller that gives up before it departs is left out', async () => {
+  it('by a caller that gives up before it departs is left out', async () => {
     const proxy = await faulty()
     const endpoint = open(proxy.url)
     const stop = new AbortController()
@@ -47,7 +47,7 @@ describe('what is asked of an endpoint', () => {
     expect(proxy.calls).toEqual({ eth_chainId: 1, echo: 2 })
   })
 
-  test('by callers that all give up before it departs is not sent, and the next one travels alone', async () => {
+  it('by callers that all give up before it departs is not sent, and the next one travels alone', async () => {
     const proxy = await faulty()
     const endpoint = open(proxy.url)
     const stop = new AbortController()
@@ -58,7 +58,7 @@ describe('what is asked of an endpoint', () => {
     expect(proxy.batches).toEqual([2])
   })
 
-  test('ends as a request once nobody waits for it any more, and not before', async () => {
+  it('ends as a request once nobody waits for it any more, and not before', async () => {
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<() => void>()
     const { promise: closed, resolve: close } = Promise.withResolvers<string>()
     const node = await startNode((calls, response, body) => {
@@ -77,7 +77,7 @@ describe('what is asked of an endpoint', () => {
     expect(await closed).toBe('given up')
   })
 
-  test('goes on for the one who waits when another gives up under way', async () => {
+  it('goes on for the one who waits when another gives up under way', async () => {
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<() => void>()
     const node = await startNode((calls, response, body) => arrive(() => void echoing(calls, response, body)))
     onTestFinished(() => node.stop())
@@ -92,7 +92,7 @@ describe('what is asked of an endpoint', () => {
     expect(results(await kept)).toEqual([5])
   })
 
-  test('of a single call is no batch', async () => {
+  it('of a single call is no batch', async () => {
     const bodies: string[] = []
     const node = await startNode((calls, response, body) => {
       bodies.push(body)
@@ -106,7 +106,7 @@ describe('what is asked of an endpoint', () => {
     expect(JSON.parse(bodies[1] ?? '')).toEqual({ jsonrpc: '2.0', id: 1, method: 'echo', params: ['x'] })
   })
 
-  test('keeps its connection', async () => {
+  it('keeps its connection', async () => {
     const ports = new Set<number | undefined>()
     const node = await startNode((calls, response, body) => {
       ports.add(response.socket?.remotePort)
@@ -118,7 +118,7 @@ describe('what is asked of an endpoint', () => {
     expect(ports.size).toBe(1)
   })
 
-  test('carries the credentials of its URL in a header', async () => {
+  it('carries the credentials of its URL in a header', async () => {
     const proxy = await faulty(echoing, '/rpc?x=1')
     const endpoint = open(proxy.url.replace('http://', 'http://me:p%40ss@'))
     expect(endpoint.host).toBe(proxy.host)
@@ -129,7 +129,7 @@ describe('what is asked of an endpoint', () => {
 })
 
 describe('a batch that a node refuses', () => {
-  test.each(['413', '400', 'object', 'array', 'missing'] as const)(
+  it.each(['413', '400', 'object', 'array', 'missing'] as const)(
     'by %s is sent again in smaller parts within the same call, and the size is remembered',
     async how => {
       const proxy = await faulty()
@@ -149,7 +149,7 @@ describe('a batch that a node refuses', () => {
     },
   )
 
-  test('down to single calls', async () => {
+  it('down to single calls', async () => {
     const proxy = await faulty()
     proxy.misbehave({ kind: 'batch-max', calls: 1, how: 'object' })
     const endpoint = open(proxy.url)
@@ -160,7 +160,7 @@ describe('a batch that a node refuses', () => {
     expect(proxy.batches).toEqual([1, 1, 1, 1, 1])
   })
 
-  test('for its length does not make batches of short calls smaller', async () => {
+  it('for its length does not make batches of short calls smaller', async () => {
     const proxy = await faulty()
     proxy.misbehave({ kind: 'bytes-max', bytes: 10_000 })
     const endpoint = open(proxy.url)
@@ -178,7 +178,7 @@ describe('a batch that a node refuses', () => {
     expect(proxy.batches).toEqual([50])
   })
 
-  test('by a node that fails at everything is not remembered', async () => {
+  it('by a node that fails at everything is not remembered', async () => {
     const proxy = await faulty()
     const endpoint = open(proxy.url)
     await endpoint.call(echoes(1), never)
@@ -196,7 +196,7 @@ describe('a batch that a node refuses', () => {
     expect(proxy.batches).toEqual([16])
   })
 
-  test('because a single call is too large fails for the caller of that one alone', async () => {
+  it('because a single call is too large fails for the caller of that one alone', async () => {
     const proxy = await faulty()
     proxy.misbehave({ kind: 'bytes-max', bytes: 1_000 })
     const endpoint = open(proxy.url)
@@ -206,7 +206,7 @@ describe('a batch that a node refuses', () => {
     expect(await failing).toMatchObject({ kind: 'too-much', reason: 'answered HTTP 413' })
   })
 
-  test('is not even tried beyond the configured size, nor beyond 4 MB', async () => {
+  it('is not even tried beyond the configured size, nor beyond 4 MB', async () => {
     const proxy = await faulty()
     const endpoint = open(proxy.url, { batchCallsMax: 7 })
     expect(results(await endpoint.call(echoes(20), never))).toEqual(numbers(20))
@@ -222,7 +222,7 @@ describe('a batch that a node refuses', () => {
     expect(proxy.batches.toSorted()).toEqual([2, 3])
   })
 
-  test('with errors in the place of single answers, as geth cuts a long answer, is sent again', async () => {
+  it('with errors in the place of single answers, as geth cuts a long answer, is sent again', async () => {
     const proxy = await faulty((calls, response, body) =>
       calls.length <= 5
         ? echoing(calls, response, body)
@@ -242,7 +242,7 @@ describe('a batch that a node refuses', () => {
 })
 
 describe('an endpoint that answers nothing', () => {
-  test.each([
+  it.each([
     [{ kind: 'stalls' }, /did not answer within 15 s/],
     [{ kind: 'hang' }, /did not answer within 15 s/],
     [{ kind: 'reset' }, /does not answer: UND_ERR_SOCKET/],
@@ -264,7 +264,7 @@ describe('an endpoint that answers nothing', () => {
     expect((await work).message).toMatch(says)
   })
 
-  test('for one of several parts fails those who wait for it, and answers the others', async () => {
+  it('for one of several parts fails those who wait for it, and answers the others', async () => {
     const proxy = await faulty((calls, response, body) =>
       body.includes('poison') ? void response.destroy() : echoing(calls, response, body),
     )
@@ -278,7 +278,7 @@ describe('an endpoint that answers nothing', () => {
 })
 
 describe('a meter', () => {
-  test('counts requests and calls by method, those sent again too', async () => {
+  it('counts requests and calls by method, those sent again too', async () => {
     const proxy = await faulty()
     const meter = new CallMeter()
     const endpoint = open(proxy.url, { meter })
@@ -288,7 +288,7 @@ describe('a meter', () => {
     expect(meter.counts().requests).toBeGreaterThan(2)
   })
 
-  test('may stop calls before anything is sent', async () => {
+  it('may stop calls before anything is sent', async () => {
     const proxy = await faulty()
     const cap = new Fault('stopped', 'enough calls')
     const asked: number[] = []
@@ -305,7 +305,7 @@ describe('a meter', () => {
   })
 })
 
-test('messages over a socket are bounded in number', async () => {
+it('messages over a socket are bounded in number', async () => {
   let most = 0
   const path = join(temporaryFolder(), 'node.ipc')
   const server = createServer((socket: Socket) => {

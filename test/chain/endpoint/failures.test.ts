@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createChainReader } from '../../../src/chain/read/reader.ts'
 import { systemTime } from '../../../src/edge/time.ts'
 import { Fault } from '../../../src/model/fault.ts'
@@ -78,7 +78,11 @@ const broken: [name: string, behaviour: Behaviour, says: RegExp][] = [
 
 /** Nothing of an error may show the key: text, stack, cause, hidden and inherited properties. */
 function expectNoSecret(fault: Error): void {
-  for (const text of [inspect(fault, { depth: Infinity, showHidden: true }), fault.stack, JSON.stringify(fault)]) {
+  for (const text of [
+    inspect(fault, { depth: Number.POSITIVE_INFINITY, showHidden: true }),
+    fault.stack,
+    JSON.stringify(fault),
+  ]) {
     expect(text).not.toContain(key)
     expect(text).not.toContain('/v2/')
   }
@@ -86,7 +90,7 @@ function expectNoSecret(fault: Error): void {
 }
 
 describe('an endpoint that', () => {
-  test.each(broken)('%s is a fault that names its host and no more', async (_, behaviour, says) => {
+  it.each(broken)('%s is a fault that names its host and no more', async (_, behaviour, says) => {
     const server = await node(behaviour, path)
     const fault = await faultOf(openReader([server.url], { time: skippingTime() }).block(firstHour, patient))
     expect(fault.message).toMatch(says)
@@ -96,7 +100,7 @@ describe('an endpoint that', () => {
     expectNoSecret(fault)
   })
 
-  test.each(broken)('%s is passed over for the second one', async (_, behaviour) => {
+  it.each(broken)('%s is passed over for the second one', async (_, behaviour) => {
     const [first, second] = [await node(behaviour, path), await node(healthy)]
     const passedOver: string[] = []
     const reader = openReader([first.url, second.url], { passedOver: host => void passedOver.push(host) })
@@ -109,7 +113,7 @@ describe('an endpoint that', () => {
     expect(first.requests).toHaveLength(asked)
   })
 
-  test.each(['http', 'ws'])('refuses the connection is named (%s)', async scheme => {
+  it.each(['http', 'ws'])('refuses the connection is named (%s)', async scheme => {
     const url = (await deadUrl()).replace('http', scheme)
     const fault = await faultOf(openReader([url]).block(firstHour, patient))
     expect(fault.message).toMatch(scheme === 'http' ? /ECONNREFUSED/ : /does not answer as a WebSocket/)
@@ -117,25 +121,25 @@ describe('an endpoint that', () => {
     expectNoSecret(fault)
   })
 
-  test('is an IPC path without a node is named by its file', async () => {
+  it('is an IPC path without a node is named by its file', async () => {
     const fault = await faultOf(openReader(['/nowhere/private/geth.ipc']).block(firstHour, patient))
     expect(fault.message).toBe('ethereum: geth.ipc does not answer: ENOENT')
   })
 
-  test('is neither URL nor path is a mistake of the configuration, and is not quoted', () => {
+  it('is neither URL nor path is a mistake of the configuration, and is not quoted', () => {
     const open = () => createChainReader({ name: 'x', id: 1, endpoints: [`ftp://host/${key}`], time: systemTime })
     expect(open).toThrow('an RPC endpoint is neither')
     expect(open).not.toThrow(key)
   })
 
-  test('fails after others failed too: the fault tells of each', async () => {
+  it('fails after others failed too: the fault tells of each', async () => {
     const [dead, other] = [await deadUrl(), await node(html, path)]
     const fault = await faultOf(openReader([dead, other.url]).block(firstHour, patient))
     expect(fault.message).toMatch(/^no endpoint of ethereum could be read: .*ECONNREFUSED; .*not JSON/)
     expectNoSecret(fault)
   })
 
-  test('lags behind the hour is passed over for one that does not', async () => {
+  it('lags behind the hour is passed over for one that does not', async () => {
     const lagging = await node(archive(scriptedChain(100, number => genesisSeconds + 12 * number)))
     const [, second] = [lagging, await node(healthy)]
     expect((await openReader([lagging.url, second.url]).block(firstHour, patient)).number).toBe(233n)
@@ -144,7 +148,7 @@ describe('an endpoint that', () => {
     expect(fault.code).toBe('chain-behind')
   })
 
-  test('is up to date while the chain has no block past the hour yet: no other is asked', async () => {
+  it('is up to date while the chain has no block past the hour yet: no other is asked', async () => {
     const [first, second] = [await node(archive(scriptedChain(200, n => genesisSeconds + 12 * n))), await node(healthy)]
     const nowMs = () => (genesisSeconds + 12 * 200 + 10) * 1000
     const time = { ...systemTime, nowMs, sleep: async () => {} }
@@ -153,7 +157,7 @@ describe('an endpoint that', () => {
     expect(second.requests).toEqual([])
   })
 
-  test('loses its state while reading: the second one answers from the same block', async () => {
+  it('loses its state while reading: the second one answers from the same block', async () => {
     const first = await node((calls, response, body) => {
       const reads = calls.some(({ method }) => method === 'eth_call')
       return (reads ? html : healthy)(calls, response, body)
@@ -165,7 +169,7 @@ describe('an endpoint that', () => {
     expect(second.requests.flat()).toEqual(['eth_chainId', 'eth_call'])
   })
 
-  test('refuses batches is asked one by one', async () => {
+  it('refuses batches is asked one by one', async () => {
     const server = await node((calls, response, body) =>
       body.startsWith('[')
         ? json(response, { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch requests are disabled' } })
@@ -184,7 +188,7 @@ describe('an endpoint that never answers', () => {
     return { server, asked: asked.promise }
   }
 
-  test('ends with the caller’s deadline, and is named', async () => {
+  it('ends with the caller’s deadline, and is named', async () => {
     const { server, asked } = await hung()
     const deadline = new AbortController()
     const work = faultOf(openReader([server.url]).block(firstHour, deadline.signal))
@@ -195,7 +199,7 @@ describe('an endpoint that never answers', () => {
     expectNoSecret(fault)
   })
 
-  test('is left for the second one when its own time is up', async () => {
+  it('is left for the second one when its own time is up', async () => {
     const { server, asked } = await hung()
     const second = await node(healthy)
     const timeouts: AbortController[] = []
@@ -210,7 +214,7 @@ describe('an endpoint that never answers', () => {
     expect((await work).number).toBe(233n)
   })
 
-  test('is asked last by the hours after', async () => {
+  it('is asked last by the hours after', async () => {
     const { server, asked } = await hung()
     const second = await node(healthy)
     let nowMs = systemTime.nowMs()
@@ -226,7 +230,7 @@ describe('an endpoint that never answers', () => {
     expect((await reader.block(firstHour, patient)).number).toBe(233n)
   })
 
-  test('a Fault as the signal’s reason stays what it is', async () => {
+  it('a Fault as the signal’s reason stays what it is', async () => {
     const { server, asked } = await hung()
     const stop = new AbortController()
     const work = faultOf(openReader([server.url]).block(firstHour, stop.signal))
@@ -237,7 +241,7 @@ describe('an endpoint that never answers', () => {
   })
 })
 
-test('an error of the node on a single read that is no revert fails the reads', async () => {
+it('an error of the node on a single read that is no revert fails the reads', async () => {
   const server = await node((calls, response, body) => {
     const failing = answering(method => {
       if (method === 'eth_call') throw new NodeError(-32000, 'header not found')
@@ -249,7 +253,7 @@ test('an error of the node on a single read that is no revert fails the reads', 
   expect((await faultOf(read)).code).toBe('chain-unreachable')
 })
 
-test('a read of something that is no address fails alone', async () => {
+it('a read of something that is no address fails alone', async () => {
   const reader = openReader([(await node(healthy)).url])
   const odd = faultOf(reader.read(firstHour, [{ kind: 'call', to: '0xc0', input: '0x01' }], patient))
   // The capitals are no valid checksum: a node does not mind.
@@ -258,7 +262,7 @@ test('a read of something that is no address fails alone', async () => {
   expect((await mixedCase)[0]?.kind).toBe('returned')
 })
 
-test.each([
+it.each([
   ['gzip', gzipSync],
   ['deflate', deflateSync],
   ['br', brotliCompressSync],
@@ -272,7 +276,7 @@ test.each([
   expect((await openReader([server.url]).block(firstHour, patient)).number).toBe(233n)
 })
 
-test.each(['gzip', 'zstd'])('an answer that is not packed as it says (%s) is not JSON', async encoding => {
+it.each(['gzip', 'zstd'])('an answer that is not packed as it says (%s) is not JSON', async encoding => {
   const server = await node((calls, response, body) => {
     response.setHeader('content-encoding', encoding)
     return healthy(calls, response, body)

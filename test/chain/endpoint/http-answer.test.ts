@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { BatchRefused, EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
 import { answersIn } from '../../../src/chain/endpoint/http-answer.ts'
 
@@ -22,7 +22,7 @@ function failure(act: () => unknown): EndpointFailure {
 }
 
 describe('an answer over HTTP', () => {
-  test('is put into the order of the calls, by their ids, as numbers or text', () => {
+  it('is put into the order of the calls, by their ids, as numbers or text', () => {
     const answers = answered([result(3, 'c'), result('1', 'a'), error(2, 'no')], 3)
     expect(answers).toEqual([
       { kind: 'result', result: 'a' },
@@ -31,13 +31,13 @@ describe('an answer over HTTP', () => {
     ])
   })
 
-  test('to a single call may be an error without an id, and comes with any status', () => {
+  it('to a single call may be an error without an id, and comes with any status', () => {
     expect(answered(error(null, 'no'), 1)[0]?.kind).toBe('error')
     expect(answered(error(1, 'reverted', 3), 1, 400)[0]?.kind).toBe('error')
     expect(answered([result(1, 'a'), result(2, 'b')], 2, 500)).toHaveLength(2)
   })
 
-  test.each([
+  it.each([
     ['of another call', result(2, 'b'), 1, /not asked/],
     ['without an id', { jsonrpc: '2.0', result: 'b' }, 1, /not asked/],
     ['twice to one call', [result(1, 'a'), result(1, 'b'), result(2, 'c')], 2, /one call twice/],
@@ -52,7 +52,7 @@ describe('an answer over HTTP', () => {
     expect(kind).toBe('unreachable')
   })
 
-  test.each([
+  it.each([
     ['calls', [result(1, 'a')], 2, 200],
     ['calls', [error(1, 'batch too large', -32600)], 2, 200],
     ['calls', error(null, 'batch too large', -32600), 2, 200],
@@ -66,13 +66,13 @@ describe('an answer over HTTP', () => {
     expect(refusal).toMatchObject({ because, kind: 'too-much' })
   })
 
-  test('that is too long refuses the batch, its status saying yes', () => {
+  it('that is too long refuses the batch, its status saying yes', () => {
     const read = { text: undefined, retryAtMs: undefined }
     expect(failure(() => answersIn({ status: 200, ...read }, 2, by))).toMatchObject({ because: 'answer' })
     expect(failure(() => answersIn({ status: 502, ...read }, 2, by)).message).toBe('n.example answered HTTP 502')
   })
 
-  test.each([
+  it.each([
     ['', 429, 5_000, 5_000],
     ['', 429, undefined, undefined],
     ['', 503, 5_000, 5_000],
@@ -82,11 +82,11 @@ describe('an answer over HTTP', () => {
     expect(failure(() => answered(body, 2, status, retryAtMs))).toMatchObject({ kind: 'rate', retryAtMs: expected })
   })
 
-  test.each([401, 403, 404, 400, 500, 502, 503])('with HTTP %i and a page is a failure that names it', status => {
+  it.each([401, 403, 404, 400, 500, 502, 503])('with HTTP %i and a page is a failure that names it', status => {
     expect(failure(() => answered(`<html>${key}</html>`, 1, status)).message).toBe(`n.example answered HTTP ${status}`)
   })
 
-  test('never tells of the key', () => {
+  it('never tells of the key', () => {
     const told = failure(() => answered(error(null, `no batches for ${key} at https://n.example/v2/${key}`), 2))
     expect(told.message).toBe('n.example answered an error: no batches for (redacted) at (URL) (-32000)')
   })

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { jsonTexts } from '../../../src/chain/endpoint/json-texts.ts'
 
-test('whole texts come out of a stream, however it is cut', () => {
+it('whole texts come out of a stream, however it is cut', () => {
   const messages = fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { minLength: 1, maxLength: 4 })
   fc.assert(
     fc.property(

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { batchRefusalOf, failureKindOf, isRateError, meaningOf } from '../../../src/chain/endpoint/rpc-errors.ts'
 
 /** What nodes answer, as seen in the wild: geth, erigon, reth, Nethermind, anvil, and public gateways before them. */
-test.each([
+it.each([
   ['reverted', '0x08c379a0', { code: 3, message: 'execution reverted: no', data: '0x08c379a0' }],
   ['reverted', '0xabcd', { code: 3, message: 'out of gas: not enough gasleft()', data: '0xabcd' }],
   ['reverted', '0x', { code: -32000, message: 'execution reverted' }],
@@ -43,7 +43,7 @@ test.each([
   expect(meaningOf(error)).toEqual(output === undefined ? { kind } : { kind, output })
 })
 
-test.each([
+it.each([
   [true, { code: 429, message: 'anything' }],
   [true, { code: -32029, message: 'anything' }],
   [true, { code: -32005, message: 'limit exceeded' }],
@@ -66,7 +66,7 @@ test.each([
   expect(isRateError(error)).toBe(isRate)
 })
 
-test.each([
+it.each([
   ['pruned', 'missing trie node 1f (path ) state 0x1 is not available, not found'],
   ['pruned', 'MissingTrieNode: 0x5f'],
   ['pruned', 'required historical state unavailable (reexec=128)'],
@@ -84,7 +84,7 @@ test.each([
   expect(failureKindOf({ code: -32000, message })).toBe(kind)
 })
 
-test.each([
+it.each([
   ['calls', { code: -32600, message: 'batch requests are disabled' }],
   ['calls', { code: -32600, message: 'batch too large' }],
   ['calls', { code: -32005, message: 'Batch size too large: 101' }],

@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../../src/edge/time.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { faultOf, firstHour, openReader, patient } from '../support/readers.ts'
@@ -13,7 +13,7 @@ async function listening(server: Server): Promise<string> {
   return path
 }
 
-test('calls on a socket that closes fail at once, and the next one connects again', async () => {
+it('calls on a socket that closes fail at once, and the next one connects again', async () => {
   let connections = 0
   const closing = createServer((socket: Socket) => {
     connections++
@@ -28,7 +28,7 @@ test('calls on a socket that closes fail at once, and the next one connects agai
   }
 })
 
-test('garbage on a socket is passed over until the answer', async () => {
+it('garbage on a socket is passed over until the answer', async () => {
   const talking = createServer((socket: Socket) => {
     socket.once('data', () => socket.write('{oops} [1,2] {"method":"eth_subscription"} '))
     socket.on('error', () => {})
@@ -42,7 +42,7 @@ test('garbage on a socket is passed over until the answer', async () => {
   expect((await work).message).toContain('did not answer within 15 s')
 })
 
-test('an answer on a socket without an end is cut off', async () => {
+it('an answer on a socket without an end is cut off', async () => {
   const { promise: closed, resolve: close } = Promise.withResolvers<void>()
   const endless = createServer((socket: Socket) => {
     const part = 'x'.repeat(4_194_304)

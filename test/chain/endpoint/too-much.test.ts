@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readAt } from '../../../src/chain/read/aggregate-reads.ts'
 import { ReadMemory } from '../../../src/chain/read/read-memory.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
@@ -37,7 +37,7 @@ async function bothOf(urls: readonly string[]) {
 }
 
 describe('a single read that is too much for an endpoint', () => {
-  test('is asked of the next, and that is told', async () => {
+  it('is asked of the next, and that is told', async () => {
     const [first, second] = [await node(stingy()), await node(generous)]
     const outcome = await bothOf([first.url, second.url])
     expect(outcome.light).toEqual(returned('0x02'))
@@ -46,7 +46,7 @@ describe('a single read that is too much for an endpoint', () => {
     expect(outcome.passedOver).toEqual([`${first.host} answered an error: out of gas (-32000)`])
   })
 
-  test('that is so for all of them fails alone, and the advice is about the read', async () => {
+  it('that is so for all of them fails alone, and the advice is about the read', async () => {
     const servers = [await node(stingy()), await node(stingy())]
     for (const some of [servers, servers.slice(1)]) {
       const { light, heavy: failed } = await bothOf(some.map(({ url }) => url))
@@ -58,7 +58,7 @@ describe('a single read that is too much for an endpoint', () => {
     }
   })
 
-  test('fails alone also where the others cannot be asked, and tells of them too', async () => {
+  it('fails alone also where the others cannot be asked, and tells of them too', async () => {
     const [first, dead] = [await node(stingy()), await startNode(generous)]
     await dead.stop()
     const { light, heavy: failed } = await bothOf([first.url, dead.url])
@@ -67,7 +67,7 @@ describe('a single read that is too much for an endpoint', () => {
     expect(fault.message).toMatch(/no endpoint of ethereum could be read: .*out of gas.*; .*ECONNREFUSED/)
   })
 
-  test('leaves the others that are read with it their answers', async () => {
+  it('leaves the others that are read with it their answers', async () => {
     const answers = archiveAnswers(chain)
     const endpoint = countedEndpoint((method, params) => {
       if (JSON.stringify(params).includes(heavy.slice(2))) throw new NodeError(-32000, 'out of gas')

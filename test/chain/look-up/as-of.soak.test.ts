@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
 import type { AsOfAnswer } from '../../../src/chain/look-up/as-of.ts'
 import { AsOfSearch } from '../../../src/chain/look-up/as-of-search.ts'
@@ -62,7 +62,7 @@ const irregularTimestamps = fc
   })
 
 describe('the search for the as-of block', () => {
-  test('says what a linear scan says, whatever the chain, the hour and the headers known before', () => {
+  it('says what a linear scan says, whatever the chain, the hour and the headers known before', () => {
     const cases = irregularTimestamps.chain(timestamps => {
       const around = fc.constantFrom(...timestamps).chain(at => fc.constantFrom(at - 1, at, at + 1, at + 1_800))
       return fc.record({
@@ -88,7 +88,7 @@ describe('the search for the as-of block', () => {
     )
   })
 
-  test('says what a linear scan says on a chain whose numbers have holes, up to five in a row', () => {
+  it('says what a linear scan says on a chain whose numbers have holes, up to five in a row', () => {
     const cases = irregularTimestamps.chain(timestamps => {
       const last = timestamps.length - 1
       const around = fc.constantFrom(...timestamps).chain(at => fc.constantFrom(at - 1, at, at + 1))
@@ -122,7 +122,7 @@ describe('the search for the as-of block', () => {
     )
   })
 
-  test.each([
+  it.each([
     ['one block after the hour', [100], 99, 'before-first'],
     ['one block at the hour', [100], 100, 'past-head'],
     ['one block before the hour', [100], 101, 'past-head'],
@@ -135,7 +135,7 @@ describe('the search for the as-of block', () => {
     expect(said(search(chain, hourSeconds).step)).toBe(answer)
   })
 
-  test('takes few round trips on 20 million blocks, cold', () => {
+  it('takes few round trips on 20 million blocks, cold', () => {
     // Every 97th slot is missed; block 0 is stamped 1970 as Ethereum's is.
     const timestampOf = (number: number) => (number === 0 ? 0 : 1_600_000_000 + 12 * (number + Math.floor(number / 97)))
     const chain = scriptedChain(20_000_000, timestampOf)
@@ -147,7 +147,7 @@ describe('the search for the as-of block', () => {
     }
   })
 
-  test('halves the range with each round trip where interpolation is of no use', () => {
+  it('halves the range with each round trip where interpolation is of no use', () => {
     // One block a second, then a pause of 30 years: the line between the ends says nothing about the blocks between.
     const chain = scriptedChain(4_000_000, number => (number === 4_000_000 ? 1e9 : number))
     for (const hourSeconds of [3_600, 1_800_000, 3_996_000]) {
@@ -157,7 +157,7 @@ describe('the search for the as-of block', () => {
     }
   })
 
-  test('the next hour, with the last one known, takes two round trips', () => {
+  it('the next hour, with the last one known, takes two round trips', () => {
     const chain = scriptedChain(1_000_000, number => 1_600_000_000 + 12 * number)
     const hourSeconds = 1_600_000_000 + 12 * 1_000_000 - 20
     const before = search(chain, hourSeconds - 3_600).step
@@ -167,7 +167,7 @@ describe('the search for the as-of block', () => {
     expect(rounds).toBeLessThanOrEqual(2)
   })
 
-  test('headers of two forks are a contradiction, not an answer', () => {
+  it('headers of two forks are a contradiction, not an answer', () => {
     const timestampOf = (number: number) => number * 12
     const [chain, reorged] = [scriptedChain(300, timestampOf), scriptedChain(300, timestampOf, { fork: 200 })]
     const block = chain.header(249n)
@@ -182,7 +182,7 @@ describe('the search for the as-of block', () => {
     expect([second.add(late), second.add({ ...late, hash: block.hash })]).toEqual([true, false])
   })
 
-  test('a block of an earlier search is asked for anew before it proves another one', () => {
+  it('a block of an earlier search is asked for anew before it proves another one', () => {
     const chain = scriptedChain(300, number => number * 12, { fork: 200 })
     const lost = scriptedChain(300, number => number * 12).header(249n)
     const kept = chain.header(250n)

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import { type Hour, hourAfter, hourAt } from '../../../src/model/hour.ts'
 import { faultOf } from '../support/readers.ts'
@@ -61,7 +61,7 @@ async function valueAt(scene: SyntheticScene, of: Hour): Promise<string> {
 }
 
 describe('a live hour', () => {
-  test('takes two requests, reads included, asked for when the block past it is there', async () => {
+  it('takes two requests, reads included, asked for when the block past it is there', async () => {
     const { scene, reader } = await stage()
     scene.followClock(hour + 14_000)
     const requests = await requestsOf(async () => {
@@ -73,14 +73,14 @@ describe('a live hour', () => {
     expect(scene.archive.counts.callsByMethod.get('eth_call')).toBe(1)
   })
 
-  test('waits for that block when it is asked for at once, rather than asking in vain', async () => {
+  it('waits for that block when it is asked for at once, rather than asking in vain', async () => {
     const { scene, reader } = await stage()
     scene.followClock(hour)
     expect(await requestsOf(() => reader.read(hour, [read], patient), scene)).toBe(2)
     expect(scene.clock.time.nowMs()).toBe(hour + 13_000)
   })
 
-  test('takes two requests also when the slot after it is missed', async () => {
+  it('takes two requests also when the slot after it is missed', async () => {
     const { scene, reader } = await stage([11])
     scene.followClock(hour)
     const requests = await requestsOf(async () => {
@@ -91,7 +91,7 @@ describe('a live hour', () => {
     expect(scene.archive.counts.callsByMethod.get('eth_call')).toBe(1)
   })
 
-  test('is left to whoever tries again when the chain has stopped, or the wait would be too long', async () => {
+  it('is left to whoever tries again when the chain has stopped, or the wait would be too long', async () => {
     const { scene, reader } = await stage([-1, 11, 23, 35, 47, 59, 71, 83])
     scene.followClock(hour + 5_000)
     expect((await faultOf(reader.block(hour, patient))).code).toBe('chain-behind')
@@ -104,7 +104,7 @@ describe('a live hour', () => {
     expect(scene.clock.time.nowMs()).toBe(hour)
   })
 
-  test('is read at the right block when a reorg takes the one that was tried', async () => {
+  it('is read at the right block when a reorg takes the one that was tried', async () => {
     const { scene, reader, become } = await stage()
     const other = slots([-1], 890)
     scene.followClock(hour + 14_000)
@@ -121,7 +121,7 @@ describe('a live hour', () => {
     expect(outcome.value).toEqual([{ kind: 'returned', output: syntheticValue('0x07', Number(outcome.at.number)) }])
   })
 
-  test('that was looked up before its block was final is looked up anew afterwards', async () => {
+  it('that was looked up before its block was final is looked up anew afterwards', async () => {
     const { scene, become } = await stage()
     const reader = openSyntheticReader(scene.url, scene.clock.time, new MemoryFinalBlocks(), { settleMs: 60_000 })
     onTestFinished(() => reader.close())
@@ -137,7 +137,7 @@ describe('a live hour', () => {
     expect(at.hash).toBe(final)
   })
 
-  test('that is checked again is searched anew, whatever is remembered of it', async () => {
+  it('that is checked again is searched anew, whatever is remembered of it', async () => {
     const { scene, reader, become } = await stage()
     const other = slots([-1], 890)
     scene.followClock(hour + 14_000)

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { hourAfter, hourAt } from '../../../src/model/hour.ts'
 import { syntheticArchive } from '../support/synthetic-archive.ts'
 import { haltSeconds, type SyntheticKind, syntheticKinds } from '../support/synthetic-kinds.ts'
@@ -20,7 +20,7 @@ const fixedSeed = 11
 const middle = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[1]
 
 describe('the as-of blocks of 100 consecutive hours, by a reader that knows nothing,', () => {
-  test.each([
+  it.each([
     ['slots', 0.05, 5],
     ['bumpy', 0.1, 8],
     ['random', 0.1, 8],
@@ -36,13 +36,13 @@ describe('the as-of blocks of 100 consecutive hours, by a reader that knows noth
     expect(middle(found.map(one => one.callsAnHour))).toBeLessThanOrEqual(calls)
   })
 
-  test('are exact across a halt of hours', async () => {
+  it('are exact across a halt of hours', async () => {
     const scene = await sceneOf('bumpy')
     const from = hourAfter(hourAt(haltSeconds * 1_000), -hours / 2)
     expect(await coldBackfill(scene, from, hours)).toMatchObject({ wrong: 0 })
   })
 
-  test('are exact at any place of any chain', async () => {
+  it('are exact at any place of any chain', async () => {
     const seed = Math.floor(Math.random() * 2 ** 31)
     for (const kind of ['slots', 'uneven'] as const) {
       const scene = await sceneOf(kind)
@@ -54,16 +54,13 @@ describe('the as-of blocks of 100 consecutive hours, by a reader that knows noth
 })
 
 describe('live, hour after hour on 12 s slots,', () => {
-  test.each(['past-the-hour', 'at-the-hour'] as const)(
-    'asked %s, 2 round trips and 4 calls are enough',
-    async asking => {
-      const scene = await sceneOf('slots')
-      const [from] = randomPlaces(scene.archive, 1, hours, fixedSeed)
-      if (from === undefined) throw new Error('there is no place')
-      const found = await live(scene, from, hours, asking)
-      expect(found.wrong).toBe(0)
-      expect(found.roundTripsAnHour).toBeLessThanOrEqual(2.05)
-      expect(found.callsAnHour).toBeLessThanOrEqual(4)
-    },
-  )
+  it.each(['past-the-hour', 'at-the-hour'] as const)('asked %s, 2 round trips and 4 calls are enough', async asking => {
+    const scene = await sceneOf('slots')
+    const [from] = randomPlaces(scene.archive, 1, hours, fixedSeed)
+    if (from === undefined) throw new Error('there is no place')
+    const found = await live(scene, from, hours, asking)
+    expect(found.wrong).toBe(0)
+    expect(found.roundTripsAnHour).toBeLessThanOrEqual(2.05)
+    expect(found.callsAnHour).toBeLessThanOrEqual(4)
+  })
 })

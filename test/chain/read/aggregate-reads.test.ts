@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { EndpointFailure } from '../../../src/chain/endpoint/endpoint-failure.ts'
 import { readAt } from '../../../src/chain/read/aggregate-reads.ts'
 import { splitUsesMax } from '../../../src/chain/read/limits.ts'
@@ -63,7 +63,7 @@ function altered(traits: ArchiveTraits, alter: (output: string) => string): Coun
 }
 
 describe('reads at a block', () => {
-  test.each([1, 10, 100, 1_000])('%i of them are one eth_call, and nothing else', async count => {
+  it.each([1, 10, 100, 1_000])('%i of them are one eth_call, and nothing else', async count => {
     const { endpoint, memory } = archived()
     const requests = calls(count)
     expect(await read(endpoint, memory, 500n, requests)).toEqual({ answers: expected(requests, 500n), ethCalls: 1 })
@@ -71,27 +71,27 @@ describe('reads at a block', () => {
     expect(endpoint.calls[0]?.params[1]).toEqual({ blockHash: blockOf(500n).hash, requireCanonical: true })
   })
 
-  test('more than 1,000 are asked for in the same turn, in calls of 1,000', async () => {
+  it('more than 1,000 are asked for in the same turn, in calls of 1,000', async () => {
     const { endpoint, memory } = archived()
     const requests = calls(2_001)
     expect(await read(endpoint, memory, 500n, requests)).toEqual({ answers: expected(requests, 500n), ethCalls: 3 })
     expect(endpoint.turns).toBe(1)
   })
 
-  test('large ones travel together as well', async () => {
+  it('large ones travel together as well', async () => {
     const { endpoint, memory } = archived()
     const input: Hex = `0x${'00'.repeat(150_000)}07`
     const requests = Array.from({ length: 10 }, (): JoinableRead => ({ kind: 'call', to: contract, input }))
     expect((await read(endpoint, memory, 500n, requests)).ethCalls).toBe(1)
   })
 
-  test('balances and calls travel together', async () => {
+  it('balances and calls travel together', async () => {
     const { endpoint, memory } = archived()
     const requests: JoinableRead[] = [...calls(2), { kind: 'balance', address: `0x${'0'.repeat(38)}99` }, ...calls(1)]
     expect(await read(endpoint, memory, 500n, requests)).toEqual({ answers: expected(requests, 500n), ethCalls: 1 })
   })
 
-  test('many hours at once are one eth_call each, all in the same turn', async () => {
+  it('many hours at once are one eth_call each, all in the same turn', async () => {
     const { endpoint, memory } = archived()
     const numbers = Array.from({ length: 20 }, (_, index) => BigInt(300 * (index + 1)))
     const all = await Promise.all(numbers.map(number => readAt(endpoint, blockOf(number), calls(100), patient, memory)))
@@ -100,7 +100,7 @@ describe('reads at a block', () => {
     expect(endpoint.turns).toBe(1)
   })
 
-  test('the call data of a list are written once, only the block differs', async () => {
+  it('the call data of a list are written once, only the block differs', async () => {
     const { endpoint, memory } = archived()
     await read(endpoint, memory, 500n, calls(100))
     await read(endpoint, memory, 800n, calls(100))
@@ -110,7 +110,7 @@ describe('reads at a block', () => {
     expect(memory.inputs.of(calls(100).toReversed())).not.toBe(memory.inputs.of(calls(100)))
   })
 
-  test('a list that differs in one read only has call data of its own', async () => {
+  it('a list that differs in one read only has call data of its own', async () => {
     const { endpoint, memory } = archived()
     for (let place = 0; place < 9; place++) {
       const others: JoinableRead[] = [
@@ -132,7 +132,7 @@ describe('the certificate', () => {
   const wrong = { number: word(501n).slice(2), timestamp: word(BigInt(genesisSeconds + 6_001)).slice(2) }
   const right = { number: word(500n).slice(2), timestamp: word(BigInt(genesisSeconds + 6_000)).slice(2) }
 
-  test.each(['number', 'timestamp'] as const)('of another %s is refused, by hash and by number', async part => {
+  it.each(['number', 'timestamp'] as const)('of another %s is refused, by hash and by number', async part => {
     for (const takesHashes of [true, false]) {
       const endpoint = altered({ takesHashes }, output => output.replace(right[part], wrong[part]))
       const failure = await failureOf(readAt(endpoint, blockOf(500n), calls(2), patient, new ReadMemory(1)))
@@ -141,7 +141,7 @@ describe('the certificate', () => {
     }
   })
 
-  test('that is missing, cut or twisted is refused', async () => {
+  it('that is missing, cut or twisted is refused', async () => {
     const twists: ((output: string) => string)[] = [
       output => output.slice(0, -64),
       output => `${output}${'0'.repeat(64)}`,
@@ -156,7 +156,7 @@ describe('the certificate', () => {
     }
   })
 
-  test('of a chain whose contracts are told another chain’s number is the timestamp', async () => {
+  it('of a chain whose contracts are told another chain’s number is the timestamp', async () => {
     const numberTold = () => 19_000_000n
     for (const id of [42161, 42170, 421614]) {
       const endpoint = countedEndpoint(archiveAnswers(chain, { numberTold }))
@@ -169,7 +169,7 @@ describe('the certificate', () => {
     expect(failure.reason).toContain('read at timestamp')
   })
 
-  test('of an unknown chain of that family is learnt once', async () => {
+  it('of an unknown chain of that family is learnt once', async () => {
     const { endpoint, memory } = archived({ numberTold: () => 19_000_000n, hasArbSys: true })
     for (const number of [500n, 800n]) {
       expect((await read(endpoint, memory, number, calls(3))).answers).toEqual(expected(calls(3), number))
@@ -179,14 +179,14 @@ describe('the certificate', () => {
 })
 
 describe('pinning', () => {
-  test('by number has the block’s header beside it, whose hash must match', async () => {
+  it('by number has the block’s header beside it, whose hash must match', async () => {
     const { endpoint, memory } = archived({ takesHashes: false })
     expect((await read(endpoint, memory, 500n, calls(3))).ethCalls).toBe(2)
     expect((await read(endpoint, memory, 800n, calls(3))).ethCalls).toBe(1)
     expect(endpoint.calls.slice(-2).map(({ method }) => method)).toEqual(['eth_getBlockByNumber', 'eth_call'])
   })
 
-  test.each([
+  it.each([
     ['by hash', {}],
     ['by number', { takesHashes: false }],
     ['one by one', { multicallFrom: 90_000n }],
@@ -205,7 +205,7 @@ describe('pinning', () => {
 })
 
 describe('what is too much', () => {
-  test('in gas is halved in the same turn, and begins with the halves the next time', async () => {
+  it('in gas is halved in the same turn, and begins with the halves the next time', async () => {
     const { endpoint, memory } = archived({ aggregateCallsMax: 30 })
     const requests = calls(100)
     expect(await read(endpoint, memory, 500n, requests)).toEqual({ answers: expected(requests, 500n), ethCalls: 7 })
@@ -214,7 +214,7 @@ describe('what is too much', () => {
     expect(endpoint.turns).toBe(4)
   })
 
-  test('is tried as a whole again now and then', async () => {
+  it('is tried as a whole again now and then', async () => {
     const traits = { aggregateCallsMax: 8 }
     let current = archiveAnswers(chain, traits)
     const endpoint = countedEndpoint((method, params) => current(method, params))
@@ -227,7 +227,7 @@ describe('what is too much', () => {
     expect(counts).toEqual([...Array<number>(splitUsesMax).fill(2), 1])
   })
 
-  test('in size is halved, whether the node or its proxy says so', async () => {
+  it('in size is halved, whether the node or its proxy says so', async () => {
     const refusals: (() => never)[] = [
       () => {
         throw new EndpointFailure('node.test', 'answered HTTP 413', 'too-much')
@@ -247,7 +247,7 @@ describe('what is too much', () => {
     }
   })
 
-  test('is nothing else: an error of the node at any call fails the reads after a few calls', async () => {
+  it('is nothing else: an error of the node at any call fails the reads after a few calls', async () => {
     for (const message of ['missing trie node 5f0a', 'internal error', 'too many requests, slow down']) {
       const honest = archiveAnswers(chain)
       let isDead = false
@@ -266,7 +266,7 @@ describe('what is too much', () => {
 })
 
 describe('where Multicall3 is missing', () => {
-  test('no aggregate is tried again for that block or any before', async () => {
+  it('no aggregate is tried again for that block or any before', async () => {
     const { endpoint, memory } = archived({ multicallFrom: 1_000n })
     // Once: how the endpoint takes the block.
     expect((await read(endpoint, memory, 800n, calls(3))).ethCalls).toBe(1 + 3 + 3)
@@ -282,7 +282,7 @@ describe('where Multicall3 is missing', () => {
     expect((await read(endpoint, memory, 998n, calls(3))).ethCalls).toBe(3)
   })
 
-  test.each([
+  it.each([
     ['hash', 0],
     ['number', 2],
   ] as const)('reads are single calls in batches of the same turn (by %s: %i headers)', async (pin, headers) => {
@@ -298,7 +298,7 @@ describe('where Multicall3 is missing', () => {
     expect(endpoint.count('eth_getBalance')).toBe(1)
   })
 
-  test('an empty answer is not believed where there is code, nor where Multicall3 answered before', async () => {
+  it('an empty answer is not believed where there is code, nor where Multicall3 answered before', async () => {
     const honest = archiveAnswers(chain)
     let isOdd = true
     const endpoint = countedEndpoint((method, params) => {

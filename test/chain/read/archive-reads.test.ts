@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { ReadAnswer, ReadRequest } from '../../../src/chain/reads.ts'
 import type { Hex } from '../../../src/model/block.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
@@ -33,7 +33,7 @@ async function archiveWith(traits: ArchiveTraits = {}) {
 }
 
 describe('reads of an hour', () => {
-  test('of several callers in the same turn are one eth_call, and each different read is made once', async () => {
+  it('of several callers in the same turn are one eth_call, and each different read is made once', async () => {
     const { server, calls: ethCalls, reader } = await archiveWith({ aggregateCallsMax: 10 + 2 })
     const requests = calls(10)
     const asked = await Promise.all([
@@ -49,7 +49,7 @@ describe('reads of an hour', () => {
     expect(server.requests.flat().filter(method => method === 'eth_chainId')).toHaveLength(1)
   })
 
-  test('that come one after the other in a turn share an eth_call, the block being known', async () => {
+  it('that come one after the other in a turn share an eth_call, the block being known', async () => {
     const { calls: ethCalls, reader } = await archiveWith()
     await reader.block(firstHour, patient)
     // As messages of a thread come: each in a callback of its own, with all promises served between them.
@@ -61,21 +61,21 @@ describe('reads of an hour', () => {
     expect(ethCalls()).toBe(1)
   })
 
-  test('are halved while the node runs out of gas, and come to the same', async () => {
+  it('are halved while the node runs out of gas, and come to the same', async () => {
     const { calls: ethCalls, reader } = await archiveWith({ aggregateCallsMax: 30 })
     const requests = calls(100)
     expect(await reader.read(firstHour, requests, patient)).toEqual(valuesAt(requests, asOfFirst))
     expect(ethCalls()).toBe(1 + 2 + 4)
   })
 
-  test('that got no gas within an aggregate are made again alone', async () => {
+  it('that got no gas within an aggregate are made again alone', async () => {
     const { calls: ethCalls, reader } = await archiveWith({ aggregateCallsFed: 6 })
     const requests = calls(8)
     expect(await reader.read(firstHour, requests, patient)).toEqual(valuesAt(requests, asOfFirst))
     expect(ethCalls()).toBe(1 + 4)
   })
 
-  test('are made one by one in a batch where Multicall3 is not deployed yet, and come to the same', async () => {
+  it('are made one by one in a batch where Multicall3 is not deployed yet, and come to the same', async () => {
     const { server, calls: ethCalls, reader } = await archiveWith({ multicallFrom: 1_000n })
     const requests = calls(60)
     expect(await reader.read(firstHour, requests, patient)).toEqual(valuesAt(requests, asOfFirst))
@@ -84,7 +84,7 @@ describe('reads of an hour', () => {
     expect(server.requests.at(-1)).not.toContain('eth_getBlockByNumber')
   })
 
-  test('fall back to block numbers, once, where the node does not take hashes', async () => {
+  it('fall back to block numbers, once, where the node does not take hashes', async () => {
     const { calls: ethCalls, reader } = await archiveWith({ takesHashes: false })
     const requests = calls(3)
     const next = hourAfter(firstHour, 1)
@@ -93,14 +93,14 @@ describe('reads of an hour', () => {
     expect(ethCalls()).toBe(2 + 1)
   })
 
-  test('travel in several calls when they are more than fit one', async () => {
+  it('travel in several calls when they are more than fit one', async () => {
     const { calls: ethCalls, reader } = await archiveWith()
     const requests = calls(2_500)
     expect(await reader.read(firstHour, requests, patient)).toEqual(valuesAt(requests, asOfFirst))
     expect(ethCalls()).toBe(3)
   })
 
-  test('of a node that answers for another block are refused', async () => {
+  it('of a node that answers for another block are refused', async () => {
     // Takes the block of every call for the latest one, as a careless proxy does.
     const honest = archive(chain)
     const server = await node((asked, response, body) => {
@@ -114,7 +114,7 @@ describe('reads of an hour', () => {
     expect(fault.message).toContain('read at timestamp')
   })
 
-  test.each([
+  it.each([
     ['together', {}],
     ['together, by number', { takesHashes: false }],
     ['one by one', { multicallFrom: 1_000n }],
@@ -129,7 +129,7 @@ describe('reads of an hour', () => {
     expect(await reader.read(firstHour, calls(2), patient)).toEqual(valuesAt(calls(2), 231n))
   })
 
-  test('fail once where the block that was kept is not of this chain, then come from the right one', async () => {
+  it('fail once where the block that was kept is not of this chain, then come from the right one', async () => {
     const { server } = await archiveWith()
     const finalBlocks = new MemoryFinalBlocks()
     const block = { number: asOfFirst, hash: `0x${'e'.repeat(64)}` as Hex, timestampSeconds: 1_700_002_796 }
@@ -139,7 +139,7 @@ describe('reads of an hour', () => {
     expect(await reader.read(firstHour, calls(2), patient)).toEqual(valuesAt(calls(2), asOfFirst))
   })
 
-  test('fail all together when the node fails: never a value, never a revert', async () => {
+  it('fail all together when the node fails: never a value, never a revert', async () => {
     const honest = archive(chain)
     const dead = answering(() => {
       throw new NodeError(-32000, 'missing trie node 5f0a (path ) state is not available')
@@ -156,7 +156,7 @@ describe('reads of an hour', () => {
 })
 
 describe('logs of an hour', () => {
-  test('are those after the block of the hour before, oldest first, in ranges the node can bear', async () => {
+  it('are those after the block of the hour before, oldest first, in ranges the node can bear', async () => {
     for (const traits of [{}, { logBlocksMax: 100n }]) {
       const { reader } = await archiveWith(traits)
       const logs = await reader.logs(hourAfter(firstHour, 1), { address: contract, topics: [] }, patient)
@@ -166,14 +166,14 @@ describe('logs of an hour', () => {
     }
   })
 
-  test('of the first hour begin with the first block', async () => {
+  it('of the first hour begin with the first block', async () => {
     const { reader } = await archiveWith()
     expect(await reader.logs(firstHour, { address: contract, topics: [] }, patient)).toHaveLength(Number(asOfFirst) + 1)
   })
 })
 
 describe('the as-of block', () => {
-  test('is searched once, however many ask, and remembered', async () => {
+  it('is searched once, however many ask, and remembered', async () => {
     const { server, reader } = await archiveWith()
     const blocks = await Promise.all([1, 2, 3].map(() => reader.block(firstHour, patient)))
     const requests = server.requests.length
@@ -182,7 +182,7 @@ describe('the as-of block', () => {
     expect(server.requests).toHaveLength(requests)
   })
 
-  test('the last caller who gives up ends the search, the others do not', async () => {
+  it('the last caller who gives up ends the search, the others do not', async () => {
     const { reader } = await archiveWith()
     const impatient = new AbortController()
     const given = faultOf(reader.block(firstHour, impatient.signal))
@@ -192,13 +192,13 @@ describe('the as-of block', () => {
     expect((await kept).number).toBe(asOfFirst)
   })
 
-  test('of an hour past the head is not guessed', async () => {
+  it('of an hour past the head is not guessed', async () => {
     const { reader } = await archiveWith()
     const fault = await faultOf(reader.block(hourAfter(firstHour, 1_000), patient))
     expect(fault).toMatchObject({ code: 'chain-behind', permanence: 'transient' })
   })
 
-  test('of an hour before the first block does not exist', async () => {
+  it('of an hour before the first block does not exist', async () => {
     const { reader } = await archiveWith()
     const fault = await faultOf(reader.block(hourAfter(firstHour, -1), patient))
     expect(fault).toMatchObject({ code: 'chain-before-first-block', permanence: 'permanent' })

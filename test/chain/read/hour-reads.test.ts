@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { HourReads } from '../../../src/chain/read/hour-reads.ts'
 import type { ReadRequest } from '../../../src/chain/reads.ts'
 import type { AsOfBlock, Hex } from '../../../src/model/block.ts'
@@ -26,7 +26,7 @@ function stage() {
 }
 
 describe('what was read at a block before it is proven', () => {
-  test('counts when it turns out to be the as-of block, and is not read again', async () => {
+  it('counts when it turns out to be the as-of block, and is not read again', async () => {
     const { reads, known, read, tried } = stage()
     reads.placeOf(request('0x01'))
     tried('a')
@@ -35,7 +35,7 @@ describe('what was read at a block before it is proven', () => {
     expect(read).toEqual([{ hash: block('a').hash, count: 1 }])
   })
 
-  test('is thrown away when the as-of block is another one, also of the same number and timestamp', async () => {
+  it('is thrown away when the as-of block is another one, also of the same number and timestamp', async () => {
     const { reads, known, read, tried } = stage()
     reads.placeOf(request('0x01'))
     tried('a')
@@ -44,7 +44,7 @@ describe('what was read at a block before it is proven', () => {
     expect(read.map(({ hash }) => hash)).toEqual([block('a').hash, block('b').hash])
   })
 
-  test('is completed by what was asked for since', async () => {
+  it('is completed by what was asked for since', async () => {
     const { reads, known, read, tried } = stage()
     reads.placeOf(request('0x01'))
     tried('a')
@@ -54,7 +54,7 @@ describe('what was read at a block before it is proven', () => {
     expect(read.map(({ count }) => count)).toEqual([1, 1])
   })
 
-  test('is read again when it could not be read', async () => {
+  it('is read again when it could not be read', async () => {
     const { reads, known, read } = stage()
     reads.placeOf(request('0x01'))
     reads.tryAt(block('a'), () => Promise.reject(new Error('out of gas')))

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { decodeFunctionResult, encodeFunctionData, encodeFunctionResult, parseAbi } from 'viem'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { aggregateInput, multicall3Address } from '../../../src/chain/read/multicall.ts'
 import { aggregated } from '../../../src/chain/read/multicall-answer.ts'
 import type { JoinableRead } from '../../../src/chain/reads.ts'
@@ -46,7 +46,7 @@ function answerOf(number: bigint, timestamp: bigint, results: readonly { success
 }
 
 describe('an aggregate', () => {
-  test('is byte for byte what viem writes', () => {
+  it('is byte for byte what viem writes', () => {
     fc.assert(
       fc.property(fc.array(request, { maxLength: 40 }), requests => {
         expect(aggregateInput(requests)).toBe(asViem(requests))
@@ -56,7 +56,7 @@ describe('an aggregate', () => {
     expect(aggregateInput(thousand)).toBe(asViem(thousand))
   })
 
-  test('writes an address in capitals like every other', () => {
+  it('writes an address in capitals like every other', () => {
     const [small, capital] = ['ab', 'AB'].map(pair =>
       aggregateInput([{ kind: 'balance', address: `0x${pair.repeat(20)}` }]),
     )
@@ -65,7 +65,7 @@ describe('an aggregate', () => {
 })
 
 describe('its answer', () => {
-  test('is cut into what viem decodes', () => {
+  it('is cut into what viem decodes', () => {
     fc.assert(
       fc.property(amount, amount, fc.array(result, { maxLength: 40 }), (number, timestamp, results) => {
         const output = answerOf(number, timestamp, results)
@@ -81,12 +81,12 @@ describe('its answer', () => {
     )
   })
 
-  test('of another number of reads is none', () => {
+  it('of another number of reads is none', () => {
     const output = answerOf(1n, 2n, [{ success: true, returnData: '0x12' }])
     expect([0, 1, 2].map(count => aggregated(output, count) !== undefined)).toEqual([false, true, false])
   })
 
-  test('with a failed or odd certificate is none', () => {
+  it('with a failed or odd certificate is none', () => {
     const certified = { success: true, returnData: word(7n) }
     for (const odd of [
       { success: false, returnData: word(7n) },
@@ -101,7 +101,7 @@ describe('its answer', () => {
     }
   })
 
-  test('is believed in one form only: with a changed digit it is none, or says something else', () => {
+  it('is believed in one form only: with a changed digit it is none, or says something else', () => {
     const spoilt = fc.tuple(fc.array(result, { maxLength: 5 }), fc.nat(), fc.constantFrom(...'0123456789abcdefgG x'))
     fc.assert(
       fc.property(spoilt, ([results, place, digit]) => {
@@ -118,7 +118,7 @@ describe('its answer', () => {
     )
   })
 
-  test('that is cut anywhere, or goes on, is none', () => {
+  it('that is cut anywhere, or goes on, is none', () => {
     fc.assert(
       fc.property(fc.array(result, { maxLength: 5 }), fc.nat(), (results, place) => {
         const output = answerOf(5n, 6n, results)
@@ -130,7 +130,7 @@ describe('its answer', () => {
     )
   })
 
-  test('with lengths beyond its end is none', () => {
+  it('with lengths beyond its end is none', () => {
     const output = answerOf(5n, 6n, [{ success: true, returnData: word(1n) }])
     const at = output.length - 128
     for (const length of [64n, 2n ** 31n, 2n ** 32n, 2n ** 53n, 2n ** 256n - 1n]) {

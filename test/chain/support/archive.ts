@@ -48,8 +48,8 @@ export function archive(chain: ScriptedChain, traits: ArchiveTraits = {}): Behav
 
 /** The same without HTTP. */
 export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {}): Answers {
-  const { chainId = 1, aggregateCallsMax = Infinity, takesHashes = true, multicallFrom = 0n } = traits
-  const { aggregateCallsFed = Infinity, numberTold = number => number } = traits
+  const { chainId = 1, aggregateCallsMax = Number.POSITIVE_INFINITY, takesHashes = true, multicallFrom = 0n } = traits
+  const { aggregateCallsFed = Number.POSITIVE_INFINITY, numberTold = number => number } = traits
 
   function blockOf(at: unknown): bigint {
     if (typeof at === 'string') return at === 'latest' ? chain.head : BigInt(at)

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { nodeRate } from '../../../src/chain/endpoint/limits.ts'
 import { type DiscoveredRate, lowered, type RefusedBurst, risen } from '../../../src/edge/rate/discovered-rate.ts'
 import { SentCalls, type Turn } from '../../../src/edge/rate/sent-calls.ts'
@@ -7,14 +7,14 @@ const refusal: RefusedBurst = { count: 60, inSecond: 60, answeredMax: 300, isAft
 const found: DiscoveredRate = { perSecond: 100, isCut: false, sinceMs: 0, doublesMs: 3_000 }
 
 describe('a refusal', () => {
-  test('halves what the node had in the second before it, or took in one request', () => {
+  it('halves what the node had in the second before it, or took in one request', () => {
     expect(lowered(undefined, { ...refusal, inSecond: 400 }, 13_000, nodeRate).perSecond).toBe(200)
     expect(lowered(undefined, { ...refusal, count: 1, inSecond: 1 }, 13_000, nodeRate).perSecond).toBe(150)
     expect(lowered(found, { ...refusal, nowMs: 0 }, 13_000, nodeRate).perSecond).toBe(50)
     expect(lowered(undefined, { ...refusal, inSecond: 1, answeredMax: 0 }, 13_000, nodeRate).perSecond).toBe(5)
   })
 
-  test('makes requests smaller only where the request alone can be why', () => {
+  it('makes requests smaller only where the request alone can be why', () => {
     const alone = { ...refusal, answeredMax: 0 }
     expect(lowered(undefined, alone, 13_000, nodeRate)).toMatchObject({ perSecond: 30, isCut: true })
     expect(lowered(undefined, { ...alone, inSecond: 120 }, 13_000, nodeRate).isCut).toBe(false)
@@ -26,7 +26,7 @@ describe('a refusal', () => {
     )
   })
 
-  test('on the way up makes the way up slower, unless nothing was answered between', () => {
+  it('on the way up makes the way up slower, unless nothing was answered between', () => {
     const soon = { ...refusal, nowMs: 3_000 }
     expect(lowered(found, soon, 4_000, nodeRate).doublesMs).toBe(6_000)
     expect(lowered(found, { ...soon, isAfterAnswer: false }, 4_000, nodeRate).doublesMs).toBe(3_000)
@@ -35,9 +35,9 @@ describe('a refusal', () => {
   })
 })
 
-test('a found rate doubles, ever faster, until it is none; not during the wait that was asked for', () => {
+it('a found rate doubles, ever faster, until it is none; not during the wait that was asked for', () => {
   const at = (ms: number) => risen(found, ms)
-  expect([-5_000, 3_000, 6_000, 9_000].map(at)).toEqual([100, 200, 1_600, Infinity])
+  expect([-5_000, 3_000, 6_000, 9_000].map(at)).toEqual([100, 200, 1_600, Number.POSITIVE_INFINITY])
 })
 
 describe('calls that were sent', () => {
@@ -52,7 +52,7 @@ describe('calls that were sent', () => {
     endedMs,
   })
 
-  test('count for a second from when they were answered, as far as that may be their way to the node', () => {
+  it('count for a second from when they were answered, as far as that may be their way to the node', () => {
     const waitMs = (one: Turn, nowMs: number) => sent(one).waitMs(7, 10, nowMs, -1)
     expect(waitMs(turn(0, 7, 100), 100)).toBe(1_001)
     expect(waitMs(turn(0, 7, 4_000), 1_100)).toBe(401)
@@ -61,7 +61,7 @@ describe('calls that were sent', () => {
     expect(waitMs(turn(0, 3, 100), 100)).toBe(0)
   })
 
-  test('that are more than the rate of a second wait for all before, and are waited for longer', () => {
+  it('that are more than the rate of a second wait for all before, and are waited for longer', () => {
     expect(sent(turn(0, 1)).waitMs(100, 10, 0, -1)).toBe(1_001)
     expect(sent().waitMs(100, 10, 0, -1)).toBe(0)
     expect(sent(turn(0, 100)).waitMs(1, 10, 0, -1)).toBe(10_000)
@@ -69,7 +69,7 @@ describe('calls that were sent', () => {
     expect(sent(turn(0, 100)).waitMs(1, 10, 0, 0)).toBe(1_001)
   })
 
-  test('tell what the node had in the second up to one', () => {
+  it('tell what the node had in the second up to one', () => {
     const refused: Turn = { sentMs: 2_500, count: 9, endedMs: 6_000 }
     const calls = sent(turn(0, 5), turn(999, 5), turn(1_000, 5), turn(2_400, 2), refused)
     expect(calls.inSecondOf(refused)).toBe(11)

@@ -1,16 +1,16 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { curveOf } from '../../../src/status/page/curve.ts'
 
 const value = fc.double({ noNaN: true, noDefaultInfinity: true })
 
 describe('a curve', () => {
-  test('of no value is none', () => {
+  it('of no value is none', () => {
     expect(curveOf([])).toBeUndefined()
     expect(curveOf([null, null])).toBeUndefined()
   })
 
-  test('goes from the lowest to the highest value', () => {
+  it('goes from the lowest to the highest value', () => {
     expect(curveOf([10, 30, 20])).toEqual({
       runs: [
         [
@@ -25,12 +25,12 @@ describe('a curve', () => {
     })
   })
 
-  test('keeps a gap as a gap, and a single point between gaps as a run of its own', () => {
+  it('keeps a gap as a gap, and a single point between gaps as a run of its own', () => {
     const runs = curveOf([null, 1, 2, null, 3, null, null, 4])?.runs
     expect(runs?.map(run => run.map(point => point.x))).toEqual([[1, 2], [4], [7]])
   })
 
-  test('that is flat is in the middle', () => {
+  it('that is flat is in the middle', () => {
     expect(
       curveOf([7, 7])
         ?.runs.flat()
@@ -38,14 +38,14 @@ describe('a curve', () => {
     ).toEqual([0.5, 0.5])
   })
 
-  test('of the smallest numbers there are has a height', () => {
+  it('of the smallest numbers there are has a height', () => {
     expect(curveOf([0, -Number.MIN_VALUE])?.runs.flat()).toEqual([
       { x: 0, y: 1 },
       { x: 1, y: 0 },
     ])
   })
 
-  test('stays within its height for any finite values, and loses none', () => {
+  it('stays within its height for any finite values, and loses none', () => {
     fc.assert(
       fc.property(fc.array(fc.option(value)), values => {
         const points = curveOf(values)?.runs.flat() ?? []

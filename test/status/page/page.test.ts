@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { page } from '../../../src/status/page/page.ts'
 import { initialsOf } from '../../../src/status/page/protocols.ts'
@@ -8,7 +8,7 @@ import { emptySnapshot, richSnapshot } from '../../support/snapshot.ts'
 const rich = page(richSnapshot)
 
 describe('the page', () => {
-  test('shows each metric with its value, its unit and both changes, and every digit in a title', () => {
+  it('shows each metric with its value, its unit and both changes, and every digit in a title', () => {
     const tvl = richSnapshot.protocols[0]?.metrics[0]
     expect(tvl?.change1h).toBeDefined()
     expect(rich).toContain(`title="${tvl?.value} USDC"><data value="${tvl?.value}">12,465,977</data>`)
@@ -16,36 +16,36 @@ describe('the page', () => {
     expect(rich).toContain(`title="${tvl?.change24h} USDC over 24 hours"`)
   })
 
-  test('says why the daemon is not ready, and why delivery waits', () => {
+  it('says why the daemon is not ready, and why delivery waits', () => {
     for (const reason of richSnapshot.ready.reasons) expect(rich).toContain(`<li>${reason}</li>`)
     expect(rich).toContain(richSnapshot.service.waiting)
     expect(page(emptySnapshot)).not.toContain('Not ready')
   })
 
-  test('leaves no text of another hand unescaped', () => {
+  it('leaves no text of another hand unescaped', () => {
     expect(rich).not.toContain('<script')
     expect(rich).not.toContain('<img')
     expect(rich).not.toContain('<i>twice')
     expect(rich).toContain('&lt;script&gt;document.title=&quot;owned&quot;&lt;/script&gt;')
   })
 
-  test('holds no style attribute, which its policy would refuse, and no address of another host', () => {
+  it('holds no style attribute, which its policy would refuse, and no address of another host', () => {
     expect(rich).not.toMatch(/\sstyle=/)
     expect(rich).toContain('<link rel="icon" href="data:image/svg+xml,')
     expect(rich.match(/(?:href|src)="(?!#|\/|data:)[^"]*"/g)).toBeNull()
   })
 
-  test('marks a value that another should have followed by now as old', () => {
+  it('marks a value that another should have followed by now as old', () => {
     expect(rich).toContain('5\u00a0h old')
     expect(rich.match(/ old<\/p>/g)).toHaveLength(1)
   })
 
-  test('says so when the numbers of the outbox do not add up', () => {
+  it('says so when the numbers of the outbox do not add up', () => {
     expect(rich).not.toContain('do not add up')
     expect(page({ ...richSnapshot, balance: { ...richSnapshot.balance, enqueued: 12_481 } })).toContain('do not add up')
   })
 
-  test('helps when nothing is configured, collected, pushed or warned of', () => {
+  it('helps when nothing is configured, collected, pushed or warned of', () => {
     const text = page(emptySnapshot)
     expect(text).toContain('No protocol is configured yet')
     expect(text).toContain('No hour is expected yet')
@@ -56,7 +56,7 @@ describe('the page', () => {
   })
 })
 
-test('troubles are put together by collector, state and reason, the newest first', () => {
+it('troubles are put together by collector, state and reason, the newest first', () => {
   const { hours } = richSnapshot.hours
   const troubles = troublesOf(richSnapshot.hours)
   expect(troubles.map(({ collector, state, count }) => [collector, state, count])).toEqual([
@@ -69,7 +69,7 @@ test('troubles are put together by collector, state and reason, the newest first
   expect(hourAfter(troubles[1]?.first ?? troublesFirst(), 2)).toBe(troubles[1]?.last)
 })
 
-test.each([
+it.each([
   ['Awesome Vault', 'AV'],
   ['tide', 'T'],
   ['Härd  övernight lab', 'HÖ'],

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../../src/edge/time.ts'
 import type { Listening } from '../../../src/edge/web-server.ts'
 import { isHostAllowed } from '../../../src/status/server/guard.ts'
@@ -38,12 +38,12 @@ async function ask(url: string, options: { method?: string; host?: string } = {}
 }
 
 describe('the status server', () => {
-  test('is live, whatever the snapshot', async () => {
+  it('is live, whatever the snapshot', async () => {
     const url = await start({ snapshot: () => Promise.reject(new Error('disk')) })
     expect(await ask(`${url}/livez`)).toMatchObject({ status: 200, body: 'live\n' })
   })
 
-  test('is ready with 200, and with 503 says why not', async () => {
+  it('is ready with 200, and with 503 says why not', async () => {
     let snapshot = emptySnapshot
     const url = await start({ snapshot: () => snapshot })
     expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200, body: '{"ready":true,"reasons":[]}' })
@@ -53,7 +53,7 @@ describe('the status server', () => {
     expect(JSON.parse(answer.body)).toEqual({ ready: false, reasons: richSnapshot.ready.reasons })
   })
 
-  test('is not ready when the snapshot fails, and tells nobody what was inside', async () => {
+  it('is not ready when the snapshot fails, and tells nobody what was inside', async () => {
     const url = await start({ snapshot: () => Promise.reject(new Error('https://rpc.example.com/key-123')) })
     for (const [path, status] of [
       ['/readyz', 503],
@@ -67,7 +67,7 @@ describe('the status server', () => {
     }
   })
 
-  test('is not ready when the snapshot does not come in time', async () => {
+  it('is not ready when the snapshot does not come in time', async () => {
     const late = new AbortController()
     const time = { ...systemTime, timeout: () => late.signal }
     const url = await start({
@@ -80,7 +80,7 @@ describe('the status server', () => {
     expect((await ask(`${url}/readyz`)).status).toBe(503)
   })
 
-  test('gives the page, the snapshot as JSON, and the exposition, each in its own type', async () => {
+  it('gives the page, the snapshot as JSON, and the exposition, each in its own type', async () => {
     const url = await start()
     const [page, json, metrics] = [await ask(`${url}/`), await ask(`${url}/status.json`), await ask(`${url}/metrics`)]
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
@@ -91,7 +91,7 @@ describe('the status server', () => {
     expect(metrics.body).toBe('tidegauge_ready 1\n')
   })
 
-  test('puts its security headers on every answer', async () => {
+  it('puts its security headers on every answer', async () => {
     const url = await start()
     const answers = [ask(`${url}/`), ask(`${url}/none`), ask(`${url}/`, { method: 'POST' }), ask(url, { host: 'a.b' })]
     for (const { headers } of await Promise.all(answers)) {
@@ -102,7 +102,7 @@ describe('the status server', () => {
     }
   })
 
-  test('answers 404 elsewhere, 405 to what is not GET or HEAD, and a HEAD without a body', async () => {
+  it('answers 404 elsewhere, 405 to what is not GET or HEAD, and a HEAD without a body', async () => {
     const url = await start()
     expect((await ask(`${url}/none`)).status).toBe(404)
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE']) {
@@ -113,14 +113,14 @@ describe('the status server', () => {
     expect(await ask(`${url}/`, { method: 'HEAD' })).toMatchObject({ status: 200, body: '' })
   })
 
-  test('on loopback refuses the name of another host', async () => {
+  it('on loopback refuses the name of another host', async () => {
     const url = await start()
     expect((await ask(`${url}/status.json`, { host: 'rebound.example.com:9464' })).status).toBe(403)
     expect((await ask(`${url}/%`, { host: 'rebound.example.com:9464' })).status).toBe(403)
     expect((await ask(`${url}/status.json`, { host: 'localhost:8080' })).status).toBe(200)
   })
 
-  test('on all addresses answers to the configured names and to IP addresses alone', async () => {
+  it('on all addresses answers to the configured names and to IP addresses alone', async () => {
     const port = new URL(await start({ host: '0.0.0.0', hosts: ['tidegauge.internal'] })).port
     const statusOf = async (host: string) => (await ask(`http://127.0.0.1:${port}/status.json`, { host })).status
     expect(await statusOf(`tidegauge.internal:${port}`)).toBe(200)
@@ -128,7 +128,7 @@ describe('the status server', () => {
     expect(await statusOf('rebound.example.com')).toBe(403)
   })
 
-  test('survives what is no request', async () => {
+  it('survives what is no request', async () => {
     const url = await start()
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
     socket.end('GET /%%% HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
@@ -136,7 +136,7 @@ describe('the status server', () => {
     expect((await ask(`${url}/livez`)).status).toBe(200)
   })
 
-  test('says that it cannot listen where another already does', async () => {
+  it('says that it cannot listen where another already does', async () => {
     const port = Number(new URL(await start()).port)
     const parts = {
       host: '127.0.0.1',
@@ -155,7 +155,7 @@ describe('the status server', () => {
     })
   })
 
-  test.each(['{}', 'null', 'no JSON', '{"configuration":{"file":"\\u0007"}}'])(
+  it.each(['{}', 'null', 'no JSON', '{"configuration":{"file":"\\u0007"}}'])(
     'says no more of a program that answers %s',
     async answer => {
       const other = createServer((_, response) => response.end(answer))
@@ -178,7 +178,7 @@ describe('the status server', () => {
   )
 })
 
-test.each([
+it.each([
   ['127.0.0.1', [], '127.0.0.1:9464', true],
   ['127.0.0.1', [], 'localhost', true],
   ['127.0.0.1', [], 'LOCALHOST:1', true],

@@ -15,7 +15,13 @@ export function shown(value: unknown): string {
   if (typeof value === 'bigint') return `${cut(String(value))}n`
   try {
     return cut(
-      inspect(value, { depth: 1, maxArrayLength: 3, maxStringLength: 60, breakLength: Infinity, getters: false }),
+      inspect(value, {
+        depth: 1,
+        maxArrayLength: 3,
+        maxStringLength: 60,
+        breakLength: Number.POSITIVE_INFINITY,
+        getters: false,
+      }),
     )
   } catch {
     return `a ${typeof value} that cannot be shown`

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { type Abi, type AbiFunction, decodeFunctionResult, encodeFunctionData, erc20Abi, parseAbi } from 'viem'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Hex } from '../../../../src/model/block.ts'
 import { decodedValue, encodedInput, type TypedCall } from '../../../../src/runner/child/typed/typed-calls.ts'
 
@@ -56,12 +56,12 @@ const output: fc.Arbitrary<Hex> = fc.oneof(
 )
 
 describe('what a call returned', () => {
-  test.each(staticTypes)('as %s is what viem decodes', type => {
+  it.each(staticTypes)('as %s is what viem decodes', type => {
     const abi: Abi = [functionOf([], [type])]
     fc.assert(fc.property(output, bytes => expectAsViem({ address, abi, functionName: 'asked' }, bytes)))
   })
 
-  test('as anything else is what viem decodes', () => {
+  it('as anything else is what viem decodes', () => {
     const outputs = fc.array(fc.constantFrom(...staticTypes, ...otherTypes), { maxLength: 3 })
     fc.assert(
       fc.property(outputs, output, (types, bytes) => {
@@ -91,7 +91,7 @@ describe('the call data', () => {
     .chain(types => fc.tuple(fc.constant(types), fc.tuple(...types.map(argOf))))
   const random = fc.tuple(fc.array(fc.constantFrom(...staticTypes, ...otherTypes), { maxLength: 3 }), fc.array(anyArg))
 
-  test('are what viem writes, and so are its complaints', () => {
+  it('are what viem writes, and so are its complaints', () => {
     fc.assert(
       fc.property(fc.oneof(fitting, random), ([types, args]) => {
         expectAsViem({ address, abi: [functionOf(types, [])], functionName: 'asked', args })
@@ -100,7 +100,7 @@ describe('the call data', () => {
     )
   })
 
-  test('of one ABI are those of the arguments, however alike these are', () => {
+  it('of one ABI are those of the arguments, however alike these are', () => {
     const abi: Abi = [functionOf(['string', 'string'], [], 'pair'), functionOf(['bool'], [], 'flag')]
     const words = fc.string({ unit: fc.constantFrom('s', '1', '|', ':', 'string'), maxLength: 4 })
     fc.assert(
@@ -114,7 +114,7 @@ describe('the call data', () => {
     }
   })
 
-  test('of overloads follow the arguments', () => {
+  it('of overloads follow the arguments', () => {
     const abi = parseAbi([
       'function plus(uint256 more) view returns (uint256)',
       'function plus(uint256 more, uint256 evenMore) view returns (int8)',
@@ -127,7 +127,7 @@ describe('the call data', () => {
     }
   })
 
-  test('of names that are not there, or are no function, are refused as viem refuses them', () => {
+  it('of names that are not there, or are no function, are refused as viem refuses them', () => {
     const abi = parseAbi(['event asked(uint256)', 'function given() view returns (uint256)'])
     for (const functionName of ['asked', 'missing', '', '0x12345678', '0xef690cc0', 'toString']) {
       expectAsViem({ address, abi, functionName })
@@ -135,7 +135,7 @@ describe('the call data', () => {
     }
   })
 
-  test('of a changed list of arguments are others', () => {
+  it('of a changed list of arguments are others', () => {
     const call = (owner: Hex): TypedCall => ({ address, abi: erc20Abi, functionName: 'balanceOf', args: [owner] })
     const owners = Array.from({ length: 5_000 }, (_, index): Hex => `0x${index.toString(16).padStart(40, '0')}`)
     for (const owner of [...owners, ...owners]) expect(encodedInput(call(owner)).slice(-40)).toBe(owner.slice(2))
