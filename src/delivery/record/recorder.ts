@@ -55,9 +55,9 @@ export class Recorder {
     const latest = clock.latestHour(time.nowMs())
     // A metric rejected because this machine's clock is ahead is sent again in its time.
     const deadNow = dead.filter(({ metric }) => metric.hour <= latest)
-    const news = await unconfirmed.news(warnings, sending, delivered)
+    const unexpected = await unconfirmed.unexpectedWarnings(warnings, sending, delivered)
     const delayed = Promise.withResolvers<void>()
-    const recorded = this.#write({ delivered, dead: deadNow, warnings: news }, delayed.resolve)
+    const recorded = this.#write({ delivered, dead: deadNow, warnings: unexpected }, delayed.resolve)
     await (this.unrecorded.size > unrecordedMax ? recorded : Promise.race([recorded, delayed.promise]))
     // If writing fails later, the metrics are still due: the failure shows when they are sent again.
     recorded.catch(() => {})

@@ -40,7 +40,11 @@ export class UnconfirmedSends {
    *
    * @param delivered the delivered metrics: a remark without a metric may be about any of them
    */
-  async news(remarks: readonly Remark[], sending: Sending, delivered: readonly Metric[]): Promise<readonly Remark[]> {
+  async unexpectedWarnings(
+    remarks: readonly Remark[],
+    sending: Sending,
+    delivered: readonly Metric[],
+  ): Promise<readonly Remark[]> {
     const existing = new Set(remarks.filter(({ text }) => warningKind(text) === 'already-exists'))
     if (existing.size === 0) return remarks
     if (sending === 'again') return remarks.filter(remark => !existing.has(remark))

@@ -23,42 +23,45 @@ const long: Remark = { text: 'label is too long', metric: one }
 describe('that a metric already exists', () => {
   it('is news in a process that has been through all that was due when it started', async () => {
     const unconfirmed = new UnconfirmedSends(plain)
-    expect(await unconfirmed.news([exists, long], 'first', [one])).toEqual([long])
+    expect(await unconfirmed.unexpectedWarnings([exists, long], 'first', [one])).toEqual([long])
     unconfirmed.endFirstFlush()
-    expect(await unconfirmed.news([exists, long], 'first', [one])).toEqual([exists, long])
+    expect(await unconfirmed.unexpectedWarnings([exists, long], 'first', [one])).toEqual([exists, long])
   })
 
   it('is news from the start of a metric that this process put into the outbox', async () => {
     const unconfirmed = new UnconfirmedSends(knowing(one.id, 'no'))
     const ofOther = { ...exists, metric: other }
-    expect(await unconfirmed.news([exists, ofOther], 'first', [one, other])).toEqual([exists])
+    expect(await unconfirmed.unexpectedWarnings([exists, ofOther], 'first', [one, other])).toEqual([exists])
     const summary: Remark = { text: '1 metric was updated' }
-    expect(await unconfirmed.news([summary], 'first', [one])).toEqual([summary])
-    expect(await unconfirmed.news([summary], 'first', [one, other])).toEqual([])
+    expect(await unconfirmed.unexpectedWarnings([summary], 'first', [one])).toEqual([summary])
+    expect(await unconfirmed.unexpectedWarnings([summary], 'first', [one, other])).toEqual([])
   })
 
   it('is no news of a metric that was sent before in the same flush', async () => {
     const unconfirmed = new UnconfirmedSends(plain)
     unconfirmed.endFirstFlush()
-    expect(await unconfirmed.news([exists, long], 'again', [one])).toEqual([long])
+    expect(await unconfirmed.unexpectedWarnings([exists, long], 'again', [one])).toEqual([long])
   })
 
   it('is no news of a metric of which it is not known whether it arrived, until that is recorded', async () => {
     const unconfirmed = new UnconfirmedSends(plain)
     unconfirmed.endFirstFlush()
     unconfirmed.add([one])
-    expect(await unconfirmed.news([exists, long], 'first', [one])).toEqual([long])
+    expect(await unconfirmed.unexpectedWarnings([exists, long], 'first', [one])).toEqual([long])
     const ofOther = { ...exists, metric: other }
-    expect(await unconfirmed.news([ofOther], 'first', [one, other])).toEqual([ofOther])
+    expect(await unconfirmed.unexpectedWarnings([ofOther], 'first', [one, other])).toEqual([ofOther])
     unconfirmed.remove([one])
-    expect(await unconfirmed.news([exists], 'first', [one])).toEqual([exists])
+    expect(await unconfirmed.unexpectedWarnings([exists], 'first', [one])).toEqual([exists])
   })
 
   it('is no news of a metric whose value was corrected since it was sent', async () => {
     const unconfirmed = new UnconfirmedSends(knowing(one.id, 'corrected'))
     unconfirmed.endFirstFlush()
     const ofOther = { ...exists, metric: other }
-    expect(await unconfirmed.news([exists, ofOther, long], 'first', [one, other])).toEqual([ofOther, long])
+    expect(await unconfirmed.unexpectedWarnings([exists, ofOther, long], 'first', [one, other])).toEqual([
+      ofOther,
+      long,
+    ])
   })
 
   it('is no news where the service does not say of which, and one of the push is unconfirmed', async () => {
@@ -66,7 +69,7 @@ describe('that a metric already exists', () => {
     unconfirmed.endFirstFlush()
     unconfirmed.add([one])
     const summary: Remark = { text: '1 metric was updated' }
-    expect(await unconfirmed.news([summary], 'first', [one, other])).toEqual([])
-    expect(await unconfirmed.news([summary], 'first', [other])).toEqual([summary])
+    expect(await unconfirmed.unexpectedWarnings([summary], 'first', [one, other])).toEqual([])
+    expect(await unconfirmed.unexpectedWarnings([summary], 'first', [other])).toEqual([summary])
   })
 })
