@@ -19,6 +19,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   status: async () => (await import('./status.ts')).statusCommand,
   gaps: async () => (await import('./gaps.ts')).gapsCommand,
+  diff: async () => (await import('./diff.ts')).diffCommand,
   drift: async () => (await import('./drift.ts')).driftCommand,
   due: async () => (await import('./due.ts')).dueCommand,
   dead: async () => (await import('./dead.ts')).deadCommand,
