@@ -5,12 +5,12 @@ import { meaningOf } from '../endpoint/rpc-errors.ts'
 import type { RpcCall } from '../endpoint/wire.ts'
 import type { ReadAnswer } from '../reads.ts'
 import { hexOf } from '../shapes.ts'
-import type { AggregateCall } from './aggregate-inputs.ts'
 import { type BlockReference, pinParam } from './block-pin.ts'
 import { multicall3Address } from './multicall.ts'
 import { type Aggregated, aggregated } from './multicall-answer.ts'
 import type { ReadMemory } from './read-memory.ts'
 import { callAt } from './single-reads.ts'
+import type { AggregateCall } from './written-aggregate.ts'
 
 /** The block to read. Its proof may arrive later, as a promise of its timestamp; a rejection refuses the answer. */
 export interface ReadTarget extends Pick<AsOfBlock, 'number' | 'hash'> {

@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import type { AsOfBlock } from '../../model/block.ts'
 import type { CandidateBlock } from '../look-up/as-of-search.ts'
-import { partOf, type ReadAt, type ReadRequest, targetOf } from '../reads.ts'
+import type { ReadAt, ReadRequest } from '../reads.ts'
 import { SharedWork } from '../shared-work.ts'
 import type { ReadTarget } from './aggregate-call.ts'
+import { type MergedLists, mergedLists, type ReadList } from './read-list.ts'
 import type { AnyRead } from './reads-on-any.ts'
 import { isAnswer, type ReadOutcome } from './single-reads.ts'
 
@@ -37,9 +38,8 @@ export type TryAt = (
  */
 export class HourReads {
   readonly #deps: HourReadsDeps
-  readonly #requests: ReadRequest[] = []
-  /** Index in the requests by address and call. Not by one text of both: building it takes longer than the look-up. */
-  readonly #places = new Map<string, Map<string, number>>()
+  readonly #lists = new Set<ReadList>()
+  #known: MergedLists | undefined
   readonly work: SharedWork<ReadAt<AnyRead>>
   #trial: Trial | undefined
   #signal: AbortSignal | undefined
@@ -57,38 +57,41 @@ export class HourReads {
     })
   }
 
-  /** The index of a request's outcome; an identical request shares it. */
-  placeOf(request: ReadRequest): number {
-    const [address, part] = [targetOf(request), partOf(request)]
-    const ofAddress = this.#places.get(address) ?? new Map<string, number>()
-    this.#places.set(address, ofAddress)
-    const place = ofAddress.get(part) ?? this.#requests.push(request) - 1
-    ofAddress.set(part, place)
-    return place
+  add(list: ReadList): void {
+    if (this.#lists.has(list)) return
+    this.#lists.add(list)
+    this.#known = undefined
   }
 
-  /** Outcomes at some indexes; later when one of them failed, as other endpoints are then asked for it. */
-  async outcomesAt(
-    places: readonly number[],
+  get #merged(): MergedLists {
+    this.#known ??= mergedLists(this.#lists)
+    return this.#known
+  }
+
+  /** Outcomes of a list's reads; later when one of them failed, as other endpoints are then asked for it. */
+  async outcomesOf(
+    list: ReadList,
     { outcomes, late }: AnyRead,
     signal: AbortSignal,
   ): Promise<readonly (ReadOutcome | undefined)[]> {
+    const { requests, placesOf } = this.#merged
+    const places = placesOf.get(list) ?? []
     const own = places.map(place => outcomes[place])
     if (!late || own.every(isAnswer)) return own
     const found = await late.join(signal)
     return places.map((place, index) => {
-      const request = this.#requests[place]
+      const request = requests[place]
       return (request && found.get(request)) ?? own[index]
     })
   }
 
   /** Executes the reads so far at a candidate block. The outcome counts only if the block is proven. */
   tryAt(block: CandidateBlock, tryAt: TryAt): void {
-    if (this.#trial || this.#requests.length === 0 || !this.#signal || this.#signal.aborted) return
+    if (this.#trial || this.#lists.size === 0 || !this.#signal || this.#signal.aborted) return
     const timestampSeconds = Promise.withResolvers<number>()
     timestampSeconds.promise.catch(() => {})
     const target = { number: block.number, hash: block.hash, timestampSeconds: timestampSeconds.promise }
-    const outcomes = tryAt(target, [...this.#requests], this.#signal).catch(() => undefined)
+    const outcomes = tryAt(target, this.#merged.requests, this.#signal).catch(() => undefined)
     this.#trial = { block, timestampSeconds, outcomes }
   }
 
@@ -96,14 +99,15 @@ export class HourReads {
     const at = await this.#deps.asOf(signal)
     const tried = await this.#tried(at)
     // One turn for requests made when the block became known.
-    if (tried.length < this.#requests.length) await setImmediate()
+    if (tried.length < this.#merged.requests.length) await setImmediate()
     this.#deps.closed()
-    const rest = this.#requests.filter((_, place) => !isAnswer(tried[place]))
+    const { requests } = this.#merged
+    const rest = tried.length === 0 ? requests : requests.filter((_, place) => !isAnswer(tried[place]))
     if (rest.length === 0) return { at, value: { outcomes: tried } }
     const { outcomes, late } = await this.#deps.read(at, rest, signal)
-    if (rest.length === this.#requests.length) return { at, value: { outcomes, ...(late && { late }) } }
+    if (rest.length === requests.length) return { at, value: { outcomes, ...(late && { late }) } }
     const read = outcomes.values()
-    const merged = this.#requests.flatMap((_, place) => {
+    const merged = requests.flatMap((_, place) => {
       const outcome = tried[place]
       return isAnswer(outcome) ? [outcome] : (read.next().value ?? [])
     })

@@ -10,9 +10,9 @@ export const apartReadsMax = 1_000
 export const aggregateReadsMax = 1_000
 export const aggregateDigitsMax = 4_000_000
 
-/** Lists of reads whose call data are cached for each chain, and their total digits. */
-export const aggregatesRememberedMax = 32
-export const aggregateDigitsRememberedMax = 2_000_000
+/** Lists of reads that are cached for each chain, and their total digits: as they are asked for, and as calls. */
+export const listsRememberedMax = 32
+export const listDigitsRememberedMax = 2_000_000
 
 /** Uses of a list that was too much for an endpoint, starting with its halves, before the whole is tried again. */
 export const splitUsesMax = 24

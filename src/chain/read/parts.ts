@@ -13,11 +13,14 @@ export function partsOf<T>(all: readonly T[], count: number): T[][] {
 }
 
 /** Splits requests into parts small enough for one call each. */
-export function chunks(requests: readonly JoinableRead[]): JoinableRead[][] {
+export function chunks(requests: readonly JoinableRead[]): (readonly JoinableRead[])[] {
+  const digitsInAll = requests.reduce((sum, request) => sum + digitsOf(request), 0)
+  // The list itself, and no copy: its call is cached by it.
+  if (requests.length <= aggregateReadsMax && digitsInAll <= aggregateDigitsMax) return [requests]
   const parts: JoinableRead[][] = []
   let digits = Number.POSITIVE_INFINITY
   for (const request of requests) {
-    const more = request.kind === 'call' ? request.input.length : 0
+    const more = digitsOf(request)
     const last = parts.at(-1)
     if (last && last.length < aggregateReadsMax && digits + more <= aggregateDigitsMax) {
       last.push(request)
@@ -28,4 +31,8 @@ export function chunks(requests: readonly JoinableRead[]): JoinableRead[][] {
     }
   }
   return parts
+}
+
+function digitsOf(request: JoinableRead): number {
+  return request.kind === 'call' ? request.input.length : 0
 }

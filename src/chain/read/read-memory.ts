@@ -1,8 +1,10 @@
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { isJoinable, type ReadRequest } from '../reads.ts'
-import { AggregateInputs } from './aggregate-inputs.ts'
+import { ListCache } from './list-cache.ts'
+import { readList } from './read-list.ts'
 import { type ApartWay, ReadsApart } from './reads-apart.ts'
 import { Splits } from './splits.ts'
+import { aggregateCall } from './written-aggregate.ts'
 
 /**
  * Chains on which `block.number` is another chain's: Arbitrum One, Nova and Sepolia return about that of Ethereum
@@ -20,7 +22,8 @@ const tinybarIds: ReadonlySet<number> = new Set([295, 296, 297, 298])
 
 /** Facts learnt about a chain, shared by all endpoints. They only save calls: answers are the same without them. */
 export class ReadMemory {
-  readonly inputs = new AggregateInputs()
+  readonly lists = new ListCache(readList)
+  readonly inputs = new ListCache(aggregateCall)
   readonly splits = new Splits()
   readonly apart = new ReadsApart()
   readonly #balancesApart: boolean

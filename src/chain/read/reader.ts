@@ -14,7 +14,6 @@ import { type HourToLookUp, LookUps } from '../look-up/look-ups.ts'
 import { NoFinalBlocks } from '../look-up/no-final-blocks.ts'
 import { Pace } from '../look-up/pace.ts'
 import { type ChainReader, type ReadAnswer, type ReadAt, type ReadRequest, targetOf } from '../reads.ts'
-import { isAskable } from '../shapes.ts'
 import { SharedWork } from '../shared-work.ts'
 import { readAt } from './aggregate-reads.ts'
 import { HourReads } from './hour-reads.ts'
@@ -183,12 +182,13 @@ class HourlyReader implements OpenChainReader {
     signal: AbortSignal,
   ): Promise<ReadAt<readonly ReadAnswer[]>> {
     if (requests.length === 0) return { at: await this.#asOf(state, signal), value: [] }
-    const odd = requests.find(request => !isAskable(request))
-    if (odd) throw notAskable(this.#name, targetOf(odd))
+    const list = this.#memory.lists.of(requests)
+    if (list.odd) throw notAskable(this.#name, targetOf(list.odd))
     const reads = this.#hourReadsOf(state)
-    const places = requests.map(request => reads.placeOf(request))
+    reads.add(list)
     const { at, value } = await reads.work.join(signal)
-    return { at, value: (await reads.outcomesAt(places, value, signal)).map(outcome => this.#answer(outcome)) }
+    const outcomes = await reads.outcomesOf(list, value, signal)
+    return { at, value: outcomes.every(isAnswer) ? outcomes : outcomes.map(outcome => this.#answer(outcome)) }
   }
 
   #answer(outcome: ReadOutcome | undefined): ReadAnswer {

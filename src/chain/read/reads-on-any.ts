@@ -42,9 +42,8 @@ export async function readOnAny(
   signal: AbortSignal,
 ): Promise<AnyRead> {
   const { endpoint, outcomes } = await deps.pool.serve(deps.hour, signal, readOn(deps, requests, signal))
-  const failed = failuresOf(requests, outcomes)
-  if (failed.size === 0) return { outcomes }
-  const rest = new Rest(deps, failed)
+  if (!outcomes.some(outcome => outcome instanceof EndpointFailure)) return { outcomes }
+  const rest = new Rest(deps, failuresOf(requests, outcomes))
   return { outcomes, late: new SharedWork(late => rest.read(endpoint, late)) }
 }
 

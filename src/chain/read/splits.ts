@@ -1,6 +1,6 @@
 import type { Endpoint } from '../endpoint/endpoint.ts'
-import type { AggregateCall } from './aggregate-inputs.ts'
 import { splitUsesMax } from './limits.ts'
+import type { AggregateCall } from './written-aggregate.ts'
 
 /**
  * Remembers which lists of reads were too much for an endpoint, so that the next hour starts with their halves. Now and

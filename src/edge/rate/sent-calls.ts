@@ -29,6 +29,8 @@ export class SentCalls {
    * @param fromMs requests sent up to then, under another rate, count for only a second
    */
   waitMs(count: number, perSecond: number, nowMs: number, fromMs: number): number {
+    // Without a limit the calls of the last seconds need not be counted.
+    if (perSecond === Number.POSITIVE_INFINITY) return 0
     let used = 0
     for (const turn of this.#turns.toReversed()) {
       const countsMs = turn.sentMs > fromMs ? Math.max(rateWindowMs, (turn.count * 1000) / perSecond) : rateWindowMs
