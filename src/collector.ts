@@ -113,8 +113,11 @@ export interface Price {
 
 /** Writes to the daemon's log under the collector's name: `log.warn('paused', { pool })`. Secrets are redacted. */
 export interface CollectorLog {
+  /** Not logged unless `log.level` is `debug`. */
   debug(message: string, facts?: Readonly<Record<string, unknown>>): void
+  /** For an event that an operator may want to know. */
   info(message: string, facts?: Readonly<Record<string, unknown>>): void
+  /** For what an operator should look at. */
   warn(message: string, facts?: Readonly<Record<string, unknown>>): void
 }
 
@@ -131,8 +134,11 @@ export interface CollectContext<O> {
    * @throws Fault when none has that name, or for hours that are not whole
    */
   chain(name: string, moment?: ChainMoment): ChainAsOf
+  /** Off-chain reads. */
   readonly http: Http
+  /** Prices as of the hour. */
   readonly price: Price
+  /** The daemon's log; a run has at most 500 lines. */
   readonly log: CollectorLog
   /** Aborted at the deadline of the run (`collect.deadline`, or `deadline` next to `use`). */
   readonly signal: AbortSignal

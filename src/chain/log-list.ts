@@ -3,8 +3,11 @@ import type { Hex } from '../model/block.ts'
 
 /** One log; its `args` are still encoded in topics and data. */
 export interface RawLog {
+  /** Address of the contract. */
   readonly address: Hex
+  /** Up to four; the first is usually the event's hash. */
   readonly topics: readonly Hex[]
+  /** Arguments that are not indexed, ABI-encoded. */
   readonly data: Hex
   readonly blockNumber: bigint
   /** Index in the block; on a few chains, in the transaction. */

@@ -66,6 +66,7 @@ export interface RawReads {
 
 /** A result, and the block it was read at. */
 export interface ReadAt<T> {
+  /** The block it was read at. */
   readonly at: AsOfBlock
   readonly value: T
 }

@@ -72,6 +72,7 @@ export function word(amount: bigint): Hex {
 
 /** A log as answered by a node. */
 export interface NodeLog extends RawLog {
+  /** Absent from nodes that do not send it. */
   readonly blockHash: string | undefined
   /** Whether a reorg has removed its block. */
   readonly removed: boolean

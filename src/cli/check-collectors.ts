@@ -10,8 +10,11 @@ import type { CollectorDescription } from '../runner/runner.ts'
 
 /** Configured collectors, and the sources of prices, loaded and with their options parsed. */
 export interface Checked {
+  /** Collectors that can run, each with its description. */
   readonly usable: readonly { readonly collector: CollectorConfig; readonly description: CollectorDescription }[]
+  /** Collectors that cannot run, each with the reason. */
   readonly unusable: readonly { readonly collector: CollectorConfig; readonly fault: Fault }[]
+  /** Mistakes in options, by place in the configuration. */
   readonly mistakes: readonly PlacedMistake[]
   /** Those that read a price and no metric. */
   readonly prices: Checked['usable']

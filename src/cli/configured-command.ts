@@ -11,6 +11,7 @@ const embeddedDefaults = fileURLToPath(new URL('config/local.yaml', packageUrl))
 
 /** Option with the configuration file. */
 export interface ConfigOption {
+  /** Path of the configuration file, as typed or the default. */
   readonly config: string
 }
 
@@ -27,6 +28,7 @@ export function quoted(word: string): string {
 
 /** Option of every reading command. */
 export interface JsonOption {
+  /** Whether JSON is printed instead of text. */
   readonly json?: boolean
 }
 

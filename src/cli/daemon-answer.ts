@@ -13,6 +13,7 @@ const answerMsMax = 5_000
 export interface DaemonAnswer {
   /** Whether its status is 200. */
   readonly ok: boolean
+  /** The whole body, as text. */
   readonly body: string
 }
 

@@ -6,7 +6,9 @@ import { type ConfigOption, configuredCommand, type JsonOption } from './configu
 /** Options that select collectors and hours. */
 export interface LookOptions extends ConfigOption, JsonOption {
   readonly only?: readonly string[]
+  /** First hour, as typed. Default: see the command. */
   readonly from?: string
+  /** Last hour, included, as typed. */
   readonly to?: string
 }
 

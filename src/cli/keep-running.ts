@@ -24,9 +24,11 @@ type Begun = { readonly kind: 'daemon'; readonly context: AppContext; readonly d
 
 /** Dependencies of `keepRunning`. */
 export interface KeepRunningDeps {
+  /** The context of the first configuration; a reload makes another one. */
   readonly first: AppContext
   readonly signals: Signals
   readonly reloads: Reloads
+  /** Sets the exit code. */
   readonly ended: (code: number) => void
 }
 

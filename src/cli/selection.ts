@@ -11,8 +11,11 @@ import { counted, note } from './terminal.ts'
 
 /** Options that select due, dead or held metrics. */
 export interface SelectionOptions extends ConfigOption {
+  /** Text that the reason contains, without regard to case. */
   readonly reason?: string
+  /** A full hour, as typed. */
   readonly hour?: string
+  /** Whether all metrics in the state are meant. */
   readonly all?: boolean
 }
 
@@ -69,6 +72,7 @@ export interface Selected {
   /** Absent when nothing was ever collected. */
   readonly outbox: Pick<Outbox, 'operators' | 'intake'> | undefined
   readonly selection: Selection
+  /** Metrics that the selection fits. */
   readonly found: readonly DeadOrHeldMetric[]
   readonly options: SelectionOptions
 }

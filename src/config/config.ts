@@ -31,6 +31,7 @@ export type HeaderValue = { readonly kind: 'text'; readonly text: string } | Sec
 
 /** A chain and its endpoints. */
 export interface ChainConfig {
+  /** Its key under `chains:`. */
   readonly name: string
   /** Chain id as answered by `eth_chainId`. */
   readonly id: number
@@ -44,6 +45,7 @@ export interface ChainConfig {
 export interface CollectorConfig {
   /** `{protocol id}/{own id}`, unique. Default of the own id: the collector's name. */
   readonly id: string
+  /** Id of the protocol that its metrics belong to. */
   readonly protocolId: string
   /** As written: a name in `collectors/`, a path relative to the file of `place`, or an npm package. */
   readonly use: string
@@ -65,6 +67,7 @@ export interface CollectorConfig {
 
 /** A price in US dollars by its name. */
 export interface PriceConfig {
+  /** Its key under `prices:`. */
   readonly name: string
   /** Reads it: the shipped collector `price` with the sources as its options. It belongs to no protocol. */
   readonly collector: CollectorConfig
@@ -142,7 +145,9 @@ export interface Config {
 
 /** A mistake in a collector's options, found by its own schema; `path` starts at the options' root. */
 export interface OptionMistake {
+  /** Path within the options; empty for the options as a whole. */
   readonly path: readonly (string | number)[]
+  /** One sentence that repeats no secret. */
   readonly message: string
   /** For an unknown option: the known ones. */
   readonly known?: readonly string[]

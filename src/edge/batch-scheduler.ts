@@ -1,7 +1,9 @@
 /** A request of a batch. The function that executes the batch answers it, once. */
 export interface BatchJob<Request, Answer> {
   readonly request: Request
+  /** Answers the caller. */
   resolve(answer: Answer): void
+  /** Fails the caller. */
   reject(error: unknown): void
 }
 

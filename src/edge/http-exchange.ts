@@ -21,7 +21,9 @@ export interface ExchangeRequest {
   readonly method: 'GET' | 'POST'
   /** Appended to the address. */
   readonly path: string
+  /** By name. */
   readonly headers: Readonly<Record<string, string>>
+  /** Default: none. */
   readonly body?: string | undefined
   /** Ends the exchange. */
   readonly stop?: AbortSignal | undefined

@@ -10,6 +10,7 @@ export interface Planned {
   readonly collector: Pick<CollectorConfig, 'id' | 'since'>
   /** Whether it can read past hours. */
   readonly history: boolean
+  /** The hour of the clock that is believed. */
   readonly current: Hour
   /** Catch-up range of missed hours, in milliseconds. */
   readonly catchUpMs: number

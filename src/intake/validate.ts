@@ -11,6 +11,7 @@ import { holdOf } from './plausibility.ts'
 /** Validated result of a run: every declared label is in exactly one of the two. */
 export interface Validated {
   readonly accepted: readonly Accepted[]
+  /** Why labels have no value, by label. */
   readonly failures: Readonly<Record<string, FaultRecord>>
 }
 

@@ -7,6 +7,7 @@ export type Hex = `0x${string}`
 export interface AsOfBlock {
   /** Height of the block. */
   readonly number: bigint
+  /** Of its header. */
   readonly hash: Hex
   /** Seconds since 1970, as in the block's header. */
   readonly timestampSeconds: number
@@ -14,7 +15,9 @@ export interface AsOfBlock {
 
 /** Selects logs: of one address or several, with topics as in `eth_getLogs`. */
 export interface LogFilter {
+  /** Contract, or several of which any may have emitted it. */
   readonly address: Hex | readonly Hex[]
+  /** By position; `null` matches any topic, a list matches each of its topics. */
   readonly topics: readonly (Hex | readonly Hex[] | null)[]
 }
 

@@ -42,8 +42,9 @@ export interface TrustedClock {
   readonly kind: 'trusted'
   /** Whether the service or a chain agrees. If false, nothing disagrees. */
   readonly isConfirmed: boolean
-  /** The true time lies between these, by all the evidence. */
+  /** Earliest true time by all the evidence, in milliseconds since 1970. */
   readonly earliestMs: number
+  /** Latest true time by all the evidence, in milliseconds since 1970. */
   readonly latestMs: number
   /** A problem that does not stop the work, as a sentence that says what to do. */
   readonly remark?: string

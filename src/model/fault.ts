@@ -146,7 +146,9 @@ export function faultLine(error: unknown): string {
 /** A Fault as plain data, to cross a process or to be stored. */
 export interface FaultRecord {
   readonly code: FaultCode
+  /** One sentence without secrets. */
   readonly message: string
+  /** Details, each with its name. */
   readonly facts: Readonly<Record<string, string | number>>
   /** Instruction for a person; absent when there is nothing to do. */
   readonly fix?: string

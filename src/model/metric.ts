@@ -23,6 +23,7 @@ export interface MetricSpec {
 /** A validated value of one metric at one hour, as it waits in the outbox. */
 export interface Metric {
   readonly id: MetricId
+  /** The part of `id` before the three underscores. */
   readonly protocolId: string
   readonly hour: Hour
   /** Finite. */

@@ -6,7 +6,9 @@ export interface PushReport {
   readonly success: boolean
   /** Metrics the service says it processed. */
   readonly processed: number
+  /** As received; `readRemark` reads them. */
   readonly errors: readonly unknown[]
+  /** As received; `readRemark` reads them. */
   readonly warnings: readonly unknown[]
 }
 

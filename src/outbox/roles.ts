@@ -21,6 +21,7 @@ export interface RoleSeeker {
   readonly dataFolder: string
   /** Path of its configuration file. */
   readonly config: string
+  /** Milliseconds since 1970. */
   readonly nowMs: number
 }
 

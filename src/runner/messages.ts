@@ -11,10 +11,13 @@ import type { DescribeResult, RunOutcome } from './runner.ts'
 
 /** The parts of a configured collector that a child needs. */
 export interface CollectorRef {
+  /** `{protocolId}/{own id}`. */
   readonly id: string
+  /** Name of a shipped collector, or path or package of another. */
   readonly use: string
   /** Path of the configuration file: `use` is resolved from its folder. */
   readonly configFile: string
+  /** As written in the configuration; `secrets` has the secrets that it names. */
   readonly options: unknown
   /** Time limit of its own for a run for one hour, in milliseconds. Default: the runner's. */
   readonly deadlineMs?: number
@@ -104,6 +107,7 @@ export type RunQuestion = ChainAsk | { readonly price: string } | { readonly htt
 
 /** A question about a chain, by its name. */
 export interface ChainAsk {
+  /** Its name in the configuration. */
   readonly chain: string
   readonly question: ChainQuestion
   /** Whole hours by which the question is of an earlier hour. Default: 0. */
@@ -140,7 +144,9 @@ export type RequestEnd =
 
 /** The end of a granted turn. */
 export interface TurnEnd {
+  /** Number of the turn, as in the request for it. */
   readonly turn: number
+  /** Outcome of the request. */
   readonly how: RequestEnd
 }
 
@@ -150,6 +156,7 @@ export type ChildLogLevel = 'debug' | 'info' | 'warn'
 export interface LogLine {
   readonly collectorId: string
   readonly level: ChildLogLevel
+  /** At most `collectorTextCharsMax` characters. */
   readonly message: string
   readonly facts: Readonly<Record<string, unknown>>
 }

@@ -7,7 +7,9 @@ export interface LostHours {
   readonly collector: string
   /** Number of lost hours. */
   readonly hours: number
+  /** The first lost hour. */
   readonly oldest: Hour
+  /** The last lost hour. */
   readonly newest: Hour
 }
 

@@ -97,6 +97,7 @@ const planned = `
 export interface MendDeps {
   /** The current hour, in hours since 1970. */
   readonly hour: number
+  /** Milliseconds since 1970. */
   readonly nowMs: number
   /** Ids of the configured collectors, as JSON. */
   readonly collectors: string

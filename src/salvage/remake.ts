@@ -18,6 +18,7 @@ export interface SalvagedTables {
 
 /** Dependencies of `remake`. */
 export interface RemakeDeps {
+  /** Milliseconds since 1970. */
   readonly nowMs: number
   /** Time for which delivered hours are kept, in milliseconds: older ones may have been pruned. */
   readonly keepMs: number

@@ -4,6 +4,7 @@ import { isDamage } from './damage.ts'
 
 /** A held lock. */
 export interface Lock {
+  /** Gives the lock up; the file stays. */
   release(): void
 }
 

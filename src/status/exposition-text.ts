@@ -6,6 +6,7 @@ export type MetricSample = readonly [labels: Labels | string, value: number]
 
 /** Samples of one metric name, with its description. */
 export interface Family {
+  /** Without labels. */
   readonly name: string
   readonly type: 'gauge' | 'counter'
   /** One sentence for the HELP line. */

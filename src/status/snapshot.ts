@@ -7,7 +7,9 @@ import type { Warning } from '../outbox/contract/warnings.ts'
 
 /** Everything the status server shows, at one instant: plain values, so that page, exposition and JSON are pure. */
 export interface Snapshot {
+  /** Of the program, as in package.json. */
   readonly version: string
+  /** Instant of the snapshot, in milliseconds since 1970. */
   readonly nowMs: number
   /** When the loops were started, in milliseconds since 1970. */
   readonly startedAtMs: number
@@ -35,7 +37,9 @@ export interface ConfigurationState {
 
 /** `reasons` is empty exactly when `ok`; each reason is one sentence that says what is late and why. */
 export interface Readiness {
+  /** Whether the daemon is ready. */
   readonly ok: boolean
+  /** Why not, one sentence each; empty when ok. */
   readonly reasons: readonly string[]
 }
 
@@ -58,7 +62,9 @@ export interface ServiceState {
 
 /** An endpoint that a chain is read from. */
 export interface EndpointState {
+  /** Its name in the configuration. */
   readonly chain: string
+  /** Of its address, the rest of which may be secret. */
   readonly host: string
   /**
    * `resting`: it failed, and others are asked first. `wrong-id`: it serves another chain. `no-address`: it cannot
@@ -82,7 +88,9 @@ export interface EndpointState {
 /** A protocol's widget. */
 export interface ProtocolState {
   readonly id: string
+  /** Display name. */
   readonly name: string
+  /** URL. Absent when none is configured. */
   readonly logo?: string
   readonly metrics: readonly WidgetMetric[]
   /**
@@ -95,6 +103,7 @@ export interface ProtocolState {
 /** One metric as the widget shows it. */
 export interface WidgetMetric {
   readonly id: MetricId
+  /** The part of the metric id after the protocol. */
   readonly label: string
   /** Absent when there is none. */
   readonly value?: number

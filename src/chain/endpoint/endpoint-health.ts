@@ -5,6 +5,7 @@ import type { ChainHead } from './observed-blocks.ts'
 
 /** State of an endpoint, for status output. */
 export interface EndpointReport {
+  /** Of its address. */
   readonly host: string
   /**
    * `wrong-id`: it serves another chain. `resting`: it failed, and is asked last. `no-address`: its address cannot be

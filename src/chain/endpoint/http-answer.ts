@@ -5,6 +5,7 @@ import { parseAnswer, type RpcAnswer, type RpcError } from './wire.ts'
 
 /** An HTTP server's answer to a JSON-RPC request. */
 export interface HttpAnswer {
+  /** HTTP status. */
   readonly status: number
   /** From `Retry-After`, in milliseconds since 1970. */
   readonly retryAtMs?: number | undefined
@@ -17,6 +18,7 @@ export interface Answering {
   readonly host: string
   /** URL of the endpoint; a secret, removed from every text. */
   readonly url: string
+  /** Milliseconds since 1970. */
   readonly nowMs: number
 }
 

@@ -5,6 +5,7 @@ import type { RpcCall, RpcOutcome } from './wire.ts'
 
 /** The last block of a chain, as reported by a node. */
 export interface ChainHead {
+  /** Number of the last block. */
   readonly number: bigint
   /** Seconds since 1970. */
   readonly timestampSeconds: number

@@ -3,7 +3,9 @@ import type { EndpointFailure } from './endpoint-failure.ts'
 
 /** One JSON-RPC call. */
 export interface RpcCall {
+  /** Like `eth_call`. */
   readonly method: string
+  /** As JSON-RPC takes them. */
   readonly params: readonly unknown[]
   /** The same as a JSON object, mostly prewritten; absent when it is not. */
   readonly written?: WrittenBefore
@@ -31,6 +33,7 @@ export type RpcAnswer =
 export interface RpcError {
   /** NaN when the node gave none. */
   readonly code: number
+  /** In the node's own words; it may hold a secret. */
   readonly message: string
   /** Revert data or details of the node; absent without any. */
   readonly data?: unknown
@@ -69,6 +72,7 @@ export interface Wire {
    * signal is aborted. Never retries.
    */
   send(calls: readonly WrittenCall[], signal: AbortSignal): Promise<readonly RpcAnswer[]>
+  /** Closes the connections. Calls under way are rejected. */
   close(): void
 }
 

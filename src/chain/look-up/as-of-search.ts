@@ -10,6 +10,7 @@ import { singleHoursMax } from './limits.ts'
 
 /** Input of a search, with hints that shorten it without changing its result. */
 export interface Search {
+  /** Ascending, each once. */
   readonly hours: readonly Hour[]
   /** Headers from earlier searches. When they contradict the chain they are discarded, and the search starts again. */
   readonly seeds: readonly BlockHeader[]

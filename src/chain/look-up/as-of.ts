@@ -18,6 +18,7 @@ export interface Question {
   readonly kind: 'ask'
   /** Whether the chain's last block is asked for, too. */
   readonly latest: boolean
+  /** Block numbers. */
   readonly numbers: readonly bigint[]
 }
 

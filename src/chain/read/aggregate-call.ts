@@ -14,6 +14,7 @@ import type { AggregateCall } from './written-aggregate.ts'
 
 /** The block to read. Its proof may arrive later, as a promise of its timestamp; a rejection refuses the answer. */
 export interface ReadTarget extends Pick<AsOfBlock, 'number' | 'hash'> {
+  /** Seconds since 1970; a promise while the block's header is under way. */
   readonly timestampSeconds: number | Promise<number>
 }
 

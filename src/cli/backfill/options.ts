@@ -13,13 +13,19 @@ const concurrencyMax = 500
 
 /** The options, as parsed by commander. */
 export interface BackfillOptions extends ConfigOption, JsonOption {
+  /** First hour, as typed. */
   readonly from: string
+  /** Last hour, included, as typed. */
   readonly to: string
   readonly only?: readonly string[]
+  /** Whether only the cost is printed. */
   readonly plan?: boolean
+  /** Whether collected hours are read again. */
   readonly overwrite?: boolean
   readonly newestFirst?: boolean
+  /** Hours read at once. */
   readonly concurrency: number
+  /** RPC calls at most. Default: no limit. */
   readonly maxCalls?: number
 }
 

@@ -23,9 +23,11 @@ import {
 /** The work of a backfill and its estimated cost. */
 export interface BackfillPlan {
   readonly works: readonly PlannedWork[]
+  /** Distinct hours to read. */
   readonly hours: number
   /** Cost of all chains. */
   readonly cost: Cost
+  /** Pushes that the metrics need, about. */
   readonly pushes: number
   /** Estimated duration, in milliseconds. */
   readonly durationMs: number

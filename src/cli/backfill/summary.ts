@@ -15,6 +15,7 @@ export interface Summary {
   readonly range: HourSpan
   readonly end: BackfillEnd
   readonly counts: CallCounts
+  /** Pushes of this command, attempts included. */
   readonly pushes: number
   /** Duration of the backfill, in milliseconds. */
   readonly durationMs: number

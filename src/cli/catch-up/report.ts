@@ -17,7 +17,9 @@ export interface CaughtUp {
   readonly ends: readonly HourEnd[]
   /** Number of hours that are due and had no turn. */
   readonly left: number
+  /** Metrics by state at the start. */
   readonly before: Balance
+  /** Metrics by state at the end. */
   readonly after: Balance
 }
 

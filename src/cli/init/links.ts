@@ -10,6 +10,7 @@ const packages = ['viem', 'zod', '@types/node', 'typescript'] as const
 
 /** Whether a folder finds this package, and the paths in it that were linked. */
 export interface PackageLinks {
+  /** Whether the folder finds this package, linked or before. */
   readonly isFound: boolean
   readonly links: readonly string[]
 }

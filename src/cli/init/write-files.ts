@@ -7,6 +7,7 @@ import type { FolderFiles, SourceExtension } from './starter.ts'
 /** Paths of files that were written, and of those that were there and were left alone. */
 export interface WrittenFiles {
   readonly written: string[]
+  /** Relative paths of files that existed. */
   readonly kept: string[]
 }
 

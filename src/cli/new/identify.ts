@@ -4,6 +4,7 @@ import type { StandardName } from './standard-functions.ts'
 /** Symbol and decimals of a token, as far as it has them. */
 export interface TokenFacts {
   readonly symbol?: string
+  /** As the token answers. */
   readonly decimals?: number
 }
 

@@ -1,6 +1,7 @@
 /** A view function that standards and well-known protocols have. */
 export interface StandardFunction {
   readonly call: string
+  /** Default: none. */
   readonly args?: readonly unknown[]
 }
 

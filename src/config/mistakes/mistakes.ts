@@ -2,6 +2,7 @@ import { relative } from 'node:path'
 
 /** Sentence about a mistake in the configuration, and its fix. It repeats no secret. */
 export interface Mistake {
+  /** One sentence that repeats no secret. */
   readonly message: string
   /** Instruction; absent when the message says it all. */
   readonly fix?: string
@@ -22,6 +23,7 @@ export interface Position {
 
 /** A place in a configuration file. */
 export interface Place extends Position {
+  /** Absolute path. */
   readonly file: string
 }
 

@@ -6,6 +6,7 @@ import { environmentName, environmentNamePattern, path } from './text-parsers.ts
 export interface Meaning {
   /** One sentence for editors. */
   readonly description: string
+  /** Values as written in the file. */
   readonly examples?: readonly unknown[]
   /** Pattern of valid texts, for editors only. */
   readonly pattern?: string

@@ -25,6 +25,7 @@ export interface FlushPlanDeps {
   readonly isAsked: boolean
   /** Latest hour the service accepts. */
   readonly latest: Hour
+  /** Milliseconds since 1970. */
   readonly nowMs: number
   /** Failed flushes in a row that call for a probe. */
   readonly failures: number

@@ -12,6 +12,7 @@ import { backoffBaseMs, backoffCapMs, slowPushMs } from './limits.ts'
 export interface PushDeps {
   readonly client: Pick<ServiceClient, 'push'>
   readonly bodies: PushBodies
+  /** The API key; never logged. */
   readonly key: string
   readonly gate: Pick<Gate, 'pushTurn' | 'noteClock' | 'pushed' | 'isRetrySoon'>
   /** Whether a metric of a batch was withdrawn, so that the batch must not be sent again unchanged. */

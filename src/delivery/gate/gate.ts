@@ -21,6 +21,7 @@ export type FlushOccasion = 'due' | 'asked'
 
 /** A hold on every push to a destination. */
 export interface GateHold {
+  /** The first reason that was found. */
   readonly why: 'retry-after' | 'breaker' | 'key-refused'
   /** End of the hold, in milliseconds since 1970. */
   readonly untilMs: number

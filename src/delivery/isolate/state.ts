@@ -41,6 +41,7 @@ export interface FlushState {
   readonly knownGood?: Metric
   /** Pushes of which at least one metric was accepted. */
   readonly acceptedPushes: number
+  /** Ids of protocols with an accepted metric. */
   readonly acceptedProtocols: ReadonlySet<string>
   /** Size of the largest batch of which at least one metric was accepted. */
   readonly acceptedSizeMax: number
@@ -52,6 +53,7 @@ export interface FlushState {
   readonly otherOfPair: ReadonlySet<string>
   /** Whether the service rejects and accepts the same metric: some of its instances may reject everything. */
   readonly isInconsistent: boolean
+  /** Whether a single became dead in this flush. */
   readonly hasDead: boolean
   /** Dead letters not recorded yet. */
   readonly dead: readonly DeadLetter[]

@@ -6,6 +6,7 @@ export interface RateBounds {
   readonly perSecondMin: number
   /** Time in which the rate doubles after a refusal; it doubles after each further refusal, up to the longest. */
   readonly doublesMs: number
+  /** Longest time in which the rate doubles. */
   readonly doublesMsMax: number
   /** Longest retry-after that is believed. */
   readonly retryAfterMsMax: number
@@ -33,6 +34,7 @@ export interface RefusedBurst {
   readonly answeredMax: number
   /** Whether it answered any request since its last refusal. */
   readonly isAfterAnswer: boolean
+  /** Instant of the refusal, in milliseconds since 1970. */
   readonly nowMs: number
 }
 

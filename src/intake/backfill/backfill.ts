@@ -58,6 +58,7 @@ export interface BackfillDeps extends RoundDeps {
 /** Result of a backfill. */
 export interface BackfillEnd {
   readonly collectors: readonly CollectorCounts[]
+  /** Failed hours by reason. */
   readonly failures: readonly Reason[]
   /** Reasons of impossible hours: they lie before the first block of a chain. */
   readonly early: readonly Reason[]

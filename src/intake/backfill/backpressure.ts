@@ -31,6 +31,7 @@ export interface BacklogWait {
 /** The due metrics of a protocol are not waited for any more. */
 export interface StuckBacklog {
   readonly protocolId: string
+  /** Number of its due metrics. */
   readonly due: number
   /** Why it is not delivered, as far as known. */
   readonly reasons: readonly string[]

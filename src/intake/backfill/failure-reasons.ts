@@ -13,7 +13,9 @@ export interface Reason {
 /** Consecutive hours of one collector, both ends included. */
 export interface FailedSpan {
   readonly collector: string
+  /** First failed hour. */
   readonly from: Hour
+  /** Last failed hour, included. */
   readonly to: Hour
 }
 

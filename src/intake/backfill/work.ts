@@ -10,6 +10,7 @@ export type StatesByHour = ReadonlyMap<Hour, 'due' | 'collected' | 'gap'>
 export interface BackfillRequest {
   /** First and last hour, both included. */
   readonly from: Hour
+  /** Last hour, included. */
   readonly to: Hour
   /** The current hour: a collector that reads only the present can be asked for no other. */
   readonly current: Hour

@@ -4,6 +4,7 @@ import type { Hour } from '../../model/hour.ts'
 
 /** A collector's hour with at least one delivered metric. */
 export interface DeliveredHour {
+  /** Id of the collector. */
   readonly collector: string
   readonly hour: Hour
 }
@@ -13,6 +14,7 @@ export type CollectionState = 'due' | 'collected' | 'gap'
 
 /** An expected (collector, hour) with its state. */
 export interface CollectionRow {
+  /** Id of the collector. */
   readonly collector: string
   readonly hour: Hour
   readonly state: CollectionState
@@ -24,9 +26,11 @@ export interface CollectionRow {
 
 /** A collector with overdue hours. */
 export interface LateCollector {
+  /** Id of the collector. */
   readonly collector: string
   /** Number of overdue hours. */
   readonly hours: number
+  /** Its oldest late hour. */
   readonly oldest: Hour
   /** Fault of the oldest; absent when it was not tried yet. */
   readonly fault?: FaultRecord
@@ -46,6 +50,7 @@ export interface CollectorHourRange {
 
 /** A due (collector, hour) whose next attempt has come. */
 export interface DueHour {
+  /** Id of the collector. */
   readonly collector: string
   readonly hour: Hour
   /** Attempts so far. */
@@ -60,6 +65,7 @@ export interface DueHoursWanted {
   readonly collectors: readonly string[]
   /** The last hour. */
   readonly current: Hour
+  /** Milliseconds since 1970; hours that are to be tried later are left out. */
   readonly nowMs: number
   /** Most hours of each collector, the newest first. */
   readonly limit: number
@@ -67,12 +73,14 @@ export interface DueHoursWanted {
 
 /** The hours that are to be expected of a collector. */
 export interface HourPlan {
+  /** Id of the collector. */
   readonly collector: string
   /**
    * First hour by the configuration, not after `current`. A configured start moves the start of a known collector
    * back; otherwise a collector is expected from the first current hour on.
    */
   readonly since?: Hour
+  /** The current hour. */
   readonly current: Hour
   /** The oldest hour that may still be collected: due hours before it become gaps. */
   readonly oldest: Hour
@@ -91,6 +99,7 @@ export interface HourOfAll {
 /** A collector's hour whose values were read at a block that was not final. */
 export interface PinnedHour {
   readonly hour: Hour
+  /** Id of the collector. */
   readonly collector: string
   readonly block: AsOfBlock
   /** Logs the values were computed from; absent where none were read. */

@@ -42,6 +42,7 @@ export interface DeadLetter extends DeadMetric {
 /** A metric with its state. */
 export interface StoredMetric extends Metric {
   readonly state: MetricState
+  /** Id of the collector. */
   readonly collector: string
   /** Why it is dead or held; absent otherwise. */
   readonly reason?: string
@@ -63,6 +64,7 @@ export interface MetricDescription {
 
 /** Value and state of a metric at an hour. */
 export interface ValueAndState {
+  /** In the metric's unit. */
   readonly value: number
   readonly state: MetricState
 }

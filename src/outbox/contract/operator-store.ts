@@ -9,8 +9,11 @@ import type { Warning, WarningSelection } from './warnings.ts'
 
 /** Hours of collectors, both ends included. Default: all. */
 export interface HoursWanted {
+  /** Ids. Default: all. */
   readonly collectors?: readonly string[]
+  /** First hour. Default: the oldest. */
   readonly from?: Hour
+  /** Last hour, included. Default: the newest. */
   readonly to?: Hour
 }
 

@@ -37,7 +37,9 @@ export interface Recorded {
 
 /** Verdict on a batch, by metric; a metric that is not named stays due. */
 export interface MetricVerdicts {
+  /** The service has them. */
   readonly delivered: readonly Metric[]
   readonly dead: readonly DeadLetter[]
+  /** Remarks of the service on what it accepted. */
   readonly warnings: readonly Remark[]
 }

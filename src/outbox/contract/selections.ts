@@ -14,6 +14,7 @@ export interface DeadOrHeldMetric extends Metric {
   readonly attempts?: number
   /** When it became dead or held, in milliseconds since 1970. */
   readonly sinceMs: number
+  /** Id of the collector. */
   readonly collector: string
 }
 
@@ -30,7 +31,9 @@ export interface Selection {
 
 /** Counts of dead and held metrics. */
 export interface DeadAndHeldCounts {
+  /** Number of dead metrics. */
   readonly dead: number
+  /** Number of held metrics. */
   readonly held: number
 }
 

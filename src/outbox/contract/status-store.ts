@@ -11,6 +11,7 @@ export interface LatenessWanted {
   /** The configured collectors, with their configured starts. */
   readonly collectors: readonly { readonly id: string; readonly since?: Hour | undefined }[]
   readonly protocolIds: readonly string[]
+  /** Names of the destinations. */
   readonly destinations: readonly string[]
   /** The newest hour that should be delivered. */
   readonly hour: Hour

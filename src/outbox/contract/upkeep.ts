@@ -25,5 +25,6 @@ export interface UpkeepDeps {
   readonly time: Time
   /** Whether the clock is trusted enough to delete by age. Default: it is. */
   readonly mayPrune?: () => boolean
+  /** Called once when something begins, and once when it is over. */
   readonly report: (news: UpkeepNews) => void
 }

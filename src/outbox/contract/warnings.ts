@@ -12,6 +12,7 @@ export interface Warning {
   readonly count: number
   /** First and last occurrence, in milliseconds since 1970. */
   readonly firstSeenMs: number
+  /** Milliseconds since 1970. */
   readonly lastSeenMs: number
   /** A person has seen it: further ones are counted, not reported. */
   readonly isAcknowledged: boolean

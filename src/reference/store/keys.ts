@@ -15,6 +15,7 @@ export interface KeyListing {
   /** The first characters of the key. */
   readonly prefix: string
   readonly name: string
+  /** Milliseconds since 1970. */
   readonly createdAtMs: number
   /** Absent while the key is valid. */
   readonly revokedAtMs?: number

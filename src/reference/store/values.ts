@@ -6,10 +6,12 @@ import { type Instant, type ValueRow, writeRowsIn } from './rows.ts'
 /** One metric of a push, ready to be stored. */
 export interface NewValue {
   readonly protocolNo: number
+  /** Metric id. */
   readonly id: string
   /** Milliseconds since 1970. */
   readonly atMs: number
   readonly value: number
+  /** Absent: the metric has none. */
   readonly unit: string | undefined
   readonly module: string
 }
@@ -21,6 +23,7 @@ export interface LatestValue {
   /** Milliseconds since 1970. */
   readonly atMs: number
   readonly value: number
+  /** Unit of the value; `null` when it has none. */
   readonly unit: string | null
 }
 

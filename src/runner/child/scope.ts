@@ -31,6 +31,7 @@ export interface ScopeDeps {
   readonly collectorId: string
   readonly signal: AbortSignal
   readonly post: (line: LogLine) => void
+  /** Ends the run with an error. */
   readonly fail: (error: unknown) => void
 }
 

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path'
 export interface LentCache {
   /** Flags and environment that the process is started with. */
   readonly flags: readonly string[]
+  /** Variables that lead a child to it. */
   readonly env: Readonly<Record<string, string>>
   /**
    * Ends the loan. Must be called before the process loads a collector; may be called again.

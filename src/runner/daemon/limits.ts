@@ -21,6 +21,7 @@ export interface RunnerLimits {
   readonly heapMbMax: number
   /** Concurrent requests of all collectors to one host, and requests a second. */
   readonly hostRequestsMax: number
+  /** Requests a second to one host. */
   readonly hostPerSecondMax: number
 }
 

@@ -32,6 +32,7 @@ export interface ProcessesDeps {
   /** Concurrent processes of one's own code, at most. */
   readonly processesMax: number
   readonly time: Time
+  /** Aborted when the runner closes. */
   readonly stopping: AbortSignal
 }
 

@@ -7,7 +7,9 @@ export interface CurvePoint {
 /** A curve as runs of hours without a hole; a run of one is a point. */
 export interface Curve {
   readonly runs: readonly (readonly CurvePoint[])[]
+  /** Lowest value. */
   readonly low: number
+  /** Highest value. */
   readonly high: number
   /** Number of values. */
   readonly count: number

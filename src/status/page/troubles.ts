@@ -8,7 +8,9 @@ export interface HourTrouble {
   readonly state: CellState
   /** Number of hours. */
   readonly count: number
+  /** First hour of the run. */
   readonly first: Hour
+  /** Last hour of the run, included. */
   readonly last: Hour
   /** Fault of the newest hour. */
   readonly fault: FaultRecord
