@@ -3,7 +3,7 @@ import type { PageFile } from './pages/pages.ts'
 import { type RescuedRow, rescue, shapesOf } from './pages/rescue.ts'
 
 /** Tables whose rows are recognised only when reached from their root: index rows of other tables look the same. */
-const reachedOnly: ReadonlySet<string> = new Set(['tally', 'due_count', 'correction', 'planned'])
+const reachedOnly: ReadonlySet<string> = new Set(['tally', 'due_count', 'correction', 'planned', 'report'])
 
 /**
  * Tables that are left out. A final block is only a cache, and a changed one would be wrong for ever. A correction

@@ -2,6 +2,7 @@ import type { DeliveryStore } from './delivery-store.ts'
 import type { OutboxHealth } from './health.ts'
 import type { IntakeStore } from './intake-store.ts'
 import type { OperatorStore } from './operator-store.ts'
+import type { ReportStore } from './report-store.ts'
 import type { StatusStore } from './status-store.ts'
 import type { UpkeepDeps } from './upkeep.ts'
 
@@ -15,6 +16,7 @@ export interface Outbox {
   readonly delivery: DeliveryStore
   readonly operators: OperatorStore
   readonly status: StatusStore
+  readonly reports: ReportStore
   readonly health: OutboxHealth
   /** Starts to keep the outbox in order: room, old history, the role of delivery. @returns what stops it */
   startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> }

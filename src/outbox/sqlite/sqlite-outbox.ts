@@ -3,12 +3,14 @@ import type { OutboxHealth } from '../contract/health.ts'
 import type { IntakeStore } from '../contract/intake-store.ts'
 import type { OperatorStore } from '../contract/operator-store.ts'
 import type { Outbox } from '../contract/outbox.ts'
+import type { ReportStore } from '../contract/report-store.ts'
 import type { StatusStore } from '../contract/status-store.ts'
 import type { UpkeepDeps } from '../contract/upkeep.ts'
 import { SqliteDeliveryStore } from './stores/delivery-store.ts'
 import { FileHealth } from './stores/health.ts'
 import { SqliteIntakeStore } from './stores/intake-store.ts'
 import { SqliteOperatorStore } from './stores/operator-store.ts'
+import { SqliteReportStore } from './stores/report-store.ts'
 import { SqliteStatusStore } from './stores/status-store.ts'
 import { OutboxTables } from './tables/outbox-tables.ts'
 import { Upkeep } from './upkeep.ts'
@@ -19,6 +21,7 @@ export class SqliteOutbox extends OutboxTables implements Outbox {
   readonly delivery: DeliveryStore = new SqliteDeliveryStore(this)
   readonly operators: OperatorStore = new SqliteOperatorStore(this)
   readonly status: StatusStore = new SqliteStatusStore(this)
+  readonly reports: ReportStore = new SqliteReportStore(this)
   readonly health: OutboxHealth = new FileHealth(this)
 
   startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {

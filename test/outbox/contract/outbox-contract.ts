@@ -11,6 +11,7 @@ import { pinsContract } from './pins.ts'
 import type { NewPlace } from './place.ts'
 import { planningContract } from './planning.ts'
 import { recordingContract } from './recording.ts'
+import { reportsContract } from './reports.ts'
 import { statusContract } from './status.ts'
 import { twoProcessesContract } from './two-processes.ts'
 import { upkeepContract } from './upkeep.ts'
@@ -35,6 +36,7 @@ export function outboxContract(name: string, newPlace: NewPlace): void {
     decidingContract(newPlace)
     lookingContract(newPlace)
     statusContract(newPlace)
+    reportsContract(newPlace)
     upkeepContract(newPlace)
     healthContract(newPlace)
     twoProcessesContract(newPlace)

@@ -32,6 +32,7 @@ export function slowOutbox(outbox: Outbox, pause: () => Promise<void>): Outbox {
     delivery: slow(outbox.delivery),
     operators: slow(outbox.operators),
     status: slow(outbox.status),
+    reports: slow(outbox.reports),
     health: outbox.health,
     startUpkeep: options => outbox.startUpkeep(options),
     limitWaits: () => outbox.limitWaits(),

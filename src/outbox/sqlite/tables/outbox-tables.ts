@@ -21,6 +21,7 @@ import { NextHours } from './next-hours.ts'
 import { openFile } from './open-file.ts'
 import { PinnedBlocks } from './pinned-blocks.ts'
 import { Pruning } from './pruning.ts'
+import { Reports } from './reports.ts'
 import { Tally } from './tally.ts'
 import { Unsent } from './unsent.ts'
 import { Verdicts } from './verdicts.ts'
@@ -47,6 +48,7 @@ export class OutboxTables {
   readonly deadAndHeld: DeadAndHeld
   readonly destinations: Destinations
   readonly warnings: Warnings
+  readonly reported: Reports
   readonly enqueuing: Enqueuing
   readonly verdicts: Verdicts
   readonly #database: Sqlite
@@ -79,6 +81,7 @@ export class OutboxTables {
     this.deadAndHeld = new DeadAndHeld(database, this)
     this.destinations = new Destinations(database, this.writer)
     this.warnings = new Warnings(database)
+    this.reported = new Reports(database)
     this.enqueuing = new Enqueuing(database, this)
     this.verdicts = new Verdicts(database, this)
     this.#pruning = new Pruning(database, this.tally)

@@ -3,10 +3,10 @@ import type { Schema } from '../../../sqlite/database.ts'
 /**
  * Tables of the outbox. Instants are milliseconds since 1970, unless a comment says otherwise; hours are hours since
  * 1970, which SQLite stores in three bytes. Keys begin with the hour: rows are written and read by the hour, so they
- * are adjacent on disk. Versions 1 to 3 were never released.
+ * are adjacent on disk. Versions 1 to 4 were never released.
  */
 export const outboxSchema: Schema = {
-  version: 4,
+  version: 5,
   sql: `
     -- Who is expected to answer, and from which hour on.
     CREATE TABLE collector (
@@ -170,6 +170,12 @@ export const outboxSchema: Schema = {
       timestamp INTEGER NOT NULL,
       logs TEXT,
       PRIMARY KEY (chain, hour, collector)
+    ) STRICT, WITHOUT ROWID;
+
+    -- What was reported to people, so that a restart repeats nothing: a row for each reporter, its state as JSON.
+    CREATE TABLE report (
+      reporter TEXT PRIMARY KEY,
+      state TEXT NOT NULL CHECK (json_valid(state))
     ) STRICT, WITHOUT ROWID;
   `,
 }
