@@ -6,6 +6,7 @@ import type {
   Config,
   HeaderValue,
   Include,
+  PlacedSecret,
   PriceConfig,
   ProtocolConfig,
   SecretRef,
@@ -46,6 +47,7 @@ export function buildConfig(
     outbox: { keepMs: parsed.outbox.keep },
     status: { ...parsed.status.listen, hosts: parsed.status.hosts },
     log: parsed.log,
+    ...(parsed.heartbeat && { heartbeat: { url: placedSecret(parsed.heartbeat.url, ['heartbeat', 'url'], main) } }),
     chains: Object.entries(parsed.chains).map(([name, { id, rpc, settle }]): ChainConfig => {
       const endpoints = rpc.map((endpoint, index) => ({
         ...endpointOf(endpoint, file),
@@ -79,8 +81,16 @@ function serviceOf(parsed: ParsedFile['service'], file: string, placeOf: PlaceOf
   return {
     kind: 'remote',
     url: parsed.url,
-    ...(parsed.key && { key: { ...secretOf(parsed.key, file), place: placeOf(['service', 'key']) } }),
+    ...(parsed.key && { key: placedSecret(parsed.key, ['service', 'key'], { file, placeOf }) }),
   }
+}
+
+function placedSecret(
+  ref: SecretRef,
+  path: readonly PropertyKey[],
+  { file, placeOf }: Pick<ParsedDocument<unknown>, 'file' | 'placeOf'>,
+): PlacedSecret {
+  return { ...secretOf(ref, file), place: placeOf(path) }
 }
 
 const secretOf = (ref: SecretRef, file: string): SecretRef =>
@@ -125,7 +135,7 @@ function protocolOf(
     name,
     ...(logo !== undefined && { logo }),
     ...(chains && { chains }),
-    ...(key && { key: { ...secretOf(key, file), place: placeOf([...path, 'key']) } }),
+    ...(key && { key: placedSecret(key, [...path, 'key'], { file, placeOf }) }),
     register: register ?? service.kind === 'embedded',
     collectors: collectors.map((one, at) => collectorOf(one, id, [...path, 'collectors', at], placeOf)),
     place: placeOf(path),

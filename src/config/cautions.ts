@@ -6,7 +6,8 @@ import type { Place, PlacedMistake } from './mistakes/mistakes.ts'
 import { inOrder, shortest } from './mistakes/mistakes.ts'
 import { meant } from './mistakes/wording.ts'
 import type { OptionSecret } from './option-secrets.ts'
-import { readHeader, readOption, readSecret, resolveAddress } from './secret.ts'
+import { outgoingSecrets } from './outgoing.ts'
+import { readHeader, readOption, readSecret, resolveAddress, resolvePostAddress } from './secret.ts'
 
 /** A secret of the configuration: its role and its place. */
 interface NamedSecret {
@@ -43,7 +44,8 @@ function matchless({ pattern, files, place }: Include): PlacedMistake[] {
   return [{ place, message: `include: ${shortest(pattern)} adds no file`, fix }]
 }
 
-function secretsIn({ service, protocols, chains }: Config): NamedSecret[] {
+function secretsIn(config: Config): NamedSecret[] {
+  const { service, protocols, chains } = config
   const keyOf = (what: string, key: PlacedSecret | undefined): NamedSecret[] =>
     key ? [{ what, ref: key, place: key.place, read: () => readSecret(key) }] : []
   return [
@@ -60,6 +62,9 @@ function secretsIn({ service, protocols, chains }: Config): NamedSecret[] {
         return [{ what: `the address of a node of ${name}`, ref, place: ref.place, read }, ...headers]
       }),
     ),
+    ...outgoingSecrets(config).map(({ what, ref }): NamedSecret => {
+      return { what, ref, place: ref.place, read: () => resolvePostAddress(ref) }
+    }),
   ]
 }
 

@@ -99,6 +99,12 @@ export type ServiceConfig =
   /** `url` has no trailing slash. The key may be absent when every protocol has its own. */
   | { readonly kind: 'remote'; readonly url: string; readonly key?: PlacedSecret }
 
+/** Where it is reported that each hour was collected and delivered. */
+export interface HeartbeatConfig {
+  /** Address of a check, as Healthchecks.io gives it. */
+  readonly url: PlacedSecret
+}
+
 /** Lines below this level are not logged. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
@@ -138,6 +144,7 @@ export interface Config {
     readonly hosts: readonly string[]
   }
   readonly log: { readonly level: LogLevel }
+  readonly heartbeat?: HeartbeatConfig
   readonly chains: readonly ChainConfig[]
   readonly prices: readonly PriceConfig[]
   readonly protocols: readonly ProtocolConfig[]

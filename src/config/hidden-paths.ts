@@ -2,6 +2,7 @@ import { dirname } from 'node:path'
 import type { Config, EndpointRef, HeaderValue, SecretRef } from './config.ts'
 import { configFiles } from './include.ts'
 import { secretsWritten } from './option-secrets.ts'
+import { outgoingSecrets } from './outgoing.ts'
 
 /** Files and folders that no collector may read: the configuration, secret files, and the data. */
 export function hiddenPaths(config: Config): string[] {
@@ -11,6 +12,7 @@ export function hiddenPaths(config: Config): string[] {
     service.kind === 'remote' ? service.key : undefined,
     ...protocols.map(({ key }) => key),
     ...chains.flatMap(({ rpc }) => rpc.flatMap(endpoint => [endpoint, ...Object.values(endpoint.headers ?? {})])),
+    ...outgoingSecrets(config).map(({ ref }) => ref),
     ...collectors.flatMap(({ options, place }) => secretsWritten(options, place.file).map(({ ref }) => ref)),
   ]
   // The embedded service's folder lies in that of a real service, which may have been used before.

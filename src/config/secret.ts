@@ -4,7 +4,8 @@ import type { Config, EndpointRef, SecretRef } from './config.ts'
 import { type Place, placeText } from './mistakes/mistakes.ts'
 import { pathText } from './mistakes/wording.ts'
 import type { OptionSecret } from './option-secrets.ts'
-import { endpoint } from './schema/addresses.ts'
+import { outgoingSecrets } from './outgoing.ts'
+import { endpoint, postAddress } from './schema/addresses.ts'
 import { readBytes } from './yaml/text.ts'
 
 /** Longest secret file, in bytes. */
@@ -72,12 +73,14 @@ function attempt<T>(act: () => T): T | Error {
 }
 
 function missing(ref: SecretRef, what: string, fix: string): Fault {
-  const facts: Record<string, string> = ref.kind === 'file' ? { file: ref.path } : { variable: ref.name }
   return new Fault('secret-missing', `the secret's ${ref.kind === 'file' ? 'file' : 'variable'} ${what}`, {
-    facts,
+    facts: placeFacts(ref),
     fix,
   })
 }
+
+const placeFacts = (ref: SecretRef): Readonly<Record<string, string>> =>
+  ref.kind === 'file' ? { file: ref.path } : { variable: ref.name }
 
 /**
  * The address of an endpoint, a URL or the absolute path of an IPC socket. Secret: never print it.
@@ -90,10 +93,24 @@ export function resolveAddress(chain: string, ref: EndpointRef): string {
   const taken = endpoint(text)
   const isRelative = taken.ok && !text.includes('://') && !text.startsWith('/')
   if (taken.ok && !isRelative) return taken.value
-  const at: Readonly<Record<string, string>> = ref.kind === 'file' ? { file: ref.path } : { variable: ref.name }
   throw new Fault('config', 'the secret does not contain an RPC address', {
-    facts: { chain, ...at },
+    facts: { chain, ...placeFacts(ref) },
     fix: 'keep an http(s):// or ws(s):// address there, or the absolute path of an IPC socket',
+  })
+}
+
+/**
+ * An address that messages are posted to. Secret: never print it.
+ *
+ * @throws Fault `secret-missing` as `readSecret`; `config` when the secret is not such an address
+ */
+export function resolvePostAddress(ref: SecretRef): string {
+  const taken = postAddress(readSecret(ref))
+  if (taken.ok) return taken.value
+  const { message, fix } = taken.mistake
+  throw new Fault('config', `the secret is not an address to post to: ${message}`, {
+    facts: placeFacts(ref),
+    ...(fix !== undefined && { fix }),
   })
 }
 
@@ -141,11 +158,13 @@ function readNamed(ref: SecretRef, named: (message: string) => string): string {
  * Every secret known now, the longest first, to redact logs: keys, RPC addresses, and the parts of these that an error
  * may quote alone (path, query, credentials). Unreadable ones are left out.
  */
-export function secretsOf({ service, protocols, chains }: Config): string[] {
+export function secretsOf(config: Config): string[] {
+  const { service, protocols, chains } = config
   const keys = [service.kind === 'remote' ? service.key : undefined, ...protocols.map(({ key }) => key)]
   return longestFirst([
     ...keys.flatMap(key => (key ? known(() => readSecret(key)) : [])),
     ...chains.flatMap(({ name, rpc }) => rpc.flatMap(ref => secretsOfEndpoint(name, ref))),
+    ...outgoingSecrets(config).flatMap(({ ref }) => known(() => readSecret(ref)).flatMap(withParts)),
   ])
 }
 
@@ -156,9 +175,11 @@ export function secretsOfEndpoint(chain: string, ref: EndpointRef): string[] {
   const kept = ref.kind === 'url' ? [] : known(() => readSecret(ref))
   const headers = Object.values(ref.headers ?? {})
     .flatMap(value => (value.kind === 'text' ? [] : known(() => readSecret(value, words))))
-    .flatMap(value => [value, ...secretPartsOf(value)])
+    .flatMap(withParts)
   return longestFirst([...kept, ...urls.flatMap(url => secretPartsOf(url)), ...headers])
 }
+
+const withParts = (secret: string) => [secret, ...secretPartsOf(secret)]
 
 function longestFirst(secrets: readonly string[]): string[] {
   return [...new Set(secrets)].sort((a, b) => b.length - a.length)

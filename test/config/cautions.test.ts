@@ -16,6 +16,7 @@ protocols:
     chains: [ehtereum, ethereum, other]
     key: { file: secrets/key }
     collectors: [{ use: host }]
+heartbeat: { url: { env: TIDEGAUGE_TEST_HEARTBEAT } }
 `
 
 function trial() {
@@ -36,6 +37,7 @@ function trial() {
 it('secrets that cannot be used are told with their places, in the order of the file', () => {
   const { keep, told } = trial()
   vi.stubEnv('TIDEGAUGE_TEST_RPC', 'hunter2')
+  vi.stubEnv('TIDEGAUGE_TEST_HEARTBEAT', 'http://hc.example.com/hunter2')
   keep('rpc', ' \n')
   expect(told()).toEqual([
     '1:40: the key of the service: the variable TIDEGAUGE_TEST_KEY is not set → set it for this process',
@@ -43,12 +45,14 @@ it('secrets that cannot be used are told with their places, in the order of the 
     '3:80: the address of a node of ethereum: the file /secrets/rpc is empty → put the secret there, and nothing else',
     '5:5: chains: no chain is called "ehtereum" → did you mean ethereum?',
     '8:5: the key of a: the file /secrets/key does not exist → put the secret there, readable for this process',
+    '10:14: the address of the heartbeat: the secret is not an address to post to: http:// is only for loopback addresses: the message would be sent unencrypted → keep an https:// address there',
   ])
 })
 
 it('a secret’s file that others may read is told, one for its owner alone is not', () => {
   const { keep, told } = trial()
   vi.stubEnv('TIDEGAUGE_TEST_KEY', 'key')
+  vi.stubEnv('TIDEGAUGE_TEST_HEARTBEAT', 'https://hc.example.com/check?create=1')
   vi.stubEnv('TIDEGAUGE_TEST_RPC', 'https://n.example.com')
   keep('rpc', 'https://n.example.com/k')
   keep('key', 'hunter2', 0o644)

@@ -25,7 +25,7 @@ describe('what another configuration changes', () => {
       .replace('x: 1', 'x: 2')
       .replace('- { id: b, name: B,', '- { id: c, name: B,')
       .replace('base: { id: 8453', 'base: { id: 8454')
-      .replace('service: embedded', 'service: embedded\nlog: { level: debug }')
+      .replace('service: embedded', 'service: embedded\nlog: { level: debug }\nheartbeat: { url: { env: BEAT } }')
     expect(changesOf(configOf(before), configOf(after))).toEqual([
       'protocol c added',
       'protocol b removed',
@@ -35,6 +35,7 @@ describe('what another configuration changes', () => {
       'collector a/other changed',
       'chain base changed',
       'log changed',
+      'heartbeat changed',
     ])
   })
 })

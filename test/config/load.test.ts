@@ -27,6 +27,13 @@ describe('a configuration', () => {
     })
   })
 
+  it('may have a heartbeat, whose address is kept elsewhere', () => {
+    const file = configFile(`service: embedded\nheartbeat: { url: { file: beat } }\n${protocolsText}`)
+    expect(loadConfig(file).heartbeat).toEqual({
+      url: { kind: 'file', path: join(dirname(file), 'beat'), place: { file, line: 2, column: 14 } },
+    })
+  })
+
   it('keeps data in the working directory when it came with an installed package', () => {
     const installed = '/srv/app/node_modules/tidegauge/config/local.yaml'
     const { data } = parseConfig(installed, readFileSync(shipped('local.yaml'), 'utf8'))

@@ -17,7 +17,7 @@ tell('keys', [
   [
     'an unknown key',
     `service: embedded\nverbosity: 3\n${fine}`,
-    '2:1: unknown key "verbosity" → known here: service, data, collect, delivery, outbox, status, log, chains, include, prices, protocols',
+    '2:1: unknown key "verbosity" → known here: service, data, collect, delivery, outbox, status, log, heartbeat, chains, include, prices, protocols',
   ],
   [
     'what stands under a typo is checked too',
@@ -180,6 +180,16 @@ tell('service and secrets', [
     'a literal key',
     `service: { url: https://example.com, key: sk_live_hunter2 }\n${fine}`,
     '1:43: service.key: a key is never written in this file, only its place → write { file: /run/secrets/metrics_key } or { env: METRICS_KEY }',
+  ],
+  [
+    'a literal address of a heartbeat',
+    `service: embedded\nheartbeat: { url: https://hc.example.com/hunter2 }\n${fine}`,
+    '2:19: heartbeat.url: an address with a key in it is never written in this file, only its place → write { env: HEARTBEAT_URL } or { file: /run/secrets/heartbeat_url }',
+  ],
+  [
+    'an address in place of a heartbeat',
+    `service: embedded\nheartbeat: https://hc.example.com/hunter2\n${fine}`,
+    '2:12: heartbeat: must be a map, not text → write it like { url: { env: HEARTBEAT_URL } }',
   ],
   [
     'a literal key in braces',

@@ -125,17 +125,20 @@ describe('the secrets of a configuration', () => {
     vi.stubEnv('TIDEGAUGE_TEST_KEY', 'service-key-1')
     vi.stubEnv('TIDEGAUGE_TEST_RPC', 'https://me:pass%40word1@n.example.com/v2/0123456789abcdef?token=token-value')
     vi.stubEnv('TIDEGAUGE_TEST_ODD', 'no-address-at-all')
+    vi.stubEnv('TIDEGAUGE_TEST_HEARTBEAT', 'https://hc.example.com/ping/uuid-of-the-check')
     const text = `service: { url: https://m.example.com, key: { env: TIDEGAUGE_TEST_KEY } }
 chains:
   main: { id: 1, rpc: [{ env: TIDEGAUGE_TEST_RPC }, { env: TIDEGAUGE_TEST_UNSET }, { env: TIDEGAUGE_TEST_ODD }] }
   side: { id: 2, rpc: [https://s.example.com/secret-path/, /data/geth.ipc] }
 ${protocolsText}    key: { file: ${kept('protocol-key-1').path} }
+heartbeat: { url: { env: TIDEGAUGE_TEST_HEARTBEAT } }
 `
     const secrets = secretsOf(loadConfig(configFile(text)))
     expect(secrets).toEqual(
       expect.arrayContaining([
         'service-key-1',
         'protocol-key-1',
+        'uuid-of-the-check',
         'https://me:pass%40word1@n.example.com/v2/0123456789abcdef?token=token-value',
         '/v2/0123456789abcdef',
         '0123456789abcdef',

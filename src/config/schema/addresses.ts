@@ -31,6 +31,17 @@ export function serviceUrl(text: string): ParsedText<string> {
   return parsed(url.href.replace(/\/+$/, ''))
 }
 
+/** Address that messages are posted to: HTTPS, or HTTP on loopback. It may hold credentials and a query. */
+export function postAddress(text: string): ParsedText<string> {
+  const fix = 'keep an https:// address there'
+  const url = strictUrl(text, ['http', 'https'])
+  if (!url) return refused('this is not an https:// address', fix)
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    return refused('http:// is only for loopback addresses: the message would be sent unencrypted', fix)
+  }
+  return parsed(url.href)
+}
+
 /** Address of a logo. */
 export function logoUrl(text: string): ParsedText<string> {
   return strictUrl(text, ['http', 'https'])

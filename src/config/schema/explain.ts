@@ -84,7 +84,12 @@ const fixOf = (fix: unknown) => (typeof fix === 'string' ? { fix } : {})
 /** Whether a path leads to a secret, or to a place where one may be by mistake: values there are not repeated. */
 export function isSecret(path: IssuePath): boolean {
   const text = pathText(path)
-  return /^service(\.(key|url)\b|$)/.test(text) || /^protocols\[\d+\]\.key\b/.test(text) || isEndpoint(path)
+  return (
+    /^service(\.(key|url)\b|$)/.test(text) ||
+    /^protocols\[\d+\]\.key\b/.test(text) ||
+    isEndpoint(path) ||
+    path[0] === 'heartbeat'
+  )
 }
 
 const isEndpoint = (path: IssuePath) => path[0] === 'chains' && path[2] === 'rpc'
@@ -124,7 +129,8 @@ function wrongValue(path: IssuePath, value: unknown, whole: SchemaPart): ValueMi
   if (value === undefined) return missing(path, part)
   if (value === null)
     return { place: { path, at: 'value' }, message: `${where}: has no value`, fix: writeOne(path, part, whole) }
-  if (isKey(path)) return literalKey(path, part)
+  const kind = keptElsewhere(path)
+  if (kind !== undefined) return literalSecret(kind, path, part)
   if (path.length === 0) return { place: { path, at: 'value' }, message: `the file is ${wholeKind(value)}, not a map` }
   const found = isSecret(path) && typeof value === 'string' ? 'text' : kindOf(value)
   const message = `${where}: must be ${expectationOf(part)}, not ${found}`
@@ -134,10 +140,14 @@ function wrongValue(path: IssuePath, value: unknown, whole: SchemaPart): ValueMi
 /** Kind of a whole file. A secret's file may be given by mistake, so its content is not repeated. */
 const wholeKind = (value: unknown) => (typeof value === 'object' ? kindOf(value) : 'plain text')
 
-const isKey = (path: IssuePath) => path.at(-1) === 'key' && isSecret(path)
+/** Kind of a value that is never written in the file, only its place; `undefined` for another one. */
+function keptElsewhere(path: IssuePath): string | undefined {
+  if (path.at(-1) === 'key' && isSecret(path)) return 'a key'
+  return pathText(path) === 'heartbeat.url' ? 'an address with a key in it' : undefined
+}
 
-function literalKey(path: IssuePath, part: SchemaPart): ValueMistake {
-  const message = `${pathText(path)}: a key is never written in this file, only its place`
+function literalSecret(kind: string, path: IssuePath, part: SchemaPart): ValueMistake {
+  const message = `${pathText(path)}: ${kind} is never written in this file, only its place`
   return { place: { path, at: 'value' }, message, fix: `write ${examplesOf(part).join(' or ')}` }
 }
 

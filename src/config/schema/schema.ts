@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { keepMsMin } from '../../model/limits.ts'
 import { defaultListen, hostName, hostNamePattern, listenAddress, listenPattern, serviceUrl } from './addresses.ts'
+import { heartbeat } from './heartbeat.ts'
 import {
   catchUpMsMax,
   catchUpMsMin,
@@ -141,6 +142,7 @@ export const operatorFile = z
       })
       .prefault({})
       .meta({ description: "The daemon's log, on standard error.", examples: [{ level: 'info' }] }),
+    heartbeat: heartbeat.optional(),
     chains: z
       .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/), chain)
       .prefault({})
