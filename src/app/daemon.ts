@@ -20,6 +20,7 @@ import { observationOf } from './observation.ts'
 import { endpointStates, openChains } from './open-chains.ts'
 import { openDaemonOutbox } from './open-outbox.ts'
 import { runnerOn } from './open-runner.ts'
+import { startReports } from './reporting.ts'
 
 /** Why a daemon cannot continue: its outbox must be reopened, or another process has its role. */
 export type Breakdown = Breakage | { readonly kind: 'role-lost' }
@@ -77,6 +78,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
   const now = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
+  await startReports({ context, outbox, now }, stack)
   const snapshot = async () => {
     const reads = await widgets.read()
     return seen(outbox, () => observe({ ...now(), widgets: reads }))

@@ -5,6 +5,7 @@ import { answerBytesMax } from '../model/limits.ts'
 import type { Answer } from '../model/verdict.ts'
 import { type ReadMetric, type Registration, readMetric } from '../model/wire.ts'
 import { type ExchangeRequest, HttpExchange } from './http-exchange.ts'
+import { networkReason } from './network-reason.ts'
 import type { Time } from './time.ts'
 
 /** Address and limits of a service client. */
@@ -143,12 +144,4 @@ function parseJson(text: string | undefined): unknown {
   } catch {
     return undefined
   }
-}
-
-/** Why there was no answer, without an address or a header. */
-function networkReason(error: unknown): string {
-  const { name, code, cause } = error as { name?: string; code?: string; cause?: { code?: string } }
-  if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
-    return 'no answer in time'
-  return `no answer (${code ?? cause?.code ?? name ?? 'unknown error'})`
 }

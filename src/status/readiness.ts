@@ -83,7 +83,11 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness): Readi
 }
 
 /** Sentence about late metrics; after a start only when deliveries wait. */
-function undeliveredSentences({ due, destinations }: Lateness, host: string, isCatchingUp: boolean): string[] {
+export function undeliveredSentences(
+  { due, destinations }: Pick<Lateness, 'due' | 'destinations'>,
+  host: string,
+  isCatchingUp: boolean,
+): string[] {
   const waiting = waitingSentences(destinations).join('; ')
   if (!due || (isCatchingUp && !waiting)) return []
   const { metrics, oldest } = due

@@ -17,6 +17,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   intake: ['model', 'edge', 'config', 'outbox', 'runner', 'chain', 'telemetry'],
   delivery: ['model', 'edge', 'config', 'outbox', 'telemetry'],
   status: ['model', 'edge', 'config', 'outbox'],
+  reports: ['model', 'edge', 'config', 'outbox', 'status', 'telemetry'],
   reference: ['model', 'edge', 'sqlite'],
   testing: ['model', 'edge', 'config', 'telemetry', 'chain', 'runner', 'app'],
   app: [
@@ -30,6 +31,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'intake',
     'delivery',
     'status',
+    'reports',
     'reference',
   ],
 }
@@ -38,6 +40,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const typesOnly: Readonly<Record<string, readonly string[]>> = {
   intake: ['telemetry', 'chain'],
   delivery: ['telemetry'],
+  reports: ['telemetry'],
 }
 
 /** The one home of each library; zod validates anywhere. */

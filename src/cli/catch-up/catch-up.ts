@@ -18,7 +18,8 @@ import { type UsableCollector, usableCollectors } from '../usable-collectors.ts'
 import { collectHours, type HourEnd } from './collect-hours.ts'
 import { type DueRun, planDueHours } from './due-hours.ts'
 import { startFinality } from './finality.ts'
-import { noteSkipped, printCaughtUp, printHour } from './report.ts'
+import { incompleteSentences, noteSkipped, printCaughtUp, printHour } from './report.ts'
+import { withHeartbeat } from './run-heartbeat.ts'
 
 /** Options of `collect --catch-up`. */
 export interface CatchUpOptions extends ConfigOption, JsonOption {
@@ -48,8 +49,14 @@ export async function catchUp(options: CatchUpOptions, ended: (code: number) => 
     report: news => logUpkeep(createLog('error', context.redactor), news),
   })
   stack.defer(() => upkeep.stop())
-  const isDone = await collectAndDeliver({ context, outbox, delivery, signals, stack, options }, usable)
-  if (!isDone) ended(exitCodes.incomplete)
+  // The person who runs this sees why a ping is not accepted.
+  const reporting = { ...context, log: createLog('warn', context.redactor) }
+  const left = await withHeartbeat(
+    reporting,
+    sentences => sentences,
+    () => collectAndDeliver({ context, outbox, delivery, signals, stack, options }, usable),
+  )
+  if (left.length > 0) ended(exitCodes.incomplete)
 }
 
 interface CatchUpDeps {
@@ -61,8 +68,8 @@ interface CatchUpDeps {
   readonly options: CatchUpOptions
 }
 
-/** @returns whether all that had its turn is collected and delivered */
-async function collectAndDeliver(deps: CatchUpDeps, usable: readonly UsableCollector[]): Promise<boolean> {
+/** @returns what had its turn and is not collected or not delivered, a sentence each */
+async function collectAndDeliver(deps: CatchUpDeps, usable: readonly UsableCollector[]): Promise<string[]> {
   const { context, outbox, delivery, signals, stack, options } = deps
   const { balance: before } = await outbox.operators.backlog()
   const current = hourAt(context.time.nowMs())
@@ -98,8 +105,7 @@ async function collectAndDeliver(deps: CatchUpDeps, usable: readonly UsableColle
   const report = { ends, left: due.length - ends.length, before, after }
   printCaughtUp(report, options)
   if (signals.stopping.aborted) throw new Fault('stopped', 'it was asked to stop: what is left stays due')
-  const newlyDeadOrHeld = after.dead + after.held - before.dead - before.held
-  return ends.every(({ faults }) => faults.length === 0) && after.due + newlyDeadOrHeld === 0
+  return incompleteSentences(report)
 }
 
 /** The current hour first, then the oldest. */

@@ -40,6 +40,20 @@ export function printHour({ hour, metrics, faults }: HourEnd): void {
   for (const { collector, fault } of faults) print(`  not collected: ${collector}: ${faultLine(fault)}`)
 }
 
+/** Hours and metrics that a run left undone, a sentence each; empty when it is complete. */
+export function incompleteSentences({ ends, before, after }: CaughtUp): string[] {
+  const failed = ends.flatMap(({ hour, faults }) =>
+    faults.map(({ collector, fault }) => `${collector} has not collected ${hourText(hour)}: ${faultLine(fault)}`),
+  )
+  const [dead, held] = [after.dead - before.dead, after.held - before.held]
+  return [
+    ...failed,
+    ...(after.due > 0 ? [`${counted(after.due, 'metric')} not delivered`] : []),
+    ...(dead > 0 ? [`the service refused ${counted(dead, 'metric')} for good`] : []),
+    ...(held > 0 ? [`${counted(held, 'metric')} held until a person decides`] : []),
+  ]
+}
+
 /** Prints the sum of a run: hours, deliveries, and what is left. */
 export function printCaughtUp(report: CaughtUp, options: ReportOptions): void {
   const { ends, left, before, after } = report

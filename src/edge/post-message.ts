@@ -1,0 +1,71 @@
+import { type AnswerTimes, answerTimes } from '../model/answer-times.ts'
+import { basicAuthorization } from '../model/credentials.ts'
+import { HttpExchange } from './http-exchange.ts'
+import { networkReason } from './network-reason.ts'
+import type { Time } from './time.ts'
+
+/** Bytes read of an answer. */
+const bytesMax = 65_536
+
+/** A message for a server, which is sent in one POST. */
+export interface Post {
+  /** Whole address, credentials and query included. Secret. */
+  readonly url: string
+  readonly contentType: string
+  readonly body: string
+}
+
+/** Answer to a message, or why there is none. */
+export type PostAnswer =
+  | ({
+      readonly kind: 'answered'
+      readonly status: number
+      /** Empty when it is too long or broke off. */
+      readonly text: string
+    } & Pick<AnswerTimes, 'notBeforeMs'>)
+  | { readonly kind: 'unanswered'; readonly reason: string }
+
+/** Dependencies of `postMessage`. */
+export interface PostDeps {
+  readonly time: Time
+  /** Time limit, whole answer included, in milliseconds. */
+  readonly timeoutMs: number
+  readonly stop?: AbortSignal
+}
+
+/**
+ * Posts a message on a connection of its own, which is closed afterwards. Redirects are not followed: the message must
+ * not go elsewhere. Never rejects; a reason names neither the address nor a part of it.
+ */
+export async function postMessage(post: Post, { time, timeoutMs, stop }: PostDeps): Promise<PostAnswer> {
+  const url = new URL(post.url)
+  const exchange = new HttpExchange({ url: url.origin, timeoutMs, bytesMax, connections: 1, time })
+  const authorization = basicAuthorization(url)
+  const headers = {
+    'content-type': post.contentType,
+    // Without this header any encoding would be acceptable.
+    'accept-encoding': 'identity',
+    'user-agent': 'tidegauge',
+    ...(authorization !== undefined && { authorization }),
+  }
+  try {
+    const sentMs = time.nowMs()
+    const path = `${url.pathname}${url.search}`
+    const {
+      status,
+      headers: answered,
+      text,
+    } = await exchange.ask({ method: 'POST', path, headers, body: post.body, stop })
+    const { notBeforeMs } = answerTimes(answered, { sentMs, receivedMs: time.nowMs() })
+    return { kind: 'answered', status, text: text ?? '', ...(notBeforeMs !== undefined && { notBeforeMs }) }
+  } catch (error) {
+    return { kind: 'unanswered', reason: networkReason(error) }
+  } finally {
+    await exchange.close()
+  }
+}
+
+/** Whether the same message may be accepted later: the server does not answer, fails, or asks to wait. */
+export function mayBeAcceptedLater(answer: PostAnswer): boolean {
+  return answer.kind === 'unanswered' || answer.status >= 500 || [408, 425, 429].includes(answer.status)
+}
