@@ -5,13 +5,14 @@ import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
 import { notFinal } from '../model/finality.ts'
-import { type Hour, hourAfter, hourAt } from '../model/hour.ts'
+import { type Hour, hourAfter, hourAt, hourText } from '../model/hour.ts'
 import { pollMs, recollectBaseMs, waitingRowsMax } from '../model/limits.ts'
 import type { DueHour } from '../outbox/contract/hours.ts'
 import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Attention } from './attention.ts'
+import { CatchUpLog } from './catch-up-log.ts'
 import { CautiousTime } from './cautious-time.ts'
 import { asFault, collect, nothing, usable } from './collect.ts'
 import { type Changed, Finality } from './finality.ts'
@@ -55,10 +56,12 @@ export class Intake {
   readonly #pasts: PastStore
   readonly #byId: ReadonlyMap<string, CollectorConfig>
   readonly #attention = new Attention()
+  readonly #catchUpLog: CatchUpLog
   #wake = Promise.withResolvers<void>()
 
   constructor(deps: IntakeDeps) {
     this.#deps = deps
+    this.#catchUpLog = new CatchUpLog(deps.log, deps.time)
     this.#pasts = reportedPasts(deps.outbox)
     this.#byId = new Map(deps.collectors.map(collector => [collector.id, collector]))
     this.#clock = deps.clock ?? uncompared(deps.time)
@@ -86,6 +89,7 @@ export class Intake {
     this.#everyHour.stop()
     await Promise.all([ended, this.#deps.runner.stop()])
     await Promise.all([...this.#planning.values(), ...this.#underWay.values(), this.#finality.ended()])
+    this.#catchUpLog.ended()
   }
 
   async #turnAndRest(): Promise<void> {
@@ -94,6 +98,7 @@ export class Intake {
     try {
       isMore = await this.#turn()
       restMs = await this.#restMs()
+      if (this.#underWay.size === 0) this.#catchUpLog.ended()
     } catch (error) {
       this.#tell(error, {}, 'intake: this turn failed, retrying')
     }
@@ -210,6 +215,13 @@ export class Intake {
     if (signal.aborted && collected.fault) return
     const pins = notFinal(collected.pins, due.hour, this.#deps.chains, startedMs)
     await recordHour(this.#deps, due, { ...collected, pins })
+    if (!collected.fault) this.#logCollected(due, collected.accepted.length)
+  }
+
+  #logCollected({ collector, hour }: DueHour, metrics: number): void {
+    const { log, time } = this.#deps
+    if (hour < hourAt(time.nowMs())) this.#catchUpLog.collected(hour, metrics)
+    else log.info({ collector, hour: hourText(hour), metrics }, 'collected')
   }
 
   async #describe(collector: CollectorConfig): Promise<CollectorDescription> {

@@ -30,7 +30,6 @@ export async function recordHour(
   const facts = { collector, hour: hourText(hour), metrics: accepted.length }
   if (!fault) {
     await outbox.intake.record({ collector, hour, accepted, pins }, nowMs)
-    log.info(facts, 'collected')
   } else if (isGap(fault, due, nowMs)) {
     await outbox.intake.recordGap(collector, hour, fault)
     log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be collected: a gap')
