@@ -2,6 +2,7 @@ import type { Config } from '../config/config.ts'
 import type { Time } from '../edge/time.ts'
 import type { WatchedClock } from '../intake/watched-clock.ts'
 import type { DataFolders } from '../outbox/data-folders.ts'
+import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 
@@ -13,6 +14,8 @@ export interface AppContext {
   readonly redactor: Redactor
   /** The same as `time`, if the machine's clock is compared with others; absent otherwise. */
   readonly clock?: WatchedClock
+  /** Processes of collectors that one runner leaves to the next; absent when each starts its own. */
+  readonly warm?: WarmProcesses
   /** Data folders that the process had open, if it starts its daemon repeatedly; absent otherwise. */
   readonly place?: DataFolders
 }

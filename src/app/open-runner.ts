@@ -5,17 +5,20 @@ import { ProcessRunner } from '../runner/daemon/process-runner.ts'
 import type { Runner } from '../runner/runner.ts'
 import type { AppContext } from './context.ts'
 
-/** Opens a runner without chains: collectors can be loaded and described, offline and without secrets. */
+/**
+ * Opens a runner without chains: collectors can be loaded and described, offline and without secrets. It leaves its
+ * processes to the next runner, if the context keeps them.
+ */
 export function openOfflineRunner(
   deps: OpenRunnerDeps,
   deadlineMs: number,
   stack: AsyncDisposableStack,
 ): ProcessRunner {
-  return runnerWithin(deadlineMs, {}, deps, stack)
+  return runnerWithin(deadlineMs, {}, deps, stack, true)
 }
 
 /** Without a valid configuration, only the paths known without it are hidden from collectors. */
-type OpenRunnerDeps = Pick<AppContext, 'time' | 'log' | 'redactor'> & Partial<Pick<AppContext, 'config'>>
+type OpenRunnerDeps = Pick<AppContext, 'time' | 'log' | 'redactor' | 'warm'> & Partial<Pick<AppContext, 'config'>>
 
 /** Opens a runner on chains; it is closed with the stack. */
 export function runnerOn(chains: Chains, context: AppContext, stack: AsyncDisposableStack): Runner {
@@ -29,14 +32,16 @@ function pricesByName({ prices }: Config): Readonly<Record<string, CollectorConf
 function runnerWithin(
   deadlineMs: number,
   chains: Chains,
-  { time, log, redactor, config }: OpenRunnerDeps,
+  { time, log, redactor, config, warm }: OpenRunnerDeps,
   stack: AsyncDisposableStack,
+  leavesWarm = false,
 ): ProcessRunner {
   const runner = new ProcessRunner({
     chains,
     deadlineMs,
     time,
     redactor,
+    ...(warm && { warm, leavesWarm }),
     ...(config && {
       prices: pricesByName(config),
       hidden: hiddenPaths(config),

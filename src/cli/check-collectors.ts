@@ -40,7 +40,7 @@ export async function checkCollectors(
 /** As `checkCollectors`, for some collectors of a file that may have mistakes elsewhere. */
 export async function checkEach(
   collectors: readonly CollectorConfig[],
-  edge: Pick<AppContext, 'time' | 'log' | 'redactor'> & Partial<Pick<AppContext, 'config'>>,
+  edge: Pick<AppContext, 'time' | 'log' | 'redactor' | 'warm'> & Partial<Pick<AppContext, 'config'>>,
   deadlineMs: number,
   stopping?: AbortSignal,
 ): Promise<Checked> {

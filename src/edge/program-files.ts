@@ -35,6 +35,9 @@ export const programParts: readonly string[] = isSource
   ? ['src', 'collectors', 'package.json']
   : ['dist', 'package.json']
 
+/** Whether the program's libraries are bundled with it, so that it reads nothing in folders of packages. */
+export const hasOwnLibraries = !isSource
+
 /** Libraries that collectors share with the program, whole, and where the build puts a bundle of each. */
 export const sharedLibraries = { viem: 'dist/child/viem.js', zod: 'dist/child/zod.js' } as const
 

@@ -197,6 +197,8 @@ export interface EndedRun {
 }
 
 export type ToChild =
+  /** Names of the configured chains; sent before the first run. */
+  | { readonly kind: 'chains'; readonly names: readonly string[] }
   /** Runs started in one turn. */
   | { readonly kind: 'run'; readonly runs: readonly StartedRun[] }
   /** The run's deadline has passed: it must end now, with the values it has. */

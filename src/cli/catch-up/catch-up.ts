@@ -6,6 +6,7 @@ import { logUpkeep } from '../../app/outbox-news.ts'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
+import type { WarmProcesses } from '../../runner/daemon/warm-processes.ts'
 import type { Runner } from '../../runner/runner.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { type BackfillDelivery, startDelivery } from '../backfill/delivery.ts'
@@ -32,9 +33,13 @@ export interface CatchUpOptions extends ConfigOption, JsonOption {
  * `collect --catch-up`: every hour that is due, once. Ends with 1 when an hour of its turn was not collected or not
  * delivered, and with 0 when hours are left because of `--max-hours`, or because another process is at work.
  */
-export async function catchUp(options: CatchUpOptions, ended: (code: number) => void): Promise<void> {
+export async function catchUp(
+  options: CatchUpOptions,
+  warm: WarmProcesses,
+  ended: (code: number) => void,
+): Promise<void> {
   const signals = new Signals()
-  const given = openContext(options.config)
+  const given: AppContext = { ...openContext(options.config), warm }
   const usable = await usableCollectors(given, options.only, signals, ended)
   await using stack = new AsyncDisposableStack()
   const { context, outbox: existing } = await openedByClock(given, stack)

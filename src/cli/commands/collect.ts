@@ -1,43 +1,15 @@
 import { type Command, Option } from 'commander'
-import type { AppContext } from '../../app/context.ts'
-import { openOutbox } from '../../app/open-outbox.ts'
-import { ConfigError } from '../../config/config-error.ts'
-import { retryDelayMs } from '../../intake/startable-hours.ts'
 import { Fault } from '../../model/fault.ts'
-import { notFinal } from '../../model/finality.ts'
-import { type Hour, hourAfter, hourAt, hourText, parseHour } from '../../model/hour.ts'
-import type { IntakeStore } from '../../outbox/contract/intake-store.ts'
-import type { Accepted } from '../../outbox/contract/metrics.ts'
-import type { OperatorStore, Units } from '../../outbox/contract/operator-store.ts'
-import type { Outbox } from '../../outbox/contract/outbox.ts'
-import type { Warning } from '../../outbox/contract/warnings.ts'
-import { catchUp } from '../catch-up/catch-up.ts'
-import { checkCollectors } from '../check-collectors.ts'
-import { collectParts } from '../collect-parts.ts'
-import { type CollectedPart, type CollectedReport, printParts, printPartsJson } from '../collected-report.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
-import { deliverNow, standing } from '../deliver-now.ts'
-import { exitCodes } from '../exit.ts'
-import { demandBegun } from '../hour-range.ts'
-import { openContext, selectCollectors } from '../open-context.ts'
-import { repeatAtSaves } from '../repeat-at-saves.ts'
-import { openedByClock } from '../require-clock.ts'
-import { counted, cut, note, print } from '../terminal.ts'
+import type { CollectOnceOptions } from '../collect-once.ts'
+import { configuredCommand } from '../configured-command.ts'
+import { warmStart } from '../warm-start.ts'
 import { wholeNumber } from '../whole-number.ts'
 
-interface CollectOptions extends ConfigOption, JsonOption {
-  readonly hour?: string
-  readonly only?: readonly string[]
-  readonly dryRun?: boolean
+interface CollectOptions extends CollectOnceOptions {
   readonly watch?: boolean
-  readonly allowUnitChange?: boolean
   readonly catchUp?: boolean
   readonly maxHours?: number
 }
-
-/** Warnings shown after a push, and characters of the service's words in each. */
-const warningsShown = 10
-const warningCharsMax = 160
 
 /** `collect`: one hour, once, or all that are due. Ends with 1 when a value was not collected or not delivered. */
 export function collectCommand(ended: (code: number) => void): Command {
@@ -59,138 +31,28 @@ export function collectCommand(ended: (code: number) => void): Command {
     .option('--max-hours <count>', 'with --catch-up: hours in all, at most (default: all)', wholeNumber(1))
     .option('--json', 'print JSON')
     .action(async (options: CollectOptions) => {
-      if (options.catchUp) return catchUp(options, ended)
+      if (options.catchUp) return collectDue(options, ended)
       if (options.maxHours !== undefined)
         throw new Fault('usage', '--max-hours is for --catch-up', { fix: 'add --catch-up' })
-      if (!options.watch) return collectOnce(options, ended)
+      if (!options.watch) return collectNow(options, ended)
       if (!options.dryRun) throw new Fault('usage', '--watch sends nothing', { fix: 'add --dry-run' })
-      await repeatAtSaves(options.config, stopping => collectOnce(options, () => {}, stopping))
+      const { repeatAtSaves } = await import('../repeat-at-saves.ts')
+      await repeatAtSaves(options.config, stopping => collectNow(options, () => {}, stopping))
     })
 }
 
-async function collectOnce(
+async function collectNow(
   options: CollectOptions,
   ended: (code: number) => void,
   stopping?: AbortSignal,
 ): Promise<void> {
-  const given = openContext(options.config)
-  const collectors = selectCollectors(given.config, options.only)
-  const asked = options.hour === undefined ? undefined : parseHour(options.hour)
-  const { mistakes } = await checkCollectors(given, given.config.collect.deadlineMs, stopping)
-  if (mistakes.length > 0) throw new ConfigError(given.config.file, mistakes)
-  await using stack = new AsyncDisposableStack()
-  const { context, outbox: existing } = await openedByClock(given, stack)
-  const nowMs = given.time.nowMs()
-  // By the corrected clock.
-  const hour = asked ?? hourAt(nowMs)
-  demandBegun(hour, nowMs)
-  const units: Units = options.allowUnitChange ? 'changed' : 'locked'
-  if (options.dryRun) {
-    const collected = await collectParts({ context, outbox: existing, hour, units, stopping }, collectors)
-    if (stopping?.aborted) return
-    printDry(collected, options)
-    if (collected.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
-  } else {
-    const outbox = existing ?? (await openOutbox(context, stack))
-    outbox.health.requireRoom()
-    const collected = await collectParts({ context, outbox, hour, units }, collectors)
-    const isDelivered = await queueAndDeliver(context, outbox, collected, options)
-    if (!isDelivered || collected.parts.some(({ fault }) => fault)) ended(exitCodes.incomplete)
-  }
+  using warm = warmStart(options.config, true)
+  const { collectOnce } = await import('../collect-once.ts')
+  await collectOnce(options, warm, ended, stopping)
 }
 
-function printDry(collected: CollectedReport, { json }: CollectOptions): void {
-  const { hour, parts, stored } = collected
-  if (json) {
-    printPartsJson(collected)
-    return
-  }
-  printParts(collected)
-  const accepted = parts.flatMap(part => part.accepted)
-  const isSent = ({ metric, hold }: (typeof accepted)[number]) => {
-    const state = stored.get(metric.id)?.state
-    return state === undefined ? !hold : state === 'due'
-  }
-  const count = accepted.filter(isSent).length
-  print(`\n${counted(count, 'metric')} would be sent, with timestamp ${hourText(hour)}; nothing was enqueued`)
-}
-
-/** @returns whether all sendable metrics of this hour are delivered */
-async function queueAndDeliver(
-  context: AppContext,
-  outbox: Outbox,
-  collected: CollectedReport,
-  options: CollectOptions,
-): Promise<boolean> {
-  const { hour, parts } = collected
-  const { time } = context
-  const { chains } = context.config
-  await Promise.all(
-    parts.map(part => {
-      const pins = notFinal(part.pins, hour, chains, time.nowMs())
-      return store(outbox, { ...part, pins }, hour, time.nowMs(), time.chance())
-    }),
-  )
-  const metrics = parts.flatMap(({ accepted }) => accepted)
-  if (options.allowUnitChange) await changeUnits(outbox.operators, outbox.intake, metrics, hour, time.nowMs())
-  if (options.json) printPartsJson(collected)
-  else printParts(collected)
-  const pushedAtMs = time.nowMs()
-  await deliverNow(context, outbox)
-  noteWarnings(await outbox.operators.warnings(), pushedAtMs, options)
-  const stored = await outbox.operators.stored(metrics.map(({ metric }) => ({ id: metric.id, hour })))
-  const count = (state: string) => stored.filter(each => each?.state === state).length
-  note(
-    `${count('delivered')} of ${stored.length} delivered${standing({ dead: count('dead'), held: count('held') }, options)}`,
-  )
-  return count('due') + count('dead') + count('held') === 0
-}
-
-/** Reports the warnings on the pushes just made, except acknowledged ones. */
-function noteWarnings(all: readonly Warning[], sinceMs: number, options: CollectOptions): void {
-  const news = all.filter(({ lastSeenMs, isAcknowledged }) => lastSeenMs >= sinceMs && !isAcknowledged)
-  for (const { metricId, text } of news.slice(0, warningsShown)) {
-    note(`the service warns: ${metricId ? `${metricId}: ` : ''}${cut(text, warningCharsMax)}`)
-  }
-  if (news.length > warningsShown)
-    note(`and ${counted(news.length - warningsShown, 'warning')} more: ${asTyped('warnings', options)}`)
-}
-
-/**
- * Changes the locked units. Values of the hour held earlier for their unit become due, and later hours use the new
- * unit.
- */
-async function changeUnits(
-  operators: OperatorStore,
-  intake: Pick<IntakeStore, 'pasts'>,
-  accepted: readonly Accepted[],
-  hour: Hour,
-  nowMs: number,
-): Promise<void> {
-  const meant = accepted.filter(({ hold }) => !hold).map(({ metric }) => metric)
-  const held = await operators.deadOrHeld({ state: 'held', ids: meant.map(({ id }) => id), hour })
-  const unitOf = new Map(meant.map(({ id, unit }) => [id, unit]))
-  const ids = held.filter(({ kind, id, unit }) => kind === 'unit' && unit === unitOf.get(id)).map(({ id }) => id)
-  if (ids.length > 0) await operators.release({ state: 'held', ids, hour }, 'changed')
-  const current = hourAt(nowMs)
-  const stored = await operators.stored(meant.map(({ id }) => ({ id, hour: current })))
-  const next = meant.map((metric, place) => ({ ...metric, hour: stored[place] ? hourAfter(current, 1) : current }))
-  const pasts = await intake.pasts(next)
-  for (const [place, metric] of next.entries()) {
-    if (pasts[place]?.unit !== metric.unit) await operators.changeUnit(metric)
-  }
-}
-
-async function store(
-  { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
-  { collector, accepted, pins, fault }: CollectedPart,
-  hour: Hour,
-  nowMs: number,
-  chance: number,
-): Promise<void> {
-  const isRefused = fault?.code === 'hour-passed'
-  if (isRefused) return
-  await operators.expectHour(collector.id, hour, hourAt(nowMs))
-  const failed = fault && { fault, nextAttemptMs: nowMs + retryDelayMs(fault, 1, chance) }
-  await intake.record({ collector: collector.id, hour, accepted, pins, ...(failed && { failed }) }, nowMs)
+async function collectDue(options: CollectOptions, ended: (code: number) => void): Promise<void> {
+  using warm = warmStart(options.config, true)
+  const { catchUp } = await import('../catch-up/catch-up.ts')
+  await catchUp(options, warm, ended)
 }

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { quoted } from '../mistakes/wording.ts'
-import { type ParsedText, parsed, refused } from './text-parsers.ts'
+import { type ParsedText, parsed, refused } from './parsed-text.ts'
 
 // No message about a URL repeats it: a key may be anywhere in it.
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isHeaderName, isSecretHeader } from '../../model/header-name.ts'
+import { parsed, refused } from './parsed-text.ts'
 import { secretRef, textField } from './text-field.ts'
-import { parsed, refused } from './text-parsers.ts'
 
 /** Headers that are set by the HTTP client. */
 const ownNames = new Set([

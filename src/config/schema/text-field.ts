@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { TextParser } from './text-parsers.ts'
+import type { TextParser } from './parsed-text.ts'
 import { environmentName, environmentNamePattern, path } from './text-parsers.ts'
 
 /** Meaning of a key, for editors and messages: `examples` are as written in the file. */

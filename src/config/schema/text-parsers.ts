@@ -1,19 +1,8 @@
 import { isAbsolute } from 'node:path'
 import { Fault } from '../../model/fault.ts'
 import { type Hour, parseHour } from '../../model/hour.ts'
-import type { Mistake } from '../mistakes/mistakes.ts'
 import { quoted } from '../mistakes/wording.ts'
-
-/** Result of parsing a string: the value, or the mistake. */
-export type ParsedText<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly mistake: Mistake }
-
-/** A parser of strings. Pure. */
-export type TextParser<T> = (text: string) => ParsedText<T>
-
-/** The result of a valid string. */
-export const parsed = <T>(value: T): ParsedText<T> => ({ ok: true, value })
-/** The result of a string with a mistake. */
-export const refused = (message: string, fix: string) => ({ ok: false, mistake: { message, fix } }) as const
+import { type ParsedText, parsed, refused, type TextParser } from './parsed-text.ts'
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 

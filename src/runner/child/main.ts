@@ -1,11 +1,12 @@
 /**
- * Entry of a child that runs collectors: takes runs from the daemon and returns their results. Its arguments are the
- * names of the configured chains.
+ * Entry of a child that runs collectors: takes runs from the daemon and returns their results. Its argument says whether
+ * it can read chains.
  */
 import { flushCompileCache } from 'node:module'
 import { sentTogether } from '../../edge/batch-scheduler.ts'
 import { Fault, faultRecord } from '../../model/fault.ts'
 import { hourAfter } from '../../model/hour.ts'
+import { chainsArgument } from '../frames.ts'
 import type { Ask, EndedRun, LogLine, StartedRun, Task, TaskEnd, ToChild } from '../messages.ts'
 import { unknownChain } from '../question.ts'
 import { Asks } from './asks.ts'
@@ -25,7 +26,7 @@ import { TurnAsks } from './turn-asks.ts'
 // A terminal's Ctrl-C and a service manager's stop reach the whole group: only the daemon decides when this ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
-const chainNames = process.argv.slice(2)
+let chainNames: readonly string[] = []
 const line = new ChildEnd(receive)
 const asks = new Asks(postAsks)
 const postLine = (said: LogLine) => line.post({ kind: 'log', ...said })
@@ -48,7 +49,7 @@ registerCollectorHooks()
 registerOptionsEdge()
 lockDown(line.socket)
 // Only if there is a chain to read: viem takes a good part of a child's start and memory.
-const typedReads = chainNames.length > 0 ? await import('./typed/typed-reads.ts') : undefined
+const typedReads = process.argv.includes(chainsArgument) ? await import('./typed/typed-reads.ts') : undefined
 
 /** Turns a run has after its abort: more than each label has, so that values there by then are returned. */
 const turnsAfterAbort = 50
@@ -112,6 +113,7 @@ function postAsks(all: readonly Ask[]): void {
 }
 
 function receive(message: ToChild): void {
+  if (message.kind === 'chains') chainNames = message.names
   if (message.kind === 'run') for (const run of message.runs) void start(run)
   if (message.kind === 'abort') controllers.get(message.run)?.abort(new Fault('stopped', 'the deadline has passed'))
   if (message.kind === 'ping') line.post({ kind: 'pong', ping: message.ping })

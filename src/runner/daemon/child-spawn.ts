@@ -4,27 +4,32 @@ import { Duplex, type Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { programUrl } from '../../edge/program-files.ts'
-import { frameOf, lineDescriptor } from '../frames.ts'
+import { chainsArgument, frameOf, lineDescriptor } from '../frames.ts'
 import { childMessageCharsMax, collectorTextCharsMax, runLogLinesMax } from '../limits.ts'
 import type { ChildLogLevel, LogLine, ToChild } from '../messages.ts'
 import { lendCompileCache } from './lent-cache.ts'
 import { childBacklogBytesMax } from './limits.ts'
 import { boundedLines } from './lines.ts'
 import { orphanWatch } from './orphan-watch.ts'
+import { type ProcessListener, Relay } from './relay.ts'
 
 /** A started process, as seen by the daemon. */
 export interface Spawned {
+  /** Sets the listener for its output. Without one, output is kept. */
+  listen(listener: ProcessListener | undefined): void
   /** Sends a message. @returns false when the process has left so much unread that nothing more is sent */
   post(message: ToChild): boolean
   /** Takes back what only its start needs. Must be called before it is given a collector. */
   started(): void
   /** Ends it at once, whatever it is doing. */
   kill(): void
+  /** As `kill`, for a process without work: this one does not wait for its end. */
+  abandon(): void
   /** Resolves when the process has ended, with what happened to it, to follow "its process ". */
   readonly exited: Promise<string>
 }
 
-/** Permissions of a new process, and callbacks for its output. */
+/** Permissions of a new process. */
 export interface SpawnDeps {
   /** Files and folders it may read; once started it may write none. */
   readonly reads: readonly string[]
@@ -32,15 +37,10 @@ export interface SpawnDeps {
   readonly mayUseSqlite: boolean
   /** Folder that relative paths start from, if it exists. */
   readonly folder: string
-  /** Names of the configured chains, given to the process as arguments. */
-  readonly chainNames: readonly string[]
+  /** Whether it can read chains, which it needs more time and memory for. */
+  readonly readsChains: boolean
   /** Heap limit of the process, in MB. */
   readonly heapMbMax: number
-  readonly log: (line: LogLine) => void
-  /** Called with each line of the process, not yet parsed. */
-  readonly hear: (line: string) => void
-  /** Called when a line exceeds the limit. */
-  readonly tooLong: () => void
 }
 
 const entry = fileURLToPath(programUrl('child'))
@@ -53,9 +53,10 @@ const environmentNames = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG', 'NODE_EXTRA_CA
  * given paths, and cannot write, start processes or load native code. Does not throw.
  */
 export function spawnChild(deps: SpawnDeps): Spawned {
-  const { chainNames, heapMbMax, log, folder } = deps
+  const { readsChains, heapMbMax, folder } = deps
   const cache = lendCompileCache()
-  const child = spawn(process.execPath, [...flagsOf(deps), ...cache.flags, entry, ...chainNames], {
+  const args = readsChains ? [chainsArgument] : []
+  const child = spawn(process.execPath, [...flagsOf(deps), ...cache.flags, entry, ...args], {
     env: { ...environment(), ...cache.env },
     ...(existsSync(folder) && { cwd: folder }),
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
@@ -64,12 +65,21 @@ export function spawnChild(deps: SpawnDeps): Spawned {
   endWithThis(child)
   const line = child.stdio[lineDescriptor]
   for (const end of ['exit', 'error']) child.once(end, cache.takeBack)
-  const isCut = line instanceof Duplex ? listen(child, line, deps) : () => false
-  const crashed = logLines(child, log)
+  const kill = () => void child.kill('SIGKILL')
+  const relay = new Relay(kill)
+  const isCut = line instanceof Duplex ? listen(child, line, relay) : () => false
+  const crashed = logLines(child, said => relay.pass(({ log }) => log(said)))
   return {
+    listen: listener => relay.to(listener),
     post: message => !(line instanceof Duplex) || say(line, message),
     started: () => void (cache.takeBack() || child.kill('SIGKILL')),
-    kill: () => void child.kill('SIGKILL'),
+    kill,
+    abandon() {
+      kill()
+      cache.takeBack()
+      for (const stream of child.stdio) stream?.destroy()
+      child.unref()
+    },
     exited: exitOf(child, signal => {
       if (crashed()) return `needed more than ${heapMbMax} MB of memory`
       return signal === 'SIGKILL' && isCut() ? 'ended with SIGKILL, or closed its connection to the daemon' : undefined
@@ -92,13 +102,13 @@ function flagsOf({ heapMbMax, reads, mayUseSqlite }: SpawnDeps): string[] {
  * Reads the process's lines.
  * @returns a function that tells whether the connection was closed while the process lived
  */
-function listen(child: ChildProcess, line: Duplex, { hear, tooLong }: SpawnDeps): () => boolean {
+function listen(child: ChildProcess, line: Duplex, relay: Relay): () => boolean {
   let cut = false
   const completed = boundedLines(childMessageCharsMax)
   line.setEncoding('utf8').on('data', (piece: string) => {
     const result = completed(piece)
-    if (result.kind === 'too-long') return tooLong()
-    for (const each of result.lines) hear(each)
+    if (result.kind === 'too-long') return relay.pass(({ tooLong }) => tooLong())
+    for (const each of result.lines) relay.pass(({ hear }) => hear(each))
   })
   line
     .on('error', () => {})

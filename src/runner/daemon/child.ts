@@ -3,24 +3,15 @@ import { sentTogether } from '../../edge/batch-scheduler.ts'
 import { Fault } from '../../model/fault.ts'
 import type { Ask, EndedRun, FromChild, Reply, Task, TaskEnd, ToChild, TurnAsk, TurnReply } from '../messages.ts'
 import { MessageAllowance } from './allowance.ts'
-import type { ChildDeps, Lost } from './child-edge.ts'
-import { type Spawned, spawnChild } from './child-spawn.ts'
+import type { ChildDeps, ChildRun, Lost } from './child-edge.ts'
+import type { Spawned } from './child-spawn.ts'
 import { ChildTurns } from './child-turns.ts'
 import { heard } from './from-child.ts'
 import { PingWatch } from './ping-watch.ts'
 import { inOrderOfMeeting, replyTo } from './replies.ts'
 import { RunBlocks } from './run-blocks.ts'
-import { RunDeadline } from './run-deadline.ts'
-
-interface ChildRun {
-  readonly task: Task
-  /** Aborted when the run is over, however it ended, to end its timer and its chain reads. */
-  readonly over: AbortController
-  readonly pins: RunBlocks
-  /** Absent until the run is sent to the process. */
-  deadline?: RunDeadline
-  settle(end: TaskEnd | Lost): void
-}
+import { isOver, RunDeadline } from './run-deadline.ts'
+import type { StartedProcess } from './started-process.ts'
 
 const busy = 'does not answer: something keeps it busy'
 const meddled = 'a collector must not write to its connection to the daemon: check its use of descriptors and sockets'
@@ -41,13 +32,14 @@ export class CollectorChild {
   readonly #gone = new AbortController()
   readonly #allowance = new MessageAllowance()
   /** Collectors it was given: it may log for no others. */
-  readonly #collectors = new Set([''])
+  readonly #collectors: Set<string>
   #lost: Lost = { kind: 'lost', how: 'ended' }
   #leaks = false
 
-  constructor(deps: ChildDeps) {
+  constructor(deps: ChildDeps, { spawned, isReady, collectors, lastPing }: StartedProcess) {
     this.#deps = deps
-    const { chains, limits, log, reads, mayUseSqlite, folder, time, hosts } = deps
+    const { chains, limits, log, time, hosts } = deps
+    this.#collectors = collectors
     const tell = sentTogether<TurnReply>(turns => this.#say({ kind: 'turns', turns }))
     this.#turns = new ChildTurns((host, asker) => hosts.take(host, asker), tell)
     this.#pings = new PingWatch({
@@ -57,19 +49,18 @@ export class CollectorChild {
       ping: ping => this.#say({ kind: 'ping', ping }),
       silent: () => this.#lose(busy),
       gone: this.#gone.signal,
+      lastPing,
     })
-    this.#spawned = spawnChild({
-      reads,
-      mayUseSqlite,
-      folder,
-      chainNames: Object.keys(chains),
-      heapMbMax: limits.heapMbMax,
+    this.#spawned = spawned
+    void spawned.exited.then(how => this.#lose(how))
+    if (isReady) this.#ready.resolve()
+    else void this.#watchStart()
+    spawned.listen({
       log,
       hear: line => this.#hear(line),
       tooLong: () => this.#lose('sent an invalid message: a line that is too long', meddled),
     })
-    void this.#spawned.exited.then(how => this.#lose(how))
-    void this.#watchStart()
+    this.#say({ kind: 'chains', names: Object.keys(chains) })
   }
 
   /**
@@ -118,6 +109,14 @@ export class CollectorChild {
     return this.#runs.size === 0
   }
 
+  /** Gives the process away, which must be sound and idle. From then on this is as if it had ended. */
+  release(): StartedProcess {
+    const [spawned, collectors, { lastPing }] = [this.#spawned, this.#collectors, this.#pings]
+    spawned.listen(undefined)
+    this.#leave({ kind: 'lost', how: 'was given away' })
+    return { spawned, isReady: true, collectors, lastPing }
+  }
+
   /** Ends the process; resolves when it has ended. */
   async end(): Promise<void> {
     this.#lose('was stopped')
@@ -135,11 +134,15 @@ export class CollectorChild {
 
   #lose(how: string, fix?: string): void {
     if (this.#gone.signal.aborted) return
-    this.#lost = { kind: 'lost', how, ...(fix !== undefined && { fix }) }
-    this.#gone.abort(new Fault('stopped', 'the process has ended'))
     this.#spawned.kill()
+    this.#leave({ kind: 'lost', how, ...(fix !== undefined && { fix }) })
+  }
+
+  #leave(lost: Lost): void {
+    this.#lost = lost
+    this.#gone.abort(new Fault('stopped', 'the process has ended'))
     this.#ready.resolve()
-    for (const token of this.#runs.keys()) this.#settle(token, this.#lost)
+    for (const token of this.#runs.keys()) this.#settle(token, lost)
     this.#turns.endAll()
   }
 
@@ -237,12 +240,4 @@ export class CollectorChild {
     this.#say({ kind: 'abort', run: token })
     if (await isOver(time.sleep(limits.graceMs, over))) this.#lose(busy)
   }
-}
-
-/** Whether a wait has ended, and not been aborted. */
-function isOver(wait: Promise<void>): Promise<boolean> {
-  return wait.then(
-    () => true,
-    () => false,
-  )
 }

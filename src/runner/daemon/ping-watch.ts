@@ -12,17 +12,24 @@ export interface PingWatchDeps {
   readonly silent: () => void
   /** Aborted when the process has ended. */
   readonly gone: AbortSignal
+  /** Number of the last ping that it was sent before. */
+  readonly lastPing: number
 }
 
 /** Pings a process while it has work, to notice that it hangs before the deadline of its runs. */
 export class PingWatch {
   readonly #deps: PingWatchDeps
   #isWatching = false
-  #lastPing = 0
+  #lastPing: number
   #lastPong = 0
 
   constructor(deps: PingWatchDeps) {
     this.#deps = deps
+    this.#lastPing = deps.lastPing
+  }
+
+  get lastPing(): number {
+    return this.#lastPing
   }
 
   /** Watches until the process has no work. No effect while it watches. Never rejects. */

@@ -1,12 +1,9 @@
-import { dirname } from 'node:path'
-import type { Chains } from '../../chain/reads.ts'
 import type { CollectorConfig } from '../../config/config.ts'
 import type { OptionSecret } from '../../config/option-secrets.ts'
 import { readOption } from '../../config/secret.ts'
-import type { Time } from '../../edge/time.ts'
 import { Fault, faultFromRecord } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
-import type { ChildLogLevel, CollectorRef, DescribedToDaemon, LogLine, Priced, Task, TaskEnd } from '../messages.ts'
+import type { CollectorRef, DescribedToDaemon, LogLine, Priced, Task, TaskEnd } from '../messages.ts'
 import { originOf } from '../origin.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../runner.ts'
 import { CollectorChild } from './child.ts'
@@ -18,41 +15,12 @@ import { type RunnerLimits, runnerLimits } from './limits.ts'
 import { Meeting } from './meeting.ts'
 import { Prices } from './prices.ts'
 import { groupOf, Processes, type ProcessGroup } from './processes.ts'
-import type { ReadInterceptor } from './read-interceptor.ts'
 import { readablePaths } from './readable.ts'
 import { knowsNone, type Redacting, redactedEnd, redactedLine } from './redacting.ts'
+import type { RunnerDeps } from './runner-deps.ts'
 import { declaredSecrets, RunSecrets } from './secrets.ts'
-
-/** Dependencies of a runner on the daemon. */
-export interface RunnerDeps {
-  readonly chains: Chains
-  /** The configured prices by name. Default: none. */
-  readonly prices?: Readonly<Record<string, CollectorConfig>>
-  /** Time limit for one collector and hour, unless it has its own, or for loading one collector, in milliseconds. */
-  readonly deadlineMs: number
-  readonly time: Time
-  /** Files and folders, with all below them, that no collector may read. Default: none. */
-  readonly hidden?: readonly string[]
-  /** Folders whose YAML files no collector may read. Default: that of the file that uses the collector. */
-  readonly configFolders?: readonly string[]
-  /** Writes a line of a collector, or of a process as a whole (collectorId is then empty). `facts` are plain values. */
-  readonly log: (
-    collectorId: string,
-    level: ChildLogLevel,
-    message: string,
-    facts: Readonly<Record<string, unknown>>,
-  ) => void
-  /** Overrides for tests. Default: `runnerLimits`. */
-  readonly limits?: Partial<RunnerLimits>
-  /** Records or answers what collectors read. Default: nothing does. */
-  readonly interceptor?: ReadInterceptor
-  /** Whether a run fails that connects past the daemon, as by `fetch`: no interceptor sees that. Default: no. */
-  readonly isGuarded?: boolean
-  /** Reads a secret of a collector's options. Default: from where the configuration says that it is kept. */
-  readonly readSecret?: typeof readOption
-  /** Removes secrets from all output of collectors. Default: no secret is known. */
-  readonly redactor?: Redacting
-}
+import { startProcess } from './start-process.ts'
+import type { StartedProcess } from './started-process.ts'
 
 /** Paths and secrets that a collector's options declare and its process is given. */
 interface Given {
@@ -124,7 +92,9 @@ export class ProcessRunner implements Runner {
 
   async stop(): Promise<void> {
     this.#stopping.abort(new Fault('stopped', 'the collectors have been stopped'))
-    await Promise.all([this.#processes.stop(), this.#alone.stop()])
+    const { warm, leavesWarm } = this.#deps
+    const keep = warm && leavesWarm ? (key: string, one: StartedProcess) => warm.put(key, one) : undefined
+    await Promise.all([this.#processes.stop(keep), this.#alone.stop()])
   }
 
   async #price(collector: CollectorConfig, hour: Hour): Promise<Priced> {
@@ -141,18 +111,31 @@ export class ProcessRunner implements Runner {
   }
 
   async #start(group: ProcessGroup, pinged: boolean): Promise<CollectorChild> {
-    const { chains, deadlineMs, time, log, interceptor, isGuarded, configFolders = [] } = this.#deps
+    const { chains, deadlineMs, time, log, interceptor, isGuarded } = this.#deps
     const write = (line: LogLine) => {
       const { collectorId, level, message, facts } = redactedLine(line, this.#redactor)
       log(collectorId, level, message, facts)
     }
-    const reads = await readablePaths({ ...group, hidden: this.#hidden, configFolders })
-    const folder = dirname(group.configFile)
-    // Shipped code only opens what the configuration declares; no code of one's own runs in its process.
-    const mayUseSqlite = group.isShipped && group.declared.length > 0
     const [limits, meeting, prices, hosts] = [this.#limits, this.#meeting, this.#prices, this.#hosts]
     const shared = { chains, deadlineMs, limits, time, meeting, prices, interceptor, isGuarded, hosts }
-    return new CollectorChild({ ...shared, log: write, reads, mayUseSqlite, folder, pinged })
+    return new CollectorChild({ ...shared, log: write, pinged }, this.#takenWarm(group) ?? (await this.#started(group)))
+  }
+
+  get #readsChains(): boolean {
+    const { chains, warm, leavesWarm } = this.#deps
+    return (leavesWarm && warm?.readsChains) || Object.keys(chains).length > 0
+  }
+
+  #takenWarm({ key }: ProcessGroup): StartedProcess | undefined {
+    const { warm } = this.#deps
+    return warm?.readsChains === this.#readsChains ? warm.take(key) : undefined
+  }
+
+  async #started(group: ProcessGroup): Promise<StartedProcess> {
+    const { configFolders = [] } = this.#deps
+    const reads = await readablePaths({ ...group, hidden: this.#hidden, configFolders })
+    const { heapMbMax } = this.#limits
+    return startProcess(group, { reads, heapMbMax, readsChains: this.#readsChains })
   }
 
   async #runAlone(task: Task, group: ProcessGroup): Promise<TaskEnd> {

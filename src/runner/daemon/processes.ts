@@ -6,6 +6,7 @@ import type { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'
 import type { Readable } from './readable.ts'
 import { SharedProcess } from './shared-process.ts'
+import type { StartedProcess } from './started-process.ts'
 
 /** Collectors that share a process: code of one origin that may read the same files. */
 export interface ProcessGroup extends Omit<Readable, 'hidden' | 'configFolders'> {
@@ -59,10 +60,15 @@ export class Processes {
     return shared.run(task)
   }
 
-  /** Stops the loop; resolves when it has ended. */
-  async stop(): Promise<void> {
+  /**
+   * Ends all processes; resolves when they have ended.
+   *
+   * @param keep is given those without work, with the keys of their groups. Default: they are ended, too
+   */
+  async stop(keep?: (key: string, process: StartedProcess) => void): Promise<void> {
     this.#tellRested()
-    await Promise.all([...this.#byKey.values()].map(shared => shared.stop()))
+    const all = [...this.#byKey].map(([key, shared]) => shared.stop(keep && (process => keep(key, process))))
+    await Promise.all(all)
   }
 
   #sharedOf(group: ProcessGroup): SharedProcess {

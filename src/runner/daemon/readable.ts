@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packageUrl, programParts } from '../../edge/program-files.ts'
+import { hasOwnLibraries, packageUrl, programParts } from '../../edge/program-files.ts'
 import { readableEntriesMax } from './limits.ts'
 
 /** Origin of the code that runs in a process, and what it may read apart from packages. */
@@ -30,15 +31,25 @@ const own = programParts.map(name => join(packageRoot, name))
  */
 export async function readablePaths(readable: Readable): Promise<string[]> {
   const { folder, configFile, declared, isShipped, hidden, configFolders } = readable
+  if (isShipped) return permitted([...shippedReads(), ...(await withReal(declared))])
   const from = folder ?? dirname(configFile)
   const walk = new FolderWalk(await withReal(hidden), await withReal([dirname(configFile), ...configFolders]))
   const packages = await Promise.all(
     [...packageFolders(packageRoot), ...packageFolders(from)].map(one => walk.packages(one)),
   )
   const neighbours = folder === undefined ? [] : await walk.below(folder)
-  const given = isShipped ? [await withReal(declared)] : await Promise.all(declared.map(path => walk.declared(path)))
-  const paths = [...own, ...packages.flat(), ...neighbours, ...given.flat()]
-  // A star is a wildcard in a permission, so file names with one are left out. The root can be written only as a star.
+  const given = await Promise.all(declared.map(path => walk.declared(path)))
+  return permitted([...own, ...packages.flat(), ...neighbours, ...given.flat()])
+}
+
+/** Files and folders that shipped collectors without declarations read, whatever the configuration: the program. */
+export function shippedReads(): string[] {
+  const libraries = hasOwnLibraries ? [] : [...packageFolders(packageRoot)].filter(folder => existsSync(folder))
+  return permitted([...own, ...libraries])
+}
+
+/** A star is a wildcard in a permission, so file names with one are left out. The root can be written only as a star. */
+function permitted(paths: readonly string[]): string[] {
   return [...new Set(paths)].filter(path => !path.includes('*')).map(path => (path === '/' ? '*' : path))
 }
 

@@ -44,3 +44,11 @@ export class RunDeadline {
     for (let ms = this.leftMs; ms > 0; ms = this.leftMs) await this.#time.sleep(Math.ceil(ms), signal)
   }
 }
+
+/** Whether a wait has ended, and not been aborted. */
+export function isOver(wait: Promise<void>): Promise<boolean> {
+  return wait.then(
+    () => true,
+    () => false,
+  )
+}

@@ -2,6 +2,7 @@ import type { Time } from '../../edge/time.ts'
 import type { Task, TaskEnd } from '../messages.ts'
 import type { CollectorChild } from './child.ts'
 import type { Lost } from './child-edge.ts'
+import type { StartedProcess } from './started-process.ts'
 
 /** Dependencies of `SharedProcess`. */
 export interface SharedDeps {
@@ -50,9 +51,18 @@ export class SharedProcess {
     return this.#children.size > 0 && !this.#starting && [...this.#children].every(child => child.idle())
   }
 
-  /** Stops the loop; resolves when it has ended. */
-  async stop(): Promise<void> {
+  /**
+   * Ends its process; resolves when it has ended.
+   *
+   * @param keep is given a process that is without work, in place of its end. Default: it is ended, too
+   */
+  async stop(keep?: (process: StartedProcess) => void): Promise<void> {
     await this.#starting?.catch(() => {})
+    const kept = keep && this.#current?.sound() && this.#current.idle() ? this.#current : undefined
+    if (kept) {
+      this.#children.delete(kept)
+      keep?.(kept.release())
+    }
     await Promise.all([...this.#children].map(child => this.#end(child)))
   }
 

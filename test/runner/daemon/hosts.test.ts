@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime, type Time } from '../../../src/edge/time.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
 import { hostTurnMsMax } from '../../../src/runner/daemon/limits.ts'
-import type { RunnerDeps } from '../../../src/runner/daemon/process-runner.ts'
+import type { RunnerDeps } from '../../../src/runner/daemon/runner-deps.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { configured, faultOf, hour, testRunner } from '../setup.ts'
 
