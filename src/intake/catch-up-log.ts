@@ -28,7 +28,8 @@ export class CatchUpLog {
   /** Adds an hour of a collector, and logs once a minute how far it is. */
   collected(hour: Hour, metrics: number): void {
     const nowMs = this.#time.steadyMs()
-    const all = (this.#caughtUp ??= { sinceMs: nowMs, hours: 0, metrics: 0, oldest: hour, newest: hour })
+    this.#caughtUp ??= { sinceMs: nowMs, hours: 0, metrics: 0, oldest: hour, newest: hour }
+    const all = this.#caughtUp
     all.hours += 1
     all.metrics += metrics
     if (hour < all.oldest) all.oldest = hour

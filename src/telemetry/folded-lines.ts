@@ -28,7 +28,10 @@ export class FoldedLines {
     const parts = /^(\{"level":"(?:warn|error)"),"time":"([^"]+)"(,.*\}\n)$/s.exec(line)
     const [, level = '', time = '', rest = ''] = parts ?? []
     const atMs = Date.parse(time)
-    if (Number.isNaN(atMs)) return this.#write(line)
+    if (Number.isNaN(atMs)) {
+      this.#write(line)
+      return
+    }
     const key = level + rest
     const known = this.#written.get(key)
     // A clock that was set back must not fold for longer.

@@ -1,5 +1,5 @@
 /**
- * What it costs to read chains as of hours: round trips and calls, counted at synthetic archives of 20 million blocks with a
+ * Cost of reading chains as of hours: round trips and calls, counted at synthetic archives of 20 million blocks with a
  * known truth. Ends with 1 when a figure is not what is aimed at. `node test/bench/chain.ts [PART…]`
  */
 import { liveHours } from './chain/parts/live.ts'

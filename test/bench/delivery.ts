@@ -1,5 +1,5 @@
 /**
- * What the delivery of metrics costs: on disk, in time, in memory, against the bare limit and against others that buffer in
+ * Cost of the delivery of metrics: on disk, in time, in memory, against the bare limit and against others that buffer in
  * memory. Ends with 1 when a figure is not what is aimed at. `node test/bench/delivery.ts [PART…]`
  */
 import { backlog } from './delivery/parts/backlog.ts'

@@ -1,4 +1,4 @@
-/** What is aimed at. */
+/** The aim. */
 export type Target = { readonly atLeast: number } | { readonly atMost: number }
 
 /** One figure, measured several times. */

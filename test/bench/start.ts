@@ -1,5 +1,5 @@
 /**
- * How long commands take to start, and how much memory a daemon keeps, against a bare Node in the same run. Ends with 1
+ * Time that commands take to start, and how much memory a daemon keeps, against a bare Node in the same run. Ends with 1
  * when a figure is not what is aimed at. `node test/bench/start.ts [ENTRY]`; ENTRY: what the build
  * has made, unless it says otherwise.
  */

@@ -1,5 +1,5 @@
 /**
- * What a daemon's turns cost, as time of the processor, after a year of 1,000 collectors' hours: 8.8 million rows, and
+ * Cost of a daemon's turns, as time of the processor, after a year of 1,000 collectors' hours: 8.8 million rows, and
  * 5,000 metrics an hour. Ends with 1 when a figure is not what is aimed at. `node test/bench/years.ts`
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -22,7 +22,7 @@ import { currentHour, makeYear, names } from './years/year-file.ts'
 const rounds = 5
 const catchUpMs = 7 * 24 * hourMs
 
-/** How long the processor works for it in the thread of the event loop: what else the machine does changes that little. */
+/** Time for which the processor works in the thread of the event loop: what else the machine does changes that little. */
 async function timed(act: () => unknown): Promise<number> {
   const start = process.threadCpuUsage()
   await act()
@@ -39,8 +39,8 @@ async function* years(file: string): AsyncGenerator<Figure> {
     outbox.close()
   })
   yield { what: 'a start', values: [starting], unit: ' ms', target: { atMost: 2_000 } }
-  const beside = performance.now() - startMs
-  yield { what: 'until the file is looked through (by the clock)', values: [beside], unit: ' ms' }
+  const lookedThroughMs = performance.now() - startMs
+  yield { what: 'until the file is looked through (by the clock)', values: [lookedThroughMs], unit: ' ms' }
   const outbox = new SqliteOutbox(file)
   const planner = new HourPlanner(outbox)
   const plans: number[] = []
@@ -69,7 +69,7 @@ async function* years(file: string): AsyncGenerator<Figure> {
   }
 }
 
-/** What the status server of a daemon that has run for a while starts from. */
+/** Start of the status server of a daemon that has run for a while. */
 function observedOf(outbox: SqliteOutbox): Observed {
   const yaml = names.map(({ protocolId }) => `  - { id: ${protocolId}, name: P, collectors: [{ use: host, id: c }] }`)
   const config = parseConfig('/tidegauge.yaml', `service: embedded\nprotocols:\n${yaml.join('\n')}`)

@@ -17,7 +17,7 @@ import { type Truth, truthOf } from './support/truth.ts'
 const hourSeconds = 3_600
 const baseSeconds = 1_700_002_800
 
-/** What one block is after the one before: a gap, or a full hour it is stamped with exactly. */
+/** Step from one block to the next: a gap, or a full hour it is stamped with exactly. */
 type Beat = { readonly seconds: number } | { readonly hours: number }
 
 const gap = (seconds: fc.Arbitrary<number>) => seconds.map((seconds): Beat => ({ seconds }))
@@ -95,12 +95,12 @@ function serve(chain: ScriptedChain, headAgeSeconds = 1): void {
   scene.setHead(Number(chain.head), headAgeSeconds)
 }
 
-/** What a look-up came to, in the words of the truth. */
+/** The result of a look-up, in the words of the truth. */
 async function said(reader: OpenChainReader, hour: Hour): Promise<Truth> {
-  return told(reader.block(hour, patient))
+  return resultOf(reader.block(hour, patient))
 }
 
-async function told(work: Promise<AsOfBlock>): Promise<Truth> {
+async function resultOf(work: Promise<AsOfBlock>): Promise<Truth> {
   try {
     const { number, hash, timestampSeconds } = await work
     return { kind: 'found', number: Number(number), hash, timestampSeconds }
@@ -159,7 +159,7 @@ const reorgs = fc.record({
   secondsToHour: fc.integer({ min: 0, max: 40 }),
   lost: fc.array(fc.integer({ min: 0, max: 30 }), { minLength: 2, maxLength: 2 }),
   won: fc.array(fc.integer({ min: 0, max: 30 }), { minLength: 2, maxLength: 5 }),
-  /** How many more requests are answered from the chain that loses. */
+  /** Number of requests that the losing chain answers still. */
   requests: fc.nat(5),
   /** Hours looked up before, and hours asked for in the same turn: so many before. */
   hoursBefore: fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 3 }),
@@ -198,7 +198,7 @@ describe('a reorg of two blocks across the hour, between any two answers,', () =
           expect([truthOf(before, hour), truthOf(after, hour)]).toContainEqual(first[index])
         }
         const truth = truthOf(after, reorgHour)
-        expect(await told(reader.recheck(reorgHour, patient))).toEqual(truth)
+        expect(await resultOf(reader.recheck(reorgHour, patient))).toEqual(truth)
         const again = [...asked, ...hours.hoursBefore.map(ago)]
         expect(await Promise.all(again.map(hour => said(reader, hour)))).toEqual(
           again.map(hour => truthOf(after, hour)),
@@ -215,7 +215,7 @@ describe('a reorg of two blocks across the hour, between any two answers,', () =
 
 const contract = `0x${'11'.repeat(20)}` as const
 
-/** Does something once the archive has answered so many more requests, or when it is told to. */
+/** Does something once the archive has answered so many more requests, or on demand. */
 function afterRequests(count: number, act: () => void): () => void {
   const { counts } = archive
   const last = counts.requests + count

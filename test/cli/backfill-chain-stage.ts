@@ -21,7 +21,7 @@ export interface ChainStage {
   readonly archive: SyntheticArchive
   /** Answers a request in the place of the node, where it returns true; may be set. */
   instead: ((...request: Parameters<Behaviour>) => boolean) | undefined
-  /** What the node was asked: the methods of each HTTP request. */
+  /** Questions to the node: the methods of each HTTP request. */
   readonly node: FakeNode
   readonly service: CountingService
   readonly config: string

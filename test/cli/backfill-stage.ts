@@ -8,7 +8,7 @@ import { listening } from '../support/listening.ts'
 import { configured, type Ended, start } from '../support/tidegauge.ts'
 import type { Sent } from './stage.ts'
 
-/** What a service was sent. */
+/** Requests that a service received. */
 export interface CountingService {
   readonly url: string
   /** The metrics of each push, in order. */
@@ -47,33 +47,37 @@ export async function countingService(): Promise<CountingService> {
   }
 }
 
-/** What the collector is told to do. */
-interface Told {
+/** Orders to the collector. */
+interface Orders {
   'hangs-from'?: number
   'fails-at'?: number
   more?: number
 }
 
-/** Where a collector tells each hour it is run for, and is told whether it hangs, fails or what it gives. */
-async function watchPost(): Promise<{ readonly url: string; readonly reads: Map<Hour, number>; readonly told: Told }> {
+/** Server to which a collector reports each hour it is run for. It answers whether to hang, to fail, or which value to give. */
+async function watchPost(): Promise<{
+  readonly url: string
+  readonly reads: Map<Hour, number>
+  readonly orders: Orders
+}> {
   const reads = new Map<Hour, number>()
-  const told: Told = {}
+  const orders: Orders = {}
   const url = await listening((request, response) => {
     const hour = Number(request.url?.slice(1)) as Hour
     reads.set(hour, (reads.get(hour) ?? 0) + 1)
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(told))
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(orders))
   })
-  return { url, reads, told }
+  return { url, reads, orders }
 }
 
 const watched = `import { defineCollector, z } from 'tidegauge'
-const told = z.object({ 'hangs-from': z.number(), 'fails-at': z.number(), more: z.number() }).partial()
+const orders = z.object({ 'hangs-from': z.number(), 'fails-at': z.number(), more: z.number() }).partial()
 export default defineCollector({
   options: z.strictObject({ post: z.string(), history: z.literal(true).default(true) }),
   metrics: { Count: { unit: 'hours' }, Half: {}, Third: {} },
   history: true,
   async collect({ hour, http, options }) {
-    const { more = 0, ...said } = await http.json(options.post + '/' + hour, told)
+    const { more = 0, ...said } = await http.json(options.post + '/' + hour, orders)
     if (hour >= (said['hangs-from'] ?? Infinity)) await new Promise(() => {})
     if (hour === said['fails-at']) throw new Error('the well is dry')
     const count = hour / 3600000 + more
@@ -94,7 +98,7 @@ export default defineCollector({
 /** Metrics of one hour of the collector that can read the past. */
 export const metricsAnHour = 3
 
-/** What a test of the command stands on. */
+/** Surroundings of a test of the command. */
 export interface BackfillStage {
   readonly service: CountingService
   readonly config: string
@@ -105,7 +109,7 @@ export interface BackfillStage {
   run(...args: string[]): Promise<Ended>
   /** Starts one and lets the test watch it. */
   start(...args: string[]): ReturnType<typeof start>
-  /** How often each hour was read so far. */
+  /** Reads of each hour so far. */
   reads(): ReadonlyMap<Hour, number>
   /** Sets what the collector does from now on. */
   set(name: 'hangs-from' | 'fails-at' | 'more', value: number | undefined): void
@@ -145,8 +149,8 @@ protocols:
     start: (...args) => start(words(args), env),
     reads: () => post.reads,
     set(name, value) {
-      if (value === undefined) delete post.told[name]
-      else post.told[name] = value
+      if (value === undefined) delete post.orders[name]
+      else post.orders[name] = value
     },
   }
 }

@@ -39,8 +39,8 @@ describe('the command line', () => {
     [['collect', '--hour', 'noon'], 2, 'is not an hour'],
     [['collect', '--hour', '2026-11-20T13:30:00Z'], 2, 'not a full hour'],
     [['collect', '--hour', '2999-01-01T00:00:00Z'], 2, 'lies in the future'],
-    [['collect', '--only', 'nobody'], 2, 'no protocol or collector is called "nobody"'],
-    [['show', 'nobody'], 2, 'no protocol is called "nobody"'],
+    [['collect', '--only', 'absent'], 2, 'no protocol or collector is called "absent"'],
+    [['show', 'absent'], 2, 'no protocol is called "absent"'],
     [['show'], 2, "missing required argument 'id'"],
     [['dead', 'ls', '--hour', 'noon'], 2, 'is not an hour'],
     [['held', 'ls', '--frob'], 2, "unknown option '--frob'"],
@@ -71,7 +71,7 @@ describe('the command line', () => {
     expect(code).toBe(expected)
   })
 
-  it('does not wait for a pipe that nobody writes to', async () => {
+  it('does not wait for a pipe without a writer', async () => {
     const { folder } = configured(hostYaml)
     const pipe = join(folder, 'pipe.yaml')
     execFileSync('mkfifo', [pipe])
@@ -140,7 +140,7 @@ export default defineCollector({
     expect(stdout).toMatch(/this-machine___Given +99 +collected before: 42 stands/)
   })
 
-  it('says beside the mistakes of the file that a daemon keeps the configuration it has', async () => {
+  it('says, with the mistakes of the file, that a daemon keeps the configuration it has', async () => {
     const { config } = configured(hostYaml.replace('use: host', 'uses: host'))
     const { code, stdout, stderr } = await command(['status', '--config', config])
     expect({ code, stdout }).toEqual({ code: 78, stdout: '' })

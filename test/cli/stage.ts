@@ -16,14 +16,14 @@ export interface Sent {
   readonly timestamp: string
 }
 
-/** A service over real HTTP that stores what it is sent, refuses what it is told to, and remarks what it is told to. */
+/** A service over real HTTP that stores what it is sent, and refuses and remarks what a test wants. */
 export interface ScriptedService {
   readonly url: string
   /** Everything it has stored, in order. */
   readonly stored: Sent[]
   /** The reason to refuse a metric for; none at first. */
   refuses: (metric: Sent) => string | undefined
-  /** What it remarks about a metric that it stores; nothing at first. */
+  /** Its remark about a metric that it stores; none at first. */
   remarks: (metric: Sent) => readonly string[]
 }
 
@@ -63,7 +63,7 @@ function answer({ stored, refuses, remarks }: Omit<ScriptedService, 'url'>, metr
   return { status: 200, body: { success: true, processed: metrics.length, errors: [], warnings } }
 }
 
-/** What the collector of `gauge` declares and reads; it is read anew each time. */
+/** Declaration and value of the collector of `gauge`; read again each time. */
 export interface Given {
   readonly metrics: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   readonly values: Readonly<Record<string, number>>
@@ -101,13 +101,13 @@ export const hourBack = (count: number) => hourText(hourAfter(hourAt(systemTime.
 export interface Stage {
   readonly service: ScriptedService
   readonly config: string
-  /** What a command needs of the environment: the key. */
+  /** The part of the environment that a command needs: the key. */
   readonly env: Readonly<Record<string, string>>
   /** Runs a command on the configuration. */
   run(...args: string[]): ReturnType<typeof command>
   /** Runs one that prints JSON. */
   read<T>(...args: string[]): Promise<T>
-  /** What the collector gives from now on. */
+  /** Value of the collector from now on. */
   give(given: Given): void
 }
 

@@ -31,7 +31,7 @@ describe('a command on a machine whose clock is wrong', () => {
     expect(existsSync(join(dirname(config), '..', 'data', 'outbox.db'))).toBe(false)
   })
 
-  it('is told the same by what this machine has written before, where no service answers', async () => {
+  it('is warned in the same way by what this machine has written before, where no service answers', async () => {
     const { config, env, run } = await stage(given)
     expect((await run('collect')).code).toBe(0)
     const unanswered = { ...env, METRICS_KEY: '' }

@@ -34,7 +34,7 @@ export function contractOf(
 /** A runner for all tests of a file: a process costs more than what is asked of it. */
 export interface AnsweringRunner {
   readonly runner: Runner
-  /** What its collectors have logged. */
+  /** Log lines of its collectors. */
   readonly lines: readonly string[]
   /** From now on its chain `demo` is this one. */
   use(chain: ChainReader): void

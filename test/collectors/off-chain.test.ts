@@ -248,10 +248,10 @@ describe('http-json with headers and a body', () => {
 })
 
 const earlier = hourAfter(hour, -1000)
-/** What the source with a past says the value was: one for each hour. */
+/** Values of the source with a past: one for each hour. */
 const priceAt = (atMs: number) => atMs / 3_600_000 / 1000
 
-/** Knows the past. `/deaf` answers with now whatever it is asked; `/late` and `/early` with the instant beside the hour. */
+/** Knows the past. `/deaf` answers with now whatever it is asked; `/late` and `/early` with an instant next to the hour. */
 function answerOfPast(target: string): Answer {
   const { pathname, searchParams } = new URL(target, 'http://x')
   const at = searchParams.get('at') ?? ''

@@ -151,7 +151,7 @@ describe('a price', () => {
 
   it('is exact before it is rounded', async () => {
     const { readings } = await priced('Fresh')
-    // A fraction is told in its lowest terms.
+    // A fraction crosses in its lowest terms.
     expect(readings).toMatchObject({ Numerator: Number(1_234_567_890_123_456_789n), Denominator: 1e18 })
   })
 

@@ -138,7 +138,7 @@ describe('sql, of SQLite', () => {
     expect(await failureOf(sqlite, { query })).toContain(message)
   })
 
-  it('says which file is none', async () => {
+  it('says which file does not exist', async () => {
     const query = 'SELECT 1 AS Value'
     const gone = join(folder, 'none.db')
     expect(await failureOf({ path: gone }, { query })).toBe(`there is no file ${gone}`)

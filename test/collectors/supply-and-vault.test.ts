@@ -42,7 +42,7 @@ describe('supplies and vaults on two chains', () => {
       return Promise.all([here.nextHour(), there.nextHour()])
     }
     const [[hour], [next]] = [await live(1n), await live(7n)]
-    // What happens after an hour is not a part of it.
+    // Events after an hour are not a part of it.
     await live(1_000n)
     hours = [hour, next]
     readers = { first: here.reader(first), second: there.reader(second) }
@@ -237,7 +237,7 @@ describe('of supplies and vaults', () => {
     ],
   ] as const
 
-  it('mistakes are told at their place', async () => {
+  it('mistakes are reported at their place', async () => {
     const { runner } = testRunner()
     for (const [use, options, path, message] of mistakes) {
       expect(await runner.describe(configured(use, { options })), JSON.stringify(options)).toMatchObject({

@@ -27,19 +27,19 @@ function trial() {
     writeFileSync(path, secret)
     chmodSync(path, mode)
   }
-  const told = () =>
+  const cautions = () =>
     cautionsOf(loadConfig(file)).map(({ place, message, fix }) =>
       `${place.line}:${place.column}: ${message} → ${fix}`.replaceAll(dirname(file), ''),
     )
-  return { keep, told }
+  return { keep, cautions }
 }
 
-it('secrets that cannot be used are told with their places, in the order of the file', () => {
-  const { keep, told } = trial()
+it('secrets that cannot be used are reported with their places, in the order of the file', () => {
+  const { keep, cautions } = trial()
   vi.stubEnv('TIDEGAUGE_TEST_RPC', 'hunter2')
   vi.stubEnv('TIDEGAUGE_TEST_HEARTBEAT', 'http://hc.example.com/hunter2')
   keep('rpc', ' \n')
-  expect(told()).toEqual([
+  expect(cautions()).toEqual([
     '1:40: the key of the service: the variable TIDEGAUGE_TEST_KEY is not set → set it for this process',
     '3:51: the address of a node of ethereum: the secret does not contain an RPC address → keep an http(s):// or ws(s):// address there, or the absolute path of an IPC socket',
     '3:80: the address of a node of ethereum: the file /secrets/rpc is empty → put the secret there, and nothing else',
@@ -49,14 +49,14 @@ it('secrets that cannot be used are told with their places, in the order of the 
   ])
 })
 
-it('a secret’s file that others may read is told, one for its owner alone is not', () => {
-  const { keep, told } = trial()
+it('a secret’s file that others may read is reported, one for its owner alone is not', () => {
+  const { keep, cautions } = trial()
   vi.stubEnv('TIDEGAUGE_TEST_KEY', 'key')
   vi.stubEnv('TIDEGAUGE_TEST_HEARTBEAT', 'https://hc.example.com/check?create=1')
   vi.stubEnv('TIDEGAUGE_TEST_RPC', 'https://n.example.com')
   keep('rpc', 'https://n.example.com/k')
   keep('key', 'hunter2', 0o644)
-  expect(told().filter(line => !line.includes('ehtereum'))).toEqual([
+  expect(cautions().filter(line => !line.includes('ehtereum'))).toEqual([
     '8:5: the key of a: others may read its file /secrets/key (mode 644) → chmod 600 /secrets/key',
   ])
 })

@@ -11,7 +11,7 @@ export function configFile(text: string | Uint8Array, name = 'tidegauge.yaml'): 
   return file
 }
 
-/** What loading the file throws; fails when it loads. */
+/** The error of loading the file; fails when it loads. */
 export function mistakesIn(file: string): ConfigError {
   try {
     loadConfig(file)
@@ -23,7 +23,7 @@ export function mistakesIn(file: string): ConfigError {
 }
 
 /** The mistakes of a text as `line:column: message → fix`. */
-export function told(text: string | Uint8Array): string[] {
+export function linesOf(text: string | Uint8Array): string[] {
   return mistakesIn(configFile(text)).mistakes.map(({ place, message, fix }) => {
     return `${place.line}:${place.column}: ${message}${fix === undefined ? '' : ` → ${fix}`}`
   })

@@ -12,7 +12,7 @@ import { spoil } from './spoil.ts'
 
 const spoiltFiles = repetitions({ test: 200, soak: 5_000 })
 
-/** What no operator should have to read. */
+/** Words that no operator should have to read. */
 const jargon = /Invalid input|Invalid option|expected .* received|undefined|NaN|\[object|^\s+at |node:|zod|YAML[A-Z]/m
 
 const texts = ['local.yaml', 'production.example.yaml'].map(name =>
@@ -41,7 +41,7 @@ function check(file: string, spoilt: string | Uint8Array): 'loads' | 'mistaken' 
   }
 }
 
-it(`${spoiltFiles} random mistakes are each told in plain words, at a place in the file`, () => {
+it(`${spoiltFiles} random mistakes are each reported in plain words, at a place in the file`, () => {
   const file = configFile('')
   const outcomes = Array.from({ length: spoiltFiles }, (_, seed) => {
     const chance = dice(seed)

@@ -28,7 +28,7 @@ function folderOf(files: Readonly<Record<string, string>>) {
 const idsOf = ({ protocols }: Config) => protocols.map(({ id }) => id)
 
 /** The mistakes as `file:line:col: message → fix`. */
-function told({ load, short }: ReturnType<typeof folderOf>): string[] {
+function linesOf({ load, short }: ReturnType<typeof folderOf>): string[] {
   try {
     load()
   } catch (error) {
@@ -113,14 +113,14 @@ describe('included files', () => {
 })
 
 describe('mistakes of included files', () => {
-  it('are told with those of the main file, each with its own file', () => {
+  it('are reported with those of the main file, each with its own file', () => {
     const files = {
       'main.yaml': `${main('p/*.yaml', included('m'))}dta: x\n`,
       'p/a.yaml': 'protocols:\n  - id: A\n    nmae: x\n    collectors: [{ use: host }]\n',
       'p/b.yaml': 'protocols: [{ id: "b }]\n',
       'p/c.yaml': 'protocols: [{ id: c, name: C, collectors: [{ use: x, options: { chain: eth } }] }]\n',
     }
-    expect(told(folderOf(files))).toEqual([
+    expect(linesOf(folderOf(files))).toEqual([
       'main.yaml:5:1: unknown key "dta" → did you mean "data"?',
       'p/a.yaml:2:9: protocols[0].id: "A" is not a slug of lowercase letters, digits, - and _ → write a',
       'p/a.yaml:3:5: unknown key "nmae" in protocols[0] → did you mean "name"?',
@@ -132,18 +132,18 @@ describe('mistakes of included files', () => {
   it('name both places of an id that is in two files', () => {
     const files = { 'main.yaml': main('p/*.yaml'), 'p/a.yaml': included('x', 'a'), 'p/b.yaml': included('b', 'a') }
     const trial = folderOf(files)
-    expect(told(trial)).toEqual([
+    expect(linesOf(trial)).toEqual([
       'p/b.yaml:3:11: protocols[1].id: the protocol id "a" is taken by the one at p/a.yaml:3:11 → give each protocol an id of its own',
     ])
     writeFileSync(trial.path('main.yaml'), main('p/a.yaml', included('x')))
-    expect(told(trial)).toEqual([
+    expect(linesOf(trial)).toEqual([
       'p/a.yaml:2:11: protocols[0].id: the protocol id "x" is taken by the one at main.yaml:4:11 → give each protocol an id of its own',
     ])
   })
 
   it('say what belongs to the main file', () => {
     const text = `include: [./x.yaml]\nservice: embedded\nnonsense: 1\n${included('a')}`
-    expect(told(folderOf({ 'main.yaml': main('p.yaml'), 'p.yaml': text }))).toEqual([
+    expect(linesOf(folderOf({ 'main.yaml': main('p.yaml'), 'p.yaml': text }))).toEqual([
       'p.yaml:1:1: include: this key belongs to the main file → an included file holds protocols and prices alone; put this key in the main file',
       'p.yaml:2:1: service: this key belongs to the main file → an included file holds protocols and prices alone; put this key in the main file',
       'p.yaml:3:1: unknown key "nonsense" → known here: prices, protocols',
@@ -156,7 +156,7 @@ describe('mistakes of included files', () => {
     ['- a\n', 'p.yaml:1:1: the file is a list, not a map → write it as key: value lines: protocols: …'],
     ['protocols: []\n', 'p.yaml:1:1: protocols: must have at least 1 entry → write it like '],
   ])('tell a file without protocols: %j', (text, words) => {
-    const [first = '', ...others] = told(folderOf({ 'main.yaml': main('p.yaml', included('m')), 'p.yaml': text }))
+    const [first = '', ...others] = linesOf(folderOf({ 'main.yaml': main('p.yaml', included('m')), 'p.yaml': text }))
     expect(first).toContain(words)
     expect(others).toEqual([])
   })
@@ -167,7 +167,7 @@ describe('mistakes of included files', () => {
       'p/a.txt': '',
     })
     symlinkSync(trial.path('nowhere'), trial.path('p/lost.yaml'))
-    expect(told(trial).map(line => line.split(' → ')[0])).toEqual([
+    expect(linesOf(trial).map(line => line.split(' → ')[0])).toEqual([
       'main.yaml:2:11: include[0]: there is no file no.yaml',
       'main.yaml:2:22: include[1]: there is no folder no',
       'main.yaml:2:35: include[2]: p is a folder',
@@ -180,11 +180,11 @@ describe('mistakes of included files', () => {
   it('tell a configuration without any protocol', () => {
     const missing = 'missing: protocols, neither here nor in an included file'
     const trial = folderOf({ 'main.yaml': main('p/*.yaml'), 'p/a.txt': '' })
-    expect(told(trial)[0]).toContain(`main.yaml:2:1: ${missing} → add it, for example protocols: [{ id:`)
+    expect(linesOf(trial)[0]).toContain(`main.yaml:2:1: ${missing} → add it, for example protocols: [{ id:`)
     rmSync(trial.path('p'), { recursive: true })
-    expect(told(trial), 'they may be in what is not found').toHaveLength(1)
+    expect(linesOf(trial), 'they may be in what is not found').toHaveLength(1)
     writeFileSync(trial.path('main.yaml'), main(''))
-    expect(told(trial)[0]).toContain('main.yaml:1:1: missing: protocols → add it')
+    expect(linesOf(trial)[0]).toContain('main.yaml:1:1: missing: protocols → add it')
   })
 
   it('keep a key for each protocol required', () => {
@@ -192,7 +192,9 @@ describe('mistakes of included files', () => {
       'main.yaml': 'service: { url: "https://m.example.com" }\ninclude: [p.yaml]\n',
       'p.yaml': included('a'),
     }
-    expect(told(folderOf(files))[0]).toContain('p.yaml:2:5: protocols[0]: no API key, neither here nor at the service')
+    expect(linesOf(folderOf(files))[0]).toContain(
+      'p.yaml:2:5: protocols[0]: no API key, neither here nor at the service',
+    )
   })
 })
 
@@ -207,7 +209,7 @@ describe('the folders of a pattern', () => {
   })
 })
 
-it('prices count in all files, and a name in two is told with both places', () => {
+it('prices count in all files, and a name in two is reported with both places', () => {
   const price = 'prices: { ETH: [{ fixed: 1 }] }\n'
   const second = { 'p.yaml': `${price}${included('a')}` }
   const { prices } = folderOf({
@@ -215,7 +217,7 @@ it('prices count in all files, and a name in two is told with both places', () =
     'main.yaml': main('./p.yaml', 'prices: { WETH: [{ price: ETH }] }\n'),
   }).load()
   expect(prices.map(({ name }) => name)).toEqual(['WETH', 'ETH'])
-  expect(told(folderOf({ ...second, 'main.yaml': main('./p.yaml', price) }))).toEqual([
+  expect(linesOf(folderOf({ ...second, 'main.yaml': main('./p.yaml', price) }))).toEqual([
     'p.yaml:1:11: prices.ETH: the price "ETH" is taken by the one at main.yaml:3:11 → keep one of them: the first source that answers stands',
   ])
 })

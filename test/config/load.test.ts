@@ -61,7 +61,7 @@ describe('a configuration', () => {
     }
   })
 
-  it('finds files beside itself, and leaves addresses as they are', () => {
+  it('finds files next to itself, and leaves addresses as they are', () => {
     const text = `service: { url: "https://m.example.com/base//", key: { file: key } }
 data: kept
 chains: { main: { id: 1, rpc: [./geth.ipc, /abs/geth.ipc, "wss://n.example.com/KEY", { file: ../rpc }, { env: RPC }] } }
@@ -87,7 +87,7 @@ ${protocolsText}`
     })
   })
 
-  it('takes the limits of a node beside its address, in each of its forms', () => {
+  it('takes the limits of a node next to its address, in each of its forms', () => {
     const text = `service: embedded
 chains:
   main:
@@ -195,7 +195,7 @@ describe('a file that cannot be read', () => {
     expect(messageOf('/dev/zero')).toEqual(['the file has more than 262144 bytes'])
   })
 
-  it.each(['\n', '\r\n', '\r'])('is told where it is not UTF-8, its lines ended by %j', ending => {
+  it.each(['\n', '\r\n', '\r'])('reports where it is not UTF-8, its lines ended by %j', ending => {
     const latin = configFile(new Uint8Array([...Buffer.from(`a: 1${ending}b: `), 0xe9, 0x0a]))
     expect(mistakesIn(latin).mistakes).toMatchObject([
       { message: 'the file is not UTF-8 text from here on', place: { line: 2, column: 4 } },

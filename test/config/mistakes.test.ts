@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { told } from './file.ts'
+import { linesOf } from './file.ts'
 
 /** Each: what it is about, the file, the mistakes with their exact places and words. */
 type Case = readonly [about: string, text: string, ...mistakes: string[]]
@@ -8,7 +8,7 @@ const fine = 'protocols: [{ id: a, name: A, collectors: [{ use: host }] }]\n'
 
 function tell(about: string, cases: readonly Case[]) {
   describe(about, () => {
-    it.each(cases)('%s', (_, text, ...mistakes) => expect(told(text)).toEqual(mistakes))
+    it.each(cases)('%s', (_, text, ...mistakes) => expect(linesOf(text)).toEqual(mistakes))
   })
 }
 
@@ -90,7 +90,7 @@ tell('values', [
     '2:19: status.listen: "::1:9464" is not host:port → write host:port, like "127.0.0.1:9464" or "[::1]:9464"',
   ],
   [
-    'a port that is none',
+    'a port out of range',
     `service: embedded\nstatus: { listen: "127.0.0.1:94640" }\n${fine}`,
     '2:19: status.listen: there is no port 94640 → write a port from 1 to 65535, or 0 for any free one',
   ],

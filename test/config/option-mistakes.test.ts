@@ -17,7 +17,7 @@ protocols:
           nested: { a: 1 }
 `
 
-function told(mistakes: readonly OptionMistake[]): string[] {
+function linesOf(mistakes: readonly OptionMistake[]): string[] {
   const collector = loadConfig(configFile(text)).protocols[0]?.collectors[0]
   if (!collector) throw new Error('no collector')
   return optionMistakes(collector, mistakes).map(({ place, message, fix }) => {
@@ -27,7 +27,7 @@ function told(mistakes: readonly OptionMistake[]): string[] {
 
 it('puts what a collector says of its options at their places', () => {
   expect(
-    told([
+    linesOf([
       { path: ['chain'], message: 'must be text, not a number' },
       { path: ['vault'], message: 'must be an address in quotes: 0x and 40 hexadecimal digits' },
       { path: ['vualt'], message: 'unknown option "vualt"' },
@@ -47,13 +47,13 @@ it('puts what a collector says of its options at their places', () => {
 it('says nothing of a map as a whole in which an option is mistyped', () => {
   const known = ['token', 'price']
   expect(
-    told([
+    linesOf([
       { path: ['nested'], message: 'must have a price' },
       { path: ['nested', 'prize'], message: 'unknown option "prize"', known },
     ]),
   ).toEqual(['11:11: unknown option "prize" of erc4626-vault → did you mean "price"?'])
   expect(
-    told([
+    linesOf([
       { path: ['nested'], message: 'must have a price' },
       { path: ['nested', 'colour'], message: 'unknown option "colour"', known },
     ]),
@@ -63,7 +63,7 @@ it('says nothing of a map as a whole in which an option is mistyped', () => {
 it('compares an unknown option with all that there are', () => {
   const known = ['chain', 'vault', 'unit']
   expect(
-    told([
+    linesOf([
       { path: ['vualt'], message: 'unknown option "vualt"', known },
       { path: ['colour'], message: 'unknown option "colour"', known },
     ]),

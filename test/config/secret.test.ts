@@ -34,7 +34,7 @@ describe('a secret', () => {
     expect(readSecret({ kind: 'env', name: 'TIDEGAUGE_TEST_KEY' })).toBe('k-123')
   })
 
-  it('is read anew each time', () => {
+  it('is read again each time', () => {
     const ref = kept('old')
     expect(readSecret(ref)).toBe('old')
     writeFileSync(ref.path, 'new')

@@ -135,7 +135,7 @@ describe.each(storeTurnsEach)('with an outbox that answers within %i turns,', st
       return bench
     }
 
-    it('sends nothing more with it, whoever asks', async () => {
+    it('sends nothing more with it, also when a person asks', async () => {
       const bench = await refused()
       expect(bench.state()).toMatchObject({ failures: 1, lastPush: { verdict: 'key-refused' } })
       expect(bench.state().waiting).toMatch(/^the key is refused \(401\): put a valid key in its place/)

@@ -9,11 +9,11 @@ import { storeTurnsEach } from './support/delivery-bench.ts'
 import { MemoryBench } from './support/memory-bench.ts'
 import type { Pushed } from './support/memory-service.ts'
 
-/** As a command beside the daemon. */
+/** As a command while the daemon runs. */
 async function drop(bench: MemoryBench, ids: readonly string[]): Promise<void> {
-  const beside = new SqliteOutbox(bench.file)
-  await beside.dueSelections.drop({ ids })
-  beside.close()
+  const command = new SqliteOutbox(bench.file)
+  await command.dueSelections.drop({ ids })
+  command.close()
 }
 
 /** Long enough for all that is in quarantine to be tried several times. */

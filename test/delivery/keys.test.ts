@@ -49,7 +49,7 @@ describe('a key that is refused', () => {
     expect(bench.state('vault').waiting).toMatch(/^the key is refused .*put a valid key in its place/)
   })
 
-  it('is asked about at once when a person wants it, here or beside a daemon, and delivery goes on with it', async () => {
+  it('is asked about at once when a person wants it, here or next to a daemon, and delivery goes on with it', async () => {
     for (const isBeside of [false, true]) {
       const { bench, service, time } = await refusedBench()
       await bench.flush()
@@ -221,7 +221,7 @@ describe('two destinations', () => {
   it.each([
     ['has its key refused', { status: 401 }],
     ['is failed on', { status: 503 }],
-    ['is told to wait', { status: 429, headers: { 'retry-after': '7200' } }],
+    ['is asked to wait', { status: 429, headers: { 'retry-after': '7200' } }],
     ['is refused all', { status: 400 }],
     ['is sent elsewhere', { status: 302 }],
   ])('go on alone while the other %s', async (_, reply) => {

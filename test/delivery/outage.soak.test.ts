@@ -45,7 +45,7 @@ async function run(bench: MemoryBench, hours: number, perHour: number): Promise<
 const gapsMs = (requests: readonly Request[]) =>
   requests.slice(1).map(({ atMs }, place) => atMs - (requests[place]?.atMs ?? 0))
 
-/** How long the service is away. */
+/** Time for which the service is away. */
 const days = repetitions({ test: 1, soak: 30 })
 
 describe(`after an outage of ${days} days`, () => {
@@ -107,7 +107,7 @@ describe(`after an outage of ${days} days`, () => {
     await bench.flush()
     const place = requests.findIndex(({ hours }) => hours.includes(hourText(fresh)))
     expect(place).toBeGreaterThan(9)
-    // What was read already goes before it.
+    // Metrics that were read already go before it.
     expect(place).toBeLessThan(17)
     expect(bench.balance.due).toBe(0)
   })

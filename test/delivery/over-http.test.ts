@@ -19,7 +19,7 @@ const pushResult = (fields: object) => ({
   body: { success: true, processed: 20, errors: [], warnings: [], ...fields },
 })
 
-/** What became of 20 metrics of which the rule may refuse the bad one, after one flush. */
+/** Outcome of 20 metrics of which the rule may refuse the bad one, after one flush. */
 async function outcome(rule: (push: HttpPush) => Reply | undefined) {
   const { bench, service } = await httpBench()
   await bench.store(metrics(20))
@@ -144,7 +144,7 @@ describe('over HTTP, an answer', () => {
     ['504', () => ({ status: 504 }), none, 'transient', attemptsMax],
     ['405', () => ({ status: 405 }), none, 'misdirected', 1],
     ['410', () => ({ status: 410 }), none, 'misdirected', 1],
-    ['that is none: the connection breaks', () => response => void response.destroy(), none, 'transient', attemptsMax],
+    ['that breaks off: the connection ends', () => response => void response.destroy(), none, 'transient', attemptsMax],
   ])('%s', async (_, rule, balance, verdict, pushes) => {
     const found = await outcome(rule)
     expect(found).toMatchObject({ balance, verdict, pushes })
@@ -267,7 +267,7 @@ describe('Retry-After', () => {
   })
 
   it.each(spellings)(
-    '%s of longer ends the flush, outlives the process, and binds whoever asks',
+    '%s of longer ends the flush, outlives the process, and binds every request',
     async (_, spelled) => {
       for (const status of [429, 503]) {
         const { bench, service, time } = await httpBench()
@@ -294,7 +294,7 @@ describe('Retry-After', () => {
     },
   )
 
-  it('binds all pushes that are under way together, not only the one that was told', async () => {
+  it('binds all pushes that are under way together, not only the one that was answered', async () => {
     const { bench, service, time } = await httpBench({ inFlight: 4 })
     await bench.store([0, 1, 2, 3, 4, 5, 6, 7, 8, 9].flatMap(back => metrics(100, hourAfter(anHour, -back))))
     let untilMs = 0

@@ -70,8 +70,8 @@ describe('that a metric already exists', () => {
       )
     await bench.flush()
     expect(bench.balance.due).toBe(0)
-    const told = bench.warnings.map(({ metricId, count }) => [metricId, count])
-    expect(told.sort()).toEqual(['M0', 'M1', 'M2'].map(label => [`vault___${label}`, 1]))
+    const counted = bench.warnings.map(({ metricId, count }) => [metricId, count])
+    expect(counted.sort()).toEqual(['M0', 'M1', 'M2'].map(label => [`vault___${label}`, 1]))
   })
 
   it('is no news in the first flush of a process that has put it in, where another may have sent it since', async () => {

@@ -5,7 +5,7 @@ import type { DemoProtocol } from './protocols.ts'
 type Row = StatusJson['hours']['rows'][number]
 type Cell = Row['cells'][number]
 
-/** How far the daemon is with the hours it shows. */
+/** Progress of the daemon with the hours it shows. */
 export interface CatchUp {
   readonly hours: number
   /** Hours of which every expected value is at the service. */

@@ -39,7 +39,7 @@ export async function compare(
   return { checked: checks.flat().length, differences: [...unread, ...missing, ...lines] }
 }
 
-/** What the chain does not know is no number, which equals nothing. */
+/** A value that the chain does not know is no number, which equals nothing. */
 async function expectedAt({ id }: Metric, hour: Hour, truth: Truth): Promise<number> {
   return (await truth.value(id, hour)) ?? Number.NaN
 }

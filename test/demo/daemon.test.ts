@@ -21,7 +21,7 @@ const addresses = {
   treasury: address,
 } as const
 
-it('a daemon that ends by itself says how, and its last lines are at hand', async () => {
+it('a daemon that ends unasked says how, and its last lines are at hand', async () => {
   const folder = temporaryFolder()
   const files = { config: join(folder, 'tidegauge.yaml'), log: join(folder, 'daemon.log') }
   writeFileSync(files.config, 'servise: embedded\n')

@@ -15,7 +15,7 @@ const tailLines = 15
 /** The real daemon, as a child process. */
 export interface Daemon {
   readonly pid: number | undefined
-  /** How it ended, once it has. */
+  /** Its end, once it has ended. */
   readonly ended: Promise<string>
   /** The last lines of its log. */
   tail(): readonly string[]
@@ -60,7 +60,7 @@ async function inTime(promise: Promise<unknown>, ms: number, time: Time): Promis
   return isInTime
 }
 
-/** What the daemon says of itself; `undefined` while it does not answer. */
+/** Status of the daemon; `undefined` while it does not answer. */
 export async function statusOf(url: string, time: Time): Promise<StatusJson | undefined> {
   try {
     const response = await fetch(`${url}/status.json`, { signal: time.timeout(answerMsMax) })
@@ -70,7 +70,7 @@ export async function statusOf(url: string, time: Time): Promise<StatusJson | un
   }
 }
 
-/** The preferred port on loopback when nobody has it, else one the system picks. */
+/** The preferred port on loopback when it is free, else one the system picks. */
 export async function freePort(preferred: number): Promise<number> {
   return (await listenOnce(preferred)) ?? (await listenOnce(0)) ?? Promise.reject(new Error('no port is free'))
 }

@@ -1,6 +1,6 @@
 import type { Time } from '../../src/edge/time.ts'
 
-/** What the demo cannot go on after, in words for a person; its details may be a log's last lines. */
+/** An end of the demo, in words for a person; its details may be a log's last lines. */
 export class DemoError extends Error {
   override readonly name = 'DemoError'
   readonly details: readonly string[]
@@ -25,7 +25,7 @@ class Asked extends Error {
 // A child that ends because the terminal's Ctrl-C reached it may be noticed before our own signal is.
 const signalLeadMs = 300
 
-/** One end for everything that waits: a person asked for it, or a part died. What comes first counts. */
+/** One end for everything that waits: a person asked for it, or a part died. The first counts. */
 export class Ending {
   readonly #controller = new AbortController()
   readonly #time: Time

@@ -8,7 +8,7 @@ const pulseEveryMs = 60_000
 /** A block is stamped in whole seconds: this long after the hour, one lies past it. */
 const pastHourMs = 1_500
 
-/** How long until the next block: a minute, and sooner where a full hour lies between, which needs a block past it. */
+/** Time until the next block: a minute, and sooner where a full hour lies between, which needs a block past it. */
 export function pulsePauseMs(nowMs: number): number {
   const untilPastHourMs = hourMs - (nowMs % hourMs) + pastHourMs
   return Math.min(pulseEveryMs, untilPastHourMs)

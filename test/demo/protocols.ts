@@ -21,7 +21,7 @@ export function demoPrices({ feed }: Scene['addresses']): Readonly<Record<string
   return { TIDE: [{ chain: 'demo', feed }], DUSD: [{ fixed: 1 }] }
 }
 
-/** What the demo collects: each shipped collector that needs no internet, on the scene's contracts and this machine. */
+/** Collectors of the demo: each shipped collector that needs no internet, on the scene's contracts and this machine. */
 export function demoProtocols({ dollar, tide, vault, pool, feed, treasury }: Scene['addresses']): DemoProtocol[] {
   const onChain = (use: string, options: Readonly<Record<string, unknown>>) => ({
     use,

@@ -55,7 +55,7 @@ export async function start(context: DemoContext, stack: AsyncDisposableStack): 
   const daemon = startDaemon(files, time)
   stack.use(guard(daemon.pid))
   stack.defer(() => daemon.stop({ isTold: ending.reachesChildren }))
-  const died = (how: string) => new DemoError(`The daemon ended by itself: ${how}. Its last lines:`, daemon.tail())
+  const died = (how: string) => new DemoError(`The daemon ended: ${how}. Its last lines:`, daemon.tail())
   stack.use(ending.watch(daemon.ended, died))
   return { scene, daemon, protocols, page: `http://127.0.0.1:${port}` }
 }
@@ -81,7 +81,7 @@ export async function startScene(
   )
   stack.use(guard(scene.pid))
   stack.defer(() => scene.stop())
-  stack.use(ending.watch(scene.ended, () => new DemoError('The local chain ended by itself.')))
+  stack.use(ending.watch(scene.ended, () => new DemoError('The local chain ended.')))
   stack.use(keepAlive(scene, time, ending))
   ending.signal.throwIfAborted()
   return scene

@@ -4,7 +4,7 @@ import type { Time } from '../../src/edge/time.ts'
 export interface Terminal {
   /** A line that stays. */
   say(line: string): void
-  /** What is true of work under way: one line that is written over, or, without a terminal, a line now and then. */
+  /** Progress of work under way: one line that is written over, or, without a terminal, a line now and then. */
   progress(line: string): void
   /** A line about what went wrong. */
   complain(line: string): void

@@ -39,7 +39,7 @@ export async function truthOf({ url, addresses }: Pick<Scene, 'url' | 'addresses
   }
 }
 
-/** What each metric of the demo means, in its own words. */
+/** Meaning of each metric of the demo. */
 function readingsOf({ dollar, tide, vault, pool, feed, treasury }: Scene['addresses']): Record<string, Reading> {
   const isTideFirst = BigInt(tide) < BigInt(dollar)
   const reserves = async (at: At) => {

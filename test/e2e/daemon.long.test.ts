@@ -6,7 +6,7 @@ import type { StatusJson } from '../../src/status/json.ts'
 import { allDelivered, configured, hostYaml, levelCollector, startDaemon, tidegauge } from '../support/tidegauge.ts'
 
 describe('the daemon', () => {
-  it('takes a changed file by itself', async () => {
+  it('takes a changed file automatically', async () => {
     const { config } = configured(hostYaml)
     const daemon = await startDaemon(config)
     writeFileSync(config, hostYaml.replace('id: this-machine', 'id: [this-machine'))
@@ -47,8 +47,8 @@ describe('the daemon', () => {
     writeFileSync(file, levelCollector)
     const daemon = await startDaemon(config)
     writeFileSync(file, `${levelCollector} }`)
-    const told = await daemon.logged('the new configuration is refused, the old one stays in force')
-    expect(told['mistakes']).toMatch(/tidegauge\.yaml:\d+:\d+: .*own\.ts cannot be loaded/)
+    const refusal = await daemon.logged('the new configuration is refused, the old one stays in force')
+    expect(refusal['mistakes']).toMatch(/tidegauge\.yaml:\d+:\d+: .*own\.ts cannot be loaded/)
     writeFileSync(
       file,
       levelCollector.replace('Level: {}', 'Level: {}, Other: {}').replace('Level: 1', 'Level: 1, Other: 2'),
@@ -58,7 +58,7 @@ describe('the daemon', () => {
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })
 
-  it('delivers what a command beside it puts into the outbox', async () => {
+  it('delivers what a command next to it puts into the outbox', async () => {
     const { config } = configured(hostYaml)
     const daemon = await startDaemon(config)
     await daemon.status<StatusJson>(allDelivered)

@@ -17,7 +17,7 @@ it('it stays up with a page to look at until Ctrl-C, then ends with 0 and leaves
   expect(readdirSync(folder)).toEqual([])
 })
 
-it('told to stop in the middle of its start, it ends with 0 and leaves nothing', async () => {
+it('stopped in the middle of its start, it ends with 0 and leaves nothing', async () => {
   const { folder, child, says, ended, text, hasProcesses } = startDemo([])
   await says(/Building a local chain/)
   child.kill('SIGTERM')

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { temporaryFolder } from '../support/folder.ts'
 import { startDemo } from './demo-run.ts'
 
-it('--once ends by itself with 0 after every number was found on the chain too', async () => {
+it('--once ends with 0 after every number was found on the chain too', async () => {
   const { folder, ended, text, hasProcesses } = startDemo(['--once'])
   expect(await ended, text()).toBe(0)
   expect(text()).toMatch(/^612 values checked against the chain, all equal$/m)

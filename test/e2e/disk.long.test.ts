@@ -74,7 +74,7 @@ ${more}protocols:
 const ready = async ({ url }: RunningDaemon) =>
   (await (await fetch(`${url}/readyz`)).json()) as { ready: boolean; reasons: string[] }
 
-/** The daemon after it has begun anew, with another port. */
+/** The daemon after a new start, with another port. */
 async function again(daemon: RunningDaemon): Promise<string> {
   return String((await daemon.logged('running', 2))['page']).replace(/\/$/, '')
 }
@@ -91,7 +91,7 @@ const allDelivered = ({ balance }: StatusJson) => balance.enqueued > 0 && balanc
 const asideIn = (folder: string) => readdirSync(folder).filter(name => /\.corrupt-[^-]*$/.test(name))
 
 describe.skipIf(!mayMount)('the daemon on a full disk (needs the right to mount one)', () => {
-  it('delivers what is due, collects nothing, is red, and goes on by itself when there is room', async () => {
+  it('delivers what is due, collects nothing, is red, and goes on automatically when there is room', async () => {
     const disk = smallDisk(64)
     const metricsService = await service()
     metricsService.isDown = true

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { listening } from '../support/listening.ts'
 
-/** A server that nobody should ever ask: it writes down who does. */
+/** A server that should never be asked: it writes down who does. */
 export async function startElsewhere(): Promise<{ readonly url: string; readonly requests: string[] }> {
   const requests: string[] = []
   const url = await listening((request, response) => {
@@ -21,7 +21,7 @@ function echoOf(request: IncomingMessage): string {
   return [url, authorization, key, own, encodeURIComponent(key), JSON.stringify({ authorization })].join(' | ')
 }
 
-/** How a node fails. */
+/** Failure of a node. */
 export type NodeMode = 'rpc error' | '401' | '429' | 'html' | 'redirect'
 
 /** A node that always fails and repeats in its answer what it was asked with: path, query, credentials. */
@@ -45,7 +45,7 @@ export async function startNode(elsewhere: string) {
   return node
 }
 
-/** How the service answers a push, or a registration. */
+/** The service's answer to a push, or to a registration. */
 export type ServiceMode = '400' | '401' | '500' | 'redirect' | 'errors and warnings'
 
 /** A service that repeats the key in all it says, and does not always take it. */

@@ -22,7 +22,7 @@ const hoursBack = 50
 /** Rows that may be collected by the end of a life: a flood now and then, so that several pushes are under way. */
 const rowsBy = (life: number) => 35 * (1 + Math.floor(life / 13)) + 2 * life
 
-/** What processes do is in no seed; the moments at which they are killed, and what goes wrong with pushes, are. */
+/** The order of processes is in no seed; the moments at which they are killed, and what goes wrong with pushes, are. */
 const seed = Number(process.env['KILL_SEED'] ?? Date.now() % 1_000_000)
 
 it(`loses nothing, sends no second value and next to nothing twice, killed ${kills} times (KILL_SEED=${seed})`, async () => {
@@ -104,7 +104,7 @@ function metricsIn(since: Hour, status: StatusJson): number {
   return hoursOf(since, status).length * protocolIds.length * labels.length
 }
 
-/** What must have arrived of an hour, with the whole part of its one value. */
+/** Metrics of an hour that must have arrived, with the whole part of its one value. */
 function truthOf(hour: Hour): (string | number)[][] {
   return protocolIds.flatMap(id =>
     labels.map(label => [`${metricId(id, label)} ${hourText(hour)}`, truth(id, label, hour)]),

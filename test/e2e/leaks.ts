@@ -34,7 +34,7 @@ function formsOf(secret: string): string[] {
     const text = Buffer.from(`${' '.repeat(offset)}${secret}`)
       .toString('base64')
       .replace(/=+$/, '')
-    // What the neighbours of the secret decide, too, is left out.
+    // Parts that the neighbours of the secret decide, too, are left out.
     return text.slice(Math.ceil((offset * 4) / 3), -2)
   })
   return [...new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), ...runs, ...inBase64])]

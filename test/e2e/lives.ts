@@ -10,7 +10,7 @@ import type { FaultyService, ReceivedPush } from '../support/faulty-service.ts'
 import { start } from '../support/tidegauge.ts'
 import { type GatedSource, labels, type Row } from './gated-source.ts'
 
-/** What happens in a life and may be its end, and how often at most before it is. */
+/** Events in a life that may be its end, and how often at most before it is. */
 const momentsMax = {
   'push received': 4,
   'push stored': 3,
@@ -29,7 +29,7 @@ const turnsLateMax = 40
 /** A life ends when all is delivered, at the latest; one that lasts so long has lost something, or is stuck. */
 const stuckMs = 120_000
 
-/** How a life ended: at the count-th time of something; or when all was delivered and that would not come any more. */
+/** End of a life: at the count-th time of something; or when all was delivered and that would not come any more. */
 export interface Death {
   readonly at: Moment | 'all delivered'
   readonly count: number
@@ -80,16 +80,16 @@ export async function liveAndDie(world: World, rows: number): Promise<Death> {
   watcher.close()
   service.signals.removeAllListeners()
   service.killed()
-  if (!life.death) throw new Error(`the daemon ended by itself\n${log.join('\n')}`)
+  if (!life.death) throw new Error(`the daemon ended\n${log.join('\n')}`)
   return life.death
 }
 
-function logOf({ stderr }: ChildProcess, told: () => void): readonly string[] {
+function logOf({ stderr }: ChildProcess, spoken: () => void): readonly string[] {
   const lines: string[] = []
   if (!stderr) return lines
   createInterface({ input: stderr }).on('line', line => {
     lines.push(line)
-    told()
+    spoken()
   })
   return lines
 }
@@ -103,7 +103,7 @@ class Life {
   readonly #pushes = new Set<ReceivedPush>()
   readonly #acknowledged: ReceivedPush[] = []
   #left: number
-  /** How it ends, once it does. */
+  /** Its end, once it has ended. */
   death: Death | undefined
 
   constructor(world: World, kill: () => void) {

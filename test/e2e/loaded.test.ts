@@ -7,7 +7,7 @@ import { configured, hostYaml, says, start, tidegauge } from '../support/tidegau
 
 const preload = fileURLToPath(new URL('../support/loaded-packages.ts', import.meta.url))
 
-/** What is as large as a bare start, or larger: each is loaded where it is used, and not before. */
+/** Packages as large as a bare start, or larger: each is loaded where it is used, and not before. */
 const large = ['undici', 'fastify', 'viem', 'prom-client', '@opentelemetry/api', 'ajv', 'pg']
 
 function listing(): { env: Record<string, string>; packages(): string[] } {
@@ -24,7 +24,7 @@ async function loadedBy(args: readonly string[]): Promise<string[]> {
   return packages().sort()
 }
 
-// What is bundled has lost the names of its packages.
+// Bundles have lost the names of their packages.
 const fromSource = it.skipIf(process.env['BUNDLE'] === '1')
 
 fromSource('--version loads what reads a command line, and nothing else', async () => {
@@ -43,7 +43,7 @@ fromSource.each(['status', 'check'])('%s loads no server, no client of HTTP and 
   expect(loaded.filter(one => large.includes(one))).toEqual([])
 })
 
-fromSource('a daemon that nobody scrapes loads no viem, no telemetry and no compiler of schemas', async () => {
+fromSource('a daemon that is not scraped loads no viem, no telemetry and no compiler of schemas', async () => {
   const { config } = configured(hostYaml)
   const { env, packages } = listing()
   const daemon = start(['run', '--config', config], env)

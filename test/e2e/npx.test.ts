@@ -15,7 +15,7 @@ describe('npx tidegauge', () => {
     })
     onTestFinished(() => void npx.kill('SIGKILL'))
     const messages: unknown[] = []
-    // Ends when nobody writes any more: the daemon holds the other end, too.
+    // Ends when no process writes any more: the daemon holds the other end, too.
     for await (const line of createInterface({ input: npx.stderr })) {
       if (!line.startsWith('{')) continue
       const { msg } = JSON.parse(line) as { msg?: unknown }

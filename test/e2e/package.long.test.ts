@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const bytesMax = 2_000_000
 
 /** A user without rights, by Debian's number: who installs and who runs are different users. */
-const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+const unprivileged = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 
 const collector = `import { address, defineCollector, units, z } from 'tidegauge'
 import { erc20Abi } from 'viem'
@@ -148,7 +148,7 @@ describe.each([
   beforeAll(() => {
     project = join(folder, title.replaceAll(' ', '-'))
     mkdirSync(join(project, 'data'), { recursive: true })
-    if (nobody.uid !== undefined) chownSync(join(project, 'data'), nobody.uid, nobody.gid)
+    if (unprivileged.uid !== undefined) chownSync(join(project, 'data'), unprivileged.uid, unprivileged.gid)
     writeFileSync(join(project, 'package.json'), '{ "name": "project", "private": true, "type": "module" }')
     writeFileSync(join(project, 'depth.ts'), collector)
     writeFileSync(join(project, 'depth.test.ts'), collectorTest)
@@ -231,7 +231,7 @@ describe.each([
 
   it('runs as a daemon, and delivers', async () => {
     const daemon = spawn(join(project, 'node_modules/.bin/tidegauge'), ['run', '--config', 'own.yaml'], {
-      ...nobody,
+      ...unprivileged,
       cwd: project,
       env: environment(),
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -261,7 +261,7 @@ it('says in one line which Node it needs, under one of any age', async () => {
     1,
     'tidegauge: needs Node 24.12 or newer, and this is v8.17.0: install a newer one\n',
   ])
-  // What Node 8 cannot parse would be said by it, and not by this.
+  // Node 8 itself would report what it cannot parse.
   expect(codeOf(script)).not.toMatch(/\bimport\b|\?\.|\?\?|\*\*|catch \{|\basync\b|\.\.\./)
 })
 
@@ -271,7 +271,7 @@ function environment(): Record<string, string> {
 }
 
 function ended(project: string, args: readonly string[]): Promise<Ended> {
-  const options = { ...nobody, cwd: project, env: environment() }
+  const options = { ...unprivileged, cwd: project, env: environment() }
   return new Promise(resolve => {
     execFile(join(project, 'node_modules/.bin/tidegauge'), args, options, (error, stdout, stderr) =>
       resolve(endOf(error, stdout, stderr)),

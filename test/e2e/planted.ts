@@ -100,7 +100,7 @@ export const collectors = {
   'priced.ts': priced,
 }
 
-/** A configuration with a secret in every place that may hold one; a key's file is `key` beside it. */
+/** A configuration with a secret in every place that may hold one; a key's file is `key` next to it. */
 export function yaml(serviceUrl: string, node: string, statusPort: number, since: string): string {
   return `service: { url: "${serviceUrl}", key: { file: ./key } }
 status: { listen: "127.0.0.1:${statusPort}" }

@@ -25,7 +25,7 @@ export function commands(section: string): string[] {
   )
 }
 
-/** What a clone has, with its packages. */
+/** Files of a clone, with its packages. */
 export function cleanClone(): string {
   const clone = temporaryFolder()
   for (const name of ['src', 'collectors', 'config', 'test', 'package.json', '.npmrc']) {

@@ -71,7 +71,7 @@ protocols:
   return { config, dataFolder: join(folder, 'data') }
 }
 
-/** What is due from before. */
+/** Metrics due from before. */
 async function backlog(dataFolder: string): Promise<void> {
   const outbox = new SqliteOutbox(join(dataFolder, 'outbox.db'))
   const hour = hourAfter(hourAt(systemTime.nowMs()), -3)

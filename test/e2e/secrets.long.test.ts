@@ -96,7 +96,7 @@ it('no secret is in any output, file or page, whatever a service or a node repea
 
   expect(leaksIn(outputs, secrets)).toEqual([])
   expect(elsewhere.requests).toEqual([])
-  // What was looked through does hold what was said, and each secret was where it could be repeated.
+  // The searched texts do hold what was said, and each secret was where it could be repeated.
   for (const [where, words] of said) {
     expect(
       outputs.some(output => where.test(output.where) && words.test(output.text)),
@@ -143,7 +143,7 @@ const said: readonly (readonly [where: RegExp, words: RegExp])[] = [
   ),
 ]
 
-/** What is said of each failure of the node: the host, and that it failed. */
+/** Words for each failure of the node: the host, and that it failed. */
 const nodeWords: Readonly<Record<NodeMode, RegExp>> = {
   'rpc error': /127\.0\.0\.1:\d+ answered an error: node says no to .*redacted/,
   '401': /127\.0\.0\.1:\d+ answered HTTP 401/,
@@ -152,7 +152,7 @@ const nodeWords: Readonly<Record<NodeMode, RegExp>> = {
   redirect: /127\.0\.0\.1:\d+ answered HTTP 307/,
 }
 
-/** What is said of each answer of the service; the last one settles what is due. */
+/** Words for each answer of the service; the last one settles what is due. */
 const serviceWords: Readonly<Record<ServiceMode, RegExp>> = {
   '400': /400: service says/,
   '401': /401: service says .*redacted/,

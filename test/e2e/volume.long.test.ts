@@ -45,7 +45,7 @@ function daemonOn(config: string) {
   }
 }
 
-/** What the daemon answers while it waits; asked until it does. */
+/** The daemon's answer while it waits; asked until it does. */
 async function askedUntil(url: string, fits: (status: number, text: string) => boolean): Promise<string> {
   for (;;) {
     const answer = await fetch(url).catch(() => undefined)
@@ -120,12 +120,12 @@ describe.skipIf(!mayMount)('a volume that is unmounted under a daemon (needs the
   })
 })
 
-const nobody = 65_534
+const unprivileged = 65_534
 
 /** Whether commands can be run as somebody else: root can, where that user may read the sources. */
 const mayBeNobody =
   process.getuid?.() === 0 &&
-  spawnSync(process.execPath, [main, '--version'], { uid: nobody, gid: nobody }).status === 0
+  spawnSync(process.execPath, [main, '--version'], { uid: unprivileged, gid: unprivileged }).status === 0
 
 describe.skipIf(!mayBeNobody)('a user without rights (needs root, and sources that others may read)', () => {
   it.each([
@@ -134,7 +134,7 @@ describe.skipIf(!mayBeNobody)('a user without rights (needs root, and sources th
     ['the file, not even to read', (data: string) => chmodSync(join(data, 'outbox.db'), 0), 'outbox.db'],
     ['the log', (data: string) => chmodSync(join(data, 'outbox.db-wal'), 0), 'outbox.db-wal'],
     ['the lock', (data: string) => chmodSync(join(data, 'lock.db'), 0), 'lock.db'],
-  ])('to %s is told so, with the path and what to do', async (_, take, name) => {
+  ])('to %s is refused, with the path and what to do', async (_, take, name) => {
     const folder = mkdtempSync(join(tmpdir(), 'tidegauge-rights-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const data = join(folder, 'data', 'embedded')
@@ -148,9 +148,10 @@ describe.skipIf(!mayBeNobody)('a user without rights (needs root, and sources th
       `service: embedded\ndata: data\nprotocols: [{ id: a, name: A, collectors: [{ use: host }] }]\n`,
     )
     const parts = ['outbox.db', 'outbox.db-wal', 'outbox.db-shm', 'lock.db', 'daemon.db'].map(part => join(data, part))
-    for (const path of [folder, join(folder, 'data'), data, config, ...parts]) chownSync(path, nobody, nobody)
+    for (const path of [folder, join(folder, 'data'), data, config, ...parts])
+      chownSync(path, unprivileged, unprivileged)
     take(data)
-    const options = { uid: nobody, gid: nobody, encoding: 'utf8' } as const
+    const options = { uid: unprivileged, gid: unprivileged, encoding: 'utf8' } as const
     const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'collect', '--config', config], options)
     expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
     expect(stderr).toMatch(

@@ -153,7 +153,7 @@ describe('the service’s client', () => {
     expect(await rawAnswer(`HTTP/1.1 201 ${broken}`)).toMatchObject({ kind: 'unanswered' })
   })
 
-  it('says what happened when nobody listens or the connection breaks, without an address', async () => {
+  it('says what happened when nothing listens or the connection breaks, without an address', async () => {
     const { push } = await clientOf(request => void request.socket.destroy())
     expect(await push()).toEqual({ kind: 'unanswered', reason: expect.stringMatching(/^no answer \([A-Z_]+\)$/) })
     const { client } = await clientOf(() => {})

@@ -62,7 +62,7 @@ function stage(scripts: Readonly<Record<string, Scripted>>): Stage {
         concurrency: 10,
         signal: new AbortController().signal,
         chains: [],
-        report: told => news.push(told),
+        report: heard => news.push(heard),
         ...parts,
       }).run()
     },
@@ -270,7 +270,7 @@ describe('a backfill whose chain cannot be read', () => {
     },
   )
 
-  it('waits for the hours of a window that nobody could read, and keeps what was read of it', async () => {
+  it('waits for the hours of a window that no collector could read, and keeps what was read of it', async () => {
     const script: Script = (hour, attempt) => (hour >= (range[6] as Hour) && attempt === 1 ? unreachable : value(1))
     const here = stage({ a: { script } })
     expect(counts(await here.run())).toMatchObject([{ done: 20, failed: 0 }])
@@ -334,7 +334,7 @@ describe('a backfill whose chain cannot be read', () => {
     expect(counts(end)).toMatchObject([{ done: 20 }, { done: 20 }, { done: 20 }])
   })
 
-  it('does not wait for an off-chain source that nobody else could read either', async () => {
+  it('does not wait for an off-chain source that no other could read either', async () => {
     const source = new Fault('http-unreachable', 'api.example.com: 503')
     const here = stage({ a: { script: (_, attempt) => (attempt === 1 ? source : value(1)) } })
     expect(counts(await here.run())).toMatchObject([{ done: 20, failed: 0 }])

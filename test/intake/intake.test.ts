@@ -209,7 +209,7 @@ describe('intake', () => {
     expect(rows().every(([, , state]) => state === 'collected')).toBe(true)
   })
 
-  it('lets a collector that never answers hold up nobody else, this hour nor the next', async () => {
+  it('lets a collector that never answers hold up no other, this hour nor the next', async () => {
     const never: Script = () => new Promise(() => {})
     const { runner, run } = stage([collector('stuck'), collector('fine')], {
       'vault/stuck': { script: never, history: true },
@@ -222,7 +222,7 @@ describe('intake', () => {
     expect(hours).toEqual([0, 1, 2, 3])
   })
 
-  it('lets a collector whose file hangs while it is loaded keep nobody waiting', async () => {
+  it('lets a collector whose file hangs while it is loaded delay no other', async () => {
     const { runner, run } = stage([collector('stuck'), collector('fine')], {
       'vault/stuck': { script: one, history: true },
       'vault/fine': { script: one, history: true },

@@ -84,7 +84,7 @@ describe('while the outbox takes its time,', () => {
       const slow = slowOutbox(outbox, () => time.sleep(Math.ceil(roll() * 200)))
       const { intake, runner } = intakeOn(slow, one, time)
       await time.sleep((to - from) * hourMs + hourMs / 2)
-      // What is under way has its answer, too.
+      // Requests under way have their answers, too.
       time.stopAt(hourAfter(anHour, to) + hourMs)
       await Promise.all([intake.stop(), time.sleep(1_000)])
       collected.push(runner.asked.filter(({ id }) => id === 'vault/a').map(({ hour }) => hour))

@@ -101,7 +101,7 @@ describe('a reading', () => {
 })
 
 describe('the fault of an hour', () => {
-  it('is none when no label failed', () => {
+  it('is absent when no label failed', () => {
     expect(hourFault({})).toBeUndefined()
   })
 

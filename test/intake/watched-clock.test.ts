@@ -19,7 +19,7 @@ function stage(aheadMs = 0) {
 }
 
 describe('a watched clock', () => {
-  it('asks the service first, chains once that is silent, and nobody once it is believed', async () => {
+  it('asks the service first, chains once that is silent, and none once it is believed', async () => {
     const { time, clock } = stage()
     expect([clock.wantsService(), clock.wantsHeads()]).toEqual([true, false])
     clock.asks('service')
@@ -35,12 +35,12 @@ describe('a watched clock', () => {
     expect(clock.hour).toBe(anHour)
   })
 
-  it('goes on by the steady clock while it is set wrong, asks again at once, and is told when it is right', async () => {
+  it('goes on by the steady clock while it is set wrong, asks again at once, and learns when it is right', async () => {
     const { time, machine, clock } = stage()
     clock.asks('service')
     clock.sawService(0)
-    const told: number[] = []
-    clock.onBelieved(byMs => told.push(byMs))
+    const heard: number[] = []
+    clock.onBelieved(byMs => heard.push(byMs))
     machine.aheadMs = 5 * hourMs
     await time.sleep(20_000)
     expect(clock.nowMs()).toBe(time.nowMs())
@@ -49,23 +49,23 @@ describe('a watched clock', () => {
     expect(clock.verdict).toMatchObject({ kind: 'doubted', why: 'contradicted' })
     machine.aheadMs = 0
     expect([clock.hour, clock.mayPrune]).toEqual([anHour, true])
-    expect(told).toEqual([])
+    expect(heard).toEqual([])
   })
 
   it('takes a time that was set while it slept once the service agrees, and says by how much', async () => {
     const { machine, clock } = stage()
     clock.sawService(0)
-    const told: number[] = []
-    clock.onBelieved(byMs => told.push(byMs))
+    const heard: number[] = []
+    clock.onBelieved(byMs => heard.push(byMs))
     machine.aheadMs = 8 * hourMs
     expect(clock.hour).toBeUndefined()
     clock.sawService(8 * hourMs)
     expect(clock.hour).toBe(anHour + 8 * hourMs)
     expect(clock.serviceAheadMs).toBe(0)
-    expect(told).toEqual([8 * hourMs])
+    expect(heard).toEqual([8 * hourMs])
   })
 
-  it('is believed after some patience where nobody answers, and doubted again once the service says otherwise', async () => {
+  it('is believed after some patience where nothing answers, and doubted again once the service says otherwise', async () => {
     const { time, clock } = stage(5 * hourMs)
     await time.sleep(clockPatienceMs - 1_000)
     expect(clock.hour).toBeUndefined()
@@ -75,7 +75,7 @@ describe('a watched clock', () => {
     expect(clock.verdict).toMatchObject({ kind: 'doubted', why: 'contradicted' })
   })
 
-  it('is believed again by itself after the service was wrong for a while', async () => {
+  it('is believed again after the service was wrong for a while', async () => {
     const { time, clock } = stage()
     clock.sawService(0)
     await time.sleep(1_000)

@@ -76,7 +76,7 @@ async function lived(offMs: number, from: From, of = kinds): Promise<(readonly [
   return machines
 }
 
-/** What is wrong with what is left, as sentences. */
+/** Mistakes in what is left, as sentences. */
 function left(machine: Machine, { history, witness, aged }: MachineParts): string[] {
   const { outbox, reads, lines } = machine
   const first = aged === undefined ? anHour : hourAfter(anHour, -oldHours)
@@ -89,7 +89,7 @@ function left(machine: Machine, { history, witness, aged }: MachineParts): strin
   )
   const balance = outbox.tally.balance()
   const { notBeforeMs, probeAtMs } = outbox.destinations.get('service')
-  const told = lines.filter(line => !['collected', 'delivery waits'].includes(line))
+  const reports = lines.filter(line => !['collected', 'delivery waits'].includes(line))
   const sound: readonly (readonly [boolean, string])[] = [
     [outbox.expectedHours.since('vault/a') === first, 'its start has moved'],
     [
@@ -105,7 +105,7 @@ function left(machine: Machine, { history, witness, aged }: MachineParts): strin
     [Math.max(notBeforeMs, probeAtMs) < lastMs + retryAfterMsMax, 'delivery waits for decades'],
     [machine.isSoonBelieved || witness === 'none', 'the clock is doubted for long'],
     [machine.watched?.verdict.kind === 'trusted', 'the clock is doubted for good'],
-    [told.length < 8, `it is told ${told.length} times: ${told}`],
+    [reports.length < 8, `it is reported ${reports.length} times: ${reports}`],
   ]
   return sound.flatMap(([holds, what]) => (holds ? [] : [what]))
 }

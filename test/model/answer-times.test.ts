@@ -37,7 +37,7 @@ describe('Retry-After', () => {
   it.each([
     ['ahead', 600_000, 599_900],
     ['behind', -600_000, -599_001],
-  ])('as a date is by the clock of whoever answers, also where that is %s', (_, offMs, skewMs) => {
+  ])('as a date is by the clock of the server that answers, also where that is %s', (_, offMs, skewMs) => {
     const date = new Date(nowMs + offMs).toUTCString()
     const trip = { sentMs: nowMs, receivedMs: nowMs + 100 }
     const dated = answerTimes({ date, 'retry-after': new Date(nowMs + offMs + 60_000).toUTCString() }, trip)

@@ -57,7 +57,7 @@ describe('a clock that is right', () => {
     ['it has gone evenly for long enough', { evenMs: clockPatienceMs, storedMs: trueMs - 30 * dayMs }],
     ['it is what it should be', { expected: expected(0, false) }],
     [
-      'what is stored says otherwise, and nobody else for long',
+      'what is stored says otherwise, and no witness for long',
       { storedMs: trueMs + dayMs, evenMs: clockPatienceLongMs },
     ],
   ])('is believed without a witness where %s', (_, parts) => {
@@ -65,8 +65,8 @@ describe('a clock that is right', () => {
   })
 
   it.each<[string, Parts]>([
-    ['nobody has answered yet', { witness: 'awaited', configuredMs: trueMs - minuteMs }],
-    ['nobody answers', {}],
+    ['no witness has answered yet', { witness: 'awaited', configuredMs: trueMs - minuteMs }],
+    ['no witness answers', {}],
     ['it is the first start of an old configuration', { witness: 'none', configuredMs: trueMs - hourMs }],
     ['nothing was written within the hour', { witness: 'none', storedMs: trueMs - hourMs }],
     ['the last hour is long ago', { witness: 'none', storedMs: trueMs - 3 * hourMs }],
@@ -88,8 +88,8 @@ describe('a clock that is wrong', () => {
     ['what it should be', offMs => ({ expected: expected(offMs) })],
     ['what it should be, and the service', offMs => ({ expected: expected(offMs), serviceMs: trueMs })],
     ['what it should be, and a chain', offMs => ({ expected: expected(offMs), head: head() })],
-    ['nobody yet', () => ({ storedMs: trueMs - hourMs })],
-    ['nobody, before there is an outbox', () => ({})],
+    ['nothing yet', () => ({ storedMs: trueMs - hourMs })],
+    ['nothing, before there is an outbox', () => ({})],
   ]
   it.each(evidence.flatMap(([who, parts]) => wrong.map(([what, offMs]) => [what, who, offMs, parts] as const)))(
     '%s is not believed against %s',
@@ -109,7 +109,7 @@ describe('a clock that is wrong', () => {
       expect(judged(offMs, { ...parts, evenMs: clockPatienceMs, witness: 'none' }).kind).toBe('doubted')
   })
 
-  it.each(wrong.slice(-2))('%s is never believed by itself: it cannot be', (_, offMs) => {
+  it.each(wrong.slice(-2))('%s is never believed alone: it cannot be', (_, offMs) => {
     expect(judged(offMs, { evenMs: 30 * dayMs, witness: 'none' })).toMatchObject({ why: 'contradicted' })
   })
 
@@ -135,11 +135,11 @@ describe('a clock that is wrong', () => {
     [-50 * yearMs, {}, "this machine's clock says 1976-12-02T13:11:00Z, which cannot be: set it right"],
     [-hourMs, { storedMs: trueMs }, 'has said 2026-11-20T13:11:00Z before: set it right'],
     [5 * hourMs, { expected: expected(5 * hourMs) }, "this machine's clock was set 5 h ahead"],
-  ] as const)('by %d ms is told with what to do', (offMs, parts, sentence) => {
+  ] as const)('by %d ms is reported with what to do', (offMs, parts, sentence) => {
     expect(judged(offMs, parts)).toMatchObject({ kind: 'doubted', reason: expect.stringContaining(sentence) })
   })
 
-  it('by minutes is worked with, and told', () => {
+  it('by minutes is worked with, and reported', () => {
     expect(judged(-20 * minuteMs, { serviceMs: trueMs })).toMatchObject({
       kind: 'trusted',
       remark: expect.stringContaining("this machine's clock is 20 min behind the service's: set it right"),

@@ -26,7 +26,7 @@ describe('the skew of the service’s clock', () => {
     ['a year', '2026'],
     ['words', 'in 5 minutes'],
     ['another notation', '2026-11-20T13:00:00Z'],
-    ['a date that is none', 'Fri, 41 Nov 2026 13:00:00 GMT'],
+    ['a date that does not exist', 'Fri, 41 Nov 2026 13:00:00 GMT'],
   ])('is not read from %s', (_, header) => {
     expect(clockSkewMs(header, { sentMs: atMs, receivedMs: atMs + 50 })).toBeUndefined()
   })

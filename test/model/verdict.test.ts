@@ -11,7 +11,7 @@ const answered = (status: number, body?: unknown): Answer => ({ kind: 'answered'
 const result = (processed: unknown, errors: unknown = [], warnings: unknown = [], success: unknown = true) =>
   answered(200, { success, processed, errors, warnings })
 
-/** What is said of each metric of a batch: `+` delivered, `x` dead, `s` sent again in smaller batches, `.` due. */
+/** Verdict on each metric of a batch: `+` delivered, `x` dead, `s` sent again in smaller batches, `.` due. */
 function marks(found: Verdict, batch: Batch): string {
   if (found.kind !== 'settled') return found.kind
   const mark = { '+': found.delivered, x: found.dead.map(({ metric }) => metric), s: found.resend }
@@ -79,7 +79,7 @@ describe('the verdict of a status', () => {
       return found.kind === 'settled' ? '' : found.reason
     }
     expect(reasonOf(answered(400, { error: 'value must be\n a number' }))).toBe('400: value must be a number')
-    expect(reasonOf(answered(422, { errors: ['a', { message: 'b' }, 'a', 'not told'] }))).toBe('422: a; b')
+    expect(reasonOf(answered(422, { errors: ['a', { message: 'b' }, 'a', 'left out'] }))).toBe('422: a; b')
     expect(reasonOf(answered(401))).toBe('401')
     expect(reasonOf(answered(503, 'x'.repeat(5_000))).length).toBeLessThanOrEqual(305)
     expect(reasonOf({ kind: 'unanswered', reason: 'no answer in time' })).toBe('no answer in time')
@@ -108,7 +108,7 @@ describe('the verdict of a push result', () => {
     ['one is named and the rest does not add up', result(2, named(1)), 'ssss'],
     ['one is named and all were processed', result(4, named(1)), 'ssss'],
     ['an error that names none', result(3, ['something is wrong']), 'ssss'],
-    ['an error that names none beside one that does', result(2, [...named(1), 'and another thing']), 'ssss'],
+    ['an error that names none next to one that does', result(2, [...named(1), 'and another thing']), 'ssss'],
     ['an error about a metric of another batch', result(3, [{ id: 'vault___M9' }]), 'ssss'],
     ['errors that are null, numbers, lists and empty', result(1, [null, 7, [], {}]), 'ssss'],
     ['a count that is too small, without a word', result(3), 'ssss'],
@@ -169,8 +169,8 @@ describe('the verdict of a push result', () => {
     ['a metric', (_: number, id: string) => ({ metric: { id, value: 1 }, reasons: ['refused'] })],
     ['a key that is the id', (_: number, id: string) => ({ [id]: 'refused' })],
     ['an id, whatever the words mention', (_: number, id: string) => ({ id, error: 'differs from vault___M50' })],
-    ['an id beside an index from 0', (index: number, id: string) => ({ id, index })],
-    ['an id beside an index from 1', (index: number, id: string) => ({ id, index: index + 1 })],
+    ['an id next to an index from 0', (index: number, id: string) => ({ id, index })],
+    ['an id next to an index from 1', (index: number, id: string) => ({ id, index: index + 1 })],
     ['an index and words that agree', (index: number, id: string) => ({ index, message: `${id} is refused` })],
     ['a path and words that agree', (index: number, id: string) => `metrics[${index}]: ${id} is refused`],
   ])('finds the dead by %s', (_, entry) => {
@@ -187,7 +187,7 @@ describe('the verdict of a push result', () => {
     ['a path as text', (index: number) => ({ path: `metrics[${index}].value`, message: 'refused' })],
     ['a pointer', (index: number) => ({ pointer: `/metrics/${index}/value`, message: 'refused' })],
     ['a list', (_: number, id: string) => [id, 'refused']],
-    ['an index beside the id of another', (index: number) => ({ index, message: 'differs from vault___M50' })],
+    ['an index next to the id of another', (index: number) => ({ index, message: 'differs from vault___M50' })],
     ['an id in some other field', (_: number, id: string) => ({ collidesWith: id, message: 'refused' })],
     ['an id whose index is another’s', (index: number, id: string) => ({ id, index: index + 2 })],
   ])('does not believe %s: who is meant is found by splitting', (_, entry) => {

@@ -23,7 +23,7 @@ describe('what a warning is about', () => {
     expect(warningKind(text)).toBe(kind)
   })
 
-  it('is not told by how a metric is called', () => {
+  it('does not depend on the name of a metric', () => {
     for (const id of ['vault___LastUpdate', 'label-long___Exceeds16', 'twice___Timestamps', 'a___b.unit']) {
       expect(warningKind(`${id} looks odd`)).toBe('looks odd')
     }

@@ -69,7 +69,7 @@ describe('the data folder of a process that had it open', () => {
       },
       / is not the one that was open: /,
     ],
-  ])('is waited for where it %s, and it is told what to do', (_, change, words) => {
+  ])('is waited for where it %s, with what to do', (_, change, words) => {
     const staged = stage()
     change(staged)
     const look = () => staged.place.require(staged.folder)

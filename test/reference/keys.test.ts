@@ -63,7 +63,7 @@ describe('a key', () => {
     expect((await get('/metrics/byProtocol/vault', fresh)).body).toMatchObject([{ value: 1 }])
   })
 
-  it('must have a name, and be told apart when it is revoked', async () => {
+  it('must have a name, and be distinct when it is revoked', async () => {
     const { store } = await startService()
     expect(() => store.keys.create(' ')).toThrow(Fault)
     store.keys.create('twin')

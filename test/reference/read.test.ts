@@ -125,7 +125,7 @@ describe('a change', () => {
         { change1h: 3 },
       ],
       [
-        'over a day is told too',
+        'over a day is reported, too',
         [
           ['2026-11-19T13:00', 2],
           ['12:00', 4],

@@ -3,7 +3,7 @@ import { systemTime } from '../../src/edge/time.ts'
 import { startReference } from '../../src/reference/start.ts'
 import type { Store } from '../../src/reference/store/store.ts'
 
-/** What the service's clock says unless a test sets it: 2026-11-20T13:20:00Z. */
+/** The service's clock unless a test sets it: 2026-11-20T13:20:00Z. */
 export const startMs = Date.UTC(2026, 10, 20, 13, 20)
 
 export interface Answer {

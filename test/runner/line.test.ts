@@ -8,7 +8,7 @@ import { configured, faultOf, hour, testRunner } from './setup.ts'
 
 const fine = { readings: { Level: 1 }, failures: {}, pins: [] }
 
-/** What is written to the line, and what is said of it. */
+/** Texts written to the line, and what is said of them. */
 const lies: Readonly<Record<string, string>> = {
   'no JSON': 'not JSON',
   nothing: 'of an unknown kind',
@@ -24,7 +24,7 @@ const lies: Readonly<Record<string, string>> = {
 }
 
 describe('a collector that writes to the line to the daemon', () => {
-  it('fails alone, and is told what it did', async () => {
+  it('fails alone, with what it did', async () => {
     const { runner } = testRunner()
     const bad = Object.keys(lies).map(what =>
       faultOf(runner.collect(configured('./lies.ts', { id: `lies/${what}`, options: { what } }), hour)),

@@ -10,7 +10,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { Certificate } from '../support/certificate.ts'
 
 /**
- * What a path answers: once each in turn, the last for ever. `silent` never answers, `cut` closes the connection,
+ * Answers of a path: once each in turn, the last for ever. `silent` never answers, `cut` closes the connection,
  * `endless` never stops to answer.
  */
 export type Answer =

@@ -31,7 +31,7 @@ const pageBytes = 4_096
 
 const sound = soundOutboxes()
 
-/** How far the hours of each collector are planned, as it is remembered and as the rows have it. */
+/** Last planned hour of each collector, as it is remembered and as the rows have it. */
 function plannedOf(file: string) {
   const database = openDatabase(file, outboxSchema)
   const kept = database.prepare('SELECT collector, hour FROM planned ORDER BY collector').raw().all()
@@ -77,7 +77,7 @@ function leafOf(file: string, name: string, place: number): number {
   return page ?? 0
 }
 
-it('how far hours are planned is known after a salvage, so that nobody has to look through them', () => {
+it('the last planned hours are known after a salvage, so that no look through them is needed', () => {
   const { file } = sound()
   const page = leafOf(file, 'collection', 1)
   overwrite(file, (page - 1) * pageBytes, page * pageBytes)
@@ -372,7 +372,7 @@ describe('putting the new outbox in its place', () => {
   })
 })
 
-describe('a command beside the daemon', () => {
+describe('a command next to the daemon', () => {
   it('mends a damaged outbox where no daemon runs, and gives the role back', async () => {
     const { file, contents } = sound()
     overwrite(file, 0, 100)
@@ -404,7 +404,7 @@ describe('a command beside the daemon', () => {
   })
 })
 
-it('the first error of a damaged page is told to the disk', async () => {
+it('the first error of a damaged page is reported to the disk', async () => {
   const { file } = sound()
   const outbox = new SqliteOutbox(file)
   onTestFinished(() => outbox.close())

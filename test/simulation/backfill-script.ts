@@ -1,10 +1,10 @@
 import { hourAfter, hourAt } from '../../src/model/hour.ts'
 import { Fortune } from './chance.ts'
 
-/** Somebody fills past hours in, in a process beside the daemon. */
+/** Somebody fills past hours in, in a process next to the daemon. */
 export interface BackfillScript {
   readonly atMs: number
-  /** How many hours back. */
+  /** Number of hours back. */
   readonly hours: number
   readonly what: 'missing' | 'overwrite'
   readonly order: 'oldest-first' | 'newest-first'

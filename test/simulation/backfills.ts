@@ -19,7 +19,7 @@ interface FillParts {
   readonly signal: AbortSignal
 }
 
-/** Past hours of every collector that can read the past, up to the current one, beside a running daemon. */
+/** Past hours of every collector that can read the past, up to the current one, while a daemon runs. */
 export async function fillIn({ script, outbox, runner, time, config, chain, signal }: FillParts): Promise<void> {
   const { hours, what, order, concurrency } = script
   const current = hourAt(time.nowMs())

@@ -8,7 +8,7 @@ import type { CollectionSeen, Look, Row } from './look.ts'
 import type { CollectorScript, Script } from './script.ts'
 import type { Service } from './service.ts'
 
-/** What a world knows of its chain, and of what was made of it. */
+/** Facts about a world's chain, and about the values read from it. */
 export interface ChainWorld {
   readonly script: Script
   readonly chain: WorldChain | undefined

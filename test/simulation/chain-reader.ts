@@ -9,7 +9,7 @@ import type { Hour } from '../../src/model/hour.ts'
 import { chainId, type WorldChain } from './chain.ts'
 import type { Fortune } from './chance.ts'
 
-/** What one life of the process knows of the chain: as the real reader it keeps what it has found until that fails. */
+/** Knowledge of the chain in one life of the process: as the real reader it keeps what it has found until that fails. */
 export class ScriptedReader implements ChainReader, Pick<OpenChainReader, 'askHead'> {
   readonly id = chainId
   readonly settleMs: number

@@ -28,13 +28,13 @@ export interface ChainTrouble {
     | { readonly kind: 'stateless' }
 }
 
-/** What will happen to the chain of one world. */
+/** Future of the chain of one world. */
 export interface ChainScript {
   readonly settleMs: number
   /** As the chain goes on, earliest first. */
   readonly heads: readonly Head[]
   readonly troubles: readonly ChainTrouble[]
-  /** How old a block may be whose state an endpoint has; absent for an archive. */
+  /** Largest age of a block whose state an endpoint has; absent for an archive. */
   readonly stateMs?: number
   readonly latencyMs: number
 }
@@ -69,7 +69,7 @@ export function chainScript(seed: number, span: Span, isLong: boolean): ChainScr
   }
 }
 
-/** How a collector reads the chain, and how slowly; some do not. */
+/** A collector's way to read the chain, and its slowness; some do not read it. */
 export function readsOf(
   seed: number,
   name: string,

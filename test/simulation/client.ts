@@ -5,14 +5,14 @@ import type { ReadMetric, Registration } from '../../src/model/wire.ts'
 import type { Clock } from './clock.ts'
 import { type Reply, type Request, type Service, sentMetrics } from './service.ts'
 
-/** Who is told what one life of the process asks and hears. */
+/** Listener to what one life of the process asks and hears. */
 export interface Listener {
   asked(request: Request): void
   /** @param sentMs when it was asked */
   heard(request: Request, reply: Reply, sentMs: number): void
 }
 
-/** The way of one life of the process to the service. What it asks arrives also when it dies meanwhile. */
+/** The way of one life of the process to the service. A request arrives also when it dies meanwhile. */
 export class ScriptedClient implements ServiceClient {
   readonly host = 'metrics.example'
   readonly #clock: Clock

@@ -10,7 +10,7 @@ export interface WrongClock {
   readonly aheadMs: number
 }
 
-/** What of the service matters to whoever asks it for the time. */
+/** The part of the service that matters to a question for the time. */
 interface Answering {
   readonly troubles: readonly Trouble[]
   readonly skews: readonly { readonly fromMs: number; readonly skewMs: number }[]
@@ -19,7 +19,7 @@ interface Answering {
 
 const minuteMs = 60_000
 const yearMs = 365 * 24 * hourMs
-/** What does not answer with the time for long. */
+/** Witnesses that do not answer with the time for long. */
 const silencing: readonly Trouble['ill']['kind'][] = ['silent', 'status', 'slow']
 
 /**

@@ -3,11 +3,11 @@ import { hourMs } from '../../src/model/limits.ts'
 
 const nextTurn = globalThis.setImmediate
 
-/** More than anything needs that comes to an end. */
+/** More than anything needs that ends. */
 const turnsMax = 1_000
 const eventsMax = 300_000
 
-/** How many wait for the event loop's next turn: grouped commits do. */
+/** Number of waits for the event loop's next turn: grouped commits do. */
 let turnsWanted = 0
 
 function counted(callback: () => void): NodeJS.Immediate {
@@ -86,7 +86,7 @@ export class Clock {
     }
   }
 
-  /** Whatever runs on promises alone has come to its next wait by then. */
+  /** Code that runs on promises alone has reached its next wait by then. */
   async #settle(): Promise<void> {
     let turns = 0
     do await new Promise(nextTurn)

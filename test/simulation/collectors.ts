@@ -10,7 +10,7 @@ import type { Clock } from './clock.ts'
 import type { Facts } from './facts.ts'
 import type { CollectorScript, Script } from './script.ts'
 
-/** What a second life's unit is where it changes. */
+/** A second life's unit where it changes. */
 export const otherUnit = 'EUR'
 
 /** A value of a label that is read from a chain: it is another one at another block, mostly. */
@@ -38,13 +38,13 @@ function valueAt(
   return Math.round((chance * 200 - (chanceOf(seed, 'low', label, hour) < 0.02 ? 200 : 0)) * 100) / 100
 }
 
-/** What a run has read of the chain, in turn, and what it says of it. */
+/** Reads of a run, in turn, and what it says of them. */
 interface ReadBlocks {
   readonly blocks: readonly AsOfBlock[]
   readonly pins: readonly PinnedBlock[]
 }
 
-/** What the runs of a world depend on. */
+/** Dependencies of the runs of a world. */
 interface RunnerWorld {
   readonly script: Script
   readonly clock: Clock

@@ -81,7 +81,7 @@ new SqliteOutbox(template).close()
 
 const endings = ['', '-wal']
 
-/** What the file lies on: it survives the process, and a power cut takes back what was not waited for. */
+/** The disk under the file: it survives the process, and a power cut takes back what was not waited for. */
 export class Disk {
   readonly file: string
   readonly #folder: string
@@ -118,7 +118,7 @@ export class Disk {
     copy(this.file, this.#safe)
   }
 
-  /** Only what was synced is left. Nobody may have the file open. */
+  /** Leaves only what was synced. No process may have the file open. */
   cutPower(): void {
     rmSync(`${this.file}-shm`, { force: true })
     copy(this.#safe, this.file)

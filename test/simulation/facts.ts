@@ -1,6 +1,6 @@
 import type { Sent } from './replies.ts'
 
-/** What has happened in a world, whichever life it happened in, and the first promise that was broken. */
+/** Events in a world, whichever life they happened in, and the first promise that was broken. */
 export class Facts {
   /** By owner: goes up with whatever happens that concerns it. */
   readonly activity = new Map<string, number>()
@@ -9,7 +9,7 @@ export class Facts {
   lastMs = 0
   /** Called whenever the service asks to be left alone. */
   wished: () => void = () => {}
-  /** Hours of collectors, as `collector hour`, of which nobody will look again whether their block was replaced. */
+  /** Hours of collectors, as `collector hour`, of which no run will look again whether their block was replaced. */
   readonly givenUp = new Set<string>()
   /** When collectors were read last, as `collector hour`, by the world's clock. */
   readonly readAtMs = new Map<string, number>()
@@ -21,7 +21,7 @@ export class Facts {
   readonly #trace: ((line: string) => void) | undefined
   readonly #mayUnitsChange: boolean
 
-  /** @param trace told everything that happens */
+  /** @param trace called with everything that happens */
   constructor(mayUnitsChange: boolean, trace?: (line: string) => void) {
     this.#mayUnitsChange = mayUnitsChange
     this.#trace = trace

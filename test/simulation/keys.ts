@@ -23,7 +23,7 @@ export class Keys {
     return key.replace(/ key \d+$/, '')
   }
 
-  /** What stands in an owner's file. */
+  /** Content of an owner's file. */
   read(name: string): string {
     const owner = this.#script.owners.find(one => one.name === name)
     if (!owner) throw new Fault('secret-missing', `there is no key ${name}`)

@@ -16,9 +16,9 @@ export class Ledger {
   readonly #kept = new Map<string, ReadonlySet<number>>()
   /** Every value it ever had, or may have had. */
   readonly #ever = new Map<string, Set<number>>()
-  /** Corrections that may be there, though nobody was told so. */
+  /** Corrections that may be there, though no answer said so. */
   readonly #offered = new Map<string, Set<number>>()
-  /** How often its value was changed. */
+  /** Changes of its value so far. */
   readonly #changes = new Map<string, number>()
   readonly #states = new Map<string, { readonly state: MetricState; readonly changes: number }>()
   /** Values that are known to be delivered. */
@@ -46,7 +46,7 @@ export class Ledger {
       const kept = this.#kept.get(key)
       if (!kept) this.#kept.set(key, new Set([metric.value]))
       if (!kept || mode !== 'correct' || (kept.size === 1 && kept.has(metric.value))) continue
-      // What a person has dropped stays as it is.
+      // A metric that a person has dropped stays as it is.
       this.#changed(key, this.#mayDrop ? [...kept, metric.value] : [metric.value])
     }
   }
@@ -80,7 +80,7 @@ export class Ledger {
     this.#delivered.clear()
   }
 
-  /** What is found in the outbox must be what was promised. */
+  /** Compares the outbox with what was promised. */
   check(look: Look, nowMs: number): readonly Row[] {
     this.checkBalance(look)
     const rows = look.rows()
@@ -95,7 +95,7 @@ export class Ledger {
     for (const key of this.#facts.allSent.keys())
       if (isGone(key)) this.#facts.broken(`was sent and is not there: ${key}`)
     this.#checkCollected(look, found, nowMs)
-    // Nobody is left to be told.
+    // No one is left who could report it.
     this.#offered.clear()
     return rows
   }
@@ -111,7 +111,7 @@ export class Ledger {
     }
   }
 
-  /** What was delivered, or dropped, long ago need not be kept. */
+  /** Metrics delivered or dropped long ago need not be kept. */
   #isPruned(key: string, nowMs: number): boolean {
     const hour = Date.parse(key.split(' ')[1] ?? '')
     const mayGo = this.#service.stored.has(key) || this.#script.person.some(({ act }) => act === 'drop')
@@ -120,8 +120,8 @@ export class Ledger {
 
   /** The counts must be those of the rows. */
   checkBalance(look: Look): void {
-    const [counted, told] = [look.counted(), look.told()]
-    if (counted !== told) this.#facts.broken(`the outbox counts ${told}, there are ${counted}`)
+    const [counted, tallied] = [look.counted(), look.tallied()]
+    if (counted !== tallied) this.#facts.broken(`the outbox counts ${tallied}, there are ${counted}`)
   }
 
   #checkRow(key: string, { value, state, protocolId }: Row): void {
@@ -133,7 +133,8 @@ export class Ledger {
       this.#facts.broken(`${key} is delivered, and the service has ${this.#service.stored.get(key)}`)
     }
     if (state === 'dead' && !this.#service.refused.has(key)) this.#facts.broken(`${key} is dead and was not refused`)
-    if (state === 'dropped' && this.#script.person.length === 0) this.#facts.broken(`${key} was dropped by nobody`)
+    if (state === 'dropped' && this.#script.person.length === 0)
+      this.#facts.broken(`${key} was dropped, and by no person`)
     this.#checkMove(key, state)
     if (!this.#script.protocols.some(({ id }) => id === protocolId)) this.#facts.broken(`${key} is of no protocol`)
   }
@@ -179,7 +180,7 @@ export function checkEnd({ script, facts, service }: Ending, rows: readonly Row[
   for (const { id, hour, state } of rows) {
     const key = `${id} ${hourText(hour)}`
     if (state !== 'due' || (!isPoisonMended && service.isPoison(key))) continue
-    // When nothing but bad ones is left, it cannot be told whether it is the metrics.
+    // When only bad ones are left, the metrics cannot be known to be at fault.
     if (
       service.refused.has(key) &&
       look.waiting().some(sentence => sentence.includes('the service rejects every metric'))

@@ -152,7 +152,7 @@ export class Life {
     })
   }
 
-  /** What this machine's clocks say. */
+  /** This machine's clocks. */
   #lifeTime(chance: () => number): LifeTime {
     const world = this.#world
     return new LifeTime(

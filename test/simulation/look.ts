@@ -48,7 +48,7 @@ export class Look {
         `${part('count(*)')} FROM outbox GROUP BY protocol, state
          UNION ALL ${dueOf('count(*)')} FROM outbox WHERE state = 0 GROUP BY protocol, hour`,
       ),
-      told: counts(
+      tallied: counts(
         `${part('metrics')} FROM tally WHERE state < 5 AND metrics > 0 UNION ALL ${dueOf('metrics')} FROM due_count`,
       ),
       newestDue: database
@@ -83,8 +83,8 @@ export class Look {
   }
 
   /** The same, as the outbox counts them itself. */
-  told(): string {
-    return this.#statements.told.get() ?? ''
+  tallied(): string {
+    return this.#statements.tallied.get() ?? ''
   }
 
   /** Newest due hour of some protocols up to an instant. */

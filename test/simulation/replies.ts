@@ -19,7 +19,7 @@ interface Body {
   readonly body: unknown
 }
 
-/** What a healthy service says to a push, in its dialect, once it has stored what it keeps of it. */
+/** Answer of a healthy service to a push, in its dialect, once it has stored what it keeps of it. */
 export function pushReply(dialect: Dialect, judged: readonly Judged[], store: (kept: readonly Judged[]) => void): Body {
   const bad = judged.flatMap(({ metric, fault }, index) => (fault ? [{ metric, fault, index }] : []))
   const good = judged.filter(({ fault }) => !fault)
@@ -53,7 +53,7 @@ function errorOf(
   }
 }
 
-/** What it remarks about a metric it keeps. */
+/** Its remark about a metric that it keeps. */
 function warningsOf({ warnsOfExisting, warnings }: Dialect, { metric, isThere }: Judged, index: number): unknown[] {
   const label = metric.id.slice(metric.protocolId.length + 3)
   const texts = [

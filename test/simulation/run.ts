@@ -10,13 +10,12 @@ export async function runSeed(seed: number): Promise<void> {
     const world: World = isTraced
       ? new World(
           seed,
-          traceLog(line => told(line)),
-          line => told(line),
+          traceLog(line => note(line)),
+          line => note(line),
         )
       : new World(seed, silentLog)
-    const told = (line: string) => lines.push(`${new Date(world.clock.nowMs()).toISOString()} ${line}`)
-    const uncaught = (error: unknown) =>
-      world.facts.broken(`nobody caught: ${error instanceof Error ? error.stack : error}`)
+    const note = (line: string) => lines.push(`${new Date(world.clock.nowMs()).toISOString()} ${line}`)
+    const uncaught = (error: unknown) => world.facts.broken(`uncaught: ${error instanceof Error ? error.stack : error}`)
     process.once('unhandledRejection', uncaught)
     await world.run().finally(() => process.off('unhandledRejection', uncaught))
   } catch (error) {

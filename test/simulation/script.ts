@@ -8,7 +8,7 @@ import { chanceOf, Fortune } from './chance.ts'
 import { answering, type WrongClock, wrongClocks } from './clock-script.ts'
 import { type Dialect, dialect, type Trouble, troubles } from './troubles.ts'
 
-/** What will happen in one world: drawn from its seed before it begins, and the same in every run. */
+/** Future of one world: drawn from its seed before it begins, and the same in every run. */
 export interface Script {
   readonly seed: number
   readonly startMs: number
@@ -22,21 +22,21 @@ export interface Script {
   readonly service: ServiceScript
   /** When the machine's clock is wrong. */
   readonly wrongClocks: readonly WrongClock[]
-  /** How the lives of the process end, one after the other; the one after the last is stopped in good order. */
+  /** Ends of the lives of the process, one after the other; the one after the last is stopped in good order. */
   readonly ends: readonly EndScript[]
   readonly fullDisks: readonly { readonly fromMs: number; readonly toMs: number; readonly kind: 'pages' | 'commits' }[]
   /** When a person looks at what waits for one. */
   readonly person: readonly { readonly atMs: number; readonly act: 'release' | 'retry' | 'drop' }[]
   /** Longest that the store takes to be asked, and to answer; 0 where it is a file. */
   readonly answerMsMax: number
-  /** How far back missed hours are caught up. */
+  /** Catch-up range of missed hours. */
   readonly catchUpMs: number
-  /** How long settled metrics are kept. */
+  /** Time for which settled metrics are kept. */
   readonly keepMs: number
   /** Longest that an idle loop sleeps. */
   readonly restMsMax: number
   readonly chain?: ChainScript
-  /** When somebody fills past hours in, beside the daemon. */
+  /** When somebody fills past hours in, while the daemon runs. */
   readonly backfills: readonly BackfillScript[]
   /** Whether the service is down for a month: loops sleep on then, whatever happens. */
   readonly isLong: boolean
@@ -53,7 +53,7 @@ export interface OwnerScript {
 export interface ProtocolScript {
   readonly id: string
   readonly owner: string
-  /** Whether the daemon registers it by itself. */
+  /** Whether the daemon registers it automatically. */
   readonly register: boolean
   /** When a person registers it. */
   readonly registeredMs: number
@@ -69,7 +69,7 @@ export interface CollectorScript {
   readonly failing: number
   /** Slowest run. */
   readonly slowMs: number
-  /** How it reads the chain, where it does. */
+  /** Its way to read the chain, where it does. */
   readonly reads?: ChainReading
   /** Label whose unit is another one from the second life on. */
   readonly unitChange?: string
@@ -78,7 +78,7 @@ export interface CollectorScript {
 export interface ServiceScript {
   readonly dialect: Dialect
   readonly troubles: readonly Trouble[]
-  /** How far its clock is ahead of the machine's, from instants on, earliest first. */
+  /** Lead of its clock over the machine's, from instants on, earliest first. */
   readonly skews: readonly { readonly fromMs: number; readonly skewMs: number }[]
   /** Part of the requests that are not answered, whenever. */
   readonly flaky: number
@@ -105,7 +105,7 @@ export interface EndScript {
   readonly downMs: number
 }
 
-/** How large a world is. */
+/** Size of a world. */
 interface Scale {
   readonly hours: number
   readonly labelsMax: number

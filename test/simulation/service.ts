@@ -7,17 +7,17 @@ import { type Judged, pushReply, type Sent } from './replies.ts'
 import type { Script } from './script.ts'
 import type { Ill, Trouble } from './troubles.ts'
 
-/** What comes back over the wire; without a status nothing does. */
+/** Answer over the wire; without a status there is none. */
 export interface Reply {
   readonly status?: number
   readonly body?: unknown
   readonly retryAfter?: string
   readonly date?: string
-  /** How long it takes to come. */
+  /** Time until it arrives. */
   readonly afterMs: number
   /** When the service wants to be asked again, by true time. */
   readonly wishMs?: number
-  /** How far its clock was ahead when it answered. */
+  /** Lead of its clock when it answered. */
   readonly skewMs?: number
 }
 
@@ -48,7 +48,7 @@ export class Service {
     this.#chance = new Fortune(script.seed + 1)
   }
 
-  /** How far its clock is ahead. */
+  /** Lead of its clock. */
   get skewMs(): number {
     const { skews } = this.#script.service
     return skews.findLast(({ fromMs }) => fromMs <= this.#clock.nowMs())?.skewMs ?? 0
@@ -95,7 +95,7 @@ export class Service {
       case 'silent':
         return { afterMs: ill.afterMs }
       case 'status':
-        // What the interface does not name is a refusal of what was sent, once anything was accepted.
+        // A status that the interface does not name is a refusal of what was sent, once anything was accepted.
         if (ill.status === 405) for (const { metric } of judged) this.refused.add(`${metric.id} ${metric.timestamp}`)
         return { status: ill.status, body: { message: 'try again later' }, ...this.#wish(ill.retryAfterMs), afterMs }
       case 'garbage':
@@ -147,7 +147,7 @@ export class Service {
     )
   }
 
-  /** What is wrong with the service, as far as a request meets it. */
+  /** Trouble of the service, as far as a request meets it. */
   #ill(request: Request): Ill | undefined {
     const protocolIds = request.kind === 'push' ? new Set(request.metrics.map(({ protocolId }) => protocolId)) : ['']
     const found = [...protocolIds].flatMap(id => this.#troubles(id)).map(({ ill }) => ill)

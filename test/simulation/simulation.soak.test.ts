@@ -35,10 +35,10 @@ async function run(from: number, step: number): Promise<string> {
     timeout: patienceMs,
     killSignal: 'SIGKILL',
   })
-  const [told, broken, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
-  if (SEED !== undefined) console.log(told)
+  const [output, broken, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  if (SEED !== undefined) console.log(output)
   if (code === 0) return ''
   return code === 1
     ? broken
-    : `${broken}it ended with ${code ?? 'no end: it hangs'} at ${told.trim().split('\n').at(-1)}\n`
+    : `${broken}it ended with ${code ?? 'no end: it hangs'} at ${output.trim().split('\n').at(-1)}\n`
 }

@@ -10,14 +10,14 @@ type Sqlite = Database.Database
 /** Thrown at the durable step at which a process ends. */
 class Killed extends Error {}
 
-/** What a durable step may set off. */
+/** Consequences of a durable step. */
 interface Effects {
   kill(): void
   look(): void
 }
 
 const pagesMax = 1_073_741_823
-/** What there is room for once the ballast has given way. */
+/** Room once the ballast is gone. */
 const ballastPages = 20
 
 /** The durable steps of a process: where it is stopped, where the disk is full, and what of them a power cut takes back. */
@@ -34,7 +34,7 @@ export class Steps implements StepWatch {
   readonly #chance: Fortune
   #end: EndScript | undefined
   #count = 0
-  /** How many pages the file may grow by; absent when there is room. */
+  /** Pages by which the file may grow; absent when there is room. */
   #pagesMore: number | undefined
 
   constructor(script: Script, clock: Clock, facts: Facts, disk: Disk, effects: Effects) {
@@ -65,7 +65,7 @@ export class Steps implements StepWatch {
 
   after(database: Sqlite): void {
     if (this.#facts.isTraced) this.#facts.tell(`step ${this.#count}`)
-    // What was written and not waited for may have come to the disk, too.
+    // Writes that were not waited for may be on the disk, too.
     if (this.#end?.isPowerCut && (isSynced(database) || this.#chance.is(0.3))) this.#disk.sync()
     if (this.#isLast('after')) this.#kill()
     if (this.#chance.is(0.1)) this.#effects.look()

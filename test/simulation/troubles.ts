@@ -1,13 +1,13 @@
 import { hourMs } from '../../src/model/limits.ts'
 import type { Fortune } from './chance.ts'
 
-/** How this service says things that the interface leaves open. */
+/** Dialect of this service where the interface leaves things open. */
 export interface Dialect {
-  /** How it tells bad metrics. */
+  /** Its way to name bad metrics. */
   readonly errors: 'whole-400' | 'whole-422' | 'by-id' | 'by-index' | 'by-path' | 'sentences' | 'unmatched'
   /** Whether it stores the good metrics of a push with bad ones. */
   readonly keepsGood: boolean
-  /** What `success` is when there are errors. */
+  /** Value of `success` when there are errors. */
   readonly success: boolean
   readonly warnsOfExisting: boolean
   readonly warnings: 'sentences' | 'by-id' | 'by-index'
@@ -24,7 +24,7 @@ export interface Trouble {
 }
 
 export type Ill =
-  /** `stores`: the part of the pushes it has stored although nobody was told. */
+  /** `stores`: the part of the pushes it has stored without an answer. */
   | { readonly kind: 'silent'; readonly afterMs: number; readonly stores: number }
   | { readonly kind: 'status'; readonly status: number; readonly retryAfterMs?: number; readonly stores: number }
   | { readonly kind: 'garbage'; readonly stores: number }

@@ -9,22 +9,22 @@ import type { Sent } from './replies.ts'
 import type { Script } from './script.ts'
 import type { Reply, Request, Service } from './service.ts'
 
-/** What is promised of requests, whatever the limits in the code are. */
+/** Promises about requests, whatever the limits in the code are. */
 const promised = { attempts: 5, batchMetrics: 100, probeMetrics: 10, futureMs: 300_000, keyAskMs: 3_600_000 } as const
 
 const keyOf = ({ id, timestamp }: Sent) => `${id} ${timestamp}`
 const bodyOf = (metrics: readonly Sent[]) => metrics.map(keyOf).join()
 
-/** What is known of one flush of one destination. */
+/** Knowledge of one flush of one destination. */
 interface FlushSeen {
   /** Failed flushes before it. */
   readonly failures: () => number
-  /** What had happened before it. */
+  /** State before it. */
   readonly activity: number
-  /** How far the service's clock was known to be ahead. */
+  /** Known lead of the service's clock. */
   readonly skewMs: number | undefined
   pushes: number
-  /** How often each body was sent since its last verdict. */
+  /** Sends of each body since its last verdict. */
   readonly tried: Map<string, number>
 }
 
@@ -46,7 +46,7 @@ export class Watch implements Listener {
   readonly #flushed = new Set<string>()
   /** Owners of whom something may have been set aside in this life, so that the newest hour need not be first. */
   readonly #hasAside = new Set<string>()
-  /** What the service remarked about a metric in its last answer. */
+  /** The service's remark about a metric in its last answer. */
   readonly #remarks = new Map<string, readonly string[]>()
 
   constructor(
@@ -109,13 +109,13 @@ export class Watch implements Listener {
       const key = `${metric.id} ${hourText(metric.hour)}`
       if (!this.#service.refused.has(key)) this.#facts.broken(`a good metric is dead: ${key}`)
     }
-    const told = new Set(
+    const remarked = new Set(
       warnings.map(({ metric, text }) => metric && `${metric.id} ${hourText(metric.hour)} ${kindOf(text)}`),
     )
     for (const metric of delivered) {
       const key = `${metric.id} ${hourText(metric.hour)}`
       for (const text of this.#remarks.get(key) ?? [])
-        this.#remarked(key, kindOf(text), told.has(`${key} ${kindOf(text)}`))
+        this.#remarked(key, kindOf(text), remarked.has(`${key} ${kindOf(text)}`))
     }
   }
 
@@ -131,8 +131,8 @@ export class Watch implements Listener {
     if (kind === 'label' && !isTold) this.#facts.broken(`a warning is lost: ${key}`)
     if (kind !== 'existing') return
     const isNews = this.#facts.timesSent.get(key) === 1 && this.#flushed.has(this.#ownerOf(key))
-    if (isTold && this.#service.again.has(key)) this.#facts.broken(`an expected warning is told as news: ${key}`)
-    if (!isTold && isNews) this.#facts.broken(`an unexpected warning is not told: ${key}`)
+    if (isTold && this.#service.again.has(key)) this.#facts.broken(`an expected warning is reported as news: ${key}`)
+    if (!isTold && isNews) this.#facts.broken(`an unexpected warning is not reported: ${key}`)
   }
 
   #ownerOf(key: string): string {
@@ -180,7 +180,7 @@ export class Watch implements Listener {
     if (refused === undefined) return
     if (refused.key === key) {
       const nowMs = this.#clock.nowMs()
-      // The hour begins anew where the clock was set.
+      // The hour begins again where the clock was set.
       const isOver = nowMs - refused.atMs >= promised.keyAskMs || this.#script.wrongClocks.length > 0
       const isItsHour = kind === 'validate-key' && isOver
       if (!isItsHour) this.#facts.broken(`${kind} with a key that was refused and has not changed`)
@@ -204,7 +204,7 @@ export class Watch implements Listener {
     this.#inFlush(owner, metrics)
   }
 
-  /** What was split, or waits for its turn, is sent all the same when the service's clock has just been set. */
+  /** Metrics that were split, or wait for their turn, are sent all the same when the service's clock has just been set. */
   #notInFuture(owner: string, metric: Sent): void {
     const skewsMs = [this.#skewMs, this.#flushes.get(owner)?.skewMs]
     if (skewsMs.includes(undefined)) return
@@ -243,7 +243,7 @@ export class Watch implements Listener {
   #first(owner: string, { failures, activity, skewMs }: FlushSeen, metrics: readonly Sent[]): void {
     const isProbing = failures() > 0
     if (isProbing && metrics.length > promised.probeMetrics) this.#facts.broken(`a probe of ${metrics.length} metrics`)
-    // What the newest hour is depends on the service's clock, and on what came in while the flush was prepared.
+    // The newest hour depends on the service's clock, and on what came in while the flush was prepared.
     const isAsKnown = this.#skewMs === skewMs && this.#facts.activity.get(owner) === activity
     if (isProbing || !isAsKnown || this.#hasAside.has(owner)) return
     const [first] = metrics

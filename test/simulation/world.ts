@@ -26,7 +26,7 @@ const restMs = wishMsMax + 2 * hourMs
 /** A service's clock counts whole seconds, and is seen from afar. */
 const dateBlurMs = 2_000
 
-/** How long a loop may sleep while the clock is doubted. */
+/** Longest sleep of a loop while the clock is doubted. */
 const doubtRestMsMax = 5_000
 
 /** After the last hour's look-up, in which the hour before is seen to be final. */
@@ -69,13 +69,13 @@ export class World {
     })
   }
 
-  /** How far the machine's clock is ahead. */
+  /** Lead of the machine's clock. */
   get machineAheadMs(): number {
     const nowMs = this.clock.nowMs()
     return this.script.wrongClocks.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs)?.aheadMs ?? 0
   }
 
-  /** What was read for an hour stays as it is. */
+  /** A value that was read for an hour stays as it is. */
   givesUp(collector: string, hour: Hour): void {
     givesUp(this, collector, hour)
   }
@@ -85,7 +85,7 @@ export class World {
     if (!mayBeGap(this, hour, fault.code)) this.facts.broken(`${collector} of ${hour} becomes a gap: ${fault.message}`)
   }
 
-  /** What reads "now" is stored under the hour it was read in. */
+  /** A value read "now" is stored under the hour it was read in. */
   checkHour({ collector, hour, accepted }: CollectionOutcome): void {
     const readAtMs = this.facts.readAtMs.get(`${collector} ${hour}`)
     if (accepted.length === 0 || readAtMs === undefined) return
@@ -95,7 +95,7 @@ export class World {
   }
 
   /**
-   * How long a loop may sleep that has to do with so much.
+   * Longest sleep of a loop that has to do with so much.
    *
    * @param isDoubted whether the process does not know how late it is
    */
@@ -193,7 +193,7 @@ export class World {
     }
     this.#lives += 1
     const life = this.#life
-    // Killed while it started: nobody knew it then.
+    // Killed while it started: no command knew it then.
     if (this.#steps.isOver) life?.end()
     const endAfter = (ms: number) => this.clock.after(ms, () => life?.end())
     const { at } = end ?? {}

@@ -30,10 +30,10 @@ describe('a commit that several share', () => {
     expect(stored()).toEqual([1, 3])
   })
 
-  it('that SQLite has undone as a whole stores nothing of it, and all are told', async () => {
+  it('that SQLite has undone as a whole stores nothing of it, and all are rejected', async () => {
     const { database, commit, add, stored } = stage()
     const undone = () => {
-      // As SQLite does by itself where the disk is full.
+      // As SQLite does where the disk is full.
       database.exec('ROLLBACK')
       throw new Error('database or disk is full')
     }

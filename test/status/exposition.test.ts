@@ -87,7 +87,7 @@ describe('the exposition of a snapshot', () => {
   })
 })
 
-it('the process is measured beside the snapshot, scrape after scrape, and two expositions do not meet', async () => {
+it('the process is measured with the snapshot, scrape after scrape, and two expositions do not meet', async () => {
   const [one, other] = [startExposition(() => richScrape), startExposition(async () => emptyScrape)]
   await one()
   const samples = samplesOf(await one())

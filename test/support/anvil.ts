@@ -22,7 +22,7 @@ export async function startAnvil(genesisSeconds: number, ...flags: readonly stri
   const child = spawn('anvil', [...port, '--timestamp', String(genesisSeconds), ...flags], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  // Not `events.once`: that rejects where anvil is missing, and nobody would catch it.
+  // Not `events.once`: that rejects where anvil is missing, and nothing would catch it.
   const closed = new Promise<number | null>(resolve => child.once('close', resolve))
   const url = await new Promise<string>((resolve, reject) => {
     child.once('error', () =>

@@ -19,7 +19,7 @@ export function findChromium(env: NodeJS.ProcessEnv = process.env): ChromiumPlac
   return { kind: 'missing', reason }
 }
 
-/** A headless browser that asks nothing of the network by itself. */
+/** A headless browser that asks nothing of the network. */
 export function launchChromium(path: string) {
   return chromium.launch({
     executablePath: path,

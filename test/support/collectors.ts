@@ -11,7 +11,7 @@ export function collector(name: string, parts: Partial<CollectorConfig> = {}): C
   return { id: `${protocolId}/${name}`, protocolId, use: name, options: {}, place, placeOf: () => place, ...parts }
 }
 
-/** What a scripted collector gives for an hour: values, or a fault it fails with. */
+/** Result of a scripted collector for an hour: values, or a fault it fails with. */
 export type Script = (hour: Hour, attempt: number) => RunOutcome | Fault | Promise<RunOutcome | Fault>
 
 export const one: Script = () => ({ readings: { TVL: 1 }, failures: {}, pins: [] })
@@ -20,7 +20,7 @@ export const one: Script = () => ({ readings: { TVL: 1 }, failures: {}, pins: []
 export interface Scripted {
   readonly script: Script
   readonly history: boolean
-  /** What it declares. Default: `TVL` alone. */
+  /** Its declaration. Default: `TVL` alone. */
   readonly metrics?: CollectorDescription['metrics']
 }
 

@@ -7,7 +7,7 @@ const require = createRequire(import.meta.url)
 
 /**
  * Runs a command line to its end in this process, one at a time: most of what a short command costs is the start of its
- * process. For a process of its own there is `tidegauge` beside this; `run` and `service` need one.
+ * process. For a process of its own there is `tidegauge` in this folder; `run` and `service` need one.
  */
 export async function command(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
   const ownEnv = { NO_COLOR: '1', ...env }

@@ -59,7 +59,7 @@ function compilerInput() {
 
 const modules = join(require.resolve('@openzeppelin/contracts/package.json'), '../../..')
 
-/** What the compiler says of the contracts, or has said of the same ones, with the same libraries, before. */
+/** The compiler's output for the contracts, or has said of the same ones, with the same libraries, before. */
 async function compilerAnswer(): Promise<string> {
   const input = JSON.stringify(compilerInput())
   const digest = createHash('sha256').update(input)

@@ -4,7 +4,7 @@ import type { PushResult } from '../../src/model/wire.ts'
 import type { Dice } from './dice.ts'
 
 /**
- * What can happen to a push: whether its metrics are stored all the same, and whether the client is told so. What is
+ * Outcomes of a push: whether its metrics are stored all the same, and whether the client learns so. A push
  * stored without a word about it is ambiguous for the client, which has to send it again.
  */
 export const judged = {

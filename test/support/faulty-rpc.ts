@@ -5,7 +5,7 @@ const rpcCall = z.object({ id: z.union([z.number(), z.string()]), method: z.stri
 type Call = z.infer<typeof rpcCall>
 type Answer = Record<string, unknown>
 
-/** What a node, or the gateway before it, does wrong. */
+/** Misbehaviour of a node, or of the gateway before it. */
 export type RpcFault =
   /** HTTP 429; `retryAfter` is the header as it is sent. */
   | { readonly kind: 'rate'; readonly retryAfter?: string | (() => string) }
@@ -29,7 +29,7 @@ export type RpcFault =
   /** So many answers of each batch are left out. */
   | { readonly kind: 'drops'; readonly answers: number }
 
-/** A proxy before a node: it counts what passes, and does wrong what it is told to. */
+/** A proxy before a node: it counts what passes, and misbehaves as a test wants. */
 export interface FaultyRpc {
   /** With a key in its path where one was given. */
   readonly url: string
@@ -50,7 +50,7 @@ export interface FaultyRpc {
   misbehaveOnce(fault: RpcFault): void
   /** Resolves when it has had so many requests in all. */
   had(requests: number): Promise<void>
-  /** Counts anew. */
+  /** Counts from 0 again. */
   reset(): void
   stop(): Promise<void>
 }

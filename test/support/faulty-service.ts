@@ -6,7 +6,7 @@ import type { Dice } from './dice.ts'
 import { type Fault, fail, judged, send, slowly } from './faults.ts'
 import { listening } from './listening.ts'
 
-/** What the service knows of one metric and timestamp. */
+/** The service's knowledge of one metric and timestamp. */
 export interface Arrival {
   /** Every value that came; a correct client never sends a second one. */
   readonly values: Set<number>
@@ -21,7 +21,7 @@ export interface Arrival {
 export interface ReceivedPush {
   /** `{metric id} {timestamp}` of each of its metrics. */
   readonly keys: readonly string[]
-  /** What will be done to it; `undefined` for nothing bad. */
+  /** Trouble that it will meet; `undefined` for none. */
   readonly fault?: Fault
 }
 
@@ -55,7 +55,7 @@ export interface FaultyService {
   readonly arrivals: ReadonlyMap<string, Arrival>
   /** Metrics in each push, in the order of arrival. */
   readonly batchSizes: readonly number[]
-  /** What a correct client never does, in words. */
+  /** Actions of no correct client, in words. */
   readonly mistakes: readonly string[]
   /** Pushes of which metrics were sent again, not one alone, although they had been acknowledged. */
   readonly resent: ReadonlySet<ReceivedPush>
@@ -64,7 +64,7 @@ export interface FaultyService {
   readonly signals: EventEmitter<Signals>
   /** From now on it is healthy. */
   faultless(): void
-  /** The client was killed; what it was told last it may not have noted. */
+  /** The client was killed; it may not have noted the last answer. */
   killed(): void
 }
 

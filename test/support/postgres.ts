@@ -21,7 +21,7 @@ export interface PostgresServer {
   stop(): Promise<void>
 }
 
-/** It refuses to run as root: then it runs as nobody. */
+/** It refuses to run as root: then it runs as another user. */
 const runAs = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 
 /** A real PostgreSQL server on loopback that asks for a password and offers TLS; it keeps nothing safe from a crash. */

@@ -71,7 +71,7 @@ export class ProtocolChain {
     await this.#transact({ from, to: address, value: numberToHex(value), data })
   }
 
-  /** What a function returns at the end of an hour, or now. */
+  /** Result of a function at the end of an hour, or now. */
   async read<T = bigint>(
     { address, abi }: Deployed,
     functionName: string,
@@ -96,7 +96,7 @@ export class ProtocolChain {
     return createChainReader({ name, id: this.#id, endpoints: [this.url], time: systemTime })
   }
 
-  /** How many `eth_call`s of readers this work costs. */
+  /** Number of `eth_call`s of readers that this work costs. */
   async ethCalls(work: () => Promise<unknown>): Promise<number> {
     const before = this.#proxy.requests.length
     await work()

@@ -36,7 +36,7 @@ const unreachable: FaultRecord = {
   code: 'http-unreachable',
   message: 'api.example.com does not answer',
   facts: { status: 503, attempts: 3 },
-  fix: 'nothing to do while it passes by itself; else look at the source',
+  fix: 'nothing to do while it passes; else look at the source',
 }
 const nowOnly: FaultRecord = {
   code: 'collector-hung',

@@ -5,7 +5,7 @@
  */
 export const isSoak = process.env['SOAK'] === '1'
 
-/** How often something is repeated. */
+/** Repetitions of something. */
 export interface Repetitions {
   readonly test: number
   readonly soak: number

@@ -2,7 +2,7 @@ import type { Dice } from './dice.ts'
 import { type Action, call, type Miner } from './miner.ts'
 import { dollars, ethers, feedAnswer, type Stage, tides } from './stage.ts'
 
-/** What happens on the scene's chain: prices wander about 2 dollars, the pool follows, the vault earns, supplies grow. */
+/** Events on the scene's chain: prices wander about 2 dollars, the pool follows, the vault earns, supplies grow. */
 export class Story {
   readonly #stage: Stage
   readonly #dice: Dice

@@ -80,7 +80,7 @@ export async function startDaemon(config: string, env: Readonly<Record<string, s
   const closed = once(child, 'close') as Promise<[number | null]>
   const log: string[] = []
   const waiting = new Set<() => void>()
-  const told = () => new Promise<void>(resolve => waiting.add(resolve))
+  const output = () => new Promise<void>(resolve => waiting.add(resolve))
   const wake = () => {
     for (const resolve of waiting) resolve()
     waiting.clear()
@@ -106,7 +106,7 @@ export async function startDaemon(config: string, env: Readonly<Record<string, s
         if (left === 0) return line
       }
       if (hasEnded) throw new Error(`the daemon ended before it logged ${message}:\n${log.join('\n')}`)
-      await told()
+      await output()
     }
   }
 

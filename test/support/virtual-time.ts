@@ -69,7 +69,7 @@ export class VirtualTime implements Time {
       this.#jump()
       if (this.#sleepers.size > 0 && this.#nowMs < this.#untilMs) this.#jumpWhenIdle()
     }
-    // A few turns of the event loop: whatever runs on promises alone has come to its next sleep by then.
+    // A few turns of the event loop: code that runs on promises alone has reached its next sleep by then.
     turn(8)
   }
 

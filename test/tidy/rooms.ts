@@ -73,7 +73,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   tidegauge: ['collectors/'],
 }
 
-/** What app alone makes; whoever else works with it knows its types. */
+/** Made in app alone; other rooms know its types. */
 const madeInApp: readonly string[] = ['src/edge/service-client.ts']
 
 /** Rooms with one door: the only file of theirs that others may import. */
@@ -82,7 +82,7 @@ const doors: Readonly<Record<string, string>> = { salvage: 'src/salvage/salvage.
 /** Rooms that keep data in SQLite; the reference service has its own store. */
 const withSqlite: readonly string[] = ['sqlite', 'outbox', 'salvage', 'reference']
 
-/** What may lie directly in src: the entries and the face that collectors see. */
+/** Files that may lie directly in src: the entries and the face that collectors see. */
 const entries: readonly string[] = ['bin.cjs', 'collector.ts', 'main.ts', 'testing.ts']
 
 const folderOf = (file: string) => (file.split('/').length > 2 ? (file.split('/')[1] ?? '.') : '.')
@@ -123,7 +123,7 @@ export function fileCycles(): string[] {
 }
 
 /**
- * Folders that import each other: each folder with the files directly in it, and each with all that is below it beside its
+ * Folders that import each other: each folder with the files directly in it, and each with all that is below it among its
  * siblings. An entry in src is a folder of its own.
  */
 export function folderCycles(): string[] {

@@ -12,7 +12,7 @@ export interface Source {
   /** Relative to the root, with forward slashes. */
   readonly file: string
   readonly text: string
-  /** What it imports: paths relative to the root for own files, package names for the rest; types marked. */
+  /** Its imports: paths relative to the root for own files, package names for the rest; types marked. */
   readonly imports: readonly { readonly target: string; readonly isType: boolean }[]
 }
 

@@ -11,7 +11,7 @@ async function header(url: string, at: string): Promise<{ number: number; timest
   return { number: Number(result.number), timestampSeconds: Number(result.timestamp) }
 }
 
-/** What everybody writes first: the head, then halves, one header at a time, each hour from the beginning. */
+/** The usual first version: the head, then halves, one header at a time, each hour from the beginning. */
 export function bisection(url: string): LookUp {
   async function one(hour: Hour): Promise<number> {
     const head = await header(url, 'latest')

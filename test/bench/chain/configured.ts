@@ -6,7 +6,7 @@ const collector = fileURLToPath(new URL('../../chain/support/synthetic-collector
 /** Collectors of the configuration: each has five metrics. */
 export const collectors = 10
 
-/** Writes a configuration with ten collectors of one chain, which keeps its data beside it. */
+/** Writes a configuration with ten collectors of one chain, which keeps its data next to it. */
 export function writeConfig(file: string, urls: { readonly rpc: string; readonly service: string }): void {
   const used = Array.from({ length: collectors }, (_, index) => ({
     use: collector,

@@ -8,7 +8,7 @@ interface Sleeper {
   wake(): void
 }
 
-/** Whatever runs on promises alone has come to its next sleep after so many turns of the event loop. */
+/** Turns of the event loop after which code that runs on promises alone has reached its next sleep. */
 const turnsQuiet = 12
 
 let requestsUnderWay = 0

@@ -1,5 +1,5 @@
 /**
- * What reading an hour costs: against the bare limit (bytes made before, posted by undici, the answer cut into pieces) and
+ * Cost of reading an hour: against the bare limit (bytes made before, posted by undici, the answer cut into pieces) and
  * against viem's multicall. Ends with 1 when a figure is not what is aimed at. `node test/bench/chain/reads.ts`
  */
 import { type Figure, figureHead, figureRow, inPairs, isMet } from '../figures.ts'
@@ -92,7 +92,7 @@ async function* against(
   for (const way of [ways.ours, ways.raw])
     for (let round = 0; round < warmingRounds; round++) await cost(way, readings, count)
   const [own, peer] = [await runs(ways.ours, readings), await runs(ways.viem, readings.slice(0, peerReadings))]
-  // What is aimed at is meant of a node some way off.
+  // The aim is meant of a node some way off.
   const aim = (atMost: number) => (distanceMs > 0 ? { target: { atMost } } : {})
   yield { what: `${what}: raw`, values: own.map(([, bare]) => bare.ms), unit: ' ms' }
   yield { what: `${what}: CPU of raw`, values: own.map(([, bare]) => bare.cpuMs), unit: ' ms' }

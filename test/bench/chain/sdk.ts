@@ -18,7 +18,7 @@ interface Ethers {
 }
 
 /**
- * Looks up with the SDK, told to be exact: the block that it takes for the nearest to the hour.
+ * Looks up with the SDK in its exact mode: the block that it takes for the nearest to the hour.
  *
  * @param cacheFolder an empty one
  */

@@ -24,7 +24,7 @@ export function hourOf(number: number): Hour {
   return hourAfter(firstHour, number)
 }
 
-/** What a source gives for its hour `number`. */
+/** Values of a source for its hour `number`. */
 export function metricsOf({ protocolId }: Source, number: number): Metric[] {
   return Array.from({ length: metricsAnHour }, (_, index) => ({
     id: metricId(protocolId, `Label${index}`),

@@ -42,7 +42,7 @@ export class Place implements AsyncDisposable {
     if (status !== 0) throw new Error(`strace ended with ${status}: ${this.lastErrors()}`)
   }
 
-  /** What the processes wrote last on stderr. */
+  /** Last output of the processes on stderr. */
   lastErrors(): string {
     return readFileSync(this.#errors, 'utf8').split('\n').slice(-20).join('\n')
   }

@@ -5,7 +5,7 @@ export function protocolIdOf(connection: number): string {
   return `bench-${connection}`
 }
 
-/** What the load process is asked for: a number of pushes, or as many as fit in a time. */
+/** Order to the load process: a number of pushes, or as many as fit in a time. */
 export interface Load {
   readonly url: string
   readonly key: string

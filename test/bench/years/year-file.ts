@@ -5,7 +5,7 @@ import { openDatabase } from '../../../src/sqlite/database.ts'
 /** The hour after the last one in the file. */
 export const currentHour = parseHour('2026-11-20T13:00:00Z')
 
-/** How much there is in a file. */
+/** Amounts in a file. */
 interface YearSize {
   readonly collectors: number
   readonly metricsEach: number

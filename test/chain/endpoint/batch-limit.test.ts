@@ -20,7 +20,7 @@ function ask(limit: BatchLimit, takes: number): boolean {
   return all.length > takes
 }
 
-/** What an outage that refuses every batch leaves: one call at a time. */
+/** Result of an outage that refuses every batch: one call at a time. */
 function lowered(most = 64): BatchLimit {
   const limit = new BatchLimit(most)
   while (limit.callsMax > 1) limit.refused(calls(limit.callsMax), 'calls')

@@ -16,7 +16,7 @@ interface Frozen {
   readonly connected: Promise<Socket>
 }
 
-/** What a server still does on its connections. */
+/** Behaviour of a server on its connections. */
 type Greeting = (socket: Socket) => void
 
 /** Agrees to be a WebSocket, and does nothing after: it never answers the closing handshake either. */
@@ -127,7 +127,7 @@ it('what a connection says that was given up does not end the one after it', asy
   expect(await wire.send([call], never)).toEqual([{ kind: 'result', result: 7 }])
 })
 
-/** A process of its own that asks an endpoint, closes it when told to, and has nothing else to do then. */
+/** A process of its own that asks an endpoint, closes it on demand, and has nothing else to do then. */
 function asking(url: string): ChildProcess {
   const source = new URL('../../../src/', import.meta.url).href
   const code = `

@@ -50,12 +50,12 @@ async function seen(reader: OpenChainReader, hour: number): Promise<{ number: bi
   return { number: at.number, balance: answer.output }
 }
 
-function open(endpoints: readonly string[], told: string[] = []): OpenChainReader {
+function open(endpoints: readonly string[], reported: string[] = []): OpenChainReader {
   first.misbehave()
   second.misbehave()
   first.reset()
   second.reset()
-  const passedOver = (host: string, reason: string) => void told.push(`${host} ${reason}`)
+  const passedOver = (host: string, reason: string) => void reported.push(`${host} ${reason}`)
   const reader = createChainReader({
     name: 'anvil',
     id: 31_337,
@@ -97,13 +97,15 @@ const faults: readonly RpcFault[] = [
 ]
 
 describe('before a real node', () => {
-  it.each(faults)('%o: the second endpoint gives the same values, and no secret is told', async fault => {
-    const told: string[] = []
-    const reader = open([first.url, second.url], told)
+  it.each(faults)('%o: the second endpoint gives the same values, and no secret is repeated', async fault => {
+    const reported: string[] = []
+    const reader = open([first.url, second.url], reported)
     first.misbehave(fault)
     const values = await Promise.all(all.map(hour => seen(reader, hour)))
     expect(values).toEqual(truth)
-    expect(inspect([told, reader.health()], { depth: Number.POSITIVE_INFINITY, showHidden: true })).not.toContain(key)
+    expect(inspect([reported, reader.health()], { depth: Number.POSITIVE_INFINITY, showHidden: true })).not.toContain(
+      key,
+    )
   })
 
   it.each(faults)('%o on both: a fault that names hosts alone, or the same values', async fault => {

@@ -108,7 +108,7 @@ describe('an endpoint that failed', () => {
     expect(await servedBy(pool)).toBe(first.host)
   })
 
-  it('because it serves another chain is asked last, and told', async () => {
+  it('because it serves another chain is asked last, and reported', async () => {
     const [first, second] = [await faulty(), await faulty()]
     const pool = openPool([first.url, second.url], { time: handTime() })
     first.misbehave({ kind: 'chain-id', id: 5 })
@@ -191,7 +191,7 @@ describe('a node that does not keep old state', () => {
     },
   )
 
-  it('beside one that cannot be reached is a fault that may pass', async () => {
+  it('next to one that cannot be reached is a fault that may pass', async () => {
     const [pruned, dead] = [await faulty(), await faulty()]
     pruned.misbehave({ kind: 'no-state', before: 9_000n })
     dead.misbehave({ kind: 'reset' })

@@ -84,17 +84,17 @@ describe('a 429', () => {
   it('is not waited out where there is another endpoint: that one is asked', async () => {
     const time = new VirtualTime(startMs)
     const [first, second] = [await faulty(), await faulty()]
-    const told: string[] = []
+    const reported: string[] = []
     const pool = openPool([first.url, second.url], {
       time,
-      passedOver: (host, reason) => told.push(`${host} ${reason}`),
+      passedOver: (host, reason) => reported.push(`${host} ${reason}`),
     })
     first.misbehave({ kind: 'rate', retryAfter: '3' })
     const asked = () =>
       pool.serve({}, never, async endpoint => [endpoint.host, ...(await endpoint.call(echoes(1), never))])
     expect((await asked())[0]).toBe(second.host)
     expect(time.nowMs()).toBe(startMs)
-    expect(told).toEqual([`${first.host} answered HTTP 429: it limits how often it is asked`])
+    expect(reported).toEqual([`${first.host} answered HTTP 429: it limits how often it is asked`])
     expect((await asked())[0]).toBe(second.host)
     expect(first.requests).toBe(1)
     expect(pool.health()[0]).toMatchObject({ state: 'resting', restsUntilMs: startMs + 3_000 })

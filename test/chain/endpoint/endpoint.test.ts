@@ -58,7 +58,7 @@ describe('what is asked of an endpoint', () => {
     expect(proxy.batches).toEqual([2])
   })
 
-  it('ends as a request once nobody waits for it any more, and not before', async () => {
+  it('ends as a request once no caller waits for it any more, and not before', async () => {
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<() => void>()
     const { promise: closed, resolve: close } = Promise.withResolvers<string>()
     const node = await startNode((calls, response, body) => {
@@ -236,7 +236,7 @@ describe('a batch that a node refuses', () => {
     const endpoint = open(proxy.url)
     await endpoint.call(echoes(1), never)
     expect(results(await endpoint.call(echoes(20), never))).toEqual(numbers(20))
-    // How long an answer is differs: it says nothing about the next batch.
+    // The length of an answer differs: it says nothing about the next batch.
     expect(endpoint.batch.callsMax).toBe(1000)
   })
 })

@@ -266,7 +266,7 @@ it.each([
   ['gzip', gzipSync],
   ['deflate', deflateSync],
   ['br', brotliCompressSync],
-] as const)('answers that are packed although nobody asked for it are unpacked (%s)', async (encoding, pack) => {
+] as const)('answers that are packed although none was asked for are unpacked (%s)', async (encoding, pack) => {
   const server = await node((calls, response, body) => {
     const end = response.end.bind(response)
     response.setHeader('content-encoding', encoding)

@@ -50,7 +50,7 @@ it('headers go with each request as they are then', async () => {
   expect(seen[1]).toMatchObject({ 'x-team': 'tides', 'content-type': 'application/json' })
 })
 
-it('what a node repeats of them is not told', async () => {
+it('what a node repeats of them is not repeated', async () => {
   const { host } = await guarded('other')
   const endpoint = open(`http://${host}`, { headers: () => ({ authorization: 'Bearer hunter2-hunter2' }) })
   const failure = await failureOf(endpoint.call([echo(1)], never))

@@ -87,7 +87,7 @@ describe('an answer over HTTP', () => {
   })
 
   it('never tells of the key', () => {
-    const told = failure(() => answered(error(null, `no batches for ${key} at https://n.example/v2/${key}`), 2))
-    expect(told.message).toBe('n.example answered an error: no batches for (redacted) at (URL) (-32000)')
+    const refused = failure(() => answered(error(null, `no batches for ${key} at https://n.example/v2/${key}`), 2))
+    expect(refused.message).toBe('n.example answered an error: no batches for (redacted) at (URL) (-32000)')
   })
 })

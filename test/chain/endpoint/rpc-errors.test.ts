@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { batchRefusalOf, failureKindOf, isRateError, meaningOf } from '../../../src/chain/endpoint/rpc-errors.ts'
 
-/** What nodes answer, as seen in the wild: geth, erigon, reth, Nethermind, anvil, and public gateways before them. */
+/** Answers of nodes, as seen in the wild: geth, erigon, reth, Nethermind, anvil, and public gateways before them. */
 it.each([
   ['reverted', '0x08c379a0', { code: 3, message: 'execution reverted: no', data: '0x08c379a0' }],
   ['reverted', '0xabcd', { code: 3, message: 'out of gas: not enough gasleft()', data: '0xabcd' }],

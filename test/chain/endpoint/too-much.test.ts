@@ -37,7 +37,7 @@ async function bothOf(urls: readonly string[]) {
 }
 
 describe('a single read that is too much for an endpoint', () => {
-  it('is asked of the next, and that is told', async () => {
+  it('is asked of the next, and that is reported', async () => {
     const [first, second] = [await node(stingy()), await node(generous)]
     const outcome = await bothOf([first.url, second.url])
     expect(outcome.light).toEqual(returned('0x02'))

@@ -38,7 +38,7 @@ function search(chain: ScriptedChain, hourSeconds: number, seeds: readonly Block
   return { step, rounds, headers: calls }
 }
 
-/** What the search must say, by looking at every block. */
+/** The right answer of the search, by looking at every block. */
 function linearScan(timestamps: readonly number[], hourSeconds: number): string {
   const last = timestamps.findLastIndex(timestamp => timestamp <= hourSeconds)
   if (last === timestamps.length - 1) return 'past-head'
@@ -182,7 +182,7 @@ describe('the search for the as-of block', () => {
     expect([second.add(late), second.add({ ...late, hash: block.hash })]).toEqual([true, false])
   })
 
-  it('a block of an earlier search is asked for anew before it proves another one', () => {
+  it('a block of an earlier search is asked for again before it proves another one', () => {
     const chain = scriptedChain(300, number => number * 12, { fork: 200 })
     const lost = scriptedChain(300, number => number * 12).header(249n)
     const kept = chain.header(250n)

@@ -91,7 +91,7 @@ describe('a live hour', () => {
     expect(scene.archive.counts.callsByMethod.get('eth_call')).toBe(1)
   })
 
-  it('is left to whoever tries again when the chain has stopped, or the wait would be too long', async () => {
+  it('is left to a later try when the chain has stopped, or the wait would be too long', async () => {
     const { scene, reader } = await stage([-1, 11, 23, 35, 47, 59, 71, 83])
     scene.followClock(hour + 5_000)
     expect((await faultOf(reader.block(hour, patient))).code).toBe('chain-behind')
@@ -121,7 +121,7 @@ describe('a live hour', () => {
     expect(outcome.value).toEqual([{ kind: 'returned', output: syntheticValue('0x07', Number(outcome.at.number)) }])
   })
 
-  it('that was looked up before its block was final is looked up anew afterwards', async () => {
+  it('that was looked up before its block was final is looked up again afterwards', async () => {
     const { scene, become } = await stage()
     const reader = openSyntheticReader(scene.url, scene.clock.time, new MemoryFinalBlocks(), { settleMs: 60_000 })
     onTestFinished(() => reader.close())
@@ -137,7 +137,7 @@ describe('a live hour', () => {
     expect(at.hash).toBe(final)
   })
 
-  it('that is checked again is searched anew, whatever is remembered of it', async () => {
+  it('that is checked again is searched again, whatever is remembered of it', async () => {
     const { scene, reader, become } = await stage()
     const other = slots([-1], 890)
     scene.followClock(hour + 14_000)

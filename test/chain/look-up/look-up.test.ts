@@ -5,7 +5,7 @@ import { haltSeconds, type SyntheticKind, syntheticKinds } from '../support/synt
 import { coldBackfill, live } from '../support/synthetic-looked-up.ts'
 import { randomPlaces, SyntheticScene } from '../support/synthetic-reader.ts'
 
-/** What look-ups cost on archives of 20 million blocks, counted at the node; `bench:chain` measures more of it. */
+/** Cost of look-ups on archives of 20 million blocks, counted at the node; `bench:chain` measures more of it. */
 
 const hours = 100
 

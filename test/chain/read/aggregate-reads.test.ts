@@ -28,7 +28,7 @@ function blockOf(number: bigint, of = chain): AsOfBlock {
   return { number, hash: header.hash, timestampSeconds: header.timestampSeconds }
 }
 
-/** What the reads of `calls` come to. */
+/** Results of the reads of `calls`. */
 function expected(requests: readonly JoinableRead[], number: bigint) {
   return requests.map(request => ({
     kind: 'returned',
@@ -156,7 +156,7 @@ describe('the certificate', () => {
     }
   })
 
-  it('of a chain whose contracts are told another chain’s number is the timestamp', async () => {
+  it('of a chain whose contracts see another chain’s number is the timestamp', async () => {
     const numberTold = () => 19_000_000n
     for (const id of [42161, 42170, 421614]) {
       const endpoint = countedEndpoint(archiveAnswers(chain, { numberTold }))
@@ -179,7 +179,7 @@ describe('the certificate', () => {
 })
 
 describe('pinning', () => {
-  it('by number has the block’s header beside it, whose hash must match', async () => {
+  it('by number has the block’s header next to it, whose hash must match', async () => {
     const { endpoint, memory } = archived({ takesHashes: false })
     expect((await read(endpoint, memory, 500n, calls(3))).ethCalls).toBe(2)
     expect((await read(endpoint, memory, 800n, calls(3))).ethCalls).toBe(1)

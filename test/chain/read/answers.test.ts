@@ -69,7 +69,7 @@ describe('logs that a node answers are believed only', () => {
     expect(logs.map(({ blockNumber }) => blockNumber)).toEqual(all)
   })
 
-  it('also those of transactions that each count their logs anew', async () => {
+  it('also those of transactions that each count their logs from 0', async () => {
     const server = await node(lying(logs => logs.flatMap(log => [log, { ...log, transactionHash: topic }])))
     expect(await openReader([server.url]).logs(hour, filter, patient)).toHaveLength(600)
   })

@@ -9,7 +9,7 @@ const request = (input: Hex): ReadRequest => ({ kind: 'call', to: `0x${'c0'.repe
 const returned = (output: Hex) => ({ kind: 'returned', output }) as const
 const block = (branch: string): AsOfBlock => ({ number: 7n, hash: `0x${branch.repeat(64)}`, timestampSeconds: 100 })
 
-/** Reads of an hour whose block becomes known when it is told; reads answer with the first digit of the block's hash. */
+/** Reads of an hour whose block becomes known on demand; reads answer with the first digit of the block's hash. */
 function stage() {
   const known = Promise.withResolvers<AsOfBlock>()
   const read: { readonly hash: Hex; readonly count: number }[] = []

@@ -81,12 +81,12 @@ describe('its answer', () => {
     )
   })
 
-  it('of another number of reads is none', () => {
+  it('of another number of reads is refused', () => {
     const output = answerOf(1n, 2n, [{ success: true, returnData: '0x12' }])
     expect([0, 1, 2].map(count => aggregated(output, count) !== undefined)).toEqual([false, true, false])
   })
 
-  it('with a failed or odd certificate is none', () => {
+  it('with a failed or odd certificate is refused', () => {
     const certified = { success: true, returnData: word(7n) }
     for (const odd of [
       { success: false, returnData: word(7n) },
@@ -101,7 +101,7 @@ describe('its answer', () => {
     }
   })
 
-  it('is believed in one form only: with a changed digit it is none, or says something else', () => {
+  it('is believed in one form only: with a changed digit it is refused, or says something else', () => {
     const spoilt = fc.tuple(fc.array(result, { maxLength: 5 }), fc.nat(), fc.constantFrom(...'0123456789abcdefgG x'))
     fc.assert(
       fc.property(spoilt, ([results, place, digit]) => {
@@ -118,7 +118,7 @@ describe('its answer', () => {
     )
   })
 
-  it('that is cut anywhere, or goes on, is none', () => {
+  it('that is cut anywhere, or goes on, is refused', () => {
     fc.assert(
       fc.property(fc.array(result, { maxLength: 5 }), fc.nat(), (results, place) => {
         const output = answerOf(5n, 6n, results)
@@ -130,7 +130,7 @@ describe('its answer', () => {
     )
   })
 
-  it('with lengths beyond its end is none', () => {
+  it('with lengths beyond its end is refused', () => {
     const output = answerOf(5n, 6n, [{ success: true, returnData: word(1n) }])
     const at = output.length - 128
     for (const length of [64n, 2n ** 31n, 2n ** 32n, 2n ** 53n, 2n ** 256n - 1n]) {

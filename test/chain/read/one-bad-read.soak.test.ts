@@ -21,7 +21,7 @@ const goodInputs: readonly Hex[] = ['0x02', '0x03', '0x05', '0x07', '0x0b']
 /** Where the bad read shows: within an aggregate it fails without data, as the EVM has it, or fails the aggregate. */
 type Where = 'alone' | 'everywhere' | 'without Multicall3'
 
-/** What a node says to one call, besides its id; or what it does to the whole request. */
+/** A node's answer to one call, besides its id; or what it does to the whole request. */
 type Says = Readonly<Record<string, unknown>> | ((response: ServerResponse) => void)
 
 /** Answers everything but what concerns the bad address. */

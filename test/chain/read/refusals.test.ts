@@ -14,7 +14,7 @@ const contract = `0x${'c0'.repeat(20)}` as const
 const filter = { address: contract, topics: [] }
 const hex = (number: bigint) => `0x${number.toString(16)}`
 
-/** What the logs of the hour come to, and how many blocks each of the requests asked for. */
+/** The logs of the hour, and how many blocks each of the requests asked for. */
 async function read(behaviour: Behaviour, limits: Partial<EndpointDeps> = {}) {
   const spans: number[] = []
   const server = await node((calls, response, body) => {
@@ -36,7 +36,7 @@ async function read(behaviour: Behaviour, limits: Partial<EndpointDeps> = {}) {
 
 const all = Array.from({ length: Number(asOf - before) }, (_, index) => before + 1n + BigInt(index))
 
-/** How nodes and providers refuse a range of more than `max` blocks: code, words, and data where the words are there. */
+/** Refusals of nodes and providers of a range of more than `max` blocks: code, words, and data where the words are there. */
 const words: readonly (readonly [
   by: string,
   code: number,

@@ -111,7 +111,7 @@ describe('a refusal for the rate', () => {
 })
 
 it.each(['missing trie node 5f0a (path ) state 0x1 is not available', 'historical state not available'])(
-  'missing state is told as what it needs: %s',
+  'missing state is reported as what it needs: %s',
   async message => {
     const answers = archiveAnswers(chain)
     const server = await node(

@@ -10,13 +10,13 @@ export interface ArchiveTraits {
   readonly chainId?: number
   /** Most calls one `aggregate3` gets through before it is out of gas. */
   readonly aggregateCallsMax?: number
-  /** How many calls of one `aggregate3` have gas: those after them fail without data, though alone they would not. */
+  /** Number of calls of one `aggregate3` that have gas: those after them fail without data, though alone they would not. */
   readonly aggregateCallsFed?: number
   /** A contract, in small letters, that halts: within an aggregate its calls fail without data. */
   readonly halting?: string
   /** Most blocks of one `eth_getLogs`. */
   readonly logBlocksMax?: bigint
-  /** How a range is refused that has more. */
+  /** Refusal of a range that has more. */
   readonly logRefusal?: (from: bigint, to: bigint) => NodeError
   /** Logs in a block. Default: one in every block. */
   readonly logsIn?: (number: bigint) => number
@@ -24,13 +24,13 @@ export interface ArchiveTraits {
   readonly takesHashes?: boolean
   /** First block that has Multicall3. */
   readonly multicallFrom?: bigint
-  /** What a contract at a block is told that its number is. */
+  /** Number of a block as a contract sees it. */
   readonly numberTold?: (number: bigint) => bigint
   /** Whether it is of Arbitrum's family. */
   readonly hasArbSys?: boolean
 }
 
-/** What one JSON-RPC call of a node comes to; throws a NodeError. */
+/** Result of one JSON-RPC call of a node; throws a NodeError. */
 export type Answers = (method: string, params: readonly unknown[]) => unknown
 
 const certificateAbi = parseAbi([
@@ -102,7 +102,7 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
   }
 }
 
-/** What every address of the archive owns. */
+/** Balance of every address of the archive. */
 export function balanceAt(address: Hex, number: bigint): bigint {
   return (BigInt(address) % 1_000n) * number
 }
@@ -154,7 +154,7 @@ function numberOf(chain: ScriptedChain, hash: string): bigint {
   return number
 }
 
-/** What every contract of the archive answers. */
+/** Answer of every contract of the archive. */
 export function valueAt(input: Hex, number: bigint): Hex {
   return word(BigInt(input) * number)
 }

@@ -11,7 +11,7 @@ export interface CountedEndpoint extends Endpoint {
   readonly calls: RpcCall[]
   /** In how many turns of the event loop something was asked. */
   readonly turns: number
-  /** How many calls of a method there were so far. */
+  /** Calls of a method so far. */
   count(method: string): number
 }
 

@@ -14,7 +14,7 @@ export interface FakeNode {
   stop(): Promise<void>
 }
 
-/** What the server does with one HTTP request. */
+/** The server's reaction to one HTTP request. */
 export type Behaviour = (calls: readonly Call[], response: ServerResponse, body: string) => void | Promise<void>
 
 export async function startNode(behaviour: Behaviour, path = '/'): Promise<FakeNode> {

@@ -7,7 +7,7 @@ export interface ProviderError {
 
 const of = (code: number, ...messages: string[]): ProviderError[] => messages.map(message => ({ code, message }))
 
-/** What nodes and providers say of one call, from their sources, documentation and issues. */
+/** Errors of nodes and providers about one call, from their sources, documentation and issues. */
 export const providerErrors: Readonly<Record<string, readonly ProviderError[]>> = {
   geth: [
     ...of(

@@ -13,7 +13,7 @@ export interface ScriptedChain {
   asOf(seconds: number): number
 }
 
-/** How a scripted chain differs from one branch of consecutive blocks. */
+/** Differences of a scripted chain from one branch of consecutive blocks. */
 export interface ScriptedTraits {
   /** Blocks from this number on get other hashes, as after a reorg. Default: none. */
   readonly fork?: number

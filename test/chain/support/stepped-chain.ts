@@ -1,11 +1,11 @@
 import { lastBy, type ScriptedChain, scriptedChain } from './scripted-chain.ts'
 
 /**
- * How a chain's time passes, step by step: in each step some blocks, all with the step's timestamp, then some seconds
+ * The time of a chain, step by step: in each step some blocks, all with the step's timestamp, then some seconds
  * until the next step. Must say the same of a step each time.
  */
 export interface Steps {
-  /** How many blocks the step has; 0 for a missed slot. */
+  /** Blocks of the step; 0 for a missed slot. */
   blocks(step: number): number
   /** Seconds from this step to the next. */
   seconds(step: number): number

@@ -7,13 +7,13 @@ import { answering, type Behaviour, type FakeNode, NodeError, startNode } from '
 import { headerOf, type ScriptedChain } from './scripted-chain.ts'
 import { aggregate3Calls, aggregate3Output } from './synthetic-multicall.ts'
 
-/** What an archive was asked for so far. */
+/** Requests to an archive so far. */
 export interface ArchiveCounts {
   /** HTTP requests, so round trips. */
   requests: number
   calls: number
   readonly callsByMethod: Map<string, number>
-  /** How many `eth_call`s were made at each block. */
+  /** Number of `eth_call`s at each block. */
   readonly ethCallsByBlock: Map<number, number>
 }
 
@@ -23,7 +23,7 @@ export interface SyntheticArchive {
   readonly chainId: number
   /** Number of the last block it has; may be set. */
   head: number
-  /** Told before each request is answered, counted already: the chain may change then, or the request be looked at. */
+  /** Called before each request is answered, counted already: the chain may change then, or the request be looked at. */
   beforeAnswer: (() => void) | undefined
   readonly counts: ArchiveCounts
   readonly behaviour: Behaviour
@@ -37,7 +37,7 @@ const noCounts = (): ArchiveCounts => ({
   ethCallsByBlock: new Map(),
 })
 
-/** What a header has besides, for those who read all of it. */
+/** Further fields of a header, for those who read all of it. */
 const otherFields = {
   baseFeePerGas: '0x3b9aca00',
   difficulty: '0x0',
@@ -180,7 +180,7 @@ export function startArchive(archive: SyntheticArchive): Promise<FakeNode> {
 
 const wordMax = 2n ** 256n - 1n
 
-/** What every contract answers to an input, as one word: the input as a number times the block's. */
+/** Answer of every contract to an input, as one word: the input as a number times the block's. */
 export function syntheticValue(input: Hex, number: number): Hex {
   return word((BigInt(input) * BigInt(number)) & wordMax)
 }

@@ -24,5 +24,5 @@ export default defineCollector({
   },
 })
 
-/** How many metrics the collector has. */
+/** Number of the collector's metrics. */
 export const metricsEach = labels.length

@@ -29,7 +29,7 @@ export const halt = { fromSlot: 11_500_000, toSlot: 11_501_750 }
 /** Seconds since 1970 of the middle of the halt. */
 export const haltSeconds = beaconSeconds + ((halt.fromSlot + halt.toSlot) / 2) * slotSeconds
 
-/** From 4 % to 30 %, wandering between values that are drawn anew every 1,500 slots: five hours. */
+/** From 4 % to 30 %, wandering between values that are drawn again every 1,500 slots: five hours. */
 function bumpyShare(slot: number): number {
   if (slot >= halt.fromSlot && slot < halt.toSlot) return 1
   const along = slot / 1_500

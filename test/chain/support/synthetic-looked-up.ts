@@ -5,7 +5,7 @@ import { forgetCounts } from './synthetic-archive.ts'
 import { MemoryFinalBlocks } from './synthetic-final-blocks.ts'
 import { type SyntheticScene, wrongOnes } from './synthetic-reader.ts'
 
-/** What looking up the as-of blocks of some hours cost, counted at the node. */
+/** Cost of looking up the as-of blocks of some hours, counted at the node. */
 export interface LookedUp {
   readonly roundTripsAnHour: number
   readonly callsAnHour: number

@@ -93,7 +93,7 @@ export function randomPlaces({ chain, head }: SyntheticArchive, count: number, h
   return Array.from({ length: count }, () => (whole(first, last) * 3_600_000) as Hour)
 }
 
-/** How many of the hours were answered with another block than the archive's own formula gives. */
+/** Number of hours that were answered with another block than the archive's own formula gives. */
 export function wrongOnes(
   { chain }: SyntheticArchive,
   hours: readonly Hour[],

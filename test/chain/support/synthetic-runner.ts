@@ -4,7 +4,7 @@ import type { Hex } from '../../../src/model/block.ts'
 import type { Hour } from '../../../src/model/hour.ts'
 import type { DescribeResult, Runner, RunOutcome } from '../../../src/runner/runner.ts'
 
-/** What each collector gives. */
+/** Result of each collector. */
 export const labels = ['One', 'Two', 'Three', 'Four', 'Five']
 const patient = new AbortController().signal
 

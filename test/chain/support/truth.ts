@@ -1,6 +1,6 @@
 import { headerOf, type ScriptedChain } from './scripted-chain.ts'
 
-/** What a look-up must come to, by looking at every block. */
+/** The right result of a look-up, by looking at every block. */
 export type Truth =
   | { readonly kind: 'found'; readonly number: number; readonly hash: string; readonly timestampSeconds: number }
   | { readonly kind: 'before-first' }

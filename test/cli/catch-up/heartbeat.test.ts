@@ -15,7 +15,7 @@ async function beating(answer?: ReceiverAnswer, options = '') {
 }
 
 describe('the heartbeat of collect --catch-up', () => {
-  it('is told when collecting begins, and when all is delivered', async () => {
+  it('is sent when collecting begins, and when all is delivered', async () => {
     const { at, start, seen } = await beating()
     expect((await at(0.2)).code).toBe(0)
     expect(seen()).toEqual([
@@ -24,7 +24,7 @@ describe('the heartbeat of collect --catch-up', () => {
     ])
   })
 
-  it('is told what was not collected', async () => {
+  it('says what was not collected', async () => {
     const fails = hourText(hourAfter(hourAt(Date.now()), 1))
     const { at, seen } = await beating(undefined, `fails: "${fails}"`)
     expect((await at(0.2)).code).toBe(1)

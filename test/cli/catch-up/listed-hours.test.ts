@@ -7,7 +7,7 @@ const at = (hour: number) => parseHour(`2026-11-20T${String(hour).padStart(2, '0
 const text = (hour: number) => hourText(at(hour))
 
 /** `{ metric: hours of the day }` */
-function told(listed: StoredHours | undefined) {
+function hoursIn(listed: StoredHours | undefined) {
   if (!listed) return undefined
   return Object.fromEntries(
     [...listed].map(([id, hours]) => [id, [...hours].map(hour => new Date(hour).getUTCHours())]),
@@ -33,7 +33,7 @@ describe('hours in an answer', () => {
     ['text', 'hello', undefined],
     ['no JSON', undefined, undefined],
   ])('are read where it is %s', (_, body, expected) => {
-    expect(told(listedHours(body))).toEqual(expected)
+    expect(hoursIn(listedHours(body))).toEqual(expected)
   })
 
   it('are read from any JSON without an error', () => {

@@ -7,7 +7,7 @@ import { listening } from '../../support/listening.ts'
 import { configured } from '../../support/tidegauge.ts'
 import type { Sent } from '../stage.ts'
 
-/** How the service answers what it has: the latest values, all of them, an error, or something else. */
+/** The service's answer about what it has: the latest values, all of them, an error, or something else. */
 export type Shape = 'latest' | 'history' | 'error' | 'garbage'
 
 const collectors = {
@@ -139,7 +139,7 @@ async function stored(request: Request, arrivals: Map<string, number[]>) {
   return { status: 200, body: { success: true, processed: metrics.length, errors: [], warnings: [] } }
 }
 
-/** What `past` must have given for an hour, by label. */
+/** Values of `past` for an hour, by label. */
 export const expectedOf = (hour: Hour) => ({ Hours: hour / 3_600_000, Third: hour / 3 })
 
 /** The keys and values of `past` from an hour of the stage on, both ends included. */

@@ -7,7 +7,7 @@ import type { Steps } from '../../chain/support/stepped-chain.ts'
 import { says } from '../../support/tidegauge.ts'
 import { type ChainStage, chainStage, prunedBefore, regularSteps, resets } from '../backfill-chain-stage.ts'
 
-interface Told {
+interface Printed {
   readonly calls: Readonly<Record<string, number>>
   readonly requests: number
   readonly pushes: number
@@ -16,12 +16,12 @@ interface Told {
   readonly collectors: readonly Readonly<Record<string, number>>[]
 }
 
-async function json(stage: ChainStage, ...args: string[]): Promise<Told> {
-  return JSON.parse((await stage.run(...stage.range, '--json', ...args)).stdout) as Told
+async function json(stage: ChainStage, ...args: string[]): Promise<Printed> {
+  return JSON.parse((await stage.run(...stage.range, '--json', ...args)).stdout) as Printed
 }
 
-/** What the node itself has counted so far. */
-function countedBy({ archive }: ChainStage): Pick<Told, 'calls' | 'requests'> {
+/** The node's own counts so far. */
+function countedBy({ archive }: ChainStage): Pick<Printed, 'calls' | 'requests'> {
   return { calls: Object.fromEntries(archive.counts.callsByMethod), requests: archive.counts.requests }
 }
 
@@ -47,7 +47,7 @@ describe('backfill of a chain', () => {
     const actual = await json(stage, ...args)
     const { calls, requests } = actual
     expect({ calls, requests }).toEqual(countedBy(stage))
-    const all = (told: Told) => Object.values(told.calls).reduce((sum, count) => sum + count, 0)
+    const all = (printed: Printed) => Object.values(printed.calls).reduce((sum, count) => sum + count, 0)
     expect(all(planned) / all(actual)).toBeGreaterThan(0.5)
     expect(all(planned) / all(actual)).toBeLessThan(2)
     expect(planned.calls['eth_call']).toBe(hours)
@@ -87,7 +87,7 @@ describe('backfill of a chain', () => {
     expect(stage.service.sent).toHaveLength(60 * 10)
   })
 
-  it('comes to its end by few calls at a time, and refuses fewer than one hour takes', async () => {
+  it('ends with few calls at a time, and refuses fewer than one hour takes', async () => {
     const stage = await chainStage(regularSteps, 20, 1)
     for (let before = -1; stage.service.sent.length < 100; ) {
       expect(stage.service.sent.length).toBeGreaterThan(before)
@@ -141,7 +141,7 @@ describe('backfill of a chain', () => {
     stage.instead = prunedBefore(stage.archive.head - 50 * 300)
     const plan = await stage.run(...stage.range, '--plan', '--json')
     expect(plan.code).toBe(1)
-    const { calls, certainty, sample } = JSON.parse(plan.stdout) as Told & {
+    const { calls, certainty, sample } = JSON.parse(plan.stdout) as Printed & {
       readonly sample: { readonly faults: object[] }
     }
     expect(calls['eth_call']).toBe(100)

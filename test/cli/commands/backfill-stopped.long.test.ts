@@ -42,7 +42,7 @@ describe('backfill', () => {
     expect(new Set(sentHours(stage))).toEqual(new Set(hourTexts(stage.hours)))
   })
 
-  it('runs beside a live daemon, which delivers', async () => {
+  it('runs next to a live daemon, which delivers', async () => {
     const stage = await backfillStage(30)
     const daemon = await startDaemon(stage.config, stage.env)
     await daemon.logged('collected')

@@ -52,7 +52,7 @@ describe('backfill', () => {
     expect(values).toEqual(stage.hours.map(hour => hour / 3_600_000 + 1000))
   })
 
-  it('tells what failed and why, leaves it to nobody, and tries it again the next time', async () => {
+  it('says what failed and why, leaves it to no daemon, and tries it again the next time', async () => {
     const stage = await backfillStage(5)
     const badHour = stage.hours[2] ?? hourAfter(stage.hours[0] as Hour, 2)
     stage.set('fails-at', badHour)
@@ -113,7 +113,7 @@ describe('backfill', () => {
       'a whole number from 1 to 500',
     ],
     [['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-01T02:00:00Z', '--max-calls', 'few'], 'a whole number from 1'],
-    [['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-01T02:00:00Z', '--only', 'nobody'], 'is called "nobody"'],
+    [['--from', '2026-01-01T00:00:00Z', '--to', '2026-01-01T02:00:00Z', '--only', 'absent'], 'is called "absent"'],
   ] as const)('refuses %j', async ([args, sentence]) => {
     const stage = await backfillStage(1)
     const { code, stdout, stderr } = await stage.run(...args)

@@ -28,7 +28,7 @@ it('collect --watch collects again at each save, whatever is saved and however, 
   }
   child.stdout?.on('data', heard)
   child.stderr?.on('data', heard)
-  /** What it has said up to these words and the end of the turn; from then on it is forgotten. */
+  /** Its output up to these words and the end of the turn; from then on it is forgotten. */
   const said = (words: RegExp) =>
     new Promise<string>(resolve => {
       look = () => {

@@ -12,10 +12,10 @@ import { configured, startDaemon } from '../../support/tidegauge.ts'
 const key = 'a-key-that-nobody-may-see'
 const rpcKey = 'k3y-0f-the-provider-4711'
 
-/** What is wrong with the service, by path: the status it answers with. */
+/** Failures of the service, by path: the status it answers with. */
 interface Wrong {
   readonly statuses?: Readonly<Record<string, number>>
-  /** How far its clock is ahead. */
+  /** Lead of its clock. */
   readonly aheadMs?: number
 }
 

@@ -145,7 +145,7 @@ describe('drift', () => {
     expect(stdout).toMatch(/\nnothing could be compared\n$/)
   })
 
-  it('refuses a sample that is none', async () => {
+  it('refuses a sample that is not a number', async () => {
     const stage = await collected({ 'steady.js': steady }, 0)
     expect(await stage.run('drift', '--sample', '0')).toMatchObject({ code: 2 })
     expect(await stage.run('drift', '--seed', 'x')).toMatchObject({ code: 2 })

@@ -62,12 +62,12 @@ describe('what a removed protocol left', () => {
     expect(miscounted(file)).toEqual([])
     expect(flawsOf(file)).toEqual([])
 
-    const unknown = await run('due', 'drop', 'nobody')
+    const unknown = await run('due', 'drop', 'absent')
     expect(unknown.code).toBe(1)
-    expect(unknown.stderr).toContain('nothing of nobody is due')
+    expect(unknown.stderr).toContain('nothing of absent is due')
   })
 
-  it('is given up beside a running daemon, and dead ls points there', async () => {
+  it('is given up while a daemon runs, and dead ls points there', async () => {
     const { run, config, env } = await stage(one)
     await left(config, 'gone', commitRowsMax + 7, hourBack(2))
     const daemon = await startDaemon(config, env)

@@ -106,7 +106,7 @@ describe('gaps', () => {
     expect(narrow).toMatch(/\n12 hours missing\n$/)
   })
 
-  it('are told apart from hours that are still waited for', async () => {
+  it('are distinct from hours that are still waited for', async () => {
     const { run, read, config } = stage(outbox => {
       const oldest = parseHour(late)
       outbox.expectedHours.addCollector('pool/past', oldest)
@@ -129,10 +129,10 @@ describe('gaps', () => {
     expect([twoBack < last, last <= next], 'not those of the future').toEqual([true, true])
   })
 
-  it('refuses a range that ends before it begins, and a name nobody has', async () => {
+  it('refuses a range that ends before it begins, and an unknown name', async () => {
     const { run } = stage()
     const wrong = await run('gaps', '--from', at(2), '--to', at(1))
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('lies after --to') })
-    expect(await run('gaps', '--only', 'nobody')).toMatchObject({ code: 2 })
+    expect(await run('gaps', '--only', 'absent')).toMatchObject({ code: 2 })
   })
 })

@@ -9,7 +9,7 @@ import { configured, hostYaml, tidegauge } from '../../support/tidegauge.ts'
 const shipped = (name: string) => fileURLToPath(new URL(`../../../config/${name}`, import.meta.url))
 const stored = (name: string) => JSON.parse(readFileSync(shipped(name), 'utf8'))
 
-/** What a validator says of a YAML text: `/protocols/0/…: message`. */
+/** Findings of a validator about a YAML text: `/protocols/0/…: message`. */
 function mistakesIn(yaml: string, schema: object): string[] {
   const validate = new Ajv2020({ strict: false, allErrors: true }).compile(schema)
   validate(parse(yaml))

@@ -32,7 +32,7 @@ describe('a key of the reference service', () => {
     expect(stdout).toContain(`key: { file: ${out} }`)
   })
 
-  it('replaces no file unless it is told to, and then leaves no other behind', async () => {
+  it('replaces no file without --force, and then leaves no other behind', async () => {
     const { file, out, key } = trial()
     await key('create', '--out', out)
     const first = readFileSync(out, 'utf8')
@@ -75,7 +75,7 @@ it.each([
   expect(readdirSync(folder)).toEqual([])
 })
 
-it('a file that is not the service’s is told as that', async () => {
+it('a file that is not the service’s is reported as that', async () => {
   const { file, key } = trial()
   writeFileSync(file, 'not a database, but long enough to be looked at as one '.repeat(20))
   const { code, stderr } = await key('ls')

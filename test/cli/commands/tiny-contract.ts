@@ -1,7 +1,7 @@
 import { type Hex, toFunctionSelector } from 'viem'
 import type { Artifact } from '../../support/contracts.ts'
 
-/** What a contract does with functions that it does not have. */
+/** Reaction of a contract to functions that it does not have. */
 export type Fallback = 'reverts' | 'burns all gas' | { readonly answers: Hex }
 
 const word = (hex: Hex) => hex.slice(2).padStart(64, '0')

@@ -6,21 +6,21 @@ describe('what the service would warn about', () => {
     metrics: { AVeryLongLabelIndeed: {}, TVL: { unit: 'USD' } },
     values: { AVeryLongLabelIndeed: 1, TVL: 2 },
   }
-  type Told = { warnings: { metric: string; kind: string; text: string }[] }
-  const kinds = ({ warnings }: Told) => warnings.map(({ metric, kind }) => [metric, kind])
+  type Printed = { warnings: { metric: string; kind: string; text: string }[] }
+  const kinds = ({ warnings }: Printed) => warnings.map(({ metric, kind }) => [metric, kind])
 
-  it('is told by check and collect --dry-run before anything is sent', async () => {
+  it('is reported by check and collect --dry-run before anything is sent', async () => {
     const { service, run, read, give } = await stage(wordy)
-    expect(kinds(await read<Told>('check'))).toEqual([['pool___AVeryLongLabelIndeed', 'label-long']])
+    expect(kinds(await read<Printed>('check'))).toEqual([['pool___AVeryLongLabelIndeed', 'label-long']])
     await run('collect', '--hour', hourBack(3))
     const { stored } = service
     const count = stored.length
     give({ ...wordy, metrics: { ...wordy.metrics, TVL: { unit: 'EUR' } } })
-    expect(kinds(await read<Told>('check'))).toEqual([
+    expect(kinds(await read<Printed>('check'))).toEqual([
       ['pool___AVeryLongLabelIndeed', 'label-long'],
       ['pool___TVL', 'unit-changed'],
     ])
-    expect(kinds(await read<Told>('collect', '--dry-run', '--hour', hourBack(3)))).toEqual([
+    expect(kinds(await read<Printed>('collect', '--dry-run', '--hour', hourBack(3)))).toEqual([
       ['pool___AVeryLongLabelIndeed', 'label-long'],
       ['pool___AVeryLongLabelIndeed', 'already-exists'],
       ['pool___TVL', 'unit-changed'],
@@ -33,7 +33,7 @@ describe('what the service would warn about', () => {
     expect(stored).toHaveLength(count)
   })
 
-  it('is told by a collect whose metrics exist already: it cannot have sent them before', async () => {
+  it('is reported by a collect whose metrics exist already: it cannot have sent them before', async () => {
     const { service, run } = await stage(wordy)
     service.remarks = () => ['already exists: updated']
     const { stderr } = await run('collect', '--hour', hourBack(3))

@@ -56,7 +56,7 @@ describe('the value of a call', () => {
     expect(taken(written, ...returned)).toBe(value)
   })
 
-  it('is none where the list is too short', () => {
+  it('is absent where the list is too short', () => {
     expect(() => taken({ call: 'all() view returns (uint256[])', take: 2 }, [1n])).toThrow(
       'all returned no number at 2',
     )
@@ -92,7 +92,7 @@ describe('the arguments of a call', () => {
   })
 })
 
-describe('a mistake in a call is told at its place:', () => {
+describe('a mistake in a call is reported at its place:', () => {
   const one = (type: string, written: unknown) => ({ call: `a(${type} x) view returns (uint256)`, args: [written] })
 
   it.each([

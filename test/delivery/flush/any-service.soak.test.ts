@@ -10,7 +10,7 @@ import { answered, eachRefused } from '../support/answers.ts'
 import { FlushBench } from '../support/flush-bench.ts'
 import { protocol } from '../support/protocol.ts'
 
-/** What a service may say to a push, for a metric in it or as it likes. */
+/** Answers of a service to a push, for a metric in it or as it likes. */
 const answers: readonly ((batch: Batch) => Answer | undefined)[] = [
   () => undefined,
   () => answered(400),

@@ -154,7 +154,7 @@ describe('a worklist', () => {
       count: fc.integer({ min: 0, max: 700 }),
       aside: fc.integer({ min: 0, max: 30 }),
       lanes: fc.integer({ min: 1, max: 6 }),
-      /** How late the outbox answers, at most. */
+      /** Longest delay of the outbox's answers. */
       turns: fc.constantFrom(0, 1, 3),
       seed: fc.integer(),
     })

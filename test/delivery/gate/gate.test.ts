@@ -95,7 +95,7 @@ describe('whether a flush may begin', () => {
     expect(next.failures).toBe(1)
   })
 
-  it('begins anew for a daemon whose predecessor was killed in a flush that got through, and for no other', async () => {
+  it('begins again for a daemon whose predecessor was killed in a flush that got through, and for no other', async () => {
     const bench = gateAt(new VirtualTime(startMs), { state: { notBeforeMs: 0, probeAtMs: startMs - 1, failures: 6 } })
     await bench.gate.occasion('due')
     await bench.gate.pushed(settled, 'a-key')

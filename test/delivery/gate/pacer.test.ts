@@ -32,7 +32,7 @@ describe('the pacer', () => {
     expect((await starts(pacer, time, 4)).map(ms => ms - beganMs)).toEqual([0, 200, 400, 600])
   })
 
-  it('never lets two start closer than its pace, whoever asks when, in any order of 429s and acceptances', async () => {
+  it('never lets two start closer than its pace, at any times of asking, in any order of 429s and acceptances', async () => {
     const step = fc.record({
       kind: fc.constantFrom('ask', 'ask', 'ask', 'slow', 'quicken'),
       restMs: fc.constantFrom(0, 0, 1, 150, 199, 200, 201, 5_000),
@@ -116,7 +116,7 @@ describe('the pacer', () => {
     expect(realMs()).toBe(startMs + 200)
   })
 
-  it('does not let a request start beside those that wait already when the clock was set back', async () => {
+  it('does not let a request start before those that wait already when the clock was set back', async () => {
     const time = new VirtualTime(startMs)
     const pacer = new Pacer(time, 5)
     const realMs = time.nowMs.bind(time)

@@ -27,7 +27,7 @@ export const startMs = anHour + 60_000
 /** The outbox of a test that must hold however late the outbox answers: one that does at once, and one that does not. */
 export const storeTurnsEach = [0, 3] as const
 
-/** How a bench is set up, where it is not as usual. */
+/** Options of a bench that differ from the usual. */
 export interface DeliveryBenchOptions {
   readonly client: ServiceClient
   readonly time: Time
@@ -41,7 +41,7 @@ export interface DeliveryBenchOptions {
   readonly storeTurns?: number
   /** The outbox as the deliveries see it; default: as it is. */
   readonly asSeen?: (store: DeliveryStore) => DeliveryStore
-  /** Who compares this machine's clock; nobody when absent. */
+  /** Who compares this machine's clock. Default: no one. */
   readonly comparison?: ClockComparison
 }
 

@@ -13,10 +13,10 @@ import { asBatch } from '../../model/batches.ts'
 import { accepted } from './answers.ts'
 import { protocol } from './protocol.ts'
 
-/** What the scripted service says to a batch; `undefined`: it takes it. */
+/** The scripted service's answer to a batch; `undefined`: it takes it. */
 export type Rule = (batch: Batch, bench: FlushBench) => Answer | undefined
 
-/** How a bench is set up, where it is not as usual. */
+/** Options of a bench that differ from the usual. */
 export interface FlushBenchOptions {
   readonly protocols?: readonly ProtocolConfig[]
   /** In quarantine, and left alone. */

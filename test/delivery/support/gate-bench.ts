@@ -7,14 +7,14 @@ import { Redactor } from '../../../src/telemetry/redactor.ts'
 import type { VirtualTime } from '../../support/virtual-time.ts'
 import { answered } from './answers.ts'
 
-/** How a gate is set up, where it is not as usual. */
+/** Options of a gate that differ from the usual. */
 export interface GateBenchOptions {
   readonly pacePerSecond?: number
-  /** What the outbox remembers of the destination; default: nothing. */
+  /** The outbox's state of the destination; default: nothing. */
   readonly state?: DestinationState
   /** Of the key; default `a-key`. */
   readonly readKey?: () => string
-  /** What the service says about a key; default: that it is valid. */
+  /** The service's answer about a key; default: that it is valid. */
   readonly validate?: (key: string) => Answer
 }
 

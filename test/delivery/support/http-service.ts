@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import type { Push, Registration } from '../../../src/model/wire.ts'
 import type { Sent } from './memory-service.ts'
 
-/** What a rule says: a status with a body (an object is written as JSON), or whatever it does to the response itself. */
+/** Result of a rule: a status with a body (an object is written as JSON), or whatever it does to the response itself. */
 export type Reply =
   | { readonly status: number; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> }
   | ((response: ServerResponse, request: IncomingMessage) => void)
@@ -24,7 +24,7 @@ export class HttpService {
   readonly requests: string[] = []
   rule: (push: HttpPush) => Reply | undefined = () => undefined
   keyReply: (key: string) => Reply = () => ({ status: 200, body: { valid: true } })
-  /** What its `Date` headers say; `undefined`: it sends none. */
+  /** Its `Date` headers; `undefined`: it sends none. */
   clockMs: (() => number) | undefined
   readonly #server: Server
 

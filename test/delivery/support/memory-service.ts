@@ -19,7 +19,7 @@ export class MemoryService implements ServiceClient {
   readonly pushes: Pushed[] = []
   readonly checkedKeys: string[] = []
   readonly registered: Registration[] = []
-  /** What it says to a push; `undefined`: it takes it. */
+  /** Its answer to a push; `undefined`: it takes it. */
   rule: (pushed: Pushed) => Answer | Promise<Answer> | undefined = () => undefined
   keyAnswer: (key: string) => Answer = () => answered(200)
 

@@ -35,7 +35,7 @@ describe('a refusal', () => {
   })
 })
 
-it('a found rate doubles, ever faster, until it is none; not during the wait that was asked for', () => {
+it('a found rate doubles, ever faster, until there is none; not during the wait that was asked for', () => {
   const at = (ms: number) => risen(found, ms)
   expect([-5_000, 3_000, 6_000, 9_000].map(at)).toEqual([100, 200, 1_600, Number.POSITIVE_INFINITY])
 })

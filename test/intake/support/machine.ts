@@ -25,7 +25,7 @@ import { linesOf } from './lines.ts'
 
 const dayMs = 24 * hourMs
 
-/** What a machine is set up with. */
+/** Options of a machine. */
 export interface MachineParts {
   readonly history: boolean
   /** Who answers and says how late it is. */
@@ -38,7 +38,7 @@ export interface MachineParts {
 export const oldHours = 40
 const keepMs = 48 * hourMs
 
-/** How long a run of the collector takes. */
+/** Time that a run of the collector takes. */
 const runMs = 700
 
 /** Makes an outbox with hours that were delivered, up to one. */

@@ -24,7 +24,7 @@ export function healthContract(newPlace: NewPlace): void {
       expect(outbox.health.waitingRows).toBe(0)
     })
 
-    it('leaves alone an error that is none of its own', async () => {
+    it('leaves alone an error of another origin', async () => {
       const { outbox } = await emptyAt(newPlace)
       for (const error of [new Error('of another'), 'words', undefined]) {
         expect(outbox.health.recover(error)).toBe('other')

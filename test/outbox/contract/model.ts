@@ -32,7 +32,7 @@ const decided = fc.record({
   protocols: chosen,
 })
 
-/** What is done next; hours count from `anHour`. */
+/** The next action; hours count from `anHour`. */
 const step = fc.oneof(
   { weight: 5, arbitrary: recorded },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('send' as const), limit: fc.nat({ max: 8 }) }) },
@@ -132,7 +132,7 @@ class Pair {
     this.model.verdict(sent, state)
   }
 
-  /** What was due at the last look has been withdrawn, or is found again; then looks anew. */
+  /** Metrics due at the last look are withdrawn, or found again; then looks again. */
   async #look(who: 0 | 1): Promise<void> {
     const outbox = this.#two[who]
     const last = this.#looks[who]

@@ -18,7 +18,7 @@ import { upkeepContract } from './upkeep.ts'
 import { verdictsContract } from './verdicts.ts'
 
 /**
- * What every outbox promises, through its ports alone. It assumes nothing of the store: answers may take any time, and
+ * Promises of every outbox, through its ports alone. It assumes nothing of the store: answers may take any time, and
  * other processes may write meanwhile.
  *
  * @param newPlace makes an empty place for each test

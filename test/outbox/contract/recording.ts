@@ -98,7 +98,7 @@ export function recordingContract(newPlace: NewPlace): void {
       expect(await record(outbox, [good])).toEqual({ added: 1, corrected: 0 })
     })
 
-    it('stores nothing where a block is none', async () => {
+    it('stores nothing where a block is not one', async () => {
       const { outbox } = await begun(newPlace)
       const ofNoBlock = { chainId: 1, block: { ...aBlock(8), hash: '0x12' } } as const
       await expect(record(outbox, metrics(1), { pins: [ofNoBlock] })).rejects.toThrow()

@@ -35,7 +35,7 @@ function opened(file: string): SqliteOutbox {
   return outbox
 }
 
-/** Spoils a page in the middle of the expected hours, which nobody reads at a start. */
+/** Spoils a page in the middle of the expected hours, which are not read at a start. */
 function spoil(file: string): void {
   const database = openDatabase(file, outboxSchema)
   const sql = "SELECT pageno FROM dbstat WHERE name = 'collection' AND pagetype = 'leaf' ORDER BY path LIMIT 1 OFFSET 1"
@@ -59,7 +59,7 @@ it('a large file is read at once, and written to once it is known to be sound', 
   expect(outbox.metrics.between(late, late)).toHaveLength(2)
 })
 
-it('nothing is written into a large file that is damaged: it is told, and saved when it is opened again', async () => {
+it('nothing is written into a large file that is damaged: it is reported, and saved when it is opened again', async () => {
   const file = await filled()
   spoil(file)
   const before = readFileSync(file)

@@ -13,7 +13,7 @@ import { openDatabase, openReadOnly } from '../../../src/sqlite/database.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 
-/** An outbox as two processes have it open: a daemon, and a command beside it. */
+/** An outbox as two processes have it open: a daemon, and a command next to it. */
 interface Two {
   readonly daemon: SqliteOutbox
   readonly command: SqliteOutbox
@@ -52,7 +52,7 @@ const inCents = (count: number): Accepted[] =>
   }))
 const release = ({ command }: Pick<Two, 'command'>) => command.deadAndHeld.release({ state: 'held' }, 'changed')
 
-describe('a unit that a command changes beside a daemon', () => {
+describe('a unit that a command changes while a daemon runs', () => {
   it('is never mixed with the old one, also when it changes between two reads of one look', async () => {
     const both = two()
     await record(

@@ -90,7 +90,7 @@ describe('upkeep', () => {
     await until(() => existsSync(join(folder, 'ballast')))
   })
 
-  it('takes the role anew when somebody deletes the lock’s file', async () => {
+  it('takes the role again when somebody deletes the lock’s file', async () => {
     const { file, news, until } = kept(temporaryFolder())
     rmSync(join(dirname(file), 'lock.db'))
     await until(() => news.length > 0)
@@ -113,7 +113,7 @@ describe('upkeep', () => {
 })
 
 describe('a log that something keeps from being cut off', () => {
-  it('is told once it has 64 MiB, and cut off as soon as that is over', async () => {
+  it('is reported once it has 64 MiB, and cut off as soon as that is over', async () => {
     const folder = temporaryFolder()
     const file = join(folder, 'outbox.db')
     const writer = new SqliteOutbox(file)

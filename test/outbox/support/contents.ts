@@ -46,7 +46,7 @@ export function contentsOf(file: string): Contents {
   }
 }
 
-/** What is wrong with a file that should be sound: nothing, hopefully. */
+/** Mistakes in a file that should be sound: none, hopefully. */
 export function flawsOf(file: string): string[] {
   const database = openReadOnly(file)
   try {

@@ -32,7 +32,7 @@ export function damagePage(file: string, kind: (typeof damages)[number], rolls: 
 }
 
 /**
- * What a salvage may not do: lose a metric whose hour is not due again, change a value or a state, invent a metric or an
+ * Effects that a salvage may not have: lose a metric whose hour is not due again, change a value or a state, invent a metric or an
  * hour, take an hour for collected that was due, or lose one. An hour with nothing stored that was the first may go.
  */
 export function betrayals(before: Contents, after: Contents): string[] {
@@ -42,7 +42,7 @@ export function betrayals(before: Contents, after: Contents): string[] {
     const now = after.rows.get(key)
     const listed = isListed(row.hour, row.collector)
     if (now && now.value !== row.value) found.push(`value ${key}: ${row.value} became ${now.value}`)
-    // What was delivered may be due: it is sent again, which only updates.
+    // A delivered metric may be due: it is sent again, which only updates.
     const isDueAgain = row.state === 1 && now?.state === 0
     if (now && now.state !== row.state && !isDueAgain && !listed)
       found.push(`state ${key}: ${row.state} became ${now.state}`)

@@ -31,7 +31,7 @@ function accepted(collector: string, hour: Hour, dice: Dice): Accepted[] {
   })
 }
 
-/** What the service says of some due metrics: most are delivered, a few refused. */
+/** Verdicts on some due metrics: most are delivered, a few refused. */
 export function settleSome(outbox: SqliteOutbox, dice: Dice, limit: number): void {
   const wanted = { protocolIds: protocols, newestFirstFrom: anHour, latest: hourAfter(anHour, 1_000) }
   const due = outbox.dueMetrics.read(wanted, limit)

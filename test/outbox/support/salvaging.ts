@@ -15,7 +15,7 @@ import { collectorIds, fill } from './filled.ts'
 /** When a damaged outbox is opened. */
 export const nowMs = anHour + 60_000
 
-/** What the daemon opens the outbox of a file with. */
+/** Dependencies with which the daemon opens the outbox of a file. */
 export const openDeps = (file: string): OpenDeps => ({
   folder: dirname(file),
   config: 'tidegauge.yaml',

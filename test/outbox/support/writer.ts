@@ -8,7 +8,7 @@ import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { dice } from '../../support/dice.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 
-/** So many commits write fewer pages than the log holds before it begins anew. */
+/** So many commits write fewer pages than the log holds before it begins again. */
 const commits = 80
 
 const [file = '', seed = '1'] = process.argv.slice(2)

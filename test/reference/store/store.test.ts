@@ -30,7 +30,7 @@ function value(protocolNo: number, id: string, atMs: number, of = 1): NewValue {
 const impossible = (protocolNo: number) => value(protocolNo, 'vault___Bad', 0, Number.NaN)
 
 describe('the store', () => {
-  it('stores all of a push or nothing, and the pushes beside it all the same', async () => {
+  it('stores all of a push or nothing, and the pushes with it all the same', async () => {
     const { one, owner, protocol, rows } = openTwice()
     const results = await Promise.allSettled([
       one.values.put([value(protocol.no, 'vault___A', 1)], owner.no),

@@ -36,7 +36,7 @@ async function stage(answers: readonly (ReceiverAnswer | 'hang')[] = [], attempt
   const deps = { time, log, redactor, ...(attemptsMax && { attemptsMax }) }
   const sender = new PingSender({ url: { kind: 'file', path: file }, ...deps })
   onTestFinished(() => sender.stop())
-  return { sender, posts, until, lines, file, url, seenMs, told: () => JSON.stringify(lines) }
+  return { sender, posts, until, lines, file, url, seenMs, logged: () => JSON.stringify(lines) }
 }
 
 describe('pings', () => {
@@ -61,14 +61,18 @@ describe('pings', () => {
   })
 
   it('are sent again until they are accepted, and it is logged once when that begins and once when it is over', async () => {
-    const { sender, posts, lines, told } = await stage([{ status: 503 }, { status: 500, body: check }, { status: 200 }])
+    const { sender, posts, lines, logged } = await stage([
+      { status: 503 },
+      { status: 500, body: check },
+      { status: 200 },
+    ])
     expect(await sender.send(fail)).toBe(true)
     expect(posts.map(({ path }) => path)).toEqual(Array(3).fill(`${check}/fail`))
     expect(lines.map(({ msg, reason }) => [msg, reason])).toEqual([
       ['a report is not accepted', 'it answered 503'],
       ['reports are accepted again', undefined],
     ])
-    expect(told()).not.toContain('secret')
+    expect(logged()).not.toContain('secret')
   })
 
   it.each<[string, ReceiverAnswer, number]>([
@@ -127,11 +131,11 @@ describe('pings', () => {
     ['is not encrypted', 'http://hc.example.com/secret-uuid'],
     ['is no address', 'hc.example.com/secret-uuid'],
   ])('wait for an address that %s', async (_, written) => {
-    const { sender, posts, file, lines, told } = await stage([], 2)
+    const { sender, posts, file, lines, logged } = await stage([], 2)
     writeFileSync(file, written)
     expect(await sender.send(start)).toBe(false)
     expect(posts).toEqual([])
     expect(lines).toHaveLength(1)
-    expect(told()).not.toContain('secret-uuid')
+    expect(logged()).not.toContain('secret-uuid')
   })
 })

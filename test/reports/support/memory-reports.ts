@@ -1,6 +1,6 @@
 import type { Reporter, ReportStore } from '../../../src/outbox/contract/report-store.ts'
 
-/** What was reported, in memory: it outlives the reporters of a test. */
+/** Reports in memory, which outlive the reporters of a test. */
 export class MemoryReports implements ReportStore {
   readonly states = new Map<Reporter, string>()
   /** Number of states saved. */

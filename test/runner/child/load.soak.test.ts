@@ -17,7 +17,7 @@ export default defineCollector({
 
 const jumping = (maxJump: string) => collectorText('1').replace('Level: {}', `Level: { maxJump: ${maxJump} }`)
 
-/** Files in a folder outside of the package, beside a configuration file. */
+/** Files in a folder outside of the package, next to a configuration file. */
 function outside(files: Readonly<Record<string, string>>): { readonly file: string; readonly folder: string } {
   const folder = temporaryFolder()
   for (const [name, text] of Object.entries(files)) {
@@ -70,7 +70,7 @@ describe('a collector is found', () => {
     expect(await levelOf('./own.ts', file)).toBe(5)
   })
 
-  it('as an npm package beside the configuration file', async () => {
+  it('as an npm package next to the configuration file', async () => {
     const { file } = outside({
       'node_modules/@me/gauge/package.json': '{ "type": "module", "exports": "./gauge.js" }',
       'node_modules/@me/gauge/gauge.js': collectorText('7'),
@@ -119,7 +119,7 @@ describe('a collector that cannot be used says why:', () => {
   })
 
   const strange = ['toString', '', 'a b', '%', '?', 'http://x', 'node:fs', '@x', 'x/../y']
-  it.for(sampleOf(strange, 1))('a name that is none: %j', async use => {
+  it.for(sampleOf(strange, 1))('a name that names nothing: %j', async use => {
     await mistakeIn({}, use)
   })
 

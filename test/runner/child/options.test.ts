@@ -4,7 +4,7 @@ import { address, type Collector } from '../../../src/collector.ts'
 import { parseOptions } from '../../../src/runner/child/options.ts'
 import { faultOf } from '../../../src/runner/child/thrown/thrown.ts'
 
-async function told(schema: z.ZodType, options: unknown): Promise<string[]> {
+async function mistakesOf(schema: z.ZodType, options: unknown): Promise<string[]> {
   const definition: Collector = { options: schema, metrics: {}, history: true, collect: () => ({}) }
   const ref = { id: 'a/b', use: 'b', configFile: '/t.yaml', options }
   const parsed = await parseOptions({ definition }, ref)
@@ -56,8 +56,8 @@ it.each<[z.ZodType, unknown, string]>([
     'has a name that is not allowed here: it must have the form /^a/',
   ],
   [address, 5, 'must be an address in quotes: 0x and 40 hexadecimal digits'],
-])('%# a mistake is told in plain words: %s', async (schema, value, words) => {
-  const [mistake = ''] = await told(z.strictObject({ x: schema }), value === undefined ? {} : { x: value })
+])('%# a mistake is reported in plain words: %s', async (schema, value, words) => {
+  const [mistake = ''] = await mistakesOf(z.strictObject({ x: schema }), value === undefined ? {} : { x: value })
   expect(mistake).toMatch(/^x(\.b)?: /)
   expect(mistake.replace(/^x(\.b)?: /, '')).toBe(words)
   expect(mistake.replace(/\/.*\//, '')).not.toMatch(jargon)
@@ -66,7 +66,7 @@ it.each<[z.ZodType, unknown, string]>([
 it('a form among several is chosen by its name', async () => {
   const of = (kind: string) => z.strictObject({ kind: z.literal(kind) })
   const schema = z.strictObject({ x: z.discriminatedUnion('kind', [of('feed'), of('fixed')]) })
-  expect(await told(schema, { x: { kind: 'fed' } })).toEqual(['x.kind: must be feed or fixed'])
+  expect(await mistakesOf(schema, { x: { kind: 'fed' } })).toEqual(['x.kind: must be feed or fixed'])
 })
 
 it('an unknown option comes with those that there are, in whatever map it stands', async () => {

@@ -64,7 +64,7 @@ describe('an output that is not what was declared:', () => {
 })
 
 describe('what a collector throws', () => {
-  it('is told with the line it was thrown at', async () => {
+  it('is reported with the line it was thrown at', async () => {
     const { runner } = testRunner()
     const fault = await faultOf(runner.collect(configured('./throws.ts'), hour))
     expect(fault).toMatchObject({ code: 'collector-threw', message: 'the well is dry', facts: { at: 'throws.ts:9' } })

@@ -117,7 +117,7 @@ describe('processes:', () => {
     expect((await runner.collect(configured('./tells-process.ts'), hour)).readings['Secrets']).toBe(0)
   })
 
-  it('are gone when the runner has stopped, and what was under way is told', async () => {
+  it('are gone when the runner has stopped, and what was under way is reported', async () => {
     const { runner } = testRunner()
     const process = await where(runner, 'a')
     const [hung, spun] = ['./hangs.ts', './spins.ts'].map(use => faultOf(runner.collect(configured(use), hour)))

@@ -7,7 +7,7 @@ import { expect, it, vi } from 'vitest'
 import { temporaryFolder } from '../../support/folder.ts'
 import { configured, hour, testRunner } from '../setup.ts'
 
-/** Makes Node write compiled code under any name, and looks for a way to write beside that. */
+/** Makes Node write compiled code under any name, and looks for a way to write next to that. */
 const poisoner = `import { mkdirSync, writeFileSync } from 'node:fs'
 import module from 'node:module'
 import { defineCollector, z } from 'tidegauge'
@@ -75,7 +75,7 @@ it('starts a process without a compile cache where none is set', async () => {
 })
 
 /** A user without rights, by Debian's number. */
-const nobody = { uid: 65_534, gid: 65_534 }
+const unprivileged = { uid: 65_534, gid: 65_534 }
 
 it.skipIf(process.getuid?.() !== 0)(
   'gives a cache for good that the daemon’s user cannot write, as in the image',
@@ -87,7 +87,7 @@ it.skipIf(process.getuid?.() !== 0)(
       const module = new URL('../../../src/runner/daemon/lent-cache.ts', import.meta.url).href
       const print = `import { lendCompileCache } from '${module}'; console.log(lendCompileCache().env.NODE_COMPILE_CACHE)`
       const env = { ...process.env, NODE_COMPILE_CACHE: cache, NODE_DISABLE_COMPILE_CACHE: '1' }
-      return execFileSync(process.execPath, ['--input-type=module', '--eval', print], { ...nobody, env })
+      return execFileSync(process.execPath, ['--input-type=module', '--eval', print], { ...unprivileged, env })
         .toString()
         .trim()
     }

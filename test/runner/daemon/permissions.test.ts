@@ -9,7 +9,7 @@ import { configured, faultOf, hour, testRunner } from '../setup.ts'
 
 const hostile = fileURLToPath(new URL('../fixtures/hostile.ts', import.meta.url))
 
-/** A folder of an operator: the collector lies beside the configuration, as in the tutorial. */
+/** A folder of an operator: the collector lies next to the configuration, as in the tutorial. */
 function operatorFolder(files: Readonly<Record<string, string>> = {}) {
   const folder = temporaryFolder()
   const file = (name: string) => join(folder, name)
@@ -21,7 +21,7 @@ function operatorFolder(files: Readonly<Record<string, string>> = {}) {
 }
 
 describe("a collector's process", () => {
-  it('reads nothing that is hidden, writes nothing, signals nobody and starts nothing', async () => {
+  it('reads nothing that is hidden, writes nothing, signals no process and starts nothing', async () => {
     const { folder, file } = operatorFolder({
       'keys/key.json': '"hidden"',
       'data/outbox.db': '',

@@ -46,16 +46,16 @@ protocols:
   const redactor = new Redactor()
   const { runner, lines } = testRunner({ redactor, hidden: hiddenPaths(loaded), ...parts })
   onTestFinished(() => void delete process.env[variable])
-  const told = async () => {
+  const described = async () => {
     const description = await runner.describe(collector)
     const mistakes = description.kind === 'mistaken' ? optionMistakes(collector, description.mistakes) : []
     return formatMistakes(mistakes).replaceAll(/^.*mine\.yaml/gm, 'mine.yaml')
   }
-  return { file, loaded, collector, runner, lines, redactor, told, collect: () => runner.collect(collector, hour) }
+  return { file, loaded, collector, runner, lines, redactor, described, collect: () => runner.collect(collector, hour) }
 }
 
 describe('a secret of a collector', () => {
-  it('is read anew at each run, from a variable or a file beside the configuration', async () => {
+  it('is read again at each run, from a variable or a file next to the configuration', async () => {
     const { collect, file } = trial(`{ apiKey: { file: ./key } }`)
     writeFileSync(file('key'), 'first-key\n')
     expect((await collect()).readings).toEqual({ Chars: 9 })
@@ -67,8 +67,8 @@ describe('a secret of a collector', () => {
   })
 
   it('that is missing fails the run alone, names its option and place, and heals', async () => {
-    const { collect, told, collector, loaded, runner } = trial(`{ apiKey: { env: ${variable} } }`)
-    expect(await told()).toBe('')
+    const { collect, described, collector, loaded, runner } = trial(`{ apiKey: { env: ${variable} } }`)
+    expect(await described()).toBe('')
     const fault = await faultOf(collect())
     expect(fault).toMatchObject({ code: 'secret-missing', facts: { variable }, fix: 'set it for this process' })
     expect(fault.message).toMatch(/^options\.apiKey: the secret's variable is not set \(.*mine\.yaml:7:20\)$/)
@@ -93,11 +93,11 @@ describe('a secret of a collector', () => {
     ['{ apiKey: { evn: KEY } }', 'mine.yaml:7:30: unknown option "evn"'],
     ['{}', 'missing: options.apiKey of ./keyed.ts'],
   ])('%s is a mistake at its place, with what to write instead', async ([options = '', words = '']) => {
-    const told = await trial(options).told()
-    expect(told).toContain(words)
-    expect(told).not.toContain('12345678')
-    expect(told.match(/mine\.yaml/g)).toHaveLength(1)
-    if (options === '{}') expect(told).toContain('add it: { env: NAME } or { file: PATH }')
+    const described = await trial(options).described()
+    expect(described).toContain(words)
+    expect(described).not.toContain('12345678')
+    expect(described.match(/mine\.yaml/g)).toHaveLength(1)
+    if (options === '{}') expect(described).toContain('add it: { env: NAME } or { file: PATH }')
   })
 
   it('stands in no text of its collector', async () => {
@@ -115,7 +115,7 @@ describe('a secret of a collector', () => {
     writeFileSync(returned.file('key'), 'sk-live-12345678')
     expect(JSON.stringify(await returned.collect())).not.toContain('12345678')
     const declared = keyed.replace('metrics: { Chars: {} }', 'metrics: o => ({ Chars: {}, [o.apiKey]: {} })')
-    const fault = await faultOf(trial(`{ apiKey: { file: ./key } }`, declared).told())
+    const fault = await faultOf(trial(`{ apiKey: { file: ./key } }`, declared).described())
     expect(fault.code).toBe('collector-unusable')
     const stashed = keyed
       .replace('metrics: { Chars: {} }', "metrics: () => ({ Chars: { unit: globalThis.key ?? '' } })")
@@ -123,10 +123,10 @@ describe('a secret of a collector', () => {
     const later = trial(`{ apiKey: { file: ./key } }`, stashed)
     writeFileSync(later.file('key'), 'sk-live-12345678')
     await later.collect()
-    expect((await faultOf(later.told())).message).toBe('a secret is part of the declaration of its metric Chars')
+    expect((await faultOf(later.described())).message).toBe('a secret is part of the declaration of its metric Chars')
   })
 
-  it('is not given to code that asks for what nobody has written', async () => {
+  it('is not given to code that asks for what is not written', async () => {
     process.env[variable] = 'sk-live-12345678'
     const greedy = keyed.replace('apiKey: secret', `apiKey: secret.prefault({ env: '${variable}' })`)
     const fault = await faultOf(trial('{}', greedy).collect())

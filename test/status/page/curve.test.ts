@@ -5,7 +5,7 @@ import { curveOf } from '../../../src/status/page/curve.ts'
 const value = fc.double({ noNaN: true, noDefaultInfinity: true })
 
 describe('a curve', () => {
-  it('of no value is none', () => {
+  it('of no value is absent', () => {
     expect(curveOf([])).toBeUndefined()
     expect(curveOf([null, null])).toBeUndefined()
   })

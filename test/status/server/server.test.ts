@@ -53,7 +53,7 @@ describe('the status server', () => {
     expect(JSON.parse(answer.body)).toEqual({ ready: false, reasons: richSnapshot.ready.reasons })
   })
 
-  it('is not ready when the snapshot fails, and tells nobody what was inside', async () => {
+  it('is not ready when the snapshot fails, and does not show what was inside', async () => {
     const url = await start({ snapshot: () => Promise.reject(new Error('https://rpc.example.com/key-123')) })
     for (const [path, status] of [
       ['/readyz', 503],

@@ -7,7 +7,7 @@ import { createChainReader } from '../../../../src/chain/read/reader.ts'
 import { systemTime } from '../../../../src/edge/time.ts'
 import { hourAfter, hourAt } from '../../../../src/model/hour.ts'
 
-/** What reading came to. */
+/** Result of reading. */
 export interface LogsRead {
   readonly logs: number
   readonly ms: number

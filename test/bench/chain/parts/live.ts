@@ -22,7 +22,7 @@ const collectorsAll = 10
 /** Hours are counted from well before they begin to well after all that belongs to them is done. */
 const beforeMs = 600_000
 
-/** What hours cost as they pass: the daemon's intake with ten collectors of one chain, and a clock that jumps. */
+/** Cost of hours as they pass: the daemon's intake with ten collectors of one chain, and a clock that jumps. */
 export async function* liveHours(): AsyncGenerator<Figure> {
   const archive = syntheticArchive(syntheticKinds.slots())
   const node = await startArchive(archive)

@@ -31,7 +31,7 @@ async function readTwice({ distanceMs, logBlocksMax, logsInBlock, takesBatches }
   return reads
 }
 
-/** What an hour of logs costs on a chain with four blocks a second, by how many blocks a node takes at once. */
+/** Cost of an hour of logs on a chain with four blocks a second, by how many blocks a node takes at once. */
 export async function* hourOfLogs(): AsyncGenerator<Figure> {
   const cases = [
     { logBlocksMax: 100, takesBatches: true, atMost: 5 },
@@ -54,7 +54,7 @@ export async function* hourOfLogs(): AsyncGenerator<Figure> {
   yield* memory()
 }
 
-/** What the process grows by that reads very many logs, against what they are as JSON. */
+/** Growth of the process that reads very many logs, against what they are as JSON. */
 async function* memory(): AsyncGenerator<Figure> {
   const [dense, none] = [6, 0].map(logsInBlock =>
     readTwice({ distanceMs: 0, logBlocksMax: hourBlocks, logsInBlock, takesBatches: true }),

@@ -24,7 +24,7 @@ const aims: Readonly<Record<SyntheticKind, Aim>> = {
   uneven: { what: '4 a second, unevenly', roundTrips: 0.25, calls: 16 },
 }
 
-/** What it costs to find the as-of block of an hour, at several random places of each archive. */
+/** Cost of finding the as-of block of an hour, at several random places of each archive. */
 export async function* lookingUp(): AsyncGenerator<Figure> {
   yield* liveHours()
   for (const kind of Object.keys(aims) as SyntheticKind[]) yield* backfilled(kind)

@@ -91,7 +91,7 @@ async function treasuryCalls(): Promise<readonly number[]> {
   return scenes.map(({ archive }) => (archive.counts.callsByMethod.get('eth_call') ?? 0) / hours)
 }
 
-/** What an hour costs, once the first has passed. */
+/** Cost of an hour, once the first has passed. */
 async function costOf(scene: SyntheticScene, collectors: readonly CollectorConfig[], from: Hour): Promise<Cost> {
   await using place = new Place()
   const outbox = new SqliteOutbox(place.file('outbox.db'))

@@ -18,7 +18,7 @@ export function hashOf(number: number): `0x${string}` {
   return `0xb${number.toString(16).padStart(63, '0')}`
 }
 
-/** What the read at a place of a list returns. */
+/** Result of the read at a place of a list. */
 export function valueAt(index: number): bigint {
   return BigInt(index + 1) * 1_000_000_007n ** 4n
 }

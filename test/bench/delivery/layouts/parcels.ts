@@ -3,7 +3,7 @@ import { batchMetricsMax } from '../../../../src/model/limits.ts'
 import { openDatabase, type Sqlite, unsynced } from '../../../../src/sqlite/database.ts'
 import { firstOf, jsonOf, type Layout, type Portion } from './layout.ts'
 
-/** What a parcel holds of its metrics: their wire form, or their values as 64-bit numbers. */
+/** Content of a parcel of metrics: their wire form, or their values as 64-bit numbers. */
 export type ParcelForm = 'json' | 'values'
 
 const tables = `

@@ -4,7 +4,7 @@ import { openDatabase, type Sqlite, unsynced } from '../../../../src/sqlite/data
 import { metricsAnHour } from '../metrics.ts'
 import { firstOf, jsonOf, type Layout, type Portion } from './layout.ts'
 
-/** How due rows are found: by a partial index, or by a counter for each protocol and hour. */
+/** Way to find due rows: by a partial index, or by a counter for each protocol and hour. */
 export type FoundBy = 'index' | 'counter'
 
 const tables = (foundBy: FoundBy) => `

@@ -7,7 +7,7 @@ const metrics = 20_000
 const runs = 5
 const target = { atMost: 2.5 }
 
-/** How often the disk is waited for, counted by `strace` between two marks of the process. */
+/** Number of waits for the disk, counted by `strace` between two marks of the process. */
 export async function* fsyncs(): AsyncGenerator<Figure> {
   if (spawnSync('strace', ['-V']).error) {
     console.log('| fsyncs | not measured: there is no strace here | | | |')

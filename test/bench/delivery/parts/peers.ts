@@ -6,8 +6,8 @@ const metrics = 100_000
 const runs = 5
 
 /**
- * The same work, from values in memory to a sink's yes, by others that keep all in memory. A process each time. What is
- * aimed at is about metrics that have to wait; a thousand at a time is what it costs to wait for the disk each time.
+ * The same work, from values in memory to a sink's yes, by others that keep all in memory. A process each time. The
+ * aim is about metrics that have to wait; a thousand at a time is what it costs to wait for the disk each time.
  */
 export async function* peers(): AsyncGenerator<Figure> {
   await using place = new Place()

@@ -13,7 +13,7 @@ const hoursOnDisk = 200
 const stallRuns = 5
 const stallHours = 100
 
-/** What storing costs, in time, on disk, and for everything else that waits for the event loop. */
+/** Cost of storing, in time, on disk, and for everything else that waits for the event loop. */
 export async function* storing(): AsyncGenerator<Figure> {
   yield* againstBareLoop()
   yield* onDisk()

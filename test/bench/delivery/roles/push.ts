@@ -1,7 +1,7 @@
 /**
  * A process that pushes, for the benchmark: `node push.ts FOLDER URL KEY`. A line `{ way, hours }` in, `{ ms }` out:
  * `ours` delivers that many hours, stored before; `bare` posts the same batches, made before, with the same client's
- * settings and no outbox. Each line takes hours nobody has used.
+ * settings and no outbox. Each line takes unused hours.
  */
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -12,7 +12,7 @@ import { clientOf, deliverAll, deliveryOf, timeoutMs } from '../deliver.ts'
 import { bench, inFlight, metricsOf } from '../metrics.ts'
 import { openOutbox, storeHours } from '../store.ts'
 
-/** What is asked for. */
+/** The order. */
 export interface Asked {
   readonly way: 'ours' | 'bare'
   readonly hours: number

@@ -2,10 +2,10 @@ import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { metricsAnHour } from '../metrics.ts'
 import { peakMb } from './peak.ts'
 
-/** How metrics come: all of them before the first is sent, or each hour's after those before it were acknowledged. */
+/** Arrival of metrics: all of them before the first is sent, or each hour's after those before it were acknowledged. */
 export type Pace = 'at-once' | 'by-the-hour'
 
-/** What a sending process says when all is acknowledged. */
+/** Report of a sending process when all is acknowledged. */
 export interface Sent {
   readonly ms: number
   readonly peakMb: number

@@ -48,7 +48,7 @@ describe('the ballast', () => {
     expect(ballast.release()).toBe(false)
   })
 
-  it('is made anew when a crash has left a part of it', async () => {
+  it('is made again when a crash has left a part of it', async () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'ballast'), 'a part')
     const ballast = new Ballast(folder)

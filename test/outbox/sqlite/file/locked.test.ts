@@ -138,7 +138,7 @@ describe('while another process has the write lock', () => {
     other.close()
   })
 
-  it('it is told after a while, with how much waits, and no longer once it is over', async () => {
+  it('it is reported after a while, with how much waits, and no longer once it is over', async () => {
     const { outbox, rests, lock } = stage()
     const free = lock()
     const stored = store(outbox, 5)

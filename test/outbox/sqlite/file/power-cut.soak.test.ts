@@ -80,7 +80,7 @@ function revived(file: string, expected: readonly Acknowledged[]): void {
   expect(missing).toEqual([])
 }
 
-/** What may be on the disk of all that was written after a place: any of its blocks may be missing. */
+/** Blocks on the disk of all that was written after a place: any of its blocks may be missing. */
 function tear(file: string, from: number, rolls: Dice): void {
   const bytes = readFileSync(file)
   for (let at = Math.ceil(from / 512) * 512; at < bytes.length; at += 512) {
@@ -96,7 +96,7 @@ describe.each(seeds)('a power cut, seed %i', seed => {
     for (let count = rolls.whole(1, 9); count < 80; count += rolls.whole(5, 30)) {
       await until(count)
       child.kill('SIGSTOP')
-      // What was acknowledged may still be on its way here: at least this much was.
+      // Acknowledgements may still be on their way here: at least this much was.
       const known = [...acknowledged]
       const copy = copied(file)
       child.kill('SIGCONT')

@@ -77,7 +77,7 @@ async function expectFaults(folder: string, words: RegExp, path = join(folder, '
   }
 }
 
-describe('an outbox’s file that cannot be used is told with its path and a fix:', () => {
+describe('an outbox’s file that cannot be used is reported with its path and a fix:', () => {
   it.each([
     ['a folder', /a folder is/, (file: string) => mkdirSync(file)],
     ['links in a circle', /symbolic links lead in a circle/, (file: string) => symlinkSync('outbox.db', file)],
@@ -98,7 +98,7 @@ describe('an outbox’s file that cannot be used is told with its path and a fix
   it.each([
     ['garbage', Buffer.alloc(8_192, 0x5a)],
     ['too short', Buffer.from('SQLite format 3\0, and then')],
-  ])('%s is saved and begun anew by the daemon', async (_, bytes) => {
+  ])('%s is saved and begun again by the daemon', async (_, bytes) => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, 'outbox.db'), bytes)
     expect(await thrownBy(folder)).toEqual([undefined, undefined])
@@ -149,7 +149,7 @@ describe('the lock’s file', () => {
     const folder = temporaryFolder()
     const file = join(folder, 'lock.db')
     fill(file)
-    expect(deliveryHolder(folder), 'nobody has it').toBeUndefined()
+    expect(deliveryHolder(folder), 'it is free').toBeUndefined()
     const role = takeDeliveryRole(folder, 'tidegauge.yaml', anHour)
     onTestFinished(() => role.release())
     expect(readFileSync(file)).toHaveLength(0)
@@ -170,7 +170,7 @@ describe('the lock’s file', () => {
     )
   })
 
-  it('that is a folder is told with its path', async () => {
+  it('that is a folder is reported with its path', async () => {
     const folder = temporaryFolder()
     mkdirSync(join(folder, 'lock.db'))
     await expectFaults(folder, /a folder is/, join(folder, 'lock.db'))
@@ -218,7 +218,7 @@ describe('what keeps a file from being used', () => {
     expect(existsSync(join(folder, '.probe')), 'nothing is left behind').toBe(false)
   })
 
-  it('ends no daemon for what passes by itself', () => {
+  it('ends no daemon for a passing trouble', () => {
     const disk = new Disk(join(temporaryFolder(), 'outbox.db'))
     expect(disk.recover(coded('SQLITE_BUSY'))).toBe('other')
     expect(disk.recover(coded('EMFILE'))).toBe('other')
@@ -234,7 +234,7 @@ describe.skipIf(!mayMount)('a file system that is read-only (needs the right to 
     return { folder, remount }
   }
 
-  it('is told by whoever opens the outbox, and used again once it is writable', async () => {
+  it('is reported by each process that opens the outbox, and used again once it is writable', async () => {
     const { folder, remount } = readOnlyDisk()
     new SqliteOutbox(join(folder, 'outbox.db')).close()
     remount('ro')
@@ -243,7 +243,7 @@ describe.skipIf(!mayMount)('a file system that is read-only (needs the right to 
     expect(await thrownBy(folder)).toEqual([undefined, undefined])
   })
 
-  it('breaks the outbox, and whoever looks at an error of it is not thrown at, ballast or not', async () => {
+  it('breaks the outbox, and a look at an error of it does not throw, ballast or not', async () => {
     const { folder, remount } = readOnlyDisk()
     const disk = new Disk(join(folder, 'outbox.db'))
     expect(await disk.keepBallast()).toBe(true)
@@ -253,7 +253,7 @@ describe.skipIf(!mayMount)('a file system that is read-only (needs the right to 
       kind: 'unusable',
       reason: expect.stringMatching(/the file system is read-only – make it writable again/),
     })
-    expect(existsSync(join(folder, 'ballast')), 'its room helps nobody').toBe(true)
+    expect(existsSync(join(folder, 'ballast')), 'its room is of no use').toBe(true)
     remount('rw')
     rmSync(join(folder, 'ballast'))
     remount('ro')

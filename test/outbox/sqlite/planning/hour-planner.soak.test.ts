@@ -28,7 +28,7 @@ function plansOf(collectors: readonly string[], current: Hour): HourPlan[] {
 
 /** Enough for them to be planned together. */
 const ids = Array.from({ length: 30 }, (_, index) => `vault/${index}`)
-/** What happens to a collector before, or between, its hours being planned; hours count from `anHour`. */
+/** Events of a collector before, or between, its hours being planned; hours count from `anHour`. */
 const event = fc.record({
   id: fc.constantFrom(...ids.slice(0, 3), ...ids.slice(-2)),
   kind: fc.constantFrom('collect', 'gap', 'backfill', 'nothing'),

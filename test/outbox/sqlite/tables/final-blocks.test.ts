@@ -31,7 +31,7 @@ describe('final blocks', () => {
     expect((bytes.get() ?? 0) / hours.length).toBeLessThan(65)
   })
 
-  it('that were moved away with their file are not written any more, and the disk is told', async () => {
+  it('that were moved away with their file are not written any more, and the disk learns it', async () => {
     const file = join(temporaryFolder(), 'outbox.db')
     const outbox = opened(file)
     for (const part of ['', '-wal', '-shm']) renameSync(`${file}${part}`, `${file}.old${part}`)
@@ -39,7 +39,7 @@ describe('final blocks', () => {
     expect((await outbox.disk.broken).kind).toBe('moved')
   })
 
-  it('of a damaged file are not known, and the disk is told', async () => {
+  it('of a damaged file are not known, and the disk learns it', async () => {
     const outbox = opened()
     const blocks = outbox.finalBlocks.of(1)
     const damage = Object.assign(new Error('malformed'), { code: 'SQLITE_CORRUPT' })
@@ -54,7 +54,7 @@ describe('final blocks', () => {
 })
 
 it.skipIf(!mayMount)(
-  'final blocks are not kept on a full disk, which hurts nobody (needs the right to mount one)',
+  'final blocks are not kept on a full disk, which does no harm (needs the right to mount one)',
   async () => {
     const disk = smallDisk(20)
     const outbox = opened(join(disk.folder, 'outbox.db'))

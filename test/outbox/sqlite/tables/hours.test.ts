@@ -33,7 +33,7 @@ function record(outbox: SqliteOutbox, more: Partial<CollectionOutcome> = {}, cou
 
 const failed = { fault: new Fault('http-unreachable', 'no answer'), nextAttemptMs: 5 }
 
-/** What the rows of hours say they have, and the sum of what they have. */
+/** The counts of the rows of hours, and the sum of what they have. */
 function countsOf(file: string): unknown {
   const database = openDatabase(file, outboxSchema)
   const rows = database.prepare('SELECT metrics, digest FROM collection ORDER BY hour').all()

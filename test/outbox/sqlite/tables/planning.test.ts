@@ -13,7 +13,7 @@ const names = ['vault/a', 'vault/b'] as const
 const span = 6
 const nowMs = anHour + 1_000
 
-/** What is done to an outbox; hours count from `anHour`. */
+/** Actions on an outbox; hours count from `anHour`. */
 type Step =
   | { readonly kind: 'start' | 'plan' | 'expect' | 'collect' | 'backfill' | 'gap' | 'remove'; readonly at: number }
   | { readonly kind: 'fail'; readonly at: number; readonly waitMs: number }

@@ -30,7 +30,7 @@ describe('an answer that is not what was expected', () => {
     holdsNoSecret(fault)
   })
 
-  it('is told at up to three places, by their path', async () => {
+  it('is reported at up to three places, by their path', async () => {
     const prices = z.object({ usd: z.number().min(0, { error: 'must not be negative' }), at: z.iso.datetime() })
     const schema = z.strictObject({ prices: z.array(prices) })
     const text = JSON.stringify({
@@ -49,7 +49,7 @@ describe('an answer that is not what was expected', () => {
     [z.number().min(5), 'must be at least 5, found 3'],
     [z.enum(['a', 'b']), 'must be a or b, found 3'],
     [z.custom(() => false), 'is not a value that it may have, found 3'],
-  ] as const)('is told in plain words: %#', async ([schema, words]) => {
+  ] as const)('is reported in plain words: %#', async ([schema, words]) => {
     const answer = parsedAnswer('{"x":3}', z.object({ x: schema }), { host: 'api.test', secrets: [] })
     expect((await faultOf(answer)).message).toContain(`x: ${words}`)
   })

@@ -45,7 +45,7 @@ describe('a redirect', () => {
     expect(await get('/')).toEqual({ value: 1 })
   })
 
-  it.for([300, 304, 399])('is none with status %i', async status => {
+  it.for([300, 304, 399])('is not followed with status %i', async status => {
     const { source, get } = await trial({ '/': to('/x', status), '/x': ok })
     expect(await faultOf(get('/'))).toMatchObject({ code: 'http-refused', facts: { status } })
     expect(source.asked).toHaveLength(1)
@@ -225,7 +225,7 @@ describe('over TLS', () => {
     expect(inner.asked).toEqual([])
   })
 
-  it('a certificate that is not accepted is told, and not tried again', async () => {
+  it('a certificate that is not accepted is reported, and not tried again', async () => {
     const slept: number[] = []
     const api = await source({ '/': ok }, { address: '127.0.0.2', certificate })
     const edge = edgeOf({ network: scriptedNetwork({ lookup: names }) })

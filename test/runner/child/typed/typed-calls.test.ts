@@ -14,7 +14,7 @@ function functionOf(inputs: readonly string[], outputs: readonly string[], name 
   return { type: 'function', name, stateMutability: 'view', inputs: inputs.map(named), outputs: outputs.map(named) }
 }
 
-/** What the work gives, or the short words of what it throws. */
+/** Result of the work, or the short words of its error. */
 function outcome(work: () => unknown): unknown {
   try {
     return { value: work() }

@@ -59,7 +59,7 @@ describe('logs of an event', () => {
   it.each([
     ['no', '0x'],
     ['half of its', `0x${'00'.repeat(16)}`],
-  ] as const)('with %s data are a fault also beside others', async (_, data) => {
+  ] as const)('with %s data are a fault also among others', async (_, data) => {
     const fault = await faultOf(chain(transfer(5n), transfer(6n, { data })).logs({ address: token, event: erc20 }))
     expect(fault.code).toBe('chain-call-undecodable')
     expect(fault.message).toContain('where the ABI describes other data')
@@ -108,7 +108,7 @@ describe('logs of an event', () => {
     expect(asked).toEqual([{ address: token, topics: [[signature, approved]] }])
   })
 
-  it('of two events with one signature are told apart by their topics', async () => {
+  it('of two events with one signature are distinguished by their topics', async () => {
     const filter = { address: [token, nft], events: [erc20, erc721] } as const
     const logs = await chain(ofNft(1n), transfer(5n)).logs(filter)
     expect(logs.map(({ address, args }) => [address, args.value])).toEqual([
