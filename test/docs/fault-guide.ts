@@ -1,0 +1,164 @@
+import type { FaultCode } from '../../src/model/fault.ts'
+
+/** Cause and cure of a failure, for `docs/errors.md`. */
+export interface FaultGuide {
+  readonly cause: string
+  readonly cure: string
+}
+
+/** Every fault code; a new one is a type error until it is explained here. */
+export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
+  usage: {
+    cause: 'The command line cannot be followed: an unknown name, an invalid hour, a file that exists already.',
+    cure: 'The message says which word; `tidegauge COMMAND --help` lists the options. Nothing was changed.',
+  },
+  config: {
+    cause: 'The configuration has mistakes. Each is listed with file, line and column.',
+    cure: '`tidegauge check` finds all of them at once. A running daemon goes on with the configuration it has.',
+  },
+  'secret-missing': {
+    cause: 'The file or variable that holds a key or an address is missing, empty or unreadable.',
+    cure: 'Put the secret there, readable by the daemon’s user. The daemon reads it again.',
+  },
+  'outbox-held': {
+    cause: 'Another process collects or delivers from this outbox; the message has its pid.',
+    cure: 'Let it do the work, or stop it first. `run --standby` waits for it.',
+  },
+  'address-unusable': {
+    cause: 'The status server cannot listen at `status.listen`: the port is taken, or the machine has no such address.',
+    cure: 'Stop the other program, or choose another port.',
+  },
+  'outbox-unusable': {
+    cause:
+      'The file of the outbox cannot be opened or written: rights, a read-only disk, a file of another version or program.',
+    cure: 'The message says which; `tidegauge doctor` looks again. The daemon retries.',
+  },
+  'outbox-moved': {
+    cause: 'The file of the outbox was moved, replaced or deleted while it was open.',
+    cure: 'Put it back, or run the command again. Nothing was stored in the wrong file.',
+  },
+  'outbox-corrupt': {
+    cause: 'The file of the outbox is damaged, and the process that holds it has to save what can be read.',
+    cure: 'Wait for that process, or restart it. The damaged file is kept next to the new one.',
+  },
+  'disk-full': {
+    cause: 'There is no room for new values. What is due is still delivered, from a reserve kept for that.',
+    cure: 'Free some room: collecting continues, and missed hours are caught up.',
+  },
+  'hour-lost': {
+    cause: 'The values of an hour lay in a damaged part of the outbox.',
+    cure: 'Nothing to do where the past can be read: the hour is due again.',
+  },
+  'collector-unusable': {
+    cause: 'The collector’s file is missing, cannot be loaded, or does not export a collector.',
+    cure: 'The message has the file and the place. A mended file is noticed within seconds.',
+  },
+  'collector-threw': {
+    cause: 'The collector threw an error of its own.',
+    cure: 'The message is the collector’s. `collect --dry-run --only ID` runs it again; the hour is retried.',
+  },
+  'collector-output': {
+    cause: 'The collector returned something else than its declared metrics: not a number, an unknown label.',
+    cure: 'Mend the collector, or declare the label.',
+  },
+  'collector-hung': {
+    cause: 'The collector did not answer within its deadline, blocked its event loop, or ended its process.',
+    cure: 'Look for a request without time limit or an endless loop; raise `deadline` if the work is that long.',
+  },
+  'collector-unrecorded': {
+    cause: 'In a test: the collector reads something that is not in its recording.',
+    cure: 'Record it again, if the change is meant.',
+  },
+  'hour-passed': {
+    cause: 'The collector reads only the present, and the hour has passed.',
+    cure: 'The hour is a gap. A collector that reads by block or hour can have `history: true`.',
+  },
+  'hour-too-old': {
+    cause: 'The hour lies further back than `collect.catchUp`.',
+    cure: '`tidegauge backfill` for that range, or a longer `catchUp`.',
+  },
+  'clock-doubted': {
+    cause: 'This machine’s clock contradicts the service, a chain, or what the outbox knows.',
+    cure: 'Set the clock, and keep it so (NTP). Nothing is collected with a wrong hour; collecting goes on.',
+  },
+  'chain-behind': {
+    cause: 'The chain, or the node, has no block past the hour yet.',
+    cure: 'Nothing, if it is minutes. Else the node lags: `tidegauge doctor` says how far.',
+  },
+  'chain-before-first-block': {
+    cause: 'The hour lies before the first block of the chain.',
+    cure: 'Set `since` of the collector to a later hour.',
+  },
+  'chain-unreachable': {
+    cause: 'No endpoint of the chain answers in a way that can be understood.',
+    cure: '`tidegauge doctor` asks each one. A second endpoint of another host spares the hour.',
+  },
+  'chain-call-failed': {
+    cause: 'The endpoints answer other reads at that block, but fail at this one: often too much for them.',
+    cure: 'The message is the node’s. Split the read, or add an endpoint.',
+  },
+  'chain-reorganized': {
+    cause: 'A reorganisation replaced the block between two reads.',
+    cure: 'Nothing: the hour is read again.',
+  },
+  'chain-state-missing': {
+    cause: 'No endpoint has the state of that hour any more.',
+    cure: 'Add an archive node, then backfill the gap.',
+  },
+  'chain-wrong-id': {
+    cause: 'The endpoint serves another chain than the configuration says.',
+    cure: 'Correct the address, or the `id` of the chain.',
+  },
+  'chain-call-reverted': {
+    cause: 'The contract refused the call at the block of the hour.',
+    cure: 'Check address, function and arguments; before its deployment a contract has no answer (`since`).',
+  },
+  'chain-call-undecodable': {
+    cause: 'The call returned bytes that its signature does not describe: often no contract at that address.',
+    cure: 'Check the address and the signature. `new --chain NAME --address 0x…` asks a contract what it is.',
+  },
+  'chain-unknown': {
+    cause: 'The collector asks for a chain that is not configured.',
+    cure: 'Add it under `chains`, or correct the name.',
+  },
+  'price-missing': {
+    cause: 'No source of the price answers for the hour: stale, zero, or unreachable.',
+    cure: 'The message says why of each source. Add a second source. What needs the price has no value, and never 0.',
+  },
+  'price-unknown': {
+    cause: 'A price that is asked for is not configured.',
+    cure: 'Add it under `prices`, or correct the name.',
+  },
+  'http-unreachable': {
+    cause: 'An off-chain source does not answer in time, or answers with a transient error.',
+    cure: 'Nothing, if it passes: the hour is retried. The message has the host.',
+  },
+  'http-refused': {
+    cause: 'An off-chain source refuses the request: its key, its address, or its terms.',
+    cure: 'Check the key and the address. The status is in the message.',
+  },
+  'http-unexpected': {
+    cause: 'The answer of an off-chain source does not fit what the collector expects.',
+    cure: 'Look at the answer, and change the pointer or the schema.',
+  },
+  'service-unreachable': {
+    cause: 'The metrics service does not answer, or answers with a transient error.',
+    cure: 'Nothing is lost: values wait in the outbox and are delivered when it is back. Ask who runs it.',
+  },
+  'service-refused': {
+    cause: 'The metrics service refused the request.',
+    cure: 'Its words are in the message; `tidegauge dead ls` lists metrics that it refuses for good.',
+  },
+  'service-key-refused': {
+    cause: 'The metrics service refused the key.',
+    cure: 'Put a valid key into its file or variable: the daemon reads it again.',
+  },
+  'daemon-unreachable': {
+    cause: 'No daemon answers at `status.listen`.',
+    cure: 'Start it, or correct the address.',
+  },
+  stopped: {
+    cause: 'The process was stopped before the work was done.',
+    cure: 'Run it again: it continues where it was.',
+  },
+}

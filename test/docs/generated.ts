@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { Fault, faultCodes } from '../../src/model/fault.ts'
+import { faultGuide } from './fault-guide.ts'
+import { type JsonSchema, rowsOf } from './schema-rows.ts'
+
+const note = (source: string) => `<!-- Generated from ${source} by \`node test/docs/generate.ts\`. Do not edit. -->`
+
+/** The generated documents, by their name in `docs/`. */
+export function generated(): Readonly<Record<string, string>> {
+  const schema = JSON.parse(textOf('config/tidegauge.schema.json')) as JsonSchema
+  return {
+    'configuration.md': configuration(schema),
+    'collectors.md': collectors(schema),
+    'errors.md': errors(),
+  }
+}
+
+function textOf(file: string): string {
+  return readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+}
+
+function configuration(schema: JsonSchema): string {
+  const sections = Object.entries(schema.properties ?? {}).map(([key, own]) => {
+    const required = schema.required?.includes(key) ? ' Required.' : ''
+    const rows = rowsOf(own, key, schema).map(tableRow)
+    return [`## \`${key}\``, `${own.description ?? ''}${required}`.trim(), ...table(rows)].join('\n\n')
+  })
+  const intro = `One YAML file, parsed once and strictly: an unknown key is a mistake with its line and a suggestion. \`tidegauge check\` finds every mistake
+offline, and the first line \`# yaml-language-server: $schema=./tidegauge.schema.json\` gives completion in an editor. Only \`service\`, and \`protocols\` here or in an
+included file, are required. Durations are written as \`30s\`, \`15m\`, \`7d\`. \`[]\` stands for each entry of a list, \`NAME\` for a name of your own. What the
+collectors take as \`options\` is in [collectors.md](collectors.md).`
+  return document('Configuration', 'config/tidegauge.schema.json', [intro, ...sections])
+}
+
+function collectors(schema: JsonSchema): string {
+  const prefix = 'options-of-'
+  const shipped = Object.entries(schema.$defs ?? {}).filter(([name]) => name.startsWith(prefix))
+  const sections = shipped.map(([name, own]) => {
+    const use = name.slice(prefix.length)
+    const rows = rowsOf(own, '', schema).map(tableRow)
+    return [
+      `## \`${use}\``,
+      `[${use} in collectors/README.md](../collectors/README.md): its source, metrics, and what fails.`,
+      ...table(rows),
+    ].join('\n\n')
+  })
+  const intro = `The options of every shipped collector, as \`check\` and an editor know them. [collectors/README.md](../collectors/README.md) says what each reads, as of when,
+and when it fails; [docs/recipes](recipes/README.md) has whole configurations.`
+  return document('Options of the collectors', 'config/tidegauge.schema.json', [intro, ...sections])
+}
+
+function errors(): string {
+  const sections = faultCodes.map(code => {
+    const { cause, cure } = faultGuide[code]
+    const kind =
+      new Fault(code, '').permanence === 'transient'
+        ? 'It may pass without a change.'
+        : 'It stays until something is changed.'
+    return `## \`${code}\`\n\n${cause} ${kind}\n\n**What to do:** ${cure}`
+  })
+  const intro = `Every failure has one of these codes, as a closed list. \`gaps --json\`, \`/status.json\` and the log name the code or its message; a message ends with what to do. A failed read
+never becomes 0 or the last value: the metric has no value for that hour, and the hour is retried where it may pass.`
+  return document('Errors', 'src/model/fault.ts', [intro, ...sections])
+}
+
+function document(title: string, source: string, parts: readonly string[]): string {
+  return `${[`# ${title}`, note(source), ...parts].join('\n\n')}\n`
+}
+
+function table(rows: readonly string[]): string[] {
+  return rows.length === 0 ? [] : [['| key | type | default | meaning |', '|---|---|---|---|', ...rows].join('\n')]
+}
+
+function tableRow({ path, type, standard, meaning }: ReturnType<typeof rowsOf>[number]): string {
+  const cells = [`\`${path}\``, type, standard === undefined ? '' : `\`${standard}\``, meaning]
+  return `| ${cells.map(cell => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`
+}

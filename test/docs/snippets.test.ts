@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { command } from '../support/command.ts'
+import { configured } from '../support/tidegauge.ts'
+
+const skill = readFileSync(new URL('../../docs/SKILL.md', import.meta.url), 'utf8')
+
+function snippet(language: string, holding: string): string {
+  const all = [...skill.matchAll(new RegExp(`^\`\`\`${language}\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
+    ([, text = '']) => text,
+  )
+  const [only] = all.filter(text => text.includes(holding))
+  if (only === undefined) throw new Error(`docs/SKILL.md shows no ${language} with ${holding}`)
+  return only
+}
+
+it('the configuration of docs/SKILL.md is in order', async () => {
+  const { config } = configured(snippet('yaml', 'contract-read'))
+  const { code, stdout, stderr } = await command(['check', '--config', config], {
+    BACKUP_RPC_URL: 'http://127.0.0.1:9',
+  })
+  expect(stdout).toContain('awesome-vault___TVL')
+  // The file of the key is not on this machine.
+  expect(stderr.match(/warning: /g)).toHaveLength(1)
+  expect(code).toBe(0)
+})
+
+it('the collector of docs/SKILL.md is one, with the metric that it says', async () => {
+  const yaml = `service: embedded
+status: { listen: "127.0.0.1:0" }
+chains: { local: { id: 31337, rpc: [http://127.0.0.1:9] } }
+protocols:
+  - id: tide
+    name: Tide
+    collectors:
+      - use: ./supply.ts
+        options: { chain: local, token: "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0" }
+`
+  const { config } = configured(yaml, { 'supply.ts': snippet('ts', 'defineCollector({') })
+  const { code, stdout } = await command(['check', '--config', config])
+  expect(stdout).toMatch(/^tide\/supply +tide___Supply +TIDE +yes$/m)
+  expect(code).toBe(0)
+})
