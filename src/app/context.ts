@@ -5,6 +5,7 @@ import type { DataFolders } from '../outbox/data-folders.ts'
 import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
+import type { EarlyPort } from './early-port.ts'
 
 /** Dependencies set by the process: configuration, time, log, redactor. */
 export interface AppContext {
@@ -16,6 +17,8 @@ export interface AppContext {
   readonly clock?: WatchedClock
   /** Processes of collectors that one runner leaves to the next; absent when each starts its own. */
   readonly warm?: WarmProcesses
+  /** Port of the status server, open since the start of the process; absent when the status server opens it. */
+  readonly earlyPort?: EarlyPort
   /** Data folders that the process had open, if it starts its daemon repeatedly; absent otherwise. */
   readonly place?: DataFolders
 }

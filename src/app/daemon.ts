@@ -52,6 +52,8 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   given.place?.require(config.data)
   const written = writtenAt(config)
   await using stack = new AsyncDisposableStack()
+  const openPort = given.earlyPort?.take()
+  stack.defer(() => openPort?.stop())
   const startedAtMs = time.nowMs()
   const seeker = () => ({ dataFolder: config.data, config: config.file, nowMs: time.nowMs() })
   const daemonRole = takeDaemonRole(seeker())
@@ -85,6 +87,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   }
   const status = await startStatus({
     ...config.status,
+    openPort,
     snapshot,
     // Frequent probes and scrapes must not send requests to the service.
     ready: () => seen(outbox, () => readiness(now())),

@@ -9,6 +9,7 @@ import fastify, {
   type RawServerDefault,
 } from 'fastify'
 import { Fault } from '../model/fault.ts'
+import { type OpenPort, slowLookMs } from './open-port.ts'
 
 export type WebServer = FastifyInstance
 /** A server whose routes are typed by their schemas. */
@@ -39,10 +40,9 @@ export interface WebServerOptions
    */
   readonly headersMsMax?: number
   readonly requestMsMax?: number
+  /** The port that it will answer at (`answerAt`). Default: it listens itself. */
+  readonly openPort?: OpenPort | undefined
 }
-
-/** Interval at which Node checks for slow connections; its default is 30 s. */
-const slowLookMs = 5_000
 
 /**
  * In place of fastify's own compilers of schemas, which are as large as the rest of it. A server with schemas sets
@@ -55,8 +55,9 @@ function unsetCompiler(): never {
 }
 
 /** Creates a server; all servers are created here. No framework log, connections closed on stop, bounded bodies. */
-export function webServer({ headersMsMax, requestMsMax, ...options }: WebServerOptions = {}): WebServer {
+export function webServer({ headersMsMax, requestMsMax, openPort, ...options }: WebServerOptions = {}): WebServer {
   return fastify({
+    ...(openPort && { serverFactory: () => openPort.server }),
     logger: false,
     forceCloseConnections: true,
     schemaController: { compilersFactory: noCompilers },
@@ -68,6 +69,19 @@ export function webServer({ headersMsMax, requestMsMax, ...options }: WebServerO
     },
     ...options,
   })
+}
+
+/** Answers the requests of its `openPort` from now on. */
+export async function answerAt(server: WebServer, openPort: OpenPort): Promise<Listening> {
+  await server.ready()
+  openPort.handleBy((request, response) => server.routing(request, response))
+  return {
+    url: openPort.url,
+    async stop() {
+      await openPort.stop()
+      await server.close()
+    },
+  }
 }
 
 /**

@@ -1,6 +1,8 @@
+import type { OpenPort } from '../../edge/open-port.ts'
 import type { Time } from '../../edge/time.ts'
 import { unlessAborted } from '../../edge/unless-aborted.ts'
 import {
+  answerAt,
   type Listening,
   listen,
   type WebReply,
@@ -12,13 +14,11 @@ import { statusJson } from '../json.ts'
 import { page } from '../page/page.ts'
 import type { Readiness, Snapshot } from '../snapshot.ts'
 import { isHostAllowed, type ServedAddress, securityHeaders } from './guard.ts'
+import { patience } from './limits.ts'
 import { takenBy } from './taken.ts'
 
 /** Time limit of a snapshot or the exposition; after it the answer is an error. */
 const answerMsMax = 5_000
-
-/** Limits for slow readers: a real one sends a few short headers at once. */
-const patience = { headersMsMax: 10_000, requestMsMax: 15_000 }
 
 /** Address and sources of the status server. */
 export interface StatusDeps {
@@ -34,6 +34,8 @@ export interface StatusDeps {
   /** Text of `/metrics` in the Prometheus format 0.0.4. */
   readonly exposition: () => Promise<string>
   readonly time: Time
+  /** Its port, if that is open already. Default: it is opened. */
+  readonly openPort?: OpenPort | undefined
 }
 
 /**
@@ -45,7 +47,8 @@ export interface StatusDeps {
  * @throws Fault `address-unusable` when it cannot listen there; it names another daemon that does
  */
 export async function startStatus(deps: StatusDeps): Promise<Listening> {
-  const server = guardedServer(deps)
+  const { openPort } = deps
+  const server = guardedServer(deps, openPort)
   const snapshot = () => inTime(deps.time, async () => deps.snapshot())
 
   server.get('/livez', async (_, reply) => reply.type('text/plain; charset=utf-8').send('live\n'))
@@ -60,6 +63,7 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
   server.get('/status.json', async () => statusJson(await snapshot()))
   server.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(page(await snapshot())))
 
+  if (openPort) return answerAt(server, openPort)
   try {
     return await listen(server, deps.host, deps.port)
   } catch (error) {
@@ -71,8 +75,8 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
 const foreignHost = { error: 'this server does not answer to that name: see status.hosts in the configuration' }
 
 /** Creates a server with what all routes share: headers, methods, accepted host names, and errors without internals. */
-export function guardedServer(bound: ServedAddress): WebServer {
-  const server = webServer({ frameworkErrors: refuseMalformed(bound), ...patience })
+export function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebServer {
+  const server = webServer({ frameworkErrors: refuseMalformed(bound), ...patience, openPort })
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders)
     if (!isHostAllowed(bound, request.headers.host)) return reply.code(403).send(foreignHost)

@@ -1,6 +1,7 @@
 import { type Listening, listen } from '../../edge/web-server.ts'
 import { html } from '../page/html.ts'
 import type { ServedAddress } from './guard.ts'
+import { notReadyExposition } from './not-ready.ts'
 import { guardedServer } from './server.ts'
 
 /** Content of the page while the daemon cannot use its outbox. */
@@ -25,15 +26,12 @@ export async function startWaiting(deps: WaitingDeps): Promise<Listening> {
   server.get('/livez', async (_, reply) => reply.type('text/plain; charset=utf-8').send('live\n'))
   server.get('/readyz', async (_, reply) => reply.code(503).send({ ready: false, reasons }))
   server.get('/status.json', async (_, reply) => reply.code(503).send({ ready: { ok: false, reasons } }))
-  server.get('/metrics', async (_, reply) => reply.type('text/plain; version=0.0.4; charset=utf-8').send(exposition))
+  server.get('/metrics', async (_, reply) =>
+    reply.type('text/plain; version=0.0.4; charset=utf-8').send(notReadyExposition),
+  )
   server.get('/', async (_, reply) => reply.code(503).type('text/html; charset=utf-8').send(page(reason)))
   return listen(server, host, port)
 }
-
-const exposition = `# HELP tidegauge_ready 1 while nothing is late.
-# TYPE tidegauge_ready gauge
-tidegauge_ready 0
-`
 
 function page(reason: string): string {
   return html`<!doctype html>

@@ -1,0 +1,69 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { expect, it, onTestFinished } from 'vitest'
+import type { OpenPort } from '../../../src/edge/open-port.ts'
+import { systemTime } from '../../../src/edge/time.ts'
+import { startStatus } from '../../../src/status/server/server.ts'
+import { openEarly } from '../../../src/status/server/starting.ts'
+import { emptySnapshot } from '../../support/snapshot.ts'
+
+async function early(port = 0): Promise<OpenPort | undefined> {
+  const opened = await openEarly({ host: '127.0.0.1', port })
+  onTestFinished(() => opened?.stop())
+  return opened
+}
+
+async function ask(url: string, method = 'GET', host?: string) {
+  const call = request(url, { method, agent: false, headers: host === undefined ? {} : { host } }).end()
+  const [answer] = await once(call, 'response')
+  return { status: answer.statusCode, headers: answer.headers, body: await text(answer) }
+}
+
+const reasons = ['Tidegauge is starting.']
+
+it('a daemon that starts is live and not ready, and says so', async () => {
+  const url = (await early())?.url ?? ''
+  expect(await ask(`${url}/livez`)).toMatchObject({ status: 200, body: 'live\n' })
+  expect(await ask(`${url}/livez?probe=1`, 'HEAD')).toMatchObject({ status: 200, body: '' })
+  const ready = await ask(`${url}/readyz`)
+  expect([ready.status, JSON.parse(ready.body)]).toEqual([503, { ready: false, reasons }])
+  const status = await ask(`${url}/status.json`)
+  expect([status.status, JSON.parse(status.body)]).toEqual([503, { ready: { ok: false, reasons } }])
+  expect((await ask(`${url}/metrics`)).body).toContain('\ntidegauge_ready 0\n')
+  const page = await ask(`${url}/`)
+  expect(page).toMatchObject({ status: 503, body: `${reasons[0]}\n` })
+  expect(page.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
+})
+
+it('a daemon that starts answers foreign names and other methods as later on', async () => {
+  const url = (await early())?.url ?? ''
+  expect((await ask(`${url}/livez`, 'GET', 'rebound.example.com')).status).toBe(403)
+  expect((await ask(`${url}/livez`, 'POST')).status).toBe(405)
+})
+
+it('the status server goes on at the port that is open, and closes it', async () => {
+  const openPort = await early()
+  const status = await startStatus({
+    host: '127.0.0.1',
+    port: 0,
+    snapshot: () => emptySnapshot,
+    ready: () => emptySnapshot.ready,
+    exposition: async () => 'tidegauge_ready 1\n',
+    time: systemTime,
+    openPort,
+  })
+  const { url } = status
+  expect(url).toBe(openPort?.url)
+  expect(await ask(`${url}/readyz`)).toMatchObject({ status: 200, body: '{"ready":true,"reasons":[]}' })
+  expect((await ask(`${url}/metrics`)).body).toBe('tidegauge_ready 1\n')
+  expect((await ask(`${url}/%zz`)).status).toBe(400)
+  expect((await ask(`${url}/nothing`)).status).toBe(404)
+  await status.stop()
+  await expect(ask(`${url}/livez`)).rejects.toThrow('ECONNREFUSED')
+})
+
+it('opens nothing where another program listens, which the status server reports', async () => {
+  const first = await early()
+  expect(await early(Number(new URL(first?.url ?? '').port))).toBe(undefined)
+})
