@@ -120,6 +120,6 @@ function mistakesIn(values: Values) {
       ...(isStray ? [{ path: ['decimals'], message: `belongs to a pointer, and this is a ${formula.kind}` }] : []),
     ].map(({ path, message }) => ({ path: [label, ...path], message }))
   })
-  const isNone = Object.keys(values).length === 0
-  return isNone ? [{ path: [], message: 'must hold a value' }] : [...each, ...circleMistakes(values)]
+  const isEmpty = Object.keys(values).length === 0
+  return isEmpty ? [{ path: [], message: 'must hold a value' }] : [...each, ...circleMistakes(values)]
 }

@@ -143,7 +143,7 @@ describe('the house is tidy:', () => {
     ['/** What X works with. */', 'What x works with.'],
     ['/** Waits. How long it takes is unknown. */', 'How long it takes is unknown.'],
     ["log.warn('the outbox is opened anew')", 'anew'],
-    ['const told = 1', 'told'],
+    ['const lockedToldMs = 1', 'Told'],
   ])('and a planted idiom is found: %s', (line, words) => {
     const [found] = idiomsIn({ file: 'x.ts', text: line.replace('X', '`X`') })
     expect(found?.toLowerCase()).toContain(words.toLowerCase())

@@ -41,7 +41,7 @@ export interface Opened {
  * `outbox-unusable`
  */
 export async function openForDaemon(deps: OpenDeps, { hasRole, damage }: DaemonOpening): Promise<Opened> {
-  const opened = withFaults(deps, file => (hasRole ? openChecking(file, deps, damage) : openBeside(file, deps)))
+  const opened = withFaults(deps, file => (hasRole ? openChecking(file, deps, damage) : openShared(file, deps)))
   opened.outbox.writer.neverBlock()
   return opened
 }
@@ -53,7 +53,7 @@ export async function openForDaemon(deps: OpenDeps, { hasRole, damage }: DaemonO
  * @throws Fault `outbox-corrupt` when another process has to salvage it, `disk-full`, `outbox-unusable`
  */
 export async function openForCommand(deps: OpenDeps): Promise<Opened> {
-  return withFaults(deps, file => openBeside(file, deps))
+  return withFaults(deps, file => openShared(file, deps))
 }
 
 /**
@@ -61,7 +61,7 @@ export async function openForCommand(deps: OpenDeps): Promise<Opened> {
  * all the rest. Damage that a read meets is an error.
  */
 export async function openForReading(deps: OpenDeps): Promise<Opened> {
-  return withFaults(deps, file => openBeside(file, deps, 'quick'))
+  return withFaults(deps, file => openShared(file, deps, 'quick'))
 }
 
 /** Whether there is an outbox in a data folder. */
@@ -90,7 +90,7 @@ function withFaults(deps: OpenDeps, open: (file: string) => OpenedFile): OpenedF
   return withFileFaults('the outbox', file, () => open(file))
 }
 
-function openBeside(file: string, deps: OpenDeps, look: 'whole' | 'quick' = 'whole'): OpenedFile {
+function openShared(file: string, deps: OpenDeps, look: 'whole' | 'quick' = 'whole'): OpenedFile {
   if (deliveryHolder(deps.folder) || daemonHolder(deps.folder)) return { outbox: new SqliteOutbox(file) }
   const outbox = openUndamaged(file, look)
   if (outbox) return { outbox }

@@ -32,7 +32,7 @@ export interface LostSince {
  */
 export function listLostHours(database: Sqlite, { from, current, collectors, since }: LostSince): LostHours[] {
   const fault = JSON.stringify(faultRecord(hourLost))
-  expectAnew(database, collectors, since)
+  expectConfigured(database, collectors, since)
   database.exec('CREATE TEMP TABLE lost (hour INTEGER, collector INTEGER, PRIMARY KEY (hour, collector)) WITHOUT ROWID')
   database.prepare(incomplete).run(from)
   database.prepare(missing).run({ from, current, since })
@@ -55,7 +55,7 @@ export function listLostHours(database: Sqlite, { from, current, collectors, sin
 }
 
 /** No collector row survived: inserts the configured ones, expected since the file's creation. */
-function expectAnew(database: Sqlite, collectors: readonly string[], since: number): void {
+function expectConfigured(database: Sqlite, collectors: readonly string[], since: number): void {
   if (database.prepare('SELECT 1 FROM collector').get() !== undefined) return
   const add = database.prepare('INSERT INTO collector (name, since) VALUES (?, ?)')
   for (const name of collectors) add.run(name, since)

@@ -163,7 +163,7 @@ const reorgs = fc.record({
   requests: fc.nat(5),
   /** Hours looked up before, and hours asked for in the same turn: so many before. */
   hoursBefore: fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 3 }),
-  hoursBeside: fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 4 }),
+  hoursAlso: fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 4 }),
 })
 
 const reorgHour = hourAt((baseSeconds + 4 * hourSeconds) * 1_000)
@@ -191,7 +191,7 @@ describe('a reorg of two blocks across the hour, between any two answers,', () =
         const ago = (back: number) => hourAfter(reorgHour, -back)
         for (const hour of hours.hoursBefore.map(ago)) await said(reader, hour)
         const reorganized = afterRequests(requests, () => serve(after))
-        const asked = [reorgHour, ...hours.hoursBeside.map(ago)]
+        const asked = [reorgHour, ...hours.hoursAlso.map(ago)]
         const first = await Promise.all(asked.map(hour => said(reader, hour)))
         reorganized()
         for (const [index, hour] of asked.entries()) {

@@ -258,8 +258,8 @@ function answerOfPast(target: string): Answer {
   const askedMs = /^\d{13}$/.test(at) ? Number(at) : /^\d+$/.test(at) ? Number(at) * 1000 : Date.parse(at)
   if (Number.isNaN(askedMs)) return { status: 400 }
   if (pathname === '/silent/history') return 'silent'
-  const besideMs = { '/late': 1000, '/early': -1000, '/deaf': hour - askedMs }[pathname] ?? 0
-  const atMs = askedMs + besideMs
+  const offMs = { '/late': 1000, '/early': -1000, '/deaf': hour - askedMs }[pathname] ?? 0
+  const atMs = askedMs + offMs
   const time = { ms: atMs, seconds: atMs / 1000, text: String(atMs / 1000), iso: new Date(atMs).toISOString() }
   if (pathname === '/deaf/history') return { body: JSON.stringify({ time: hourText(hour), price: 1, volume: 2 }) }
   return { body: JSON.stringify({ time: time.iso, price: priceAt(atMs), volume: 2, all: { ...time, none: null } }) }

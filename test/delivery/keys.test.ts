@@ -50,7 +50,7 @@ describe('a key that is refused', () => {
   })
 
   it('is asked about at once when a person wants it, here or next to a daemon, and delivery goes on with it', async () => {
-    for (const isBeside of [false, true]) {
+    for (const isOther of [false, true]) {
       const { bench, service, time } = await refusedBench()
       await bench.flush()
       service.rule = () => undefined
@@ -58,8 +58,8 @@ describe('a key that is refused', () => {
       await time.sleep(60_000)
       await bench.flush()
       expect(bench.balance.due).toBe(3)
-      if (isBeside) bench.outbox.destinations.hurry()
-      await bench.flush(isBeside ? 'due' : 'asked')
+      if (isOther) bench.outbox.destinations.hurry()
+      await bench.flush(isOther ? 'due' : 'asked')
       expect(bench.balance).toMatchObject({ due: 0, delivered: 3 })
       expect(service.checkedKeys).toEqual([firstKey, firstKey])
     }

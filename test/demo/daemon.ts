@@ -22,9 +22,9 @@ export interface Daemon {
   /**
    * Complete when it has ended; killed when it takes longer than 20 seconds.
    *
-   * @param isTold it has had a signal already; a second one would cut its stop short, so it is given time first
+   * @param isAsked it has had a signal already; a second one would cut its stop short, so it is given time first
    */
-  stop(parts: { readonly isTold: boolean }): Promise<void>
+  stop(parts: { readonly isAsked: boolean }): Promise<void>
 }
 
 export function startDaemon(files: { readonly config: string; readonly log: string }, time: Time): Daemon {
@@ -39,9 +39,9 @@ export function startDaemon(files: { readonly config: string; readonly log: stri
     pid: child.pid,
     ended: closed.then(([code, signal]) => (signal ? `signal ${signal}` : `exit code ${code}`)),
     tail: () => readFileSync(files.log, 'utf8').trimEnd().split('\n').slice(-tailLines),
-    async stop({ isTold }) {
+    async stop({ isAsked }) {
       const isClosed = (ms: number) => inTime(closed, ms, time)
-      if (isTold && (await isClosed(ownEndMsMax))) return
+      if (isAsked && (await isClosed(ownEndMsMax))) return
       child.kill('SIGTERM')
       if (await isClosed(stopMsMax)) return
       child.kill('SIGKILL')

@@ -54,7 +54,7 @@ export async function start(context: DemoContext, stack: AsyncDisposableStack): 
   ending.signal.throwIfAborted()
   const daemon = startDaemon(files, time)
   stack.use(guard(daemon.pid))
-  stack.defer(() => daemon.stop({ isTold: ending.reachesChildren }))
+  stack.defer(() => daemon.stop({ isAsked: ending.reachesChildren }))
   const died = (how: string) => new DemoError(`The daemon ended: ${how}. Its last lines:`, daemon.tail())
   stack.use(ending.watch(daemon.ended, died))
   return { scene, daemon, protocols, page: `http://127.0.0.1:${port}` }

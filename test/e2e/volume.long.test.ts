@@ -123,11 +123,11 @@ describe.skipIf(!mayMount)('a volume that is unmounted under a daemon (needs the
 const unprivileged = 65_534
 
 /** Whether commands can be run as somebody else: root can, where that user may read the sources. */
-const mayBeNobody =
+const mayBeUnprivileged =
   process.getuid?.() === 0 &&
   spawnSync(process.execPath, [main, '--version'], { uid: unprivileged, gid: unprivileged }).status === 0
 
-describe.skipIf(!mayBeNobody)('a user without rights (needs root, and sources that others may read)', () => {
+describe.skipIf(!mayBeUnprivileged)('a user without rights (needs root, and sources that others may read)', () => {
   it.each([
     ['the folder', (data: string) => chmodSync(data, 0), ''],
     ['the file', (data: string) => chmodSync(join(data, 'outbox.db'), 0o400), 'outbox.db'],

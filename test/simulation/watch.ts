@@ -127,12 +127,13 @@ export class Watch implements Listener {
     this.#facts.tell(`${request.kind} ${what} with ${request.key} ${said}`)
   }
 
-  #remarked(key: string, kind: string, isTold: boolean): void {
-    if (kind === 'label' && !isTold) this.#facts.broken(`a warning is lost: ${key}`)
+  #remarked(key: string, kind: string, isReported: boolean): void {
+    if (kind === 'label' && !isReported) this.#facts.broken(`a warning is lost: ${key}`)
     if (kind !== 'existing') return
     const isNews = this.#facts.timesSent.get(key) === 1 && this.#flushed.has(this.#ownerOf(key))
-    if (isTold && this.#service.again.has(key)) this.#facts.broken(`an expected warning is reported as news: ${key}`)
-    if (!isTold && isNews) this.#facts.broken(`an unexpected warning is not reported: ${key}`)
+    if (isReported && this.#service.again.has(key))
+      this.#facts.broken(`an expected warning is reported as news: ${key}`)
+    if (!isReported && isNews) this.#facts.broken(`an unexpected warning is not reported: ${key}`)
   }
 
   #ownerOf(key: string): string {

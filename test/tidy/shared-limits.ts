@@ -24,9 +24,11 @@ function limitsFarFromUsers({ file, text }: { readonly file: string; readonly te
   return names
     .filter(name => !tied.includes(name))
     .map(name => ({ name, folders: foldersOf(name) }))
-    .filter(({ folders }) => folders.length > 0 && !isShared(folders, home))
-    .map(({ name, folders }) => `${file}: ${name} is used in ${folders.join(', ')}`)
+    .filter(({ name, folders }) => (folders.length > 0 ? !isShared(folders, home) : !isUsedIn(text, name)))
+    .map(({ name, folders }) => `${file}: ${name} is used in ${folders.join(', ') || 'no file'}`)
 }
+
+const isUsedIn = (text: string, name: string) => text.split(new RegExp(`\\b${name}\\b`)).length > 2
 
 /** Whether a limit lies in the folder of its users, or where they meet. */
 function isShared(folders: readonly string[], home: string): boolean {

@@ -44,7 +44,7 @@ export function idiomsIn(source: File): string[] {
       found(source, part.index, proseOf(part[0]), [...idioms, clauseFirst]),
     ),
     ...[...code.matchAll(message)].flatMap(part => found(source, part.index, messageOf(part[0]), idioms)),
-    ...[...names.matchAll(/\w+/g)].flatMap(part => found(source, part.index, part[0], idioms)),
+    ...[...names.matchAll(/\w+/g)].flatMap(part => found(source, part.index, wordsOfName(part[0]), idioms)),
   ]
 }
 
@@ -61,6 +61,9 @@ function found({ file, text }: File, index: number, prose: string, banned: reado
     return words === undefined ? [] : [`${file}:${line}: "${words.slice(0, 60)}": ${instead}`]
   })
 }
+
+/** `lockedReportMs` as `locked Told Ms`. */
+const wordsOfName = (name: string) => name.replace(/(?<=[a-z\d])(?=[A-Z])|_/g, ' ')
 
 const blank = (part: string) => part.replace(/[^\n]/g, ' ')
 

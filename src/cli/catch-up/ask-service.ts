@@ -14,7 +14,7 @@ export type ServiceListing =
 
 const attemptsMax = 5
 const restBaseMs = 250
-const retryAfterMsMax = 30_000
+const askedWaitMsMax = 30_000
 
 /**
  * Asks the service what it has of some protocols: the latest values of each, and what it lists for its key, which may
@@ -52,7 +52,7 @@ async function untilAnswered(time: Time, ask: () => Promise<Answer>): Promise<An
     if (attempt === attemptsMax || !mayPass(answer)) return answer
     const askedMs = answer.kind === 'answered' ? (answer.notBeforeMs ?? 0) - time.nowMs() : 0
     const ownMs = backoffMs({ baseMs: restBaseMs, capMs: restBaseMs * 2 ** attemptsMax }, attempt, time.chance())
-    await time.sleep(Math.max(ownMs, Math.min(askedMs, retryAfterMsMax)))
+    await time.sleep(Math.max(ownMs, Math.min(askedMs, askedWaitMsMax)))
   }
 }
 

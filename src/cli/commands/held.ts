@@ -39,19 +39,19 @@ function releaseCommand(ended: (code: number) => void): Command {
 }
 
 /** Metric ids listed; further ones are counted. */
-const toldMax = 5
+const shownMax = 5
 
 async function noteStaying(stays: readonly DeadOrHeldMetric[], { outbox, options }: Selected): Promise<void> {
   const byId = [...Map.groupBy(stays, ({ id }) => id).values()].flatMap(([first]) => first ?? [])
   note(`${counted(stays.length, 'metric')} stay${stays.length === 1 ? 's' : ''} held, because the unit changes:`)
-  const shown = byId.slice(0, toldMax)
+  const shown = byId.slice(0, shownMax)
   const pasts = await outbox?.intake.pasts(shown)
   for (const [place, { id, hour, unit = 'none' }] of shown.entries()) {
     const was = pasts?.[place]?.unit ?? 'none'
     note(`  ${id}: from ${was} to ${unit}, from ${hourText(hour)} on`)
   }
-  if (byId.length > toldMax) note(`  and ${counted(byId.length - toldMax, 'metric id')} more`)
-  const which = byId.length > toldMax ? 'ID…' : byId.map(({ id }) => id).join(' ')
+  if (byId.length > shownMax) note(`  and ${counted(byId.length - shownMax, 'metric id')} more`)
+  const which = byId.length > shownMax ? 'ID…' : byId.map(({ id }) => id).join(' ')
   note(`  → if that is meant: ${asTyped(`held release ${which} --allow-unit-change`, options)}`)
   note(`    if not, repair the collector and then: ${asTyped(`held drop ${which}`, options)}`)
 }

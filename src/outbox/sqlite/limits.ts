@@ -4,12 +4,13 @@
 export const logTrimBytes = 8 * 1_048_576
 
 /** Size of the write-ahead log above which a reader that blocks truncation is reported. */
-export const logToldBytes = 64 * 1_048_576
+export const logReportBytes = 64 * 1_048_576
 
-if (logTrimBytes >= logToldBytes) throw new Error('logTrimBytes < logToldBytes: it is truncated before it is reported')
+if (logTrimBytes >= logReportBytes)
+  throw new Error('logTrimBytes < logReportBytes: it is truncated before it is reported')
 
 /** Size of the file above which a thread checks it for damage after the daemon has started, instead of before. */
-export const lookBesideBytes = 64 * 1_048_576
+export const lookInThreadBytes = 64 * 1_048_576
 
 /** Pause between two steps of deleting old history, so that other work can run. */
 export const pruneRestMs = 20

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import type { SalvageDeps, Salvaged } from '../../salvage/salvage.ts'
 import { isDamage } from '../../sqlite/damage.ts'
 import { Disk } from './file/disk.ts'
-import { lookBesideBytes } from './limits.ts'
+import { lookInThreadBytes } from './limits.ts'
 import { lookThrough } from './look-through.ts'
 import { outboxSalvage } from './outbox-salvage.ts'
 import { SqliteOutbox } from './sqlite-outbox.ts'
@@ -35,7 +35,7 @@ export function openChecking(
   file: string,
   deps: SalvageDeps,
   known?: string,
-  largeBytes = lookBesideBytes,
+  largeBytes = lookInThreadBytes,
 ): OpenedFile {
   if (known !== undefined || !isLarge(file, largeBytes)) return openSalvaged(file, deps, known)
   const opened = openSound(file, deps, undefined, quickDamageOf)

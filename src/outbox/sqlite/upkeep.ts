@@ -3,7 +3,7 @@ import { hourAt } from '../../model/hour.ts'
 import { roomLookMs, upkeepMs } from '../../model/limits.ts'
 import { isBusy } from '../../sqlite/damage.ts'
 import type { UpkeepDeps } from '../contract/upkeep.ts'
-import { logToldBytes, logTrimBytes, pruneRestMs } from './limits.ts'
+import { logReportBytes, logTrimBytes, pruneRestMs } from './limits.ts'
 import type { OutboxTables } from './tables/outbox-tables.ts'
 
 /**
@@ -78,7 +78,7 @@ export class Upkeep {
     const { outbox, report } = this.#deps
     if (outbox.disk.logBytes > logTrimBytes) outbox.trimLog()
     const bytes = outbox.disk.logBytes
-    const isLarge = bytes > logToldBytes
+    const isLarge = bytes > logReportBytes
     if (isLarge && !this.#wasLarge) report({ kind: 'log-large', bytes })
     if (this.#wasLarge && bytes <= logTrimBytes) report({ kind: 'log-trimmed' })
     this.#wasLarge = isLarge || (this.#wasLarge && bytes > logTrimBytes)

@@ -157,20 +157,20 @@ describe('the certificate', () => {
   })
 
   it('of a chain whose contracts see another chain’s number is the timestamp', async () => {
-    const numberTold = () => 19_000_000n
+    const numberSeen = () => 19_000_000n
     for (const id of [42161, 42170, 421614]) {
-      const endpoint = countedEndpoint(archiveAnswers(chain, { numberTold }))
+      const endpoint = countedEndpoint(archiveAnswers(chain, { numberSeen }))
       const answers = await readAt(endpoint, blockOf(500n), calls(3), patient, new ReadMemory(id))
       expect(answers).toEqual(expected(calls(3), 500n))
       expect(endpoint.calls).toHaveLength(1)
     }
-    const liar = altered({ numberTold }, output => output.replace(right.timestamp, wrong.timestamp))
+    const liar = altered({ numberSeen }, output => output.replace(right.timestamp, wrong.timestamp))
     const failure = await failureOf(readAt(liar, blockOf(500n), calls(2), patient, new ReadMemory(42161)))
     expect(failure.reason).toContain('read at timestamp')
   })
 
   it('of an unknown chain of that family is learnt once', async () => {
-    const { endpoint, memory } = archived({ numberTold: () => 19_000_000n, hasArbSys: true })
+    const { endpoint, memory } = archived({ numberSeen: () => 19_000_000n, hasArbSys: true })
     for (const number of [500n, 800n]) {
       expect((await read(endpoint, memory, number, calls(3))).answers).toEqual(expected(calls(3), number))
     }

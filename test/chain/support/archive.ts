@@ -25,7 +25,7 @@ export interface ArchiveTraits {
   /** First block that has Multicall3. */
   readonly multicallFrom?: bigint
   /** Number of a block as a contract sees it. */
-  readonly numberTold?: (number: bigint) => bigint
+  readonly numberSeen?: (number: bigint) => bigint
   /** Whether it is of Arbitrum's family. */
   readonly hasArbSys?: boolean
 }
@@ -49,7 +49,7 @@ export function archive(chain: ScriptedChain, traits: ArchiveTraits = {}): Behav
 /** The same without HTTP. */
 export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {}): Answers {
   const { chainId = 1, aggregateCallsMax = Number.POSITIVE_INFINITY, takesHashes = true, multicallFrom = 0n } = traits
-  const { aggregateCallsFed = Number.POSITIVE_INFINITY, numberTold = number => number } = traits
+  const { aggregateCallsFed = Number.POSITIVE_INFINITY, numberSeen = number => number } = traits
 
   function blockOf(at: unknown): bigint {
     if (typeof at === 'string') return at === 'latest' ? chain.head : BigInt(at)
@@ -80,7 +80,7 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
 
   function ofMulticall(data: Hex, number: bigint): Hex {
     const { functionName, args } = decodeFunctionData({ abi: certificateAbi, data })
-    if (functionName === 'getBlockNumber') return word(numberTold(number))
+    if (functionName === 'getBlockNumber') return word(numberSeen(number))
     if (functionName === 'getEthBalance') return word(balanceAt(args[0], number))
     return word(BigInt(chain.header(number)?.timestampSeconds ?? 0))
   }

@@ -7,7 +7,7 @@ import { commitRowsMax, hourMs, roomLookMs } from '../../../src/model/limits.ts'
 import type { Role } from '../../../src/outbox/contract/role.ts'
 import type { UpkeepNews } from '../../../src/outbox/contract/upkeep.ts'
 import { takeDeliveryRole } from '../../../src/outbox/roles.ts'
-import { logToldBytes } from '../../../src/outbox/sqlite/limits.ts'
+import { logReportBytes } from '../../../src/outbox/sqlite/limits.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
@@ -122,7 +122,7 @@ describe('a log that something keeps from being cut off', () => {
     const filler = new Database(file)
     reader.exec('BEGIN; SELECT count(*) FROM outbox')
     reader.prepare('SELECT count(*) FROM outbox').get()
-    filler.exec(`CREATE TABLE filler (b BLOB); INSERT INTO filler VALUES (zeroblob(${logToldBytes + 1_048_576}))`)
+    filler.exec(`CREATE TABLE filler (b BLOB); INSERT INTO filler VALUES (zeroblob(${logReportBytes + 1_048_576}))`)
     filler.exec('DROP TABLE filler')
     filler.close()
     const { news, until } = kept(folder)

@@ -4,7 +4,7 @@
 export const lockedRestMs = 50
 
 /** Time for which another process may have the lock before it is reported and readiness turns red. */
-export const lockedToldMs = 10_000
+export const lockedReportMs = 10_000
 
 /** Time for which a stop waits for the lock; rows not written by then are collected again. */
 export const lockedStopMs = 5_000

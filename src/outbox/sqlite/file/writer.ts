@@ -5,7 +5,7 @@ import { isBusy } from '../../../sqlite/damage.ts'
 import { lockMsMax, type Sqlite } from '../../../sqlite/database.ts'
 import { type Commit, groupCommit } from '../../../sqlite/group-commit.ts'
 import type { Disk } from './disk.ts'
-import { lockedRestMs, lockedStopMs, lockedToldMs } from './limits.ts'
+import { lockedReportMs, lockedRestMs, lockedStopMs } from './limits.ts'
 
 /** A cache of the file's rows, which may be out of date. */
 export interface RowMemory {
@@ -122,7 +122,7 @@ export class Writer {
   /** Sentence about another process that has the lock for long, for a person; `undefined` when there is none. */
   lockedSentence(nowMs: number): string | undefined {
     const sinceMs = this.#lockedSinceMs
-    if (sinceMs === undefined || nowMs - sinceMs < lockedToldMs) return undefined
+    if (sinceMs === undefined || nowMs - sinceMs < lockedReportMs) return undefined
     const rows = `about ${this.#waitingRows} rows wait in memory until it ends`
     return `another process has had the outbox's write lock for ${Math.floor((nowMs - sinceMs) / 1_000)} s: ${rows}`
   }

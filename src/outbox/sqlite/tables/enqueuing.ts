@@ -112,7 +112,7 @@ export class Enqueuing {
     const to = from === 'held' || entry.hold ? 'held' : 'due'
     this.#statements.change.run(metric.value, stateNumber(to), hour, known.number)
     if (from !== to) this.#deps.tally.move(known.protocol, from, to, countByHour([entry]))
-    this.#detainAnew(entry, from, stored.value)
+    this.#detainAgain(entry, from, stored.value)
     if (to === 'due') this.#deps.metrics.describeFrom(known, hour, metric)
     // A held metric is on its way only if it was due before, and is listed then.
     if (from !== 'held') this.#deps.corrections.add(hour, known.number, entry.nowMs)
@@ -120,7 +120,7 @@ export class Enqueuing {
     return { metrics: 0, corrected: 1, digest }
   }
 
-  #detainAnew(entry: EnqueueEntry, from: MetricState, before: number): void {
+  #detainAgain(entry: EnqueueEntry, from: MetricState, before: number): void {
     const { metric, hold, known, hour } = entry
     if (from === 'held' && !hold) {
       this.#deps.deadAndHeld.remark(hour, known.number, `; its value was ${before}, and is ${metric.value} now`)

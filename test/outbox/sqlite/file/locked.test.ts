@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { lockedToldMs } from '../../../../src/outbox/sqlite/file/limits.ts'
+import { lockedReportMs } from '../../../../src/outbox/sqlite/file/limits.ts'
 import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { outboxSchema } from '../../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase } from '../../../../src/sqlite/database.ts'
@@ -144,7 +144,7 @@ describe('while another process has the write lock', () => {
     const stored = store(outbox, 5)
     await rests.resting()
     expect(outbox.writer.lockedSentence(rests.now)).toBeUndefined()
-    rests.now += lockedToldMs
+    rests.now += lockedReportMs
     expect(outbox.writer.lockedSentence(rests.now)).toBe(
       "another process has had the outbox's write lock for 10 s: about 5 rows wait in memory until it ends",
     )
