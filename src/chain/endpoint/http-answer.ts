@@ -1,4 +1,5 @@
 import { parsedJson } from '../../model/json.ts'
+import { parsedAnswer } from './answer-json.ts'
 import { BatchRefused, EndpointFailure, redacted, TimedOut } from './endpoint-failure.ts'
 import { backoffSecondsOf, isRateError } from './rpc-errors.ts'
 import { parseAnswer, type RpcAnswer, type RpcError } from './wire.ts'
@@ -42,7 +43,7 @@ export function answersIn(answer: HttpAnswer, count: number, by: Answering): Rpc
   if (status === 401 || status === 403) throw new EndpointFailure(host, says)
   const isFine = status >= 200 && status < 300
   if (text === undefined) throw isFine ? new BatchRefused(host, 'answered too much', 'answer') : failed(by, says)
-  const body = parsedJson(text)
+  const body = parsedAnswer(text)
   // Some servers send a JSON-RPC error with an HTTP status of its own.
   if (isFine || isJsonRpc(body)) return answersOf(body, count, by)
   if (count > 1 && (status === 400 || status === 422)) throw new BatchRefused(host, says, 'calls')
