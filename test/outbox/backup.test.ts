@@ -94,7 +94,7 @@ describe('a backup', () => {
   it('is not made of a damaged outbox', async () => {
     const { folder, file, outbox } = await filled()
     outbox.close()
-    damagePage(file, 'half', dice(3))
+    damagePage(file, 'garbage', dice(3))
     const place = temporaryFolder()
     expect(() => backUpOutbox(folder, join(place, 'copy.db'))).toThrow(/the outbox is damaged, so no backup was made: /)
     expect(readdirSync(place)).toEqual([])
