@@ -7,20 +7,26 @@ import type { Snapshot } from './snapshot.ts'
  * - An hour is text at a full UTC hour: `2026-11-20T13:00:00Z`.
  * - An instant is ISO 8601 text with milliseconds in UTC, under the name without the unit: `nowMs` is `now`,
  * `startedAtMs` is `startedAt`, `nextAttemptMs` is `nextAttempt`, `lastPush.atMs` is `lastPush.at`, `inForceSinceMs` is
- * `inForceSince`, `restsUntilMs` is `restsUntil`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`.
+ * `inForceSince`, `restsUntilMs` is `restsUntil`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`,
+ * `retryAfterUntilMs` is `retryAfterUntil`, `probeAtMs` is `probeAt`.
+ * - `hours` has the last 48 hours, a cell each; `week` the last seven days, with consecutive hours of one state and reason
+ * as one run (`from`, `hours`, `state`, and why). Only `week` has the rows of collectors that are no longer configured.
  * - An unknown value is absent; only in a `curve` it is `null`.
  */
 export function statusJson(snapshot: Snapshot) {
-  const { nowMs, startedAtMs, configuration, service, endpoints, protocols, hours, warnings, ...same } = snapshot
+  const { nowMs, startedAtMs, configuration, service, backlog, endpoints, protocols, hours, week, warnings, ...same } =
+    snapshot
   return {
     ...same,
     now: instantText(nowMs),
     startedAt: instantText(startedAtMs),
     configuration: configurationJson(configuration),
     service: serviceJson(service),
+    backlog: backlogJson(backlog),
     endpoints: endpoints.map(endpointJson),
     protocols: protocols.map(protocolJson),
     hours: { hours: hours.hours.map(hourText), rows: hours.rows },
+    week: weekJson(week),
     warnings: warnings.map(warningJson),
   }
 }
@@ -36,12 +42,21 @@ function configurationJson({ file, inForceSinceMs, refused }: Snapshot['configur
   }
 }
 
-function serviceJson({ lastPush, nextAttemptMs, ...same }: Snapshot['service']) {
+function serviceJson({ lastPush, nextAttemptMs, gates, ...same }: Snapshot['service']) {
   return {
     ...same,
     ...(lastPush && { lastPush: { at: instantText(lastPush.atMs), verdict: lastPush.verdict } }),
     ...(nextAttemptMs === undefined ? {} : { nextAttempt: instantText(nextAttemptMs) }),
+    gates: gates.map(({ retryAfterUntilMs, probeAtMs, ...gate }) => ({
+      ...gate,
+      ...(retryAfterUntilMs === undefined ? {} : { retryAfterUntil: instantText(retryAfterUntilMs) }),
+      ...(probeAtMs === undefined ? {} : { probeAt: instantText(probeAtMs) }),
+    })),
   }
+}
+
+function backlogJson({ byProtocol, late }: Snapshot['backlog']) {
+  return { byProtocol, ...(late && { late: { oldest: hourText(late.oldest), metrics: late.metrics } }) }
 }
 
 function endpointJson({ restsUntilMs, head, ...same }: Snapshot['endpoints'][number]) {
@@ -59,6 +74,17 @@ function protocolJson({ readAtMs, metrics, ...same }: Snapshot['protocols'][numb
     metrics: metrics.map(({ hour, ...metric }) => ({
       ...metric,
       ...(hour === undefined ? {} : { hour: hourText(hour) }),
+    })),
+  }
+}
+
+function weekJson({ from, to, rows }: Snapshot['week']) {
+  return {
+    from: hourText(from),
+    to: hourText(to),
+    rows: rows.map(({ runs, ...row }) => ({
+      ...row,
+      runs: runs.map(run => ({ ...run, from: hourText(run.from) })),
     })),
   }
 }

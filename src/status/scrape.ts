@@ -1,13 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import type { OldestHours } from '../outbox/contract/status-store.ts'
-import { cellState, shownHours, stateOf } from './observe.ts'
+import { cellState } from './cell-state.ts'
+import { shownHours, stateOf } from './observe.ts'
 import type { Observed } from './observed.ts'
 import { latenessWanted } from './readiness.ts'
 import type { CellState, HourCell, HourGrid, Snapshot } from './snapshot.ts'
 
-/** Input of `/metrics`: a snapshot without widgets. */
-export interface Scrape extends Omit<Snapshot, 'protocols'> {
+/** Input of `/metrics`: a snapshot without widgets and without reasons of hours. */
+export interface Scrape extends Omit<Snapshot, 'protocols' | 'week'> {
   readonly ages: HourAges
 }
 

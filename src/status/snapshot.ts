@@ -19,9 +19,11 @@ export interface Snapshot {
   /** The endpoints by chain, in the order of preference; empty when this process reads no chain. */
   readonly endpoints: readonly EndpointState[]
   readonly balance: Balance
+  readonly backlog: BacklogState
   /** The protocols in the configuration's order. */
   readonly protocols: readonly ProtocolState[]
   readonly hours: HourGrid
+  readonly week: WeekGrid
   readonly warnings: readonly Warning[]
 }
 
@@ -58,6 +60,35 @@ export interface ServiceState {
    * showed it.
    */
   readonly skewMs?: number
+  /** The destinations that wait; empty when nothing holds pushes back. */
+  readonly gates: readonly GateState[]
+}
+
+/** A hold on the pushes to a destination. */
+export interface GateState {
+  /** Name of the destination: `service`, or the protocol whose own key it is. */
+  readonly destination: string
+  /** Why delivery waits, as a sentence; absent when only an instant is known. */
+  readonly waiting?: string
+  /** End of the wait that the service asked for, in milliseconds since 1970; absent when it asked for none. */
+  readonly retryAfterUntilMs?: number
+  /** When the open breaker lets a small batch through, in milliseconds since 1970; absent when it is closed. */
+  readonly probeAtMs?: number
+  /** Failed flushes in a row. */
+  readonly failures: number
+}
+
+/** Due metrics. */
+export interface BacklogState {
+  /** Protocols with due metrics, the most first. */
+  readonly byProtocol: readonly {
+    readonly protocolId: string
+    readonly due: number
+    /** Present when the configuration no longer has it: these are not delivered. */
+    readonly isRemoved?: true
+  }[]
+  /** Those that should be delivered by now; absent when there are none. */
+  readonly late?: { readonly oldest: Hour; readonly metrics: number }
 }
 
 /** An endpoint that a chain is read from. */
@@ -92,6 +123,8 @@ export interface ProtocolState {
   readonly name: string
   /** URL. Absent when none is configured. */
   readonly logo?: string
+  /** Present when the configuration no longer has it: its name is its id. */
+  readonly isRemoved?: true
   readonly metrics: readonly WidgetMetric[]
   /**
    * When the widget was read from the service, in milliseconds since 1970; absent when it could not be read, then
@@ -117,6 +150,8 @@ export interface WidgetMetric {
   readonly hour?: Hour
   /** State of the value in the outbox; absent when `value` is the service's. */
   readonly state?: MetricState
+  /** Present when the configuration no longer has its collector. */
+  readonly isRemoved?: true
   /** The last 48 hours, oldest first, ending with the current hour; `null` where there is no value. */
   readonly curve: readonly (number | null)[]
 }
@@ -141,4 +176,36 @@ export interface HourCell {
   readonly attempts: number
   /** Fault of the last attempt; absent without one. */
   readonly fault?: FaultRecord
+}
+
+/** The last seven days of hours × collectors, the configured ones first. */
+export interface WeekGrid {
+  readonly from: Hour
+  /** The current hour. */
+  readonly to: Hour
+  readonly rows: readonly WeekRow[]
+}
+
+/** One collector's seven days. */
+export interface WeekRow {
+  readonly collector: string
+  readonly protocolId: string
+  /** Present when the configuration no longer has it. */
+  readonly isRemoved?: true
+  /** Oldest first, without a hole between them. */
+  readonly runs: readonly HourRun[]
+}
+
+/** Consecutive hours in one state for one reason; numbers in it may differ. */
+export interface HourRun {
+  readonly from: Hour
+  /** Number of hours. */
+  readonly hours: number
+  readonly state: CellState
+  /** Most failed attempts of an hour; absent when it did not fail. */
+  readonly attempts?: number
+  /** Fault of the newest hour; absent without one. */
+  readonly fault?: FaultRecord
+  /** Why a metric of the newest hour is dead or held; absent when there is none. */
+  readonly reason?: string
 }

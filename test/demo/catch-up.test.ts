@@ -25,13 +25,15 @@ function status(pool: readonly CellState[], host: CellState, due = 0): StatusJso
     startedAt: '2026-11-20T13:04:00.000Z',
     ready: { ok: true, reasons: [] },
     configuration: { file: '/demo/tidegauge.yaml', inForceSince: '2026-11-20T13:04:00.000Z' },
-    service: { host: 'embedded (127.0.0.1:1)', waiting: 'the service does not answer' },
+    service: { host: 'embedded (127.0.0.1:1)', waiting: 'the service does not answer', gates: [] },
     balance: { enqueued: 10 + due, delivered: 10, dead: 0, held: 0, due, dropped: 0 },
+    backlog: { byProtocol: [] },
     protocols: [],
     hours: {
       hours,
       rows: [row('pool', 'uniswap-v2-pool', pool), row('here', 'host', ['unexpected', 'unexpected', host])],
     },
+    week: { from: '2026-11-13T14:00:00Z', to: '2026-11-20T13:00:00Z', rows: [] },
     warnings: [],
     endpoints: [],
   }

@@ -26,7 +26,7 @@ it('nothing of the snapshot is lost, and no time is left as a number', () => {
 })
 
 it('what is not known is absent', () => {
-  expect(statusJson(emptySnapshot).service).toEqual({ host: 'embedded (127.0.0.1:40123)' })
+  expect(statusJson(emptySnapshot).service).toEqual({ host: 'embedded (127.0.0.1:40123)', gates: [] })
   const never = statusJson(richSnapshot).protocols[2]?.metrics[1]
   expect(never).not.toHaveProperty('value')
   expect(never).not.toHaveProperty('hour')

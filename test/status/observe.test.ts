@@ -406,6 +406,89 @@ describe('a snapshot', () => {
   })
 })
 
+describe('the week', () => {
+  it('joins hours of one state and reason, whatever the numbers in it, and says why', async () => {
+    const bench = new Bench()
+    bench.nowMs = hourAfter(anHour, 5)
+    bench.collect(accept(2)).deliver(metrics(2))
+    bench.gap(hourAfter(anHour, 1)).gap(hourAfter(anHour, 2)).fail(hourAfter(anHour, 3))
+    const next = hourAfter(anHour, 4)
+    bench.collect(
+      metrics(1, next).map(metric => ({ metric, hold: odd })),
+      next,
+    )
+    const { week } = await bench.snapshot()
+    expect(week).toMatchObject({ from: hourAfter(anHour, -162), to: hourAfter(anHour, 5) })
+    expect(week.rows).toHaveLength(1)
+    expect(week.rows[0]?.runs).toEqual([
+      { from: week.from, hours: 162, state: 'unexpected' },
+      { from: anHour, hours: 1, state: 'delivered' },
+      {
+        from: hourAfter(anHour, 1),
+        hours: 2,
+        state: 'gap',
+        attempts: 1,
+        fault: expect.objectContaining({ code: 'chain-before-first-block' }),
+      },
+      {
+        from: hourAfter(anHour, 3),
+        hours: 1,
+        state: 'due',
+        attempts: 1,
+        fault: expect.objectContaining({ code: 'chain-unreachable' }),
+      },
+      { from: next, hours: 1, state: 'held', reason: odd.reason },
+      { from: hourAfter(anHour, 5), hours: 1, state: 'unexpected' },
+    ])
+  })
+
+  it('marks a collector, its metrics and a protocol that were removed, and what they left due', async () => {
+    const bench = new Bench().collect(accept(2)).deliver(metrics(1))
+    bench.config = configOf([protocol('vault', [collector('other')]), protocol('market', [])])
+    const kept = await bench.snapshot()
+    expect(kept.week.rows.map(({ collector, isRemoved }) => [collector, isRemoved])).toEqual([
+      ['vault/other', undefined],
+      ['vault/c', true],
+    ])
+    expect(kept.protocols.map(({ id, isRemoved }) => [id, isRemoved])).toEqual([
+      ['vault', undefined],
+      ['market', undefined],
+    ])
+    expect(kept.protocols[0]?.metrics.map(({ isRemoved }) => isRemoved)).toEqual([true, true])
+    bench.config = configOf([protocol('market', [])])
+    const gone = await bench.snapshot()
+    expect(gone.protocols.map(({ id, isRemoved }) => [id, isRemoved])).toEqual([
+      ['market', undefined],
+      ['vault', true],
+    ])
+    expect(gone.backlog.byProtocol).toEqual([{ protocolId: 'vault', due: 1, isRemoved: true }])
+    bench.nowMs = hourAfter(anHour, 24 * 8)
+    expect((await bench.snapshot()).week.rows).toEqual([])
+  })
+})
+
+it('a gate says until when it holds pushes back', async () => {
+  const bench = new Bench()
+  const state = {
+    notBeforeMs: bench.nowMs + 9,
+    probeAtMs: bench.nowMs - 1,
+    failures: 2,
+    waiting: 'the service is down',
+  }
+  await bench.outbox.destinations.set('service', state)
+  const { gates } = (await bench.snapshot()).service
+  const gate = {
+    destination: 'service',
+    waiting: 'the service is down',
+    retryAfterUntilMs: bench.nowMs + 9,
+    failures: 2,
+  }
+  expect(gates).toEqual([gate])
+  bench.nowMs += 9
+  await bench.outbox.destinations.set('service', { notBeforeMs: 0, probeAtMs: 0, failures: 0 })
+  expect((await bench.snapshot()).service.gates).toEqual([])
+})
+
 describe('ages', () => {
   const later = (bench: Bench, hours: number) => ({ ...bench.observed, nowMs: hourAfter(anHour, hours) })
 

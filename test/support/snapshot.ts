@@ -2,13 +2,14 @@ import type { FaultRecord } from '../../src/model/fault.ts'
 import { hourAfter, hourAt, hoursFrom } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'
 import type { Scrape } from '../../src/status/scrape.ts'
-import type { CellState, HourCell, Snapshot, WidgetMetric } from '../../src/status/snapshot.ts'
+import type { CellState, HourCell, HourRun, Snapshot, WeekRow, WidgetMetric } from '../../src/status/snapshot.ts'
 
 /** The instant of both snapshots. */
 export const nowMs = Date.UTC(2026, 10, 20, 13, 4, 5, 250)
 
 const minuteMs = 60_000
-const lastHour = hourAt(nowMs)
+/** The current hour of both snapshots. */
+export const lastHour = hourAt(nowMs)
 const hours = hoursFrom(hourAfter(lastHour, -47), lastHour)
 
 /** A daemon that has just been installed: nothing configured, nothing collected, nothing pushed. */
@@ -19,10 +20,12 @@ export const emptySnapshot: Snapshot = {
   startedAtMs: nowMs - 3_000,
   ready: { ok: true, reasons: [] },
   configuration: { file: '/config/tidegauge.yaml', inForceSinceMs: nowMs - 3_000 },
-  service: { host: 'embedded (127.0.0.1:40123)' },
+  service: { host: 'embedded (127.0.0.1:40123)', gates: [] },
   balance: { enqueued: 0, delivered: 0, dead: 0, held: 0, due: 0, dropped: 0 },
+  backlog: { byProtocol: [] },
   protocols: [],
   hours: { hours, rows: [] },
+  week: { from: hourAfter(lastHour, -167), to: lastHour, rows: [] },
   warnings: [],
 }
 
@@ -77,6 +80,26 @@ function metric(protocolId: string, label: string, unit: string, curve: (number 
     ...(value === undefined || hourBefore === undefined ? {} : { change1h: value - hourBefore }),
     ...(value === undefined || dayBefore === undefined ? {} : { change24h: value - dayBefore }),
   }
+}
+
+/** A row of the week: `parts` are at hours counted from the oldest, 0 to 167; all others are delivered. */
+export function weekRow(
+  protocolId: string,
+  ownId: string,
+  parts: readonly (Omit<HourRun, 'from'> & { readonly at: number })[] = [],
+): WeekRow {
+  const runs: HourRun[] = []
+  let next = 0
+  const fill = (to: number) => {
+    if (to > next) runs.push({ from: hourAfter(lastHour, next - 167), hours: to - next, state: 'delivered' })
+  }
+  for (const { at, ...run } of parts) {
+    fill(at)
+    runs.push({ from: hourAfter(lastHour, at - 167), ...run })
+    next = at + run.hours
+  }
+  fill(168)
+  return { collector: `${protocolId}/${ownId}`, protocolId, runs }
 }
 
 type Special = Readonly<Record<number, CellState | HourCell>>
@@ -135,8 +158,24 @@ export const richSnapshot: Snapshot = {
     host: 'metrics.example.com:443',
     lastPush: { atMs: nowMs - 2 * minuteMs, verdict: 'kept, the service answered 503 Service Unavailable' },
     waiting: 'Delivery waits until 13:06: the last 5 attempts were answered with 503 Service Unavailable.',
+    nextAttemptMs: Date.UTC(2026, 10, 20, 13, 6),
+    gates: [
+      {
+        destination: 'service',
+        waiting: 'the service answers 503 Service Unavailable',
+        probeAtMs: Date.UTC(2026, 10, 20, 13, 6),
+        failures: 5,
+      },
+    ],
   },
   balance: { enqueued: 12_480, delivered: 12_451, dead: 3, held: 12, due: 14, dropped: 2 },
+  backlog: {
+    byProtocol: [
+      { protocolId: 'tide-dex', due: 9 },
+      { protocolId: 'old-farm', due: 5, isRemoved: true },
+    ],
+    late: { oldest: hourAfter(lastHour, -2), metrics: 9 },
+  },
   protocols: [
     {
       id: 'awesome-vault',
@@ -164,6 +203,7 @@ export const richSnapshot: Snapshot = {
         metric('tide-dex', 'ReserveTIDE', 'TIDE', swell(884_213_406_551, 9_211_400_000, 4)),
         metric('tide-dex', 'Gas', 'wei', swell(4.2e18, 3e17, 3)),
         metric('tide-dex', 'FirstSeen', 'swaps', only(418)),
+        { ...metric('tide-dex', 'Retired', 'TIDE', withHole(swell(12, 0, 0), 30, 48)), value: 12, isRemoved: true },
       ],
     },
     {
@@ -199,6 +239,38 @@ export const richSnapshot: Snapshot = {
         ...range(30, 33, { state: 'gap', attempts: 0, fault: nowOnly }),
         47: 'collected',
       }),
+    ],
+  },
+  week: {
+    from: hourAfter(lastHour, -167),
+    to: lastHour,
+    rows: [
+      weekRow('awesome-vault', 'erc4626-vault', [
+        { at: 134, hours: 3, state: 'gap', attempts: 1, fault: reverted },
+        { at: 167, hours: 1, state: 'collected' },
+      ]),
+      weekRow('awesome-vault', 'utilisation', [{ at: 163, hours: 5, state: 'due', attempts: 9, fault: unreachable }]),
+      weekRow('tide-dex', 'uniswap-v2-pool', [
+        { at: 20, hours: 1, state: 'gap', attempts: 3, fault: unreachable },
+        {
+          at: 142,
+          hours: 1,
+          state: 'dead',
+          reason: 'the service refused the metric: "unit differs from earlier values"',
+        },
+        { at: 166, hours: 2, state: 'collected' },
+      ]),
+      weekRow('tide-dex', 'gas', [
+        { at: 160, hours: 4, state: 'held', reason: 'it is 412 % above the value before' },
+        { at: 166, hours: 1, state: 'collected' },
+        { at: 167, hours: 1, state: 'due' },
+      ]),
+      weekRow('script', 'host', [
+        { at: 0, hours: 140, state: 'unexpected' },
+        { at: 150, hours: 3, state: 'gap', attempts: 1, fault: nowOnly },
+        { at: 167, hours: 1, state: 'collected' },
+      ]),
+      { ...weekRow('script', 'old-disk', [{ at: 100, hours: 68, state: 'unexpected' }]), isRemoved: true },
     ],
   },
   warnings: [

@@ -96,6 +96,24 @@ export interface HourOfAll {
   readonly has: (place: number, state: 'due' | 'dead' | 'held') => boolean
 }
 
+/** Dead or held metrics of a collector's hour. */
+export interface WithheldHour {
+  readonly collector: string
+  readonly hour: Hour
+  readonly state: 'dead' | 'held'
+  /** Number of its metrics in that state. */
+  readonly metrics: number
+  /** The reason of one of them. */
+  readonly reason: string
+}
+
+/** Why hours are not simply collected and delivered. */
+export interface HourReasons {
+  /** Due hours that have failed, and gaps: each with its fault. */
+  readonly failed: readonly CollectionRow[]
+  readonly withheld: readonly WithheldHour[]
+}
+
 /** A collector's hour whose values were read at a block that was not final. */
 export interface PinnedHour {
   readonly hour: Hour

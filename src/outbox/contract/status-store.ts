@@ -1,7 +1,7 @@
 import type { Hour } from '../../model/hour.ts'
 import type { Backlog } from './balance.ts'
 import type { DestinationState } from './destination.ts'
-import type { CollectionRow, HourOfAll, LateCollector } from './hours.ts'
+import type { CollectionRow, HourOfAll, HourReasons, LateCollector } from './hours.ts'
 import type { StoredMetric } from './metrics.ts'
 import type { DeadAndHeldCounts } from './selections.ts'
 import type { Warning } from './warnings.ts'
@@ -73,6 +73,15 @@ export interface StatusStore {
    * an instant of its own.
    */
   hoursOfAll(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly HourOfAll[]>
+  /** The names of all collectors that were ever expected, in their order by name. */
+  collectors(): Promise<readonly string[]>
+  /**
+   * Why hours of a range, both ends included, are not simply collected and delivered, the newest first. Each hour as of
+   * an instant of its own.
+   *
+   * @param most reasons after which no older hour is read
+   */
+  reasons(from: Hour, to: Hour, most: number): Promise<HourReasons>
   /** The oldest hours, up to `latest`, in states that should pass. */
   oldestHours(collectors: readonly string[], protocolIds: readonly string[], latest: Hour): Promise<OldestHours>
   /**

@@ -1,36 +1,56 @@
 import { numberText } from '../../model/number-text.ts'
 import type { EndpointState } from '../snapshot.ts'
 import { type Html, html, nothing } from './html.ts'
-import { ago, clockText } from './when.ts'
+import { ago, until } from './when.ts'
 
 /** The endpoints by chain; empty without a chain. */
 export function endpoints(states: readonly EndpointState[], nowMs: number): Html {
   if (states.length === 0) return nothing
-  const byChain = [...Map.groupBy(states, ({ chain }) => chain)]
-  return html`<section aria-labelledby="chains"><h2 id="chains">Chains</h2>
-<ul class="warnings">${byChain.map(([chain, own]) => html`<li><p>${chain}</p>${own.map(state => endpoint(state, nowMs))}</li>`)}</ul>
+  return html`<section aria-labelledby="chains" data-part="chains"><h2 id="chains">Chains</h2>
+<table class="endpoints" role="table" aria-labelledby="chains"><thead role="rowgroup"><tr role="row">${[
+    'Chain',
+    'Endpoint',
+    'State',
+    'Head',
+    'Depth',
+    'Limits',
+  ].map(name => html`<th role="columnheader" scope="col">${name}</th>`)}</tr></thead>
+<tbody role="rowgroup">${states.map(state => endpoint(state, nowMs))}</tbody></table>
 </section>`
 }
 
 function endpoint(state: EndpointState, nowMs: number): Html {
-  return html`<p class="quiet"><span class="id">${state.host}</span> · ${stateText(state)}${headText(state, nowMs)}${limitsText(state)}</p>`
+  return html`<tr role="row"><td role="cell">${state.chain}</td><th role="rowheader" scope="row" class="id">${state.host}</th><td role="cell"${
+    state.state === 'well' ? nothing : html` class="old"`
+  }>${stateText(state, nowMs)}</td><td role="cell">${headText(state, nowMs)}</td><td role="cell">${depthText(state)}</td><td role="cell">${limitsText(state)}</td></tr>
+`
 }
 
-function stateText({ state, reason, restsUntilMs, head }: EndpointState): Html {
+function stateText({ state, reason, restsUntilMs, head }: EndpointState, nowMs: number): Html {
   if (state === 'no-address') return html`${reason ?? 'has no address'}`
   if (state === 'wrong-id') return html`serves another chain`
   if (state === 'resting') {
-    return html`failed, others are asked first${restsUntilMs === undefined ? nothing : html` until ${clockText(restsUntilMs)} UTC`}`
+    return html`failed, others are asked first${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}`
   }
   return head ? html`well` : html`not asked yet`
 }
 
-function headText({ head, servesStateFrom }: EndpointState, nowMs: number): Html {
-  if (!head) return nothing
-  const state = servesStateFrom === undefined ? nothing : html`, read back to block ${numberText(servesStateFrom)}`
-  return html` · last seen block ${numberText(head.number)}, ${ago(head.atMs, nowMs)}${state}`
+function headText({ head }: EndpointState, nowMs: number): Html {
+  if (!head) return html`<span class="quiet">no block seen yet</span>`
+  return html`block ${numberText(head.number)}, ${ago(head.atMs, nowMs)}`
 }
 
-function limitsText({ callsPerSecondMax }: EndpointState): Html {
-  return callsPerSecondMax === undefined ? nothing : html` · at most ${numberText(callsPerSecondMax)} calls a second`
+/** The oldest block whose state can be read. */
+function depthText({ head, servesStateFrom }: EndpointState): Html {
+  if (servesStateFrom === undefined) return html`<span class="quiet">depth not known yet</span>`
+  const blocks = head ? ` (${numberText(head.number - servesStateFrom)} blocks)` : ''
+  return html`state from block ${numberText(servesStateFrom)}${blocks}`
+}
+
+function limitsText({ callsPerSecondMax, batchCallsMax }: EndpointState): Html {
+  const limits = [
+    ...(callsPerSecondMax === undefined ? [] : [`${numberText(callsPerSecondMax)} calls a second`]),
+    ...(batchCallsMax === undefined ? [] : [`${numberText(batchCallsMax)} calls a request`]),
+  ]
+  return limits.length === 0 ? html`<span class="quiet">no limit known</span>` : html`${limits.join(', ')}`
 }

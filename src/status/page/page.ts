@@ -37,8 +37,8 @@ ${shapeDefinitions()}
 ${masthead(snapshot)}
 <main>
 ${protocols(shown.protocols, nowMs)}${more(shown.moreProtocols, 'protocols')}
-${hours(shown.hours)}${more(shown.moreCollectors, 'collectors')}
-${delivery(snapshot.balance, snapshot.service, nowMs)}
+${hours(shown.week)}${more(shown.moreCollectors, 'collectors')}
+${delivery(snapshot)}
 ${endpoints(snapshot.endpoints, nowMs)}
 ${warnings(
   snapshot.warnings.filter(({ isAcknowledged }) => !isAcknowledged),

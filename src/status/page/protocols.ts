@@ -1,7 +1,12 @@
 import type { ProtocolState } from '../snapshot.ts'
 import { type Html, html, nothing } from './html.ts'
+import { metricTable } from './metric-table.ts'
 import { ago } from './when.ts'
 import { widget } from './widget.ts'
+
+/** Metrics up to which each has a card. Of more, all are rows of one table, up to a number: the page is loaded often. */
+const cardsMax = 40
+const rowsMax = 200
 
 const example = `protocols:
   - id: my-server
@@ -11,11 +16,12 @@ const example = `protocols:
 
 /** Every protocol with its widget. */
 export function protocols(states: readonly ProtocolState[], nowMs: number): Html {
-  return html`<section aria-labelledby="protocols">
+  const count = states.reduce((sum, { metrics }) => sum + metrics.length, 0)
+  return html`<section aria-labelledby="protocols" data-part="protocols">
 <h2 id="protocols">Protocols</h2>
 ${states.length === 0 ? noProtocol() : nothing}
-${states.some(state => state.metrics.length > 0) ? html`<p class="quiet note">Curves are of the last 48 hours; a thin line is midnight UTC.</p>` : nothing}
-${states.map(state => protocol(state, nowMs))}
+${count > 0 ? html`<p class="quiet note">Curves are of the last 48 hours${count <= cardsMax ? '; a thin line is midnight UTC' : ''}. A metric’s name opens its last 30 days.</p>` : nothing}
+${count <= cardsMax ? states.map(state => protocol(state, nowMs)) : table(states, count, nowMs)}
 </section>`
 }
 
@@ -33,14 +39,30 @@ ${
 </article>`
 }
 
-function source({ readAtMs }: ProtocolState, nowMs: number): Html {
+function table(states: readonly ProtocolState[], count: number, nowMs: number): Html {
+  let left = rowsMax
+  const groups = states.map(state => {
+    const metrics = state.metrics.slice(0, left)
+    left -= metrics.length
+    return { name: state.name, source: source(state, nowMs), metrics }
+  })
+  const more = count - rowsMax
+  return html`${metricTable(groups, nowMs)}${
+    more > 0
+      ? html`<p class="quiet">and ${more} more metrics: <a href="/status.json">status.json</a> has all of them</p>`
+      : nothing
+  }`
+}
+
+function source({ readAtMs, isRemoved }: ProtocolState, nowMs: number): Html {
+  if (isRemoved) return html`<span class="removed">no longer configured</span> last values of this outbox`
   if (readAtMs !== undefined) return html`read from the service ${ago(readAtMs, nowMs)}`
   return html`values of this outbox; the service could not be read`
 }
 
 function noProtocol(): Html {
-  return html`<div class="empty"><p>No protocol is configured yet. Add one to the configuration file, look it over with
-<code>tidegauge check</code>, and start the daemon again. This one needs no account and no chain:</p>
+  return html`<div class="empty"><p>No protocol is configured yet. Add one to the configuration file and look it over with
+<code>tidegauge check</code>; the daemon takes the changed file. This one needs no account and no chain:</p>
 <pre><code>${example}</code></pre></div>`
 }
 

@@ -1,39 +1,54 @@
 import type { FaultRecord } from '../../model/fault.ts'
-import type { Hour } from '../../model/hour.ts'
-import type { CellState, HourGrid } from '../snapshot.ts'
+import { type Hour, hourAfter } from '../../model/hour.ts'
+import type { WeekGrid } from '../snapshot.ts'
+import { type CellLook, lookOf } from './cell.ts'
+import { isTrouble } from './strip.ts'
 
 /** Hours of one collector that failed in the same way. */
 export interface HourTrouble {
   readonly collector: string
-  readonly state: CellState
+  readonly look: CellLook
   /** Number of hours. */
   readonly count: number
   /** First hour of the run. */
   readonly first: Hour
   /** Last hour of the run, included. */
   readonly last: Hour
-  /** Fault of the newest hour. */
-  readonly fault: FaultRecord
+  /** Why, as a sentence; absent while unknown. */
+  readonly message?: string
+  readonly facts: FaultRecord['facts']
+  /** Remedy; absent without one. */
+  readonly fix?: string
+}
+
+/** Commands for metrics that wait for a person. */
+const fixes: Partial<Readonly<Record<CellLook, string>>> = {
+  dead: 'tidegauge dead ls lists them; dead retry sends them again, dead drop gives them up',
+  held: 'tidegauge held ls lists them; held release sends them, held drop gives them up',
 }
 
 /** The troubles in the grid, those with the newest hour first. */
-export function troublesOf(grid: HourGrid): HourTrouble[] {
+export function troublesOf({ rows }: Pick<WeekGrid, 'rows'>): HourTrouble[] {
   const byKind = new Map<string, HourTrouble>()
-  for (const { collector, cells } of grid.rows) {
-    cells.forEach((cell, index) => {
-      const hour = grid.hours[index]
-      if (!cell.fault || hour === undefined) return
-      const kind = JSON.stringify([collector, cell.state, cell.fault.code, cell.fault.message])
+  for (const { collector, runs } of rows) {
+    for (const run of runs) {
+      const look = lookOf(run)
+      if (!isTrouble(look)) continue
+      const message = run.fault?.message ?? run.reason
+      const fix = run.fault?.fix ?? fixes[look]
+      const kind = JSON.stringify([collector, look, run.fault?.code, message])
       const before = byKind.get(kind)
       byKind.set(kind, {
         collector,
-        state: cell.state,
-        count: (before?.count ?? 0) + 1,
-        first: before?.first ?? hour,
-        last: hour,
-        fault: cell.fault,
+        look,
+        count: (before?.count ?? 0) + run.hours,
+        first: before?.first ?? run.from,
+        last: hourAfter(run.from, run.hours - 1),
+        facts: run.fault?.facts ?? {},
+        ...(message === undefined ? {} : { message }),
+        ...(fix === undefined ? {} : { fix }),
       })
-    })
+    }
   }
   return [...byKind.values()].sort((a, b) => b.last - a.last)
 }

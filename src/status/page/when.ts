@@ -53,3 +53,10 @@ export function hoursText(first: Hour, last: Hour): string {
 export function hourTime(hour: Hour, text: string): Html {
   return html`<time datetime="${hourText(hour)}" title="${hourText(hour)}">${text}</time>`
 }
+
+/** An instant to come as `13:06 (in 2 min)`; one that has passed as its time alone. The page's script counts it down. */
+export function until(atMs: number, nowMs: number): Html {
+  const exact = `${new Date(atMs).toISOString().slice(0, 19)}Z`
+  if (atMs <= nowMs) return html`<time datetime="${exact}">${clockText(atMs)}</time>`
+  return html`<time datetime="${exact}">${clockText(atMs)}</time> (<span data-until="${atMs}">in ${spanText(atMs - nowMs)}</span>)`
+}

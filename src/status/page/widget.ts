@@ -2,6 +2,7 @@ import { type Hour, hourAt } from '../../model/hour.ts'
 import { hourMs, overdueMs } from '../../model/limits.ts'
 import { numberText, signedText } from '../../model/number-text.ts'
 import type { WidgetMetric } from '../snapshot.ts'
+import { historyPath } from './history-path.ts'
 import { type Html, html, nothing } from './html.ts'
 import { sparkline } from './sparkline.ts'
 import { clockText, dayClockText, hourTime, spanText } from './when.ts'
@@ -18,8 +19,8 @@ const unitCharWidth = 0.6
 export function widget(metric: WidgetMetric, nowMs: number): Html {
   const { id, label, unit, hour, curve } = metric
   return html`<li class="widget">
-<div class="widget-head"><h4 title="${id}">${label}</h4>${hour === undefined ? nothing : asOf(hour, nowMs)}</div>
-${value(metric)}${isWithheld(metric) ? html`<p class="as-of old">${metric.state}: it was not sent</p>` : nothing}
+<div class="widget-head"><h4><a href="${historyPath(id)}" title="${id}">${label}</a></h4>${hour === undefined ? nothing : asOf(hour, isOld(metric, nowMs), nowMs)}</div>
+${value(metric)}${isWithheld(metric) ? html`<p class="as-of old">${metric.state}: it was not sent</p>` : nothing}${metric.isRemoved ? html`<p><span class="removed">collector no longer configured</span></p>` : nothing}
 <dl class="changes">${change('1 h', '1 hour', metric.change1h, unit)}${change('24 h', '24 hours', metric.change24h, unit)}</dl>
 ${sparkline({ label, unit, values: curve, lastHour: hourAt(nowMs) })}
 </li>`
@@ -30,12 +31,14 @@ function isWithheld({ state }: WidgetMetric): boolean {
   return state === 'held' || state === 'dead' || state === 'dropped'
 }
 
-/** Marks a value as old when the next hour's should be there. */
-function asOf(hour: Hour, nowMs: number): Html {
-  const ageMs = nowMs - hour
-  if (ageMs <= hourMs + overdueMs)
-    return html`<p class="as-of"><span class="unseen">as of </span>${hourTime(hour, clockText(hour))}</p>`
-  return html`<p class="as-of old"><span class="unseen">as of </span>${hourTime(hour, dayClockText(hour))}, ${spanText(ageMs)} old</p>`
+/** Whether the next hour's value should be there. */
+export function isOld({ hour }: Pick<WidgetMetric, 'hour'>, nowMs: number): boolean {
+  return hour !== undefined && nowMs - hour > hourMs + overdueMs
+}
+
+function asOf(hour: Hour, isLate: boolean, nowMs: number): Html {
+  if (!isLate) return html`<p class="as-of"><span class="unseen">as of </span>${hourTime(hour, clockText(hour))}</p>`
+  return html`<p class="as-of old"><span class="unseen">as of </span>${hourTime(hour, dayClockText(hour))}, ${spanText(nowMs - hour)} old</p>`
 }
 
 function value({ value, unit }: WidgetMetric): Html {

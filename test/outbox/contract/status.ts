@@ -203,6 +203,45 @@ export function statusContract(newPlace: NewPlace): void {
     })
   })
 
+  describe('the reasons of hours', () => {
+    it('are the faults of due hours and gaps, and dead and held metrics, the newest hour first', async () => {
+      const { outbox } = await begun(newPlace, { from: at(-4), to: at(1) })
+      await outbox.intake.recordGap(collector, at(-4), tooOld)
+      await outbox.intake.recordGap(collector, at(-3), tooOld)
+      await record(outbox, [], { hour: at(-2), failed: failedUntil(5) })
+      await record(outbox, held(metrics(3, at(-1))))
+      await record(outbox, metrics(2))
+      await refuse(outbox, metrics(1))
+      const { failed, withheld } = await outbox.status.reasons(at(-3), anHour, 100)
+      expect(failed).toEqual([
+        expect.objectContaining({ collector, hour: at(-2), state: 'due', attempts: 1 }),
+        expect.objectContaining({
+          collector,
+          hour: at(-3),
+          state: 'gap',
+          fault: expect.objectContaining({ code: tooOld.code }),
+        }),
+      ])
+      expect(withheld).toEqual([
+        { collector, hour: anHour, state: 'dead', metrics: 1, reason: expect.any(String) },
+        { collector, hour: at(-1), state: 'held', metrics: 3, reason: expect.any(String) },
+      ])
+    })
+
+    it('end with the hour in which there are as many as asked for', async () => {
+      const { outbox } = await begun(newPlace, { from: at(-30), to: anHour })
+      for (const count of [-30, -20, -10]) await outbox.intake.recordGap(collector, at(count), tooOld)
+      const { failed } = await outbox.status.reasons(at(-30), anHour, 2)
+      expect(failed.map(({ hour }) => hour)).toEqual([at(-10), at(-20)])
+    })
+  })
+
+  it('all collectors are known by their names, also those not expected any more', async () => {
+    const { outbox } = await begun(newPlace, { from: at(-1), to: at(-1) })
+    await plan(outbox, { collector: 'market/c' })
+    expect(await outbox.status.collectors()).toEqual(['market/c', collector].toSorted())
+  })
+
   describe('the oldest hours that should pass', () => {
     it('are those not collected, not delivered and held, up to the latest', async () => {
       const { outbox } = await begun(newPlace, { from: at(-9), to: at(2) })

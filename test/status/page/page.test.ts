@@ -3,7 +3,7 @@ import { hourAfter } from '../../../src/model/hour.ts'
 import { page } from '../../../src/status/page/page.ts'
 import { initialsOf } from '../../../src/status/page/protocols.ts'
 import { troublesOf } from '../../../src/status/page/troubles.ts'
-import { emptySnapshot, richSnapshot } from '../../support/snapshot.ts'
+import { emptySnapshot, lastHour, richSnapshot, weekRow } from '../../support/snapshot.ts'
 
 const rich = page(richSnapshot)
 
@@ -51,22 +51,34 @@ describe('the page', () => {
     expect(text).toContain('No hour is expected yet')
     expect(text).toContain('none yet')
     expect(text).toContain('Nothing is enqueued yet')
-    const first = { hours: emptySnapshot.hours.hours, rows: [{ collector: 'a/b', protocolId: 'a', cells: [] }] }
-    expect(page({ ...emptySnapshot, hours: first })).toContain('No hour is collected yet')
+    const week = { ...emptySnapshot.week, rows: [weekRow('a', 'b', [{ at: 0, hours: 168, state: 'unexpected' }])] }
+    expect(page({ ...emptySnapshot, week })).toContain('No hour is collected yet')
   })
 })
 
 it('troubles are put together by collector, state and reason, the newest first', () => {
-  const { hours } = richSnapshot.hours
-  const troubles = troublesOf(richSnapshot.hours)
-  expect(troubles.map(({ collector, state, count }) => [collector, state, count])).toEqual([
-    ['awesome-vault/utilisation', 'due', 5],
+  const troubles = troublesOf(richSnapshot.week)
+  expect(troubles.map(({ collector, look, count }) => [collector, look, count])).toEqual([
+    ['awesome-vault/utilisation', 'failing', 5],
+    ['tide-dex/gas', 'held', 4],
     ['script/host', 'gap', 3],
     ['tide-dex/uniswap-v2-pool', 'dead', 1],
     ['awesome-vault/erc4626-vault', 'gap', 3],
+    ['tide-dex/uniswap-v2-pool', 'gap', 1],
   ])
-  expect(troubles[0]).toMatchObject({ first: hours[43], last: hours[47] })
-  expect(hourAfter(troubles[1]?.first ?? troublesFirst(), 2)).toBe(troubles[1]?.last)
+  expect(troubles[0]).toMatchObject({ first: hourAfter(lastHour, -4), last: lastHour })
+  const [gap] = [
+    {
+      at: 3,
+      hours: 2,
+      state: 'gap' as const,
+      fault: { code: 'collector-threw', message: 'it broke', facts: {} } as const,
+    },
+  ]
+  const parts = [gap, { ...gap, at: 9 }]
+  expect(troublesOf({ rows: [weekRow('a', 'b', parts)] })).toMatchObject([
+    { count: 4, first: hourAfter(lastHour, -164), last: hourAfter(lastHour, -157), message: 'it broke' },
+  ])
 })
 
 it.each([
@@ -80,7 +92,3 @@ it.each([
 ])('the initials of "%s" are %s', (name, initials) => {
   expect(initialsOf(name)).toBe(initials)
 })
-
-function troublesFirst(): never {
-  throw new Error('there is no second trouble')
-}

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Hour, hoursFrom } from '../../../model/hour.ts'
-import type { HourOfAll } from '../../contract/hours.ts'
+import type { CollectionRow, HourOfAll, HourReasons, WithheldHour } from '../../contract/hours.ts'
 import type {
   Detail,
   Lateness,
@@ -70,6 +70,25 @@ export class SqliteStatusStore implements StatusStore {
       found.push(look(hour))
     }
     return found
+  }
+
+  async collectors(): Promise<readonly string[]> {
+    return this.#tables.hourReasons.collectors()
+  }
+
+  async reasons(from: Hour, to: Hour, most: number): Promise<HourReasons> {
+    const failed: CollectionRow[] = []
+    const withheld: WithheldHour[] = []
+    let left = hoursATurn
+    for (const hour of hoursFrom(from, to).toReversed()) {
+      if (failed.length + withheld.length >= most) break
+      left -= 1
+      if (left === 0) await setImmediate()
+      if (left === 0) left = hoursATurn
+      failed.push(...this.#tables.hourReasons.failed(hour))
+      withheld.push(...this.#tables.hourReasons.withheld(hour))
+    }
+    return { failed, withheld }
   }
 
   async oldestHours(collectors: readonly string[], protocolIds: readonly string[], latest: Hour): Promise<OldestHours> {

@@ -13,6 +13,7 @@ import { Enqueuing } from './enqueuing.ts'
 import { ExpectedHours } from './expected-hours.ts'
 import { FinalBlockTable } from './final-blocks.ts'
 import { HourRanges } from './hour-ranges.ts'
+import { HourReasonRows } from './hour-reasons.ts'
 import { HoursOfAll } from './hours-of-all.ts'
 import { MetricRegistry } from './metric-registry.ts'
 import { Metrics } from './metrics.ts'
@@ -37,6 +38,7 @@ export class OutboxTables {
   readonly nextHours: NextHours
   readonly hourRanges: HourRanges
   readonly hoursOfAll: HoursOfAll
+  readonly hourReasons: HourReasonRows
   readonly newestDelivered: NewestDelivered
   readonly metrics: Metrics
   readonly corrections: Corrections
@@ -70,6 +72,7 @@ export class OutboxTables {
     this.nextHours = new NextHours(database)
     this.hourRanges = new HourRanges(database)
     this.hoursOfAll = new HoursOfAll(database)
+    this.hourReasons = new HourReasonRows(database)
     this.newestDelivered = new NewestDelivered(database)
     this.metrics = new Metrics(database, this.registry)
     this.corrections = new Corrections(database, this.registry)

@@ -28,12 +28,13 @@ body {
 }
 ul { list-style: none; }
 a { color: var(--sea); text-underline-offset: .2em; text-decoration-thickness: 1px; }
-a:focus-visible { outline: 2px solid var(--sea); outline-offset: 2px; border-radius: 2px; }
+a:focus-visible, summary:focus-visible { outline: 2px solid var(--sea); outline-offset: 2px; border-radius: 2px; }
 code, pre { font: .875em/1.55 ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, monospace; }
 abbr { text-decoration: none; }
 h2 { font-size: 1.125rem; font-weight: 600; letter-spacing: -.005em; line-height: 1.3; }
 h3, h4 { font-size: 1rem; font-weight: 600; line-height: 1.35; }
 h3.minor { font-size: .9375rem; margin-top: 1.5rem; }
+summary { cursor: pointer; color: var(--sea); }
 section { margin-top: 2.75rem; }
 section > h2 { margin-bottom: 1rem; }
 .quiet { color: var(--quiet); font-size: .8125rem; }
@@ -52,7 +53,12 @@ h1 { display: flex; align-items: center; gap: .625rem; margin-right: auto; font-
 .badge { display: inline-flex; align-items: center; gap: .4375rem; padding: .1875rem .75rem .1875rem .625rem; border: 1px solid; border-radius: 2rem; font-size: .875rem; font-weight: 600; white-space: nowrap; }
 .badge svg { width: .75rem; height: .75rem; fill: none; stroke: currentColor; stroke-width: 1.8; stroke-linecap: round; stroke-linejoin: round; }
 .badge.ok { color: var(--sea); } .badge.not-ok { color: var(--red); background: var(--red-ground); }
-.reasons { display: grid; gap: .375rem; margin-top: 1rem; padding: .75rem 1rem; background: var(--red-ground); border-left: 3px solid var(--red); border-radius: .25rem; }
+.reasons ul { display: grid; gap: .375rem; } .reasons ul + ul { margin-top: .625rem; padding-top: .625rem; border-top: 1px solid var(--rule); }
+.reasons .quiet { color: inherit; }
+.glance { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin-top: .75rem; color: var(--quiet); font-size: .875rem; }
+.glance b { color: var(--ink); font-weight: 600; }
+.fix::before { content: "→"; margin-right: .375rem; color: var(--sea); }
+.reasons { margin-top: 1rem; padding: .75rem 1rem; background: var(--red-ground); border-left: 3px solid var(--red); border-radius: .25rem; }
 footer { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .5rem 2rem; margin-top: 3.5rem; padding-top: 1rem; border-top: 1px solid var(--rule); color: var(--quiet); font-size: .8125rem; }
 footer nav { display: flex; flex-wrap: wrap; gap: .25rem 1rem; }
 @media (max-width: 26rem) { .now { order: 3; width: 100%; } }

@@ -4,7 +4,7 @@ export const listsStyle = `
 .troubles { margin-top: .625rem; }
 .troubles li { display: flex; gap: .625rem; }
 .troubles .shape { flex: none; width: .8125rem; height: .8125rem; margin-top: .3125rem; }
-.fix::before { content: "→"; margin-right: .375rem; color: var(--sea); }
+#more-troubles { margin-top: .75rem; }
 .troubles b { font-weight: 600; margin-right: .25rem; }
 .balance { display: flex; flex-wrap: wrap; gap: .875rem 0; margin-bottom: .625rem; }
 .balance div { position: relative; padding-right: 2.75rem; }
@@ -16,8 +16,17 @@ export const listsStyle = `
 .balance .zero .shape.shape { color: var(--faint); }
 .facts { display: flex; flex-wrap: wrap; gap: .375rem 2.5rem; margin-top: 1.125rem; }
 .facts dt { color: var(--quiet); font-size: .8125rem; }
+.due-list { display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin-top: .5rem; }
+.commands { margin-top: .5rem; } .gate { margin-bottom: .75rem; }
+.endpoints { width: 100%; border-collapse: collapse; font-size: .875rem; }
+.endpoints th, .endpoints td { padding: .3125rem .75rem .3125rem 0; border-bottom: 1px solid var(--rule); text-align: left; vertical-align: baseline; font-weight: 400; overflow-wrap: break-word; }
+.endpoints thead th { color: var(--quiet); font-size: .8125rem; }
+.endpoints .old { color: var(--amber); }
 .warnings li { padding-left: .875rem; border-left: 2px solid var(--rule); }
 @media (max-width: 40rem) {
+  .endpoints, .endpoints tbody, .endpoints tr, .endpoints th, .endpoints td { display: block; padding: 0; border: 0; }
+  .endpoints thead { position: absolute; clip-path: inset(50%); }
+  .endpoints tr { padding: .5rem 0; border-bottom: 1px solid var(--rule); }
   .balance { display: grid; gap: .25rem; }
   .balance div { display: flex; justify-content: space-between; align-items: baseline; padding: .1875rem 0; border-bottom: 1px solid var(--rule); }
   .balance div:not(:last-child)::after { content: none; }

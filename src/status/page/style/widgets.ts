@@ -8,6 +8,13 @@ export const widgetsStyle = `
 .widget { display: flex; flex-direction: column; min-width: 0; padding: .875rem 1rem .75rem; background: var(--card); border: 1px solid var(--rule); border-radius: .625rem; }
 .widget-head { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: baseline; gap: 0 .75rem; }
 .widget h4 { font-size: .875rem; color: var(--quiet); }
+.widget h4 a { color: inherit; text-decoration-color: var(--rule); } .widget h4 a:hover { color: var(--sea); text-decoration-color: currentColor; }
+.metrics { width: 100%; margin-top: .875rem; border-collapse: collapse; font-size: .875rem; }
+.metrics th, .metrics td { padding: .25rem 0 .25rem .75rem; border-bottom: 1px solid var(--rule); font-weight: 400; text-align: right; vertical-align: baseline; }
+.metrics th:first-child { padding-left: 0; text-align: left; }
+.metrics .mini { width: 25%; } .mini svg { display: block; width: 100%; height: 1.25rem; fill: none; stroke: var(--sea); stroke-linecap: round; overflow: visible; } .mini path { vector-effect: non-scaling-stroke; }
+.metrics th[colspan] { padding-top: .875rem; } .metrics b { font-weight: 600; margin-right: .25rem; }
+.metrics thead th, .metrics .unit { color: var(--quiet); font-size: .8125rem; }
 .as-of { color: var(--quiet); font-size: .75rem; } .as-of.old { color: var(--amber); }
 .value { margin-top: .125rem; font-size: 1.625rem; font-weight: 600; line-height: 1.3; letter-spacing: -.02em; }
 .value.long { font-size: 1.25rem; line-height: 1.69; }
@@ -28,4 +35,6 @@ export const widgetsStyle = `
 .curve .midnight { stroke: var(--rule); stroke-width: 1; }
 .curve figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 .75rem; margin-top: .375rem; color: var(--quiet); font-size: .75rem; line-height: 1.35; }
 .empty-curve { display: grid; place-items: center; height: 4.875rem; border: 1px dashed var(--rule); border-radius: .375rem; color: var(--quiet); font-size: .75rem; }
+.metrics td:not(.mini) { white-space: nowrap; overflow-wrap: normal; }
+@media (max-width: 40rem) { .metrics .mini, .metrics thead th:last-child { display: none; } }
 `
