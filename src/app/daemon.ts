@@ -18,6 +18,7 @@ import { deliveriesTo } from './deliveries.ts'
 import { startDelivering } from './delivering.ts'
 import { observationOf } from './observation.ts'
 import { endpointStates, openChains } from './open-chains.ts'
+import { openCrossCheck } from './open-cross-check.ts'
 import { openDaemonOutbox } from './open-outbox.ts'
 import { runnerOn } from './open-runner.ts'
 import { startReports } from './reporting.ts'
@@ -76,7 +77,8 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const { catchUpMs } = config.collect
   const reading = { runner, chains: Object.values(chains), clock }
-  const intake = new Intake({ outbox, collectors, catchUpMs, time, log, ...reading })
+  const crossCheck = openCrossCheck({ ...context, time: new CautiousTime(clock, clock) }, chains, stack)
+  const intake = new Intake({ outbox, collectors, catchUpMs, time, log, ...reading, ...(crossCheck && { crossCheck }) })
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
   const now = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)

@@ -48,12 +48,13 @@ export function buildConfig(
     status: { ...parsed.status.listen, hosts: parsed.status.hosts },
     log: parsed.log,
     ...(parsed.heartbeat && { heartbeat: { url: placedSecret(parsed.heartbeat.url, ['heartbeat', 'url'], main) } }),
-    chains: Object.entries(parsed.chains).map(([name, { id, rpc, settle }]): ChainConfig => {
+    chains: Object.entries(parsed.chains).map(([name, { id, rpc, settle, agree }]): ChainConfig => {
       const endpoints = rpc.map((endpoint, index) => ({
         ...endpointOf(endpoint, file),
         place: placeOf(['chains', name, 'rpc', index]),
       }))
-      return { name, id, rpc: endpoints, settleMs: settle ?? settleMsOf(id) }
+      const settleMs = settle ?? settleMsOf(id)
+      return { name, id, rpc: endpoints, settleMs, ...(agree !== undefined && { agree }) }
     }),
     prices: [main, ...included].flatMap(document =>
       Object.entries(document.parsed.prices ?? {}).map(([name, sources]) =>

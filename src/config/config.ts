@@ -39,6 +39,8 @@ export interface ChainConfig {
   readonly rpc: readonly EndpointRef[]
   /** Delay after an hour until its as-of block counts as final, in milliseconds. */
   readonly settleMs: number
+  /** Number of hosts that must give the same values. Default: 1, no other host is asked but about a jump. */
+  readonly agree?: number
 }
 
 /** One use of a collector by a protocol. */

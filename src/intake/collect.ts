@@ -18,16 +18,28 @@ export interface Collected {
   readonly failures: Readonly<Record<string, Fault['message']>>
 }
 
+/** Asks others about a result before it is stored. */
+export interface ResultCheck {
+  /**
+   * The result after others were asked, where that is needed. Never rejects.
+   *
+   * @param collected the result by the first run, `outcome`
+   */
+  confirmed(collector: CollectorConfig, hour: Hour, outcome: RunOutcome, collected: Collected): Promise<Collected>
+}
+
 /** Dependencies of `collect`. */
 export interface CollectHourDeps {
   readonly runner: Pick<Runner, 'collect'>
   /** History of metrics; absent where nothing is stored, or where it must not count. */
   readonly store: PastStore | undefined
+  /** Asks other hosts about the result. Default: no other host is asked. */
+  readonly crossCheck?: ResultCheck | undefined
 }
 
 /** Runs a collector for an hour and validates the result. Never rejects: a failure is part of the result. */
 export async function collect(
-  { runner, store }: CollectHourDeps,
+  { runner, store, crossCheck }: CollectHourDeps,
   collector: CollectorConfig,
   description: CollectorDescription,
   hour: Hour,
@@ -35,7 +47,8 @@ export async function collect(
   try {
     const outcome = await runner.collect(collector, hour)
     const pastOf = await readPasts(store, metricsOf(collector, hour, description, outcome))
-    return checked(collector, description, hour, outcome, pastOf)
+    const collected = checked(collector, description, hour, outcome, pastOf)
+    return crossCheck ? await crossCheck.confirmed(collector, hour, outcome, collected) : collected
   } catch (error) {
     return nothing(asFault(error))
   }

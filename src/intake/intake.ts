@@ -14,7 +14,7 @@ import type { Log } from '../telemetry/log.ts'
 import { Attention } from './attention.ts'
 import { CatchUpLog } from './catch-up-log.ts'
 import { CautiousTime } from './cautious-time.ts'
-import { asFault, collect, nothing, usable } from './collect.ts'
+import { asFault, collect, nothing, type ResultCheck, usable } from './collect.ts'
 import { type Changed, Finality } from './finality.ts'
 import { type HourClock, objection, uncompared } from './hour-clock.ts'
 import { hourPlanOf } from './hour-plan.ts'
@@ -36,6 +36,8 @@ export interface IntakeDeps {
   readonly log: Log
   /** The current hour, as the machine's clock and its witnesses agree on it. Default: the hour of `time`. */
   readonly clock?: HourClock
+  /** Asks other hosts about implausible values. Default: none is asked. */
+  readonly crossCheck?: ResultCheck
 }
 
 /**
@@ -199,14 +201,14 @@ export class Intake {
   }
 
   async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
-    const { runner } = this.#deps
+    const { runner, crossCheck } = this.#deps
     const { signal } = this.#loop
     const startedMs = this.#clock.earliestMs
     const collected = await this.#describe(collector)
       .then(async description => {
         const early = objection(this.#clock, description, due.hour)
         if (early) throw early
-        const outcome = await collect({ runner, store: this.#pasts }, collector, description, due.hour)
+        const outcome = await collect({ runner, store: this.#pasts, crossCheck }, collector, description, due.hour)
         const late = objection(this.#clock, description, due.hour)
         return late ? nothing(outcome.fault ?? late) : outcome
       })

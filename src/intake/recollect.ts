@@ -8,7 +8,7 @@ import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
 import type { Log } from '../telemetry/log.ts'
 import { oldestCollected } from './can-collect.ts'
-import { collect } from './collect.ts'
+import { collect, type ResultCheck } from './collect.ts'
 import type { Changed } from './finality.ts'
 import type { PastStore } from './past.ts'
 
@@ -24,6 +24,8 @@ export interface RecollectDeps {
   readonly describe: (collector: CollectorConfig) => Promise<CollectorDescription>
   /** Age up to which hours are read again, in milliseconds; older ones keep their values. */
   readonly catchUpMs: number
+  /** Asks other hosts about implausible values. Default: none is asked. */
+  readonly crossCheck?: ResultCheck
   readonly time: Time
   readonly log: Log
 }
@@ -38,7 +40,7 @@ const words: Readonly<Record<Changed, { readonly is: string; readonly after: str
  * called again later.
  */
 export async function recollectHour(deps: RecollectDeps, id: string, hour: Hour, because: Changed): Promise<void> {
-  const { outbox, runner, collectors, chains, pasts, describe, catchUpMs, time, log } = deps
+  const { outbox, runner, crossCheck, collectors, chains, pasts, describe, catchUpMs, time, log } = deps
   const { intake } = outbox
   const collector = collectors.find(entry => entry.id === id)
   const description = collector && (await describe(collector))
@@ -51,7 +53,7 @@ export async function recollectHour(deps: RecollectDeps, id: string, hour: Hour,
     return
   }
   const startedMs = time.nowMs()
-  const { accepted, pins, fault } = await collect({ runner, store: pasts }, collector, description, hour)
+  const { accepted, pins, fault } = await collect({ runner, store: pasts, crossCheck }, collector, description, hour)
   if (fault) {
     if (hour >= oldestCollected(hourAt(startedMs), description, catchUpMs)) throw fault
     await intake.forgetPins(id, hour)

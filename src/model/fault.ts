@@ -47,6 +47,8 @@ const permanenceByCode = {
   'chain-unreachable': 'transient',
   /** The endpoints answer other reads at that block, but fail at this one. */
   'chain-call-failed': 'transient',
+  /** Endpoints of different hosts answer differently about the same block. */
+  'chain-disagreement': 'transient',
   /** A reorg replaced the as-of block between two reads. */
   'chain-reorganized': 'transient',
   /** No endpoint has the state of that hour any more. */

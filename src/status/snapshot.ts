@@ -98,10 +98,10 @@ export interface EndpointState {
   /** Of its address, the rest of which may be secret. */
   readonly host: string
   /**
-   * `resting`: it failed, and others are asked first. `wrong-id`: it serves another chain. `no-address`: it cannot
-   * serve.
+   * `resting`: it failed, and others are asked first. `wrong-id`: it serves another chain. `quarantine`: another host
+   * answered otherwise. `no-address`: it cannot serve.
    */
-  readonly state: 'well' | 'resting' | 'wrong-id' | 'no-address'
+  readonly state: 'well' | 'resting' | 'wrong-id' | 'quarantine' | 'no-address'
   /** Why its address cannot be read, as a sentence without its subject; absent otherwise. */
   readonly reason?: string
   /** End of its rest, in milliseconds since 1970; absent when it does not rest. */

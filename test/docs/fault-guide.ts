@@ -97,6 +97,10 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cause: 'The endpoints answer other reads at that block, but fail at this one: often too much for them.',
     cure: 'The message is the node’s. Split the read, or add an endpoint.',
   },
+  'chain-disagreement': {
+    cause: 'Endpoints of different hosts give different values for the same block: one of them is wrong.',
+    cure: 'The one that served the hour is in quarantine, and the hour is read again. The log has both values and hosts; ask who runs them.',
+  },
   'chain-reorganized': {
     cause: 'A reorganisation replaced the block between two reads.',
     cure: 'Nothing: the hour is read again.',

@@ -26,6 +26,8 @@ export type RpcFault =
   | { readonly kind: 'batch-max'; readonly calls: number; readonly how: '413' | '400' | 'object' | 'array' | 'missing' }
   /** Longer requests are refused with HTTP 413. */
   | { readonly kind: 'bytes-max'; readonly bytes: number }
+  /** It answers every balance with this one. */
+  | { readonly kind: 'balance'; readonly wei: bigint }
   /** So many answers of each batch are left out. */
   | { readonly kind: 'drops'; readonly answers: number }
 
@@ -228,6 +230,8 @@ class FaultyProxy implements FaultyRpc {
         return method.startsWith('eth_getBlockBy') ? { jsonrpc, id, result: null } : answer
       case 'chain-id':
         return method === 'eth_chainId' ? { jsonrpc, id, result: `0x${fault.id.toString(16)}` } : answer
+      case 'balance':
+        return method === 'eth_getBalance' ? { jsonrpc, id, result: `0x${fault.wei.toString(16)}` } : answer
       case 'no-state': {
         const number = await this.#stateBlockOf(call)
         if (number === undefined || number >= fault.before) return answer

@@ -1,6 +1,6 @@
 import type { Time } from '../../edge/time.ts'
 import type { EndpointFailure } from './endpoint-failure.ts'
-import { endpointRestMs, endpointRestMsMax } from './limits.ts'
+import { endpointQuarantineMs, endpointRestMs, endpointRestMsMax } from './limits.ts'
 import type { ChainHead } from './observed-blocks.ts'
 
 /** State of an endpoint, for status output. */
@@ -8,10 +8,10 @@ export interface EndpointReport {
   /** Of its address. */
   readonly host: string
   /**
-   * `wrong-id`: it serves another chain. `resting`: it failed, and is asked last. `no-address`: its address cannot be
-   * read.
+   * `wrong-id`: it serves another chain. `resting`: it failed, and is asked last. `quarantine`: another host answers
+   * otherwise, so it is asked last. `no-address`: its address cannot be read.
    */
-  readonly state: 'well' | 'resting' | 'wrong-id' | 'no-address'
+  readonly state: 'well' | 'resting' | 'wrong-id' | 'quarantine' | 'no-address'
   /** Why its address cannot be read; absent otherwise. */
   readonly reason?: string
   /** End of its rest, in milliseconds since 1970; absent when it does not rest. */
@@ -32,6 +32,7 @@ export class EndpointHealth {
   #failuresInRow = 0
   #restsUntilMs = 0
   #isWrongId = false
+  #quarantineUntilMs = 0
   #trials = 0
 
   constructor(time: Time) {
@@ -39,7 +40,7 @@ export class EndpointHealth {
   }
 
   get isResting(): boolean {
-    return this.#time.nowMs() < this.#restsUntilMs
+    return this.#time.nowMs() < this.#restsUntilMs || this.#isInQuarantine
   }
 
   /** Whether it is asked last: it rests or is being probed. */
@@ -53,6 +54,15 @@ export class EndpointHealth {
     return () => {
       this.#trials--
     }
+  }
+
+  get #isInQuarantine(): boolean {
+    return this.#time.nowMs() < this.#quarantineUntilMs
+  }
+
+  /** Makes it asked last for an hour, whatever it answers: its answers cannot be trusted. */
+  quarantine(): void {
+    this.#quarantineUntilMs = this.#time.nowMs() + endpointQuarantineMs
   }
 
   /** Records a success. */
@@ -80,6 +90,7 @@ export class EndpointHealth {
 
   /** State for status output. */
   get report(): Pick<EndpointReport, 'state' | 'restsUntilMs'> {
+    if (this.#isInQuarantine) return { state: 'quarantine', restsUntilMs: this.#quarantineUntilMs }
     if (!this.isResting) return { state: this.#isWrongId ? 'wrong-id' : 'well' }
     return { state: this.#isWrongId ? 'wrong-id' : 'resting', restsUntilMs: this.#restsUntilMs }
   }

@@ -198,6 +198,11 @@ export class EndpointPool {
     return heads.reduce<ChainHead | undefined>((a, b) => (a === undefined || b.number > a.number ? b : a), undefined)
   }
 
+  /** Asks the endpoints of a host last for an hour: what they answered is not what another host answers. */
+  quarantine(host: string): void {
+    for (const { endpoint, health } of this.#members) if (endpoint.host === host) health.quarantine()
+  }
+
   /** State of each endpoint, in the order of preference. */
   health(): readonly EndpointReport[] {
     return this.#all.map(({ report }) => report)

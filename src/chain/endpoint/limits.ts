@@ -18,6 +18,9 @@ export const chainAnswerBytesMax = 64 * 1_048_576
 export const endpointRestMs = 30_000
 export const endpointRestMsMax = 5 * 60_000
 
+/** Time for which an endpoint is asked last after another host answered otherwise. */
+export const endpointQuarantineMs = 60 * 60_000
+
 /** Longest wait for a connection to an endpoint. */
 export const connectMsMax = 10_000
 

@@ -47,7 +47,13 @@ export interface ChainReaderDeps {
 }
 
 /** A reader with its connections; call `close` to end them. */
-export type OpenChainReader = ChainReader & Pick<EndpointPool, 'askHead' | 'health' | 'close'>
+export type OpenChainReader = ChainReader &
+  Pick<EndpointPool, 'askHead' | 'health' | 'close'> & {
+    /** Host of the endpoint that served an hour; `undefined` while none has. */
+    servedBy(hour: Hour): string | undefined
+    /** Puts the endpoint that served an hour into quarantine: it is asked last for an hour, and not for this one again. */
+    quarantine(hour: Hour): void
+  }
 
 /** Creates the reader of one chain. @throws Fault `config` for an endpoint that is neither a URL nor a path */
 export function createChainReader(deps: ChainReaderDeps): OpenChainReader {
@@ -97,6 +103,16 @@ class HourlyReader implements OpenChainReader {
 
   health(): readonly EndpointReport[] {
     return this.#pool.health()
+  }
+
+  servedBy(hour: Hour): string | undefined {
+    return this.#hours.of(hour).endpoint?.host
+  }
+
+  quarantine(hour: Hour): void {
+    const host = this.servedBy(hour)
+    if (host !== undefined) this.#pool.quarantine(host)
+    this.#hours.forget(hour)
   }
 
   block(hour: Hour, signal: AbortSignal): Promise<AsOfBlock> {

@@ -1,5 +1,6 @@
 import type { AppContext } from '../../app/context.ts'
 import { openChains } from '../../app/open-chains.ts'
+import { openCrossCheck } from '../../app/open-cross-check.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
 import { runnerOn } from '../../app/open-runner.ts'
 import { logUpkeep } from '../../app/outbox-news.ts'
@@ -92,6 +93,7 @@ async function collectAndDeliver(deps: CatchUpDeps, usable: readonly UsableColle
     {
       outbox,
       runner,
+      crossCheck: openCrossCheck({ ...context, log }, chains, stack),
       time: context.time,
       log: context.log,
       chains: context.config.chains,

@@ -1,7 +1,7 @@
 import type { ChainConfig } from '../../config/config.ts'
 import type { Time } from '../../edge/time.ts'
 import { canCollect, hourPassed } from '../../intake/can-collect.ts'
-import { collect, nothing } from '../../intake/collect.ts'
+import { collect, nothing, type ResultCheck } from '../../intake/collect.ts'
 import { recordHour } from '../../intake/record-hour.ts'
 import { retryDelayMs } from '../../intake/startable-hours.ts'
 import { type Fault, isPermanent } from '../../model/fault.ts'
@@ -34,6 +34,8 @@ export interface HourEnd {
 export interface CollectHoursDeps {
   readonly outbox: IntakeOutbox
   readonly runner: Pick<Runner, 'collect'>
+  /** Asks other hosts about implausible values. */
+  readonly crossCheck: ResultCheck | undefined
   readonly time: Time
   readonly log: Log
   readonly chains: readonly Pick<ChainConfig, 'name' | 'id' | 'settleMs'>[]
@@ -74,7 +76,13 @@ async function collectRun(
   const { outbox, time, chains } = deps
   for (let attempt = 1; ; attempt += 1) {
     const startedMs = time.nowMs()
-    const read = () => collect({ runner: deps.runner, store: outbox.intake }, collector, description, due.hour)
+    const read = () =>
+      collect(
+        { runner: deps.runner, store: outbox.intake, crossCheck: deps.crossCheck },
+        collector,
+        description,
+        due.hour,
+      )
     const isPossible = () => canCollect(due.hour, hourAt(time.nowMs()), description)
     const outcome = isPossible() ? await read() : nothing(hourPassed)
     // Values of another hour, where it has passed meanwhile.

@@ -24,6 +24,9 @@ export const settleMsMax = 24 * hourMs
 export const rpcCallsPerSecondMax = 100_000
 export const rpcBatchCallsMax = 10_000
 
+/** Endpoints that must agree. */
+export const agreeMax = 10
+
 /** Blocks of one `eth_getLogs`. */
 export const rpcLogBlocksMax = 1_000_000
 

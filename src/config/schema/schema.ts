@@ -3,6 +3,7 @@ import { keepMsMin } from '../../model/limits.ts'
 import { defaultListen, hostName, hostNamePattern, listenAddress, listenPattern, serviceUrl } from './addresses.ts'
 import { heartbeat } from './heartbeat.ts'
 import {
+  agreeMax,
   catchUpMsMax,
   catchUpMsMin,
   deadlineMsMax,
@@ -55,6 +56,21 @@ const chain = z
       examples: ['20m'],
       pattern: durationOrNonePattern,
     }).optional(),
+    agree: z
+      .int()
+      .min(2)
+      .max(agreeMax)
+      .optional()
+      .meta({
+        description:
+          'Endpoints of different hosts that must give the same values at every hour. Default: one is enough, and another is asked about a jump alone.',
+        examples: [2],
+      }),
+  })
+  .superRefine(({ rpc: nodes, agree = 1 }, context) => {
+    if (nodes.length >= agree) return
+    const message = `as many endpoints of different hosts are needed, and rpc has ${nodes.length}`
+    context.addIssue({ code: 'custom', path: ['agree'], message, params: { fix: 'add endpoints, or write less' } })
   })
   .meta({ description: 'A chain that collectors read.' })
 
