@@ -51,9 +51,11 @@ export function brokenPages(file: string, known: number): string | undefined {
     const version = database.pragma('user_version', { simple: true })
     // A file of another version has other tables; it is refused when it is opened.
     if (version !== known) return undefined
-    // A due row in an hour without a count is never delivered; a quick check does not compare the two.
+    // A due metric in an hour without a count is never delivered; a quick check does not compare the two.
     const isAsCounted = database.prepare<[], number>(countsAgree).pluck().get()
-    return isAsCounted === 1 ? undefined : 'the due metrics are not as many as were counted'
+    if (isAsCounted !== 1) return 'the due metrics are not as many as were counted'
+    const isTwice = database.prepare<[], number>(runsOverlap).pluck().get()
+    return isTwice === undefined ? undefined : 'a metric and hour is stored twice'
   } catch (error) {
     if (isDamage(error)) return error instanceof Error ? error.message : String(error)
     throw error
@@ -63,6 +65,9 @@ export function brokenPages(file: string, known: number): string | undefined {
 }
 
 const countsAgree = `
-  WITH found AS MATERIALIZED (SELECT hour, protocol, count(*) AS metrics FROM outbox WHERE state = 0 GROUP BY hour, protocol)
+  WITH found AS MATERIALIZED (SELECT hour, protocol, sum(metrics) AS metrics FROM outbox WHERE state = 0 GROUP BY hour, protocol)
   SELECT (SELECT coalesce(sum(metrics), 0) FROM found) = (SELECT coalesce(sum(metrics), 0) FROM tally WHERE state = 0)
     AND NOT EXISTS (SELECT 1 FROM due_count FULL JOIN found USING (hour, protocol) WHERE due_count.metrics IS NOT found.metrics)`
+
+const runsOverlap = `
+  SELECT 1 FROM (SELECT first, lag(first + metrics) OVER (PARTITION BY hour ORDER BY first) AS free FROM outbox) WHERE first < free LIMIT 1`

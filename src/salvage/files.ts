@@ -18,6 +18,11 @@ export function freshFile(file: string): string {
   return fresh
 }
 
+/** Path of a file that is used, and removed, while the new one is written. */
+export function workFile(file: string): string {
+  return `${file}.salvaging-work`
+}
+
 /** Renames the new file to its "whole" name. @returns path that the damaged one will be moved to */
 export function callWhole(file: string, at: string): string {
   const fresh = `${file}.salvaging`

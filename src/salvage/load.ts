@@ -1,4 +1,5 @@
 import type { Sqlite } from '../sqlite/database.ts'
+import type { RunForm, UnpackedMetric } from './metric-rows.ts'
 import type { PageFile } from './pages/pages.ts'
 import { type RescuedRow, rescue, shapesOf } from './pages/rescue.ts'
 
@@ -25,7 +26,6 @@ const namingIndexes: Readonly<Record<string, string>> = {
   sqlite_autoindex_metric_1: 'metric',
 }
 
-const stateColumn = 3
 const [delivered, dropped] = [1, 4]
 
 /** Rows of one commit, so that memory stays small. */
@@ -42,14 +42,15 @@ export function prepareLoad(database: Sqlite): void {
 }
 
 /**
- * Copies every readable row into a new database of the same schema, unless it already exists. Index entries of names go
- * into `named (kind, id, name)`. Outbox rows from a page that is not in order are listed in `doubt (hour, metric)`, the
- * reasons of such dead or held ones in `doubt_detained (hour, metric)`.
+ * Copies every readable row into a new database of the same schema, unless it already exists; those of `outbox` into
+ * `metric_row`, each metric unless it already exists. Index entries of names go into `named (kind, id, name)`. Metrics from
+ * a page that is not in order are listed in `doubt (hour, metric)`, the reasons of such dead or held ones in
+ * `doubt_detained (hour, metric)`.
  *
  * @param age `older`: earlier versions of the pages, which only fill in what is missing
  */
-export function loadRows(database: Sqlite, pages: PageFile, age: 'newest' | 'older'): void {
-  const load = age === 'newest' ? loader(database) : filler(database)
+export function loadRows(database: Sqlite, pages: PageFile, form: RunForm, age: 'newest' | 'older'): void {
+  const load = age === 'newest' ? loader(database, form) : filler(database, form)
   const all = database.transaction((found: readonly RescuedRow[]) => found.forEach(load))
   let waiting: RescuedRow[] = []
   for (const found of rescue(pages, shapesOf(database), reachedOnly)) {
@@ -78,34 +79,49 @@ function inserter(database: Sqlite): Insert {
   }
 }
 
-function loader(database: Sqlite): (found: RescuedRow) => void {
+/** @returns a function that inserts a metric of a run: whether it is new; `undefined` for one that does not fit */
+function metricInserter(database: Sqlite): (metric: UnpackedMetric) => boolean | undefined {
+  const insert = database.prepare(
+    'INSERT OR IGNORE INTO metric_row (hour, metric, protocol, state, value) VALUES (?, ?, ?, ?, ?)',
+  )
+  return ({ hour, number, protocol, state, value }) =>
+    run(() => insert.run(hour, number, protocol, state, value).changes === 1)
+}
+
+function loader(database: Sqlite, { unpack }: RunForm): (found: RescuedRow) => void {
   const insert = inserter(database)
+  const insertMetric = metricInserter(database)
   const loadIndex = indexLoader(database)
-  const settle = database.prepare('UPDATE outbox SET state = ? WHERE hour = ? AND metric = ?')
+  const settle = database.prepare('UPDATE metric_row SET state = ? WHERE hour = ? AND metric = ?')
   const addDoubt = database.prepare('INSERT OR IGNORE INTO doubt VALUES (?, ?)')
   const addDoubtDetained = database.prepare('INSERT OR IGNORE INTO doubt_detained VALUES (?, ?)')
   return found => {
     const { table, values, isSure } = found
     loadIndex(found)
-    const isNew = insert(found)
+    const isNew = table !== 'outbox' && insert(found)
     if (table === 'detained' && isNew && !isSure) addDoubtDetained.run(values[0], values[1])
-    if (table !== 'outbox') return
-    if (isNew && !isSure) addDoubt.run(values[0], values[1])
-    // An older copy of the row was inserted first.
-    const state = values[stateColumn]
-    if (isNew === false && isSure && (state === delivered || state === dropped)) settle.run(state, values[0], values[1])
+    for (const metric of table === 'outbox' ? unpack(values) : []) {
+      const { hour, number, state } = metric
+      const isNewMetric = insertMetric(metric)
+      if (isNewMetric && !isSure) addDoubt.run(hour, number)
+      // An older copy of it was inserted first.
+      const isOver = state === delivered || state === dropped
+      if (isNewMetric === false && isSure && isOver) settle.run(state, hour, number)
+    }
   }
 }
 
 /** A metric that was due in an older page may be delivered since, and a dead one released; counts are of their time. */
-function filler(database: Sqlite): (found: RescuedRow) => void {
+function filler(database: Sqlite, { unpack }: RunForm): (found: RescuedRow) => void {
   const insert = inserter(database)
-  const isDetained = database.prepare('SELECT 1 FROM outbox WHERE hour = ? AND metric = ? AND state IN (2, 3)')
+  const insertMetric = metricInserter(database)
+  const isDetained = database.prepare('SELECT 1 FROM metric_row WHERE hour = ? AND metric = ? AND state IN (2, 3)')
   return found => {
     const { table, values, isSure } = found
     if (!isSure || table === 'due_count') return
     if (table === 'detained' && isDetained.get(values[0], values[1]) === undefined) return
-    insert(found)
+    if (table === 'outbox') for (const metric of unpack(values)) insertMetric(metric)
+    else insert(found)
   }
 }
 

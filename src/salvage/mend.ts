@@ -8,7 +8,7 @@ const renumbered = `
     AND EXISTS (SELECT 1 FROM named WHERE kind = 'collector' AND named.name = collector.name AND named.id <> collector.id);
   DELETE FROM protocol WHERE id NOT IN (SELECT protocol FROM metric)
     AND EXISTS (SELECT 1 FROM named WHERE kind = 'protocol' AND named.name = protocol.name AND named.id <> protocol.id);
-  DELETE FROM metric WHERE id NOT IN (SELECT metric FROM outbox)
+  DELETE FROM metric WHERE id NOT IN (SELECT metric FROM metric_row)
     AND EXISTS (SELECT 1 FROM named WHERE kind = 'metric' AND named.name = metric.name AND named.id <> metric.id);
 `
 
@@ -35,7 +35,7 @@ const names = `
 const undercounted = `
   DELETE FROM undercounted;
   INSERT INTO undercounted (hour, protocol) SELECT due_count.hour, due_count.protocol FROM due_count
-    LEFT JOIN (SELECT hour, protocol, count(*) AS metrics FROM outbox WHERE state = 0 GROUP BY hour, protocol) AS found USING (hour, protocol)
+    LEFT JOIN (SELECT hour, protocol, count(*) AS metrics FROM metric_row WHERE state = 0 GROUP BY hour, protocol) AS found USING (hour, protocol)
     WHERE due_count.metrics > coalesce(found.metrics, 0);
 `
 
@@ -57,28 +57,28 @@ const mended = `
   DELETE FROM collection WHERE collector NOT IN (SELECT id FROM collector);
   DELETE FROM pin WHERE collector NOT IN (SELECT id FROM collector);
   DELETE FROM description WHERE metric NOT IN (SELECT id FROM metric);
-  DELETE FROM outbox WHERE hour > max(@hour, (SELECT coalesce(max(hour), 0) FROM collection));
-  DELETE FROM outbox WHERE NOT EXISTS (SELECT 1 FROM metric WHERE metric.id = outbox.metric AND metric.protocol = outbox.protocol);
-  DELETE FROM detained WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.hour = detained.hour AND outbox.metric = detained.metric
+  DELETE FROM metric_row WHERE hour > max(@hour, (SELECT coalesce(max(hour), 0) FROM collection));
+  DELETE FROM metric_row WHERE NOT EXISTS (SELECT 1 FROM metric WHERE metric.id = metric_row.metric AND metric.protocol = metric_row.protocol);
+  DELETE FROM detained WHERE NOT EXISTS (SELECT 1 FROM metric_row WHERE metric_row.hour = detained.hour AND metric_row.metric = detained.metric
     AND (state = iif(kind = 'refused', 2, 3)
-      OR NOT EXISTS (SELECT 1 FROM doubt_detained AS doubtful WHERE doubtful.hour = outbox.hour AND doubtful.metric = outbox.metric)));
-  UPDATE outbox SET state = iif(kind = 'refused', 2, 3) FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric;
+      OR NOT EXISTS (SELECT 1 FROM doubt_detained AS doubtful WHERE doubtful.hour = metric_row.hour AND doubtful.metric = metric_row.metric)));
+  UPDATE metric_row SET state = iif(kind = 'refused', 2, 3) FROM detained WHERE detained.hour = metric_row.hour AND detained.metric = metric_row.metric;
   ${undercounted}
-  UPDATE outbox SET state = 0 WHERE state IN (2, 3) AND (hour, protocol) IN (SELECT hour, protocol FROM undercounted)
-    AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric);
+  UPDATE metric_row SET state = 0 WHERE state IN (2, 3) AND (hour, protocol) IN (SELECT hour, protocol FROM undercounted)
+    AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = metric_row.hour AND detained.metric = metric_row.metric);
   ${undercounted}
-  UPDATE outbox SET state = 0 WHERE state = 1 AND (hour, protocol) IN (SELECT hour, protocol FROM undercounted);
+  UPDATE metric_row SET state = 0 WHERE state = 1 AND (hour, protocol) IN (SELECT hour, protocol FROM undercounted);
   INSERT INTO detained (hour, metric, kind, reason, at_ms)
-    SELECT hour, metric, iif(state = 2, 'refused', 'bounds'), 'the reason was lost in a damaged outbox', @nowMs FROM outbox
-    WHERE state IN (2, 3) AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = outbox.hour AND detained.metric = outbox.metric);
+    SELECT hour, metric, iif(state = 2, 'refused', 'bounds'), 'the reason was lost in a damaged outbox', @nowMs FROM metric_row
+    WHERE state IN (2, 3) AND NOT EXISTS (SELECT 1 FROM detained WHERE detained.hour = metric_row.hour AND detained.metric = metric_row.metric);
 `
 
 /** Counts by state, from the rows; the count of pruned rows (5) is kept. */
 const counted = `
   DELETE FROM tally WHERE state <> 5 OR protocol NOT IN (SELECT id FROM protocol);
-  INSERT INTO tally (protocol, state, metrics) SELECT protocol, state, count(*) FROM outbox GROUP BY protocol, state;
+  INSERT INTO tally (protocol, state, metrics) SELECT protocol, state, sum(metrics) FROM outbox GROUP BY protocol, state;
   DELETE FROM due_count;
-  INSERT INTO due_count (protocol, hour, metrics) SELECT protocol, hour, count(*) FROM outbox WHERE state = 0 GROUP BY protocol, hour;
+  INSERT INTO due_count (protocol, hour, metrics) SELECT protocol, hour, sum(metrics) FROM outbox WHERE state = 0 GROUP BY protocol, hour;
 `
 
 /**
@@ -124,7 +124,9 @@ function nameMetrics(database: Sqlite): void {
   const lost = database.prepare<[], { id: number; name: string }>(
     "SELECT id, name FROM named WHERE kind = 'metric' AND name IS NOT NULL AND id NOT IN (SELECT id FROM metric)",
   )
-  const protocolOf = database.prepare<[number], number>('SELECT protocol FROM outbox WHERE metric = ? LIMIT 1').pluck()
+  const protocolOf = database
+    .prepare<[number], number>('SELECT protocol FROM metric_row WHERE metric = ? LIMIT 1')
+    .pluck()
   // No collector has the number 0: it is replaced by those whose collector is unknown.
   const add = database.prepare<{ id: number; name: string; protocol: number }>(
     'INSERT OR IGNORE INTO metric (id, name, protocol, collector) VALUES (@id, @name, @protocol, 0)',

@@ -3,10 +3,11 @@ import { hourAt, hourNumber } from '../model/hour.ts'
 import { catchUpHoursMax, hourMs } from '../model/limits.ts'
 import { OtherSchemaError, openDatabase, type Schema, type Sqlite } from '../sqlite/database.ts'
 import { fileFault } from '../sqlite/file-fault.ts'
-import { freshFile } from './files.ts'
+import { freshFile, workFile } from './files.ts'
 import { loadRows, prepareLoad } from './load.ts'
 import { type LostHours, listLostHours } from './lost.ts'
 import { mend, recount } from './mend.ts'
+import { packMetricRows, type RunForm, withMetricRows } from './metric-rows.ts'
 import { openPages, type PageFile } from './pages/pages.ts'
 import { type RowDigest, takeOutDoubtful } from './verify.ts'
 
@@ -14,6 +15,7 @@ import { type RowDigest, takeOutDoubtful } from './verify.ts'
 export interface SalvagedTables {
   readonly schema: Schema
   readonly rowDigest: RowDigest
+  readonly runForm: RunForm
 }
 
 /** Dependencies of `remake`. */
@@ -45,7 +47,7 @@ export function remake(damaged: string, file: string, tables: SalvagedTables, co
     requireVersion(pages, damaged, tables.schema.version)
     const database = openDatabase(freshFile(file), tables.schema)
     try {
-      return fill(database, pages, damaged, tables, context)
+      return withMetricRows(database, workFile(file), () => fill(database, pages, damaged, tables, context))
     } finally {
       database.close()
     }
@@ -64,20 +66,21 @@ function fill(
   database: Sqlite,
   pages: PageFile,
   damaged: string,
-  { rowDigest }: SalvagedTables,
+  { rowDigest, runForm }: SalvagedTables,
   context: RemakeDeps,
 ): Made {
   const { nowMs, keepMs, collectors } = context
   const current = hourNumber(hourAt(nowMs))
   database.pragma('foreign_keys = OFF')
   database.pragma('synchronous = OFF')
-  load(database, pages, damaged)
+  load(database, pages, damaged, runForm)
   const lost = database
     .transaction(() => {
       mend(database, { hour: current, nowMs, collectors: JSON.stringify(collectors) })
       takeOutDoubtful(database, rowDigest)
       const from = hourNumber(hourAt(nowMs - keepMs))
       const hours = listLostHours(database, { from, current, collectors, since: bornHour(damaged, nowMs) })
+      packMetricRows(database, runForm)
       recount(database)
       return hours
     })
@@ -92,13 +95,13 @@ function fill(
  * Loads the newest rows first. Frames after a gap in the log are newer, but a page split there may be half old. Pages
  * from before the gap then fill in what is missing.
  */
-function load(database: Sqlite, pages: PageFile, damaged: string): void {
+function load(database: Sqlite, pages: PageFile, damaged: string, form: RunForm): void {
   prepareLoad(database)
-  loadRows(database, pages, 'newest')
+  loadRows(database, pages, form, 'newest')
   if (!pages.hasGap) return
   const older = openPages(damaged, 'unbroken')
   try {
-    loadRows(database, older, 'older')
+    loadRows(database, older, form, 'older')
   } finally {
     older.close()
   }

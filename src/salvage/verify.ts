@@ -18,15 +18,15 @@ export function takeOutDoubtful(database: Sqlite, rowDigest: RowDigest): void {
   database.exec(`
     CREATE TEMP TABLE found (hour INTEGER, collector INTEGER, metrics INTEGER, digest INTEGER, PRIMARY KEY (hour, collector)) WITHOUT ROWID;
     ${find}
-    DELETE FROM outbox WHERE EXISTS (
+    DELETE FROM metric_row WHERE EXISTS (
       SELECT 1 FROM metric
-        LEFT JOIN found ON found.hour = outbox.hour AND found.collector = metric.collector
-        LEFT JOIN collection ON collection.hour = outbox.hour AND collection.collector = metric.collector
-      WHERE metric.id = outbox.metric AND CASE
+        LEFT JOIN found ON found.hour = metric_row.hour AND found.collector = metric.collector
+        LEFT JOIN collection ON collection.hour = metric_row.hour AND collection.collector = metric.collector
+      WHERE metric.id = metric_row.metric AND CASE
         WHEN collection.metrics = found.metrics AND collection.digest = found.digest THEN 0
         WHEN collection.metrics = found.metrics AND collection.digest IS NOT NULL THEN 1
-        ELSE EXISTS (SELECT 1 FROM doubt WHERE doubt.hour = outbox.hour AND doubt.metric = outbox.metric) END);
-    DELETE FROM detained WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.hour = detained.hour AND outbox.metric = detained.metric);
+        ELSE EXISTS (SELECT 1 FROM doubt WHERE doubt.hour = metric_row.hour AND doubt.metric = metric_row.metric) END);
+    DELETE FROM detained WHERE NOT EXISTS (SELECT 1 FROM metric_row WHERE metric_row.hour = detained.hour AND metric_row.metric = detained.metric);
     DELETE FROM found;
     ${find}
   `)
@@ -34,4 +34,4 @@ export function takeOutDoubtful(database: Sqlite, rowDigest: RowDigest): void {
 
 const find = `
   INSERT INTO found SELECT hour, collector, count(*), sum(row_digest(hour, metric, value)) & 0xffffffff
-    FROM outbox JOIN metric ON metric.id = outbox.metric GROUP BY hour, collector;`
+    FROM metric_row JOIN metric ON metric.id = metric_row.metric GROUP BY hour, collector;`

@@ -5,19 +5,17 @@
 import { backlog } from './delivery/parts/backlog.ts'
 import { body } from './delivery/parts/body.ts'
 import { fsyncs } from './delivery/parts/fsyncs.ts'
-import { layouts } from './delivery/parts/layout.ts'
 import { peers } from './delivery/parts/peers.ts'
 import { pushing } from './delivery/parts/push.ts'
 import { storing } from './delivery/parts/store.ts'
+import { working } from './delivery/parts/work.ts'
 import { figureHead, figureRow, isMet } from './figures.ts'
 
-const parts = { store: storing, fsyncs, push: pushing, body, peers, backlog }
-/** Run only when asked for: they compare prototypes. */
-const prototypes = { layout: layouts }
+const parts = { store: storing, work: working, fsyncs, push: pushing, body, peers, backlog }
 const asked = process.argv.slice(2)
 
 console.log(figureHead)
-for (const [name, part] of Object.entries({ ...parts, ...(asked.length > 0 && prototypes) })) {
+for (const [name, part] of Object.entries(parts)) {
   if (asked.length > 0 && !asked.includes(name)) continue
   for await (const figure of part()) {
     console.log(figureRow(figure))

@@ -181,8 +181,10 @@ describe('a damaged outbox', () => {
   it('makes delivered metrics due again where fewer are due than were counted', () => {
     const { file, contents } = sound()
     const bytes = readFileSync(file)
-    // A row's header: hour in three bytes, metric and protocol in one or none, the state 0, a number.
-    const due = [9, 1].map(type => Buffer.from([6, 3, 1, type, 8, 7])).flatMap(header => placesOf(bytes, header))
+    // A row's header: hour in three bytes, first in one, protocol in one or none, the state 0, metrics in one or none.
+    const due = [9, 1]
+      .flatMap(protocol => [9, 1].map(many => Buffer.from([8, 3, 1, protocol, 8, many])))
+      .flatMap(header => placesOf(bytes, header))
     expect(due.length).toBeGreaterThan(10)
     for (const place of due) bytes[place + 4] = 9
     writeFileSync(file, bytes)

@@ -1,6 +1,11 @@
 import { Salvage } from '../../salvage/salvage.ts'
 import { rowDigest } from './tables/digest.ts'
+import { packRuns, unpackRun } from './tables/run-form.ts'
 import { outboxSchema } from './tables/schema.ts'
 
 /** The salvage of this version's tables. */
-export const outboxSalvage = new Salvage({ schema: outboxSchema, rowDigest })
+export const outboxSalvage = new Salvage({
+  schema: outboxSchema,
+  rowDigest,
+  runForm: { pack: packRuns, unpack: unpackRun },
+})

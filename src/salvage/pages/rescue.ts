@@ -52,9 +52,11 @@ export function* rescue(
   const seen = new Set<number>()
   const schema = [...walk(pages, 1, () => true, seen)].flatMap(({ rows }) => rows.map(({ values }) => values))
   // Tables first: a page is assigned only once, and an index does not define the shape of its rows.
-  for (const [, name, , root] of schema.toSorted(([a], [b]) => Number(b === 'table') - Number(a === 'table'))) {
+  for (const [type, name, , root] of schema.toSorted(([a], [b]) => Number(b === 'table') - Number(a === 'table'))) {
     if (typeof name !== 'string' || typeof root !== 'number') continue
     const shape = shapes.find(table => table.name === name)
+    // Damage has changed its name: its pages are assigned by their rows.
+    if (type === 'table' && !shape) continue
     const belongs = (page: BtreePage) => (shape ? mayBelong(page, shape) : page.kind === 'index')
     for (const page of walk(pages, root, belongs, seen)) yield* rowsOf(page, name, shape)
   }

@@ -7,23 +7,22 @@ interface Prototype {
 /**
  * Looks at every statement of this process that writes, from now on.
  *
- * @param kind statements whose rows count
- * @returns a function that tells the rows of the largest commit so far, and stops looking
+ * @param metricsOf number of metrics that a statement wrote
+ * @returns a function that tells the metrics of the largest commit so far, and stops looking
  */
-export function watchCommits(kind: RegExp): () => number {
+export function watchCommits(metricsOf: (sql: string, parameters: readonly unknown[]) => number): () => number {
   const database = new Database(':memory:')
   const prototype = Object.getPrototypeOf(database.prepare('SELECT 1')) as Prototype
   database.close()
   const { run } = prototype
-  const rowsByDatabase = new WeakMap<Database.Database, number>()
+  const metricsByDatabase = new WeakMap<Database.Database, number>()
   let largest = 0
   prototype.run = function watched(...parameters) {
     const result = run.apply(this, parameters)
-    const before = rowsByDatabase.get(this.database) ?? 0
-    const rows = kind.test(this.source) ? before + result.changes : before
+    const metrics = (metricsByDatabase.get(this.database) ?? 0) + metricsOf(this.source, parameters)
     const isOver = !this.database.inTransaction
-    rowsByDatabase.set(this.database, isOver ? 0 : rows)
-    if (isOver) largest = Math.max(largest, rows)
+    metricsByDatabase.set(this.database, isOver ? 0 : metrics)
+    if (isOver) largest = Math.max(largest, metrics)
     return result
   }
   return () => {

@@ -17,7 +17,7 @@ describe('the outbox file', () => {
     expect(await dueOf(outbox)).toEqual(metrics(3))
   })
 
-  it.each([Number.NaN, Number.POSITIVE_INFINITY])('has no place for %s, by its own constraints', async value => {
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])('has no place for %s', async value => {
     const outbox = new SqliteOutbox(join(temporaryFolder(), 'outbox.db'))
     onTestFinished(() => outbox.close())
     await plan(outbox, { current: anHour })
@@ -25,7 +25,7 @@ describe('the outbox file', () => {
       outbox,
       metrics(1).map(metric => ({ ...metric, value })),
     )
-    await expect(stored).rejects.toThrow(/constraint/)
+    await expect(stored).rejects.toThrow(`cannot have the value ${value}`)
     expect(await balanceOf(outbox)).toMatchObject({ enqueued: 0 })
   })
 

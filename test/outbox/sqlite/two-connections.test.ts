@@ -7,6 +7,7 @@ import type { Accepted } from '../../../src/outbox/contract/metrics.ts'
 import { SqliteOutbox } from '../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { DueMetrics } from '../../../src/outbox/sqlite/tables/due-metrics.ts'
 import { MetricRegistry } from '../../../src/outbox/sqlite/tables/metric-registry.ts'
+import { MetricRuns } from '../../../src/outbox/sqlite/tables/metric-runs.ts'
 import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
 import { Tally } from '../../../src/outbox/sqlite/tables/tally.ts'
 import { openDatabase, openReadOnly } from '../../../src/sqlite/database.ts'
@@ -72,7 +73,11 @@ describe('a unit that a command changes while a daemon runs', () => {
       }
     }
     const known = ['vault___M0', 'vault___M1'].flatMap(id => new MetricRegistry(database).metric(id) ?? [])
-    const due = new DueMetrics(database, new Interrupted(database), new Tally(database))
+    const due = new DueMetrics(database, {
+      registry: new Interrupted(database),
+      runs: new MetricRuns(database),
+      tally: new Tally(database),
+    })
     expect(due.read(wanted, 100).map(described), 'as of before').toEqual(['0 USD', '1 USD'])
     expect(await released).toBe(2)
     expect(due.read(wanted, 100).map(described).sort()).toEqual(['0 USD', '0 cents', '1 USD', '100 cents'])

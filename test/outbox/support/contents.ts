@@ -1,4 +1,5 @@
 import { openReadOnly } from '../../../src/sqlite/database.ts'
+import { seeMetricRows } from './metric-rows.ts'
 
 /** A metric as it lies in a file. */
 export interface StoredRow {
@@ -29,10 +30,11 @@ export interface Contents {
 export function contentsOf(file: string): Contents {
   const database = openReadOnly(file)
   try {
+    seeMetricRows(database)
     const rows = database.prepare<[], StoredRow>(
-      `SELECT outbox.hour, metric.name AS id, collector.name AS collector, state, value,
+      `SELECT metric_row.hour, metric.name AS id, collector.name AS collector, state, value,
          (SELECT unit FROM description WHERE description.metric = metric.id ORDER BY since LIMIT 1) AS unit
-       FROM outbox JOIN metric ON metric.id = outbox.metric JOIN collector ON collector.id = metric.collector`,
+       FROM metric_row JOIN metric ON metric.id = metric_row.metric JOIN collector ON collector.id = metric.collector`,
     )
     const hours = database.prepare<[], HourRow>(
       'SELECT hour, name AS collector, state, fault FROM collection JOIN collector ON collector.id = collection.collector',
@@ -50,15 +52,29 @@ export function contentsOf(file: string): Contents {
 export function flawsOf(file: string): string[] {
   const database = openReadOnly(file)
   try {
+    seeMetricRows(database)
     const integrity = database.prepare<[], string>('PRAGMA integrity_check').pluck().all()
     const references = database.prepare('PRAGMA foreign_key_check').all()
-    const unexplained = database.prepare<[], number>(
-      `SELECT (SELECT count(*) FROM outbox WHERE state IN (2, 3)) - (SELECT count(*) FROM detained)`,
+    const unexplained = database.prepare<[], string>(
+      `SELECT iif(kind IS NULL, 'dead or held without a reason', 'a reason of what is neither dead nor held') || ': ' || hour || ' ' || metric
+       FROM detained FULL JOIN (SELECT hour, metric, iif(state = 2, 'refused', 'held') AS wanted FROM metric_row WHERE state IN (2, 3)) USING (hour, metric)
+       WHERE iif(kind = 'refused', kind, iif(kind IS NULL, NULL, 'held')) IS NOT wanted`,
+    )
+    const orphaned = database.prepare<[], string>(
+      `SELECT 'a correction of no metric: ' || hour || ' ' || metric FROM correction LEFT JOIN metric_row USING (hour, metric) WHERE state IS NULL`,
+    )
+    // No key of a row refers to the metrics of a run after its first.
+    const unknown = database.prepare<[], string>(
+      `SELECT 'a value of no metric: ' || hour || ' ' || metric FROM metric_row
+       WHERE NOT EXISTS (SELECT 1 FROM metric WHERE metric.id = metric_row.metric AND metric.protocol = metric_row.protocol)`,
+    )
+    const twice = database.prepare<[], string>(
+      `SELECT 'stored twice: ' || hour || ' ' || metric FROM metric_row GROUP BY hour, metric HAVING count(*) > 1`,
     )
     return [
       ...integrity.filter(text => text !== 'ok'),
       ...references.map(reference => `leads nowhere: ${JSON.stringify(reference)}`),
-      ...(unexplained.pluck().get() === 0 ? [] : ['metrics are dead or held without a reason']),
+      ...[unexplained, orphaned, unknown, twice].flatMap(statement => statement.pluck().all()),
       ...miscounted(file),
     ]
   } finally {
@@ -74,11 +90,11 @@ export function miscounted(file: string): string[] {
       .prepare<[], string>(
         `SELECT 'protocol ' || protocol || ' state ' || state || ': counted ' || sum(tallied) || ', has ' || sum(has) FROM (
            SELECT protocol, state, metrics AS tallied, 0 AS has FROM tally WHERE state <> 5
-           UNION ALL SELECT protocol, state, 0, count(*) FROM outbox GROUP BY protocol, state)
+           UNION ALL SELECT protocol, state, 0, sum(metrics) FROM outbox GROUP BY protocol, state)
          GROUP BY protocol, state HAVING sum(tallied) <> sum(has)
          UNION ALL
          SELECT 'protocol ' || protocol || ' hour ' || hour || ': counted ' || ifnull(due_count.metrics, 0) || ' due, has ' || ifnull(found.metrics, 0)
-         FROM due_count FULL JOIN (SELECT protocol, hour, count(*) AS metrics FROM outbox WHERE state = 0 GROUP BY protocol, hour) AS found
+         FROM due_count FULL JOIN (SELECT protocol, hour, sum(metrics) AS metrics FROM outbox WHERE state = 0 GROUP BY protocol, hour) AS found
            USING (protocol, hour) WHERE due_count.metrics IS NOT found.metrics`,
       )
       .pluck()

@@ -3,6 +3,8 @@ import type { Metric } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricKey } from '../../contract/metrics.ts'
 import type { MetricRegistry } from './metric-registry.ts'
+import type { MetricRuns } from './metric-runs.ts'
+import { stateNumber } from './states.ts'
 
 type SentValue = Pick<Metric, 'id' | 'hour' | 'value'>
 
@@ -22,26 +24,20 @@ export interface Sorted<T> {
  */
 export class Corrections {
   readonly #registry: MetricRegistry
+  readonly #runs: MetricRuns
   readonly #statements
 
-  constructor(database: Sqlite, registry: MetricRegistry) {
+  constructor(database: Sqlite, { registry, runs }: { readonly registry: MetricRegistry; readonly runs: MetricRuns }) {
     this.#registry = registry
+    this.#runs = runs
     const byKey = 'WHERE hour = ? AND metric = ?'
     this.#statements = {
       any: database.prepare<[], number>('SELECT 1 FROM correction LIMIT 1').pluck(),
-      value: database
-        .prepare<[number, number], number>(
-          `SELECT value FROM correction CROSS JOIN outbox USING (hour, metric) ${byKey}`,
-        )
-        .pluck(),
+      isListed: database.prepare<[number, number], number>(`SELECT 1 FROM correction ${byKey}`).pluck(),
       add: database.prepare<[number, number, number]>(
         'INSERT INTO correction (hour, metric, at_ms) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET at_ms = excluded.at_ms',
       ),
       remove: database.prepare<[number, number]>(`DELETE FROM correction ${byKey}`),
-      delivered: database.prepare<[number, number]>(
-        `DELETE FROM correction ${byKey}
-         AND EXISTS (SELECT 1 FROM outbox WHERE outbox.hour = correction.hour AND outbox.metric = correction.metric AND state = 1)`,
-      ),
     }
   }
 
@@ -77,14 +73,14 @@ export class Corrections {
   /** Removes delivered corrections; those held meanwhile stay. Within a transaction. */
   delivered(corrected: readonly SentValue[]): void {
     for (const { id, hour } of corrected) {
-      const number = this.#registry.metric(id)?.number
-      if (number !== undefined) this.#statements.delivered.run(hourNumber(hour), number)
+      const [at, number] = [hourNumber(hour), this.#registry.metric(id)?.number ?? 0]
+      if (this.#runs.at(at, number)?.state === stateNumber('delivered')) this.remove(at, number)
     }
   }
 
   #storedValue({ id, hour }: MetricKey): number | undefined {
-    const number = this.#registry.metric(id)?.number
-    return number === undefined ? undefined : this.#statements.value.get(hourNumber(hour), number)
+    const [at, number] = [hourNumber(hour), this.#registry.metric(id)?.number ?? 0]
+    return this.#statements.isListed.get(at, number) === undefined ? undefined : this.#runs.at(at, number)?.value
   }
 }
 

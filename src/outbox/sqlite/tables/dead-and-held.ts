@@ -6,15 +6,18 @@ import type { DeadAndHeldCounts, DeadOrHeldMetric, Selection } from '../../contr
 import type { Corrections } from './corrections.ts'
 import { metricAt } from './metric-at.ts'
 import type { KnownMetric, MetricRegistry } from './metric-registry.ts'
+import type { MetricRuns } from './metric-runs.ts'
 import type { Metrics } from './metrics.ts'
+import { valueAt } from './run-values.ts'
 import { stateNumber, stateOf } from './states.ts'
 import { countByHour, type Tally } from './tally.ts'
 
 interface RawDeadOrHeld {
   readonly hour: number
   readonly metric: number
-  readonly value: number
   readonly state: number
+  /** The bytes of its value. */
+  readonly bytes: Buffer
   readonly kind: DeadOrHeldMetric['kind']
   readonly reason: string
   readonly status: number | null
@@ -37,6 +40,7 @@ interface NewDeadOrHeld extends Pick<DeadOrHeldMetric, 'kind' | 'reason' | 'atte
 /** Dependencies of `DeadAndHeld`. */
 interface DeadAndHeldDeps {
   readonly registry: MetricRegistry
+  readonly runs: MetricRuns
   readonly tally: Tally
   readonly metrics: Metrics
   readonly corrections: Corrections
@@ -56,15 +60,14 @@ export class DeadAndHeld {
         { state: number; ids: string | null; reason: string | null; hour: number | null },
         RawDeadOrHeld
       >(
-        // There are few: each is looked up in `outbox`, which is never scanned.
-        `SELECT detained.*, value, state FROM detained CROSS JOIN outbox USING (hour, metric)
-         WHERE state = @state AND hour = coalesce(@hour, hour) AND instr(lower(reason), lower(coalesce(@reason, ''))) > 0
+        // There are few: the run of each is looked up in `outbox`, which is never scanned.
+        `SELECT detained.*, state, substr(metric_values, 8 * (metric - first) + 1, 8) AS bytes
+         FROM detained CROSS JOIN outbox ON outbox.hour = detained.hour AND first =
+           (SELECT max(run.first) FROM outbox AS run WHERE run.hour = detained.hour AND run.first <= metric)
+         WHERE state = @state AND detained.hour = coalesce(@hour, detained.hour) AND metric < first + metrics AND instr(lower(reason), lower(coalesce(@reason, ''))) > 0
            AND (@ids IS NULL OR metric IN (SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol
              WHERE metric.name IN (SELECT value FROM json_each(@ids)) OR protocol.name IN (SELECT value FROM json_each(@ids))))
-         ORDER BY hour, metric`,
-      ),
-      move: database.prepare<[number, number, number, number]>(
-        'UPDATE outbox SET state = ? WHERE hour = ? AND metric = ? AND state = ?',
+         ORDER BY detained.hour, metric`,
       ),
       oldestHeld: database
         .prepare<[string, number], number>(
@@ -157,8 +160,7 @@ export class DeadAndHeld {
   }
 
   #move({ hour, metric }: RawDeadOrHeld, from: 'dead' | 'held', to: 'due' | 'dropped'): boolean {
-    const { changes } = this.#statements.move.run(stateNumber(to), hour, metric, stateNumber(from))
-    if (changes === 0) return false
+    if (this.#deps.runs.move(hour, metric, metric, stateNumber(from), stateNumber(to)) === 0) return false
     this.remove(hour, metric)
     this.#deps.tally.move(this.#deps.registry.numbered(metric).protocol, from, to, countByHour([{ hour }]))
     return true
@@ -182,7 +184,7 @@ export class DeadAndHeld {
 
   #deadOrHeld(row: RawDeadOrHeld): DeadOrHeldMetric {
     const known: KnownMetric = this.#deps.registry.numbered(row.metric)
-    const { unit: locked, ...metric } = metricAt(known, row.hour, row.value)
+    const { unit: locked, ...metric } = metricAt(known, row.hour, valueAt(row.bytes, 0))
     const { unit } = row.kind === 'unit' ? ownDescription(row) : { unit: locked }
     return {
       ...metric,

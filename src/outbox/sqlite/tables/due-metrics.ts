@@ -5,6 +5,9 @@ import type { MetricKey } from '../../contract/metrics.ts'
 import type { DueWanted } from '../../contract/selections.ts'
 import { metricAt } from './metric-at.ts'
 import type { MetricRegistry, NumberSpan } from './metric-registry.ts'
+import type { MetricRuns } from './metric-runs.ts'
+import { runMetricsMax, valuesOf } from './run-values.ts'
+import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
 /** Position in the due metrics of one protocol; the hour is in hours since 1970. */
@@ -21,38 +24,32 @@ interface HourWalk {
   readonly except: DueWanted['except']
 }
 
+/** Dependencies of `DueMetrics`. */
+interface DueMetricsDeps {
+  readonly registry: MetricRegistry
+  readonly runs: MetricRuns
+  readonly tally: Tally
+}
+
 /**
  * Reads due metrics in the order of delivery. The cost depends on the metrics returned, not on the length of the
  * backlog.
  */
 export class DueMetrics {
   readonly #registry: MetricRegistry
+  readonly #runs: MetricRuns
   readonly #tally: Tally
   readonly #statements
 
-  constructor(database: Sqlite, registry: MetricRegistry, tally: Tally) {
+  constructor(database: Sqlite, { registry, runs, tally }: DueMetricsDeps) {
     this.#registry = registry
+    this.#runs = runs
     this.#tally = tally
     const counted = 'FROM due_count WHERE protocol = ? AND hour'
     const range = [`${counted} BETWEEN ? AND ? ORDER BY hour`, `LIMIT 1`] as const
     this.#statements = {
       oldest: database.prepare<[number, number, number], number>(`SELECT hour ${range.join(' ')}`).pluck(),
       newest: database.prepare<[number, number, number], number>(`SELECT hour ${range.join(' DESC ')}`).pluck(),
-      ofHour: database
-        .prepare<[number, number, number, number], [metric: number, value: number]>(
-          'SELECT metric, value FROM outbox WHERE hour = ? AND metric BETWEEN ? AND ? AND state = 0 ORDER BY metric LIMIT ?',
-        )
-        .raw(),
-      values: database
-        .prepare<[number, number, number], number>(
-          'SELECT value FROM outbox WHERE hour = ? AND metric BETWEEN ? AND ? AND state = 0 ORDER BY metric',
-        )
-        .pluck(),
-      still: database
-        .prepare<[number, string], number>(
-          'SELECT metric FROM outbox WHERE hour = ? AND metric IN (SELECT value FROM json_each(?)) AND state = 0',
-        )
-        .pluck(),
       after: database.prepare<[number, number], number>(`SELECT coalesce(sum(metrics), 0) ${counted} > ?`).pluck(),
     }
   }
@@ -67,16 +64,20 @@ export class DueMetrics {
     const [start, last] = [hourNumber(newestFirstFrom), hourNumber(latest)]
     const found = this.#walk(protocols, { from: start, to: last, first: 'newest', except }, limit)
     const backlog = { from: 0, to: Math.min(start - 1, last), first: 'oldest', except } as const
-    return [...found, ...this.#walk(protocols, backlog, limit - found.length)]
+    const later = this.#walk(protocols, backlog, limit - found.length)
+    return found.length === 0 ? later : [...found, ...later]
   }
 
   /** Those of some metrics that are still due: a person may have dropped one since it was read. */
   still<T extends MetricKey>(metrics: readonly T[]): T[] {
     return this.#registry.reading(() =>
       [...Map.groupBy(metrics, ({ hour }) => hour)].flatMap(([hour, own]) => {
-        const numbers = this.#numbersOf(own)
-        const due = new Set(this.#statements.still.all(hourNumber(hour), JSON.stringify(numbers)))
-        return own.filter((_, index) => due.has(numbers[index] ?? -1))
+        const numbers = own.map(({ id }) => this.#registry.metric(id)?.number ?? 0)
+        const due = this.#runs
+          .spans(hourNumber(hour), Math.min(...numbers), Math.max(...numbers))
+          .filter(({ state }) => state === stateNumber('due'))
+        const isDue = (number: number) => due.some(run => run.first <= number && number < run.first + run.metrics)
+        return own.filter((_, index) => isDue(numbers[index] ?? 0))
       }),
     )
   }
@@ -87,10 +88,6 @@ export class DueMetrics {
    */
   get version(): string {
     return `${this.#registry.version} ${this.#tally.withdrawals}`
-  }
-
-  #numbersOf(metrics: readonly MetricKey[]): (number | undefined)[] {
-    return metrics.map(({ id }) => this.#registry.metric(id)?.number)
   }
 
   /** The oldest or newest due hour of some protocols, up to `latest`; `undefined` when none is due. */
@@ -130,23 +127,30 @@ export class DueMetrics {
     }
   }
 
-  /** Rows of other protocols are not read: those of a protocol lie together, as the numbers of its metrics do. */
+  /** Runs of other protocols are not read: those of a protocol lie together, as the numbers of its metrics do. */
   #addHour(found: Metric[], protocol: number, hour: number, limit: number, except: DueWanted['except']): void {
-    const runs = this.#registry.runs(protocol)
+    const spans = this.#registry.spans(protocol)
     const ids = except?.idsOf(hourFromNumber(hour))
-    for (const { first, last } of ids ? without(runs, this.#numbers(ids)) : runs) {
+    for (const span of ids ? without(spans, this.#numbers(ids)) : spans) {
       if (found.length >= limit) return
-      const end = Math.min(last, first + limit - found.length - 1)
-      const values = this.#statements.values.all(hour, first, end)
-      if (values.length === end - first + 1) {
-        for (const [place, value] of values.entries()) {
-          found.push(metricAt(this.#registry.numbered(first + place), hour, value))
+      this.#addSpan(found, hour, span, limit)
+    }
+  }
+
+  #addSpan(found: Metric[], hour: number, { first, last }: NumberSpan, limit: number): void {
+    // As many as there are when each is as long as can be; more at a time when they are not.
+    let wanted = Math.ceil((limit - found.length) / runMetricsMax)
+    for (let next = first; found.length < limit && next <= last; wanted *= 2) {
+      const runs = this.#runs.due(hour, next, last, wanted)
+      for (const [start, metrics, bytes] of runs) {
+        const values = valuesOf(bytes)
+        const end = Math.min(last, start + metrics - 1)
+        for (let number = Math.max(next, start); number <= end && found.length < limit; number += 1) {
+          found.push(metricAt(this.#registry.numbered(number), hour, values[number - start] ?? 0))
         }
-        continue
+        next = end + 1
       }
-      for (const [metric, value] of this.#statements.ofHour.all(hour, first, last, limit - found.length)) {
-        found.push(metricAt(this.#registry.numbered(metric), hour, value))
-      }
+      if (runs.length < wanted) return
     }
   }
 

@@ -5,15 +5,20 @@ import type { Sqlite } from '../../../sqlite/database.ts'
 import type { DueSelection } from '../../contract/selections.ts'
 import type { Corrections } from './corrections.ts'
 import { metricAt } from './metric-at.ts'
-import type { MetricRegistry } from './metric-registry.ts'
+import type { MetricRegistry, NumberSpan } from './metric-registry.ts'
+import type { MetricRuns, RunOfHour } from './metric-runs.ts'
+import { valueAt } from './run-values.ts'
+import { splitWhere } from './runs-of.ts'
 import { stateNumber } from './states.ts'
-import { countByHour, type Tally } from './tally.ts'
+import type { Tally } from './tally.ts'
 
-interface DueRow {
-  readonly hour: number
-  readonly metric: number
-  readonly protocol: number
-  readonly value: number
+interface SelectedRun extends RunOfHour {
+  readonly bytes: Buffer
+}
+
+/** Selected due metrics of one run with consecutive numbers. */
+interface SelectedSpan extends NumberSpan {
+  readonly run: SelectedRun
 }
 
 interface DueSelectionRow {
@@ -22,64 +27,119 @@ interface DueSelectionRow {
   readonly hour: number | null
 }
 
+/** Dependencies of `DueSelections`. */
+interface DueSelectionsDeps {
+  readonly registry: MetricRegistry
+  readonly runs: MetricRuns
+  readonly tally: Tally
+  readonly corrections: Corrections
+}
+
 /** Lists and drops due metrics for a person, whichever process delivers them. */
 export class DueSelections {
-  readonly #registry: MetricRegistry
-  readonly #list
+  readonly #deps: DueSelectionsDeps
+  readonly #runs
+  readonly #numbers
   readonly #drop
 
-  constructor(database: Sqlite, registry: MetricRegistry, tally: Tally, corrections: Corrections) {
-    this.#registry = registry
+  constructor(database: Sqlite, deps: DueSelectionsDeps) {
+    this.#deps = deps
     const ofProtocols = (table: string) =>
       `(@protocols IS NULL OR ${table}.protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(@protocols))))`
-    const due = `SELECT hour, metric, outbox.protocol, value FROM outbox
-      WHERE hour IN (SELECT hour FROM due_count WHERE hour = coalesce(@hour, hour) AND ${ofProtocols('due_count')})
-        AND state = 0 AND ${ofProtocols('outbox')}
-        AND (@ids IS NULL OR metric IN (SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol
-          WHERE metric.name IN (SELECT value FROM json_each(@ids)) OR protocol.name IN (SELECT value FROM json_each(@ids))))`
-    this.#list = database.prepare<DueSelectionRow, DueRow>(`${due} ORDER BY hour, metric`)
-    const some = database.prepare<DueSelectionRow & { limit: number }, DueRow>(`${due} LIMIT @limit`)
-    const drop = database.prepare<[number, number, number]>(
-      'UPDATE outbox SET state = ? WHERE hour = ? AND metric = ? AND state = 0',
+    this.#runs = database.prepare<DueSelectionRow, SelectedRun>(
+      `SELECT hour, first, metrics, outbox.protocol, state, metric_values AS bytes FROM outbox
+       WHERE hour IN (SELECT hour FROM due_count WHERE hour = coalesce(@hour, hour) AND ${ofProtocols('due_count')})
+         AND state = 0 AND ${ofProtocols('outbox')}
+         AND (@ids IS NULL OR EXISTS (SELECT 1 FROM metric JOIN protocol ON protocol.id = metric.protocol
+           WHERE metric.id BETWEEN first AND first + metrics - 1 AND (metric.name IN (SELECT value FROM json_each(@ids))
+             OR protocol.name IN (SELECT value FROM json_each(@ids)))))
+       ORDER BY hour, first`,
     )
-    this.#drop = database.transaction((bound: DueSelectionRow): number => {
-      const rows = some.all({ ...bound, limit: commitRowsMax })
-      for (const { hour, metric } of rows) {
-        drop.run(stateNumber('dropped'), hour, metric)
-        corrections.remove(hour, metric)
-      }
-      for (const [protocol, own] of Map.groupBy(rows, row => row.protocol)) {
-        tally.move(protocol, 'due', 'dropped', countByHour(own))
-      }
-      return rows.length
-    })
+    this.#numbers = database
+      .prepare<{ ids: string | null }, number>(
+        `SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol
+         WHERE metric.name IN (SELECT value FROM json_each(@ids)) OR protocol.name IN (SELECT value FROM json_each(@ids))`,
+      )
+      .pluck()
+    this.#drop = database.transaction((spans: readonly SelectedSpan[]) =>
+      spans.reduce((dropped, span) => dropped + this.#dropSpan(span), 0),
+    )
   }
 
   /** The selected metrics, by hour. */
   list(selection: DueSelection): Metric[] {
-    return this.#registry.reading(() =>
-      this.#list.all(boundOf(selection)).map(({ hour, metric, value }) => {
-        return metricAt(this.#registry.numbered(metric), hour, value)
-      }),
+    const { registry } = this.#deps
+    return registry.reading(() =>
+      this.#spans(selection).flatMap(({ first, last, run }) =>
+        numbersOf(first, last).map(number => {
+          return metricAt(registry.numbered(number), run.hour, valueAt(run.bytes, number - run.first))
+        }),
+      ),
     )
   }
 
   /** As `OperatorStore.dropDue`. Uses several commits, so that a daemon that writes to the same file is not blocked. */
   async drop(selection: DueSelection): Promise<number> {
-    const bound = boundOf(selection)
-    for (let dropped = 0; ; ) {
-      const some = this.#drop.immediate(bound)
-      dropped += some
-      if (some < commitRowsMax) return dropped
+    let dropped = 0
+    for (const some of commitsOf(this.#deps.registry.reading(() => this.#spans(selection)))) {
+      dropped += this.#drop.immediate(some)
       await new Promise(setImmediate)
     }
+    return dropped
+  }
+
+  #spans({ ids, protocolIds, hour }: DueSelection): SelectedSpan[] {
+    const bound = {
+      ids: ids ? JSON.stringify(ids) : null,
+      protocols: protocolIds ? JSON.stringify(protocolIds) : null,
+      hour: hour === undefined ? null : hourNumber(hour),
+    }
+    const selected = ids && new Set(this.#numbers.all(bound))
+    return this.#runs.all(bound).flatMap(run => {
+      const last = run.first + run.metrics - 1
+      if (!selected) return { first: run.first, last, run }
+      const own = numbersOf(run.first, last).filter(number => selected.has(number))
+      return spansOf(own).map(span => ({ ...span, run }))
+    })
+  }
+
+  /** Drops those that are still due. @returns how many */
+  #dropSpan({ first, last, run }: SelectedSpan): number {
+    const { runs, tally, corrections } = this.#deps
+    const { hour, protocol } = run
+    const dropped = runs.move(hour, first, last, stateNumber('due'), stateNumber('dropped'))
+    if (dropped === 0) return 0
+    tally.move(protocol, 'due', 'dropped', new Map([[hour, dropped]]))
+    for (const number of corrections.areThere ? numbersOf(first, last) : []) {
+      if (runs.at(hour, number)?.state === stateNumber('dropped')) corrections.remove(hour, number)
+    }
+    return dropped
   }
 }
 
-function boundOf({ ids, protocolIds, hour }: DueSelection): DueSelectionRow {
-  return {
-    ids: ids ? JSON.stringify(ids) : null,
-    protocols: protocolIds ? JSON.stringify(protocolIds) : null,
-    hour: hour === undefined ? null : hourNumber(hour),
+function numbersOf(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, place) => first + place)
+}
+
+function spansOf(numbers: readonly number[]): NumberSpan[] {
+  return splitWhere(numbers, (before, number) => before + 1 !== number).map(some => ({
+    first: some[0] ?? 0,
+    last: some.at(-1) ?? 0,
+  }))
+}
+
+/** Splits spans into the parts of several commits. */
+function commitsOf(spans: readonly SelectedSpan[]): SelectedSpan[][] {
+  const commits: SelectedSpan[][] = []
+  let room = 0
+  for (const span of spans) {
+    const metrics = span.last - span.first + 1
+    if (room < metrics) {
+      commits.push([])
+      room = commitRowsMax
+    }
+    commits.at(-1)?.push(span)
+    room -= metrics
   }
+  return commits
 }

@@ -1,36 +1,30 @@
 import { hourNumber } from '../../../model/hour.ts'
 import type { Metric } from '../../../model/metric.ts'
-import type { Sqlite } from '../../../sqlite/database.ts'
 import { type Accepted, type Hold, type MetricState, unitHold } from '../../contract/metrics.ts'
 import type { EnqueueMode } from '../../contract/outcome.ts'
 import { type Corrections, isSameValue } from './corrections.ts'
 import type { DeadAndHeld } from './dead-and-held.ts'
 import { type Enqueued, rowDigest } from './digest.ts'
 import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
+import type { MetricRuns } from './metric-runs.ts'
 import type { Metrics } from './metrics.ts'
-import { type NewRow, NewRows } from './new-rows.ts'
+import type { NewMetric } from './runs-of.ts'
 import { stateNumber, stateOf } from './states.ts'
 import { countByHour, type Tally } from './tally.ts'
 import type { Unsent } from './unsent.ts'
 
 /** A metric, its hour's collector, and the instant it is enqueued. */
-interface EnqueueEntry extends NewRow {
+interface EnqueueEntry extends NewMetric {
   readonly metric: Metric
   readonly hold: Hold | undefined
   readonly known: KnownMetric
   readonly nowMs: number
 }
 
-interface ValueInState {
-  readonly value: number
-  readonly state: number
-}
-
-const nothing: Enqueued = { metrics: 0, corrected: 0, digest: 0 }
-
 /** Dependencies of `Enqueuing`. */
 interface EnqueuingDeps {
   readonly registry: MetricRegistry
+  readonly runs: MetricRuns
   readonly tally: Tally
   readonly metrics: Metrics
   readonly deadAndHeld: DeadAndHeld
@@ -41,17 +35,9 @@ interface EnqueuingDeps {
 /** Writes new and corrected metrics. */
 export class Enqueuing {
   readonly #deps: EnqueuingDeps
-  readonly #newRows: NewRows
-  readonly #statements
 
-  constructor(database: Sqlite, deps: EnqueuingDeps) {
+  constructor(deps: EnqueuingDeps) {
     this.#deps = deps
-    this.#newRows = new NewRows(database)
-    const byKey = 'WHERE hour = ? AND metric = ?'
-    this.#statements = {
-      stored: database.prepare<[number, number], ValueInState>(`SELECT value, state FROM outbox ${byKey}`),
-      change: database.prepare<[number, number, number, number]>(`UPDATE outbox SET value = ?, state = ? ${byKey}`),
-    }
   }
 
   /**
@@ -62,17 +48,19 @@ export class Enqueuing {
    * @returns the counts of new and changed metrics
    */
   enqueue(accepted: readonly Accepted[], collector: string, mode: EnqueueMode, nowMs: number): Enqueued {
-    const sum = { metrics: 0, corrected: 0, digest: 0 }
     const entries = accepted.map(one => this.#entryOf(one, collector, nowMs))
-    const stored = new Set(this.#newRows.insert(entries))
-    this.#count(stored.size === 0 ? entries : entries.filter(entry => !stored.has(entry)))
+    const { stored, digest } = this.#deps.runs.insert(entries)
+    const isStored = new Set(stored)
+    const added = stored.length === 0 ? entries : entries.filter(entry => !isStored.has(entry))
+    this.#count(added)
+    for (const entry of added) this.#entered(entry, mode)
+    const sum = { metrics: added.length, corrected: 0, digest }
+    if (mode === 'first-stands') return sum
     for (const entry of entries) {
-      const isStored = stored.has(entry)
-      if (isStored && mode === 'first-stands') continue
-      const { metrics, corrected, digest } = isStored ? this.#correct(entry) : this.#entered(entry, mode)
-      sum.metrics += metrics
-      sum.corrected += corrected
-      sum.digest += digest
+      const change = isStored.has(entry) ? this.#correct(entry) : undefined
+      if (change === undefined) continue
+      sum.corrected += 1
+      sum.digest += change
     }
     return sum
   }
@@ -94,30 +82,29 @@ export class Enqueuing {
     }
   }
 
-  #entered(entry: EnqueueEntry, mode: EnqueueMode): Enqueued {
+  #entered(entry: EnqueueEntry, mode: EnqueueMode): void {
     const { metric, hold, known, hour } = entry
     if (hold) this.#detain(entry, hold)
     else this.#deps.metrics.describeFrom(known, hour, metric)
     // A corrected metric without a row may have been delivered and pruned.
     if (mode === 'first-stands') this.#deps.unsent.add(hour, known.number)
-    return { metrics: 1, corrected: 0, digest: rowDigest(hour, known.number, metric.value) }
   }
 
-  #correct(entry: EnqueueEntry): Enqueued {
+  /** @returns the change of the hour's digest; `undefined` when the stored value stays */
+  #correct(entry: EnqueueEntry): number | undefined {
     const { metric, known, hour } = entry
-    const stored = this.#statements.stored.get(hour, known.number)
-    if (!stored || isSameValue(stored.value, metric.value)) return nothing
+    const stored = this.#deps.runs.at(hour, known.number)
+    if (!stored || isSameValue(stored.value, metric.value)) return undefined
     const from = stateOf(stored.state)
-    if (from === 'dropped') return nothing
+    if (from === 'dropped') return undefined
     const to = from === 'held' || entry.hold ? 'held' : 'due'
-    this.#statements.change.run(metric.value, stateNumber(to), hour, known.number)
+    this.#deps.runs.replace(hour, known.number, metric.value, stateNumber(to))
     if (from !== to) this.#deps.tally.move(known.protocol, from, to, countByHour([entry]))
     this.#detainAgain(entry, from, stored.value)
     if (to === 'due') this.#deps.metrics.describeFrom(known, hour, metric)
     // A held metric is on its way only if it was due before, and is listed then.
     if (from !== 'held') this.#deps.corrections.add(hour, known.number, entry.nowMs)
-    const digest = rowDigest(hour, known.number, metric.value) - rowDigest(hour, known.number, stored.value)
-    return { metrics: 0, corrected: 1, digest }
+    return rowDigest(hour, known.number, metric.value) - rowDigest(hour, known.number, stored.value)
   }
 
   #detainAgain(entry: EnqueueEntry, from: MetricState, before: number): void {

@@ -6,14 +6,17 @@ import type { CollectionRow, CollectionState, DueHour, DueHoursWanted, LateColle
 import { type Enqueued, rowDigest } from './digest.ts'
 import { collectorStatements, readingStatements, writingStatements } from './expected-statements.ts'
 import { collectionRow, dueHour, hourStateOf, lateCollector } from './hour-rows.ts'
+import type { MetricRuns } from './metric-runs.ts'
 
 /** The expected (collector, hour) rows: due, collected or gap. */
 export class ExpectedHours {
   readonly #database: Sqlite
+  readonly #runs: MetricRuns
   readonly #statements
 
-  constructor(database: Sqlite) {
+  constructor(database: Sqlite, runs: MetricRuns) {
     this.#database = database
+    this.#runs = runs
     this.#statements = {
       ...collectorStatements(database),
       ...readingStatements(database),
@@ -127,10 +130,13 @@ export class ExpectedHours {
     const number = hourNumber(hour)
     const { collected, row, addCollected } = this.#statements
     if (collected.run(number, name).changes > 0 || row.get(number, name)) return
-    const values = this.#statements.values.all(number, name)
+    const metrics = this.#statements.metrics.all(number, name)
+    const look = this.#runs.looking()
     // As unsigned 32 bits, like the sum in the file.
-    const digest = values.reduce((sum, { metric, value }) => (sum + rowDigest(number, metric, value)) % 2 ** 32, 0)
-    addCollected.run(number, values.length, digest, name)
+    const digest = metrics.reduce((sum, metric) => {
+      return (sum + rowDigest(number, metric, look(number, metric)?.value ?? 0)) % 2 ** 32
+    }, 0)
+    addCollected.run(number, metrics.length, digest, name)
   }
 
   /** Schedules the next attempt of a due hour. No effect on a collected hour or a gap. */

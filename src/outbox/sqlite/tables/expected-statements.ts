@@ -74,9 +74,12 @@ export function readingStatements(database: Sqlite) {
     newestCollected: database
       .prepare<[], number>('SELECT hour FROM collection WHERE state = 1 ORDER BY hour DESC LIMIT 1')
       .pluck(),
-    values: database.prepare<[number, string], { metric: number; value: number }>(
-      `SELECT outbox.metric, value FROM outbox JOIN metric ON metric.id = outbox.metric WHERE hour = ? AND metric.${own}`,
-    ),
+    metrics: database
+      .prepare<[number, string], number>(
+        `SELECT metric.id FROM outbox CROSS JOIN metric ON metric.id BETWEEN first AND first + metrics - 1
+         WHERE hour = ? AND metric.${own}`,
+      )
+      .pluck(),
   }
 }
 

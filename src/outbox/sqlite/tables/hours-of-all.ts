@@ -20,7 +20,7 @@ export class HoursOfAll {
         .pluck(),
       open: database
         .prepare<[number], number>(
-          `SELECT DISTINCT collector * ${radix} + state FROM outbox CROSS JOIN metric ON metric.id = outbox.metric
+          `SELECT DISTINCT metric.collector * ${radix} + state FROM outbox CROSS JOIN metric ON metric.id BETWEEN first AND first + metrics - 1
            WHERE hour = ? AND state IN (0, 2, 3)`,
         )
         .pluck(),

@@ -48,7 +48,7 @@ export class MetricRegistry {
   readonly #byId = new Map<string, KnownMetric>()
   readonly #byNumber = new Map<number, KnownMetric>()
   readonly #protocols = new Map<string, number>()
-  readonly #runs = new Map<number, readonly NumberSpan[]>()
+  readonly #spans = new Map<number, readonly NumberSpan[]>()
   readonly #look: <T>(act: () => T) => T
   #version: number | undefined
 
@@ -66,9 +66,9 @@ export class MetricRegistry {
         'SELECT since, unit, module FROM description WHERE metric = ? ORDER BY since',
       ),
       protocol: database.prepare<[string], number>('SELECT id FROM protocol WHERE name = ?').pluck(),
-      runs: database.prepare<[number], NumberSpan>(
+      spans: database.prepare<[number], NumberSpan>(
         `SELECT min(id) AS first, max(id) AS last
-         FROM (SELECT id, id - row_number() OVER (ORDER BY id) AS run FROM metric WHERE protocol = ?) GROUP BY run ORDER BY first`,
+         FROM (SELECT id, id - row_number() OVER (ORDER BY id) AS span FROM metric WHERE protocol = ?) GROUP BY span ORDER BY first`,
       ),
       addProtocol: database.prepare<[string]>('INSERT INTO protocol (name) VALUES (?) ON CONFLICT DO NOTHING'),
       addMetric: database.prepare<[string, number, string]>(
@@ -107,7 +107,7 @@ export class MetricRegistry {
     this.#byId.clear()
     this.#byNumber.clear()
     this.#protocols.clear()
-    this.#runs.clear()
+    this.#spans.clear()
   }
 
   /** A metric by its id; `undefined` when unknown. */
@@ -144,7 +144,7 @@ export class MetricRegistry {
     const { changes, lastInsertRowid } = this.#statements.addMetric.run(id, protocol, collector)
     if (changes === 0) throw new Error(`no collector ${collector} is known to the outbox`)
     if (before) return this.#keep({ ...before, collector })
-    this.#runs.delete(protocol)
+    this.#spans.delete(protocol)
     const number = Number(lastInsertRowid)
     const { unit, module } = description
     this.#statements.describe.run(number, since, unit ?? null, module ?? null)
@@ -165,11 +165,11 @@ export class MetricRegistry {
     return names.flatMap(name => this.protocol(name) ?? [])
   }
 
-  /** Numbers of a protocol's metrics, ascending: few runs, since a collector's metrics are added together. */
-  runs(protocol: number): readonly NumberSpan[] {
-    const runs = this.#runs.get(protocol) ?? this.#statements.runs.all(protocol)
-    this.#runs.set(protocol, runs)
-    return runs
+  /** Numbers of a protocol's metrics, ascending: few spans, since a collector's metrics are added together. */
+  spans(protocol: number): readonly NumberSpan[] {
+    const spans = this.#spans.get(protocol) ?? this.#statements.spans.all(protocol)
+    this.#spans.set(protocol, spans)
+    return spans
   }
 
   #remember(raw: RawMetric | undefined): KnownMetric | undefined {

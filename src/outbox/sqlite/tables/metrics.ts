@@ -7,49 +7,55 @@ import type { MetricDescription, MetricKey, Past, StoredMetric, ValueAndState } 
 import { hourBounds } from './hour-rows.ts'
 import { metricAt } from './metric-at.ts'
 import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
-import { stateOf } from './states.ts'
+import type { MetricRuns } from './metric-runs.ts'
+import { valueAt, valuesOf } from './run-values.ts'
+import { stateNumber, stateOf } from './states.ts'
 
-interface RawStored {
+interface RawRunOfHour {
+  readonly hour: number
+  readonly first: number
+  readonly state: number
+  readonly bytes: Buffer
+}
+
+interface RawReason {
   readonly hour: number
   readonly metric: number
-  readonly value: number
-  readonly state: number
-  readonly reason: string | null
+  readonly reason: string
 }
 
 /** Reads metrics, and records their unit and module. */
 export class Metrics {
   readonly #database: Sqlite
   readonly #registry: MetricRegistry
+  readonly #runs: MetricRuns
   readonly #statements
 
-  constructor(database: Sqlite, registry: MetricRegistry) {
+  constructor(database: Sqlite, { registry, runs }: { readonly registry: MetricRegistry; readonly runs: MetricRuns }) {
     this.#database = database
     this.#registry = registry
+    this.#runs = runs
     this.#statements = {
       hasLater: database
-        .prepare<[number, number], number>(
-          'SELECT 1 FROM outbox WHERE hour > ? AND metric = ? AND state IN (0, 1) LIMIT 1',
+        .prepare<[number, number, number], number>(
+          'SELECT 1 FROM outbox WHERE hour > ? AND first <= ? AND first + metrics > ? AND state IN (0, 1) LIMIT 1',
         )
         .pluck(),
-      accepted: database
-        .prepare<[number, number], number>('SELECT value FROM outbox WHERE hour = ? AND metric = ? AND state IN (0, 1)')
-        .pluck(),
-      stored: database.prepare<[number, string], { value: number; state: number }>(
-        'SELECT value, state FROM outbox WHERE hour = ? AND metric = (SELECT id FROM metric WHERE name = ?)',
-      ),
-      delivered: database.prepare<[number, string], { metric: number; value: number }>(
-        `SELECT metric, value FROM outbox WHERE hour = ? AND state = 1
+      delivered: database.prepare<[number, string], { first: number; bytes: Buffer }>(
+        `SELECT first, metric_values AS bytes FROM outbox WHERE hour = ? AND state = 1
          AND protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(?))) LIMIT 1`,
       ),
       deliveredHours: database.prepare<[string, number, number], { collector: string; hour: number }>(
         `SELECT DISTINCT collector.name AS collector, hour FROM outbox
-         JOIN metric ON metric.id = outbox.metric JOIN collector ON collector.id = metric.collector
+         CROSS JOIN metric ON metric.id BETWEEN first AND first + metrics - 1 JOIN collector ON collector.id = metric.collector
          WHERE state = 1 AND collector.name IN (SELECT value FROM json_each(?)) AND hour BETWEEN ? AND ? ORDER BY hour, collector.name`,
       ),
-      between: database.prepare<[number, number], RawStored>(
-        `SELECT hour, metric, value, state, reason FROM outbox LEFT JOIN detained USING (hour, metric)
-         WHERE hour BETWEEN ? AND ? AND state <> 4 ORDER BY hour, metric`,
+      between: database.prepare<[number, number], RawRunOfHour>(
+        `SELECT hour, first, state, metric_values AS bytes FROM outbox
+         WHERE hour BETWEEN ? AND ? AND state <> 4 ORDER BY hour, first`,
+      ),
+      reasons: database.prepare<[number, number], RawReason>(
+        'SELECT hour, metric, reason FROM detained WHERE hour BETWEEN ? AND ?',
       ),
     }
   }
@@ -63,7 +69,7 @@ export class Metrics {
     const isSameUnit = old.unit === unit
     const isPast = hour < (known.descriptions.at(-1)?.since ?? 0)
     if (isSameUnit && (old.module === module || isPast)) return
-    if (!isSameUnit && this.#statements.hasLater.get(hour, known.number) !== undefined) {
+    if (!isSameUnit && this.#statements.hasLater.get(hour, known.number, known.number) !== undefined) {
       this.#registry.describe(known, hour + 1, descriptionAt(known, hour + 1))
     }
     this.#registry.describe(known, hour, { ...(unit === undefined ? {} : { unit }), ...(module && { module }) })
@@ -82,38 +88,43 @@ export class Metrics {
 
   /** The stored facts about metric ids before an hour, in the order asked; `undefined` for an unknown id. */
   pasts(metrics: readonly MetricKey[]): (Past | undefined)[] {
-    return this.#registry.reading(() => metrics.map(({ id, hour }) => this.#past(id, hour)))
+    return this.#registry.reading(() => {
+      const accepted = this.#accepted()
+      return metrics.map(({ id, hour }) => this.#past(id, hour, accepted))
+    })
   }
 
-  #past(id: MetricId, hour: Hour): Past | undefined {
+  #past(id: MetricId, hour: Hour, accepted: AcceptedValue): Past | undefined {
     const known = this.#registry.metric(id)
     // A metric whose description was lost is treated as new: its next value locks its unit.
     if (!known || known.descriptions.length === 0) return undefined
     const { unit } = descriptionAt(known, hourNumber(hour))
-    const previous = this.#previous(known.number, hour)
+    const previous = previousOf(known.number, hour, accepted)
     return { ...(unit === undefined ? {} : { unit }), ...(previous === undefined ? {} : { previous }) }
   }
 
   /** Value and state of a metric at an hour, dropped ones included; `undefined` when there is no row. */
   stored(id: MetricId, hour: Hour): ValueAndState | undefined {
-    const row = this.#statements.stored.get(hourNumber(hour), id)
-    return row && { value: row.value, state: stateOf(row.state) }
+    return this.#registry.reading(() => {
+      const stored = this.#runs.at(hourNumber(hour), this.#registry.metric(id)?.number ?? 0)
+      return stored && { value: stored.value, state: stateOf(stored.state) }
+    })
   }
 
-  #previous(number: number, hour: Hour): Past['previous'] {
-    for (let back = 1; back <= jumpHoursMax; back += 1) {
-      const before = hourAfter(hour, -back)
-      const value = this.#statements.accepted.get(hourNumber(before), number)
-      if (value !== undefined) return { hour: before, value }
+  /** @returns a function that gives the value of a due or delivered metric */
+  #accepted(): AcceptedValue {
+    const look = this.#runs.looking()
+    return (hour, number) => {
+      const stored = look(hour, number)
+      return stored && accepting.has(stored.state) ? stored.value : undefined
     }
-    return undefined
   }
 
   /** A metric of an hour as it would be sent; `undefined` unless it is due or delivered. */
   present({ id, hour }: MetricKey): Metric | undefined {
     return this.#registry.reading(() => {
       const known = this.#registry.metric(id)
-      const value = known && this.#statements.accepted.get(hourNumber(hour), known.number)
+      const value = known && this.#accepted()(hourNumber(hour), known.number)
       return known && value !== undefined ? metricAt(known, hourNumber(hour), value) : undefined
     })
   }
@@ -127,7 +138,7 @@ export class Metrics {
     for (let back = 0; back <= jumpHoursMax; back += 1) {
       const at = hourNumber(hourAfter(hour, -back))
       const row = this.#statements.delivered.get(at, JSON.stringify(protocolIds))
-      if (row) return metricAt(this.#registry.numbered(row.metric), at, row.value)
+      if (row) return metricAt(this.#registry.numbered(row.first), at, valueAt(row.bytes, 0))
     }
     return undefined
   }
@@ -143,14 +154,39 @@ export class Metrics {
 
   /** Every metric in a range of hours, both ends included, by hour; dropped ones are left out. */
   between(from: Hour, to: Hour): StoredMetric[] {
-    return this.#registry.reading(() =>
-      this.#statements.between.all(hourNumber(from), hourNumber(to)).map(row => this.#metricOf(row)),
-    )
+    return this.#registry.reading(() => {
+      const range = [hourNumber(from), hourNumber(to)] as const
+      const reasons = new Map(
+        this.#statements.reasons.all(...range).map(({ hour, metric, reason }) => [`${hour} ${metric}`, reason]),
+      )
+      return this.#statements.between.all(...range).flatMap(run => this.#metricsOf(run, reasons))
+    })
   }
 
-  #metricOf({ hour, metric, value, state, reason }: RawStored): StoredMetric {
-    const known = this.#registry.numbered(metric)
-    const stored = { ...metricAt(known, hour, value), state: stateOf(state), collector: known.collector }
-    return reason === null ? stored : { ...stored, reason }
+  #metricsOf(
+    { hour, first, state: number, bytes }: RawRunOfHour,
+    reasons: ReadonlyMap<string, string>,
+  ): StoredMetric[] {
+    const state = stateOf(number)
+    const isDetained = state === 'dead' || state === 'held'
+    return valuesOf(bytes).map((value, place): StoredMetric => {
+      const known = this.#registry.numbered(first + place)
+      const stored = { ...metricAt(known, hour, value), state, collector: known.collector }
+      const reason = isDetained ? reasons.get(`${hour} ${first + place}`) : undefined
+      return reason === undefined ? stored : { ...stored, reason }
+    })
   }
+}
+
+type AcceptedValue = (hour: number, number: number) => number | undefined
+
+const accepting: ReadonlySet<number> = new Set([stateNumber('due'), stateNumber('delivered')])
+
+function previousOf(number: number, hour: Hour, accepted: AcceptedValue): Past['previous'] {
+  for (let back = 1; back <= jumpHoursMax; back += 1) {
+    const before = hourAfter(hour, -back)
+    const value = accepted(hourNumber(before), number)
+    if (value !== undefined) return { hour: before, value }
+  }
+  return undefined
 }

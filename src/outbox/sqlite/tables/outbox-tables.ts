@@ -16,6 +16,7 @@ import { HourRanges } from './hour-ranges.ts'
 import { HourReasonRows } from './hour-reasons.ts'
 import { HoursOfAll } from './hours-of-all.ts'
 import { MetricRegistry } from './metric-registry.ts'
+import { MetricRuns } from './metric-runs.ts'
 import { Metrics } from './metrics.ts'
 import { NewestDelivered } from './newest-delivered.ts'
 import { NextHours } from './next-hours.ts'
@@ -33,6 +34,7 @@ export class OutboxTables {
   readonly disk: Disk
   readonly writer: Writer
   readonly registry: MetricRegistry
+  readonly runs: MetricRuns
   readonly tally: Tally
   readonly expectedHours: ExpectedHours
   readonly nextHours: NextHours
@@ -67,27 +69,28 @@ export class OutboxTables {
     this.#database = database
     this.registry = new MetricRegistry(database)
     this.writer = new Writer(database, this.disk, this.registry, time)
+    this.runs = new MetricRuns(database)
     this.tally = new Tally(database)
-    this.expectedHours = new ExpectedHours(database)
+    this.expectedHours = new ExpectedHours(database, this.runs)
     this.nextHours = new NextHours(database)
     this.hourRanges = new HourRanges(database)
     this.hoursOfAll = new HoursOfAll(database)
     this.hourReasons = new HourReasonRows(database)
     this.newestDelivered = new NewestDelivered(database)
-    this.metrics = new Metrics(database, this.registry)
-    this.corrections = new Corrections(database, this.registry)
+    this.metrics = new Metrics(database, this)
+    this.corrections = new Corrections(database, this)
     this.unsent = new Unsent(this.registry)
     this.pins = new PinnedBlocks(database)
     this.finalBlocks = new FinalBlockTable(database, this.disk)
-    this.dueMetrics = new DueMetrics(database, this.registry, this.tally)
-    this.dueSelections = new DueSelections(database, this.registry, this.tally, this.corrections)
+    this.dueMetrics = new DueMetrics(database, this)
+    this.dueSelections = new DueSelections(database, this)
     this.deadAndHeld = new DeadAndHeld(database, this)
     this.destinations = new Destinations(database, this.writer)
     this.warnings = new Warnings(database)
     this.reported = new Reports(database)
-    this.enqueuing = new Enqueuing(database, this)
+    this.enqueuing = new Enqueuing(this)
     this.verdicts = new Verdicts(database, this)
-    this.#pruning = new Pruning(database, this.tally)
+    this.#pruning = new Pruning(database, this)
   }
 
   /** Deletes a part of the delivered, dropped and collected history before an hour. @returns whether there is more */

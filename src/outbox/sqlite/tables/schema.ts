@@ -1,12 +1,13 @@
 import type { Schema } from '../../../sqlite/database.ts'
+import { runMetricsMax } from './run-values.ts'
 
 /**
  * Tables of the outbox. Instants are milliseconds since 1970, unless a comment says otherwise; hours are hours since
  * 1970, which SQLite stores in three bytes. Keys begin with the hour: rows are written and read by the hour, so they
- * are adjacent on disk. Versions 1 to 4 were never released.
+ * are adjacent on disk. Versions 1 to 5 were never released.
  */
 export const outboxSchema: Schema = {
-  version: 5,
+  version: 6,
   sql: `
     -- Who is expected to answer, and from which hour on.
     CREATE TABLE collector (
@@ -55,7 +56,7 @@ export const outboxSchema: Schema = {
       name TEXT NOT NULL UNIQUE
     ) STRICT;
 
-    -- Each metric id once, so that a row of the outbox costs a few bytes.
+    -- Each metric id once, so that a metric of the outbox costs a few bytes.
     CREATE TABLE metric (
       id INTEGER PRIMARY KEY,
       name TEXT NOT NULL UNIQUE,
@@ -73,16 +74,26 @@ export const outboxSchema: Schema = {
       PRIMARY KEY (metric, since)
     ) STRICT, WITHOUT ROWID;
 
-    -- One row for a metric and hour. Only a correction changes its value. 0 due, 1 delivered, 2 dead, 3 held, 4 dropped by a person.
+    -- A row is a run: metrics of one protocol, hour and state whose numbers are consecutive, from "first" on. Each metric
+    -- and hour is in one run at most. States: 0 due, 1 delivered, 2 dead, 3 held, 4 dropped by a person. "metric_values"
+    -- are 64-bit numbers, little-endian; "digest" is the sum of what the hour's digest adds up of each.
     CREATE TABLE outbox (
       hour INTEGER NOT NULL CHECK (hour > 0),
-      metric INTEGER NOT NULL,
+      first INTEGER NOT NULL CHECK (first > 0),
       protocol INTEGER NOT NULL,
-      state INTEGER NOT NULL DEFAULT 0 CHECK (state BETWEEN 0 AND 4),
-      value REAL NOT NULL CHECK (abs(value) <= 1.7976931348623157e308),
-      PRIMARY KEY (hour, metric),
-      FOREIGN KEY (metric, protocol) REFERENCES metric (id, protocol)
+      state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 4),
+      metrics INTEGER NOT NULL CHECK (metrics BETWEEN 1 AND ${runMetricsMax}),
+      digest INTEGER NOT NULL,
+      metric_values BLOB NOT NULL,
+      PRIMARY KEY (hour, first),
+      FOREIGN KEY (first, protocol) REFERENCES metric (id, protocol),
+      CHECK (length(metric_values) = 8 * metrics)
     ) STRICT, WITHOUT ROWID;
+    -- A run is divided by shortening it, never by deleting it: with a row its metrics are deleted.
+    CREATE TRIGGER outbox_deleted AFTER DELETE ON outbox BEGIN
+      DELETE FROM detained WHERE hour = OLD.hour AND metric BETWEEN OLD.first AND OLD.first + OLD.metrics - 1;
+      DELETE FROM correction WHERE hour = OLD.hour AND metric BETWEEN OLD.first AND OLD.first + OLD.metrics - 1;
+    END;
 
     -- How many metrics of a protocol and hour are due; no row for none. An index of due rows would be written twice for
     -- each metric.
@@ -111,8 +122,7 @@ export const outboxSchema: Schema = {
       attempts INTEGER,
       unit TEXT,
       at_ms INTEGER NOT NULL,
-      PRIMARY KEY (hour, metric),
-      FOREIGN KEY (hour, metric) REFERENCES outbox (hour, metric) ON DELETE CASCADE
+      PRIMARY KEY (hour, metric)
     ) STRICT, WITHOUT ROWID;
 
     -- A metric whose value has changed, until the new one is delivered: the old one may be on its way.
@@ -120,8 +130,7 @@ export const outboxSchema: Schema = {
       hour INTEGER NOT NULL,
       metric INTEGER NOT NULL,
       at_ms INTEGER NOT NULL,
-      PRIMARY KEY (hour, metric),
-      FOREIGN KEY (hour, metric) REFERENCES outbox (hour, metric) ON DELETE CASCADE
+      PRIMARY KEY (hour, metric)
     ) STRICT, WITHOUT ROWID;
 
     -- What must outlive a restart about where metrics go: one row for each key's name (never the key). "skew_ms" says how

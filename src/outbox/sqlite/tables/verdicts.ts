@@ -7,14 +7,16 @@ import type { Writer } from '../file/writer.ts'
 import type { Corrections } from './corrections.ts'
 import type { DeadAndHeld } from './dead-and-held.ts'
 import type { MetricRegistry } from './metric-registry.ts'
+import type { MetricRuns } from './metric-runs.ts'
 import { stateNumber } from './states.ts'
-import type { CountByHour, Tally } from './tally.ts'
+import type { Tally } from './tally.ts'
 import type { Unsent } from './unsent.ts'
 import type { Warnings } from './warnings.ts'
 
-/** Rows of one hour whose metric numbers are consecutive. */
-interface NumberRun {
+/** Metrics of one hour and protocol whose numbers are consecutive. */
+interface NumbersOfHour {
   readonly hour: number
+  readonly protocol: number
   readonly from: number
   to: number
 }
@@ -22,6 +24,7 @@ interface NumberRun {
 /** Dependencies of `Verdicts`. */
 interface VerdictsDeps {
   readonly registry: MetricRegistry
+  readonly runs: MetricRuns
   readonly tally: Tally
   readonly corrections: Corrections
   readonly deadAndHeld: DeadAndHeld
@@ -33,15 +36,10 @@ interface VerdictsDeps {
 /** Records verdicts on due metrics; metrics in other states do not change. */
 export class Verdicts {
   readonly #deps: VerdictsDeps
-  readonly #mark
   readonly #write: (what: { readonly verdicts: MetricVerdicts; readonly nowMs: number }) => void
 
   constructor(database: Sqlite, deps: VerdictsDeps) {
     this.#deps = deps
-    // One statement for consecutive numbers costs a third of one for each.
-    this.#mark = database.prepare<[number, number, number, number]>(
-      'UPDATE outbox SET state = ? WHERE hour = ? AND metric BETWEEN ? AND ? AND state = 0',
-    )
     this.#write = unsynced(database, ({ verdicts: { delivered, dead, warnings }, nowMs }) => {
       deps.registry.refresh()
       this.#markDelivered(delivered)
@@ -64,52 +62,55 @@ export class Verdicts {
   }
 
   #markDelivered(metrics: readonly Metric[]): void {
-    const { registry, tally, corrections } = this.#deps
+    const { corrections } = this.#deps
     const { current, corrected } = corrections.sorted(metrics)
-    for (const [protocolId, own] of Map.groupBy(current, ({ protocolId }) => protocolId)) {
-      tally.move(registry.protocol(protocolId) ?? 0, 'due', 'delivered', this.#marked(own, 'delivered'))
-    }
+    this.#mark(current, 'delivered')
     corrections.delivered(corrected)
   }
 
   #markDead({ metric, reason, status, attempts }: DeadLetter, nowMs: number): void {
-    const { registry, tally, corrections, deadAndHeld } = this.#deps
+    const { registry, corrections, deadAndHeld } = this.#deps
     const known = registry.metric(metric.id)
     const { current } = corrections.sorted([metric])
     if (!known) return
-    const marked = this.#marked(current, 'dead')
-    if (marked.size === 0) return
+    if (this.#mark(current, 'dead') === 0) return
     const hour = hourNumber(metric.hour)
     corrections.remove(hour, known.number)
-    tally.move(known.protocol, 'due', 'dead', marked)
     deadAndHeld.add({ hour, metric: known.number, kind: 'refused', reason, status, attempts, sinceMs: nowMs })
   }
 
   /** @returns how many were due */
-  #marked(metrics: readonly Metric[], state: 'delivered' | 'dead'): CountByHour {
-    const marked = new Map<number, number>()
-    for (const { hour, from, to } of this.#runs(metrics)) {
-      const { changes } = this.#mark.run(stateNumber(state), hour, from, to)
-      if (changes > 0) marked.set(hour, (marked.get(hour) ?? 0) + changes)
+  #mark(metrics: readonly Metric[], state: 'delivered' | 'dead'): number {
+    const { runs, tally, unsent } = this.#deps
+    const moved = new Map<number, Map<number, number>>()
+    let all = 0
+    for (const { hour, protocol, from, to } of this.#together(metrics)) {
+      unsent.removeRun(hour, from, to)
+      const marked = runs.move(hour, from, to, stateNumber('due'), stateNumber(state))
+      if (marked === 0) continue
+      const byHour = moved.get(protocol) ?? new Map<number, number>()
+      moved.set(protocol, byHour.set(hour, (byHour.get(hour) ?? 0) + marked))
+      all += marked
     }
-    return marked
+    for (const [protocol, byHour] of moved) tally.move(protocol, 'due', state, byHour)
+    return all
   }
 
-  /** Splits metrics into runs; the numbers of a batch are mostly consecutive. */
-  #runs(metrics: readonly Metric[]): NumberRun[] {
-    const runs: NumberRun[] = []
-    let last: NumberRun | undefined
+  /** Joins neighbours; the numbers of a batch are mostly consecutive. */
+  #together(metrics: readonly Metric[]): NumbersOfHour[] {
+    const all: NumbersOfHour[] = []
+    let last: NumbersOfHour | undefined
     for (const metric of metrics) {
-      const number = this.#deps.registry.metric(metric.id)?.number
-      if (number === undefined) continue
+      const known = this.#deps.registry.metric(metric.id)
+      if (!known) continue
+      const { number, protocol } = known
       const hour = hourNumber(metric.hour)
-      if (last?.hour === hour && last.to + 1 === number) last.to = number
+      if (last?.hour === hour && last.to + 1 === number && last.protocol === protocol) last.to = number
       else {
-        last = { hour, from: number, to: number }
-        runs.push(last)
+        last = { hour, protocol, from: number, to: number }
+        all.push(last)
       }
     }
-    for (const { hour, from, to } of runs) this.#deps.unsent.removeRun(hour, from, to)
-    return runs
+    return all
   }
 }

@@ -1,7 +1,7 @@
-import { outboxSchema } from '../../../../src/outbox/sqlite/tables/schema.ts'
+import { hourNumber } from '../../../../src/model/hour.ts'
 import { openDatabase } from '../../../../src/sqlite/database.ts'
 import { type Figure, inPairs } from '../../figures.ts'
-import { hourOf, metricsAnHour } from '../metrics.ts'
+import { bench, hourOf, metricsAnHour, metricsOf } from '../metrics.ts'
 import { Place, startSink } from '../place.ts'
 import type { OnDisk } from '../roles/disk.ts'
 import type { Stalled } from '../roles/stall.ts'
@@ -25,7 +25,6 @@ async function* againstBareLoop(): AsyncGenerator<Figure> {
   const outbox = openOutbox(place.file('outbox.db'), (runs + 1) * hoursARun + 1)
   await storeHour(outbox, 0)
   const insert = bareInsert(place.file('bare.db'))
-  await insert.start()
   const next = { ours: 1, bare: 1 }
   const perSecond = async (way: keyof typeof next, store: (hour: number) => Promise<void> | void) => {
     const startMs = performance.now()
@@ -44,27 +43,18 @@ async function* againstBareLoop(): AsyncGenerator<Figure> {
   yield { what: 'stored a second, of the bare loop', values: pairs.map(([a, b]) => a / b), target: { atLeast: 0.9 } }
 }
 
-/** A loop that inserts rows like those the outbox made of its first hour, into the same tables, in the same commits. */
+/** A table that holds a row for each metric. */
+const bareTable = `CREATE TABLE bare (hour INTEGER, metric INTEGER, protocol INTEGER, state INTEGER, value REAL, PRIMARY KEY (hour, metric)) STRICT, WITHOUT ROWID`
+
+/** A loop that inserts a row for each metric, in the same commits, and does nothing else. */
 function bareInsert(file: string) {
-  const first = openOutbox(file, 1)
-  const database = openDatabase(file, outboxSchema)
-  let insertHour: (hour: number) => void = () => {}
+  const database = openDatabase(file, { version: 1, sql: bareTable })
+  const insert = database.prepare('INSERT INTO bare (hour, metric, protocol, state, value) VALUES (?, ?, 1, 0, ?)')
+  const insertHour = database.transaction((hour: number) => {
+    for (const [index, { value }] of metricsOf(bench, hour).entries())
+      insert.run(hourNumber(hourOf(hour)), index + 1, value)
+  }).immediate
   return {
-    async start() {
-      await storeHour(first, 0)
-      first.close()
-      const rows = database.prepare<[], Record<string, number>>('SELECT * FROM outbox').all()
-      const columns = Object.keys(rows[0] ?? {})
-      const firstHour = hourOf(0) / 3_600_000
-      const insert = database.prepare(
-        `INSERT INTO outbox (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`,
-      )
-      const hourAt = columns.indexOf('hour')
-      const values = rows.map(row => columns.map(column => row[column] ?? null))
-      insertHour = database.transaction((hour: number) => {
-        for (const row of values) insert.run(row.with(hourAt, firstHour + hour))
-      }).immediate
-    },
     hour: (hour: number) => insertHour(hour),
     close: () => database.close(),
   }
@@ -73,10 +63,15 @@ function bareInsert(file: string) {
 async function* onDisk(): AsyncGenerator<Figure> {
   await using place = new Place()
   const sink = await startSink(place)
-  const { due, delivered, rowsMax } = await place.run<OnDisk>('disk.ts', place.file('outbox.db'), sink.url, hoursOnDisk)
+  const { due, delivered, metricsMax } = await place.run<OnDisk>(
+    'disk.ts',
+    place.file('outbox.db'),
+    sink.url,
+    hoursOnDisk,
+  )
   yield { what: 'bytes a metric on disk, due', values: [due], target: { atMost: 64 } }
   yield { what: 'bytes a metric on disk, delivered', values: [delivered], target: { atMost: 64 } }
-  yield { what: 'metrics of the largest commit', values: [rowsMax], target: { atMost: 1_000 } }
+  yield { what: 'metrics of the largest commit', values: [metricsMax], target: { atMost: 1_000 } }
 }
 
 async function* stalls(): AsyncGenerator<Figure> {

@@ -7,7 +7,9 @@ import type { Accepted } from '../../../../src/outbox/contract/metrics.ts'
 import type { Recorded } from '../../../../src/outbox/contract/outcome.ts'
 import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
 import { rowDigest } from '../../../../src/outbox/sqlite/tables/digest.ts'
+import { unpackRun } from '../../../../src/outbox/sqlite/tables/run-form.ts'
 import { outboxSchema } from '../../../../src/outbox/sqlite/tables/schema.ts'
+import { metricRows } from '../../../../src/salvage/metric-rows.ts'
 import { takeOutDoubtful } from '../../../../src/salvage/verify.ts'
 import { openDatabase } from '../../../../src/sqlite/database.ts'
 import { temporaryFolder } from '../../../support/folder.ts'
@@ -57,9 +59,16 @@ function expectSound(file: string): void {
   expect(flawsOf(file)).toEqual([])
   const database = openDatabase(file, outboxSchema)
   try {
-    database.exec('CREATE TEMP TABLE doubt (hour INTEGER, metric INTEGER); BEGIN')
-    const count = () => database.prepare<[], number>('SELECT count(*) FROM outbox').pluck().get()
+    database.exec('CREATE TEMP TABLE doubt (hour INTEGER, metric INTEGER)')
+    database.exec(metricRows('temp'))
+    const rows = database.prepare<[], unknown[]>('SELECT * FROM outbox').raw().all()
+    const insert = database.prepare('INSERT INTO metric_row VALUES (@hour, @number, @protocol, @state, @value)')
+    for (const metric of rows.flatMap(row => unpackRun(row))) insert.run(metric)
+    const stored = database.prepare<[], number>('SELECT coalesce(sum(metrics), 0) FROM outbox').pluck().get()
+    database.exec('BEGIN')
+    const count = () => database.prepare<[], number>('SELECT count(*) FROM metric_row').pluck().get()
     const before = count()
+    expect(before, 'no run is taken for damaged').toBe(stored)
     takeOutDoubtful(database, rowDigest)
     expect(count(), 'no value is taken for damaged').toBe(before)
     const found = database.prepare('SELECT hour, collector, metrics, digest FROM found').all()
