@@ -34,7 +34,7 @@ function collected(
 
 const collector = { id: 'pool/c', protocolId: 'pool' } as CollectorConfig
 
-/** What other hosts answer, in their order; asked in vain where there is none. */
+/** A cross-check of hosts with these answers, in their order. */
 function check(answers: readonly (RunOutcome | Fault)[], chains = [{ id: 1, agree: 1 }]) {
   const lines: { msg: string; level: number }[] = []
   const asked: number[] = []
@@ -76,7 +76,7 @@ describe('two runs', () => {
 describe('a cross-check', () => {
   const jumped = outcome({ A: 200, B: 2 })
 
-  it('asks nobody where nothing jumps, and does not ask about bounds', async () => {
+  it('asks no host where nothing jumps, and none about bounds', async () => {
     const { confirmed, asked } = check([outcome({ A: 200, B: 2 })])
     const plain = collected(jumped, [])
     expect(await confirmed(jumped, plain)).toBe(plain)
@@ -85,7 +85,7 @@ describe('a cross-check', () => {
     expect(asked).toEqual([])
   })
 
-  it('asks nobody about values that no chain gave', async () => {
+  it('asks no host about values that no chain gave', async () => {
     const { confirmed, asked } = check([jumped])
     const alone = outcome({ A: 200 }, [])
     expect(holdsOf(await confirmed(alone, collected(alone, ['A'])))).toEqual(['A is odd'])

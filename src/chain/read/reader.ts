@@ -3,10 +3,9 @@ import type { AsOfBlock, FinalBlocks, LogFilter } from '../../model/block.ts'
 import { Fault } from '../../model/fault.ts'
 import { settleMsOf } from '../../model/finality.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
-import type { CallMeter } from '../endpoint/call-meter.ts'
 import { allFailed, chainBehind, notAskable, stoppedWhile, unexpected } from '../endpoint/chain-faults.ts'
 import type { EndpointReport } from '../endpoint/endpoint-health.ts'
-import { EndpointPool, type EndpointSource, type PassedOver } from '../endpoint/endpoint-pool.ts'
+import { EndpointPool } from '../endpoint/endpoint-pool.ts'
 import type { LogList } from '../log-list.ts'
 import { type HourLookUp, Hours } from '../look-up/hours.ts'
 import { plain } from '../look-up/known-headers.ts'
@@ -20,31 +19,9 @@ import { HourReads } from './hour-reads.ts'
 import { nextBlockWaitMsMax, nextBlockWaitsMax } from './limits.ts'
 import { readLogsOnAny } from './log-reads.ts'
 import { ReadMemory } from './read-memory.ts'
+import type { ChainReaderDeps } from './reader-deps.ts'
 import { readOnAny } from './reads-on-any.ts'
 import { isAnswer, type ReadOutcome } from './single-reads.ts'
-
-/** Dependencies of `createChainReader`. */
-export interface ChainReaderDeps {
-  /** Name of the chain in the configuration. */
-  readonly name: string
-  /** The expected answer to `eth_chainId`. */
-  readonly id: number
-  /** URLs (http, https, ws, wss) or IPC paths, the first preferred. Secrets: they appear in no Fault. */
-  readonly endpoints: readonly EndpointSource[]
-  readonly time: Time
-  /**
-   * Delay after an hour until its as-of block counts as final, in milliseconds. Default: a safe time for the chain id.
-   */
-  readonly settleMs?: number
-  /** Cache of final as-of blocks. Default: a cache of this process only. */
-  readonly finalBlocks?: FinalBlocks
-  /** Called when an endpoint failed and another is asked instead. */
-  readonly passedOver?: PassedOver
-  /** Longest wait for the chain's next block within a look-up; after it the caller has to retry. Default: 30 s. */
-  readonly patienceMs?: number
-  /** Counts what is sent, and may stop it. */
-  readonly meter?: CallMeter
-}
 
 /** A reader with its connections; call `close` to end them. */
 export type OpenChainReader = ChainReader &

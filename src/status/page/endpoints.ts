@@ -30,7 +30,7 @@ function stateText({ state, reason, restsUntilMs, head }: EndpointState, nowMs: 
   if (state === 'no-address') return html`${reason ?? 'has no address'}`
   if (state === 'wrong-id') return html`serves another chain`
   if (state === 'quarantine') {
-    return html`in quarantine, another host answered otherwise${restsUntilMs === undefined ? nothing : html` until ${clockText(restsUntilMs)} UTC`}`
+    return html`in quarantine, another host answered otherwise${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}`
   }
   if (state === 'resting') {
     return html`failed, others are asked first${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}`
