@@ -12,14 +12,14 @@ export function printTable(
     lines.reduce((widest, row) => Math.max(widest, shownWidth(row[column] ?? '')), 0),
   )
   const sides = head.map(name => (right.includes(name) ? 'right' : 'left'))
-  for (const row of lines) {
-    print(
-      row
-        .map((cell, column) => aligned(cell, widths[column] ?? 0, sides[column]))
-        .join('  ')
-        .trimEnd(),
-    )
-  }
+  const texts = lines.map(row =>
+    row
+      .map((cell, column) => aligned(cell, widths[column] ?? 0, sides[column]))
+      .join('  ')
+      .trimEnd(),
+  )
+  // In one piece: a table may have thousands of rows.
+  print(texts.join('\n'))
 }
 
 function aligned(cell: string, width: number, side: 'left' | 'right' | undefined): string {

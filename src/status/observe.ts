@@ -108,7 +108,7 @@ type ShownProtocol = Pick<Config['protocols'][number], 'id' | 'name' | 'logo' | 
 }
 
 /** Protocols with values that the configuration no longer has. */
-function removedProtocols({ protocols }: Config, ids: readonly string[]): ShownProtocol[] {
+export function removedProtocols({ protocols }: Config, ids: readonly string[]): ShownProtocol[] {
   const configured = new Set(protocols.map(({ id }) => id))
   return ids.filter(id => !configured.has(id)).map(id => ({ id, name: id, collectors: [], isRemoved: true }))
 }

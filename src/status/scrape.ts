@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
-import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
+import { type Hour, hourAfter, hourAt } from '../model/hour.ts'
 import type { OldestHours } from '../outbox/contract/status-store.ts'
-import { cellState } from './cell-state.ts'
+import { hourStates } from './hour-states.ts'
 import { shownHours, stateOf } from './observe.ts'
 import type { Observed } from './observed.ts'
 import { latenessWanted } from './readiness.ts'
-import type { CellState, HourCell, HourGrid, Snapshot } from './snapshot.ts'
+import type { HourGrid, Snapshot } from './snapshot.ts'
 
 /** Input of `/metrics`: a snapshot without widgets and without reasons of hours. */
 export interface Scrape extends Omit<Snapshot, 'protocols' | 'week'> {
@@ -22,7 +22,7 @@ export interface HourAges {
 
 /** The present state without values: no delivered metric's row is read. */
 export async function scrape(observed: Observed): Promise<Scrape> {
-  const hours = await states(observed)
+  const hours = await hourStates(observed)
   const ages = { oldest: await oldestOf(observed), newestDelivered: await newestDelivered(observed, hours) }
   await setImmediate()
   return {
@@ -30,21 +30,6 @@ export async function scrape(observed: Observed): Promise<Scrape> {
     hours,
     ages,
   }
-}
-
-async function states({ config, outbox, nowMs }: Observed): Promise<HourGrid> {
-  const current = hourAt(nowMs)
-  const hours = hoursFrom(hourAfter(current, 1 - shownHours), current)
-  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  const ids = collectors.map(({ id }) => id)
-  const looks = await outbox.status.hoursOfAll(ids, hourAfter(current, 1 - shownHours), current)
-  await setImmediate()
-  const rows = collectors.map(({ id, protocolId }, place) => ({
-    collector: id,
-    protocolId,
-    cells: looks.map(hour => cells[cellState(hour.stateOf(place), state => hour.has(place, state))]),
-  }))
-  return { hours, rows }
 }
 
 /** The oldest hours in states that should pass, including those before the grid: they are the worst. */
@@ -68,15 +53,4 @@ async function newestDelivered({ outbox, nowMs, startedAtMs }: Observed, grid: H
   const older = await outbox.status.newestDelivered(others, before, nowMs)
   // A collector that was never planned is expected from this start on.
   return new Map(shown.map(([collector, hour]) => [collector, hour ?? older.get(collector) ?? hourAt(startedAtMs)]))
-}
-
-/** Attempts and faults are not exposed. */
-const cells: Readonly<Record<CellState, HourCell>> = {
-  due: { state: 'due', attempts: 0 },
-  collected: { state: 'collected', attempts: 0 },
-  delivered: { state: 'delivered', attempts: 0 },
-  gap: { state: 'gap', attempts: 0 },
-  dead: { state: 'dead', attempts: 0 },
-  held: { state: 'held', attempts: 0 },
-  unexpected: { state: 'unexpected', attempts: 0 },
 }

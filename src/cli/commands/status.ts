@@ -8,8 +8,10 @@ import { hourText } from '../../model/hour.ts'
 import { numberText } from '../../model/number-text.ts'
 import { type StatusJson, statusJson } from '../../status/json.ts'
 import { observe } from '../../status/observe.ts'
+import type { Observed } from '../../status/observed.ts'
 import { Reloads } from '../../status/reloads.ts'
 import type { CellState, Snapshot } from '../../status/snapshot.ts'
+import { type StatusSummary, summarize } from '../../status/summary.ts'
 import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { daemonAnswer } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
@@ -28,13 +30,24 @@ export function statusCommand(ended: (code: number) => void): Command {
       // This command does not catch up: a late hour is late.
       const daemon = daemonSentence(context)
       const reloads = daemon === undefined ? undefined : await reloadsOf(context)
-      const snapshot = await readOutbox(context, outbox =>
-        observe(observationOf(context, outbox, namedService(context.config), 0, [], reloads)),
-      )
-      if (json) printJson(statusJson(snapshot))
-      else printStatus(snapshot, daemon, { config })
-      if (!snapshot.ready.ok) ended(exitCodes.incomplete)
+      const { ready } = await readOutbox(context, async outbox => {
+        const observed = observationOf(context, outbox, namedService(context.config), 0, [], reloads)
+        return json ? printedJson(observed) : printed(observed, daemon, { config })
+      })
+      if (!ready.ok) ended(exitCodes.incomplete)
     })
+}
+
+async function printedJson(observed: Observed): Promise<Snapshot> {
+  const snapshot = await observe(observed)
+  printJson(statusJson(snapshot))
+  return snapshot
+}
+
+async function printed(observed: Observed, daemon: string | undefined, options: ConfigOption): Promise<StatusSummary> {
+  const summary = await summarize(observed)
+  printStatus(summary, daemon, options)
+  return summary
 }
 
 /** Reads the configuration. Mistakes do not show that a running daemon keeps the configuration before. */
@@ -83,29 +96,27 @@ const mark: Record<CellState, string> = {
 /** Warnings shown; further ones are counted. */
 const warningsShown = 10
 
-function printStatus(snapshot: Snapshot, daemon: string | undefined, options: ConfigOption): void {
-  const { ready, hours, protocols } = snapshot
+function printStatus(summary: StatusSummary, daemon: string | undefined, options: ConfigOption): void {
+  const { ready, hours, newest } = summary
   print(headline(ready.ok, daemon))
   for (const reason of ready.reasons) print(`  ${reason}`)
   print('')
-  printDelivery(snapshot, daemon, options)
+  printDelivery(summary, daemon, options)
   print('')
   printGrid(hours)
-  const rows = protocols.flatMap(({ metrics }) =>
-    metrics.map(({ id, value, unit, hour, state }) => [
-      id,
-      value === undefined ? '' : numberText(value),
-      unit ?? '',
-      hour === undefined ? '' : hourText(hour),
-      state ?? '',
-    ]),
-  )
+  const rows = newest.map(({ id, value, unit, hour, state }) => [
+    id,
+    numberText(value),
+    unit ?? '',
+    hourText(hour),
+    state,
+  ])
   if (rows.length > 0) print('')
   if (rows.length > 0) printTable(['metric', 'last value', 'unit', 'hour', 'state'], rows, ['last value'])
-  printWarnings(snapshot, options)
+  printWarnings(summary, options)
 }
 
-function printDelivery({ service, balance }: Snapshot, daemon: string | undefined, options: ConfigOption): void {
+function printDelivery({ service, balance }: StatusSummary, daemon: string | undefined, options: ConfigOption): void {
   const last = service.lastPush
     ? `, last push ${new Date(service.lastPush.atMs).toISOString()}: ${service.lastPush.verdict}`
     : ''
@@ -128,7 +139,7 @@ function skewWords(skewMs: number): string {
   return `${seconds} s ${skewMs > 0 ? 'behind' : 'ahead of'} the service’s`
 }
 
-function printWarnings({ warnings }: Snapshot, options: ConfigOption): void {
+function printWarnings({ warnings }: StatusSummary, options: ConfigOption): void {
   const news = warnings.filter(({ isAcknowledged }) => !isAcknowledged)
   const silent = warnings.length - news.length
   if (warnings.length > 0) print('')
@@ -141,7 +152,7 @@ function printWarnings({ warnings }: Snapshot, options: ConfigOption): void {
   if (silent > 0) print(`${counted(silent, 'acknowledged warning')}: ${asTyped('warnings --all', options)}`)
 }
 
-function printGrid({ hours, rows }: Snapshot['hours']): void {
+function printGrid({ hours, rows }: StatusSummary['hours']): void {
   const [first] = hours
   print(`last ${hours.length} hours, from ${first === undefined ? '' : hourText(first)}`)
   printTable(

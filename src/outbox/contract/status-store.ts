@@ -69,6 +69,11 @@ export interface StatusStore {
   /** An overview, with the rows and values of a range of hours, both ends included. */
   detail(wanted: LatenessWanted, from: Hour, to: Hour): Promise<Detail>
   /**
+   * The newest value of each metric in a range of hours, both ends included, in the order in which the metrics were first
+   * stored; dropped ones are left out. It reads little more than what it gives.
+   */
+  newest(from: Hour, to: Hour): Promise<readonly StoredMetric[]>
+  /**
    * States of a range of hours, both ends included, without values: an entry an hour, the oldest first. Each hour as of
    * an instant of its own.
    */

@@ -141,6 +141,19 @@ export function statusContract(newPlace: NewPlace): void {
       expect(all).toEqual(await outbox.operators.metrics(anHour, at(1)))
     })
 
+    it('has the newest value of each metric, whatever its state', async () => {
+      const { outbox } = await begun(newPlace, { from: at(-3), to: at(1) })
+      await record(outbox, metrics(3, at(-3)))
+      await record(outbox, metrics(2, at(-1)))
+      await refuse(outbox, metrics(1, at(-1)))
+      const all = await outbox.operators.metrics(at(-3), anHour)
+      const newest = [...all.filter(({ hour }) => hour === at(-1)), ...all.slice(2, 3)]
+      expect(await outbox.status.newest(at(-3), anHour)).toEqual(newest)
+      expect(newest.map(({ state }) => state)).toEqual(['dead', 'due', 'due'])
+      expect(await outbox.status.newest(at(-2), anHour)).toEqual(newest.slice(0, 2))
+      expect(await outbox.status.newest(at(1), at(1))).toEqual([])
+    })
+
     it('is as of one instant, whatever is recorded meanwhile', async () => {
       const { outbox, handles } = await begun(newPlace)
       const other = await handles.another()

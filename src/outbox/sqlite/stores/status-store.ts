@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Hour, hoursFrom } from '../../../model/hour.ts'
 import type { CollectionRow, HourOfAll, HourReasons, WithheldHour } from '../../contract/hours.ts'
+import type { StoredMetric } from '../../contract/metrics.ts'
 import type {
   Detail,
   Lateness,
@@ -38,6 +39,10 @@ export class SqliteStatusStore implements StatusStore {
       rows: expectedHours.between(from, to),
       metrics: metrics.between(from, to),
     }))
+  }
+
+  async newest(from: Hour, to: Hour): Promise<readonly StoredMetric[]> {
+    return this.#tables.metrics.newest(from, to)
   }
 
   #overview(wanted: LatenessWanted): Overview {

@@ -54,6 +54,7 @@ export class Metrics {
         `SELECT hour, first, state, metric_values AS bytes FROM outbox
          WHERE hour BETWEEN ? AND ? AND state <> 4 ORDER BY hour, first`,
       ),
+      ids: database.prepare<[], number>('SELECT id FROM metric').pluck(),
       reasons: database.prepare<[number, number], RawReason>(
         'SELECT hour, metric, reason FROM detained WHERE hour BETWEEN ? AND ?',
       ),
@@ -156,25 +157,52 @@ export class Metrics {
   between(from: Hour, to: Hour): StoredMetric[] {
     return this.#registry.reading(() => {
       const range = [hourNumber(from), hourNumber(to)] as const
-      const reasons = new Map(
-        this.#statements.reasons.all(...range).map(({ hour, metric, reason }) => [`${hour} ${metric}`, reason]),
-      )
+      const reasons = this.#reasons(...range)
       return this.#statements.between.all(...range).flatMap(run => this.#metricsOf(run, reasons))
     })
   }
 
-  #metricsOf(
-    { hour, first, state: number, bytes }: RawRunOfHour,
-    reasons: ReadonlyMap<string, string>,
-  ): StoredMetric[] {
-    const state = stateOf(number)
-    const isDetained = state === 'dead' || state === 'held'
-    return valuesOf(bytes).map((value, place): StoredMetric => {
-      const known = this.#registry.numbered(first + place)
-      const stored = { ...metricAt(known, hour, value), state, collector: known.collector }
-      const reason = isDetained ? reasons.get(`${hour} ${first + place}`) : undefined
-      return reason === undefined ? stored : { ...stored, reason }
+  /** As `StatusStore.newest`: hour by hour backwards, until each metric has been found. */
+  newest(from: Hour, to: Hour): StoredMetric[] {
+    const { ids, between } = this.#statements
+    return this.#registry.reading(() => {
+      const reasons = this.#reasons(hourNumber(from), hourNumber(to))
+      const left = new Set(ids.all())
+      const found = new Map<number, StoredMetric>()
+      for (let hour = hourNumber(to); hour >= hourNumber(from) && left.size > 0; hour -= 1) {
+        for (const run of between.all(hour, hour)) {
+          for (const [place, value] of valuesOf(run.bytes).entries()) {
+            const number = run.first + place
+            if (left.delete(number)) found.set(number, this.#metricOf(run, number, value, reasons))
+          }
+        }
+      }
+      return [...found].sort(([a], [b]) => a - b).map(([, metric]) => metric)
     })
+  }
+
+  #reasons(from: number, to: number): ReadonlyMap<string, string> {
+    return new Map(
+      this.#statements.reasons.all(from, to).map(({ hour, metric, reason }) => [`${hour} ${metric}`, reason]),
+    )
+  }
+
+  #metricsOf(run: RawRunOfHour, reasons: ReadonlyMap<string, string>): StoredMetric[] {
+    return valuesOf(run.bytes).map((value, place) => this.#metricOf(run, run.first + place, value, reasons))
+  }
+
+  #metricOf(
+    { hour, state: rawState }: Pick<RawRunOfHour, 'hour' | 'state'>,
+    number: number,
+    value: number,
+    reasons: ReadonlyMap<string, string>,
+  ): StoredMetric {
+    const state = stateOf(rawState)
+    const known = this.#registry.numbered(number)
+    const stored = { ...metricAt(known, hour, value), state, collector: known.collector }
+    const isDetained = state === 'dead' || state === 'held'
+    const reason = isDetained ? reasons.get(`${hour} ${number}`) : undefined
+    return reason === undefined ? stored : { ...stored, reason }
   }
 }
 
