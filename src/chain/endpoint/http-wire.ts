@@ -9,7 +9,8 @@ import { EndpointFailure, hostOf, redacted } from './endpoint-failure.ts'
 import { answersIn } from './http-answer.ts'
 import { chainAnswerBytesMax, connectMsMax, refusalBytesMax, requestsAtOnceMax } from './limits.ts'
 import { type OwnHeaders, ownHeaders, withoutValues } from './own-headers.ts'
-import { requestStart, requestText, type Wire, type WrittenCall } from './wire.ts'
+import { RequestBodies } from './request-bodies.ts'
+import type { Wire, WrittenCall } from './wire.ts'
 
 /**
  * JSON-RPC over HTTP: several calls are one batch in one request. Connections are kept alive. Redirects are not
@@ -20,6 +21,7 @@ import { requestStart, requestText, type Wire, type WrittenCall } from './wire.t
 export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})): Wire {
   const host = hostOf(url)
   const { origin, path, headers } = requestTo(url)
+  const bodies = new RequestBodies()
   let agent: Agent | undefined
   let isClosed = false
 
@@ -43,10 +45,12 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
         const dispatcher = (isClosed ? undefined : agent) ?? (await opened())
         const sentMs = time.nowMs()
         const mine = ownHeaders(host, own)
-        const request = { origin, path, method: 'POST', headers: { ...headers, ...mine }, body: bodyOf(calls) } as const
+        const body = bodies.written(calls)
+        const request = { origin, path, method: 'POST', headers: { ...headers, ...mine }, body } as const
         const bytesMaxOf = (status: number) => (status < 300 ? answerBytesMaxOf(calls) : refusalBytesMax)
         const { status, bytes, headers: received } = await exchanged(dispatcher, request, bytesMaxOf, signal)
         const receivedMs = time.nowMs()
+        if (bytes) bodies.free(body)
         const packed = bytes && (await textOf(bytes, first(received['content-encoding']), bytesMaxOf(status)))
         const text = packed && withoutValues(packed, mine)
         const { notBeforeMs: retryAtMs } = answerTimes(received, { sentMs, receivedMs })
@@ -98,26 +102,6 @@ function requestTo(url: string): RequestTo {
   const authorization = basicAuthorization(address)
   const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'content-type': 'application/json' }
   return { origin, path: `${pathname}${search}`, headers: { ...headers, ...(authorization && { authorization }) } }
-}
-
-/**
- * Body of a request. Prewritten parts are copied as bytes: converting them to text and back would take longer than all
- * the rest.
- */
-function bodyOf(calls: readonly WrittenCall[]): Buffer {
-  const pieces: Buffer[] = []
-  let text = calls.length === 1 ? '' : '['
-  calls.forEach((written, index) => {
-    const { written: before } = written.call
-    if (index > 0) text += ','
-    if (before) {
-      pieces.push(Buffer.from(`${text}${requestStart(index + 1)}`), before.startBytes.subarray(1))
-      text = before.end
-    } else {
-      text += requestText(written, index + 1)
-    }
-  })
-  return Buffer.concat([...pieces, Buffer.from(calls.length === 1 ? text : `${text}]`)])
 }
 
 /** Text of a body; undefined when it is longer than the limit, empty when it cannot be decompressed. */

@@ -1,7 +1,7 @@
 /**
  * Cost of reading an hour: against the bare limit (bytes made before, posted by undici, the answer cut into pieces) and
- * against viem's multicall, all in one process. As-of blocks are known; ours encodes, checks and decodes by the ABI and
- * proves the block of each hour by two more calls, which the bare limit does not. Ends with 1 when a figure is not what is
+ * against viem's multicall, all in one process. As-of blocks are known. Both ask for the two calls that prove the
+ * block; encoding and decoding by the ABI, the proof and its check are ours alone. Ends with 1 when a figure is not what is
  * aimed at. `node test/bench/chain/reads.ts`
  */
 import { type Figure, figureHead, figureRow, inPairs, isMet } from '../figures.ts'
