@@ -18,15 +18,18 @@ function isQuantity(value: unknown): value is Hex {
   return typeof value === 'string' && /^0x[0-9a-fA-F]{1,64}$/.test(value)
 }
 
-function isHash(value: unknown): value is Hex {
+/** Whether a value is 32 bytes as hexadecimal text. */
+export function isHash(value: unknown): value is Hex {
   return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)
 }
 
-function isBytes(value: unknown): value is Hex {
+/** Whether a value is whole bytes as hexadecimal text. */
+export function isBytes(value: unknown): value is Hex {
   return typeof value === 'string' && value.length % 2 === 0 && /^0x[0-9a-fA-F]*$/.test(value)
 }
 
-function isAddress(value: unknown): value is Hex {
+/** Whether a value is an address as hexadecimal text. */
+export function isAddress(value: unknown): value is Hex {
   return typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value)
 }
 

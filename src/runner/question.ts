@@ -1,18 +1,14 @@
 import { z } from 'zod'
+import { isAddress, isBytes, isHash } from '../chain/shapes.ts'
 import type { Hex } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import { collectorTextCharsMax, readsMax } from './limits.ts'
 import type { ChainQuestion } from './messages.ts'
 
-const hex = (digits: string, name: string) =>
-  z.custom<Hex>(value => typeof value === 'string' && new RegExp(`^0x${digits}$`).test(value), {
-    error: `is no ${name}`,
-  })
-
-const address = hex('[0-9a-fA-F]{40}', 'address: 0x and 40 hexadecimal digits')
-const topic = hex('[0-9a-fA-F]{64}', 'topic: 0x and 64 hexadecimal digits')
-const slot = hex('[0-9a-fA-F]{64}', 'storage slot: 0x and 64 hexadecimal digits')
-const input = hex('([0-9a-fA-F]{2})*', 'call data: 0x and an even number of hexadecimal digits')
+const address = z.custom<Hex>(isAddress, { error: 'is no address: 0x and 40 hexadecimal digits' })
+const topic = z.custom<Hex>(isHash, { error: 'is no topic: 0x and 64 hexadecimal digits' })
+const slot = z.custom<Hex>(isHash, { error: 'is no storage slot: 0x and 64 hexadecimal digits' })
+const input = z.custom<Hex>(isBytes, { error: 'is no call data: 0x and an even number of hexadecimal digits' })
 const name = z.string().max(collectorTextCharsMax).optional()
 
 const request = z.discriminatedUnion('kind', [
