@@ -3,7 +3,7 @@ import { decimalsOption, decimalsReader } from './values/decimals.ts'
 import { declaration, declared } from './values/declared.ts'
 import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas } from './values/formula.ts'
 import { type Fraction, nearestNumber, scaled } from './values/fraction.ts'
-import { ValueMistake } from './values/mistake.ts'
+import { OptionEntryMistake } from './values/mistake.ts'
 import { viewCall } from './values/view-function.ts'
 
 const value = z.strictObject({
@@ -92,7 +92,7 @@ function mistakesOf(each: Value, values: Values, common: string | undefined) {
   try {
     viewCall({ ...each, call: each.call })
   } catch (error) {
-    if (!(error instanceof ValueMistake)) throw error
+    if (!(error instanceof OptionEntryMistake)) throw error
     mistakes.push(error)
   }
   return mistakes

@@ -35,7 +35,7 @@ type Options = z.output<typeof options>
 type Supply = Omit<Options, 'values' | 'label'>
 
 /** Tokens of one chain, and the accounts whose balances of them are subtracted. */
-interface Place extends z.output<typeof place> {
+interface SupplyPlace extends z.output<typeof place> {
   readonly chain: string
 }
 
@@ -66,7 +66,7 @@ function suppliesOf({ values, label = 'Supply', ...one }: Options): readonly (re
   return values ? Object.entries(values) : [[label, one]]
 }
 
-function placesOf({ of, chain, token = [], minus }: Supply, chainOfAll = ''): readonly Place[] {
+function placesOf({ of, chain, token = [], minus }: Supply, chainOfAll = ''): readonly SupplyPlace[] {
   if (of) return Object.entries(of).map(([chain, place]) => ({ chain, ...place }))
   return [{ chain: chain ?? chainOfAll, token, minus }]
 }

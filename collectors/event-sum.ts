@@ -4,7 +4,7 @@ import { decimalsOption, decimalsReader } from './values/decimals.ts'
 import { declaration, declared } from './values/declared.ts'
 import { eventFilter, plain } from './values/event.ts'
 import { nearestNumber, scaled } from './values/fraction.ts'
-import { ValueMistake } from './values/mistake.ts'
+import { OptionEntryMistake } from './values/mistake.ts'
 
 const options = z
   .strictObject({
@@ -34,7 +34,7 @@ const options = z
     try {
       eventFilter(given)
     } catch (error) {
-      if (!(error instanceof ValueMistake)) throw error
+      if (!(error instanceof OptionEntryMistake)) throw error
       tell(error.path, error.message)
     }
   })

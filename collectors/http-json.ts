@@ -3,7 +3,15 @@ import { declaration, declared } from './values/declared.ts'
 import { circleMistakes, exactValues, formulaMistakes, formulaOf, formulas } from './values/formula.ts'
 import { type Fraction, fractionOf, nearestNumber, scaled } from './values/fraction.ts'
 import { answerOf, decimalAt, jsonPointer, pointerRules, valueAt } from './values/json-answer.ts'
-import { asksBlock, inBody, inPlaces, type Moment, readsPast, sourceBody, sourceUrl } from './values/placeholders.ts'
+import {
+  asksBlock,
+  inBody,
+  inPlaces,
+  type ReadMoment,
+  readsPast,
+  sourceBody,
+  sourceUrl,
+} from './values/placeholders.ts'
 
 const decimals = z
   .int({ error: 'must be a whole number from 0 to 255' })
@@ -97,7 +105,7 @@ function valuesOf({ values, label = 'Value', pointer = '', decimals, ...one }: O
   return values ?? { [label]: { pointer, decimals, ...declaration(one) } }
 }
 
-function headersAt(headers: Readonly<Record<string, string>>, moment: Moment): Record<string, string> {
+function headersAt(headers: Readonly<Record<string, string>>, moment: ReadMoment): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, inPlaces(text, moment)]))
 }
 

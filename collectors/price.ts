@@ -1,6 +1,6 @@
 import { type CollectContext, defineCollector, z } from 'tidegauge'
 import { type Fraction, nearestNumber } from './values/fraction.ts'
-import { isOnChain, type Source, source, sourceName, sourcePrice } from './values/price/source.ts'
+import { isOnChain, type PriceSource, source, sourceName, sourcePrice } from './values/price/source.ts'
 
 const options = z.strictObject({
   sources: z.array(source).min(1).describe('in order: the first that answers stands'),
@@ -31,7 +31,7 @@ export default {
 
 /** A source that gave no price. */
 interface Failure {
-  readonly of: Source
+  readonly of: PriceSource
   readonly error: unknown
 }
 
@@ -54,7 +54,7 @@ async function firstPrice({ options: { sources }, ...means }: Context): Promise<
   throw new Error(wordsOf(failures))
 }
 
-function begun(each: Source, means: Omit<Context, 'options'>): Promise<Fraction> {
+function begun(each: PriceSource, means: Omit<Context, 'options'>): Promise<Fraction> {
   const price = sourcePrice(each, means)
   // One before it may answer.
   price.catch(() => {})

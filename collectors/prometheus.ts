@@ -65,7 +65,7 @@ const answered = z.object({
 })
 const refused = z.object({ status: z.literal('error'), error: z.string() })
 
-type Answered = z.output<typeof answered>
+type PrometheusAnswer = z.output<typeof answered>
 
 /** Statuses of an invalid query and of one that cannot be executed. */
 const refusals = [400, 422]
@@ -82,7 +82,7 @@ async function answerTo(query: string, { url, headers }: z.output<typeof options
 }
 
 /** @throws Error unless the answer is one number of that hour, and whole */
-function numberOf({ warnings, data }: Answered, hour: Hour): number {
+function numberOf({ warnings, data }: PrometheusAnswer, hour: Hour): number {
   // A store that could not be read is a warning: the number may then lack a part.
   if (warnings && warnings.length > 0) throw new Error(`the answer has warnings: ${words(warnings)}`)
   const [seconds, text] = sampleOf(data)
@@ -94,7 +94,7 @@ function numberOf({ warnings, data }: Answered, hour: Hour): number {
   return number
 }
 
-function sampleOf(data: Answered['data']): z.output<typeof sample> {
+function sampleOf(data: PrometheusAnswer['data']): z.output<typeof sample> {
   if (data.resultType === 'scalar') return data.result
   if (data.resultType === 'matrix') {
     throw new Error('the query gives samples of a range: make one of them, as with increase() or avg_over_time()')

@@ -2,7 +2,7 @@ import pg from 'pg'
 import type { Hour } from 'tidegauge'
 import { settingsOf } from './postgres-address.ts'
 import { connectError, queryError } from './postgres-errors.ts'
-import { type Column, notOneRow } from './row.ts'
+import { notOneRow, type RowColumn } from './row.ts'
 import { type NumberedStatement, numbered } from './statement.ts'
 
 /** A query of a PostgreSQL database, and its limits. */
@@ -34,7 +34,7 @@ const pools = new Map<string, pg.Pool>()
  *
  * @throws Error when the server cannot be reached or refuses, or when the query does not return one row
  */
-export async function postgresRow(asked: PostgresQuery): Promise<readonly Column[]> {
+export async function postgresRow(asked: PostgresQuery): Promise<readonly RowColumn[]> {
   const settings = settingsOf(asked.address)
   const server = `${settings.host}:${settings.port}`
   const pool = pools.get(asked.address) ?? newPool(settings)
@@ -86,9 +86,9 @@ const boolType = 16
 const asText = { getTypeParser: () => (text: string) => text }
 
 /** The first rows of a query; does not wait for the others once there are two. */
-function firstRows(client: pg.PoolClient, { text, values }: NumberedStatement): Promise<Column[][]> {
-  const rows: Column[][] = []
-  const { promise, resolve, reject } = Promise.withResolvers<Column[][]>()
+function firstRows(client: pg.PoolClient, { text, values }: NumberedStatement): Promise<RowColumn[][]> {
+  const rows: RowColumn[][] = []
+  const { promise, resolve, reject } = Promise.withResolvers<RowColumn[][]>()
   // The extended protocol takes one statement alone, also without parameters.
   const config = { text, values: [...values], rowMode: 'array', types: asText, queryMode: 'extended' }
   const query = new pg.Query<(string | null)[]>(config)

@@ -1,7 +1,7 @@
 import { type Fraction, fractionOf } from '../values/fraction.ts'
 
 /** One column of the row that a query returns. */
-export interface Column {
+export interface RowColumn {
   readonly name: string
   /** Text for all that is neither a number nor NULL. */
   readonly value: bigint | boolean | number | string | null
@@ -19,7 +19,7 @@ export function notOneRow(count: 0 | 2): Error {
  *
  * @throws Error when there is no such column, or no number in it
  */
-export function numberIn(row: readonly Column[], name: string): Fraction {
+export function numberIn(row: readonly RowColumn[], name: string): Fraction {
   const exact = row.filter(column => column.name === name)
   const alike = exact.length > 0 ? exact : row.filter(column => column.name.toLowerCase() === name.toLowerCase())
   const [column, ...others] = alike

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Hour } from 'tidegauge'
-import { type Column, notOneRow } from './row.ts'
+import { notOneRow, type RowColumn } from './row.ts'
 import { namedValues } from './statement.ts'
 
 /** Time that a query waits for a lock of another process. */
@@ -12,7 +12,7 @@ const lockedMsMax = 2_000
  *
  * @throws Error when it cannot be opened or read, or does not return one row
  */
-export async function sqliteRow(path: string, query: string, hour: Hour): Promise<readonly Column[]> {
+export async function sqliteRow(path: string, query: string, hour: Hour): Promise<readonly RowColumn[]> {
   if (!existsSync(path)) throw new Error(`there is no file ${path}`)
   // Built into Node, whose permissions allow no native packages here; other processes do not have it.
   const { DatabaseSync, constants } = await import('node:sqlite')
@@ -42,7 +42,7 @@ export async function sqliteRow(path: string, query: string, hour: Hour): Promis
   }
 }
 
-function oneRow(rows: Iterable<unknown>, names: readonly string[]): readonly Column[] {
+function oneRow(rows: Iterable<unknown>, names: readonly string[]): readonly RowColumn[] {
   const [first, second] = [...taken(rows, 2)]
   if (first === undefined) throw notOneRow(0)
   if (second !== undefined) throw notOneRow(2)
@@ -59,7 +59,7 @@ function* taken<T>(rows: Iterable<T>, count: number): Generator<T> {
   }
 }
 
-function cellOf(value: unknown): Column['value'] {
+function cellOf(value: unknown): RowColumn['value'] {
   const isPlain = typeof value === 'bigint' || typeof value === 'number' || typeof value === 'string'
   return isPlain || value === null ? value : 'a blob'
 }

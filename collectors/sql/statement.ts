@@ -21,14 +21,14 @@ const isForm = (name: string): name is Form => Object.hasOwn(forms, name)
 const part =
   /(?<quoted>\be'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\$(?<tag>[a-z_]\w*)?\$[\s\S]*?\$\k<tag>\$)|(?<comment>--[^\n]*|\/\*[\s\S]*?\*\/)|(?<word>[\p{L}_][\p{L}\p{N}_$]*)|\$(?<name>\w+)|(?<other>[\s\S])/giu
 
-interface Part {
+interface StatementPart {
   readonly kind: 'quoted' | 'comment' | 'word' | 'name' | 'other'
   readonly text: string
   /** Of a parameter, without its dollar. */
   readonly name: string
 }
 
-function partsOf(statement: string): readonly Part[] {
+function partsOf(statement: string): readonly StatementPart[] {
   return [...statement.matchAll(part)].map(({ 0: text, groups = {} }) => {
     const kind = (['quoted', 'comment', 'word', 'name'] as const).find(each => groups[each] !== undefined)
     return { kind: kind ?? 'other', text, name: groups['name'] ?? '' }

@@ -1,5 +1,5 @@
 import { type AbiParameter, encodeAbiParameters } from 'viem'
-import { ValueMistake } from './mistake.ts'
+import { OptionEntryMistake } from './mistake.ts'
 
 /** A part of a tuple or a list. */
 export function part(value: unknown, step: string | number): unknown {
@@ -10,25 +10,26 @@ export function part(value: unknown, step: string | number): unknown {
  * An argument of a function or an event, as viem takes it, from what is written in the configuration.
  *
  * @param path leads to it, for the mistake
- * @throws ValueMistake when it does not fit the type
+ * @throws OptionEntryMistake when it does not fit the type
  */
 export function argument(input: AbiParameter, written: unknown, path: readonly (string | number)[]): unknown {
   const list = /^(.*)\[(\d*)\]$/.exec(input.type)
   if (list) {
-    if (!Array.isArray(written)) throw new ValueMistake(path, `must be a list: ${input.type}`)
+    if (!Array.isArray(written)) throw new OptionEntryMistake(path, `must be a list: ${input.type}`)
     const [, type = '', count] = list
     if (count && written.length !== Number(count))
-      throw new ValueMistake(path, `must be a list of ${count}: ${input.type}`)
+      throw new OptionEntryMistake(path, `must be a list of ${count}: ${input.type}`)
     return written.map((each, place) => argument({ ...input, type }, each, [...path, place]))
   }
   if ('components' in input) return tupleArgument(input.components, written, path)
   const value = plainArgument(input.type, written)
-  if (value === undefined) throw new ValueMistake(path, `must be ${wordsOf(input.type)}${exact(input.type, written)}`)
+  if (value === undefined)
+    throw new OptionEntryMistake(path, `must be ${wordsOf(input.type)}${exact(input.type, written)}`)
   try {
     encodeAbiParameters([input], [value])
     return value
   } catch {
-    throw new ValueMistake(path, `must be ${wordsOf(input.type)}`)
+    throw new OptionEntryMistake(path, `must be ${wordsOf(input.type)}`)
   }
 }
 
@@ -40,7 +41,7 @@ function tupleArgument(
   const parts = components.map(({ name }, place) => (Array.isArray(written) ? place : (name ?? place)))
   const given = typeof written === 'object' && written !== null ? Object.keys(written) : []
   if (given.length !== parts.length || parts.some(key => !given.includes(String(key)))) {
-    throw new ValueMistake(
+    throw new OptionEntryMistake(
       path,
       `must be a map or a list of ${components.map(({ name, type }) => name || type).join(', ')}`,
     )

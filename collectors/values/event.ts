@@ -1,6 +1,6 @@
 import type { AbiEvent } from 'viem'
 import { argument, part } from './abi-argument.ts'
-import { ValueMistake } from './mistake.ts'
+import { OptionEntryMistake } from './mistake.ts'
 import { isNumber, parsedSignature } from './signature.ts'
 
 /** An event as it is written: `{ event: 'Swap(address indexed who, uint256 amount)', where: { who: '0x…' } }`. */
@@ -14,7 +14,7 @@ export interface WrittenEvent {
 }
 
 /** An event by its signature, and which of its logs are meant. */
-export interface EventFilter {
+export interface ParsedEvent {
   readonly abi: AbiEvent
   /** Arguments that the node can filter by. */
   readonly indexed: Readonly<Record<string, unknown>>
@@ -22,11 +22,14 @@ export interface EventFilter {
   isMeant(args: unknown): boolean
 }
 
-/** @throws ValueMistake when it is no event, or an argument is not of it */
-export function eventFilter({ event, where = {}, sum, unique }: WrittenEvent): EventFilter {
+/** @throws OptionEntryMistake when it is no event, or an argument is not of it */
+export function eventFilter({ event, where = {}, sum, unique }: WrittenEvent): ParsedEvent {
   const abi = parsedSignature('event', event, 'event', `must be the signature of an event, ${example}`)
   if (sum !== undefined && !isNumber(input(abi, sum, ['sum']).type)) {
-    throw new ValueMistake(['sum'], `must be an integer or a bool, and ${sum} is ${input(abi, sum, ['sum']).type}`)
+    throw new OptionEntryMistake(
+      ['sum'],
+      `must be an integer or a bool, and ${sum} is ${input(abi, sum, ['sum']).type}`,
+    )
   }
   if (unique !== undefined) input(abi, unique, ['unique'])
   const wanted = Object.entries(where).map(([name, written]) => {
@@ -57,5 +60,5 @@ function input({ name: event, inputs }: AbiEvent, name: string, path: readonly s
   if (found) return found
   const known = inputs.map(each => each.name).filter(Boolean)
   const words = known.length > 0 ? known.join(', ') : 'nothing: name its arguments in the signature'
-  throw new ValueMistake(path, `${event} has no argument "${name}": it has ${words}`)
+  throw new OptionEntryMistake(path, `${event} has no argument "${name}": it has ${words}`)
 }

@@ -1,6 +1,6 @@
 import pointer from 'jsonpointer'
 import { type Hour, hourText, z } from 'tidegauge'
-import { type Asked, readsPast } from './placeholders.ts'
+import { type JsonRequest, readsPast } from './placeholders.ts'
 
 /** The form of a pointer, for a mistake. */
 export const pointerRules = 'must be a JSON pointer like /prices/0/usd'
@@ -49,7 +49,7 @@ export function decimalAt(path: string) {
 }
 
 /** A source whose answer is checked before anything is taken out of it. */
-export interface JsonSource extends Asked {
+export interface JsonSource extends JsonRequest {
   /** Where the answer says which instant it is of; unchecked when absent. */
   readonly time?: string | undefined
   /** Seconds that instant may lie before the hour. */

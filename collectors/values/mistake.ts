@@ -1,5 +1,5 @@
 /** A mistake in a value's options; `path` leads to it from there. */
-export class ValueMistake extends Error {
+export class OptionEntryMistake extends Error {
   readonly path: readonly (string | number)[]
 
   constructor(path: readonly (string | number)[], message: string) {

@@ -1,7 +1,7 @@
 import { type Hour, z } from 'tidegauge'
 
 /** Meaning of the placeholders. */
-export interface Moment {
+export interface ReadMoment {
   readonly hour: Hour
   /** Number of the as-of block; absent without a chain. */
   readonly block?: bigint
@@ -34,41 +34,41 @@ export const sourceUrl = z
 export const sourceBody = z.union([z.string().min(1), z.record(z.string(), z.unknown()), z.array(z.unknown())])
 
 /** Parts of a request in which placeholders may stand. */
-export interface Asked {
+export interface JsonRequest {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly body?: unknown
 }
 
 /** The placeholders in the address, the headers and the body. */
-function placesIn({ url, headers, body }: Asked): readonly string[] {
+function placesIn({ url, headers, body }: JsonRequest): readonly string[] {
   return (url + JSON.stringify([headers, body])).match(place) ?? []
 }
 
 /** Whether the request holds the number of the as-of block. */
-export function asksBlock(asked: Asked): boolean {
+export function asksBlock(asked: JsonRequest): boolean {
   return placesIn(asked).includes('{block}')
 }
 
 /** Whether past values can be asked for: the request says its hour or block. */
-export function readsPast(asked: Asked): boolean {
+export function readsPast(asked: JsonRequest): boolean {
   return placesIn(asked).length > 0
 }
 
 /** Whether the request says its hour. */
-export function asksHour(asked: Asked): boolean {
+export function asksHour(asked: JsonRequest): boolean {
   return placesIn(asked).some(name => name !== '{block}')
 }
 
 /** Fills the placeholders of a text. */
-export function inPlaces(text: string, { hour, block }: Moment): string {
+export function inPlaces(text: string, { hour, block }: ReadMoment): string {
   return text.replace(place, (_place, form?: keyof typeof hourForms, secondsBefore = '0') =>
     form === undefined ? String(block) : hourForms[form](hour - Number(secondsBefore) * 1000),
   )
 }
 
 /** Fills the placeholders in every text of a body; the names of fields stay as they are. */
-export function inBody(body: unknown, moment: Moment): unknown {
+export function inBody(body: unknown, moment: ReadMoment): unknown {
   if (typeof body === 'string') return inPlaces(body, moment)
   if (Array.isArray(body)) return body.map(part => inBody(part, moment))
   if (typeof body !== 'object' || body === null) return body

@@ -1,5 +1,5 @@
 import { type Abi, parseAbiItem } from 'viem'
-import { ValueMistake } from './mistake.ts'
+import { OptionEntryMistake } from './mistake.ts'
 
 type Kind = 'function' | 'event'
 type Item<K extends Kind> = Extract<Abi[number], { readonly type: K }>
@@ -8,7 +8,7 @@ type Item<K extends Kind> = Extract<Abi[number], { readonly type: K }>
  * The ABI of a signature, written with or without the word before it.
  *
  * @param words what must be written
- * @throws ValueMistake at `option` for any other text
+ * @throws OptionEntryMistake at `option` for any other text
  */
 export function parsedSignature<K extends Kind>(kind: K, signature: string, option: string, words: string): Item<K> {
   const text = signature.trim().replace(new RegExp(`^${kind}\\s+`), '')
@@ -20,7 +20,7 @@ export function parsedSignature<K extends Kind>(kind: K, signature: string, opti
     const { details } = error as { details?: unknown }
     if (typeof details === 'string' && details !== '') why = ` (${details})`
   }
-  throw new ValueMistake([option], `${words}${why}`)
+  throw new OptionEntryMistake([option], `${words}${why}`)
 }
 
 /** Whether values of an ABI type are numbers here: integers, and bools as 1 or 0. */

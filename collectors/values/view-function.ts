@@ -1,6 +1,6 @@
 import type { AbiFunction, AbiParameter } from 'viem'
 import { argument, part } from './abi-argument.ts'
-import { ValueMistake } from './mistake.ts'
+import { OptionEntryMistake } from './mistake.ts'
 import { isNumber, parsedSignature } from './signature.ts'
 
 /** A view function by its signature, the arguments as its ABI wants them, and which of its outputs is the value. */
@@ -12,14 +12,14 @@ export interface ViewCall {
 }
 
 /** A call as it is written: `{ call: 'caps(address asset) view returns (uint256 supply)', args: ['0x…'], take: 'supply' }`. */
-export interface WrittenCall {
+export interface CallOption {
   readonly call: string
   readonly args?: readonly unknown[] | undefined
   readonly take?: string | number | undefined
 }
 
-/** @throws ValueMistake when it is no view function, or the arguments or `take` do not fit it */
-export function viewCall({ call, args = [], take }: WrittenCall): ViewCall {
+/** @throws OptionEntryMistake when it is no view function, or the arguments or `take` do not fit it */
+export function viewCall({ call, args = [], take }: CallOption): ViewCall {
   const abi = viewFunction(call)
   const steps = stepsTo(abi.outputs, take)
   return {
@@ -40,9 +40,9 @@ const example = 'like "totalSupply() view returns (uint256)"'
 function viewFunction(signature: string): AbiFunction {
   const item = parsedSignature('function', signature, 'call', `must be the signature of a view function, ${example}`)
   if (item.stateMutability !== 'view' && item.stateMutability !== 'pure') {
-    throw new ValueMistake(['call'], `must be a view function: write view before returns, ${example}`)
+    throw new OptionEntryMistake(['call'], `must be a view function: write view before returns, ${example}`)
   }
-  if (item.outputs.length === 0) throw new ValueMistake(['call'], `must say what it returns, ${example}`)
+  if (item.outputs.length === 0) throw new OptionEntryMistake(['call'], `must say what it returns, ${example}`)
   return item
 }
 
@@ -63,7 +63,7 @@ function stepsIn(output: AbiParameter, names: readonly string[]): readonly (stri
   if (list) {
     const [place, ...rest] = names
     if (place === undefined || !/^\d+$/.test(place)) {
-      throw new ValueMistake(
+      throw new OptionEntryMistake(
         names.length > 0 ? ['take'] : ['call'],
         `of a list (${output.type}) take says the place, like take: 0`,
       )
@@ -76,9 +76,10 @@ function stepsIn(output: AbiParameter, names: readonly string[]): readonly (stri
       names,
       output.components.some(({ name }) => !name),
     )
-  if (names.length > 0) throw new ValueMistake(['take'], `there is no output ${names.join('.')} in ${output.type}`)
+  if (names.length > 0)
+    throw new OptionEntryMistake(['take'], `there is no output ${names.join('.')} in ${output.type}`)
   if (isNumber(output.type)) return []
-  throw new ValueMistake(['call'], `must return an integer or a bool, not ${output.type}`)
+  throw new OptionEntryMistake(['call'], `must return an integer or a bool, not ${output.type}`)
 }
 
 /** @param isList whether viem returns these outputs as a list, and not by their names */
@@ -86,12 +87,15 @@ function stepsAmong(outputs: Outputs, names: readonly string[], isList: boolean)
   const known = outputs.map(({ name }, place) => name || String(place))
   const [name, ...rest] = names
   if (name === undefined) {
-    throw new ValueMistake(['call'], `returns ${outputs.length} outputs: take says which one (${known.join(', ')})`)
+    throw new OptionEntryMistake(
+      ['call'],
+      `returns ${outputs.length} outputs: take says which one (${known.join(', ')})`,
+    )
   }
   const place = known.includes(name) ? known.indexOf(name) : /^\d+$/.test(name) ? Number(name) : -1
   const output = outputs[place]
   if (output === undefined)
-    throw new ValueMistake(['take'], `there is no output "${name}": take one of ${known.join(', ')}`)
+    throw new OptionEntryMistake(['take'], `there is no output "${name}": take one of ${known.join(', ')}`)
   return [isList ? place : (output.name ?? place), ...stepsIn(output, rest)]
 }
 
@@ -99,7 +103,10 @@ function argumentsOf({ name, inputs }: AbiFunction, args: readonly unknown[]): r
   if (args.length !== inputs.length) {
     const wanted = inputs.map(input => `${input.type} ${input.name ?? ''}`.trim()).join(', ')
     const count = `${inputs.length} ${inputs.length === 1 ? 'argument' : 'arguments'}`
-    throw new ValueMistake(['args'], `${name} takes ${count}${wanted === '' ? '' : ` (${wanted})`}, not ${args.length}`)
+    throw new OptionEntryMistake(
+      ['args'],
+      `${name} takes ${count}${wanted === '' ? '' : ` (${wanted})`}, not ${args.length}`,
+    )
   }
   return inputs.map((input, place) => argument(input, args[place], ['args', place]))
 }

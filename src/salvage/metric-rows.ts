@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import type { Sqlite } from '../sqlite/database.ts'
-import type { Value } from './pages/record.ts'
+import type { CellValue } from './pages/record.ts'
 
 /** A metric of an hour, taken out of a run. */
 export interface UnpackedMetric {
@@ -18,9 +18,9 @@ export interface UnpackedMetric {
 /** Translates between rows of `outbox`, each a run of metrics, and metrics. */
 export interface RunForm {
   /** The metrics of a row; none when it is not as it was stored. */
-  readonly unpack: (row: readonly Value[]) => readonly UnpackedMetric[]
+  readonly unpack: (row: readonly CellValue[]) => readonly UnpackedMetric[]
   /** Rows of metrics that are sorted by hour and number. */
-  readonly pack: (sorted: readonly UnpackedMetric[]) => readonly (readonly Value[])[]
+  readonly pack: (sorted: readonly UnpackedMetric[]) => readonly (readonly CellValue[])[]
 }
 
 /** Metrics packed at a time. */

@@ -73,12 +73,12 @@ export const source = z
     if (asksBlock(asked)) tell(['url'], 'cannot contain {block}: a price is asked for by its hour')
   })
 
-export type Source = z.output<typeof source>
+export type PriceSource = z.output<typeof source>
 
 type Means = Pick<CollectContext<unknown>, 'chain' | 'http' | 'price' | 'hour'>
 
 /** Whether it is read on a chain, where one question more costs nothing. */
-export function isOnChain({ feed, pool }: Source): boolean {
+export function isOnChain({ feed, pool }: PriceSource): boolean {
   return feed !== undefined || pool !== undefined
 }
 
@@ -87,7 +87,7 @@ export function isOnChain({ feed, pool }: Source): boolean {
  *
  * @throws Error when it has none, it is old, zero or negative; Fault when it cannot be read
  */
-export async function sourcePrice(source: Source, means: Means): Promise<Fraction> {
+export async function sourcePrice(source: PriceSource, means: Means): Promise<Fraction> {
   const quoted = source.price === undefined ? undefined : exactPrice(means.price, source.price)
   const [own, of] = await Promise.all([ownPrice(source, means), quoted])
   const price = of ? own.mul(of) : own
@@ -98,14 +98,14 @@ export async function sourcePrice(source: Source, means: Means): Promise<Fractio
 }
 
 /** The name of a source, for a message: without any path, which may hold a key. */
-export function sourceName({ chain, feed, pool, url, fixed, price }: Source): string {
+export function sourceName({ chain, feed, pool, url, fixed, price }: PriceSource): string {
   if (feed !== undefined) return `feed ${feed} of ${chain}`
   if (pool !== undefined) return `pool ${pool} of ${chain}`
   if (url !== undefined) return new URL(url).host
   return fixed === undefined ? `price ${price}` : `fixed ${fixed}`
 }
 
-async function ownPrice(source: Source, means: Means): Promise<Fraction> {
+async function ownPrice(source: PriceSource, means: Means): Promise<Fraction> {
   const { chain = '', feed, pool, token, quote, window, fixed, maxAge } = source
   if (feed !== undefined) return feedAnswer(means.chain(chain), feed, maxAge ?? feedMaxAge, means.hour)
   if (pool !== undefined && token !== undefined && quote !== undefined && window !== undefined)
@@ -115,7 +115,7 @@ async function ownPrice(source: Source, means: Means): Promise<Fraction> {
 }
 
 async function answeredPrice(
-  { url, headers, body, pointer = '', time, maxAge = 3_600 }: Source & { readonly url: string },
+  { url, headers, body, pointer = '', time, maxAge = 3_600 }: PriceSource & { readonly url: string },
   { http, hour }: Means,
 ): Promise<Fraction> {
   const request = { headers, body: inBody(body, { hour }), isRead: true }

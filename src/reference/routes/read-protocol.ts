@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { StoredKey } from '../store/keys.ts'
 import { isOpenTo, type Protocol } from '../store/protocols.ts'
 import type { Store } from '../store/store.ts'
-import type { LatestValue, Values } from '../store/values.ts'
+import type { LatestValue, StoredValues } from '../store/values.ts'
 import { type Api, answers, keyIsOptional } from './api.ts'
 import { keyOptional, optionalCallerOf } from './auth.ts'
 import { change, spansMs, standsMs } from './change.ts'
@@ -56,7 +56,7 @@ function readable(store: Store, id: string, caller: StoredKey | undefined): Prot
 type Base = (latest: LatestValue, spanMs: number) => number | undefined
 
 /** Looks up bases of changes. Metrics with the same instant, as those of one hour, share one query. */
-function basesIn(values: Values, protocol: Protocol): Base {
+function basesIn(values: StoredValues, protocol: Protocol): Base {
   const cache = new Map<number, ReadonlyMap<number, number>>()
   return ({ metricNo, atMs }, spanMs) => {
     const untilMs = atMs - spanMs

@@ -5,13 +5,13 @@ import { type Keys, keysIn } from './keys.ts'
 import { type Protocols, protocolsIn } from './protocols.ts'
 import { serviceSchema } from './schema.ts'
 import { type StoredBy, storedIn } from './stored.ts'
-import { type Values, valuesIn } from './values.ts'
+import { type StoredValues, valuesIn } from './values.ts'
 
 /** The service's file. Several processes may have it open at once. */
 export interface Store {
   readonly keys: Keys
   readonly protocols: Protocols
-  readonly values: Values
+  readonly values: StoredValues
   readonly storedBy: StoredBy
   close(): void
 }

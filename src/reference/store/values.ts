@@ -28,7 +28,7 @@ export interface LatestValue {
 }
 
 /** The values of all metrics. */
-export interface Values {
+export interface StoredValues {
   /**
    * Stores a push in one transaction, all or nothing.
    *
@@ -43,7 +43,7 @@ export interface Values {
 }
 
 /** The values in an open file of the service. */
-export function valuesIn(database: Sqlite): Values {
+export function valuesIn(database: Sqlite): StoredValues {
   const numbers = numbersIn(database)
   const writeRows = writeRowsIn(database)
   const latest = database.prepare<[number], LatestValue>(

@@ -1,11 +1,11 @@
 import type { PageFile } from './pages.ts'
-import { compareRecords, readRecord, readVarint, type Value } from './record.ts'
+import { type CellValue, compareRecords, readRecord, readVarint } from './record.ts'
 
 /** A row as a page holds it. Rows of indexes and of tables without a rowid have none. */
 export interface PageRow {
   /** Absent for rows of indexes and of tables without a rowid. */
   readonly rowid?: number
-  readonly values: readonly Value[]
+  readonly values: readonly CellValue[]
 }
 
 /** A page of a table or an index, as far as it can be read. */

@@ -1,5 +1,5 @@
 /** A value as SQLite stores it. */
-export type Value = number | string | Uint8Array | null
+export type CellValue = number | string | Uint8Array | null
 
 const text = new TextDecoder('utf-8', { fatal: true })
 
@@ -23,11 +23,11 @@ export function readVarint(bytes: Buffer, at: number): readonly [value: number, 
 /**
  * Values of a record; `undefined` when it is not a whole record. Source: "Record Format", sqlite.org/fileformat2.html.
  */
-export function readRecord(payload: Buffer): Value[] | undefined {
+export function readRecord(payload: Buffer): CellValue[] | undefined {
   const header = readVarint(payload, 0)
   if (!header || header[0] > payload.length) return undefined
   const [headerEnd] = header
-  const values: Value[] = []
+  const values: CellValue[] = []
   let body = headerEnd
   let at = header[1]
   while (at < headerEnd) {
@@ -50,7 +50,7 @@ function bytesOf(type: number): number | undefined {
   return type < 12 ? bytesByType[type] : Math.floor((type - 12) / 2)
 }
 
-function readValue(bytes: Buffer, at: number, type: number, length: number): Value | undefined {
+function readValue(bytes: Buffer, at: number, type: number, length: number): CellValue | undefined {
   if (type === 0) return null
   if (type === 6) return Number(bytes.readBigInt64BE(at))
   if (type === 7) return bytes.readDoubleBE(at)
@@ -66,7 +66,7 @@ function readValue(bytes: Buffer, at: number, type: number, length: number): Val
 }
 
 /** Compares records in SQLite's order, text by its bytes. */
-export function compareRecords(a: readonly Value[], b: readonly Value[]): number {
+export function compareRecords(a: readonly CellValue[], b: readonly CellValue[]): number {
   for (let index = 0; index < Math.min(a.length, b.length); index += 1) {
     const order = compareValues(a[index] ?? null, b[index] ?? null)
     if (order !== 0) return order
@@ -74,14 +74,14 @@ export function compareRecords(a: readonly Value[], b: readonly Value[]): number
   return a.length - b.length
 }
 
-function compareValues(a: Value, b: Value): number {
+function compareValues(a: CellValue, b: CellValue): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b
   const [left, right] = [rank(a), rank(b)]
   if (left !== right || a === null || b === null) return left - right
   return Buffer.compare(Buffer.from(a as string), Buffer.from(b as string))
 }
 
-function rank(value: Value): number {
+function rank(value: CellValue): number {
   if (value === null) return 0
   if (typeof value === 'number') return 1
   return typeof value === 'string' ? 2 : 3

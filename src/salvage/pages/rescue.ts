@@ -1,7 +1,7 @@
 import type { Sqlite } from '../../sqlite/database.ts'
 import { type BtreePage, type PageRow, readBtreePage } from './btree.ts'
 import type { PageFile } from './pages.ts'
-import type { Value } from './record.ts'
+import type { CellValue } from './record.ts'
 
 /** A table by its schema. */
 export interface TableShape {
@@ -14,7 +14,7 @@ export interface TableShape {
 export interface RescuedRow {
   readonly table: string
   /** In the order of the columns; a rowid stands in its column if it has one. */
-  readonly values: readonly Value[]
+  readonly values: readonly CellValue[]
   /** Whether its page is in order; if not, values may have changed. */
   readonly isSure: boolean
 }
@@ -78,7 +78,7 @@ function* rowsOf(page: BtreePage, table: string, shape: TableShape | undefined):
 }
 
 /** Values by column: a rowid's own column is stored empty. */
-function columnsOf({ rowid, values }: PageRow, { columns }: TableShape): Value[] {
+function columnsOf({ rowid, values }: PageRow, { columns }: TableShape): CellValue[] {
   return columns.map(({ isRowid }, index) => (isRowid ? (rowid ?? null) : (values[index] ?? null)))
 }
 
@@ -119,7 +119,7 @@ function fits({ values }: PageRow, { columns }: TableShape): boolean {
   })
 }
 
-function isOfType(value: Value, type: string): boolean {
+function isOfType(value: CellValue, type: string): boolean {
   if (type === 'BLOB') return value instanceof Uint8Array
   return typeof value === (type === 'TEXT' ? 'string' : 'number')
 }

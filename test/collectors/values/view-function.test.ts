@@ -1,24 +1,24 @@
 import { type Abi, encodeFunctionData, encodeFunctionResult } from 'viem'
 import { decodeFunctionResult } from 'viem/utils'
 import { describe, expect, it } from 'vitest'
-import { ValueMistake } from '../../../collectors/values/mistake.ts'
-import { viewCall, type WrittenCall } from '../../../collectors/values/view-function.ts'
+import { OptionEntryMistake } from '../../../collectors/values/mistake.ts'
+import { type CallOption, viewCall } from '../../../collectors/values/view-function.ts'
 
 const address = `0x${'ab'.repeat(20)}`
 
 /** The value taken of what a contract returned. */
-function taken(written: WrittenCall, ...returned: readonly unknown[]): bigint {
+function taken(written: CallOption, ...returned: readonly unknown[]): bigint {
   const view = viewCall(written)
   const result = returned.length === 1 ? returned[0] : returned
   const data = encodeFunctionResult<Abi>({ abi: [view.abi], functionName: view.abi.name, result })
   return view.taken(decodeFunctionResult({ abi: [view.abi], functionName: view.abi.name, data }))
 }
 
-function mistakeOf(written: WrittenCall): { path: string; message: string } {
+function mistakeOf(written: CallOption): { path: string; message: string } {
   try {
     viewCall(written)
   } catch (error) {
-    if (error instanceof ValueMistake) return { path: error.path.join('.'), message: error.message }
+    if (error instanceof OptionEntryMistake) return { path: error.path.join('.'), message: error.message }
     throw error
   }
   throw new Error('there is no mistake')
