@@ -48,6 +48,18 @@ export interface Detail extends Overview {
   readonly metrics: readonly StoredMetric[]
 }
 
+/** Gaps, or dead or held metrics, of one collector. */
+export interface UnresolvedCount {
+  readonly kind: 'gap' | 'dead' | 'held'
+  readonly collector: string
+  /** Number of hours (gaps), or of metrics. At least 1. */
+  readonly count: number
+  /** The newest of them. */
+  readonly hour: Hour
+  /** Why, in the words of the newest. */
+  readonly reason: string
+}
+
 /** The oldest hour in each state that should pass; `undefined` when there is none. */
 export interface OldestHours {
   /** Not collected. */
@@ -87,6 +99,8 @@ export interface StatusStore {
    * @param most reasons after which no older hour is read
    */
   reasons(from: Hour, to: Hour, most: number): Promise<HourReasons>
+  /** Gaps, dead and held metrics of all hours and collectors, by kind and collector. */
+  unresolved(): Promise<readonly UnresolvedCount[]>
   /** The oldest hours, up to `latest`, in states that should pass. */
   oldestHours(collectors: readonly string[], protocolIds: readonly string[], latest: Hour): Promise<OldestHours>
   /**

@@ -28,6 +28,36 @@ const wanted: LatenessWanted = {
 
 /** Promises of the port for status. */
 export function statusContract(newPlace: NewPlace): void {
+  describe('what is unresolved', () => {
+    it('is nothing of an empty outbox', async () => {
+      const { outbox } = await emptyAt(newPlace)
+      expect(await outbox.status.unresolved()).toEqual([])
+    })
+
+    it('is counted by collector, with the newest and why', async () => {
+      const { outbox, handles } = await begun(newPlace, { from: at(-4) })
+      await outbox.intake.recordGap(collector, at(-4), tooOld)
+      await outbox.intake.recordGap(collector, at(-2), unreachable)
+      await plan(outbox, { collector: 'other/c', current: at(-3) })
+      await outbox.intake.recordGap('other/c', at(-3), tooOld)
+      const [first, second, third] = metrics(3)
+      if (!first || !second || !third) throw new Error('three are needed')
+      await record(outbox, [first, second, { metric: third, hold: { kind: 'jump', reason: 'a jump' } }])
+      await refuse(outbox, [first, second], 'not a number')
+      const { status, operators } = await handles.reopened()
+      expect(await status.unresolved()).toEqual([
+        { kind: 'dead', collector, count: 2, hour: anHour, reason: 'not a number' },
+        { kind: 'gap', collector: 'other/c', count: 1, hour: at(-3), reason: tooOld.message },
+        { kind: 'gap', collector, count: 2, hour: at(-2), reason: unreachable.message },
+        { kind: 'held', collector, count: 1, hour: anHour, reason: 'a jump' },
+      ])
+      await operators.drop({ state: 'dead', ids: [first.id] })
+      await operators.release({ state: 'held' }, 'locked')
+      const left = (await status.unresolved()).filter(({ kind }) => kind !== 'gap')
+      expect(left).toEqual([{ kind: 'dead', collector, count: 1, hour: anHour, reason: 'not a number' }])
+    })
+  })
+
   describe('lateness', () => {
     it('is nothing of an empty outbox, but for collectors without a row', async () => {
       const { outbox } = await emptyAt(newPlace)

@@ -9,6 +9,7 @@ import type {
   OldestHours,
   Overview,
   StatusStore,
+  UnresolvedCount,
 } from '../../contract/status-store.ts'
 import type { OutboxTables } from '../tables/outbox-tables.ts'
 import { backlogOf } from './backlog.ts'
@@ -94,6 +95,10 @@ export class SqliteStatusStore implements StatusStore {
       withheld.push(...this.#tables.hourReasons.withheld(hour))
     }
     return { failed, withheld }
+  }
+
+  async unresolved(): Promise<readonly UnresolvedCount[]> {
+    return this.#tables.unresolved.all()
   }
 
   async oldestHours(collectors: readonly string[], protocolIds: readonly string[], latest: Hour): Promise<OldestHours> {

@@ -25,6 +25,7 @@ import { PinnedBlocks } from './pinned-blocks.ts'
 import { Pruning } from './pruning.ts'
 import { Reports } from './reports.ts'
 import { Tally } from './tally.ts'
+import { Unresolved } from './unresolved.ts'
 import { Unsent } from './unsent.ts'
 import { Verdicts } from './verdicts.ts'
 import { Warnings } from './warnings.ts'
@@ -53,6 +54,7 @@ export class OutboxTables {
   readonly destinations: Destinations
   readonly warnings: Warnings
   readonly reported: Reports
+  readonly unresolved: Unresolved
   readonly enqueuing: Enqueuing
   readonly verdicts: Verdicts
   readonly #database: Sqlite
@@ -88,6 +90,7 @@ export class OutboxTables {
     this.destinations = new Destinations(database, this.writer)
     this.warnings = new Warnings(database)
     this.reported = new Reports(database)
+    this.unresolved = new Unresolved(database)
     this.enqueuing = new Enqueuing(this)
     this.verdicts = new Verdicts(database, this)
     this.#pruning = new Pruning(database, this)
