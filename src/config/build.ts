@@ -9,6 +9,7 @@ import type {
   PlacedSecret,
   PriceConfig,
   ProtocolConfig,
+  ReceiverConfig,
   SecretRef,
   ServiceConfig,
 } from './config.ts'
@@ -48,6 +49,7 @@ export function buildConfig(
     status: { ...parsed.status.listen, hosts: parsed.status.hosts },
     log: parsed.log,
     ...(parsed.heartbeat && { heartbeat: { url: placedSecret(parsed.heartbeat.url, ['heartbeat', 'url'], main) } }),
+    notify: parsed.notify.map((receiver, index) => receiverOf(receiver, ['notify', index], main)),
     chains: Object.entries(parsed.chains).map(([name, { id, rpc, settle, agree }]): ChainConfig => {
       const endpoints = rpc.map((endpoint, index) => ({
         ...endpointOf(endpoint, file),
@@ -96,6 +98,22 @@ function placedSecret(
 
 const secretOf = (ref: SecretRef, file: string): SecretRef =>
   ref.kind === 'file' ? { kind: 'file', path: nextTo(file, ref.path) } : { kind: 'env', name: ref.name }
+
+function receiverOf(
+  receiver: ParsedFile['notify'][number],
+  path: readonly PropertyKey[],
+  document: ParsedDocument<unknown>,
+): ReceiverConfig {
+  const { kind } = receiver
+  if (kind !== 'telegram') return { kind, url: placedSecret(receiver.url, [...path, kind], document) }
+  const { token, chat, url } = receiver
+  return {
+    kind,
+    token: placedSecret(token, [...path, kind, 'token'], document),
+    chat: chat.kind === 'text' ? chat : secretOf(chat, document.file),
+    url,
+  }
+}
 
 type ParsedEndpoint = ParsedFile['chains'][string]['rpc'][number]
 

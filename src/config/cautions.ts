@@ -62,8 +62,9 @@ function secretsIn(config: Config): NamedSecret[] {
         return [{ what: `the address of a node of ${name}`, ref, place: ref.place, read }, ...headers]
       }),
     ),
-    ...outgoingSecrets(config).map(({ what, ref }): NamedSecret => {
-      return { what, ref, place: ref.place, read: () => resolvePostAddress(ref) }
+    ...outgoingSecrets(config).map(({ what, ref, kind }): NamedSecret => {
+      const read = () => (kind === 'address' ? resolvePostAddress(ref) : readSecret(ref))
+      return { what, ref, place: ref.place, read }
     }),
   ]
 }

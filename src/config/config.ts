@@ -107,6 +107,18 @@ export interface HeartbeatConfig {
   readonly url: PlacedSecret
 }
 
+/** A receiver of notifications: an address that takes a POST, or a chat that a bot writes to. */
+export type ReceiverConfig =
+  | { readonly kind: 'webhook' | 'slack'; readonly url: PlacedSecret }
+  | {
+      readonly kind: 'telegram'
+      readonly token: PlacedSecret
+      /** Number of the chat or name of a channel, or where it is kept. */
+      readonly chat: HeaderValue
+      /** Address of the Bot API, without a trailing slash. */
+      readonly url: string
+    }
+
 /** Lines below this level are not logged. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
@@ -147,6 +159,7 @@ export interface Config {
   }
   readonly log: { readonly level: LogLevel }
   readonly heartbeat?: HeartbeatConfig
+  readonly notify: readonly ReceiverConfig[]
   readonly chains: readonly ChainConfig[]
   readonly prices: readonly PriceConfig[]
   readonly protocols: readonly ProtocolConfig[]

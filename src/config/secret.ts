@@ -164,7 +164,9 @@ export function secretsOf(config: Config): string[] {
   return longestFirst([
     ...keys.flatMap(key => (key ? known(() => readSecret(key)) : [])),
     ...chains.flatMap(({ name, rpc }) => rpc.flatMap(ref => secretsOfEndpoint(name, ref))),
-    ...outgoingSecrets(config).flatMap(({ ref }) => known(() => readSecret(ref)).flatMap(withParts)),
+    ...outgoingSecrets(config)
+      .filter(({ kind }) => kind !== 'chat')
+      .flatMap(({ ref }) => known(() => readSecret(ref)).flatMap(withParts)),
   ])
 }
 

@@ -17,6 +17,9 @@ protocols:
     key: { file: secrets/key }
     collectors: [{ use: host }]
 heartbeat: { url: { env: TIDEGAUGE_TEST_HEARTBEAT } }
+notify:
+  - { slack: { env: TIDEGAUGE_TEST_SLACK } }
+  - { telegram: { token: { env: TIDEGAUGE_TEST_TOKEN }, chat: { env: TIDEGAUGE_TEST_CHAT } } }
 `
 
 function trial() {
@@ -46,6 +49,9 @@ it('secrets that cannot be used are reported with their places, in the order of 
     '5:5: chains: no chain is called "ehtereum" → did you mean ethereum?',
     '8:5: the key of a: the file /secrets/key does not exist → put the secret there, readable for this process',
     '10:14: the address of the heartbeat: the secret is not an address to post to: http:// is only for loopback addresses: the message would be sent unencrypted → keep an https:// address there',
+    '12:7: the slack address of notify[0]: the variable TIDEGAUGE_TEST_SLACK is not set → set it for this process',
+    '13:19: the token of notify[1]: the variable TIDEGAUGE_TEST_TOKEN is not set → set it for this process',
+    '13:19: the chat of notify[1]: the variable TIDEGAUGE_TEST_CHAT is not set → set it for this process',
   ])
 })
 
@@ -53,6 +59,8 @@ it('a secret’s file that others may read is reported, one for its owner alone 
   const { keep, cautions } = trial()
   vi.stubEnv('TIDEGAUGE_TEST_KEY', 'key')
   vi.stubEnv('TIDEGAUGE_TEST_HEARTBEAT', 'https://hc.example.com/check?create=1')
+  vi.stubEnv('TIDEGAUGE_TEST_SLACK', 'https://hooks.example.com/x')
+  for (const name of ['TOKEN', 'CHAT']) vi.stubEnv(`TIDEGAUGE_TEST_${name}`, '1:x')
   vi.stubEnv('TIDEGAUGE_TEST_RPC', 'https://n.example.com')
   keep('rpc', 'https://n.example.com/k')
   keep('key', 'hunter2', 0o644)

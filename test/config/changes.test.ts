@@ -25,7 +25,10 @@ describe('what another configuration changes', () => {
       .replace('x: 1', 'x: 2')
       .replace('- { id: b, name: B,', '- { id: c, name: B,')
       .replace('base: { id: 8453', 'base: { id: 8454')
-      .replace('service: embedded', 'service: embedded\nlog: { level: debug }\nheartbeat: { url: { env: BEAT } }')
+      .replace(
+        'service: embedded',
+        'service: embedded\nlog: { level: debug }\nheartbeat: { url: { env: BEAT } }\nnotify: [{ slack: { env: S } }]',
+      )
     expect(changesOf(configOf(before), configOf(after))).toEqual([
       'protocol c added',
       'protocol b removed',
@@ -36,6 +39,7 @@ describe('what another configuration changes', () => {
       'chain base changed',
       'log changed',
       'heartbeat changed',
+      'notify changed',
     ])
   })
 })

@@ -2,6 +2,7 @@ import { chmodSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { hiddenPaths } from '../../src/config/hidden-paths.ts'
 import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { formatMistakes } from '../../src/config/mistakes/mistakes.ts'
 import { jsonSchema } from '../../src/config/schema/json-schema.ts'
@@ -32,6 +33,28 @@ describe('a configuration', () => {
     expect(loadConfig(file).heartbeat).toEqual({
       url: { kind: 'file', path: join(dirname(file), 'beat'), place: { file, line: 2, column: 14 } },
     })
+  })
+
+  it('may have receivers of notifications, whose secrets are kept elsewhere', () => {
+    const file = configFile(`service: embedded
+notify:
+  - { webhook: { env: ALERT_URL } }
+  - { slack: { file: slack } }
+  - { telegram: { token: { env: TOKEN }, chat: -1001234567890 } }
+  - { telegram: { token: { env: TOKEN }, chat: "@tides", url: "http://127.0.0.1:8081/" } }
+  - { telegram: { token: { env: TOKEN }, chat: { file: chat } } }
+${protocolsText}`)
+    const { notify } = loadConfig(file)
+    const nextTo = (name: string) => ({ kind: 'file', path: join(dirname(file), name) })
+    const token = { kind: 'env', name: 'TOKEN' }
+    expect(notify).toMatchObject([
+      { kind: 'webhook', url: { kind: 'env', name: 'ALERT_URL', place: { line: 3, column: 7 } } },
+      { kind: 'slack', url: nextTo('slack') },
+      { kind: 'telegram', token, chat: { kind: 'text', text: '-1001234567890' }, url: 'https://api.telegram.org' },
+      { kind: 'telegram', token, chat: { kind: 'text', text: '@tides' }, url: 'http://127.0.0.1:8081' },
+      { kind: 'telegram', token, chat: nextTo('chat') },
+    ])
+    expect(hiddenPaths(loadConfig(file))).toEqual(expect.arrayContaining([nextTo('slack').path, nextTo('chat').path]))
   })
 
   it('keeps data in the working directory when it came with an installed package', () => {

@@ -17,7 +17,7 @@ tell('keys', [
   [
     'an unknown key',
     `service: embedded\nverbosity: 3\n${fine}`,
-    '2:1: unknown key "verbosity" → known here: service, data, collect, delivery, outbox, status, log, heartbeat, chains, include, prices, protocols',
+    '2:1: unknown key "verbosity" → known here: service, data, collect, delivery, outbox, status, log, heartbeat, notify, chains, include, prices, protocols',
   ],
   [
     'what stands under a typo is checked too',
@@ -190,6 +190,22 @@ tell('service and secrets', [
     'an address in place of a heartbeat',
     `service: embedded\nheartbeat: https://hc.example.com/hunter2\n${fine}`,
     '2:12: heartbeat: must be a map, not text → write it like { url: { env: HEARTBEAT_URL } }',
+  ],
+  [
+    'literal addresses and a literal token of receivers',
+    `service: embedded\nnotify:\n  - slack: https://hooks.example.com/hunter2\n  - { webhook: "https://a.example.com/hunter2" }\n  - telegram: { token: "123:hunter2", chat: 5 }\n${fine}`,
+    '3:12: notify[0].slack: an address with a key in it is never written in this file, only its place → write { env: SLACK_URL } or { file: /run/secrets/slack_url }',
+    '4:16: notify[1].webhook: an address with a key in it is never written in this file, only its place → write { env: ALERT_URL } or { file: /run/secrets/alert_url }',
+    '5:24: notify[2].telegram.token: a token is never written in this file, only its place → write { env: TELEGRAM_TOKEN } or { file: /run/secrets/telegram_token }',
+  ],
+  [
+    'receivers that are none, or two in one',
+    `service: embedded\nnotify:\n  - {}\n  - { slack: { env: A }, webhook: { env: B } }\n  - { slak: { env: A } }\n  - { telegram: { token: { env: A }, chat: tides } }\n  - { telegram: { token: { env: A }, chat: 1, url: "http://api.example.com" } }\n${fine}`,
+    '3:5: notify[0]: says none of webhook, slack and telegram → write one of them, like { webhook: { env: ALERT_URL } }',
+    '4:5: notify[1]: says more than one of webhook, slack and telegram → write an entry for each receiver',
+    '5:7: unknown key "slak" in notify[2] → did you mean "slack"?',
+    '6:44: notify[3].telegram.chat: this is not a chat → write its number, like -1001234567890, or the name of a channel, like "@tides"',
+    '7:52: notify[4].telegram.url: http:// is only for loopback addresses: the key would be sent unencrypted → write https://',
   ],
   [
     'a literal key in braces',

@@ -132,6 +132,7 @@ chains:
   side: { id: 2, rpc: [https://s.example.com/secret-path/, /data/geth.ipc] }
 ${protocolsText}    key: { file: ${kept('protocol-key-1').path} }
 heartbeat: { url: { env: TIDEGAUGE_TEST_HEARTBEAT } }
+notify: [{ telegram: { token: { file: ${kept('123456:token-of-the-bot').path} }, chat: 1 } }]
 `
     const secrets = secretsOf(loadConfig(configFile(text)))
     expect(secrets).toEqual(
@@ -139,6 +140,7 @@ heartbeat: { url: { env: TIDEGAUGE_TEST_HEARTBEAT } }
         'service-key-1',
         'protocol-key-1',
         'uuid-of-the-check',
+        'token-of-the-bot',
         'https://me:pass%40word1@n.example.com/v2/0123456789abcdef?token=token-value',
         '/v2/0123456789abcdef',
         '0123456789abcdef',

@@ -47,6 +47,7 @@ export function configOf(script: Script): Config {
     log: { level: 'error' },
     chains: [],
     prices: [],
+    notify: [],
     protocols: script.protocols.map(protocol => protocolConfig(script, protocol)),
   }
 }

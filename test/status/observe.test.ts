@@ -42,6 +42,7 @@ function configOf(protocols: readonly ProtocolConfig[]): Config {
     log: { level: 'info' },
     chains: [],
     prices: [],
+    notify: [],
     protocols,
   }
 }

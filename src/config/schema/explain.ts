@@ -88,7 +88,8 @@ export function isSecret(path: IssuePath): boolean {
     /^service(\.(key|url)\b|$)/.test(text) ||
     /^protocols\[\d+\]\.key\b/.test(text) ||
     isEndpoint(path) ||
-    path[0] === 'heartbeat'
+    path[0] === 'heartbeat' ||
+    path[0] === 'notify'
   )
 }
 
@@ -143,7 +144,9 @@ const wholeKind = (value: unknown) => (typeof value === 'object' ? kindOf(value)
 /** Kind of a value that is never written in the file, only its place; `undefined` for another one. */
 function keptElsewhere(path: IssuePath): string | undefined {
   if (path.at(-1) === 'key' && isSecret(path)) return 'a key'
-  return pathText(path) === 'heartbeat.url' ? 'an address with a key in it' : undefined
+  const text = pathText(path)
+  if (/^notify\[\d+\]\.telegram\.token$/.test(text)) return 'a token'
+  return /^(heartbeat\.url|notify\[\d+\]\.(webhook|slack))$/.test(text) ? 'an address with a key in it' : undefined
 }
 
 function literalSecret(kind: string, path: IssuePath, part: SchemaPart): ValueMistake {

@@ -17,6 +17,9 @@ export const pacePerSecondMax = 1_000
 export const catchUpMsMin = hourMs
 export const catchUpMsMax = 90 * 24 * hourMs
 
+/** Receivers of notifications, at most. */
+export const receiversMax = 20
+
 /** Upper bound of the delay until an hour's block counts as final. */
 export const settleMsMax = 24 * hourMs
 

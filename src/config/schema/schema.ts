@@ -13,6 +13,7 @@ import {
   pacePerSecondMax,
   settleMsMax,
 } from './limits.ts'
+import { notify } from './notify.ts'
 import { prices } from './prices.ts'
 import { protocols } from './protocols.ts'
 import { rpc } from './rpc.ts'
@@ -159,6 +160,7 @@ export const operatorFile = z
       .prefault({})
       .meta({ description: "The daemon's log, on standard error.", examples: [{ level: 'info' }] }),
     heartbeat: heartbeat.optional(),
+    notify,
     chains: z
       .record(z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ._-]{0,99}$/), chain)
       .prefault({})
