@@ -1,3 +1,4 @@
+import { hourAt } from '../model/hour.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Observed } from '../status/observed.ts'
 import { latenessWanted } from '../status/readiness.ts'
@@ -11,19 +12,25 @@ export interface ReportingDeps {
   readonly now: () => Observed
 }
 
-/** Starts what reports to people, as far as it is configured; stopped with the stack. Without it nothing is loaded. */
-export async function startReports(
+/** Starts the reports to people that are configured; stopped with the stack. Others are not loaded. */
+export async function startReports(deps: ReportingDeps, stack: AsyncDisposableStack): Promise<void> {
+  const { heartbeat, notify } = deps.context.config
+  if (heartbeat) await startHeartbeat(deps, heartbeat, stack)
+  if (notify.length > 0) await startNotifier(deps, stack)
+}
+
+async function startHeartbeat(
   { context, outbox, now }: ReportingDeps,
+  config: NonNullable<AppContext['config']['heartbeat']>,
   stack: AsyncDisposableStack,
 ): Promise<void> {
-  const { config, time, clock, log, redactor } = context
-  const collectors = config.protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
-  if (!config.heartbeat) return
+  const { time, clock, log, redactor } = context
+  const collectors = context.config.protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
   const { Heartbeat } = await import('../reports/heartbeat/heartbeat.ts')
   const heartbeat = new Heartbeat({
-    ...config.heartbeat,
+    ...config,
     outbox,
-    hour: () => clock?.hour,
+    hour: () => (clock ? clock.hour : hourAt(time.nowMs())),
     async look(hour) {
       const observed = now()
       const { nowMs, startedAtMs, host } = observed
@@ -35,4 +42,33 @@ export async function startReports(
     redactor,
   })
   stack.defer(() => heartbeat.stop())
+}
+
+async function startNotifier({ context, outbox, now }: ReportingDeps, stack: AsyncDisposableStack): Promise<void> {
+  const { config, time, log, redactor } = context
+  const [{ Notifier }, { receiverOf }, { troublesOf }] = await Promise.all([
+    import('../reports/notify/notifier.ts'),
+    import('../reports/notify/receivers.ts'),
+    import('../reports/notify/troubles.ts'),
+  ])
+  const all = config.notify.map(receiver => receiverOf(receiver, secrets => redactor.add(secrets)))
+  // One that is written twice is one.
+  const receivers = [...new Map(all.map(receiver => [receiver.name, receiver])).values()]
+  const notifier = new Notifier({
+    receivers,
+    outbox,
+    async look() {
+      const observed = now()
+      const wanted = latenessWanted(observed)
+      const [lateness, unresolved] = await Promise.all([outbox.status.lateness(wanted), outbox.status.unresolved()])
+      const { fullSentence: full } = outbox.health
+      const locked = outbox.health.lockedSentence(observed.nowMs)
+      const health = { ...(full !== undefined && { full }), ...(locked !== undefined && { locked }) }
+      return troublesOf({ ...observed, hour: wanted.hour, lateness, unresolved, ...health })
+    },
+    time,
+    log,
+    redactor,
+  })
+  stack.defer(() => notifier.stop())
 }

@@ -1,0 +1,165 @@
+import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
+import { hourMs } from '../../model/limits.ts'
+import {
+  beginNotice,
+  type Notice,
+  overNotice,
+  type ReportedTrouble,
+  type SeenTrouble,
+  troubleKinds,
+} from './trouble.ts'
+
+/** Time for which a trouble is seen before it is reported: what begins with it is in the same message. */
+const beginMs = 10_000
+
+/** Time without a trouble after which it is over; longer for one that comes back. */
+const quietMs = 60_000
+/** No further hour was lost by then: the next one was collected. */
+const quietGapMs = hourMs + 20 * 60_000
+const quietGrowth = 4
+const quietMsMax = 6 * hourMs
+
+/** Time after which a trouble that comes back counts as a new one. */
+const rememberedMs = 24 * hourMs
+
+/** A trouble that was reported and is not over. */
+export interface Incident {
+  readonly kind: ReportedTrouble
+  /** Those that have it. */
+  readonly subjects: readonly string[]
+  /** In hours since 1970. */
+  readonly hour: number
+  readonly what: string
+  readonly beganMs: number
+  /** Number of times it began, each within a day of the one before. */
+  readonly times: number
+  /** Since when none of its subjects has it; absent while one has. */
+  readonly clearSinceMs?: number
+}
+
+/** A subject and a trouble that it has, not reported yet. */
+interface Fresh {
+  readonly kind: ReportedTrouble
+  readonly subject: string
+  readonly sinceMs: number
+}
+
+/** A subject whose trouble is over. */
+interface PastTrouble {
+  readonly kind: ReportedTrouble
+  readonly subject: string
+  readonly times: number
+  readonly endedMs: number
+}
+
+/** Troubles that were reported, and all that is needed to report each once. Plain data. */
+export interface Incidents {
+  readonly open: readonly Incident[]
+  readonly fresh: readonly Fresh[]
+  readonly past: readonly PastTrouble[]
+  /** Number of lost hours of each collector that were reported, or were there at first. */
+  readonly lost: Readonly<Record<string, number>>
+}
+
+/** The incidents before the first look: hours that were lost before are not reported. */
+export function firstIncidents(seen: readonly SeenTrouble[]): Incidents {
+  return { open: [], fresh: [], past: [], lost: lostIn(seen) }
+}
+
+/**
+ * The messages after a look: one for the troubles of a kind that began, and one for each that is over.
+ * A trouble that comes back soon is over only after a longer and longer time without it. Pure.
+ *
+ * @param seen all troubles of now
+ */
+export function afterLook(
+  before: Incidents,
+  seen: readonly SeenTrouble[],
+  nowMs: number,
+): { readonly incidents: Incidents; readonly notices: readonly Notice[] } {
+  const troubles = seen.filter(isNews(before))
+  const followed = before.open.map(incident => followedBy(incident, troubles, nowMs))
+  const over = followed.filter(incident => isOver(incident, nowMs))
+  const open = followed.filter(incident => !over.includes(incident))
+  const owned = new Set(open.flatMap(({ kind, subjects }) => subjects.map(subject => keyOf({ kind, subject }))))
+  const strong = troubles.filter(trouble => !trouble.isWeak && !owned.has(keyOf(trouble)))
+  const fresh = strong.map(trouble => freshOf(before, trouble, nowMs))
+  const begun = troubleKinds.filter(kind =>
+    fresh.some(one => one.kind === kind && elapsedMs(one.sinceMs, nowMs) >= beginMs),
+  )
+  const past = [...pastAfter(before.past, nowMs), ...over.flatMap(incident => pastsOf(incident, nowMs))]
+  const news = begun.map(kind => {
+    const own = strong.filter(trouble => trouble.kind === kind)
+    const subjects = own.map(({ subject }) => subject)
+    const times =
+      1 +
+      Math.max(0, ...past.filter(one => one.kind === kind && subjects.includes(one.subject)).map(({ times }) => times))
+    const hour = Math.min(...own.map(trouble => trouble.hour)) as Hour
+    const notice = beginNotice(kind, hour, own)
+    return { notice, incident: { kind, subjects, hour: hourNumber(hour), what: notice.what, beganMs: nowMs, times } }
+  })
+  const nowOpen = [...open, ...news.map(({ incident }) => incident)]
+  const isOpen = (key: string) =>
+    nowOpen.some(({ kind, subjects }) => subjects.some(subject => keyOf({ kind, subject }) === key))
+  return {
+    incidents: {
+      open: nowOpen,
+      fresh: fresh.filter(one => !begun.includes(one.kind)),
+      past: past.filter(one => !isOpen(keyOf(one))),
+      // A trouble of a gap is kept until it was reported.
+      lost: { ...lostIn(seen), ...lostUnreported(before, seen, isOpen) },
+    },
+    notices: [
+      ...over.map(({ kind, hour, what, beganMs, clearSinceMs = nowMs }) =>
+        overNotice(kind, hourFromNumber(hour), what, elapsedMs(beganMs, clearSinceMs)),
+      ),
+      ...news.map(({ notice }) => notice),
+    ],
+  }
+}
+
+const keyOf = ({ kind, subject }: Pick<SeenTrouble, 'kind' | 'subject'>) => `${kind} ${subject}`
+
+/** Time since an instant; 0 where the clock was set back since. */
+const elapsedMs = (sinceMs: number, nowMs: number) => Math.max(0, nowMs - sinceMs)
+
+/** Lost hours that were reported are no trouble any more. */
+const isNews =
+  ({ lost }: Incidents) =>
+  ({ kind, subject, lost: count }: SeenTrouble): boolean =>
+    kind !== 'gap' || count === undefined || count > (lost[subject] ?? 0)
+
+function lostIn(seen: readonly SeenTrouble[]): Record<string, number> {
+  const gaps = seen.filter(({ kind }) => kind === 'gap')
+  return Object.fromEntries(gaps.flatMap(({ subject, lost }) => (lost === undefined ? [] : [[subject, lost]])))
+}
+
+function lostUnreported(before: Incidents, seen: readonly SeenTrouble[], isOpen: (key: string) => boolean) {
+  const waiting = seen.filter(trouble => isNews(before)(trouble) && trouble.kind === 'gap' && !isOpen(keyOf(trouble)))
+  return Object.fromEntries(waiting.map(({ subject }) => [subject, before.lost[subject] ?? 0]))
+}
+
+function followedBy(incident: Incident, troubles: readonly SeenTrouble[], nowMs: number): Incident {
+  const { clearSinceMs, ...rest } = incident
+  const isSeen = troubles.some(({ kind, subject }) => kind === incident.kind && incident.subjects.includes(subject))
+  return isSeen ? rest : { ...rest, clearSinceMs: Math.min(clearSinceMs ?? nowMs, nowMs) }
+}
+
+function isOver({ kind, times, clearSinceMs }: Incident, nowMs: number): boolean {
+  if (clearSinceMs === undefined) return false
+  const base = kind === 'gap' ? quietGapMs : quietMs
+  return nowMs - clearSinceMs >= Math.min(base * quietGrowth ** (times - 1), quietMsMax)
+}
+
+function freshOf({ fresh }: Incidents, { kind, subject }: SeenTrouble, nowMs: number): Fresh {
+  const known = fresh.find(one => one.kind === kind && one.subject === subject)
+  return { kind, subject, sinceMs: Math.min(known?.sinceMs ?? nowMs, nowMs) }
+}
+
+function pastAfter(past: readonly PastTrouble[], nowMs: number): PastTrouble[] {
+  return past.filter(({ endedMs }) => elapsedMs(endedMs, nowMs) < rememberedMs)
+}
+
+function pastsOf({ kind, subjects, times }: Incident, nowMs: number): PastTrouble[] {
+  return subjects.map(subject => ({ kind, subject, times, endedMs: nowMs }))
+}

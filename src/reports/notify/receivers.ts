@@ -1,0 +1,100 @@
+import type { ReceiverConfig } from '../../config/config.ts'
+import { placeName } from '../../config/outgoing.ts'
+import { readSecret, resolvePostAddress } from '../../config/secret.ts'
+import type { Post, PostAnswer } from '../../edge/post-message.ts'
+import { valueAt } from '../../model/json.ts'
+import { retryAfterMsMax } from '../../model/limits.ts'
+import { secretPartsOf } from '../../model/secret-parts.ts'
+import { judgeStatus, type ReportVerdict } from '../send-report.ts'
+import { noticeText } from './notice-text.ts'
+import type { Notice } from './trouble.ts'
+
+/** A receiver of notices. */
+export interface NoticeReceiver {
+  /** Its kind, and where its secret is kept. Equal receivers have equal names. */
+  readonly name: string
+  /** The request for a notice. Reads secrets each time. @throws Fault when one cannot be used */
+  readonly post: (notice: Notice) => Post
+  readonly judge: (answer: PostAnswer, nowMs: number) => ReportVerdict
+}
+
+/** Characters of a receiver's answer that are logged. */
+const answerCharsMax = 120
+
+/** Creates a receiver. @param addSecrets called with the secrets it has read */
+export function receiverOf(config: ReceiverConfig, addSecrets: (secrets: readonly string[]) => void): NoticeReceiver {
+  if (config.kind === 'telegram') return telegramReceiver(config, addSecrets)
+  const { kind, url: ref } = config
+  const post = (notice: Notice) => {
+    const url = resolvePostAddress(ref)
+    addSecrets(secretPartsOf(url))
+    // Slack reads these characters as marks.
+    const escaped = (text: string) => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;')
+    return jsonPost(url, kind === 'slack' ? { text: escaped(noticeText(notice)) } : notice)
+  }
+  return { name: `${kind} ${placeName(ref)}`, post, judge: judgeWebhook }
+}
+
+type TelegramConfig = Extract<ReceiverConfig, { readonly kind: 'telegram' }>
+
+function telegramReceiver(
+  { token, chat, url }: TelegramConfig,
+  addSecrets: (secrets: readonly string[]) => void,
+): NoticeReceiver {
+  const post = (notice: Notice) => {
+    const secret = readSecret(token)
+    addSecrets([secret, ...secretPartsOf(secret)])
+    const chatId = chat.kind === 'text' ? chat.text : readSecret(chat)
+    const body = { chat_id: chatId, text: noticeText(notice), link_preview_options: { is_disabled: true } }
+    return jsonPost(`${url}/bot${encodeURIComponent(secret).replaceAll('%3A', ':')}/sendMessage`, body)
+  }
+  const place = chat.kind === 'text' ? chat.text : placeName(chat)
+  return { name: `telegram ${placeName(token)} ${place}`, post, judge: judgeTelegram }
+}
+
+function jsonPost(url: string, body: unknown): Post {
+  return { url, contentType: 'application/json', body: JSON.stringify(body) }
+}
+
+/**
+ * Judges an answer of a webhook, and of Slack, which says in a word why a message is refused. Only the message itself is
+ * refused for good; whatever else is wrong may be put right.
+ */
+export function judgeWebhook(answer: PostAnswer): ReportVerdict {
+  const verdict = judgeStatus(answer)
+  if (answer.kind === 'unanswered' || verdict.kind === 'accepted') return verdict
+  const reason = `it answered ${answer.status}${quotedText(answer.text)}`
+  const { notBeforeMs } = answer
+  return [400, 413, 422].includes(answer.status)
+    ? { kind: 'refused', reason }
+    : { kind: 'later', reason, ...(notBeforeMs !== undefined && { notBeforeMs }) }
+}
+
+/** Judges an answer of the Bot API, which says in its body what is wrong, and how many seconds to wait. */
+export function judgeTelegram(answer: PostAnswer, nowMs: number): ReportVerdict {
+  if (answer.kind === 'unanswered') return judgeWebhook(answer)
+  const body = parsedJson(answer.text)
+  const description = valueAt(body, ['description'])
+  const text = typeof description === 'string' ? description : answer.text
+  const seconds = valueAt(body, ['parameters', 'retry_after'])
+  const movedTo = valueAt(body, ['parameters', 'migrate_to_chat_id'])
+  const moved = typeof movedTo === 'number' ? `; the chat is now ${movedTo}` : ''
+  const restMs = typeof seconds === 'number' ? Math.min(Math.max(0, seconds) * 1_000, retryAfterMsMax) : undefined
+  const verdict = judgeWebhook({ ...answer, text: `${text.slice(0, answerCharsMax - moved.length)}${moved}` })
+  if (verdict.kind !== 'later' || restMs === undefined) return verdict
+  return { ...verdict, notBeforeMs: nowMs + restMs }
+}
+
+/** The beginning of an answer, on one line. An HTML page says nothing. */
+function quotedText(text: string): string {
+  const line = text.trim().replace(/\s+/g, ' ').slice(0, answerCharsMax)
+  return line === '' || line.startsWith('<') ? '' : `: ${line}`
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,173 @@
+import { type Hour, hourAt, hourText } from '../../model/hour.ts'
+import { overdueMs } from '../../model/limits.ts'
+import type { DestinationState } from '../../outbox/contract/destination.ts'
+import type { LateCollector } from '../../outbox/contract/hours.ts'
+import type { Lateness, UnresolvedCount } from '../../outbox/contract/status-store.ts'
+import { clockSentences } from '../../status/clock-sentences.ts'
+import { lateSentence, missingSentence } from '../../status/hour-sentences.ts'
+import type { Observed } from '../../status/observed.ts'
+import { undeliveredSentences, waitingSentences } from '../../status/readiness.ts'
+import { joinedWords, type SeenTrouble, type TroubleWords } from './trouble.ts'
+
+/** State of a daemon, as far as troubles show in it. */
+export interface Look
+  extends Pick<Observed, 'nowMs' | 'startedAtMs' | 'host' | 'destinations' | 'configuration' | 'clock'> {
+  /** The newest hour that should be delivered. */
+  readonly hour: Hour
+  /** Lateness of that hour. */
+  readonly lateness: Lateness
+  readonly unresolved: readonly UnresolvedCount[]
+  /** Sentence about a full disk; absent while there is room. */
+  readonly full?: string
+  /** Sentence about another process that keeps the outbox from being written; absent when there is none. */
+  readonly locked?: string
+}
+
+/** All troubles of now. Pure. */
+export function troublesOf(look: Look): SeenTrouble[] {
+  const { destinations, lateness, unresolved, host } = look
+  return [
+    ...notDelivered(look),
+    ...lateness.destinations.flatMap((state, index) => keyTrouble(destinations[index] ?? '', state, look)),
+    ...unresolved.map(count => unresolvedTrouble(count, host)),
+    ...notReady(look),
+  ]
+}
+
+/**
+ * Hours and metrics that are late, as readiness sees them: for a quarter of an hour after a start it waits for what is
+ * being caught up. A reported trouble is not over until that is delivered.
+ */
+function notDelivered(look: Look): SeenTrouble[] {
+  const { nowMs, startedAtMs, hour, lateness } = look
+  const isCatchingUp = nowMs - startedAtMs < overdueMs
+  const certain = lateWords(look, isCatchingUp)
+  const isWeak = certain.length === 0
+  const all = isWeak ? lateWords(look, false) : certain
+  if (all.length === 0) return []
+  const hours = [lateness.due?.oldest ?? hour, ...lateness.late.map(({ oldest }) => oldest)]
+  const oldest = hours.reduce((least, one) => (one < least ? one : least))
+  return [{ kind: 'not-delivered', subject: '', hour: oldest, ...joinedWords(all), ...(isWeak && { isWeak }) }]
+}
+
+function lateWords({ lateness, host, hour, clock }: Look, isCatchingUp: boolean): TroubleWords[] {
+  const waiting = waitingSentences(lateness.destinations)
+  const { due } = lateness
+  const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp).length > 0
+  const isPlanned = clock?.kind !== 'doubted'
+  return [
+    ...(due && isUndelivered ? [undeliveredWords(due, waiting, host)] : []),
+    ...lateness.late.filter(({ fault }) => fault || !isCatchingUp).map(uncollectedWords),
+    ...(isCatchingUp || !isPlanned ? [] : lateness.missing.map(id => missingWords(id, hour))),
+  ]
+}
+
+function undeliveredWords(due: NonNullable<Lateness['due']>, waiting: readonly string[], host: string): TroubleWords {
+  const [what = ''] = undeliveredSentences({ due, destinations: [] }, host, false)
+  return {
+    what,
+    why: waiting.join('\n') || 'pushes are slower than what is collected',
+    do: 'nothing is lost, and delivery goes on automatically; tidegauge doctor says whether the service, the key or this machine is at fault',
+  }
+}
+
+function uncollectedWords({ fault, ...late }: LateCollector): TroubleWords {
+  return {
+    what: lateSentence(late),
+    why: fault?.message ?? 'it was not tried yet',
+    do: fault?.fix ?? 'it is tried again automatically; tidegauge doctor says whether a node is at fault',
+  }
+}
+
+function missingWords(id: string, hour: Hour): TroubleWords {
+  return {
+    what: missingSentence(id, hour),
+    why: 'its hours are not written',
+    do: 'look at the log of the daemon, and at its disk',
+  }
+}
+
+/** A refused key. While its destination fails otherwise it is not known to be accepted again. */
+function keyTrouble(name: string, state: DestinationState, { host, nowMs }: Look): SeenTrouble[] {
+  if (state.failures === 0) return []
+  const key = name === 'service' ? 'its key' : `the key of ${name}`
+  return [
+    {
+      kind: 'key-refused',
+      subject: name,
+      hour: hourAt(nowMs),
+      what: `${host} refuses ${key}`,
+      why: state.waiting ?? 'it answered 401',
+      do: 'put a valid key in its place: it is read again at once, and delivery goes on automatically',
+      ...(state.lastPush?.verdict !== 'key-refused' && { isWeak: true }),
+    },
+  ]
+}
+
+function unresolvedTrouble({ kind, collector, count, hour, reason }: UnresolvedCount, host: string): SeenTrouble {
+  const trouble = { kind, subject: collector, hour, why: reason }
+  const metrics = `${count} ${count === 1 ? 'metric' : 'metrics'} of ${collector}`
+  const newest = `the newest of ${hourText(hour)}`
+  switch (kind) {
+    case 'gap': {
+      const hours = `${count} ${count === 1 ? 'hour' : 'hours'} in all`
+      const what = `${collector} has lost hours, which can no longer be collected: ${hours}, ${newest}`
+      return { ...trouble, what, do: 'tidegauge gaps lists them, and what may still be read', lost: count }
+    }
+    case 'dead':
+      return {
+        ...trouble,
+        what: `${host} refused ${metrics} for good, ${newest}`,
+        do: 'tidegauge dead ls; then dead retry or dead drop',
+      }
+    case 'held':
+      return {
+        ...trouble,
+        what: `${metrics} ${count === 1 ? 'is' : 'are'} held, ${newest}`,
+        do: 'tidegauge held ls; then held release or held drop',
+      }
+  }
+}
+
+/** Why the daemon cannot go on as configured. */
+function notReady(look: Look): SeenTrouble[] {
+  const { nowMs, lateness, configuration, full, locked } = look
+  const part = (subject: string, what: string, why: string, instruction: string): SeenTrouble => {
+    return { kind: 'not-ready', subject, hour: hourAt(nowMs), what, why, do: instruction }
+  }
+  const seen = { ...look, destinations: lateness.destinations }
+  const clock = clockSentences(seen).map(why =>
+    part('clock', 'the clock of this machine is wrong', why, 'set the clock right'),
+  )
+  // Right after a start a missing confirmation is no trouble yet, but does not end one.
+  const unconfirmed = clockSentences({ ...seen, startedAtMs: 0 }).map(why => {
+    return { ...part('clock', 'the clock of this machine is wrong', why, 'set the clock right'), isWeak: true }
+  })
+  const { refused, file } = configuration
+  return [
+    ...(refused
+      ? [
+          part(
+            'configuration',
+            `${file} was changed and is refused; the previous configuration stays in force`,
+            refused.reason,
+            'mend the file: it is read again at once',
+          ),
+        ]
+      : []),
+    ...(clock.length > 0 ? clock : unconfirmed),
+    ...(full === undefined
+      ? []
+      : [
+          part(
+            'disk',
+            'the disk is full: nothing new is collected',
+            full,
+            'make room on the disk of the data folder: collecting goes on automatically',
+          ),
+        ]),
+    ...(locked === undefined
+      ? []
+      : [part('lock', 'the outbox cannot be written', locked, 'end the other process: nothing is lost meanwhile')]),
+  ]
+}
