@@ -5,6 +5,7 @@ import type { Breakage } from '../outbox/contract/health.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import { takeDaemonRole, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
 import { startExposition } from '../status/exposition.ts'
+import { presentFingerprint } from '../status/fingerprint.ts'
 import { observe } from '../status/observe.ts'
 import { readiness } from '../status/readiness.ts'
 import type { Reloads } from '../status/reloads.ts'
@@ -93,6 +94,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
     snapshot,
     // Frequent probes and scrapes must not send requests to the service.
     ready: () => seen(outbox, () => readiness(now())),
+    state: () => seen(outbox, () => presentFingerprint(now())),
     exposition: startExposition(() => seen(outbox, () => scrape(now()))),
     time,
   })

@@ -2,9 +2,11 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import type { Listening } from '../../src/edge/web-server.ts'
+import { fingerprint } from '../../src/status/fingerprint.ts'
 import { type StatusDeps, startStatus } from '../../src/status/server/server.ts'
+import type { Snapshot } from '../../src/status/snapshot.ts'
 import { findChromium, launchChromium } from '../support/chromium.ts'
-import { emptySnapshot, richSnapshot } from '../support/snapshot.ts'
+import { emptySnapshot, richSnapshot, weekRow } from '../support/snapshot.ts'
 
 const place = findChromium()
 
@@ -12,6 +14,7 @@ describe('the page in a browser', () => {
   let browser: Browser | undefined
   let server: Listening | undefined
   let snapshot = richSnapshot
+  let state: string | undefined
 
   beforeAll(async () => {
     if (place.kind === 'missing') return
@@ -20,6 +23,7 @@ describe('the page in a browser', () => {
       port: 0,
       snapshot: () => snapshot,
       ready: () => snapshot.ready,
+      state: async () => state ?? fingerprint(snapshot),
       exposition: async () => '',
       time: systemTime,
     }
@@ -34,6 +38,7 @@ describe('the page in a browser', () => {
   beforeEach(context => {
     if (place.kind === 'missing') context.skip(place.reason)
     snapshot = richSnapshot
+    state = undefined
   })
 
   /** The page as opened, with everything the browser complained of and asked for. */
@@ -86,10 +91,10 @@ describe('the page in a browser', () => {
   it('asks for nothing but itself, breaks no policy, and runs no foreign text', async () => {
     const { page, complaints, asked, url } = await open()
     expect(complaints).toEqual([])
-    expect(asked.filter(address => !address.startsWith('data:'))).toEqual([`${url}/`])
+    expect(asked.filter(address => !address.startsWith('data:'))).toEqual([`${url}/`, `${url}/events`])
     expect(await page.title()).toBe('Not ready · Tidegauge')
     expect(await page.getByRole('heading', { name: '<script>document.title="owned"</script>' }).isVisible()).toBe(true)
-    expect(await page.locator('main script, main img').count()).toBe(0)
+    expect(await page.locator('main script, main img, header script').count()).toBe(0)
     await page.close()
   })
 
@@ -116,6 +121,39 @@ describe('the page in a browser', () => {
     },
   )
 
+  it('follows the daemon, and keeps focus, scroll position, open details and the time', async () => {
+    snapshot = manyTroubles
+    const { page, complaints, asked, url } = await open({ width: 390 })
+    const more = page.locator('#more-troubles')
+    await more.locator('summary').click()
+    await more.locator('summary').focus()
+    const top = async () => (await more.boundingBox())?.y ?? Number.NaN
+    const before = await top()
+    const reasons = [...snapshot.ready.reasons, 'Something else has happened.', 'And one more thing.']
+    snapshot = { ...snapshot, nowMs: snapshot.nowMs + 60_000, ready: { ok: false, reasons } }
+    await page.locator('.reasons', { hasText: 'And one more thing.' }).waitFor()
+    expect(await page.locator('.now').innerText()).toContain('13:05')
+    expect(await more.getAttribute('open')).not.toBeNull()
+    expect(await page.evaluate('document.activeElement.parentElement.id')).toBe('more-troubles')
+    expect(Math.abs((await top()) - before)).toBeLessThan(2)
+    expect(asked.filter(address => address === `${url}/`)).toHaveLength(2)
+    expect(complaints).toEqual([])
+    await page.close()
+  })
+
+  it('says when the daemon no longer answers, and goes on when it does', async () => {
+    const { page, complaints, url } = await open()
+    await page.route(`${url}/`, route => route.abort())
+    state = 'another'
+    await page.getByRole('status').getByText('No answer from the daemon').waitFor()
+    await page.unroute(`${url}/`)
+    snapshot = { ...snapshot, ready: { ok: true, reasons: [] } }
+    await page.getByText('Ready', { exact: true }).waitFor()
+    expect(await page.getByRole('status').innerText()).toBe('')
+    expect(complaints.filter(text => !text.includes('ERR_FAILED'))).toEqual([])
+    await page.close()
+  })
+
   it('helps a first visitor who has configured nothing', async () => {
     snapshot = emptySnapshot
     const { page, complaints } = await open({ width: 360 })
@@ -125,6 +163,17 @@ describe('the page in a browser', () => {
     await page.close()
   })
 })
+
+/** So many troubles that some are folded. */
+const manyTroubles: Snapshot = {
+  ...richSnapshot,
+  week: {
+    ...richSnapshot.week,
+    rows: Array.from({ length: 20 }, (_, index) =>
+      weekRow('tide-dex', `c${index}`, [{ at: 100 + index, hours: 1, state: 'held', reason: `it is odd ${index}` }]),
+    ),
+  },
+}
 
 /** The lowest contrast, as WCAG counts it, between the colour of a visible thing with text or shape and its ground. */
 async function faintest(page: Page, selector: string): Promise<number> {

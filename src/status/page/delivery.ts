@@ -10,7 +10,7 @@ const backlogMax = 12
 
 /** The holds on pushes, the outbox's balance, and the service's last answer. */
 export function delivery({ balance, backlog, service, nowMs }: Snapshot): Html {
-  return html`<section aria-labelledby="delivery" data-part="delivery"><h2 id="delivery">Delivery</h2>
+  return html`<section aria-labelledby="delivery"><h2 id="delivery">Delivery</h2>
 ${gate(service, nowMs)}
 <dl class="balance" aria-label="Metrics in the outbox">
 ${term('enqueued', balance.enqueued)}${term('delivered', balance.delivered, 'delivered')}${term('dead', balance.dead, 'dead')}${term('held', balance.held, 'held')}${term('due', balance.due, 'due')}

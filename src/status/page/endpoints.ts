@@ -6,7 +6,7 @@ import { ago, until } from './when.ts'
 /** The endpoints by chain; empty without a chain. */
 export function endpoints(states: readonly EndpointState[], nowMs: number): Html {
   if (states.length === 0) return nothing
-  return html`<section aria-labelledby="chains" data-part="chains"><h2 id="chains">Chains</h2>
+  return html`<section aria-labelledby="chains"><h2 id="chains">Chains</h2>
 <table class="endpoints" role="table" aria-labelledby="chains"><thead role="rowgroup"><tr role="row">${[
     'Chain',
     'Endpoint',

@@ -16,7 +16,7 @@ const rowCharsMax = 3_000
 
 /** The last seven days of each collector, with what went wrong below. */
 export function hours(week: WeekGrid): Html {
-  return html`<section aria-labelledby="hours" data-part="hours"><h2 id="hours">Hours</h2>${
+  return html`<section aria-labelledby="hours"><h2 id="hours">Hours</h2>${
     week.rows.length === 0
       ? html`<p class="empty">No hour is expected yet: each collector gets a row here, with the hours of the last seven days.</p>`
       : html`${firstHourNote(week)}${table(week)}${legend()}${troubles(troublesOf(week))}`

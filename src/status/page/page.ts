@@ -1,3 +1,4 @@
+import { fingerprint } from '../fingerprint.ts'
 import type { Snapshot } from '../snapshot.ts'
 import { bounded } from './bounded.ts'
 import { shapeDefinitions } from './cell.ts'
@@ -5,50 +6,56 @@ import { delivery } from './delivery.ts'
 import { endpoints } from './endpoints.ts'
 import { hours } from './hours.ts'
 import { Html, html, nothing } from './html.ts'
+import { liveScript } from './live-script.ts'
 import { favicon, masthead } from './masthead.ts'
 import { protocols } from './protocols.ts'
 import { style } from './style/style.ts'
 import { warnings } from './warnings.ts'
 import { dayClockText, spanText } from './when.ts'
 
-/** Interval at which a browser reloads the page, in seconds. */
+/** Interval at which a browser without script loads the page again, in seconds. */
 const refreshSeconds = 30
 
 /**
- * The whole page as HTML, only from the snapshot. It refers to no other host; its only style is `style`, whose hash is
- * in the Content-Security-Policy.
+ * The whole page as HTML, only from the snapshot. It refers to no other host; the hashes of its only style and
+ * its only script are in the Content-Security-Policy.
  */
 export function page(snapshot: Snapshot): string {
   const { nowMs } = snapshot
   const shown = bounded(snapshot)
+  const news = snapshot.warnings.filter(({ isAcknowledged }) => !isAcknowledged)
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta http-equiv="refresh" content="${refreshSeconds}">
+<noscript><meta http-equiv="refresh" content="${refreshSeconds}"></noscript>
 <title>${titleOf(snapshot)}</title>
 <link rel="icon" href="${favicon}">
 <style>${Html.trusted(style)}</style>
 </head>
-<body>
+<body data-state="${fingerprint(snapshot)}" data-now="${nowMs}">
 ${shapeDefinitions()}
+<p id="connection" role="status"></p>
 ${masthead(snapshot)}
 <main>
-${protocols(shown.protocols, nowMs)}${more(shown.moreProtocols, 'protocols')}
-${hours(shown.week)}${more(shown.moreCollectors, 'collectors')}
-${delivery(snapshot)}
-${endpoints(snapshot.endpoints, nowMs)}
-${warnings(
-  snapshot.warnings.filter(({ isAcknowledged }) => !isAcknowledged),
-  nowMs,
-)}
+${part('protocols', protocols(shown.protocols, nowMs), more(shown.moreProtocols, 'protocols'))}
+${part('hours', hours(shown.week), more(shown.moreCollectors, 'collectors'))}
+${part('delivery', delivery(snapshot))}
+${part('chains', endpoints(snapshot.endpoints, nowMs))}
+${part('warnings', warnings(news, nowMs))}
 </main>
 ${footer(snapshot)}
+<script>${Html.trusted(liveScript)}</script>
 </body>
 </html>
 `.toString()
+}
+
+/** A part that the script replaces when it differs; each is there, if empty. */
+function part(name: string, ...content: readonly Html[]): Html {
+  return html`<div data-part="${name}">${content}</div>`
 }
 
 function more(count: number, what: string): Html {
@@ -61,9 +68,9 @@ function titleOf({ ready }: Snapshot): string {
 }
 
 function footer({ version, nowMs, startedAtMs, configuration }: Snapshot): Html {
-  return html`<footer>
+  return html`<footer data-part="footer">
 <p>Tidegauge ${version}, up for ${spanText(nowMs - startedAtMs)}, with its configuration for ${spanText(nowMs - configuration.inForceSinceMs)}. As of ${dayClockText(nowMs)}; all times are UTC.
-This page loads itself again every ${refreshSeconds} seconds.</p>
+This page follows the daemon; without script it loads again every ${refreshSeconds} seconds.</p>
 <nav aria-label="The same for programs"><a href="/status.json">status.json</a> <a href="/metrics">metrics</a> <a href="/readyz">readyz</a> <a href="/livez">livez</a></nav>
 </footer>`
 }

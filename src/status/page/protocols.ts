@@ -17,7 +17,7 @@ const example = `protocols:
 /** Every protocol with its widget. */
 export function protocols(states: readonly ProtocolState[], nowMs: number): Html {
   const count = states.reduce((sum, { metrics }) => sum + metrics.length, 0)
-  return html`<section aria-labelledby="protocols" data-part="protocols">
+  return html`<section aria-labelledby="protocols">
 <h2 id="protocols">Protocols</h2>
 ${states.length === 0 ? noProtocol() : nothing}
 ${count > 0 ? html`<p class="quiet note">Curves are of the last 48 hours${count <= cardsMax ? '; a thin line is midnight UTC' : ''}. A metric’s name opens its last 30 days.</p>` : nothing}

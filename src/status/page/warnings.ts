@@ -9,7 +9,7 @@ const warningsMax = 20
 /** The service's warnings that no person has acknowledged, each with its count. @param states the latest first */
 export function warnings(states: readonly Warning[], nowMs: number): Html {
   const rest = states.length - warningsMax
-  return html`<section aria-labelledby="warnings" data-part="warnings"><h2 id="warnings">Warnings of the service</h2>${
+  return html`<section aria-labelledby="warnings"><h2 id="warnings">Warnings of the service</h2>${
     states.length === 0
       ? html`<p class="empty">None. What the service remarks about a push is kept here.</p>`
       : html`<ul class="warnings">${states.slice(0, warningsMax).map(state => warning(state, nowMs))}${

@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto'
 import { isIP } from 'node:net'
+import { liveScript } from '../page/live-script.ts'
 import { style } from '../page/style/style.ts'
 
-const styleHash = createHash('sha256').update(style).digest('base64')
+const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** Headers of every answer: nothing is loaded from another host, run, framed, sniffed or cached. */
+/** Headers of every answer: nothing is loaded from another host, framed, sniffed or cached, and only the page's own script runs. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': [
     "default-src 'none'",
-    `style-src 'sha256-${styleHash}'`,
+    `style-src ${hashOf(style)}`,
+    `script-src ${hashOf(liveScript)}`,
+    "connect-src 'self'",
     "img-src 'self' data:",
     "base-uri 'none'",
     "form-action 'none'",

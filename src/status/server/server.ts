@@ -13,6 +13,7 @@ import {
 import { statusJson } from '../json.ts'
 import { page } from '../page/page.ts'
 import type { Readiness, Snapshot } from '../snapshot.ts'
+import { Changes } from './changes.ts'
 import { isHostAllowed, type ServedAddress, securityHeaders } from './guard.ts'
 import { patience } from './limits.ts'
 import { takenBy } from './taken.ts'
@@ -33,13 +34,16 @@ export interface StatusDeps {
   readonly ready: () => Promise<Readiness> | Readiness
   /** Text of `/metrics` in the Prometheus format 0.0.4. */
   readonly exposition: () => Promise<string>
+  /** As `ChangesDeps.state`. */
+  readonly state: () => Promise<string>
   readonly time: Time
   /** Its port, if that is open already. Default: it is opened. */
   readonly openPort?: OpenPort | undefined
 }
 
 /**
- * Serves `/` (the page), `/livez`, `/readyz`, `/metrics` and `/status.json`, read-only.
+ * Serves `/` (the page), `/events` (its changes, as server-sent events), `/livez`, `/readyz`, `/metrics` and
+ * `/status.json`, read-only.
  *
  * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons }`. A snapshot
  * that fails or takes longer than five seconds makes `/readyz` 503 and the others 500.
@@ -61,6 +65,9 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
     return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text)
   })
   server.get('/status.json', async () => statusJson(await snapshot()))
+  const changes = new Changes({ time: deps.time, state: () => inTime(deps.time, deps.state) })
+  server.addHook('preClose', async () => changes.stop())
+  server.get('/events', { exposeHeadRoute: false }, (_, reply) => changes.add(reply.hijack().raw))
   server.get('/', async (_, reply) => reply.type('text/html; charset=utf-8').send(page(await snapshot())))
 
   if (openPort) return answerAt(server, openPort)

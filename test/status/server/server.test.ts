@@ -22,6 +22,7 @@ async function start(parts: Partial<StatusDeps> = {}): Promise<string> {
     port: 0,
     snapshot: () => richSnapshot,
     ready: async () => (await (parts.snapshot ?? (() => richSnapshot))()).ready,
+    state: async () => 'same',
     exposition: async () => 'tidegauge_ready 1\n',
     time: systemTime,
     ...parts,
@@ -96,7 +97,7 @@ describe('the status server', () => {
     const answers = [ask(`${url}/`), ask(`${url}/none`), ask(`${url}/`, { method: 'POST' }), ask(url, { host: 'a.b' })]
     for (const { headers } of await Promise.all(answers)) {
       expect(headers['content-security-policy']).toMatch(
-        /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; img-src 'self' data:;/,
+        /^default-src 'none'; style-src 'sha256-[\w+/]{43}='; script-src 'sha256-[\w+/]{43}='; connect-src 'self'; img-src 'self' data:;/,
       )
       expect(headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
     }
@@ -143,6 +144,7 @@ describe('the status server', () => {
       port,
       snapshot: () => emptySnapshot,
       ready: () => emptySnapshot.ready,
+      state: async () => 'same',
       exposition: async () => '',
       time: systemTime,
     }
@@ -168,6 +170,7 @@ describe('the status server', () => {
         port,
         snapshot: () => emptySnapshot,
         ready: () => emptySnapshot.ready,
+        state: async () => 'same',
         exposition,
       }
       await expect(startStatus({ ...parts, time: systemTime })).rejects.toMatchObject({

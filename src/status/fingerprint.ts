@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto'
+import { stateOf } from './observe.ts'
+import type { Observed } from './observed.ts'
+import { latenessWanted } from './readiness.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** The part of a snapshot that is read without hours and values: cheap, and different after each hour and push. */
+type PresentState = Omit<Snapshot, 'protocols' | 'hours' | 'week'>
+
+/** Time after which a page is old although nothing has changed: its ages and countdowns are. */
+const minuteMs = 60_000
+
+/** A short text that differs when the state does, and each minute. */
+export function fingerprint({
+  nowMs,
+  version,
+  startedAtMs,
+  ready,
+  configuration,
+  service,
+  endpoints,
+  balance,
+  backlog,
+  warnings,
+}: PresentState): string {
+  const minute = Math.floor(nowMs / minuteMs)
+  const state = { minute, version, startedAtMs, ready, configuration, service, endpoints, balance, backlog, warnings }
+  return createHash('sha256').update(JSON.stringify(state)).digest('base64url').slice(0, 16)
+}
+
+/** The fingerprint of the present state: equal to that of a snapshot of the same instant. */
+export async function presentFingerprint(observed: Observed): Promise<string> {
+  return fingerprint(stateOf(observed, await observed.outbox.status.overview(latenessWanted(observed))))
+}
