@@ -4,7 +4,7 @@ import { WatchedClock } from '../intake/watched-clock.ts'
 import type { Breakage } from '../outbox/contract/health.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import { takeDaemonRole, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
-import { startExposition } from '../status/exposition.ts'
+import { startExposition } from '../status/exposition/exposition.ts'
 import { presentFingerprint } from '../status/fingerprint.ts'
 import { observe } from '../status/observe.ts'
 import { readiness } from '../status/readiness.ts'
@@ -12,6 +12,7 @@ import type { Reloads } from '../status/reloads.ts'
 import { scrape } from '../status/scrape.ts'
 import { startStatus } from '../status/server/server.ts'
 import { Widgets } from '../status/widgets.ts'
+import { Counters } from '../telemetry/counters.ts'
 import { ClockWatch, witnessesOf, writtenAt } from './clock-watch.ts'
 import { connect } from './connection.ts'
 import type { AppContext } from './context.ts'
@@ -72,12 +73,13 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
 
   const watch = new ClockWatch({ clock, chains, log, time })
   stack.defer(() => watch.stop())
-  const deliveries = () => deliveriesTo(connection, outbox.delivery, context)
+  const counters = new Counters()
+  const deliveries = () => deliveriesTo(connection, outbox.delivery, { ...context, counters })
   const delivering = startDelivering({ context, outbox, daemonRole, deliveries, seeker }, role)
   stack.defer(() => delivering.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const { catchUpMs } = config.collect
-  const reading = { runner, chains: Object.values(chains), clock }
+  const reading = { runner, chains: Object.values(chains), clock, counters }
   const crossCheck = openCrossCheck({ ...context, time: new CautiousTime(clock, clock) }, chains, stack)
   const intake = new Intake({ outbox, collectors, catchUpMs, time, log, ...reading, ...(crossCheck && { crossCheck }) })
   stack.defer(() => intake.stop())
@@ -95,7 +97,7 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
     // Frequent probes and scrapes must not send requests to the service.
     ready: () => seen(outbox, () => readiness(now())),
     state: () => seen(outbox, () => presentFingerprint(now())),
-    exposition: startExposition(() => seen(outbox, () => scrape(now()))),
+    exposition: startExposition(() => seen(outbox, () => scrape({ ...now(), counters }))),
     time,
   })
   stack.defer(() => status.stop())

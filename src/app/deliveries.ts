@@ -2,6 +2,7 @@ import { Delivery } from '../delivery/delivery.ts'
 import { Pacer } from '../delivery/gate/pacer.ts'
 import { ServiceClock } from '../delivery/gate/service-clock.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
+import type { Counters } from '../telemetry/counters.ts'
 import type { Connection } from './connection.ts'
 import type { AppContext } from './context.ts'
 
@@ -13,7 +14,7 @@ import type { AppContext } from './context.ts'
 export async function deliveriesTo(
   connection: Connection,
   outbox: DeliveryStore,
-  { config, time, clock: watched, log, redactor }: AppContext,
+  { config, time, clock: watched, log, redactor, counters }: AppContext & { readonly counters?: Counters },
   batchMetricsMin: () => number = () => 1,
 ): Promise<Delivery[]> {
   await outbox.silenceOtherDestinations(connection.destinations.map(({ name }) => name))
@@ -22,6 +23,6 @@ export async function deliveriesTo(
   watched?.onBelieved(byMs => clock.machineWasSet(byMs))
   const { inFlight } = config.delivery
   const { client } = connection
-  const shared = { outbox, client, pacer, clock, inFlight, batchMetricsMin, log, redactor, time }
+  const shared = { outbox, client, pacer, clock, inFlight, batchMetricsMin, log, redactor, time, counters }
   return connection.destinations.map(destination => new Delivery({ ...shared, destination }))
 }

@@ -5,6 +5,7 @@ import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import type { Metric } from '../model/metric.ts'
 import { PushBodies } from '../model/push-bodies.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
+import type { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 import type { Destination } from './destination.ts'
@@ -42,6 +43,8 @@ export interface DeliveryDeps {
   readonly log: Log
   readonly redactor: Redactor
   readonly time: Time
+  /** Counts pushes and deliveries. Default: nothing is counted. */
+  readonly counters?: Counters | undefined
 }
 
 /** The parts of one flush that its pushes need. */

@@ -8,6 +8,9 @@ import type { Stop } from './gate/stop.ts'
  */
 export function stopOf(error: unknown, signal: AbortSignal): Stop {
   if (signal.aborted) return { kind: 'stopped', reason: faultLine(error) }
-  if (error instanceof Fault && !isOfOutbox(error)) return { kind: 'transient', reason: faultLine(error) }
+  if (error instanceof Fault && !isOfOutbox(error)) {
+    const isKeyMissing = error.code === 'secret-missing' && ({ isKeyMissing: true } as const)
+    return { kind: 'transient', reason: faultLine(error), ...isKeyMissing }
+  }
   throw error
 }

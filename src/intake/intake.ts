@@ -10,6 +10,7 @@ import { pollMs, recollectBaseMs, waitingRowsMax } from '../model/limits.ts'
 import type { DueHour } from '../outbox/contract/hours.ts'
 import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { CollectorDescription, Runner } from '../runner/runner.ts'
+import type { Counters } from '../telemetry/counters.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Attention } from './attention.ts'
 import { CatchUpLog } from './catch-up-log.ts'
@@ -38,6 +39,8 @@ export interface IntakeDeps {
   readonly clock?: HourClock
   /** Asks other hosts about implausible values. Default: none is asked. */
   readonly crossCheck?: ResultCheck
+  /** Counts runs. Default: nothing is counted. */
+  readonly counters?: Counters | undefined
 }
 
 /**
@@ -201,8 +204,9 @@ export class Intake {
   }
 
   async #collect(collector: CollectorConfig, due: DueHour): Promise<void> {
-    const { runner, crossCheck } = this.#deps
+    const { runner, crossCheck, counters, time } = this.#deps
     const { signal } = this.#loop
+    const startedSteadyMs = time.steadyMs()
     const startedMs = this.#clock.earliestMs
     const collected = await this.#describe(collector)
       .then(async description => {
@@ -215,6 +219,7 @@ export class Intake {
       .catch((error: unknown) => nothing(asFault(error)))
     // A stop ends the processes; a failure caused by it is not the run's own.
     if (signal.aborted && collected.fault) return
+    counters?.ran(collector.id, (time.steadyMs() - startedSteadyMs) / 1000, collected)
     const pins = notFinal(collected.pins, due.hour, this.#deps.chains, startedMs)
     await recordHour(this.#deps, due, { ...collected, pins })
     if (!collected.fault) this.#logCollected(due, collected.accepted.length)

@@ -1,6 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Hour, hourAfter, hourAt } from '../model/hour.ts'
-import type { OldestHours } from '../outbox/contract/status-store.ts'
+import type { Metric } from '../model/metric.ts'
+import type { DiskSpace } from '../outbox/contract/health.ts'
+import type { LateCollector } from '../outbox/contract/hours.ts'
+import type { MetricState } from '../outbox/contract/metrics.ts'
+import type { GapCount, OldestHours, Overview } from '../outbox/contract/status-store.ts'
+import type { Counters, DeliveryState } from '../telemetry/counters.ts'
 import { hourStates } from './hour-states.ts'
 import { shownHours, stateOf } from './observe.ts'
 import type { Observed } from './observed.ts'
@@ -10,7 +15,37 @@ import type { HourGrid, Snapshot } from './snapshot.ts'
 /** Input of `/metrics`: a snapshot without widgets and without reasons of hours. */
 export interface Scrape extends Omit<Snapshot, 'protocols' | 'week'> {
   readonly ages: HourAges
+  /** Overdue hours of collectors. */
+  readonly late: readonly LateCollector[]
+  /** Gaps among the hours of the grid. */
+  readonly gaps: readonly GapCount[]
+  /** The newest values, of the last three hours. */
+  readonly values: readonly Metric[]
+  /** Delivery with each key. */
+  readonly gates: readonly DestinationGate[]
+  readonly disk: { readonly isFull: boolean; readonly room: DiskSpace | undefined }
+  /** Absent without a clock watch. */
+  readonly isClockBelieved?: boolean
+  readonly counters: Counters
 }
+
+/** State of delivery with one key. */
+export interface DestinationGate {
+  /** Name of the destination; never the key. */
+  readonly destination: string
+  readonly state: DeliveryState
+  /** Failed flushes in a row. */
+  readonly failures: number
+}
+
+/** Input of a scrape. */
+export type Scraped = Observed & Pick<Scrape, 'counters'>
+
+/** Hours whose values are exposed: an older value says nothing about the present. */
+const valueHours = 3
+
+/** States of values that are exposed: one that is held may be wrong. */
+const shownStates: ReadonlySet<MetricState> = new Set(['due', 'delivered'])
 
 /** Hours whose age is reported, however old they are. */
 export interface HourAges {
@@ -20,16 +55,40 @@ export interface HourAges {
   readonly newestDelivered: ReadonlyMap<string, Hour>
 }
 
-/** The present state without values: no delivered metric's row is read. */
-export async function scrape(observed: Observed): Promise<Scrape> {
+/** The present state. Rows of metrics are read for the newest values alone. */
+export async function scrape(observed: Scraped): Promise<Scrape> {
+  const { config, outbox, nowMs, clock, counters } = observed
   const hours = await hourStates(observed)
   const ages = { oldest: await oldestOf(observed), newestDelivered: await newestDelivered(observed, hours) }
   await setImmediate()
+  const current = hourAt(nowMs)
+  const newest = await outbox.status.newest(hourAfter(current, 1 - valueHours), current)
+  const configured = new Set(config.protocols.map(({ id }) => id))
+  const ids = hours.rows.map(({ collector }) => collector)
+  const gaps = await outbox.status.gapCounts(ids, hourAfter(current, 1 - shownHours), current)
+  await setImmediate()
+  const overview = await outbox.status.overview(latenessWanted(observed))
   return {
-    ...stateOf(observed, await observed.outbox.status.overview(latenessWanted(observed))),
+    ...stateOf(observed, overview),
     hours,
     ages,
+    values: newest.filter(({ state, protocolId }) => shownStates.has(state) && configured.has(protocolId)),
+    gaps,
+    late: overview.late,
+    gates: gatesOf(observed, overview),
+    disk: { isFull: outbox.health.fullSentence !== undefined, room: outbox.health.room },
+    ...(clock && { isClockBelieved: clock.kind === 'trusted' }),
+    counters,
   }
+}
+
+/** Before its first flush, a destination's state is the one that an earlier process has stored. */
+function gatesOf({ destinations, counters }: Scraped, { destinations: states }: Overview): DestinationGate[] {
+  return destinations.map((destination, place) => {
+    const failures = states[place]?.failures ?? 0
+    const state = counters.gates.get(destination) ?? (failures > 0 ? 'unavailable' : 'open')
+    return { destination, state, failures }
+  })
 }
 
 /** The oldest hours in states that should pass, including those before the grid: they are the worst. */

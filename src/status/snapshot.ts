@@ -104,6 +104,13 @@ export interface EndpointState {
   readonly state: 'well' | 'resting' | 'wrong-id' | 'quarantine' | 'no-address'
   /** Why its address cannot be read, as a sentence without its subject; absent otherwise. */
   readonly reason?: string
+  /**
+   * Why it could not serve when it was asked last, whether it still rests or not; absent when it served. `behind`: it
+   * has no block past the hour, or no state of its last blocks; `limited`: it refused for the rate.
+   */
+  readonly trouble?: 'unreachable' | 'wrong-id' | 'behind' | 'pruned' | 'limited'
+  /** Failures in a row with which it rested; absent when there are none. */
+  readonly failuresInRow?: number
   /** End of its rest, in milliseconds since 1970; absent when it does not rest. */
   readonly restsUntilMs?: number
   /** The last block it reported, and that block's timestamp in milliseconds since 1970; absent before. */
@@ -114,6 +121,8 @@ export interface EndpointState {
   readonly callsPerSecondMax?: number
   /** Calls in one request, at most; absent while its address cannot be read. */
   readonly batchCallsMax?: number
+  /** Calls sent since the start, by their outcome; absent while its address cannot be read. */
+  readonly calls?: Readonly<Record<'answered' | 'error' | 'limited' | 'unanswered', number>>
 }
 
 /** A protocol's widget. */

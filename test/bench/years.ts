@@ -13,9 +13,10 @@ import { hourMs, overdueMs } from '../../src/model/limits.ts'
 import { openChecking } from '../../src/outbox/sqlite/open-outbox.ts'
 import { HourPlanner } from '../../src/outbox/sqlite/planning/hour-planner.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
-import { snapshotExposition } from '../../src/status/exposition.ts'
+import { snapshotExposition } from '../../src/status/exposition/exposition.ts'
 import type { Observed } from '../../src/status/observed.ts'
 import { scrape } from '../../src/status/scrape.ts'
+import { Counters } from '../../src/telemetry/counters.ts'
 import { type Figure, figureHead, figureRow, isMet } from './figures.ts'
 import { currentHour, makeYear, names } from './years/year-file.ts'
 
@@ -56,8 +57,9 @@ async function* years(file: string): AsyncGenerator<Figure> {
   yield { what: 'a turn that looks at all collectors', values: looks, unit: ' ms', target: { atMost: 20 } }
   const observed = observedOf(outbox)
   const scrapes: number[] = []
+  const counters = new Counters()
   for (let round = 0; round <= rounds; round += 1)
-    scrapes.push(await timed(async () => snapshotExposition(await scrape(observed))))
+    scrapes.push(await timed(async () => snapshotExposition(await scrape({ ...observed, counters }))))
   // The names of metrics and what was compiled are there from the first one on.
   yield { what: 'a scrape of /metrics', values: scrapes.slice(1), unit: ' ms', target: { atMost: 50 } }
   outbox.close()

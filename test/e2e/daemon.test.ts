@@ -59,7 +59,7 @@ describe('the daemon', () => {
       ready: false,
       reasons: [expect.stringMatching(/was changed and has been refused since .*colectors/)],
     })
-    expect(await text('/metrics')).toContain('tidegauge_config_refused 1')
+    expect(await text('/metrics')).toContain('tidegauge_config_last_reload_successful 0')
     expect(await text('/')).toContain('was changed and has been refused')
     const { startedAt } = JSON.parse(await text('/status.json')) as StatusJson
     writeFileSync(config, hostYaml.replace('name: This machine', 'name: Renamed'))

@@ -7,7 +7,7 @@ import { hourMs, overdueMs } from '../../src/model/limits.ts'
 import type { Metric } from '../../src/model/metric.ts'
 import type { Accepted } from '../../src/outbox/contract/metrics.ts'
 import { SqliteOutbox } from '../../src/outbox/sqlite/sqlite-outbox.ts'
-import { snapshotExposition } from '../../src/status/exposition.ts'
+import { snapshotExposition } from '../../src/status/exposition/exposition.ts'
 import { observe } from '../../src/status/observe.ts'
 import type { Observed } from '../../src/status/observed.ts'
 import { readiness } from '../../src/status/readiness.ts'
@@ -15,6 +15,7 @@ import { Reloads } from '../../src/status/reloads.ts'
 import { scrape } from '../../src/status/scrape.ts'
 import type { HourGrid, Snapshot } from '../../src/status/snapshot.ts'
 import type { WidgetRead } from '../../src/status/widgets.ts'
+import { Counters } from '../../src/telemetry/counters.ts'
 import { slowOutbox, someTurns } from '../outbox/support/slow-outbox.ts'
 import { collector } from '../support/collectors.ts'
 import { dice } from '../support/dice.ts'
@@ -134,7 +135,7 @@ class Bench {
     await this.#done
     const snapshot = await observe(this.observed)
     // A scrape reads no values, and says the same of every hour.
-    const { hours, ready, balance } = await scrape(this.observed)
+    const { hours, ready, balance } = await scrape({ ...this.observed, counters: new Counters() })
     expect({ ready, balance, hours: statesOf(hours) }).toEqual({ ...pick(snapshot), hours: statesOf(snapshot.hours) })
     return snapshot
   }
@@ -142,7 +143,8 @@ class Bench {
 
 /** Lines of the exposition that give an age, in hours, by name and labels. */
 async function agesOf(observed: Observed): Promise<Record<string, number>> {
-  const lines = snapshotExposition(await scrape(observed)).match(/^.*_age_seconds{.*$/gm) ?? []
+  const lines =
+    snapshotExposition(await scrape({ ...observed, counters: new Counters() })).match(/^.*_age_seconds{.*$/gm) ?? []
   return Object.fromEntries(lines.map(line => [line.split(' ')[0], Number(line.split(' ')[1]) / 3_600]))
 }
 

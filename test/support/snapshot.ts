@@ -3,6 +3,7 @@ import { hourAfter, hourAt, hoursFrom } from '../../src/model/hour.ts'
 import { metricId } from '../../src/model/metric.ts'
 import type { Scrape } from '../../src/status/scrape.ts'
 import type { CellState, HourCell, HourRun, Snapshot, WeekRow, WidgetMetric } from '../../src/status/snapshot.ts'
+import { Counters } from '../../src/telemetry/counters.ts'
 
 /** The instant of both snapshots. */
 export const nowMs = Date.UTC(2026, 10, 20, 13, 4, 5, 250)
@@ -134,11 +135,15 @@ export const richSnapshot: Snapshot = {
       head: { number: 23_456_789, atMs: Date.UTC(2026, 10, 20, 13, 3, 47) },
       servesStateFrom: 23_000_000,
       batchCallsMax: 1_000,
+      calls: { answered: 900, error: 2, limited: 0, unanswered: 0 },
     },
     {
       chain: 'ethereum',
       host: 'rpc.example.com',
       state: 'resting',
+      trouble: 'unreachable',
+      failuresInRow: 3,
+      calls: { answered: 40, error: 0, limited: 5, unanswered: 12 },
       restsUntilMs: Date.UTC(2026, 10, 20, 13, 9),
       callsPerSecondMax: 12.5,
       batchCallsMax: 100,
@@ -297,12 +302,42 @@ export const richSnapshot: Snapshot = {
 /** The same as a scrape sees it. */
 export const emptyScrape: Scrape = {
   ...emptySnapshot,
+  late: [],
+  gaps: [],
+  values: [],
+  gates: [{ destination: 'service', state: 'open', failures: 0 }],
+  disk: { isFull: false, room: { freeBytes: 5e9, sizeBytes: 2e10 } },
+  isClockBelieved: true,
+  counters: new Counters(),
   ages: { oldest: { due: undefined, collected: undefined, held: undefined }, newestDelivered: new Map() },
 }
 
 /** As `richSnapshot`; one collector was last delivered three weeks ago. */
 export const richScrape: Scrape = {
   ...richSnapshot,
+  service: { ...richSnapshot.service, skewMs: -2_000 },
+  late: [{ collector: 'awesome-vault/utilisation', hours: 5, oldest: hourAfter(lastHour, -4), fault: unreachable }],
+  gaps: [
+    { collector: 'awesome-vault/erc4626-vault', code: 'chain-state-missing', hours: 2 },
+    { collector: 'awesome-vault/erc4626-vault', code: 'hour-too-old', hours: 1 },
+  ],
+  values: [
+    {
+      id: metricId('awesome-vault', 'TVL'),
+      protocolId: 'awesome-vault',
+      hour: lastHour,
+      value: 12_345_678.9,
+      unit: 'USDC',
+    },
+    { id: metricId('awesome-vault', 'Paused'), protocolId: 'awesome-vault', hour: lastHour, value: 0 },
+  ],
+  gates: [
+    { destination: 'service', state: 'unavailable', failures: 4 },
+    { destination: 'env:OTHER_KEY', state: 'open', failures: 0 },
+  ],
+  disk: { isFull: false, room: { freeBytes: 5e9, sizeBytes: 2e10 } },
+  isClockBelieved: true,
+  counters: busyCounters(),
   ages: {
     oldest: { due: hourAfter(lastHour, -4), collected: undefined, held: hourAfter(lastHour, -70) },
     newestDelivered: new Map([
@@ -310,4 +345,17 @@ export const richScrape: Scrape = {
       ['awesome-vault/erc4626-vault', hourAfter(lastHour, -21 * 24)],
     ]),
   },
+}
+
+function busyCounters(): Counters {
+  const counters = new Counters()
+  const accepted = [1, 2]
+  counters.ran('awesome-vault/erc4626-vault', 1.25, { accepted })
+  counters.ran('awesome-vault/erc4626-vault', 0.75, { accepted })
+  counters.ran('awesome-vault/utilisation', 30, { accepted: [], fault: { code: 'http-unreachable' } })
+  counters.pushes.settled = 120
+  counters.pushes.transient = 4
+  counters.collected = 480
+  counters.delivered = 466
+  return counters
 }

@@ -16,8 +16,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   runner: ['model', 'edge', 'config', 'chain'],
   intake: ['model', 'edge', 'config', 'outbox', 'runner', 'chain', 'telemetry'],
   delivery: ['model', 'edge', 'config', 'outbox', 'telemetry'],
-  status: ['model', 'edge', 'config', 'outbox'],
   reports: ['model', 'edge', 'config', 'outbox', 'status', 'telemetry'],
+  status: ['model', 'edge', 'config', 'outbox', 'telemetry'],
   reference: ['model', 'edge', 'sqlite'],
   testing: ['model', 'edge', 'config', 'telemetry', 'chain', 'runner', 'app'],
   app: [
@@ -41,6 +41,7 @@ const typesOnly: Readonly<Record<string, readonly string[]>> = {
   intake: ['telemetry', 'chain'],
   delivery: ['telemetry'],
   reports: ['telemetry'],
+  status: ['telemetry'],
 }
 
 /** The one home of each library; zod validates anywhere. */

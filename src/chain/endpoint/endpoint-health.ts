@@ -1,5 +1,6 @@
 import type { Time } from '../../edge/time.ts'
-import type { EndpointFailure } from './endpoint-failure.ts'
+import type { CallOutcome } from './call-outcomes.ts'
+import type { EndpointFailure, FailureKind } from './endpoint-failure.ts'
 import { endpointQuarantineMs, endpointRestMs, endpointRestMsMax } from './limits.ts'
 import type { ChainHead } from './observed-blocks.ts'
 
@@ -14,6 +15,13 @@ export interface EndpointReport {
   readonly state: 'well' | 'resting' | 'wrong-id' | 'quarantine' | 'no-address'
   /** Why its address cannot be read; absent otherwise. */
   readonly reason?: string
+  /**
+   * Why it could not serve when it was asked last, whether it still rests or not; absent when it served. `behind`: it
+   * has no block past the hour, or no state of its last blocks.
+   */
+  readonly trouble?: EndpointTrouble
+  /** Failures in a row with which it rested; absent when there are none. */
+  readonly failuresInRow?: number
   /** End of its rest, in milliseconds since 1970; absent when it does not rest. */
   readonly restsUntilMs?: number
   /** The last block it reported; absent before. */
@@ -24,6 +32,20 @@ export interface EndpointReport {
   readonly callsPerSecondMax?: number
   /** Calls in one request, at most; absent while its address cannot be read. */
   readonly batchCallsMax?: number
+  /** Calls sent so far, by their outcome; absent while its address cannot be read. */
+  readonly calls?: Readonly<Record<CallOutcome, number>>
+}
+
+/** Failures that are the endpoint's own, whatever was read. */
+export type EndpointTrouble = 'unreachable' | 'wrong-id' | 'behind' | 'pruned' | 'limited'
+
+const troubleByKind: Readonly<Partial<Record<FailureKind, EndpointTrouble>>> = {
+  unreachable: 'unreachable',
+  'wrong-id': 'wrong-id',
+  behind: 'behind',
+  'recent-state': 'behind',
+  pruned: 'pruned',
+  rate: 'limited',
 }
 
 /** Tracks whether an endpoint is well, rests after a failure, or is being probed. */
@@ -33,6 +55,7 @@ export class EndpointHealth {
   #restsUntilMs = 0
   #isWrongId = false
   #quarantineUntilMs = 0
+  #trouble: EndpointTrouble | undefined
   #trials = 0
 
   constructor(time: Time) {
@@ -70,11 +93,13 @@ export class EndpointHealth {
     this.#failuresInRow = 0
     this.#restsUntilMs = 0
     this.#isWrongId = false
+    this.#trouble = undefined
   }
 
   /** Records a failure. Failures of concurrent work, or during a rest, count once. */
   failed({ kind, retryAtMs }: Pick<EndpointFailure, 'kind' | 'retryAtMs'>): void {
     const nowMs = this.#time.nowMs()
+    this.#trouble = troubleByKind[kind] ?? this.#trouble
     if (kind === 'rate') this.#rest(Math.min((retryAtMs ?? nowMs) - nowMs, endpointRestMsMax))
     if (kind === 'behind') this.#rest(endpointRestMs)
     if (this.isResting || (kind !== 'unreachable' && kind !== 'wrong-id')) return
@@ -89,9 +114,11 @@ export class EndpointHealth {
   }
 
   /** State for status output. */
-  get report(): Pick<EndpointReport, 'state' | 'restsUntilMs'> {
-    if (this.#isInQuarantine) return { state: 'quarantine', restsUntilMs: this.#quarantineUntilMs }
-    if (!this.isResting) return { state: this.#isWrongId ? 'wrong-id' : 'well' }
-    return { state: this.#isWrongId ? 'wrong-id' : 'resting', restsUntilMs: this.#restsUntilMs }
+  get report(): Pick<EndpointReport, 'state' | 'restsUntilMs' | 'trouble' | 'failuresInRow'> {
+    const [trouble, failuresInRow] = [this.#trouble, this.#failuresInRow]
+    const last = { ...(trouble && { trouble }), ...(failuresInRow > 0 && { failuresInRow }) }
+    if (this.#isInQuarantine) return { state: 'quarantine', restsUntilMs: this.#quarantineUntilMs, ...last }
+    if (!this.isResting) return { state: this.#isWrongId ? 'wrong-id' : 'well', ...last }
+    return { state: this.#isWrongId ? 'wrong-id' : 'resting', restsUntilMs: this.#restsUntilMs, ...last }
   }
 }

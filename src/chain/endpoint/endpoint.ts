@@ -5,6 +5,7 @@ import { batchCallsMax } from '../limits.ts'
 import { BatchLimit } from './batch-limit.ts'
 import { answersOf, batchedCalls } from './batched-calls.ts'
 import type { CallMeter } from './call-meter.ts'
+import type { CallOutcome } from './call-outcomes.ts'
 import { CallSender } from './call-sender.ts'
 import { EndpointFailure, hostOf, isNetworkUrl } from './endpoint-failure.ts'
 import { errorText } from './http-answer.ts'
@@ -59,6 +60,8 @@ export interface OpenEndpoint extends Endpoint {
   readonly depth: StateAvailability
   readonly batch: BatchLimit
   readonly rate: RateLimit
+  /** Calls sent so far, by their outcome. */
+  readonly calls: Readonly<Record<CallOutcome, number>>
 }
 
 /** Address of an endpoint and its known limits. Absent limits are discovered. */
@@ -118,6 +121,9 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
     rate,
     get head() {
       return observedBlocks.head
+    },
+    get calls() {
+      return sender.outcomes.counts
     },
     failure,
     logs: new LogSpans(deps.logBlocksMax),

@@ -57,7 +57,7 @@ export class PoolMember {
   get report(): EndpointReport {
     const { endpoint, missing, health } = this
     if (!endpoint) return { host: missing?.host ?? '', state: 'no-address', reason: missing?.reason ?? '' }
-    const { host, head, depth, rate, batch } = endpoint
+    const { host, head, depth, rate, batch, calls } = endpoint
     return {
       host,
       ...health.report,
@@ -65,6 +65,7 @@ export class PoolMember {
       ...(depth.servesFrom !== undefined && { servesStateFrom: depth.servesFrom }),
       ...(Number.isFinite(rate.callsPerSecondMax) && { callsPerSecondMax: rate.callsPerSecondMax }),
       batchCallsMax: batch.callsMax,
+      calls,
     }
   }
 }

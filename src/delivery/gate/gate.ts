@@ -1,18 +1,15 @@
-import type { ServiceClient } from '../../edge/service-client.ts'
-import type { Time } from '../../edge/time.ts'
 import { isYetToCome } from '../../model/backoff.ts'
 import type { Hour } from '../../model/hour.ts'
 import { hourMs } from '../../model/limits.ts'
 import type { Answer, Verdict } from '../../model/verdict.ts'
-import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { DestinationState } from '../../outbox/contract/destination.ts'
-import type { Redactor } from '../../telemetry/redactor.ts'
 import { afterFlush, afterRest, type FlushEnd, probeAt, retryAfterAt } from './breaker.ts'
+import type { GateDeps } from './gate-deps.ts'
+import { stateAfter } from './gate-state.ts'
 import { KeyWatch, type ValidateKey, waitOf } from './key-watch.ts'
 import { clockAskMs, retryAfterWaitMsMax } from './limits.ts'
 import { Pacer } from './pacer.ts'
 import { aheadSentence } from './sentences.ts'
-import type { ServiceClock } from './service-clock.ts'
 import type { Stop } from './stop.ts'
 import { StoredState } from './stored-state.ts'
 
@@ -25,20 +22,6 @@ export interface GateHold {
   readonly why: 'retry-after' | 'breaker' | 'key-refused'
   /** End of the hold, in milliseconds since 1970. */
   readonly untilMs: number
-}
-
-/** Dependencies of `Gate`. */
-export interface GateDeps {
-  readonly destination: { readonly name: string; readonly readKey: () => string }
-  /** Stores retry-after and the breaker across restarts. */
-  readonly outbox: Pick<DeliveryStore, 'destination' | 'saveDestination'>
-  readonly client: Pick<ServiceClient, 'validateKey'>
-  /** The service's pacer, shared by all destinations. */
-  readonly pacer: Pacer
-  /** The service's clock, shared by all destinations. */
-  readonly clock: ServiceClock
-  readonly redactor: Pick<Redactor, 'add'>
-  readonly time: Time
 }
 
 /**
@@ -128,8 +111,7 @@ export class Gate {
     const key = destination.readKey()
     redactor.add([key])
     const validate = (asked: string) => this.#validate(asked, signal)
-    const isAsked = occasion === 'asked'
-    const objection = await this.#keyWatch.objection(key, validate, time.nowMs(), isAsked)
+    const objection = await this.#keyWatch.objection(key, validate, time.nowMs(), occasion === 'asked')
     const stop = objection ?? (this.isClockWanted(newest) ? await this.#askClock(key, validate) : undefined)
     return stop ? { stop } : { key }
   }
@@ -174,6 +156,7 @@ export class Gate {
 
   /** Applies the answer to a push to later pushes with the same key, at once. Resolves when what must last is stored. */
   async pushed(verdict: Verdict, key: string): Promise<void> {
+    this.#deps.counters?.pushed(verdict.kind)
     if (verdict.kind === 'settled') {
       this.#ownPacer.quicken()
       // If it cannot be stored, the running flush reports the disk's error.
@@ -192,7 +175,8 @@ export class Gate {
    * @returns the new state of the destination
    */
   async flushed({ stop, left }: Pick<FlushEnd, 'stop' | 'left'>, newest: Hour | undefined): Promise<DestinationState> {
-    const { time } = this.#deps
+    const { time, counters, destination } = this.#deps
+    counters?.gates.set(destination.name, stateAfter(stop))
     const end = { ...this.#withClock(left, newest), ...(stop && { stop }) }
     await this.#stored.save(afterFlush(this.#state, end, time.nowMs(), stop ? time.chance() : 0))
     return this.#state
@@ -236,10 +220,10 @@ export class Gate {
 
   #withClock(left: readonly string[], newest: Hour | undefined): Pick<FlushEnd, 'left' | 'skewMs'> {
     const { clock, time } = this.#deps
-    const isAhead = newest !== undefined && newest > clock.latestHour(time.nowMs())
     const { skewMs } = clock
+    const isAhead = newest !== undefined && newest > clock.latestHour(time.nowMs())
     const all = [...left, ...(isAhead ? [aheadSentence(newest, skewMs ?? 0)] : [])]
-    return skewMs === undefined ? { left: all } : { left: all, skewMs }
+    return { left: all, ...(skewMs !== undefined && { skewMs }) }
   }
 
   get #state(): DestinationState {

@@ -7,4 +7,6 @@ export interface Stop {
   readonly kind: 'transient' | 'key-refused' | 'misdirected' | 'systemic' | 'stopped'
   /** The reason as a sentence, for a person. */
   readonly reason: string
+  /** Whether the key could not be read, so that the service is not at fault. Default: no. */
+  readonly isKeyMissing?: true
 }

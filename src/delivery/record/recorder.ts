@@ -3,6 +3,7 @@ import { hourText } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
 import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { MetricVerdicts } from '../../outbox/contract/outcome.ts'
+import type { Counters } from '../../telemetry/counters.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { ServiceClock } from '../gate/service-clock.ts'
 import type { Sending } from '../isolate/actions.ts'
@@ -29,6 +30,8 @@ export interface RecorderDeps {
   readonly unconfirmed: UnconfirmedSends
   readonly log: Log
   readonly time: Time
+  /** Counts what is delivered. Default: nothing is counted. */
+  readonly counters?: Counters | undefined
 }
 
 /** Records verdicts in the outbox and in the log, and what they mean for later flushes: quarantine, unconfirmed sends. */
@@ -82,6 +85,7 @@ export class Recorder {
     } finally {
       this.unrecorded.delete(...withheld)
     }
+    if (this.#deps.counters) this.#deps.counters.delivered += delivered.length
     unconfirmed.remove(delivered)
     quarantine.delivered(delivered)
     for (const { metric } of dead) quarantine.dead(metric)

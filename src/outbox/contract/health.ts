@@ -16,12 +16,21 @@ export type Recovery =
   | 'broken'
   | 'other'
 
+/** Room of a disk, in bytes. */
+export interface DiskSpace {
+  /** Free for this user. */
+  readonly freeBytes: number
+  readonly sizeBytes: number
+}
+
 /** Whether the outbox can be used and written. Known without a request, so that it can be asked at any time. */
 export interface OutboxHealth {
   /** Resolves when the outbox is damaged, was moved or cannot be written. The caller must reopen it. */
   readonly broken: Promise<Breakage>
   /** Why nothing new may be stored, as a sentence for a person; `undefined` while there is room. */
   readonly fullSentence: string | undefined
+  /** Room of the disk below the outbox; `undefined` where the store has none of its own, or it cannot be read. */
+  readonly room: DiskSpace | undefined
   /** Whether a large outbox is being checked for damage, before it is written to. */
   readonly isBeingChecked: boolean
   /** Rows in memory that wait to be written. */

@@ -1,3 +1,4 @@
+import type { FaultCode } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Backlog } from './balance.ts'
 import type { DestinationState } from './destination.ts'
@@ -69,6 +70,14 @@ export interface OldestHours {
   readonly held: Hour | undefined
 }
 
+/** Gaps of a collector with the same reason. */
+export interface GapCount {
+  readonly collector: string
+  /** Code of the fault that made them gaps. */
+  readonly code: FaultCode
+  readonly hours: number
+}
+
 /**
  * The outbox for status: looks that change nothing. The result of a look is as of one instant. Methods
  * reject with errors that `OutboxHealth` classifies and explains.
@@ -108,4 +117,6 @@ export interface StatusStore {
    * expected from. A collector without a schedule is absent. An old answer may be ten minutes old.
    */
   newestDelivered(collectors: readonly string[], upTo: Hour, nowMs: number): Promise<ReadonlyMap<string, Hour>>
+  /** Gaps of collectors in a range of hours, both ends included, by collector and code. */
+  gapCounts(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly GapCount[]>
 }

@@ -1,5 +1,5 @@
+import { readyFamily } from '../exposition/daemon.ts'
+import { familyText } from '../exposition/text.ts'
+
 /** Text of `/metrics` while there is no outbox to read. */
-export const notReadyExposition = `# HELP tidegauge_ready 1 while nothing is late.
-# TYPE tidegauge_ready gauge
-tidegauge_ready 0
-`
+export const notReadyExposition = familyText(readyFamily(false))

@@ -317,6 +317,34 @@ describe('an endpoint whose address is kept elsewhere', () => {
 })
 
 describe('the health of endpoints', () => {
+  it('says why one could not serve when it was asked last, also after its rest, until it serves', async () => {
+    const time = handTime()
+    const node = await faulty()
+    const pool = openPool([node.url], { time })
+    const trouble = () => pool.health()[0]
+    await servedBy(pool)
+    expect(trouble()).not.toHaveProperty('trouble')
+    expect(trouble()).not.toHaveProperty('failuresInRow')
+    node.misbehave({ kind: 'reset' })
+    for (const failuresInRow of [1, 2]) {
+      await faultOf(servedBy(pool))
+      time.atMs += 10 * minuteMs
+      expect(trouble()).toMatchObject({ state: 'well', trouble: 'unreachable', failuresInRow })
+    }
+    node.misbehave({ kind: 'error', code: -32000, message: 'missing trie node' })
+    await faultOf(readState(pool, 5n))
+    expect(trouble()).toMatchObject({ trouble: 'pruned' })
+    node.misbehave()
+    await servedBy(pool)
+    expect(trouble()).not.toHaveProperty('trouble')
+    const { answered = 0, unanswered = 0, error = 0 } = trouble()?.calls ?? {}
+    expect({ isAnswered: answered >= 2, isUnanswered: unanswered >= 2, hasErrors: error >= 1 }).toEqual({
+      isAnswered: true,
+      isUnanswered: true,
+      hasErrors: true,
+    })
+  })
+
   it('tells of head, limits and depth, and nothing of a URL', async () => {
     const key = 'k3y-0f-the-provider-4711'
     const proxy = await faulty(echoing, `/v2/${key}?token=${key}`)
@@ -334,6 +362,7 @@ describe('the health of endpoints', () => {
       servesStateFrom: 500n,
       callsPerSecondMax: 25,
       batchCallsMax: 100,
+      calls: { answered: 3, error: 0, limited: 0, unanswered: 0 },
     })
     proxy.misbehave({ kind: 'error', code: -32000, message: `key ${key} at ${url} is of no use` })
     const fault = await faultOf(

@@ -12,6 +12,8 @@ export function healthContract(newPlace: NewPlace): void {
       await health.keepReserve()
       expect(() => health.requireRoom()).not.toThrow()
       expect(health.fullSentence).toBeUndefined()
+      const { room } = health
+      if (room) expect(room.freeBytes).toBeLessThanOrEqual(room.sizeBytes)
       expect(health.isBeingChecked).toBe(false)
       expect(health.lockedSentence(nowMs)).toBeUndefined()
       const first = await Promise.race([health.broken, Promise.resolve('well')])

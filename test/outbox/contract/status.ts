@@ -300,6 +300,21 @@ export function statusContract(newPlace: NewPlace): void {
     })
   })
 
+  describe('gaps', () => {
+    it('are counted by collector and reason, of those asked for and in the range alone', async () => {
+      const { outbox } = await begun(newPlace, { from: at(-5) })
+      for (const count of [-5, -3, -2]) await outbox.intake.recordGap(collector, at(count), unreachable)
+      await outbox.intake.recordGap(collector, at(-1), tooOld)
+      await plan(outbox, { collector: 'market/c' })
+      await outbox.intake.recordGap('market/c', anHour, tooOld)
+      expect(await outbox.status.gapCounts([collector, 'unknown/c'], at(-3), anHour)).toEqual([
+        { collector, code: tooOld.code, hours: 1 },
+        { collector, code: unreachable.code, hours: 2 },
+      ])
+      expect(await outbox.status.gapCounts([collector], at(-9), at(-6))).toEqual([])
+    })
+  })
+
   describe('the newest delivered hour', () => {
     const newest = async (outbox: Awaited<ReturnType<typeof begun>>['outbox'], upTo = anHour, later = 0) => {
       const ids = [collector, 'market/c', 'unknown/c']

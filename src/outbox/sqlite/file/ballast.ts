@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileStats } from '../../../edge/file-stats.ts'
 import { isFull } from '../../../sqlite/damage.ts'
+import type { DiskSpace } from '../../contract/health.ts'
 import { ballastBytes } from './limits.ts'
 
 const blockBytes = 1_048_576
@@ -26,13 +27,19 @@ export class Ballast {
     return fileStats(this.file)?.size === ballastBytes
   }
 
-  /** Whether the disk has room for it and as much again to work with. A quota is not seen. */
+  /** Whether the disk has room for it and as much again to work with. */
   get hasRoom(): boolean {
+    const { room } = this
+    return !room || room.freeBytes >= 2 * ballastBytes
+  }
+
+  /** Room of the disk; `undefined` when the system does not say. A quota is not seen. */
+  get room(): DiskSpace | undefined {
     try {
-      const { bavail, bsize } = statfsSync(this.#folder)
-      return bavail * bsize >= 2 * ballastBytes
+      const { bavail, bsize, blocks } = statfsSync(this.#folder)
+      return { freeBytes: bavail * bsize, sizeBytes: blocks * bsize }
     } catch {
-      return true
+      return undefined
     }
   }
 

@@ -4,7 +4,7 @@ import { Fault, faultLine } from '../../../model/fault.ts'
 import { isDamage } from '../../../sqlite/damage.ts'
 import { fileFault, troubleFault } from '../../../sqlite/file-fault.ts'
 import { accessTrouble, type FileTrouble, isTrouble, troubleOf, writingTrouble } from '../../../sqlite/trouble.ts'
-import type { Breakage, Recovery } from '../../contract/health.ts'
+import type { Breakage, DiskSpace, Recovery } from '../../contract/health.ts'
 import { Ballast } from './ballast.ts'
 import { identityOf } from './identity.ts'
 import { ballastBytes } from './limits.ts'
@@ -47,6 +47,11 @@ export class Disk {
   /** Whether nothing new may be stored: the ballast is used up and there is no room for one. */
   get isFull(): boolean {
     return this.#isOut || !(this.#ballast.isThere || this.#ballast.hasRoom)
+  }
+
+  /** Room of the disk; `undefined` when the system does not say. */
+  get room(): DiskSpace | undefined {
+    return this.#ballast.room
   }
 
   /** Sentence about the full disk, for a person. */

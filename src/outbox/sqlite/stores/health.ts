@@ -1,4 +1,4 @@
-import type { Breakage, OutboxHealth, Recovery } from '../../contract/health.ts'
+import type { Breakage, DiskSpace, OutboxHealth, Recovery } from '../../contract/health.ts'
 import type { OutboxTables } from '../tables/outbox-tables.ts'
 
 /** The state of the file and its disk. */
@@ -17,6 +17,10 @@ export class FileHealth implements OutboxHealth {
 
   get fullSentence(): string | undefined {
     return this.#disk.isFull ? this.#disk.fullSentence : undefined
+  }
+
+  get room(): DiskSpace | undefined {
+    return this.#disk.room
   }
 
   get isBeingChecked(): boolean {

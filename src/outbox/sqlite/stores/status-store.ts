@@ -4,6 +4,7 @@ import type { CollectionRow, HourOfAll, HourReasons, WithheldHour } from '../../
 import type { StoredMetric } from '../../contract/metrics.ts'
 import type {
   Detail,
+  GapCount,
   Lateness,
   LatenessWanted,
   OldestHours,
@@ -122,5 +123,9 @@ export class SqliteStatusStore implements StatusStore {
       if (hour !== undefined) found.set(collector, hour)
     }
     return found
+  }
+
+  async gapCounts(collectors: readonly string[], from: Hour, to: Hour): Promise<readonly GapCount[]> {
+    return this.#tables.expectedHours.gapCounts(collectors, from, to)
   }
 }

@@ -3,6 +3,7 @@ import { type Hour, hourFromNumber, hourNumber, hoursFrom } from '../../../model
 import { commitRowsMax, recollectCapMs } from '../../../model/limits.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { CollectionRow, CollectionState, DueHour, DueHoursWanted, LateCollector } from '../../contract/hours.ts'
+import type { GapCount } from '../../contract/status-store.ts'
 import { type Enqueued, rowDigest } from './digest.ts'
 import { collectorStatements, readingStatements, writingStatements } from './expected-statements.ts'
 import { collectionRow, dueHour, hourStateOf, lateCollector } from './hour-rows.ts'
@@ -165,5 +166,11 @@ export class ExpectedHours {
   /** Rows of a range of hours, both ends included, by hour and collector. */
   between(from: Hour, to: Hour): CollectionRow[] {
     return this.#statements.between.all(hourNumber(from), hourNumber(to)).map(collectionRow)
+  }
+
+  /** Gaps of collectors in a range of hours, both ends included, by the code of their fault. */
+  gapCounts(names: readonly string[], from: Hour, to: Hour): GapCount[] {
+    const asked = JSON.stringify(names)
+    return this.#statements.gapCounts.all({ asked, from: hourNumber(from), to: hourNumber(to) })
   }
 }

@@ -1,4 +1,5 @@
 import type { Sqlite } from '../../../sqlite/database.ts'
+import type { GapCount } from '../../contract/status-store.ts'
 import type { RawHour, RawLate } from './hour-rows.ts'
 
 const own = 'collector = (SELECT id FROM collector WHERE name = ?)'
@@ -70,6 +71,12 @@ export function readingStatements(database: Sqlite) {
     between: database.prepare<[number, number], RawHour>(
       `SELECT name AS collector, hour, state, attempts, fault FROM collection JOIN collector ON collector.id = collector
        WHERE hour BETWEEN ? AND ? ORDER BY hour, name`,
+    ),
+    gapCounts: database.prepare<{ asked: string; from: number; to: number }, GapCount>(
+      `SELECT name AS collector, json_extract(fault, '$.code') AS code, count(*) AS hours
+       FROM collector CROSS JOIN collection ON collection.collector = collector.id
+       WHERE name IN (SELECT value FROM json_each(@asked)) AND state = 2 AND hour BETWEEN @from AND @to
+       GROUP BY name, code ORDER BY name, code`,
     ),
     newestCollected: database
       .prepare<[], number>('SELECT hour FROM collection WHERE state = 1 ORDER BY hour DESC LIMIT 1')

@@ -1,0 +1,32 @@
+import { EndpointFailure } from './endpoint-failure.ts'
+import type { RpcOutcome } from './wire.ts'
+
+/**
+ * Outcome of a call as it was sent. `error`: the node answered a JSON-RPC error; `limited`: it was refused for the
+ * rate; `unanswered`: no answer that can be used.
+ */
+export type CallOutcome = 'answered' | 'error' | 'limited' | 'unanswered'
+
+/** Counts the calls sent to one endpoint, each time they are sent, by their outcome. */
+export class CallOutcomes {
+  readonly #counts: Record<CallOutcome, number> = { answered: 0, error: 0, limited: 0, unanswered: 0 }
+
+  /** A copy of the counts. */
+  get counts(): Readonly<Record<CallOutcome, number>> {
+    return { ...this.#counts }
+  }
+
+  /** Counts the outcomes of an answered request. */
+  answered(outcomes: readonly RpcOutcome[]): void {
+    for (const outcome of outcomes) {
+      if (outcome instanceof EndpointFailure) this.#counts.limited += 1
+      else this.#counts[outcome.kind === 'result' ? 'answered' : 'error'] += 1
+    }
+  }
+
+  /** Counts the calls of a request that failed as a whole. */
+  failed(calls: number, error: unknown): void {
+    if (!(error instanceof EndpointFailure)) return
+    this.#counts[error.kind === 'rate' ? 'limited' : 'unanswered'] += calls
+  }
+}

@@ -1,0 +1,23 @@
+import type { ServiceClient } from '../../edge/service-client.ts'
+import type { Time } from '../../edge/time.ts'
+import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
+import type { Counters } from '../../telemetry/counters.ts'
+import type { Redactor } from '../../telemetry/redactor.ts'
+import type { Pacer } from './pacer.ts'
+import type { ServiceClock } from './service-clock.ts'
+
+/** Dependencies of `Gate`. */
+export interface GateDeps {
+  readonly destination: { readonly name: string; readonly readKey: () => string }
+  /** Stores retry-after and the breaker across restarts. */
+  readonly outbox: Pick<DeliveryStore, 'destination' | 'saveDestination'>
+  readonly client: Pick<ServiceClient, 'validateKey'>
+  /** The service's pacer, shared by all destinations. */
+  readonly pacer: Pacer
+  /** The service's clock, shared by all destinations. */
+  readonly clock: ServiceClock
+  readonly redactor: Pick<Redactor, 'add'>
+  readonly time: Time
+  /** Counts answers, and knows the state of the gate. Default: nothing is counted. */
+  readonly counters?: Counters | undefined
+}

@@ -1,0 +1,60 @@
+import type { FaultCode } from '../model/fault.ts'
+import type { Verdict } from '../model/verdict.ts'
+
+/**
+ * State of delivery to a destination, by its last flush. `unavailable`: the service fails, does not answer, or asks to
+ * wait; `key-missing`: the key cannot be read; `rejecting`: the service rejects everything; `misdirected`: the address
+ * is not the service's.
+ */
+export type DeliveryState = 'open' | 'unavailable' | 'key-refused' | 'key-missing' | 'rejecting' | 'misdirected'
+
+/** Runs of one collector. */
+export interface RunCounts {
+  runs: number
+  /** Duration of all runs. */
+  seconds: number
+  /** Runs that failed, by the code of their fault. */
+  readonly failures: Map<FaultCode, number>
+}
+
+/** Result of one run. */
+export interface RunResult {
+  readonly accepted: readonly unknown[]
+  /** Absent when it gave every value. */
+  readonly fault?: { readonly code: FaultCode }
+}
+
+/** Counts since the daemon's loops were started, for the exposition. Plain numbers, which cost nothing until they are read. */
+export class Counters {
+  /** Answers to pushes, by verdict; an attempt without an answer is `transient`. */
+  readonly pushes: Record<Verdict['kind'], number> = {
+    settled: 0,
+    refused: 0,
+    transient: 0,
+    'key-refused': 0,
+    'protocol-refused': 0,
+    misdirected: 0,
+  }
+  /** By the destination's name; absent before its first flush. */
+  readonly gates = new Map<string, DeliveryState>()
+  /** By the collector's id; absent before its first run. */
+  readonly runs = new Map<string, RunCounts>()
+  /** Metrics that collectors gave, and metrics that the service took. */
+  collected = 0
+  delivered = 0
+
+  /** Counts the answer to a push. */
+  pushed(verdict: Verdict['kind']): void {
+    this.pushes[verdict] += 1
+  }
+
+  /** Counts a run of a collector, and the metrics that it gave. */
+  ran(collector: string, seconds: number, { accepted, fault }: RunResult): void {
+    const counts = this.runs.get(collector) ?? { runs: 0, seconds: 0, failures: new Map<FaultCode, number>() }
+    counts.runs += 1
+    counts.seconds += Math.max(0, seconds)
+    if (fault) counts.failures.set(fault.code, (counts.failures.get(fault.code) ?? 0) + 1)
+    this.runs.set(collector, counts)
+    this.collected += accepted.length
+  }
+}
