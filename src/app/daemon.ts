@@ -78,10 +78,9 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const delivering = startDelivering({ context, outbox, daemonRole, deliveries, seeker }, role)
   stack.defer(() => delivering.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
-  const { catchUpMs } = config.collect
-  const reading = { runner, chains: Object.values(chains), clock, counters }
   const crossCheck = openCrossCheck({ ...context, time: new CautiousTime(clock, clock) }, chains, stack)
-  const intake = new Intake({ outbox, collectors, catchUpMs, time, log, ...reading, ...(crossCheck && { crossCheck }) })
+  const reading = { runner, chains: Object.values(chains), clock, counters, ...(crossCheck && { crossCheck }) }
+  const intake = new Intake({ outbox, collectors, catchUpMs: config.collect.catchUpMs, time, log, ...reading })
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
   const now = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
