@@ -85,7 +85,7 @@ export class HttpExchange {
 
   /** Loads undici for the first request: a daemon starts before it sends anything. */
   async #opened(): Promise<Pool> {
-    const { Pool } = await import('undici')
+    const { default: Pool } = await import('undici/lib/dispatcher/pool.js')
     if (this.#isClosed) throw new Error('the connections are closed')
     const { timeoutMs, connections } = this.#options
     this.#pool ??= new Pool(this.#origin, {

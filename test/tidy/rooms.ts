@@ -51,6 +51,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   viem: ['src/runner/child/typed/', 'src/collector.ts', 'src/cli/new/', 'collectors/'],
   undici: [
     'src/edge/http-exchange.ts',
+    'src/edge/undici-parts.d.ts',
     'src/edge/answer-reader.ts',
     'src/runner/child/http/',
     'src/chain/endpoint/http-wire.ts',

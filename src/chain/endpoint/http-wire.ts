@@ -27,7 +27,7 @@ export function httpWire(url: string, time: Time, own: OwnHeaders = () => ({})):
 
   /** Loads undici for the first request: a daemon starts, and a command may end, before a node is asked. */
   async function opened(): Promise<Agent> {
-    const { Agent } = await import('undici')
+    const { default: Agent } = await import('undici/lib/dispatcher/agent.js')
     if (isClosed) throw new EndpointFailure(host, 'is closed')
     agent ??= new Agent({
       connections: requestsAtOnceMax,
