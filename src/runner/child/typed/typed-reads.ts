@@ -93,8 +93,9 @@ function encoded(chain: string, call: TypedCall, isNamed: boolean): ReadRequest 
   try {
     const { address: to, from } = call
     const input = encodedInput(call)
-    const name = isNamed ? { name: nameOf(call) } : {}
-    return from === undefined ? { kind: 'call', to, input, ...name } : { kind: 'call-from', from, to, input, ...name }
+    const request =
+      from === undefined ? { kind: 'call' as const, to, input } : { kind: 'call-from' as const, from, to, input }
+    return isNamed ? { ...request, name: nameOf(call) } : request
   } catch (error) {
     throw new Fault('collector-threw', `${call.functionName} cannot be called: ${shortMessage(error)}`, {
       facts: factsOf(chain, call),

@@ -24,7 +24,7 @@ const calls = Array.from({ length: 1_000 }, (_, index) => {
 })
 
 /** The reader, and values typed by their ABI. */
-export function ours(url: string): Way {
+function ours(url: string): Way {
   const reader = createChainReader({ name: 'bench', id: 1, endpoints: [url], time: systemTime })
   const reads: RawReads = {
     block: reader.block.bind(reader),
@@ -39,7 +39,7 @@ export function ours(url: string): Way {
 }
 
 /** Bytes made before, posted by undici; the answer is parsed, and cut where each value stands. */
-export function raw(url: string): Way {
+function raw(url: string): Way {
   const dispatcher = new Agent({ connections: 1 })
   const headers = { 'content-type': 'application/json' }
   const bodies = new Map<string, Buffer>()
@@ -83,7 +83,7 @@ function valuesIn(result: string, count: number): bigint[] {
 }
 
 /** viem's multicall in one call an hour, hour after hour. */
-export function viem(url: string): Way {
+function viem(url: string): Way {
   const client = createPublicClient({ transport: http(url) })
   return {
     async read(hours, count) {
@@ -104,3 +104,7 @@ export function viem(url: string): Way {
     close: () => {},
   }
 }
+
+/** The ways to read, by name. Each opens one to a node. */
+export const ways = { ours, raw, viem } as const
+export type WayName = keyof typeof ways
