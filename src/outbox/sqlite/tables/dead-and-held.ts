@@ -10,7 +10,7 @@ import type { MetricRuns } from './metric-runs.ts'
 import type { Metrics } from './metrics.ts'
 import { valueAt } from './run-values.ts'
 import { stateNumber, stateOf } from './states.ts'
-import { countByHour, type Tally } from './tally.ts'
+import type { Tally } from './tally.ts'
 
 interface RawDeadOrHeld {
   readonly hour: number
@@ -162,7 +162,7 @@ export class DeadAndHeld {
   #move({ hour, metric }: RawDeadOrHeld, from: 'dead' | 'held', to: 'due' | 'dropped'): boolean {
     if (this.#deps.runs.move(hour, metric, metric, stateNumber(from), stateNumber(to)) === 0) return false
     this.remove(hour, metric)
-    this.#deps.tally.move(this.#deps.registry.numbered(metric).protocol, from, to, countByHour([{ hour }]))
+    this.#deps.tally.move(this.#deps.registry.numbered(metric).protocol, from, to, new Map([[hour, 1]]))
     return true
   }
 

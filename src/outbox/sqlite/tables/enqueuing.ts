@@ -6,7 +6,7 @@ import { type Corrections, isSameValue } from './corrections.ts'
 import type { DeadAndHeld } from './dead-and-held.ts'
 import { type Enqueued, rowDigest } from './digest.ts'
 import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
-import type { MetricRuns } from './metric-runs.ts'
+import { type MetricRuns, type RunOfHour, spanOf } from './metric-runs.ts'
 import type { Metrics } from './metrics.ts'
 import type { NewMetric } from './runs-of.ts'
 import { stateNumber, stateOf } from './states.ts'
@@ -49,12 +49,14 @@ export class Enqueuing {
    */
   enqueue(accepted: readonly Accepted[], collector: string, mode: EnqueueMode, nowMs: number): Enqueued {
     const entries = accepted.map(one => this.#entryOf(one, collector, nowMs))
-    const { stored, digest } = this.#deps.runs.insert(entries)
-    const isStored = new Set(stored)
-    const added = stored.length === 0 ? entries : entries.filter(entry => !isStored.has(entry))
+    const { stored, added, digest } = this.#deps.runs.insert(entries)
     this.#count(added)
-    for (const entry of added) this.#entered(entry, mode)
-    const sum = { metrics: added.length, corrected: 0, digest }
+    // A corrected metric without a value may have been delivered and pruned.
+    if (mode === 'first-stands') for (const run of added) this.#deps.unsent.add(run.hour, spanOf(run))
+    const isStored = new Set(stored)
+    const entered = stored.length === 0 ? entries : entries.filter(entry => !isStored.has(entry))
+    for (const entry of entered) this.#entered(entry)
+    const sum = { metrics: entered.length, corrected: 0, digest }
     if (mode === 'first-stands') return sum
     for (const entry of entries) {
       const change = isStored.has(entry) ? this.#correct(entry) : undefined
@@ -74,20 +76,18 @@ export class Enqueuing {
     return { metric, hold, known, nowMs, hour, number, protocol, state, value: metric.value }
   }
 
-  #count(inserted: readonly EnqueueEntry[]): void {
-    for (const [protocol, own] of Map.groupBy(inserted, entry => entry.protocol)) {
-      const [due, held] = [own.filter(({ hold }) => !hold), own.filter(({ hold }) => hold)]
-      this.#deps.tally.enter(protocol, 'due', countByHour(due))
-      this.#deps.tally.enter(protocol, 'held', countByHour(held))
+  #count(added: readonly RunOfHour[]): void {
+    for (const [protocol, own] of Map.groupBy(added, run => run.protocol)) {
+      for (const [state, some] of Map.groupBy(own, run => run.state)) {
+        this.#deps.tally.enter(protocol, stateOf(state), countByHour(some))
+      }
     }
   }
 
-  #entered(entry: EnqueueEntry, mode: EnqueueMode): void {
+  #entered(entry: EnqueueEntry): void {
     const { metric, hold, known, hour } = entry
     if (hold) this.#detain(entry, hold)
     else this.#deps.metrics.describeFrom(known, hour, metric)
-    // A corrected metric without a row may have been delivered and pruned.
-    if (mode === 'first-stands') this.#deps.unsent.add(hour, known.number)
   }
 
   /** @returns the change of the hour's digest; `undefined` when the stored value stays */
@@ -99,7 +99,7 @@ export class Enqueuing {
     if (from === 'dropped') return undefined
     const to = from === 'held' || entry.hold ? 'held' : 'due'
     this.#deps.runs.replace(hour, known.number, metric.value, stateNumber(to))
-    if (from !== to) this.#deps.tally.move(known.protocol, from, to, countByHour([entry]))
+    if (from !== to) this.#deps.tally.move(known.protocol, from, to, new Map([[hour, 1]]))
     this.#detainAgain(entry, from, stored.value)
     if (to === 'due') this.#deps.metrics.describeFrom(known, hour, metric)
     // A held metric is on its way only if it was due before, and is listed then.

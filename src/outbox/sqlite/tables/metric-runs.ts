@@ -1,4 +1,5 @@
 import type { Sqlite } from '../../../sqlite/database.ts'
+import type { NumberSpan } from './metric-registry.ts'
 import { packRuns, type RunColumns, runColumns } from './run-form.ts'
 import { bytesBetween, runDigest, runMetricsMax, valueAt, valuesIn, writeValue } from './run-values.ts'
 import { consecutive, type NewMetric } from './runs-of.ts'
@@ -23,11 +24,11 @@ export interface RunOfHour extends RunSpan {
 export interface InsertedMetrics<T> {
   /** Those that have a value for their hour already. */
   readonly stored: readonly T[]
-  /** Sum of the digests of the others. */
+  /** The runs of the others. */
+  readonly added: readonly RunOfHour[]
+  /** Sum of their digests. */
   readonly digest: number
 }
-
-const digestColumn = 5
 
 type RawRun = readonly [first: number, metrics: number, state: number, bytes: Buffer]
 
@@ -119,8 +120,8 @@ export class MetricRuns {
 
   /** Stores the metrics that have no value for their hour yet; of several for the same, the first. */
   insert<T extends NewMetric>(metrics: readonly T[]): InsertedMetrics<T> {
-    const stored: T[] = []
-    let digest = 0
+    const [stored, added]: [T[], RunOfHour[]] = [[], []]
+    let sum = 0
     for (const some of consecutive(metrics.toSorted((a, b) => a.hour - b.hour || a.number - b.number))) {
       const [first, last] = [some[0], some.at(-1)]
       if (!first || !last) continue
@@ -130,10 +131,12 @@ export class MetricRuns {
       if (free.length < some.length) stored.push(...some.filter(isTaken))
       for (const row of packRuns(free)) {
         this.#statements.insert.run(...row)
-        digest = (digest + row[digestColumn]) >>> 0
+        const [hour, start, protocol, state, count, digest] = row
+        added.push({ hour, first: start, metrics: count, protocol, state })
+        sum = (sum + digest) >>> 0
       }
     }
-    return { stored, digest }
+    return { stored, added, digest: sum }
   }
 
   /** Moves those of some consecutive metrics of an hour that are in one state to another. @returns how many */
@@ -208,6 +211,11 @@ export class MetricRuns {
   #change(hour: number, first: number, state: number, bytes: Buffer): void {
     this.#statements.change.run(state, valuesIn(bytes), runDigest(hour, first, bytes), bytes, hour, first)
   }
+}
+
+/** Numbers of a run's metrics. */
+export function spanOf({ first, metrics }: Pick<RunSpan, 'first' | 'metrics'>): NumberSpan {
+  return { first, last: first + metrics - 1 }
 }
 
 function storedIn(run: RawRun | undefined, number: number): ValueInState | undefined {

@@ -112,9 +112,9 @@ function sum(counts: CountByHour): number {
   return all
 }
 
-/** Numbers of some metrics by their hour. */
-export function countByHour(metrics: readonly { readonly hour: number }[]): CountByHour {
+/** Numbers of the metrics of some runs by their hour. */
+export function countByHour(runs: readonly { readonly hour: number; readonly metrics: number }[]): CountByHour {
   const counts = new Map<number, number>()
-  for (const { hour } of metrics) counts.set(hour, (counts.get(hour) ?? 0) + 1)
+  for (const { hour, metrics } of runs) counts.set(hour, (counts.get(hour) ?? 0) + metrics)
   return counts
 }

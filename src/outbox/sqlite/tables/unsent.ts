@@ -1,9 +1,9 @@
 import { hourNumber } from '../../../model/hour.ts'
 import type { MetricKey } from '../../contract/metrics.ts'
-import type { MetricRegistry } from './metric-registry.ts'
+import type { MetricRegistry, NumberSpan } from './metric-registry.ts'
 
-/** Most metrics remembered, so that a long outage of the service costs little memory. */
-const unsentMax = 100_000
+/** Most spans of metrics remembered, so that a long outage of the service costs little memory. */
+const unsentMax = 10_000
 
 /**
  * Metrics that this process enqueued and has not sent: no earlier process can have sent them. In memory and bounded, so
@@ -11,7 +11,7 @@ const unsentMax = 100_000
  */
 export class Unsent {
   readonly #registry: MetricRegistry
-  readonly #byHour = new Map<number, Set<number>>()
+  readonly #byHour = new Map<number, readonly NumberSpan[]>()
   #size = 0
 
   constructor(registry: MetricRegistry) {
@@ -19,31 +19,29 @@ export class Unsent {
   }
 
   has({ id, hour }: MetricKey): boolean {
-    const number = this.#registry.metric(id)?.number
-    return number !== undefined && this.#has(hourNumber(hour), number)
+    const number = this.#registry.metric(id)?.number ?? 0
+    return this.#spans(hourNumber(hour)).some(({ first, last }) => first <= number && number <= last)
   }
 
-  add(hour: number, metric: number): void {
-    if (this.#size >= unsentMax || this.#has(hour, metric)) return
-    this.#byHour.set(hour, (this.#byHour.get(hour) ?? new Set()).add(metric))
-    this.#size += 1
+  add(hour: number, span: NumberSpan): void {
+    // A span is listed already when its transaction was rolled back and is repeated.
+    this.remove(hour, span)
+    if (this.#size < unsentMax) this.#set(hour, [...this.#spans(hour), span])
   }
 
-  remove(hour: number, metric: number): void {
-    const ofHour = this.#byHour.get(hour)
-    if (!ofHour?.delete(metric)) return
-    this.#size -= 1
-    if (ofHour.size === 0) this.#byHour.delete(hour)
-  }
-
-  /** Removes the metrics of an hour with consecutive numbers. */
-  removeRun(hour: number, from: number, to: number): void {
-    const ofHour = this.#byHour.get(hour)
-    if (!ofHour) return
-    this.#size -= ofHour.size
-    for (let metric = from; metric <= to; metric += 1) ofHour.delete(metric)
-    this.#size += ofHour.size
-    if (ofHour.size === 0) this.#byHour.delete(hour)
+  remove(hour: number, { first, last }: NumberSpan): void {
+    const before = this.#spans(hour)
+    if (!before.some(span => span.first <= last && span.last >= first)) return
+    this.#set(
+      hour,
+      before.flatMap(span => {
+        if (span.first > last || span.last < first) return span
+        const left: NumberSpan[] = []
+        if (span.first < first) left.push({ first: span.first, last: first - 1 })
+        if (span.last > last) left.push({ first: last + 1, last: span.last })
+        return left
+      }),
+    )
   }
 
   /** Removes metrics that may have been sent: the given ones, or all when another process may have sent them. */
@@ -53,10 +51,26 @@ export class Unsent {
       this.#size = 0
       return
     }
-    for (const { id, hour } of metrics) this.remove(hourNumber(hour), this.#registry.metric(id)?.number ?? 0)
+    if (this.#size === 0) return
+    let together: { readonly hour: number; readonly first: number; last: number } | undefined
+    for (const metric of metrics) {
+      const [hour, number] = [hourNumber(metric.hour), this.#registry.metric(metric.id)?.number ?? 0]
+      if (together?.hour === hour && together.last + 1 === number) together.last = number
+      else {
+        if (together) this.remove(together.hour, together)
+        together = { hour, first: number, last: number }
+      }
+    }
+    if (together) this.remove(together.hour, together)
   }
 
-  #has(hour: number, metric: number): boolean {
-    return this.#byHour.get(hour)?.has(metric) ?? false
+  #spans(hour: number): readonly NumberSpan[] {
+    return this.#byHour.get(hour) ?? []
+  }
+
+  #set(hour: number, spans: readonly NumberSpan[]): void {
+    this.#size += spans.length - this.#spans(hour).length
+    if (spans.length > 0) this.#byHour.set(hour, spans)
+    else this.#byHour.delete(hour)
   }
 }

@@ -85,7 +85,7 @@ export class Verdicts {
     const moved = new Map<number, Map<number, number>>()
     let all = 0
     for (const { hour, protocol, from, to } of this.#together(metrics)) {
-      unsent.removeRun(hour, from, to)
+      unsent.remove(hour, { first: from, last: to })
       const marked = runs.move(hour, from, to, stateNumber('due'), stateNumber(state))
       if (marked === 0) continue
       const byHour = moved.get(protocol) ?? new Map<number, number>()
