@@ -18,6 +18,10 @@ export const secrets = {
   rpcToken: 'TokenOfTheNode33445566',
   priceHeader: 'HeaderOfThePrice22334455',
   mistaken: '/v3/MistakenPath1122334455',
+  heartbeat: '/ping/HeartbeatPath6677889900',
+  webhook: '/hook/WebhookPath5566778899',
+  slack: '/services/SlackPath4455667788',
+  bot: '123456:TokenOfTheBot99887766',
 }
 
 const steady = `import { defineCollector, z } from 'tidegauge'
@@ -101,11 +105,16 @@ export const collectors = {
 }
 
 /** A configuration with a secret in every place that may hold one; a key's file is `key` next to it. */
-export function yaml(serviceUrl: string, node: string, statusPort: number, since: string): string {
+export function yaml(serviceUrl: string, node: string, statusPort: number, since: string, reports: string): string {
   return `service: { url: "${serviceUrl}", key: { file: ./key } }
 status: { listen: "127.0.0.1:${statusPort}" }
 log: { level: debug }
 delivery: { pace: 1000 }
+heartbeat: { url: { env: HEARTBEAT_URL } }
+notify:
+  - { webhook: { env: ALERT_URL } }
+  - { slack: { env: SLACK_URL } }
+  - { telegram: { token: { env: BOT_TOKEN }, chat: 1, url: "${reports}" } }
 chains:
   lagoon:
     id: 1

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { hourAfter, hourAt, hourText } from '../../src/model/hour.ts'
 import type { StatusJson } from '../../src/status/json.ts'
 import { freePort } from '../support/free-port.ts'
+import { receiver } from '../support/receiver.ts'
 import { configured, startDaemon, tidegauge } from '../support/tidegauge.ts'
 import { type NodeMode, type ServiceMode, startEchoingService, startElsewhere, startNode } from './echoing-servers.ts'
 import { filesIn, leaksIn, type Output, pagesOf } from './leaks.ts'
@@ -13,12 +14,14 @@ it('no secret is in any output, file or page, whatever a service or a node repea
   const elsewhere = await startElsewhere()
   const node = await startNode(elsewhere.url)
   const service = await startEchoingService(elsewhere.url)
+  // It repeats what it was sent, and where to.
+  const reports = await receiver(({ path, body }) => ({ status: 500, body: `report says ${path} ${body}` }))
   const port = await freePort()
   const since = hourText(hourAfter(hourAt(Date.now()), -3))
   const address = new URL(node.url).host
-  const { folder, config } = configured(yaml(service.url, address, port, since), {
+  const { folder, config } = configured(yaml(service.url, address, port, since, reports.url), {
     ...collectors,
-    'mistaken.yaml': yaml(service.url, address, port, since).replace(
+    'mistaken.yaml': yaml(service.url, address, port, since, reports.url).replace(
       `"http://${address}/v3/Wr`,
       '"htps://node/v3/MistakenPath1122334455/Wr',
     ),
@@ -35,6 +38,10 @@ it('no secret is in any output, file or page, whatever a service or a node repea
     MISREAD_URL: `postgres://owner:${secrets.database}@${address}/app`,
     PRICE_KEY: secrets.priceHeader,
     RPC_AUTHORIZATION: `Bearer ${secrets.rpcToken}`,
+    HEARTBEAT_URL: `${reports.url}${secrets.heartbeat}`,
+    ALERT_URL: `${reports.url}${secrets.webhook}`,
+    SLACK_URL: `${reports.url}${secrets.slack}`,
+    BOT_TOKEN: secrets.bot,
     KEPT_RPC: `http://${secrets.credentials}@${address}${secrets.kept}`,
   }
   const outputs: Output[] = []
@@ -81,6 +88,9 @@ it('no secret is in any output, file or page, whatever a service or a node repea
   service.refused.add(secrets.oldKey)
   const daemon = await startDaemon(config, env)
   await daemon.logged('delivery waits')
+  for (const path of [`${secrets.heartbeat}/start`, secrets.webhook, secrets.slack, `/bot${secrets.bot}/sendMessage`]) {
+    while (!reports.posts.some(post => post.path === path)) await reports.until(reports.posts.length + 1)
+  }
   await run('healthcheck')
   outputs.push(...(await pagesOf(daemon.url, 'before the key is rotated')))
   look('before the key is rotated')
@@ -93,6 +103,7 @@ it('no secret is in any output, file or page, whatever a service or a node repea
   outputs.push({ where: 'log of run', text: daemon.log.join('\n') })
   await run('status')
   look('at the end')
+  for (const { path, body } of reports.posts) outputs.push({ where: `report to ${path.split('/')[1]}`, text: body })
 
   expect(leaksIn(outputs, secrets)).toEqual([])
   expect(elsewhere.requests).toEqual([])

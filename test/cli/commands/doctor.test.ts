@@ -1,12 +1,13 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { hourMs } from '../../../src/model/limits.ts'
 import { type Anvil, startAnvil } from '../../support/anvil.ts'
 import { command } from '../../support/command.ts'
 import { type FaultyRpc, type RpcFault, startFaultyRpc } from '../../support/faulty-rpc.ts'
 import { freePort } from '../../support/free-port.ts'
 import { listening } from '../../support/listening.ts'
+import { receiver } from '../../support/receiver.ts'
 import { configured, startDaemon } from '../../support/tidegauge.ts'
 
 const key = 'a-key-that-nobody-may-see'
@@ -81,6 +82,26 @@ async function misbehaving<T>(faults: readonly RpcFault[], work: () => Promise<T
 }
 
 describe('doctor', () => {
+  it('says which addresses of reports cannot be used, and sends nothing to the others', async () => {
+    const { url, posts } = await receiver()
+    const { config, run } = await stage()
+    const reports = `heartbeat: { url: { env: HEARTBEAT_URL } }\nnotify: [{ slack: { env: SLACK_URL } }, { webhook: { env: ALERT_URL } }]\n`
+    writeFileSync(config, `${readFileSync(config, 'utf8')}${reports}`)
+    vi.stubEnv('HEARTBEAT_URL', `${url}/check`)
+    vi.stubEnv('ALERT_URL', 'http://alerts.example.com/hunter2')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { code, stdout } = await run()
+    expect(unusual(stdout)).toEqual([
+      expect.stringMatching(
+        /^! configuration: .*: the slack address of notify\[0\]: the variable SLACK_URL is not set/,
+      ),
+      expect.stringMatching(/^! configuration: .*: the webhook address of notify\[1\]: .* only for loopback addresses/),
+    ])
+    expect(stdout).not.toContain('hunter2')
+    expect(code).toBe(0)
+    expect(posts).toEqual([])
+  })
+
   it('says of everything that it is well, a line each, and shows no secret', async () => {
     const { run } = await stage()
     const { code, stdout, stderr } = await run()

@@ -187,6 +187,7 @@ describe('troubles that come and go', () => {
         `seed ${seed}`,
       ).toEqual([])
       expect(incidents.open, `seed ${seed}`).toEqual([])
+      expect(incidents.past.length, `seed ${seed}: one for each`).toBeLessThanOrEqual(subjects.length)
       // Each of four: at most about six in the first hours, then two in six hours.
       expect(sent.length, `seed ${seed}`).toBeLessThanOrEqual(4 * (12 + (2 * lastsMs) / (6 * hourMs)))
     }

@@ -110,6 +110,7 @@ it('a receiver that is configured no more is forgotten', async () => {
   expect(JSON.parse(reports.states.get('notify') ?? '')).toMatchObject({ queue: [] })
 })
 
+// Less than the time limit of a request, which would end it, too.
 it('a stop ends a request that has no answer, and the notice is sent after a restart', async () => {
   const { state, begin, sent, until, pass } = await stage()
   state.answer = 'hang'
@@ -121,7 +122,7 @@ it('a stop ends a request that has no answer, and the notice is sent after a res
   begin()
   await pass(60_000)
   expect(sent()).toEqual(['begin gap', 'begin gap'])
-})
+}, 9_000)
 
 it('a secret in the words of a trouble is not sent, and not stored', async () => {
   const { state, begin, posts, reports, pass } = await stage()
