@@ -2,14 +2,8 @@ import { CautiousTime } from '../intake/cautious-time.ts'
 import { Intake } from '../intake/intake.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
 import type { Breakage } from '../outbox/contract/health.ts'
-import type { Outbox } from '../outbox/contract/outbox.ts'
 import { takeDaemonRole, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
-import { startExposition } from '../status/exposition/exposition.ts'
-import { presentFingerprint } from '../status/fingerprint.ts'
-import { observe } from '../status/observe.ts'
-import { readiness } from '../status/readiness.ts'
 import type { Reloads } from '../status/reloads.ts'
-import { scrape } from '../status/scrape.ts'
 import { startStatus } from '../status/server/server.ts'
 import { Widgets } from '../status/widgets.ts'
 import { Counters } from '../telemetry/counters.ts'
@@ -24,6 +18,7 @@ import { openCrossCheck } from './open-cross-check.ts'
 import { openDaemonOutbox } from './open-outbox.ts'
 import { runnerOn } from './open-runner.ts'
 import { startReports } from './reporting.ts'
+import { statusSources } from './status-sources.ts'
 
 /** Why a daemon cannot continue: its outbox must be reopened, or another process has its role. */
 export type Breakdown = Breakage | { readonly kind: 'role-lost' }
@@ -85,20 +80,8 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
   const now = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
   await startReports({ context, outbox, now }, stack)
-  const snapshot = async () => {
-    const reads = await widgets.read()
-    return seen(outbox, () => observe({ ...now(), widgets: reads }))
-  }
-  const status = await startStatus({
-    ...config.status,
-    openPort,
-    snapshot,
-    // Frequent probes and scrapes must not send requests to the service.
-    ready: () => seen(outbox, () => readiness(now())),
-    state: () => seen(outbox, () => presentFingerprint(now())),
-    exposition: startExposition(() => seen(outbox, () => scrape({ ...now(), counters }))),
-    time,
-  })
+  const sources = statusSources({ outbox, now, widgets, counters })
+  const status = await startStatus({ ...config.status, ...sources, openPort, time })
   stack.defer(() => status.stop())
 
   // A stop waits for another process's lock, but only for a while.
@@ -107,14 +90,4 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const started = stack.move()
   const broken = Promise.race([outbox.health.broken, delivering.roleLost])
   return { statusUrl: status.url, serviceHost: connection.host, broken, stop: () => started.disposeAsync() }
-}
-
-/** Runs a read of the outbox, and reports damage that it meets. */
-async function seen<T>({ health }: Pick<Outbox, 'health'>, look: () => Promise<T>): Promise<T> {
-  try {
-    return await look()
-  } catch (error) {
-    health.recover(error)
-    throw error
-  }
 }

@@ -32,6 +32,7 @@ describe('the image', () => {
       port: 0,
       snapshot: () => richSnapshot,
       ready: () => richSnapshot.ready,
+      history: async () => undefined,
       state: async () => 'same',
       exposition: async () => '',
       time: systemTime,

@@ -2,11 +2,14 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import type { Listening } from '../../src/edge/web-server.ts'
+import { hourAfter } from '../../src/model/hour.ts'
+import { metricId } from '../../src/model/metric.ts'
 import { fingerprint } from '../../src/status/fingerprint.ts'
+import type { MetricHistory } from '../../src/status/history.ts'
 import { type StatusDeps, startStatus } from '../../src/status/server/server.ts'
 import type { Snapshot } from '../../src/status/snapshot.ts'
 import { findChromium, launchChromium } from '../support/chromium.ts'
-import { emptySnapshot, richSnapshot, weekRow } from '../support/snapshot.ts'
+import { emptySnapshot, lastHour, nowMs, richSnapshot, weekRow } from '../support/snapshot.ts'
 
 const place = findChromium()
 
@@ -23,6 +26,7 @@ describe('the page in a browser', () => {
       port: 0,
       snapshot: () => snapshot,
       ready: () => snapshot.ready,
+      history: async id => (id === 'awesome-vault___TVL' ? tvlHistory : undefined),
       state: async () => state ?? fingerprint(snapshot),
       exposition: async () => '',
       time: systemTime,
@@ -154,6 +158,55 @@ describe('the page in a browser', () => {
     await page.close()
   })
 
+  it('opens the history of a metric from its card, by the keyboard', async () => {
+    const { page, complaints } = await open({ width: 390, colorScheme: 'dark' })
+    await page.getByRole('link', { name: 'TVL', exact: true }).press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'TVL' }).waitFor()
+    expect(await page.getByRole('img', { name: /^Curve of TVL over the last 720 hours: 713 values/ }).isVisible()).toBe(
+      true,
+    )
+    expect(await page.getByRole('table', { name: 'Values of 2026-11-20' }).getByRole('row').count()).toBe(15)
+    expect(await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')).toBeLessThanOrEqual(0)
+    expect(await faintest(page, 'body :not(svg, svg *, .unseen)')).toBeGreaterThanOrEqual(4.5)
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'CSV', exact: true }).press('Enter'),
+    ])
+    expect(download.suggestedFilename()).toBe('awesome-vault___TVL.csv')
+    await page.getByRole('link', { name: 'Tidegauge' }).press('Enter')
+    await page.getByRole('heading', { name: 'Hours' }).waitFor()
+    expect(complaints).toEqual([])
+    await page.close()
+  })
+
+  it('says everything in its roles and names, and reaches it in order by the keyboard', async () => {
+    const { page } = await open()
+    const main = await page.locator('main').ariaSnapshot()
+    for (const words of [
+      'region "Protocols"',
+      'region "Hours"',
+      'region "Delivery"',
+      'region "Chains"',
+      'region "Warnings of the service"',
+      'table "State of each hour of the last seven days for each collector"',
+      'rowheader "utilisation awesome-vault"',
+      'columnheader "Hours from 13 Nov, 14:00 to 20 Nov, 13:00 UTC"',
+      'table "Chains"',
+    ]) {
+      expect(main).toContain(words)
+    }
+    const head = await page.locator('header').first().ariaSnapshot()
+    expect(head).toContain('list "Why it is not ready"')
+    expect(head).toContain('list "What to do"')
+    const reached: unknown[] = []
+    for (let count = 0; count < 6; count += 1) {
+      await page.keyboard.press('Tab')
+      reached.push(await page.evaluate('document.activeElement.textContent'))
+    }
+    expect(reached).toEqual(['14 due', '12 held', '3 dead', '2 warnings', 'TVL', 'SharePrice'])
+    await page.close()
+  })
+
   it('helps a first visitor who has configured nothing', async () => {
     snapshot = emptySnapshot
     const { page, complaints } = await open({ width: 360 })
@@ -163,6 +216,20 @@ describe('the page in a browser', () => {
     await page.close()
   })
 })
+
+const tvlHistory: MetricHistory = {
+  id: metricId('awesome-vault', 'TVL'),
+  label: 'TVL',
+  protocolId: 'awesome-vault',
+  collector: 'awesome-vault/erc4626-vault',
+  unit: 'USDC',
+  nowMs,
+  hours: Array.from({ length: 720 }, (_, index) => {
+    const hour = hourAfter(lastHour, index - 719)
+    if (index % 100 === 50) return { hour, state: 'gap', reason: 'no node answers' } as const
+    return { hour, state: 'delivered', value: 1_000_000 * (1 + Math.sin(index / 40)) } as const
+  }),
+}
 
 /** So many troubles that some are folded. */
 const manyTroubles: Snapshot = {

@@ -71,7 +71,8 @@ function glance({ nowMs, balance, warnings }: Snapshot): Html {
   )}${news > 0 ? html`<li><a href="#warnings">${news} ${news === 1 ? 'warning' : 'warnings'}</a></li>` : nothing}</ul>`
 }
 
-function mark(): Html {
+/** The drawing before the name. */
+export function mark(): Html {
   return html`<svg class="brand" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7"/><path class="staff" d="M10 6v20M10 8h5M10 13h3.5M10 18h5"/><path class="wave" d="M5 22q3.7-3 7.3 0t7.3 0 7.3 0"/></svg>`
 }
 

@@ -15,7 +15,7 @@ interface MetricGroup {
 /** Metrics as rows with a small curve: where there are too many for a card each. */
 export function metricTable(groups: readonly MetricGroup[], nowMs: number): Html {
   return html`<table class="metrics" aria-labelledby="protocols">
-<thead><tr><th scope="col">Metric</th><th scope="col">Value</th><th scope="col">1 h</th><th scope="col">24 h</th><th scope="col">48 hours</th></tr></thead>
+<thead><tr><th scope="col">Metric</th><th scope="col">Value</th><th scope="col">1 h</th><th scope="col">24 h</th><th scope="col" class="mini">48 hours</th></tr></thead>
 ${groups.map(
   ({ name, source, metrics }) =>
     html`<tbody><tr><th scope="rowgroup" colspan="5"><b>${name}</b> <span class="quiet">${source}</span></th></tr>${metrics.map(

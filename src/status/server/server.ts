@@ -10,7 +10,10 @@ import {
   type WebServer,
   webServer,
 } from '../../edge/web-server.ts'
+import type { MetricHistory } from '../history.ts'
 import { statusJson } from '../json.ts'
+import { historyPage } from '../page/history.ts'
+import { historyCsv } from '../page/history-csv.ts'
 import { page } from '../page/page.ts'
 import type { Readiness, Snapshot } from '../snapshot.ts'
 import { Changes } from './changes.ts'
@@ -20,6 +23,14 @@ import { takenBy } from './taken.ts'
 
 /** Time limit of a snapshot or the exposition; after it the answer is an error. */
 const answerMsMax = 5_000
+
+/** Longest metric id in a path, in characters. */
+const idCharsMax = 1_000
+
+interface HistoryRoute {
+  readonly Params: { readonly id: string }
+  readonly Querystring: Readonly<Record<string, unknown>>
+}
 
 /** Address and sources of the status server. */
 export interface StatusDeps {
@@ -34,6 +45,8 @@ export interface StatusDeps {
   readonly ready: () => Promise<Readiness> | Readiness
   /** Text of `/metrics` in the Prometheus format 0.0.4. */
   readonly exposition: () => Promise<string>
+  /** A metric's history by its id; `undefined` when none of its values is stored. */
+  readonly history: (id: string) => Promise<MetricHistory | undefined>
   /** As `ChangesDeps.state`. */
   readonly state: () => Promise<string>
   readonly time: Time
@@ -42,7 +55,7 @@ export interface StatusDeps {
 }
 
 /**
- * Serves `/` (the page), `/events` (its changes, as server-sent events), `/livez`, `/readyz`, `/metrics` and
+ * Serves `/` (the page), `/events` (its changes, as server-sent events), `/history/ID` (a page, or with `?csv` CSV), `/livez`, `/readyz`, `/metrics` and
  * `/status.json`, read-only.
  *
  * `/livez` answers 200 while the process answers at all; `/readyz` 200 or 503 with `{ ready, reasons }`. A snapshot
@@ -65,6 +78,14 @@ export async function startStatus(deps: StatusDeps): Promise<Listening> {
     return reply.type('text/plain; version=0.0.4; charset=utf-8').send(text)
   })
   server.get('/status.json', async () => statusJson(await snapshot()))
+  server.get<HistoryRoute>('/history/:id', async ({ params, query }, reply) => {
+    const history = await inTime(deps.time, () => deps.history(params.id))
+    if (!history) return reply.code(404).send({ error: 'no value of such a metric is stored' })
+    if (!('csv' in query)) return reply.type('text/html; charset=utf-8').send(historyPage(history))
+    const name = `${params.id.replace(/[^\w.-]/g, '_')}.csv`
+    reply.header('content-disposition', `attachment; filename="${name}"`)
+    return reply.type('text/csv; charset=utf-8').send(historyCsv(history))
+  })
   const changes = new Changes({ time: deps.time, state: () => inTime(deps.time, deps.state) })
   server.addHook('preClose', async () => changes.stop())
   server.get('/events', { exposeHeadRoute: false }, (_, reply) => changes.add(reply.hijack().raw))
@@ -83,7 +104,12 @@ const foreignHost = { error: 'this server does not answer to that name: see stat
 
 /** Creates a server with what all routes share: headers, methods, accepted host names, and errors without internals. */
 export function guardedServer(bound: ServedAddress, openPort?: OpenPort): WebServer {
-  const server = webServer({ frameworkErrors: refuseMalformed(bound), ...patience, openPort })
+  const server = webServer({
+    frameworkErrors: refuseMalformed(bound),
+    routerOptions: { maxParamLength: idCharsMax },
+    ...patience,
+    openPort,
+  })
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(securityHeaders)
     if (!isHostAllowed(bound, request.headers.host)) return reply.code(403).send(foreignHost)

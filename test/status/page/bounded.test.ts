@@ -80,7 +80,7 @@ it('the page of 50 collectors, each with troubles and two metrics that vary, sta
   )
   expect(bytesOf(text)).toBeLessThan(bytesMax)
   expect(text.match(/role="rowheader"[^>]*><span class="own-id">/g)).toHaveLength(50)
-  expect(text.match(/class="mini"/g)).toHaveLength(100)
+  expect(text.match(/<td class="mini"/g)).toHaveLength(100)
   for (const id of idsOf(50)) expect(text).toContain(`/history/${id}___Utilisation`)
 })
 

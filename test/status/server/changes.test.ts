@@ -19,6 +19,7 @@ class Bench {
       port: 0,
       snapshot: () => emptySnapshot,
       ready: () => emptySnapshot.ready,
+      history: async () => undefined,
       state: async () => {
         this.looks += 1
         if (this.state === 'broken') throw new Error('disk')

@@ -5,9 +5,10 @@ import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../../src/edge/time.ts'
 import type { Listening } from '../../../src/edge/web-server.ts'
+import { metricId } from '../../../src/model/metric.ts'
 import { isHostAllowed } from '../../../src/status/server/guard.ts'
 import { type StatusDeps, startStatus } from '../../../src/status/server/server.ts'
-import { emptySnapshot, richSnapshot } from '../../support/snapshot.ts'
+import { emptySnapshot, lastHour, nowMs, richSnapshot } from '../../support/snapshot.ts'
 
 let server: Listening | undefined
 
@@ -22,6 +23,7 @@ async function start(parts: Partial<StatusDeps> = {}): Promise<string> {
     port: 0,
     snapshot: () => richSnapshot,
     ready: async () => (await (parts.snapshot ?? (() => richSnapshot))()).ready,
+    history: async () => undefined,
     state: async () => 'same',
     exposition: async () => 'tidegauge_ready 1\n',
     time: systemTime,
@@ -92,6 +94,26 @@ describe('the status server', () => {
     expect(metrics.body).toBe('tidegauge_ready 1\n')
   })
 
+  it('gives the history of a metric as a page and as CSV, whatever is in its id', async () => {
+    const id = `vault___TVL/${'long'.repeat(50)}"`
+    const hours = [{ hour: lastHour, state: 'delivered', value: 5 }] as const
+    const history = async (asked: string) =>
+      asked === id
+        ? { id: metricId('vault', id.slice(8)), label: 'TVL', protocolId: 'vault', collector: 'vault/c', nowMs, hours }
+        : undefined
+    const url = await start({ history })
+    const path = `${url}/history/${encodeURIComponent(id)}`
+    const page = await ask(path)
+    expect(page).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } })
+    expect(page.body).toContain('<h1>TVL</h1>')
+    const csv = await ask(`${path}?csv`)
+    expect(csv.headers).toMatchObject({ 'content-type': 'text/csv; charset=utf-8' })
+    expect(csv.headers['content-disposition']).toMatch(/^attachment; filename="vault___TVL_(long){50}_\.csv"$/)
+    expect(csv.body).toBe('hour,value,unit,state,reason\r\n2026-11-20T13:00:00Z,5,,delivered,\r\n')
+    expect((await ask(`${url}/history/other___TVL`)).status).toBe(404)
+    expect((await ask(path, { host: 'rebound.example.com' })).status).toBe(403)
+  })
+
   it('puts its security headers on every answer', async () => {
     const url = await start()
     const answers = [ask(`${url}/`), ask(`${url}/none`), ask(`${url}/`, { method: 'POST' }), ask(url, { host: 'a.b' })]
@@ -144,6 +166,7 @@ describe('the status server', () => {
       port,
       snapshot: () => emptySnapshot,
       ready: () => emptySnapshot.ready,
+      history: async () => undefined,
       state: async () => 'same',
       exposition: async () => '',
       time: systemTime,
@@ -170,6 +193,7 @@ describe('the status server', () => {
         port,
         snapshot: () => emptySnapshot,
         ready: () => emptySnapshot.ready,
+        history: async () => undefined,
         state: async () => 'same',
         exposition,
       }

@@ -49,6 +49,7 @@ it('the status server goes on at the port that is open, and closes it', async ()
     port: 0,
     snapshot: () => emptySnapshot,
     ready: () => emptySnapshot.ready,
+    history: async () => undefined,
     state: async () => 'same',
     exposition: async () => 'tidegauge_ready 1\n',
     time: systemTime,

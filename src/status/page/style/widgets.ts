@@ -36,5 +36,9 @@ export const widgetsStyle = `
 .curve figcaption { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 .75rem; margin-top: .375rem; color: var(--quiet); font-size: .75rem; line-height: 1.35; }
 .empty-curve { display: grid; place-items: center; height: 4.875rem; border: 1px dashed var(--rule); border-radius: .375rem; color: var(--quiet); font-size: .75rem; }
 .metrics td:not(.mini) { white-space: nowrap; overflow-wrap: normal; }
-@media (max-width: 40rem) { .metrics .mini, .metrics thead th:last-child { display: none; } }
+.history h1 { margin-top: 1.5rem; } .history .home { margin-right: auto; font-size: 1.25rem; font-weight: 650; } .home a { display: flex; align-items: center; gap: .625rem; color: inherit; text-decoration: none; }
+.history .curve svg { height: 12rem; } .history details { margin-bottom: .5rem; } .history main > p { margin-top: 1rem; }
+.metrics .state { text-align: left; white-space: normal; } .metrics .state.old { color: var(--amber); }
+.history .metrics { max-width: 50rem; } .history .metrics thead th:last-child { text-align: left; }
+@media (max-width: 40rem) { .metrics .mini, .metrics thead th.mini { display: none; } }
 `

@@ -1,0 +1,48 @@
+import type { Outbox } from '../outbox/contract/outbox.ts'
+import { startExposition } from '../status/exposition/exposition.ts'
+import { presentFingerprint } from '../status/fingerprint.ts'
+import { metricHistory } from '../status/history.ts'
+import { observe } from '../status/observe.ts'
+import type { Observed } from '../status/observed.ts'
+import { readiness } from '../status/readiness.ts'
+import { scrape } from '../status/scrape.ts'
+import type { StatusDeps } from '../status/server/server.ts'
+import type { Widgets } from '../status/widgets.ts'
+import type { Counters } from '../telemetry/counters.ts'
+
+/** Dependencies of `statusSources`. */
+interface StatusSourcesDeps {
+  readonly outbox: Outbox
+  readonly now: () => Observed
+  readonly widgets: Widgets
+  readonly counters: Counters
+}
+
+/** Sources of the status server. Only the page and `/status.json` read the service's widgets: probes are frequent. */
+export function statusSources({
+  outbox,
+  now,
+  widgets,
+  counters,
+}: StatusSourcesDeps): Pick<StatusDeps, 'snapshot' | 'ready' | 'exposition' | 'state' | 'history'> {
+  return {
+    snapshot: async () => {
+      const reads = await widgets.read()
+      return seen(outbox, () => observe({ ...now(), widgets: reads }))
+    },
+    ready: () => seen(outbox, () => readiness(now())),
+    exposition: startExposition(() => seen(outbox, () => scrape({ ...now(), counters }))),
+    state: () => seen(outbox, () => presentFingerprint(now())),
+    history: id => seen(outbox, () => metricHistory({ ...now(), outbox }, id)),
+  }
+}
+
+/** Runs a read of the outbox, and reports damage that it meets. */
+async function seen<T>({ health }: Pick<Outbox, 'health'>, look: () => Promise<T>): Promise<T> {
+  try {
+    return await look()
+  } catch (error) {
+    health.recover(error)
+    throw error
+  }
+}
