@@ -45,11 +45,11 @@ export class Metrics {
         `SELECT first, metric_values AS bytes FROM outbox WHERE hour = ? AND state = 1
          AND protocol IN (SELECT id FROM protocol WHERE name IN (SELECT value FROM json_each(?))) LIMIT 1`,
       ),
-      deliveredHours: database.prepare<[string, number, number], { collector: string; hour: number }>(
-        `SELECT DISTINCT collector.name AS collector, hour FROM outbox
-         CROSS JOIN metric ON metric.id BETWEEN first AND first + metrics - 1 JOIN collector ON collector.id = metric.collector
-         WHERE state = 1 AND collector.name IN (SELECT value FROM json_each(?)) AND hour BETWEEN ? AND ? ORDER BY hour, collector.name`,
-      ),
+      deliveredRuns: database
+        .prepare<[number, number], [hour: number, first: number, metrics: number]>(
+          'SELECT hour, first, metrics FROM outbox WHERE state = 1 AND hour BETWEEN ? AND ? ORDER BY hour',
+        )
+        .raw(),
       between: database.prepare<[number, number], RawRunOfHour>(
         `SELECT hour, first, state, metric_values AS bytes FROM outbox
          WHERE hour BETWEEN ? AND ? AND state <> 4 ORDER BY hour, first`,
@@ -148,9 +148,28 @@ export class Metrics {
    * Hours of some collectors with a delivered metric that is not pruned, oldest first. Reads every row in the range.
    */
   deliveredHours(collectors: readonly string[], from?: Hour, to?: Hour): DeliveredHour[] {
-    return this.#statements.deliveredHours
-      .all(JSON.stringify(collectors), ...hourBounds(from, to))
-      .map(({ collector, hour }) => ({ collector, hour: hourFromNumber(hour) }))
+    const asked = new Set(collectors)
+    return this.#registry.reading(() => {
+      // Runs of other hours mostly have the same numbers.
+      const collectorsByRun = new Map<string, readonly string[]>()
+      const byHour = new Map<number, Set<string>>()
+      for (const [hour, first, metrics] of this.#statements.deliveredRuns.all(...hourBounds(from, to))) {
+        const key = `${first} ${metrics}`
+        const own = collectorsByRun.get(key) ?? this.#collectorsOf(first, metrics).filter(id => asked.has(id))
+        collectorsByRun.set(key, own)
+        const known = byHour.get(hour) ?? new Set()
+        byHour.set(hour, known)
+        for (const collector of own) known.add(collector)
+      }
+      return [...byHour].flatMap(([hour, found]) =>
+        [...found].sort().map(collector => ({ collector, hour: hourFromNumber(hour) })),
+      )
+    })
+  }
+
+  #collectorsOf(first: number, metrics: number): string[] {
+    const all = Array.from({ length: metrics }, (_, place) => this.#registry.numbered(first + place).collector)
+    return [...new Set(all)]
   }
 
   /** Every metric in a range of hours, both ends included, by hour; dropped ones are left out. */
