@@ -128,12 +128,12 @@ async function answerOf({ endpoint, block, call, signal, answerMsMax }: Aggregat
 async function certify(asked: AggregateSent, { blockNumber, timestampSeconds }: Aggregated): Promise<void> {
   const { endpoint, block, memory } = asked
   const ownSeconds = await block.timestampSeconds
-  const sought = `when asked at block ${block.number}, timestamp ${ownSeconds}`
+  const sought = () => `when asked at block ${block.number}, timestamp ${ownSeconds}`
   if (timestampSeconds !== BigInt(ownSeconds)) {
-    throw new OtherBlockError(endpoint.host, `read at timestamp ${timestampSeconds} ${sought}`)
+    throw new OtherBlockError(endpoint.host, `read at timestamp ${timestampSeconds} ${sought()}`)
   }
   if (!memory.hasOwnNumber || blockNumber === block.number) return
-  if (!(await isArbitrum(asked))) throw new OtherBlockError(endpoint.host, `read at block ${blockNumber} ${sought}`)
+  if (!(await isArbitrum(asked))) throw new OtherBlockError(endpoint.host, `read at block ${blockNumber} ${sought()}`)
   memory.hasOwnNumber = false
 }
 

@@ -17,6 +17,8 @@ interface ListResult<Request> {
 export class ListCache<Request extends ReadRequest, Result extends ListResult<Request>> {
   readonly #resultOf: (requests: readonly Request[]) => Result
   readonly #results = new Map<string, Result>()
+  /** The result that was asked for last: hours that are read together have the same list. */
+  #last: Result | undefined
   #digits = 0
 
   constructor(resultOf: (requests: readonly Request[]) => Result) {
@@ -25,6 +27,11 @@ export class ListCache<Request extends ReadRequest, Result extends ListResult<Re
 
   /** The result for a list; the same object while it is cached. */
   of(requests: readonly Request[]): Result {
+    if (!this.#last || !isSame(this.#last.requests, requests)) this.#last = this.#found(requests)
+    return this.#last
+  }
+
+  #found(requests: readonly Request[]): Result {
     const key = outlineOf(requests)
     const known = this.#results.get(key)
     if (known && isSame(known.requests, requests)) {
