@@ -7,6 +7,7 @@ import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.t
 import { clockSentences } from './clock-sentences.ts'
 import { deadAndHeldSentences, gapSentence, lateSentence, missingSentence } from './hour-sentences.ts'
 import type { Observed } from './observed.ts'
+import { type ReadinessCause, readinessState } from './readiness-state.ts'
 import { refusedSentences } from './reloads.ts'
 import type { Readiness } from './snapshot.ts'
 
@@ -54,32 +55,50 @@ function newestLate(nowMs: number): Hour {
 
 /**
  * Readiness: red when an hour is late, that is, not collected or not delivered a quarter of an hour after its turn. The
- * hours are those the configuration expects, not the stored rows, so that a broken writer shows, too. For the same time
- * after a start, hours to catch up are not late, but failed ones are.
+ * hours are those the configuration expects, not the stored rows, so that a broken writer shows, too. `readinessState`
+ * decides what is wrong, in a table; this says it in sentences.
  */
 export function readinessOf(observed: ReadinessInput, lateness: Lateness): Readiness {
   const { config, outbox, nowMs, startedAtMs, host } = observed
-  const { destinations } = lateness
-  const isCatchingUp = nowMs - startedAtMs < overdueMs
+  const { destinations, deadAndHeld, due, late, missing } = lateness
   const hour = newestLate(nowMs)
-  const late = lateness.late.filter(({ fault }) => fault || !isCatchingUp)
-  // The outbox may be unwritable. With a doubted clock nothing is planned, which has a reason of its own.
-  const isPlanned = observed.clock?.kind !== 'doubted'
-  const missing = isCatchingUp || !isPlanned ? [] : lateness.missing
   const expected = new Set(config.protocols.flatMap(({ collectors }) => collectors.map(({ id }) => id)))
-  const reasons = [
-    ...refusedSentences(observed.configuration),
-    ...clockSentences({ ...observed, destinations }),
-    ...[outbox.health.fullSentence ?? []].flat(),
-    ...[outbox.health.lockedSentence(nowMs) ?? []].flat(),
-    ...late.map(lateSentence),
-    ...missing.map(id => missingSentence(id, hour)),
-    // Older gaps are history, and shown in the grid.
-    ...lateness.gaps.filter(({ collector }) => expected.has(collector)).map(gapSentence),
-    ...undeliveredSentences(lateness, host, isCatchingUp),
-    ...deadAndHeldSentences(lateness.deadAndHeld, hour, host),
-  ]
-  return { ok: reasons.length === 0, reasons }
+  // Older gaps are history, and shown in the grid.
+  const gaps = lateness.gaps.filter(({ collector }) => expected.has(collector))
+  const failed = late.filter(({ fault }) => fault)
+  const clock = clockSentences({ ...observed, destinations })
+  const full = outbox.health.fullSentence
+  const locked = outbox.health.lockedSentence(nowMs)
+  const refused = refusedSentences(observed.configuration)
+  const { state, causes } = readinessState({
+    runningMs: nowMs - startedAtMs,
+    isConfigRefused: refused.length > 0,
+    isClockWrong: clock.length > 0,
+    isClockDoubted: observed.clock?.kind === 'doubted',
+    isDiskFull: full !== undefined,
+    isLocked: locked !== undefined,
+    failed: failed.length,
+    untried: late.length - failed.length,
+    unplanned: missing.length,
+    gaps: gaps.length,
+    undelivered: due?.metrics ?? 0,
+    isDeliveryWaiting: waitingSentences(destinations).length > 0,
+    ...deadAndHeld,
+  })
+  const isCatchingUp = nowMs - startedAtMs < overdueMs
+  const sentences: Readonly<Record<ReadinessCause, readonly string[]>> = {
+    'config-refused': refused,
+    'clock-wrong': clock,
+    'disk-full': full === undefined ? [] : [full],
+    locked: locked === undefined ? [] : [locked],
+    'not-collected': (isCatchingUp ? failed : late).map(lateSentence),
+    'not-planned': missing.map(id => missingSentence(id, hour)),
+    gap: gaps.map(gapSentence),
+    'not-delivered': undeliveredSentences(lateness, host, isCatchingUp),
+    dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host),
+    held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host),
+  }
+  return { ok: state !== 'not-ready', reasons: [...causes].flatMap(cause => sentences[cause]) }
 }
 
 /** Sentence about late metrics; after a start only when deliveries wait. */
