@@ -2,6 +2,12 @@ import { hourText } from '../model/hour.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
+ * Version of the form of `/status.json`. It grows by one when a field is removed or means something else; fields may be
+ * added without that. `docs/status.md` describes it.
+ */
+export const statusFormat = 1
+
+/**
  * `/status.json`: the snapshot with the same names and nesting, and instants as text.
  *
  * - An hour is text at a full UTC hour: `2026-11-20T13:00:00Z`.
@@ -17,6 +23,7 @@ export function statusJson(snapshot: Snapshot) {
   const { nowMs, startedAtMs, configuration, service, backlog, endpoints, protocols, hours, week, warnings, ...same } =
     snapshot
   return {
+    format: statusFormat,
     ...same,
     now: instantText(nowMs),
     startedAt: instantText(startedAtMs),
