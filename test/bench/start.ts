@@ -52,8 +52,15 @@ async function* starts(local: Program, million: Program): AsyncGenerator<Figure>
   })
 }
 
+interface MemoryPlaces {
+  readonly local: Program
+  /** Nothing was collected in it: what a push needs is loaded, too. */
+  readonly fresh: Program
+  readonly backlog: Program
+}
+
 /** Memory of a daemon, of its children with it, and after a backlog was delivered, of a bare Node's. */
-async function* memory(local: Program, backlog: Program, sink: Sink): AsyncGenerator<Figure> {
+async function* memory({ local, fresh, backlog }: MemoryPlaces, sink: Sink): AsyncGenerator<Figure> {
   const bare = sleepingNode()
   const daemon = await local.daemon()
   await sleep(settledMs)
@@ -63,6 +70,10 @@ async function* memory(local: Program, backlog: Program, sink: Sink): AsyncGener
   yield { what: 'memory asleep', values: [own / nothing], target: { atMost: 2.1 } }
   yield { what: 'with the process of collectors', values: [(own + children) / nothing], target: { atMost: 4.2 } }
   await daemon.stop()
+  const first = await fresh.daemon()
+  await sleep(settledMs)
+  yield { what: 'asleep after a first push', values: [residentMb(first.pid) / nothing], target: { atMost: 2.1 } }
+  await first.stop()
   const after = await delivered(backlog, sink)
   yield { what: 'after 50,000 metrics', values: [after / nothing], target: { atMost: 2.6 } }
   await bare.stop()
@@ -81,12 +92,13 @@ async function delivered(backlog: Program, sink: Sink): Promise<number> {
 await using place = new Place()
 const sink = await startSink(place)
 const local = await localPlace(place.file('local'), entry)
+const fresh = await localPlace(place.file('fresh'), entry)
 const million = await millionPlace(place.file('million'), entry)
 const backlog = await backlogPlace(place.file('backlog'), entry, sink.url, deliveredMetrics)
 
 console.log(figureHead)
 for await (const figure of starts(local, million)) show(figure)
-for await (const figure of memory(local, backlog, sink)) show(figure)
+for await (const figure of memory({ local, fresh, backlog }, sink)) show(figure)
 
 function show(figure: Figure): void {
   console.log(figureRow(figure))
