@@ -128,7 +128,10 @@ describe.skipIf(promtoolPlace.kind === 'missing')('the alerts, on what a real da
   const at = (name: string) => shown.get(name) ?? expect.fail(`there is no exposition of: ${name}`)
   const expose = async (name: string, staging: Staging, shows: readonly RegExp[]) =>
     void shown.set(name, await stagedExposition(staging, text => shows.every(pattern => pattern.test(text))))
-  const day = () => ({ text: at('all is well'), minutes: 60 })
+  const day = async (minutes = 60): Promise<Phase> => {
+    if (!shown.has('all is well')) await expose('all is well', healthy, isHealthy)
+    return { text: at('all is well'), minutes }
+  }
   const fires = (stories: readonly AlertStory[]) => {
     const file = join(temporaryFolder(), 'tests.yaml')
     writeFileSync(file, promtoolTests(rulesFile, stories))
@@ -140,41 +143,52 @@ describe.skipIf(promtoolPlace.kind === 'missing')('the alerts, on what a real da
   })
 
   it('say nothing on a day on which all is well', async () => {
-    await expose('all is well', healthy, isHealthy)
+    const whole = await day(24 * 60)
     expect(at('all is well')).not.toContain('a-key-that-stays-here')
     expect(at('all is well')).toMatch(/^tidegauge_metric_value\{protocol="pool",metric="Level",unit="m"\} 5$/m)
-    fires([story('a day', [{ text: at('all is well'), minutes: 24 * 60 }], [])])
+    fires([story('a day', [whole], [])])
   })
 
   it('say nothing of a restart, nor of a catch-up', async () => {
     const pastDue = { since: hourText(hourAfter(stagedHour, -2)) }
     await expose('a start', pastDue, [])
-    fires([story('a restart', [day(), { minutes: 2 }, { text: at('a start'), minutes: 5 }, day()], [])])
+    fires([story('a restart', [await day(), { minutes: 2 }, { text: at('a start'), minutes: 5 }, await day()], [])])
     await expose('a catch-up', pastDue, [isBelieved])
-    fires([story('a catch-up', [day(), { minutes: 2 }, { text: at('a catch-up'), minutes: 14 }, day()], [])])
+    fires([
+      story('a catch-up', [await day(), { minutes: 2 }, { text: at('a catch-up'), minutes: 14 }, await day()], []),
+    ])
   })
 
   it.each(Object.entries(troubles))('when %s, one fires and no other, until it is over', async (name, trouble) => {
     const { alert, staging, shows } = trouble
     const clock = alert === 'TidegaugeClockWrong' ? [] : [isBelieved]
     await expose(name, staging, [...shows, ...clock])
-    const during = [day(), { text: at(name), minutes: 60 }]
-    fires([story(name, during, [alert]), story(`${name}, and it is over`, [...during, day()], [alert], [])])
+    const during = [await day(), { text: at(name), minutes: 60 }]
+    fires([story(name, during, [alert]), story(`${name}, and it is over`, [...during, await day()], [alert], [])])
   })
 
   it.skipIf(!mayMount)('when the disk is full, one fires and no other', async () => {
     const dataFolder = smallDisk(20).folder
     await expose('disk', { dataFolder }, [/^tidegauge_disk_full 1$/m, isBelieved, unready])
-    fires([story('a full disk', [day(), { text: at('disk'), minutes: 60 }, day()], ['TidegaugeDiskFull'], [])])
+    fires([
+      story('a full disk', [await day(), { text: at('disk'), minutes: 60 }, await day()], ['TidegaugeDiskFull'], []),
+    ])
   })
 
-  it('when the daemon is down, one fires and no other', () => {
-    fires([story('down', [day(), { minutes: 30 }, day()], ['TidegaugeDown'], [])])
+  it('when hours are gaps for want of old state, the node is named, and they are not', async () => {
+    const name = 'hours are gaps'
+    if (!shown.has(name)) await expose(name, troubles[name]?.staging ?? {}, troubles[name]?.shows ?? [])
+    const text = at(name).replaceAll('hour-too-old', 'chain-state-missing')
+    fires([story('pruned gaps', [await day(), { text, minutes: 60 }, await day()], ['TidegaugeNodePruned'], [])])
   })
 
-  it('when it waits for its outbox, it is not ready', () => {
+  it('when the daemon is down, one fires and no other', async () => {
+    fires([story('down', [await day(), { minutes: 30 }, await day()], ['TidegaugeDown'], [])])
+  })
+
+  it('when it waits for its outbox, it is not ready', async () => {
     const text = familyText(readyFamily(false))
-    fires([story('waiting', [day(), { text, minutes: 60 }, day()], ['TidegaugeNotReady'], [])])
+    fires([story('waiting', [await day(), { text, minutes: 60 }, await day()], ['TidegaugeNotReady'], [])])
   })
 
   it('all have a trouble here', () => {
