@@ -6,7 +6,7 @@ import { widget } from './widget.ts'
 
 /** Metrics up to which each has a card. Of more, all are rows of one table, up to a number: the page is loaded often. */
 const cardsMax = 40
-const rowsMax = 200
+const rowsMax = 100
 
 const example = `protocols:
   - id: my-server

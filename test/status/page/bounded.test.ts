@@ -23,7 +23,11 @@ function snapshotOf(count: number): Snapshot {
 }
 
 /** Collectors with two metrics each, which all vary, and with a week in which something went wrong for each. */
-function busySnapshot(count: number, row: (id: string, index: number) => WeekRow): Snapshot {
+function busySnapshot(
+  count: number,
+  row: (id: string, index: number) => WeekRow,
+  labels: readonly string[] = ['TotalValue', 'Utilisation'],
+): Snapshot {
   const { roll } = dice(4)
   const metric = (id: string, label: string) => {
     const curve = Array.from({ length: 48 }, () => 1_000_000 * (1 + roll()))
@@ -38,7 +42,7 @@ function busySnapshot(count: number, row: (id: string, index: number) => WeekRow
       id,
       name: `The protocol ${id}`,
       readAtMs: richSnapshot.nowMs,
-      metrics: ['TotalValue', 'Utilisation'].map(label => metric(id, label)),
+      metrics: labels.map(label => metric(id, label)),
     })),
     week: { ...richSnapshot.week, rows: ids.map(row) },
   }
@@ -95,4 +99,11 @@ it('the page of 50 collectors whose every hour differs from the one before stays
     ),
   )
   expect(bytesOf(text)).toBeLessThan(bytesMax)
+})
+
+it('the page of 50 collectors with 20 metrics each stays below 150 KB, and counts those that it leaves out', () => {
+  const labels = Array.from({ length: 20 }, (_, index) => `Label${index}`)
+  const text = page(busySnapshot(50, id => weekRow(id, 'c', [{ at: 5, hours: 9, state: 'gap', fault }]), labels))
+  expect(bytesOf(text)).toBeLessThan(bytesMax)
+  expect(text).toContain('and 900 more metrics')
 })
