@@ -26,15 +26,25 @@ function endpoint(state: EndpointState, nowMs: number): Html {
 `
 }
 
-function stateText({ state, reason, restsUntilMs, head }: EndpointState, nowMs: number): Html {
+/** Why an endpoint could not serve when it was asked last. */
+const troubleText: Readonly<Record<NonNullable<EndpointState['trouble']>, string>> = {
+  unreachable: 'it did not answer',
+  'wrong-id': 'it serves another chain',
+  behind: 'it is behind the chain',
+  pruned: 'it lacks the state of old blocks',
+  limited: 'it limits the rate of calls',
+}
+
+function stateText({ state, reason, restsUntilMs, head, trouble }: EndpointState, nowMs: number): Html {
   if (state === 'no-address') return html`${reason ?? 'has no address'}`
   if (state === 'wrong-id') return html`serves another chain`
   if (state === 'quarantine') {
     return html`in quarantine, another host answered otherwise${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}`
   }
   if (state === 'resting') {
-    return html`failed, others are asked first${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}`
+    return html`${trouble === undefined ? 'failed' : troubleText[trouble]}, others are asked first${restsUntilMs === undefined ? nothing : html` until ${until(restsUntilMs, nowMs)}`}`
   }
+  if (trouble !== undefined) return html`asked last, ${troubleText[trouble]}`
   return head ? html`well` : html`not asked yet`
 }
 

@@ -5,7 +5,7 @@ const texts = `  const body = document.body;
   const sent = new Map(partsOf(document).map(part => [part.dataset.part, part.outerHTML]));
   const keyOf = element => element.matches('summary') ? element.parentElement.id : element.id || element.getAttribute('href');
   let aheadMs = body.dataset.now - Date.now();
-  let source, wanted = false, loading = false, ticks = 0;
+  let source, wanted = false, loading = false, loadedMs = 0, ticks = 0;
 
   const clock = () => new Date(Date.now() + aheadMs).toISOString().slice(11, 16);
   let seen = clock();
@@ -59,7 +59,8 @@ const replace = `  const show = text => {
 /** Fetches the page when the state is another, or could not be fetched before. */
 const follow = `  const load = async () => {
     wanted = true;
-    if (loading || document.hidden || !getSelection().isCollapsed) return;
+    if (loading || document.hidden || !getSelection().isCollapsed || Date.now() - loadedMs < 5000) return;
+    loadedMs = Date.now();
     loading = true;
     wanted = false;
     try {

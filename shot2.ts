@@ -1,0 +1,11 @@
+import { launchChromium } from './test/support/chromium.ts'
+const browser = await launchChromium('/usr/bin/chromium')
+const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+page.on('console', m => console.log('console', m.text()))
+await page.goto('http://127.0.0.1:19555/')
+await page.waitForTimeout(3000)
+await page.screenshot({ path: '/tmp/pg/live.png', fullPage: true })
+process.kill(Number(process.argv[2]), 'SIGTERM')
+await page.getByText('No answer from the daemon').waitFor({ timeout: 15000 })
+await page.screenshot({ path: '/tmp/pg/lost.png' })
+await browser.close()
