@@ -126,7 +126,7 @@ describe('the page in a browser', () => {
   )
 
   it('follows the daemon, and keeps focus, scroll position, open details and the time', async () => {
-    snapshot = manyTroubles
+    snapshot = troublesOf('is odd')
     const { page, complaints, asked, url } = await open({ width: 390 })
     const more = page.locator('#more-troubles')
     await more.locator('summary').click()
@@ -134,7 +134,7 @@ describe('the page in a browser', () => {
     const top = async () => (await more.boundingBox())?.y ?? Number.NaN
     const before = await top()
     const reasons = [...snapshot.ready.reasons, 'Something else has happened.', 'And one more thing.']
-    snapshot = { ...snapshot, nowMs: snapshot.nowMs + 60_000, ready: { ok: false, reasons } }
+    snapshot = { ...troublesOf('is strange'), nowMs: snapshot.nowMs + 60_000, ready: { ok: false, reasons } }
     await page.locator('.reasons', { hasText: 'And one more thing.' }).waitFor()
     expect(await page.locator('.now').innerText()).toContain('13:05')
     expect(await more.getAttribute('open')).not.toBeNull()
@@ -232,14 +232,11 @@ const tvlHistory: MetricHistory = {
 }
 
 /** So many troubles that some are folded. */
-const manyTroubles: Snapshot = {
-  ...richSnapshot,
-  week: {
-    ...richSnapshot.week,
-    rows: Array.from({ length: 20 }, (_, index) =>
-      weekRow('tide-dex', `c${index}`, [{ at: 100 + index, hours: 1, state: 'held', reason: `it is odd ${index}` }]),
-    ),
-  },
+function troublesOf(reason: string): Snapshot {
+  const rows = Array.from({ length: 20 }, (_, index) =>
+    weekRow('tide-dex', `c${index}`, [{ at: 100 + index, hours: 1, state: 'held', reason: `${index} ${reason}` }]),
+  )
+  return { ...richSnapshot, week: { ...richSnapshot.week, rows } }
 }
 
 /** The lowest contrast, as WCAG counts it, between the colour of a visible thing with text or shape and its ground. */
