@@ -9,6 +9,9 @@ export const startLoadMsMax = 10_000
 /** Interval of checking the configuration file for a change. */
 export const fileLookMs = 5_000
 
+/** Interval at which a standby looks whether the daemon has ended. */
+export const standbyLookMs = 250
+
 /** Interval of looking at the sources of a collector while a person works on it. */
 export const sourceLookMs = 200
 

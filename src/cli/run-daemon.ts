@@ -1,36 +1,73 @@
+import type { AppContext } from '../app/context.ts'
 import { EarlyPort } from '../app/early-port.ts'
 import { systemTime } from '../edge/time.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
+import { Fault } from '../model/fault.ts'
 import { DataFolders } from '../outbox/data-folders.ts'
 import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import { Reloads } from '../status/reloads.ts'
+import { exitCodes } from './exit.ts'
 import { openContext } from './open-context.ts'
 import type { Signals } from './signals.ts'
+import { standBy } from './stand-by.ts'
 import { whileStarting } from './while-starting.ts'
 
 /** Dependencies of `runDaemon`. */
 export interface RunDaemonDeps {
-  readonly warm: WarmProcesses
+  /** Processes started early; absent when none was. */
+  readonly warm?: WarmProcesses
+  /** Whether it waits while another daemon is at work. */
+  readonly standby: boolean
   readonly signals: Signals
   /** Called with an exit code other than 0. */
   readonly ended: (code: number) => void
 }
 
 /**
- * Runs the daemon until it is to end. It answers that it lives as soon as the configuration was read; what else it needs
- * is loaded then.
+ * Runs the daemon until it is to end; a standby begins when no other daemon is at work, and stands by again when another one
+ * has taken the role from it.
  *
  * @throws ConfigError when it does not start because of the configuration
  */
-export async function runDaemon(file: string, { warm, signals, ended }: RunDaemonDeps): Promise<void> {
+export async function runDaemon(file: string, deps: RunDaemonDeps): Promise<void> {
+  const { signals, standby, ended } = deps
+  while (!signals.stopping.aborted) {
+    if (standby && !(await standBy(contextOf(file), signals.stopping))) return
+    const code = await runOnce(file, deps)
+    if (!standby || code !== exitCodes.held) return ended(code)
+  }
+}
+
+function contextOf(file: string): AppContext {
+  return openContext(file, ({ log }) => log.level)
+}
+
+/**
+ * Runs the daemon once. It answers that it lives as soon as the configuration was read; what else it needs is loaded then.
+ *
+ * @returns the exit code
+ */
+async function runOnce(file: string, { warm, standby, signals }: RunDaemonDeps): Promise<number> {
+  let code: number = exitCodes.done
+  const ended = (other: number) => {
+    code = other
+  }
   // Clock and data folders outlive reloads.
   const [clock, place] = [new WatchedClock(systemTime), new DataFolders()]
-  const configured = { ...openContext(file, ({ log }) => log.level), clock, place, warm }
+  const configured = { ...contextOf(file), clock, place, ...(warm && { warm }) }
   await using earlyPort = await EarlyPort.open(configured.config)
   const context = { ...configured, earlyPort }
   const { checkOptions } = await whileStarting(() => import('./check-options.ts'))
   const checking = checkOptions(context, signals)
   const [{ keepRunning }] = await Promise.all([whileStarting(() => import('./keep-running.ts')), checking])
   const reloads = new Reloads(context.config.file, context.time.nowMs())
-  if (!signals.stopping.aborted) await keepRunning({ first: context, signals, reloads, ended })
+  if (signals.stopping.aborted) return code
+  try {
+    await keepRunning({ first: context, signals, reloads, ended })
+  } catch (error) {
+    // Of two standbys, one takes the role.
+    if (!standby || !(error instanceof Fault) || error.code !== 'outbox-held') throw error
+    return exitCodes.held
+  }
+  return code
 }

@@ -9,11 +9,13 @@ import { warmStart } from '../warm-start.ts'
 export function runCommand(ended: (code: number) => void): Command {
   return configuredCommand('run')
     .description('the daemon: collects every full hour and delivers')
-    .action(async ({ config }: ConfigOption) => {
+    .option('--standby', 'wait while another daemon is at work, and take over when it ends')
+    .action(async ({ config, standby = false }: ConfigOption & { readonly standby?: boolean }) => {
       const signals = new Signals()
-      using warm = warmStart(config, true)
+      // A standby waits for months: it starts its processes when it takes over.
+      using warm = standby ? undefined : warmStart(config, true)
       using _ = keepHeapSmall(systemTime)
       const { runDaemon } = await import('../run-daemon.ts')
-      await runDaemon(config, { warm, signals, ended })
+      await runDaemon(config, { ...(warm && { warm }), standby, signals, ended })
     })
 }

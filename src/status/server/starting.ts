@@ -4,26 +4,33 @@ import { isHostAllowed, type ServedAddress, securityHeaders } from './guard.ts'
 import { patience } from './limits.ts'
 import { notReadyExposition } from './not-ready.ts'
 
-const reason = 'Tidegauge is starting.'
-
 /**
  * Opens the port of the status server while the daemon starts: the process lives, and is not ready. `/livez` answers 200;
  * `/readyz`, `/status.json` and the page 503 with that reason; `/metrics` a readiness of 0.
  *
+ * @param reason why it is not ready, as a sentence
  * @returns `undefined` when it cannot listen there, or there are several addresses: the status server tries again
  */
-export async function openEarly(bound: ServedAddress & { readonly port: number }): Promise<OpenPort | undefined> {
+export async function openEarly(
+  bound: ServedAddress & { readonly port: number },
+  reason = 'Tidegauge is starting.',
+): Promise<OpenPort | undefined> {
   const { host, port } = bound
   if (host === 'localhost') return undefined
-  return OpenPort.open({ host, port, ...patience }, (request, response) => answer(bound, request, response)).catch(
-    () => undefined,
-  )
+  return OpenPort.open({ host, port, ...patience }, (request, response) =>
+    answer({ ...bound, reason }, request, response),
+  ).catch(() => undefined)
 }
 
-function answer(bound: ServedAddress, { url, method, headers }: IncomingMessage, response: ServerResponse): void {
+function answer(bound: EarlyAnswers, { url, method, headers }: IncomingMessage, response: ServerResponse): void {
   const { status, type, body } = replyTo(bound, method, headers.host, url?.replace(/\?.*$/, ''))
   response.writeHead(status, { ...securityHeaders, 'content-type': type })
   response.end(method === 'HEAD' ? undefined : body)
+}
+
+/** The address, and why the daemon is not ready. */
+interface EarlyAnswers extends ServedAddress {
+  readonly reason: string
 }
 
 interface EarlyReply {
@@ -32,7 +39,8 @@ interface EarlyReply {
   readonly body: string
 }
 
-function replyTo(bound: ServedAddress, method = '', host?: string, path?: string): EarlyReply {
+function replyTo(bound: EarlyAnswers, method = '', host?: string, path?: string): EarlyReply {
+  const { reason } = bound
   if (!isHostAllowed(bound, host)) return plain(403, 'this server does not answer to that name')
   if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET and HEAD are answered')
   const type = 'application/json; charset=utf-8'
