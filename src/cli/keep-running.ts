@@ -33,9 +33,19 @@ export interface KeepRunningDeps {
 }
 
 /** Starts the daemon, and starts it again after a reload or when its outbox must be reopened, until it is to end. */
-export async function keepRunning({ first, signals, reloads, ended }: KeepRunningDeps): Promise<void> {
+export async function keepRunning(deps: KeepRunningDeps): Promise<void> {
+  const listening = new AbortController()
+  try {
+    await keep(deps, listening.signal)
+  } finally {
+    // A standby that has not got the role runs again: it must not find its requests taken.
+    listening.abort()
+  }
+}
+
+async function keep({ first, signals, reloads, ended }: KeepRunningDeps, listening: AbortSignal): Promise<void> {
   // Listening begins before the start, so that no change is missed.
-  let changed = untilChanged(first, signals, reloads)
+  let changed = untilChanged(first, signals, reloads, listening)
   let context = first
   let begun = await begin(first, reloads, changed)
   let brokenAtMs = 0
@@ -44,7 +54,7 @@ export async function keepRunning({ first, signals, reloads, ended }: KeepRunnin
     const { log, time } = context
     try {
       if (event.kind === 'reload') {
-        changed = untilChanged(event.next, signals, reloads)
+        changed = untilChanged(event.next, signals, reloads, listening)
         begun = await replace(context, event.next, reloads, changed)
       } else if (event.kind === 'stop' || event.kind === 'role-lost') {
         log.info('stopped')
@@ -156,9 +166,11 @@ async function untilChanged(
   { log, config, time, redactor, clock, place }: AppContext,
   signals: Signals,
   reloads: Reloads,
+  listening: AbortSignal,
 ): Promise<Change> {
   const watched = new WatchedFiles(config, files => signals.watch(files))
-  for (let asked = await signals.next(); asked !== 'stop'; asked = await signals.next()) {
+  const request = () => signals.next(listening)
+  for (let asked = await request(); asked !== 'stop'; asked = await request()) {
     if (!watched.haveChanged() && asked === 'look') continue
     try {
       const next = {

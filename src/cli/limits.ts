@@ -12,6 +12,9 @@ export const fileLookMs = 5_000
 /** Interval at which a standby looks whether the daemon has ended. */
 export const standbyLookMs = 250
 
+/** Time after which a standby opens the status server's port, if it is free. */
+export const standbyPortMs = 10_000
+
 /** Interval of looking at the sources of a collector while a person works on it. */
 export const sourceLookMs = 200
 

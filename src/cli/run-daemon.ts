@@ -2,11 +2,12 @@ import type { AppContext } from '../app/context.ts'
 import { EarlyPort } from '../app/early-port.ts'
 import { systemTime } from '../edge/time.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
-import { Fault } from '../model/fault.ts'
+import { Fault, faultLine } from '../model/fault.ts'
 import { DataFolders } from '../outbox/data-folders.ts'
 import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import { Reloads } from '../status/reloads.ts'
 import { exitCodes } from './exit.ts'
+import { standbyLookMs } from './limits.ts'
 import { openContext } from './open-context.ts'
 import type { Signals } from './signals.ts'
 import { standBy } from './stand-by.ts'
@@ -33,13 +34,29 @@ export async function runDaemon(file: string, deps: RunDaemonDeps): Promise<void
   const { signals, standby, ended } = deps
   while (!signals.stopping.aborted) {
     if (standby && !(await standBy(contextOf(file), signals.stopping))) return
-    const code = await runOnce(file, deps)
+    const code = await (standby ? runAsStandby(file, deps) : runOnce(file, deps))
     if (!standby || code !== exitCodes.held) return ended(code)
+    await systemTime.sleep(standbyLookMs, signals.stopping).catch(() => {})
   }
 }
 
 function contextOf(file: string): AppContext {
   return openContext(file, ({ log }) => log.level)
+}
+
+/**
+ * As `runOnce`. Of two standbys that take over at once, one gets the role; the other may still have the port for a moment.
+ *
+ * @returns `exitCodes.held` when it is to stand by again
+ */
+async function runAsStandby(file: string, deps: RunDaemonDeps): Promise<number> {
+  try {
+    return await runOnce(file, deps)
+  } catch (error) {
+    if (!(error instanceof Fault) || (error.code !== 'outbox-held' && error.code !== 'address-unusable')) throw error
+    contextOf(file).log.warn({ fault: faultLine(error) }, 'not taken over: standing by again')
+    return exitCodes.held
+  }
 }
 
 /**
@@ -55,19 +72,14 @@ async function runOnce(file: string, { warm, standby, signals }: RunDaemonDeps):
   // Clock and data folders outlive reloads.
   const [clock, place] = [new WatchedClock(systemTime), new DataFolders()]
   const configured = { ...contextOf(file), clock, place, ...(warm && { warm }) }
-  await using earlyPort = await EarlyPort.open(configured.config)
-  const context = { ...configured, earlyPort }
+  // Of two standbys, the one without the role must not have the port.
+  await using earlyPort = standby ? undefined : await EarlyPort.open(configured.config)
+  const context = { ...configured, ...(earlyPort && { earlyPort }) }
   const { checkOptions } = await whileStarting(() => import('./check-options.ts'))
   const checking = checkOptions(context, signals)
   const [{ keepRunning }] = await Promise.all([whileStarting(() => import('./keep-running.ts')), checking])
   const reloads = new Reloads(context.config.file, context.time.nowMs())
   if (signals.stopping.aborted) return code
-  try {
-    await keepRunning({ first: context, signals, reloads, ended })
-  } catch (error) {
-    // Of two standbys, one takes the role.
-    if (!standby || !(error instanceof Fault) || error.code !== 'outbox-held') throw error
-    return exitCodes.held
-  }
+  await keepRunning({ first: context, signals, reloads, ended })
   return code
 }

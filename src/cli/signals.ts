@@ -1,5 +1,6 @@
 import { unwatchFile, watchFile } from 'node:fs'
 import { systemTime } from '../edge/time.ts'
+import { unlessAborted } from '../edge/unless-aborted.ts'
 import { fileLookMs, parentLookMs } from './limits.ts'
 
 /** A request to a running process; `look` when a watched file may have changed. */
@@ -54,13 +55,15 @@ export class Signals {
     return this.#stopping.signal
   }
 
-  /** Resolves to the next request. */
-  async next(): Promise<SignalRequest> {
+  /** Resolves to the next request; to `stop` once `until` is aborted, without taking a request from others who wait. */
+  async next(until?: AbortSignal): Promise<SignalRequest> {
     for (;;) {
+      if (until?.aborted) return 'stop'
       const asked = this.#asked.shift()
       if (asked) return asked
-      await this.#signalled.promise
-      this.#signalled = Promise.withResolvers<void>()
+      const { promise } = this.#signalled
+      await (until ? unlessAborted(promise, until).catch(() => {}) : promise)
+      if (!until?.aborted) this.#signalled = Promise.withResolvers<void>()
     }
   }
 

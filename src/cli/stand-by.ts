@@ -1,12 +1,13 @@
 import type { AppContext } from '../app/context.ts'
+import type { OpenPort } from '../edge/open-port.ts'
 import { daemonHolder } from '../outbox/roles.ts'
 import { openEarly } from '../status/server/starting.ts'
 import { daemonSentence } from './daemon-role.ts'
-import { standbyLookMs } from './limits.ts'
+import { standbyLookMs, standbyPortMs } from './limits.ts'
 
 /**
- * Waits while another process is the daemon of the data folder. Where the status server's port is free, as on another
- * host, it answers meanwhile that this process lives and is not ready.
+ * Waits while another process is the daemon of the data folder. Where the status server's port is free then, as on another
+ * host, it answers after a while that this process lives and is not ready: on the same host that daemon may just be starting.
  *
  * @returns whether the role is free; `false` when this process is to end
  */
@@ -14,9 +15,16 @@ export async function standBy(context: AppContext, stopping: AbortSignal): Promi
   const { config, log, time } = context
   const holder = daemonSentence(context)
   if (holder === undefined) return !stopping.aborted
-  const port = await openEarly(config.status, 'Tidegauge stands by: another daemon is at work.')
   log.info({ daemon: holder, data: config.data }, 'standing by: another daemon is at work')
-  while (!stopping.aborted && daemonHolder(config.data)) await time.sleep(standbyLookMs, stopping).catch(() => {})
+  const sinceMs = time.steadyMs()
+  let port: OpenPort | undefined
+  let hasTried = false
+  while (!stopping.aborted && daemonHolder(config.data)) {
+    await time.sleep(standbyLookMs, stopping).catch(() => {})
+    if (hasTried || time.steadyMs() - sinceMs < standbyPortMs) continue
+    hasTried = true
+    port = await openEarly(config.status, 'Tidegauge stands by: another daemon is at work.')
+  }
   await port?.stop()
   if (stopping.aborted) log.info('stopped')
   else log.warn('the other daemon has ended: taking over')
