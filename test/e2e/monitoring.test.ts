@@ -1,0 +1,62 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { temporaryFolder } from '../support/folder.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const folder = join(root, 'docs/deploy/monitoring')
+const documentOf = (name: string): unknown => parse(readFileSync(join(folder, name), 'utf8'))
+
+const compose = z.object({
+  services: z.record(
+    z.string(),
+    z.looseObject({
+      volumes: z.array(z.string()),
+      ports: z.array(z.string()).optional(),
+      secrets: z.array(z.string()).optional(),
+    }),
+  ),
+  volumes: z.record(z.string(), z.strictObject({})),
+  secrets: z.record(z.string(), z.strictObject({ file: z.string() })),
+})
+
+/** Files that the user brings, and those of the repository that are copied next to the others. */
+const brought = ['config', 'secrets', 'dashboards', 'alerts.yaml']
+
+describe('the files for a daemon with its monitoring:', () => {
+  const { services, volumes, secrets } = compose.parse(documentOf('compose.yaml'))
+
+  it('Compose mounts what lies there, what the user brings, and volumes that it makes', () => {
+    const sources = Object.values(services).flatMap(service => service.volumes.map(mount => mount.split(':')[0] ?? ''))
+    const files = sources.filter(source => source.startsWith('./')).map(source => source.slice(2))
+    expect(files.filter(file => !brought.includes(file) && !existsSync(join(folder, file)))).toEqual([])
+    expect(new Set(sources.filter(source => !source.startsWith('.')))).toEqual(new Set(Object.keys(volumes)))
+    expect(services['tidegauge']?.secrets).toEqual(Object.keys(secrets))
+  })
+
+  it('nothing is published beyond this machine, and no password is written', () => {
+    const ports = Object.values(services).flatMap(service => service.ports ?? [])
+    expect(ports.filter(port => !port.startsWith('127.0.0.1:'))).toEqual([])
+    expect(readFileSync(join(folder, 'compose.yaml'), 'utf8')).not.toMatch(/password\s*[:=]/i)
+  })
+
+  it('Grafana reads the dashboards where they are mounted', () => {
+    const { providers } = z
+      .looseObject({ providers: z.array(z.looseObject({ options: z.object({ path: z.string() }) })) })
+      .parse(documentOf('grafana-dashboards.yaml'))
+    const mounts = services['grafana']?.volumes.map(mount => mount.split(':')[1])
+    for (const { options } of providers) expect(mounts).toContain(options.path)
+  })
+
+  it.runIf(existsSync('/usr/bin/promtool'))('Prometheus takes its configuration, with the alerts', () => {
+    const place = temporaryFolder()
+    copyFileSync(join(folder, 'prometheus.yaml'), join(place, 'prometheus.yml'))
+    copyFileSync(join(root, 'config/prometheus/alerts.yaml'), join(place, 'alerts.yaml'))
+    const said = execFileSync('promtool', ['check', 'config', join(place, 'prometheus.yml')], { encoding: 'utf8' })
+    expect(said).toMatch(/SUCCESS: 1 rule files found[\s\S]*SUCCESS: \d+ rules found/)
+  })
+})
