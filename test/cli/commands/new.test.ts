@@ -11,6 +11,7 @@ import { compiledContracts, multicall3Address, uniswapContract } from '../../sup
 import type { Deployed } from '../../support/miner.ts'
 import { ProtocolChain } from '../../support/protocol-chain.ts'
 import { publishedContract } from '../../support/published.ts'
+import { configured } from '../../support/tidegauge.ts'
 import { tinyContract } from './tiny-contract.ts'
 
 /** A call that a proxy makes of its implementation when it is deployed; `decimals()` changes nothing. */
@@ -170,8 +171,8 @@ describe('new --chain --address', () => {
 
   it('prints entries that pass check where they are pasted', async () => {
     expect(printed.length).toBe(cases.length + 1)
-    const file = join(folder, 'pasted.yaml')
-    writeFileSync(file, fileWith(printed))
+    // Its data folder is the test's own.
+    const { config: file } = configured(fileWith(printed))
     const { code, stderr } = await command(['check', '--config', file])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   })
