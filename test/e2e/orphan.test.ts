@@ -33,11 +33,11 @@ protocols:
   const [socket] = await once(server, 'connection')
   const [pid] = await once(socket, 'data')
   onTestFinished(() => endAtLast(Number(String(pid))))
-  command.kill('SIGKILL')
-  await once(command, 'exit')
   socket.on('error', () => {})
-  // The system closes it when the process has ended.
-  await once(socket, 'close')
+  // The system closes it when the process has ended, maybe before the end of the command is seen.
+  const closed = once(socket, 'close')
+  command.kill('SIGKILL')
+  await Promise.all([once(command, 'exit'), closed])
   server.close()
   expect(socket.destroyed).toBe(true)
 })
