@@ -12,12 +12,13 @@ import { shippedCollectors } from '../runner/origin.ts'
  *
  * @param readsChains whether a runner of the command reads chains, if there are any
  */
-export function warmStart(configFile: string, readsChains: boolean): WarmProcesses {
+export function warmStart(configFile: string, readsChains: boolean): WarmProcesses & Disposable {
   const read = readText(configFile)
   // A file that cannot be read is reported when it is parsed.
   const text = read.ok ? read.text : ''
   const warm = new WarmProcesses(systemTime, readsChains && /^chains\s*:/m.test(text))
   const used = new Set([...text.matchAll(/\buse\s*:\s*["']?([\w-]+)/g)].map(([, name]) => name))
   if (shippedCollectors().some(name => used.has(name))) startShipped(warm, resolve(configFile))
-  return warm
+  // Not a method of the class: types that the package has need no newer library for it.
+  return Object.assign(warm, { [Symbol.dispose]: () => warm.abandon() })
 }

@@ -1,3 +1,4 @@
+/// <reference path="./undici-parts.d.ts" />
 import type { Pool } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
 import { AnswerReader } from './answer-reader.ts'

@@ -1,3 +1,4 @@
+/// <reference path="../../edge/undici-parts.d.ts" />
 import type { Agent, Dispatcher } from 'undici'
 import { AnswerReader, type HttpBytes } from '../../edge/answer-reader.ts'
 import type { Time } from '../../edge/time.ts'

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -45,7 +45,8 @@ export async function readablePaths(readable: Readable): Promise<string[]> {
 /** Files and folders that shipped collectors without declarations read, whatever the configuration: the program. */
 export function shippedReads(): string[] {
   const libraries = hasOwnLibraries ? [] : [...packageFolders(packageRoot)].filter(folder => existsSync(folder))
-  return permitted([...own, ...libraries])
+  // The folder may be a link; modules are loaded by its real path.
+  return permitted([...own, ...libraries, ...libraries.map(folder => realpathSync(folder))])
 }
 
 /** A star is a wildcard in a permission, so file names with one are left out. The root can be written only as a star. */

@@ -6,7 +6,7 @@ import type { StartedProcess } from './started-process.ts'
  * Processes without work that the next runner takes, so that it waits for no start: one that was started while the
  * configuration was read, and those in which collectors were described. Those that are not taken are ended.
  */
-export class WarmProcesses implements Disposable {
+export class WarmProcesses {
   /** Whether the processes can read chains. */
   readonly readsChains: boolean
   readonly #time: Pick<Time, 'timeout'>
@@ -33,7 +33,7 @@ export class WarmProcesses implements Disposable {
   }
 
   /** Ends all without waiting for that. */
-  [Symbol.dispose](): void {
+  abandon(): void {
     for (const key of this.#byKey.keys()) this.#end(key)
   }
 

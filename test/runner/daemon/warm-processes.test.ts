@@ -29,7 +29,7 @@ function ownCollector(): CollectorConfig {
 
 function warmProcesses(readsChains = false): WarmProcesses {
   const warm = new WarmProcesses(systemTime, readsChains)
-  onTestFinished(() => warm[Symbol.dispose]())
+  onTestFinished(() => warm.abandon())
   return warm
 }
 
