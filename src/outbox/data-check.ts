@@ -1,9 +1,9 @@
-import { readdirSync, statfsSync, statSync } from 'node:fs'
+import { readdirSync, statfsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileStats } from '../edge/file-stats.ts'
 import type { Fault } from '../model/fault.ts'
 import { troubleFault } from '../sqlite/file-fault.ts'
-import { writingTrouble } from '../sqlite/trouble.ts'
+import { accessTrouble, writingTrouble } from '../sqlite/trouble.ts'
 import { outboxFile } from './data-folders.ts'
 import { ballastBytes } from './sqlite/file/limits.ts'
 import { pagesOf } from './sqlite/look-through.ts'
@@ -38,20 +38,25 @@ export function writingFault(folder: string): Fault | undefined {
 
 /** The data folder and those of its files that other users than their owner may read or write. */
 export function openToOthers(folder: string): readonly string[] {
-  const files = fileStats(folder)?.isDirectory() ? readdirSync(folder).map(name => join(folder, name)) : []
   const isOpen = (path: string) => ((fileStats(path)?.mode ?? 0) & 0o077) !== 0
   // A folder that is closed to other users closes its files, too.
-  return isOpen(folder) ? [folder, ...files.filter(isOpen)] : []
+  if (!isOpen(folder) || accessTrouble(folder)) return []
+  return [
+    folder,
+    ...readdirSync(folder)
+      .map(name => join(folder, name))
+      .filter(isOpen),
+  ]
 }
 
 /**
  * Reads every page of the outbox's file, about 200 MB a second, whether or not a daemon runs. Changes nothing.
  *
- * @returns `undefined` when there is no file
+ * @returns `undefined` when there is no file, or none that can be looked at
  */
 export async function checkOutboxFile(folder: string): Promise<OutboxFileCheck | undefined> {
   const file = outboxFile(folder)
-  const bytes = statSync(file, { throwIfNoEntry: false })?.size
+  const bytes = fileStats(file)?.size
   if (bytes === undefined) return undefined
   const { damage, failure } = await pagesOf(file)
   const found = damage ?? failure?.message

@@ -22,7 +22,10 @@ export function doctorCommand(ended: (code: number) => void): Command {
     .action(async (options: ConfigOption & JsonOption) => {
       const context = openContext(options.config)
       const found: Finding[] = []
-      for (const findings of examinations(context, options)) {
+      const examining = examinations(context, options)
+      // One that fails before its turn is reported at its turn.
+      for (const findings of examining) findings.catch(() => {})
+      for (const findings of examining) {
         for (const finding of await findings) {
           found.push(finding)
           if (!options.json) print(lineOf(finding))

@@ -105,11 +105,17 @@ async function protocolFindings(
 }
 
 /** Protocols of which something was delivered: the interface shows ownership only by taking a push. */
-function deliveredOf(context: AppContext, protocols: readonly ProtocolConfig[]): Promise<ReadonlySet<string>> {
-  return readExistingOutbox(context, async outbox => {
-    const known = protocols.map(async ({ id }) => ((await outbox?.delivery.hasDelivered([id])) ? [id] : []))
-    return new Set((await Promise.all(known)).flat())
-  })
+async function deliveredOf(context: AppContext, protocols: readonly ProtocolConfig[]): Promise<ReadonlySet<string>> {
+  try {
+    return await readExistingOutbox(context, async outbox => {
+      const known = protocols.map(async ({ id }) => ((await outbox?.delivery.hasDelivered([id])) ? [id] : []))
+      return new Set((await Promise.all(known)).flat())
+    })
+  } catch (error) {
+    // An outbox that cannot be read is a finding of the disk, not of the service.
+    if (error instanceof Fault) return new Set()
+    throw error
+  }
 }
 
 function protocolFinding(
