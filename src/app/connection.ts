@@ -5,6 +5,7 @@ import type { Time } from '../edge/time.ts'
 import type { AppContext } from './context.ts'
 import type { EmbeddedService } from './embedded.ts'
 import type { NamedService } from './named-service.ts'
+import { requireFolder } from './outbox-place.ts'
 
 /** Connection to the service: its client, and the destinations with their keys. */
 export interface Connection extends NamedService {
@@ -19,7 +20,8 @@ export async function connect(
   stack: AsyncDisposableStack,
 ): Promise<Connection> {
   const { service, delivery } = config
-  const embedded = service.kind === 'embedded' ? await embeddedService(config.data, time) : undefined
+  const embedded =
+    service.kind === 'embedded' ? await embeddedService(requireFolder(config, ownService), time) : undefined
   if (embedded) {
     redactor.add([embedded.key])
     stack.defer(() => embedded.stop())
@@ -45,6 +47,8 @@ export async function connect(
     },
   }
 }
+
+const ownService = 'name a service by its url: the embedded service belongs to one daemon'
 
 /** Loads the embedded service when it is configured: its server is a third of what a command loads. */
 async function embeddedService(dataFolder: string, time: Time): Promise<EmbeddedService> {

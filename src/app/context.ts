@@ -6,6 +6,7 @@ import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Redactor } from '../telemetry/redactor.ts'
 import type { EarlyPort } from './early-port.ts'
+import type { KeptCounts } from './kept-counts.ts'
 
 /** Dependencies set by the process: configuration, time, log, redactor. */
 export interface AppContext {
@@ -21,4 +22,6 @@ export interface AppContext {
   readonly earlyPort?: EarlyPort
   /** Data folders that the process had open, if it starts its daemon repeatedly; absent otherwise. */
   readonly place?: DataFolders
+  /** Counts of the process, if it starts its daemon repeatedly; absent otherwise. */
+  readonly kept?: KeptCounts
 }

@@ -2,21 +2,23 @@ import { CautiousTime } from '../intake/cautious-time.ts'
 import { Intake } from '../intake/intake.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
 import type { Breakage } from '../outbox/contract/health.ts'
-import { takeDaemonRole, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
 import type { Reloads } from '../status/reloads.ts'
 import { startStatus } from '../status/server/server.ts'
 import { Widgets } from '../status/widgets.ts'
-import { Counters } from '../telemetry/counters.ts'
 import { ClockWatch, witnessesOf, writtenAt } from './clock-watch.ts'
 import { connect } from './connection.ts'
 import type { AppContext } from './context.ts'
-import { deliveriesTo } from './deliveries.ts'
-import { startDelivering } from './delivering.ts'
+import { deliveriesTo, deliveryMaker } from './deliveries.ts'
+import { startDelivering, takeRoles } from './delivering.ts'
+import { joinWhereShared, sharedTimeOf } from './join-fleet.ts'
+import { KeptCounts } from './kept-counts.ts'
 import { observationOf } from './observation.ts'
 import { endpointStates, openChains } from './open-chains.ts'
 import { openCrossCheck } from './open-cross-check.ts'
+import { openOtlp } from './open-otlp.ts'
 import { openDaemonOutbox } from './open-outbox.ts'
 import { runnerOn } from './open-runner.ts'
+import { placeOf, rolesOf } from './outbox-place.ts'
 import { startReports } from './reporting.ts'
 import { statusSources } from './status-sources.ts'
 
@@ -44,22 +46,23 @@ export interface Daemon {
  * @throws Fault `outbox-held` when there is another daemon; after any error all started parts are stopped
  */
 export async function startDaemon(given: AppContext, reloads: Reloads, damage?: string): Promise<Daemon> {
-  const clock = given.clock ?? new WatchedClock(given.time)
-  const context: AppContext = { ...given, time: clock, clock }
-  const { config, time, log } = context
-  given.place?.require(config.data)
-  const written = writtenAt(config)
+  const at = placeOf(given.config)
   await using stack = new AsyncDisposableStack()
+  // Taken before the first step that may fail: after it the port is free, for the server that says why.
   const openPort = given.earlyPort?.take()
   stack.defer(() => openPort?.stop())
+  const sharedTime = at.kind === 'postgres' ? await sharedTimeOf(at.address, given.time) : undefined
+  const clock = sharedTime ? new WatchedClock(sharedTime) : (given.clock ?? new WatchedClock(given.time))
+  const kept = given.kept ?? new KeptCounts()
+  const context: AppContext = { ...given, time: clock, clock, kept }
+  const { config, time, log } = context
+  if (at.kind === 'folder') given.place?.require(at.folder)
+  const written = writtenAt(config)
   const startedAtMs = time.nowMs()
-  const seeker = () => ({ dataFolder: config.data, config: config.file, nowMs: time.nowMs() })
-  const daemonRole = takeDaemonRole(seeker())
-  stack.defer(() => daemonRole.release())
-  const role = takeDeliveryRoleAsDaemon(seeker())
-  stack.defer(() => role?.release())
-  const outbox = await openDaemonOutbox(context, stack, { hasRole: role !== undefined, damage })
-  given.place?.opened(config.data)
+  const roles = await rolesOf(config)
+  const taken = sharedTime ? undefined : await takeRoles(roles, time.nowMs(), stack)
+  const outbox = await openDaemonOutbox(context, stack, { hasRole: taken?.delivery !== undefined, damage })
+  if (at.kind === 'folder') given.place?.opened(at.folder)
   if (outbox.health.isBeingChecked) log.info('the outbox is large: checking it for damage before it is written to')
   clock.meet(witnessesOf(config, await outbox.intake.newestCollected(), written))
   const connection = await connect(context, stack)
@@ -68,19 +71,25 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
 
   const watch = new ClockWatch({ clock, chains, log, time })
   stack.defer(() => watch.stop())
-  const counters = new Counters()
-  const deliveries = () => deliveriesTo(connection, outbox.delivery, { ...context, counters })
-  const delivering = startDelivering({ context, outbox, daemonRole, deliveries, seeker }, role)
-  stack.defer(() => delivering.stop())
+  const { counters } = kept
+  const withCounts = { ...context, counters }
+  const deliveries = () => deliveriesTo(connection, outbox.delivery, withCounts)
+  const delivering =
+    taken && startDelivering({ context, outbox, daemonRole: taken.daemon, deliveries, roles }, taken.delivery)
+  stack.defer(() => delivering?.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const crossCheck = openCrossCheck({ ...context, time: new CautiousTime(clock, clock) }, chains, stack)
   const reading = { runner, chains: Object.values(chains), clock, counters, ...(crossCheck && { crossCheck }) }
-  const intake = new Intake({ outbox, collectors, catchUpMs: config.collect.catchUpMs, time, log, ...reading })
+  const make = () => deliveryMaker(connection, outbox.delivery, withCounts)
+  const now = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
+  const fleet = { context: withCounts, at, outbox, sharedTime, roles, connection, chains: Object.values(chains), make }
+  const member = await joinWhereShared({ ...fleet, now, endpoints: () => endpointStates(chains) }, stack)
+  const intake = new Intake({ outbox: member, collectors, catchUpMs: config.collect.catchUpMs, time, log, ...reading })
   stack.defer(() => intake.stop())
   const widgets = new Widgets(config, connection.client, connection.keyOf, time)
-  const now = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
-  await startReports({ context, outbox, now }, stack)
-  const sources = statusSources({ outbox, now, widgets, counters })
+  if (!sharedTime) await startReports({ context, outbox, now, mayReport: () => true }, stack)
+  const sources = statusSources({ outbox, now, widgets, kept })
+  await openOtlp({ ...sources, startedAtMs: reloads.startedAtMs }, context, stack)
   const status = await startStatus({ ...config.status, ...sources, openPort, time })
   stack.defer(() => status.stop())
 
@@ -88,6 +97,6 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   stack.defer(() => outbox.limitWaits())
 
   const started = stack.move()
-  const broken = Promise.race([outbox.health.broken, delivering.roleLost])
+  const broken = Promise.race([outbox.health.broken, ...(delivering ? [delivering.roleLost] : [])])
   return { statusUrl: status.url, serviceHost: connection.host, broken, stop: () => started.disposeAsync() }
 }

@@ -1,10 +1,31 @@
 import { Delivery } from '../delivery/delivery.ts'
-import { Pacer } from '../delivery/gate/pacer.ts'
+import type { Destination } from '../delivery/destination.ts'
+import { Pacer, type Turns } from '../delivery/gate/pacer.ts'
 import { ServiceClock } from '../delivery/gate/service-clock.ts'
 import type { DeliveryStore } from '../outbox/contract/delivery-store.ts'
 import type { Counters } from '../telemetry/counters.ts'
 import type { Connection } from './connection.ts'
 import type { AppContext } from './context.ts'
+
+/** Dependencies of `deliveryMaker`. */
+type DeliveryContext = AppContext & { readonly counters?: Counters }
+
+/** Makes the delivery to a destination, at a pace. */
+export type MakeDelivery = (destination: Destination, pacer: Turns) => Delivery
+
+/** Makes deliveries that share the service's clock. @param batchMetricsMin as in `deliveriesTo` */
+export function deliveryMaker(
+  { client }: Pick<Connection, 'client'>,
+  outbox: DeliveryStore,
+  { config, time, clock: watched, log, redactor, counters }: DeliveryContext,
+  batchMetricsMin: () => number = () => 1,
+): MakeDelivery {
+  const clock = new ServiceClock(watched)
+  watched?.onBelieved(byMs => clock.machineWasSet(byMs))
+  const { inFlight } = config.delivery
+  const shared = { outbox, client, clock, inFlight, batchMetricsMin, log, redactor, time, counters }
+  return (destination, pacer) => new Delivery({ ...shared, destination, pacer })
+}
 
 /**
  * Creates one delivery for each destination; they share the pace. Other destinations wait for nothing any more.
@@ -14,15 +35,11 @@ import type { AppContext } from './context.ts'
 export async function deliveriesTo(
   connection: Connection,
   outbox: DeliveryStore,
-  { config, time, clock: watched, log, redactor, counters }: AppContext & { readonly counters?: Counters },
-  batchMetricsMin: () => number = () => 1,
+  context: DeliveryContext,
+  batchMetricsMin?: () => number,
 ): Promise<Delivery[]> {
   await outbox.silenceOtherDestinations(connection.destinations.map(({ name }) => name))
-  const pacer = new Pacer(time, config.delivery.pacePerSecond)
-  const clock = new ServiceClock(watched)
-  watched?.onBelieved(byMs => clock.machineWasSet(byMs))
-  const { inFlight } = config.delivery
-  const { client } = connection
-  const shared = { outbox, client, pacer, clock, inFlight, batchMetricsMin, log, redactor, time, counters }
-  return connection.destinations.map(destination => new Delivery({ ...shared, destination }))
+  const pacer = new Pacer(context.time, context.config.delivery.pacePerSecond)
+  const make = deliveryMaker(connection, outbox, context, batchMetricsMin)
+  return connection.destinations.map(destination => make(destination, pacer))
 }

@@ -3,9 +3,9 @@ import { DeliveryLoop } from '../delivery/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
-import type { Role } from '../outbox/contract/role.ts'
+import type { Role, Roles } from '../outbox/contract/role.ts'
 import type { UpkeepNews } from '../outbox/contract/upkeep.ts'
-import { bothRoles, deliveryHolder, type RoleSeeker, takeDeliveryRoleAsDaemon } from '../outbox/roles.ts'
+import { bothRoles } from '../outbox/roles.ts'
 import type { AppContext } from './context.ts'
 import { logUpkeep } from './outbox-news.ts'
 
@@ -15,7 +15,7 @@ const roleLookMs = 500
 /** Dependencies of `Delivering`. */
 export interface RoleWorkDeps {
   /** Takes the delivery role; `undefined` while a command has it. */
-  readonly take: () => Role | undefined
+  readonly take: () => Promise<Role | undefined>
   /** Starts the work that needs the role. Resolves to a function that stops it, and resolves when it has stopped. */
   readonly begin: (role: Role) => Promise<() => Promise<void>>
   /** Called when an attempt failed; it is repeated. */
@@ -76,6 +76,22 @@ export class Delivering {
   }
 }
 
+/** The roles of a daemon that has its outbox alone. */
+export interface TakenRoles {
+  readonly daemon: Role
+  /** Absent while a command delivers. */
+  readonly delivery: Role | undefined
+}
+
+/** Takes the roles of a daemon that has its outbox alone; released with the stack. @throws Fault `outbox-held` */
+export async function takeRoles(roles: Roles, nowMs: number, stack: AsyncDisposableStack): Promise<TakenRoles> {
+  const daemon = await roles.takeDaemon(nowMs)
+  stack.defer(() => daemon.release())
+  const delivery = await roles.takeDeliveryAsDaemon(nowMs)
+  stack.defer(() => delivery?.release())
+  return { daemon, delivery }
+}
+
 /** Dependencies of `startDelivering`. */
 export interface DeliveringDeps {
   readonly context: AppContext
@@ -83,7 +99,7 @@ export interface DeliveringDeps {
   readonly daemonRole: Role
   /** Creates the deliveries; called when the role is taken. */
   readonly deliveries: () => Promise<readonly Delivery[]>
-  readonly seeker: () => RoleSeeker
+  readonly roles: Roles
 }
 
 /** The delivery loop and the outbox's upkeep, as far as they are running. */
@@ -100,7 +116,7 @@ export interface StartedDelivering {
  * @param role absent while a command has it
  */
 export function startDelivering(deps: DeliveringDeps, role: Role | undefined): StartedDelivering {
-  const { context, outbox, daemonRole, deliveries, seeker } = deps
+  const { context, outbox, daemonRole, deliveries, roles } = deps
   const { config, time, log, clock } = context
   const mayPrune = () => clock?.mayPrune ?? true
   const { promise: roleLost, resolve: loseRole } = Promise.withResolvers<{ readonly kind: 'role-lost' }>()
@@ -122,11 +138,7 @@ export function startDelivering(deps: DeliveringDeps, role: Role | undefined): S
       await loop.stop()
     }
   }
-  if (!role)
-    log.info(
-      { ...deliveryHolder(config.data) },
-      'a command delivers from this outbox: waiting for it to release the role',
-    )
+  if (!role) void reportDeliverer(roles, log)
   let why = ''
   const failed = (error: unknown) => {
     // A broken outbox makes the daemon start again.
@@ -135,6 +147,12 @@ export function startDelivering(deps: DeliveringDeps, role: Role | undefined): S
     if (fault !== why) log.error({ fault }, 'delivery cannot begin yet: retrying')
     why = fault
   }
-  const delivering = new Delivering({ take: () => takeDeliveryRoleAsDaemon(seeker()), begin, failed, time }, role)
+  const delivering = new Delivering({ take: () => roles.takeDeliveryAsDaemon(time.nowMs()), begin, failed, time }, role)
   return { roleLost, stop: () => delivering.stop() }
+}
+
+/** Never rejects: what is not known of the command is left out. */
+async function reportDeliverer(roles: Roles, log: AppContext['log']): Promise<void> {
+  const holder = await roles.deliverer().catch(() => undefined)
+  log.info({ ...holder }, 'a command delivers from this outbox: waiting for it to release the role')
 }

@@ -1,8 +1,8 @@
+import { version } from '../edge/version.ts'
 import type { Observed } from '../status/observed.ts'
 import { Reloads } from '../status/reloads.ts'
 import type { AppContext } from './context.ts'
 import type { NamedService } from './named-service.ts'
-import { version } from './version.ts'
 
 /** Input for observing the state, without the service's widgets. */
 export function observationOf(

@@ -1,10 +1,12 @@
 import type { CallMeter } from '../chain/endpoint/call-meter.ts'
+import type { PassedOver } from '../chain/endpoint/endpoint-pool.ts'
 import { createChainReader, type OpenChainReader } from '../chain/read/reader.ts'
 import { secretsOf } from '../config/secret.ts'
 import type { IntakeStore } from '../outbox/contract/intake-store.ts'
 import type { Runner } from '../runner/runner.ts'
 import type { EndpointState } from '../status/snapshot.ts'
 import type { AppContext } from './context.ts'
+import { EndpointLog, isOutage } from './endpoint-log.ts'
 import { endpointSource } from './endpoint-source.ts'
 import { runnerOn } from './open-runner.ts'
 
@@ -26,15 +28,18 @@ export function openChains(
   redactor.add(secretsOf(config))
   const chains: Record<string, OpenChainReader> = {}
   for (const chain of config.chains) {
-    const { name, id, settleMs } = chain
-    const passedOver = (endpoint: string, reason: string) =>
-      log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
+    const { name, id, settleMs, multicall } = chain
+    const watch = new EndpointLog(name, log, time)
+    const passedOver: PassedOver = (endpoint, reason, kind) => {
+      if (!isOutage(kind)) log.warn({ chain: name, endpoint, reason }, 'endpoint failed, another one is asked')
+    }
     const meter = meterOf?.(name)
     const kept = store && { finalBlocks: store.finalBlocks(id) }
     // A run that waits for the chain must not reach its deadline because of it.
     const patienceMs = config.collect.deadlineMs / 3
     const endpoints = chain.rpc.map(ref => endpointSource(name, ref, context))
-    const own = { name, id, settleMs, patienceMs, endpoints, time, passedOver }
+    const countsOf = context.kept && ((url: string) => context.kept?.callsTo(name, url))
+    const own = { name, id, settleMs, multicall, patienceMs, endpoints, time, passedOver, watch, countsOf }
     const reader = createChainReader({ ...own, ...kept, ...(meter && { meter }) })
     stack.defer(() => reader.close())
     chains[name] = reader

@@ -61,7 +61,7 @@ function openElsewhere(context: AppContext, chains: Readers, stack: AsyncDisposa
 
 function readerWithout(
   hosts: ReadonlySet<string>,
-  { name, id, rpc, settleMs }: ChainConfig,
+  { name, id, rpc, settleMs, multicall }: ChainConfig,
   context: AppContext,
 ): OpenChainReader | undefined {
   const endpoints = rpc
@@ -72,7 +72,7 @@ function readerWithout(
     })
   if (endpoints.length === 0) return undefined
   const patienceMs = context.config.collect.deadlineMs / 3
-  return createChainReader({ name, id, settleMs, endpoints, time: context.time, patienceMs })
+  return createChainReader({ name, id, settleMs, multicall, endpoints, time: context.time, patienceMs })
 }
 
 /** `undefined` while its address cannot be read. */

@@ -12,6 +12,7 @@ import {
 import { createLog, type Log } from '../telemetry/log.ts'
 import type { AppContext } from './context.ts'
 import { logSalvage } from './outbox-news.ts'
+import { placeOf } from './outbox-place.ts'
 
 /**
  * Opens the outbox, whether or not a daemon runs; it is closed with the stack. A damaged one is salvaged first if no
@@ -53,7 +54,7 @@ export async function readExistingOutbox<T>(
   context: AppContext,
   read: (outbox: Outbox | undefined) => Promise<T>,
 ): Promise<T> {
-  return hasOutbox(context.config.data) ? readOutbox(context, read) : read(undefined)
+  return hasOutbox(placeOf(context.config)) ? readOutbox(context, read) : read(undefined)
 }
 
 /** Opens the outbox if there is one; it is closed with the stack. */
@@ -61,13 +62,13 @@ export async function openExistingOutbox(
   context: AppContext,
   stack: AsyncDisposableStack,
 ): Promise<Outbox | undefined> {
-  return hasOutbox(context.config.data) ? openOutbox(context, stack) : undefined
+  return hasOutbox(placeOf(context.config)) ? openOutbox(context, stack) : undefined
 }
 
 function outboxDeps({ config, time }: AppContext): OpenDeps {
   const collectors = config.protocols.flatMap(protocol => protocol.collectors).map(({ id }) => id)
-  const { data: folder, file, outbox } = config
-  return { folder, config: file, keepMs: outbox.keepMs, collectors, nowMs: time.nowMs() }
+  const { file, outbox } = config
+  return { place: placeOf(config), config: file, keepMs: outbox.keepMs, collectors, nowMs: time.nowMs() }
 }
 
 function closedWith(stack: AsyncDisposableStack, { outbox, salvaged }: Opened, log: Log): Outbox {

@@ -2,6 +2,7 @@ import type { Chains } from '../chain/reads.ts'
 import type { CollectorConfig, Config } from '../config/config.ts'
 import { configFolders, hiddenPaths } from '../config/hidden-paths.ts'
 import { ProcessRunner } from '../runner/daemon/process-runner.ts'
+import type { ReadInterceptor } from '../runner/daemon/read-interceptor.ts'
 import type { Runner } from '../runner/runner.ts'
 import type { AppContext } from './context.ts'
 
@@ -17,12 +18,24 @@ export function openOfflineRunner(
   return runnerWithin(deadlineMs, {}, deps, stack, true)
 }
 
-/** Without a valid configuration, only the paths known without it are hidden from collectors. */
-type OpenRunnerDeps = Pick<AppContext, 'time' | 'log' | 'redactor' | 'warm'> & Partial<Pick<AppContext, 'config'>>
+/** Dependencies of a runner. Without a valid configuration, only the paths known without it are hidden from collectors. */
+type OpenRunnerDeps = Pick<AppContext, 'time' | 'log' | 'redactor' | 'warm'> &
+  Partial<Pick<AppContext, 'config'>> & {
+    readonly interceptor?: ReadInterceptor | undefined
+  }
 
-/** Opens a runner on chains; it is closed with the stack. */
-export function runnerOn(chains: Chains, context: AppContext, stack: AsyncDisposableStack): Runner {
-  return runnerWithin(context.config.collect.deadlineMs, chains, context, stack)
+/**
+ * Opens a runner on chains; it is closed with the stack.
+ *
+ * @param interceptor sees what collectors read. Default: nothing does
+ */
+export function runnerOn(
+  chains: Chains,
+  context: AppContext,
+  stack: AsyncDisposableStack,
+  interceptor?: ReadInterceptor,
+): Runner {
+  return runnerWithin(context.config.collect.deadlineMs, chains, { ...context, interceptor }, stack)
 }
 
 function pricesByName({ prices }: Config): Readonly<Record<string, CollectorConfig>> {
@@ -32,7 +45,7 @@ function pricesByName({ prices }: Config): Readonly<Record<string, CollectorConf
 function runnerWithin(
   deadlineMs: number,
   chains: Chains,
-  { time, log, redactor, config, warm }: OpenRunnerDeps,
+  { time, log, redactor, config, warm, interceptor }: OpenRunnerDeps,
   stack: AsyncDisposableStack,
   leavesWarm = false,
 ): ProcessRunner {
@@ -42,6 +55,7 @@ function runnerWithin(
     time,
     redactor,
     ...(warm && { warm, leavesWarm }),
+    ...(interceptor && { interceptor }),
     ...(config && {
       prices: pricesByName(config),
       hidden: hiddenPaths(config),

@@ -10,6 +10,8 @@ export interface ReportingDeps {
   readonly outbox: Pick<Outbox, 'status' | 'reports' | 'health'>
   /** The present state. */
   readonly now: () => Observed
+  /** Whether this daemon is the one that reports. */
+  readonly mayReport: () => boolean
 }
 
 /** Starts the reports to people that are configured; stopped with the stack. Others are not loaded. */
@@ -20,17 +22,18 @@ export async function startReports(deps: ReportingDeps, stack: AsyncDisposableSt
 }
 
 async function startHeartbeat(
-  { context, outbox, now }: ReportingDeps,
+  { context, outbox, now, mayReport }: ReportingDeps,
   config: NonNullable<AppContext['config']['heartbeat']>,
   stack: AsyncDisposableStack,
 ): Promise<void> {
   const { time, clock, log, redactor } = context
   const collectors = context.config.protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
   const { Heartbeat } = await import('../reports/heartbeat/heartbeat.ts')
+  const presentHour = () => (clock ? clock.hour : hourAt(time.nowMs()))
   const heartbeat = new Heartbeat({
     ...config,
     outbox,
-    hour: () => (clock ? clock.hour : hourAt(time.nowMs())),
+    hour: () => (mayReport() ? presentHour() : undefined),
     async look(hour) {
       const observed = now()
       const { nowMs, startedAtMs, host } = observed

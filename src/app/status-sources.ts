@@ -1,5 +1,5 @@
 import type { Outbox } from '../outbox/contract/outbox.ts'
-import { startExposition } from '../status/exposition/exposition.ts'
+import { exposition, metricFamilies } from '../status/exposition/exposition.ts'
 import { presentFingerprint } from '../status/fingerprint.ts'
 import { metricHistory } from '../status/history.ts'
 import { observe } from '../status/observe.ts'
@@ -8,14 +8,15 @@ import { readiness } from '../status/readiness.ts'
 import { scrape } from '../status/scrape.ts'
 import type { StatusDeps } from '../status/server/server.ts'
 import type { Widgets } from '../status/widgets.ts'
-import type { Counters } from '../telemetry/counters.ts'
+import type { KeptCounts } from './kept-counts.ts'
+import type { OtlpSources } from './open-otlp.ts'
 
 /** Dependencies of `statusSources`. */
 interface StatusSourcesDeps {
   readonly outbox: Outbox
   readonly now: () => Observed
   readonly widgets: Widgets
-  readonly counters: Counters
+  readonly kept: KeptCounts
 }
 
 /** Sources of the status server. Only the page and `/status.json` read the service's widgets: probes are frequent. */
@@ -23,15 +24,19 @@ export function statusSources({
   outbox,
   now,
   widgets,
-  counters,
-}: StatusSourcesDeps): Pick<StatusDeps, 'snapshot' | 'ready' | 'exposition' | 'state' | 'history'> {
+  kept,
+}: StatusSourcesDeps): Pick<StatusDeps, 'snapshot' | 'ready' | 'exposition' | 'state' | 'history'> &
+  Pick<OtlpSources, 'families'> {
+  const { counters, ofProcess } = kept
+  const families = metricFamilies(() => seen(outbox, () => scrape({ ...now(), counters })), ofProcess)
   return {
     snapshot: async () => {
       const reads = await widgets.read()
       return seen(outbox, () => observe({ ...now(), widgets: reads }))
     },
     ready: () => seen(outbox, () => readiness(now())),
-    exposition: startExposition(() => seen(outbox, () => scrape({ ...now(), counters }))),
+    families,
+    exposition: async () => await exposition(await families()),
     state: () => seen(outbox, () => presentFingerprint(now())),
     history: id => seen(outbox, () => metricHistory({ ...now(), outbox }, id)),
   }

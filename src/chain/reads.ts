@@ -88,6 +88,8 @@ export interface ChainReader {
    * @param before the earlier block, if known: it is asked for first
    */
   recheck(hour: Hour, signal: AbortSignal, before?: AsOfBlock): Promise<AsOfBlock>
+  /** Host of the endpoint that served an hour; absent where a reader does not know hosts. */
+  servedBy?(hour: Hour): string | undefined
   /** Resolves in the turn in which hours are looked up next, so that other requests can be sent with them. */
   readonly nextLookUp: Promise<void>
 }

@@ -155,7 +155,7 @@ async function changeUnits(
 
 async function store(
   { operators, intake }: Pick<Outbox, 'operators' | 'intake'>,
-  { collector, accepted, pins, fault }: CollectedPart,
+  { collector, accepted, pins, provenance, fault }: CollectedPart,
   hour: Hour,
   nowMs: number,
   chance: number,
@@ -164,5 +164,6 @@ async function store(
   if (isRefused) return
   await operators.expectHour(collector.id, hour, hourAt(nowMs))
   const failed = fault && { fault, nextAttemptMs: nowMs + retryDelayMs(fault, 1, chance) }
-  await intake.record({ collector: collector.id, hour, accepted, pins, ...(failed && { failed }) }, nowMs)
+  const values = { collector: collector.id, hour, accepted, pins, ...(provenance && { provenance }) }
+  await intake.record({ ...values, ...(failed && { failed }) }, nowMs)
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { packageUrl } from '../edge/program-files.ts'
+import { commandLine } from '../model/command-line.ts'
 
 /**
  * Used when neither `--config` nor `TIDEGAUGE_CONFIG` names a file and there is no `tidegauge.yaml`, so that everything
@@ -17,13 +18,12 @@ export interface ConfigOption {
 
 /** A command line as advice, with the configuration file if `--config` was given. */
 export function asTyped(words: string, { config }: ConfigOption): string {
-  const isDefault = config === defaultFile()
-  return `tidegauge ${words}${isDefault ? '' : ` --config ${quoted(config)}`}`
+  return commandLine(words, namedFile(config))
 }
 
-/** A word quoted for a shell. */
-export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+/** The configuration file, where commands do not find it without `--config`; otherwise `undefined`. */
+export function namedFile(config: string): string | undefined {
+  return config === defaultFile() ? undefined : config
 }
 
 /** Option of every reading command. */

@@ -1,21 +1,26 @@
 import type { AppContext } from '../app/context.ts'
+import { rolesOf } from '../app/outbox-place.ts'
+import type { Config } from '../config/config.ts'
 import { pollMs } from '../model/limits.ts'
-import { daemonHolder } from '../outbox/roles.ts'
 import { asTyped, type ConfigOption } from './configured-command.ts'
 
 /** Who pushes what is due, or how to have it pushed. */
-export function delivererSentence(context: AppContext, options: ConfigOption): string {
-  const holder = daemonSentence(context)
+export async function delivererSentence(context: AppContext, options: ConfigOption): Promise<string> {
+  const holder = await daemonSentence(context)
   if (holder === undefined) return `no daemon runs; push with ${asTyped('flush', options)}`
   return `the running daemon (${holder}) pushes`
 }
 
 /** `pid 7, since 2026-11-20T13:00:04Z`; `undefined` when no daemon runs on this outbox. */
-export function daemonSentence({ config }: AppContext): string | undefined {
-  const holder = daemonHolder(config.data)
+export async function daemonSentence({ config }: AppContext): Promise<string | undefined> {
+  const holder = await (await rolesOf(config)).daemon()
   if (!holder) return undefined
-  const { pid = 'unknown', since, config: file } = holder
-  const parts = [`pid ${pid}`, ...(since === undefined ? [] : [`since ${since.replace(/\.\d+Z$/, 'Z')}`])]
+  const { pid = 'unknown', since, config: file, host } = holder
+  const parts = [
+    `pid ${pid}`,
+    ...(host === undefined ? [] : [`on ${host}`]),
+    ...(since === undefined ? [] : [`since ${since.replace(/\.\d+Z$/, 'Z')}`]),
+  ]
   return [...parts, ...(file === undefined || file === config.file ? [] : [`configuration ${file}`])].join(', ')
 }
 
@@ -26,16 +31,16 @@ export function daemonSentence({ config }: AppContext): string | undefined {
  */
 export async function untilDaemon({ config, time }: AppContext, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted) {
-    if (isThere(config.data)) return true
+    if (await isThere(config)) return true
     await time.sleep(pollMs, signal).catch(() => {})
   }
   return false
 }
 
 /** Whether a daemon has its role. An unreadable folder has none: the daemon could not have created its files. */
-function isThere(dataFolder: string): boolean {
+async function isThere(config: Config): Promise<boolean> {
   try {
-    return daemonHolder(dataFolder) !== undefined
+    return (await (await rolesOf(config)).daemon()) !== undefined
   } catch {
     return false
   }

@@ -1,7 +1,8 @@
+import { shellWord } from '../model/command-line.ts'
 import { hourText } from '../model/hour.ts'
 import { numberText } from '../model/number-text.ts'
 import type { DeadOrHeldMetric } from '../outbox/contract/selections.ts'
-import { asTyped, quoted } from './configured-command.ts'
+import { asTyped } from './configured-command.ts'
 import { isNarrow, type Selected } from './selection.ts'
 import { printTable } from './table.ts'
 import { counted, cut, grouped, instantText, note, print } from './terminal.ts'
@@ -101,7 +102,7 @@ function general(reason: string): string {
 function sampleWords(found: readonly DeadOrHeldMetric[]): string {
   const runs = general(found.at(-1)?.reason ?? '').match(/[\p{Letter} ]+/gu) ?? []
   const longest = runs.map(run => run.trim()).reduce((best, run) => (run.length > best.length ? run : best), '')
-  return quoted(longest)
+  return shellWord(longest)
 }
 
 /** Prints each metric in full, and what to do next. */

@@ -90,8 +90,13 @@ export async function change(
 }
 
 /** Reports that metrics are due from now on, and which process pushes them. */
-export function printDue(count: number, released: readonly DeadOrHeldMetric[], { context, options }: Selected): void {
-  print(`${counted(count, 'metric')} due${count === 0 ? '' : `: ${delivererSentence(context, options)}`}`)
+export async function printDue(
+  count: number,
+  released: readonly DeadOrHeldMetric[],
+  { context, options }: Selected,
+): Promise<void> {
+  const deliverer = count === 0 ? '' : `: ${await delivererSentence(context, options)}`
+  print(`${counted(count, 'metric')} due${deliverer}`)
   const configured = new Set(context.config.protocols.map(({ id }) => id))
   const homeless = new Set(released.map(({ protocolId }) => protocolId).filter(id => !configured.has(id)))
   for (const id of homeless) note(`${id} is not in ${context.config.file}: its metrics stay due until it is`)

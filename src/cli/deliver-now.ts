@@ -1,12 +1,12 @@
 import { type Connection, connect } from '../app/connection.ts'
 import type { AppContext } from '../app/context.ts'
 import { deliveriesTo } from '../app/deliveries.ts'
+import { rolesOf } from '../app/outbox-place.ts'
 import { Fault } from '../model/fault.ts'
 import { pollMs } from '../model/limits.ts'
 import type { OperatorStore } from '../outbox/contract/operator-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
-import { daemonHolder, takeDeliveryRole } from '../outbox/roles.ts'
 import { asTyped, type ConfigOption } from './configured-command.ts'
 import { untilDaemon } from './daemon-role.ts'
 import { note } from './terminal.ts'
@@ -24,20 +24,21 @@ export function standing(
 
 /** Delivers the due metrics, or waits while a running daemon does. Reports on stderr why a metric stays due. */
 export async function deliverNow(context: AppContext, outbox: Outbox): Promise<void> {
-  const role = roleOrDeliverer(context)
+  const role = await roleOrDeliverer(context)
   if (role && (await deliverAs(role, context, outbox))) return
   await outbox.operators.hurry()
   await waitForDaemon(context, outbox.operators)
 }
 
 /** The delivery role; `undefined` when another process has it, which is reported. */
-export function roleOrDeliverer({ config, time }: AppContext): Role | undefined {
+export async function roleOrDeliverer({ config, time }: AppContext): Promise<Role | undefined> {
+  const roles = await rolesOf(config)
   try {
-    return takeDeliveryRole(config.data, config.file, time.nowMs())
+    return await roles.takeDelivery(time.nowMs())
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'outbox-held') throw error
     const { pid = 'unknown', config: file = 'unknown' } = error.facts
-    const who = daemonHolder(config.data) ? 'the running daemon' : 'another command'
+    const who = (await roles.daemon()) ? 'the running daemon' : 'another command'
     note(`${who} (pid ${pid}, configuration ${file}) delivers`)
     return undefined
   }

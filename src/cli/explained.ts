@@ -1,11 +1,20 @@
+import { placeOf } from '../app/outbox-place.ts'
+import { Fault } from '../model/fault.ts'
 import { explainOutboxError } from '../outbox/open.ts'
-import { dataFolder } from './open-context.ts'
+import { dataOfCommand } from './open-context.ts'
 
 /**
- * Turns an error of the outbox or the file system in the middle of a command into a Fault, which names the file and what
- * to do. Returns other errors unchanged.
+ * Turns an error of the outbox or the file system in the middle of a command into a Fault, which names the file or the
+ * database and what to do. Returns other errors unchanged.
  */
-export function explained(error: unknown): unknown {
-  const folder = dataFolder()
-  return folder === undefined ? error : explainOutboxError(folder, error)
+export async function explained(error: unknown): Promise<unknown> {
+  const data = dataOfCommand()
+  if (!data) return error
+  try {
+    return await explainOutboxError(placeOf({ data }), error)
+  } catch (other) {
+    // The address of the database cannot be read any more.
+    if (other instanceof Fault) return error
+    throw other
+  }
 }

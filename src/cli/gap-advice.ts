@@ -1,6 +1,7 @@
+import { shellWord } from '../model/command-line.ts'
 import { hourText } from '../model/hour.ts'
 import type { CollectorHourRange } from '../outbox/contract/hours.ts'
-import { asTyped, type ConfigOption, quoted } from './configured-command.ts'
+import { asTyped, type ConfigOption } from './configured-command.ts'
 
 /**
  * The hours a gap's collector can read: any, only the present, none because it cannot be loaded, or unknown because it
@@ -19,7 +20,7 @@ export function gapAdvice(
   if (mendable === 'unusable') return `repair the collector: ${asTyped('check', options)}`
   if (fault?.code === 'chain-before-first-block') return 'nothing: the chain had no block yet'
   const backfill = asTyped(
-    `backfill --from ${hourText(from)} --to ${hourText(to)} --only ${quoted(collector)}`,
+    `backfill --from ${hourText(from)} --to ${hourText(to)} --only ${shellWord(collector)}`,
     options,
   )
   if (fault?.code === 'chain-state-missing') return `with an endpoint that has the state of then: ${backfill}`

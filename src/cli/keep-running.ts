@@ -1,5 +1,6 @@
 import type { AppContext } from '../app/context.ts'
 import { type Breakdown, type Daemon, startDaemon } from '../app/daemon.ts'
+import { isSamePlace } from '../app/outbox-place.ts'
 import { changesOf } from '../config/changes.ts'
 import { ConfigError } from '../config/config-error.ts'
 import { formatMistakes } from '../config/mistakes/mistakes.ts'
@@ -144,8 +145,8 @@ async function replace(old: AppContext, next: AppContext, reloads: Reloads, chan
     return begun
   } catch (error) {
     // A failure of the disk is not the new configuration's.
-    const isSameFolder = next.config.data === old.config.data
-    if (isSameFolder && error instanceof Fault && isOfOutbox(error)) return begin(next, reloads, changed)
+    if (isSamePlace(next.config, old.config) && error instanceof Fault && isOfOutbox(error))
+      return begin(next, reloads, changed)
     old.log.error({ fault: faultLine(error) }, refused)
     reloads.refused(faultLine(error), old.time.nowMs())
     return begin(old, reloads, changed)
@@ -163,7 +164,7 @@ const refused = 'the new configuration is refused, the old one stays in force'
 
 /** Resolves to the new configuration after a valid reload, or when the daemon must stop. */
 async function untilChanged(
-  { log, config, time, redactor, clock, place }: AppContext,
+  { log, config, time, redactor, clock, place, kept }: AppContext,
   signals: Signals,
   reloads: Reloads,
   listening: AbortSignal,
@@ -177,6 +178,7 @@ async function untilChanged(
         ...openContext(config.file, ({ log }) => log.level),
         ...(clock && { clock }),
         ...(place && { place }),
+        ...(kept && { kept }),
       }
       watched.watchAlso(next.config)
       await checkOptions(next, signals)

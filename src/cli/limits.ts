@@ -25,5 +25,5 @@ export const parentLookMs = 1_000
 export const heapRestMs = 3_000
 
 /** Interval at which the heap is looked at again, and growth of the process that makes it worth a collection. */
-export const heapLookMs = 10_000
+export const heapLookMs = 5_000
 export const heapGrownBytes = 4 * 1024 * 1024

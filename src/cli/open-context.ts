@@ -7,11 +7,11 @@ import { Fault } from '../model/fault.ts'
 import { createLog, type LogThreshold } from '../telemetry/log.ts'
 import { redactor } from './terminal.ts'
 
-let folderInUse: string | undefined
+let dataInUse: Config['data'] | undefined
 
-/** The data folder of this command's configuration; absent while none was read. */
-export function dataFolder(): string | undefined {
-  return folderInUse
+/** Where the outbox of this command's configuration is; absent while none was read. */
+export function dataOfCommand(): Config['data'] | undefined {
+  return dataInUse
 }
 
 /**
@@ -22,7 +22,7 @@ export function dataFolder(): string | undefined {
  */
 export function openContext(file: string, level: (config: Config) => LogThreshold = () => 'silent'): AppContext {
   const config = loadConfig(file)
-  folderInUse = config.data
+  dataInUse = config.data
   redactor.add(secretsOf(config))
   return { config, time: systemTime, log: createLog(level(config), redactor), redactor }
 }

@@ -1,11 +1,13 @@
 import type { AppContext } from '../app/context.ts'
 import { EarlyPort } from '../app/early-port.ts'
+import { KeptCounts } from '../app/kept-counts.ts'
 import { systemTime } from '../edge/time.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
 import { Fault, faultLine } from '../model/fault.ts'
 import { DataFolders } from '../outbox/data-folders.ts'
 import type { WarmProcesses } from '../runner/daemon/warm-processes.ts'
 import { Reloads } from '../status/reloads.ts'
+import { namedFile } from './configured-command.ts'
 import { exitCodes } from './exit.ts'
 import { standbyLookMs } from './limits.ts'
 import { openContext } from './open-context.ts'
@@ -69,16 +71,16 @@ async function runOnce(file: string, { warm, standby, signals }: RunDaemonDeps):
   const ended = (other: number) => {
     code = other
   }
-  // Clock and data folders outlive reloads.
-  const [clock, place] = [new WatchedClock(systemTime), new DataFolders()]
-  const configured = { ...contextOf(file), clock, place, ...(warm && { warm }) }
+  // Clock, data folders and counts outlive reloads.
+  const lasting = { clock: new WatchedClock(systemTime), place: new DataFolders(), kept: new KeptCounts() }
+  const configured = { ...contextOf(file), ...lasting, ...(warm && { warm }) }
   // Of two standbys, the one without the role must not have the port.
   await using earlyPort = standby ? undefined : await EarlyPort.open(configured.config)
   const context = { ...configured, ...(earlyPort && { earlyPort }) }
   const { checkOptions } = await whileStarting(() => import('./check-options.ts'))
   const checking = checkOptions(context, signals)
   const [{ keepRunning }] = await Promise.all([whileStarting(() => import('./keep-running.ts')), checking])
-  const reloads = new Reloads(context.config.file, context.time.nowMs())
+  const reloads = new Reloads(context.config.file, context.time.nowMs(), namedFile(file) && context.config.file)
   if (signals.stopping.aborted) return code
   await keepRunning({ first: context, signals, reloads, ended })
   return code

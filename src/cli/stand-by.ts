@@ -1,6 +1,6 @@
 import type { AppContext } from '../app/context.ts'
+import { rolesOf } from '../app/outbox-place.ts'
 import type { OpenPort } from '../edge/open-port.ts'
-import { daemonHolder } from '../outbox/roles.ts'
 import { openEarly } from '../status/server/starting.ts'
 import { daemonSentence } from './daemon-role.ts'
 import { standbyLookMs, standbyPortMs } from './limits.ts'
@@ -13,13 +13,17 @@ import { standbyLookMs, standbyPortMs } from './limits.ts'
  */
 export async function standBy(context: AppContext, stopping: AbortSignal): Promise<boolean> {
   const { config, log, time } = context
-  const holder = daemonSentence(context)
+  const holder = await daemonSentence(context)
   if (holder === undefined) return !stopping.aborted
-  log.info({ daemon: holder, data: config.data }, 'standing by: another daemon is at work')
+  log.info(
+    { daemon: holder, ...(config.data.kind === 'folder' && { data: config.data.folder }) },
+    'standing by: another daemon is at work',
+  )
   const sinceMs = time.steadyMs()
   let port: OpenPort | undefined
   let hasTried = false
-  while (!stopping.aborted && daemonHolder(config.data)) {
+  const roles = await rolesOf(config)
+  while (!stopping.aborted && (await roles.daemon())) {
     await time.sleep(standbyLookMs, stopping).catch(() => {})
     if (hasTried || time.steadyMs() - sinceMs < standbyPortMs) continue
     hasTried = true

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { Config, ProtocolConfig } from '../config/config.ts'
 import { foldersOf, matchesOf } from '../config/include.ts'
+import { importedFiles } from '../runner/daemon/imported-files.ts'
 import { originOf } from '../runner/origin.ts'
-import { importedFiles } from './imported-files.ts'
 
 /** Parts of a configuration that name files. */
 export type NamingFiles = Pick<Config, 'file' | 'includes'> & {

@@ -4,6 +4,8 @@ import type {
   ChainConfig,
   CollectorConfig,
   Config,
+  DataConfig,
+  FleetConfig,
   HeaderValue,
   Include,
   PlacedSecret,
@@ -37,8 +39,8 @@ export function buildConfig(
     file,
     includes,
     service,
-    // The embedded service has a folder of its own, so that metrics sent to it never count as delivered to a real one.
-    data: join(dataFolder(file, parsed.data), ...(service.kind === 'embedded' ? ['embedded'] : [])),
+    data: dataOf(main, service),
+    fleet: fleetOf(parsed.fleet),
     collect: { deadlineMs: parsed.collect.deadline, catchUpMs: parsed.collect.catchUp },
     delivery: {
       timeoutMs: parsed.delivery.timeout,
@@ -50,13 +52,14 @@ export function buildConfig(
     log: parsed.log,
     ...(parsed.heartbeat && { heartbeat: { url: placedSecret(parsed.heartbeat.url, ['heartbeat', 'url'], main) } }),
     notify: parsed.notify.map((receiver, index) => receiverOf(receiver, ['notify', index], main)),
-    chains: Object.entries(parsed.chains).map(([name, { id, rpc, settle, agree }]): ChainConfig => {
+    chains: Object.entries(parsed.chains).map(([name, { id, rpc, settle, agree, multicall }]): ChainConfig => {
       const endpoints = rpc.map((endpoint, index) => ({
         ...endpointOf(endpoint, file),
         place: placeOf(['chains', name, 'rpc', index]),
       }))
       const settleMs = settle ?? settleMsOf(id)
-      return { name, id, rpc: endpoints, settleMs, ...(agree !== undefined && { agree }) }
+      const optional = { ...(agree !== undefined && { agree }), ...(multicall !== undefined && { multicall }) }
+      return { name, id, rpc: endpoints, settleMs, ...optional }
     }),
     prices: [main, ...included].flatMap(document =>
       Object.entries(document.parsed.prices ?? {}).map(([name, sources]) =>
@@ -67,6 +70,22 @@ export function buildConfig(
       (document.parsed.protocols ?? []).map((protocol, index) => protocolOf(protocol, index, service, document)),
     ),
   })
+}
+
+function dataOf(main: ParsedDocument<ParsedFile>, service: ServiceConfig): DataConfig {
+  const { file, parsed } = main
+  if (typeof parsed.data !== 'string') {
+    return { kind: 'postgres', address: placedSecret(parsed.data.postgres, ['data', 'postgres'], main) }
+  }
+  // The embedded service has a folder of its own, so that metrics sent to it never count as delivered to a real one.
+  return {
+    kind: 'folder',
+    folder: join(dataFolder(file, parsed.data), ...(service.kind === 'embedded' ? ['embedded'] : [])),
+  }
+}
+
+function fleetOf({ name, lanes }: NonNullable<ParsedFile['fleet']> = {}): FleetConfig {
+  return { ...(name !== undefined && { name }), ...(lanes && { lanes: [...new Set(lanes)] }) }
 }
 
 const nextTo = (file: string, path: string) => resolve(dirname(file), path)
@@ -162,7 +181,7 @@ function protocolOf(
 }
 
 function collectorOf(
-  { use, id, options, since, deadline }: ParsedCollector,
+  { use, id, options, since, deadline, machine }: ParsedCollector,
   protocolId: string,
   path: readonly PropertyKey[],
   placeOf: PlaceOf,
@@ -174,6 +193,7 @@ function collectorOf(
     options,
     ...(since !== undefined && { since }),
     ...(deadline !== undefined && { deadlineMs: deadline }),
+    ...(machine !== undefined && { machine }),
     place: placeOf(path),
     placeOf: (inner, at) => placeOf([...path, 'options', ...inner], at),
   }

@@ -7,7 +7,7 @@ import { inOrder, shortest } from './mistakes/mistakes.ts'
 import { meant } from './mistakes/wording.ts'
 import type { OptionSecret } from './option-secrets.ts'
 import { outgoingSecrets } from './outgoing.ts'
-import { readHeader, readOption, readSecret, resolveAddress, resolvePostAddress } from './secret.ts'
+import { readHeader, readOption, readSecret, resolveAddress, resolveDatabase, resolvePostAddress } from './secret.ts'
 
 /** A secret of the configuration: its role and its place. */
 interface NamedSecret {
@@ -15,7 +15,7 @@ interface NamedSecret {
   readonly ref: SecretRef
   readonly place: Place
   /** @throws Fault when it cannot be used */
-  read(): string
+  read(): unknown
 }
 
 /**
@@ -45,10 +45,11 @@ function matchless({ pattern, files, place }: Include): PlacedMistake[] {
 }
 
 function secretsIn(config: Config): NamedSecret[] {
-  const { service, protocols, chains } = config
+  const { service, protocols, chains, data } = config
   const keyOf = (what: string, key: PlacedSecret | undefined): NamedSecret[] =>
     key ? [{ what, ref: key, place: key.place, read: () => readSecret(key) }] : []
   return [
+    ...databaseOf(data),
     ...keyOf('the key of the service', service.kind === 'remote' ? service.key : undefined),
     ...protocols.flatMap(({ id, key }) => keyOf(`the key of ${id}`, key)),
     ...chains.flatMap(({ name, rpc }) =>
@@ -66,6 +67,14 @@ function secretsIn(config: Config): NamedSecret[] {
       const read = () => (kind === 'address' ? resolvePostAddress(ref) : readSecret(ref))
       return { what, ref, place: ref.place, read }
     }),
+  ]
+}
+
+function databaseOf(data: Config['data']): NamedSecret[] {
+  if (data.kind === 'folder') return []
+  const { address } = data
+  return [
+    { what: 'the address of the database', ref: address, place: address.place, read: () => resolveDatabase(address) },
   ]
 }
 

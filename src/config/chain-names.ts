@@ -24,6 +24,11 @@ export function unknownChains(options: unknown, path: OptionPath, known: readonl
     })
 }
 
+/** The chains that a collector's options name, in their order, as `unknownChains` finds them. */
+export function namedChains(options: unknown): readonly string[] {
+  return namedIn(options, []).map(({ name }) => name)
+}
+
 function fixOf(name: string, known: readonly string[]): string {
   const near = meant(name, known)
   if (near !== undefined) return `did you mean ${near}?`

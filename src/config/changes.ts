@@ -7,7 +7,18 @@ import type { Config } from './config.ts'
 export function changesOf(before: Config, after: Config): string[] {
   const collectors = (config: Config) => config.protocols.flatMap(protocol => protocol.collectors)
   const protocols = (config: Config) => config.protocols.map(({ collectors: _, ...own }) => own)
-  const sections = ['service', 'data', 'collect', 'delivery', 'outbox', 'status', 'log', 'heartbeat', 'notify'] as const
+  const sections = [
+    'service',
+    'data',
+    'fleet',
+    'collect',
+    'delivery',
+    'outbox',
+    'status',
+    'log',
+    'heartbeat',
+    'notify',
+  ] as const
   return [
     ...listed(
       'protocol',

@@ -1,6 +1,7 @@
 import { isRecord, valueAt } from '../model/json.ts'
 import { unknownChains } from './chain-names.ts'
 import type { ConfigDocument, PlaceOf } from './document.ts'
+import { fleetMistakes } from './fleet-keys.ts'
 import { type Place, type PlacedMistake, placeText, type ValueMistake } from './mistakes/mistakes.ts'
 import { pathText, quoted } from './mistakes/wording.ts'
 import { pricesInCircles, unknownPrices } from './price-names.ts'
@@ -33,8 +34,9 @@ interface NamedId {
  * @param isWhole whether every included file was found
  */
 export function check(documents: readonly ConfigDocument[], isWhole: boolean): PlacedMistake[] {
-  const main = documents[0]?.written
-  if (!isRecord(main)) return []
+  const [first] = documents
+  const main = first?.written
+  if (!first || !isRecord(main)) return []
   const protocols = documents.flatMap(({ written, placeOf }) =>
     isRecord(written) ? entriesOf({ map: written, path: [], placeOf }, 'protocols') : [],
   )
@@ -51,6 +53,11 @@ export function check(documents: readonly ConfigDocument[], isWhole: boolean): P
     ...protocols.flatMap(protocol => checkChains(protocol, main['chains'])),
     ...checkPrices(documents, protocols),
     ...checkKeys(main['service'], protocols),
+    ...fleetMistakes(
+      main,
+      first.placeOf,
+      protocols.flatMap(protocol => entriesOf(protocol, 'collectors')),
+    ),
   ]
 }
 

@@ -41,6 +41,8 @@ export interface ChainConfig {
   readonly settleMs: number
   /** Number of hosts that must give the same values. Default: 1, no other host is asked but about a jump. */
   readonly agree?: number
+  /** Address of Multicall3. Default: the usual one. */
+  readonly multicall?: `0x${string}`
 }
 
 /** One use of a collector by a protocol. */
@@ -57,6 +59,8 @@ export interface CollectorConfig {
   readonly since?: Hour
   /** Time limit of a run for one hour, in milliseconds. Default: `collect.deadlineMs`. */
   readonly deadlineMs?: number
+  /** Name of the daemon of a fleet that runs it. Default: any that can, or the one that first ran it. */
+  readonly machine?: string
   readonly place: Place
   /**
    * The place of a path inside `options`, or of its nearest existing part, for mistakes found by the collector's
@@ -101,6 +105,21 @@ export type ServiceConfig =
   /** `url` has no trailing slash. The key may be absent when every protocol has its own. */
   | { readonly kind: 'remote'; readonly url: string; readonly key?: PlacedSecret }
 
+/** Where the outbox is kept. */
+export type DataConfig =
+  /** `folder`: of the outbox and other data; with the embedded service, its sub-folder `embedded`. */
+  | { readonly kind: 'folder'; readonly folder: string }
+  /** A PostgreSQL database that several daemons share. */
+  | { readonly kind: 'postgres'; readonly address: PlacedSecret }
+
+/** A daemon among those that share a database. */
+export interface FleetConfig {
+  /** Its name. Default: the name of the host. */
+  readonly name?: string
+  /** Names of chains, `web`, `machine/NAME`. Default: every chain with a node that answers, `web`, its own machine. */
+  readonly lanes?: readonly string[]
+}
+
 /** Where it is reported that each hour was collected and delivered. */
 export interface HeartbeatConfig {
   /** Address of a check, as Healthchecks.io gives it. */
@@ -138,8 +157,9 @@ export interface Config {
   /** Further files that protocols were read from. */
   readonly includes: readonly Include[]
   readonly service: ServiceConfig
-  /** Folder of the outbox and other data; with the embedded service, its sub-folder `embedded`. */
-  readonly data: string
+  readonly data: DataConfig
+  /** Empty where the outbox is in a folder. */
+  readonly fleet: FleetConfig
   readonly collect: {
     readonly deadlineMs: number
     /** Catch-up range of hours missed in downtime, in milliseconds; less than `outbox.keepMs`. */

@@ -10,13 +10,15 @@ export function hiddenPaths(config: Config): string[] {
   const collectors = [...prices.map(({ collector }) => collector), ...protocols.flatMap(({ collectors }) => collectors)]
   const secrets = [
     service.kind === 'remote' ? service.key : undefined,
+    data.kind === 'postgres' ? data.address : undefined,
     ...protocols.map(({ key }) => key),
     ...chains.flatMap(({ rpc }) => rpc.flatMap(endpoint => [endpoint, ...Object.values(endpoint.headers ?? {})])),
     ...outgoingSecrets(config).map(({ ref }) => ref),
     ...collectors.flatMap(({ options, place }) => secretsWritten(options, place.file).map(({ ref }) => ref)),
   ]
   // The embedded service's folder lies in that of a real service, which may have been used before.
-  return [...configFiles(config), service.kind === 'embedded' ? dirname(data) : data, ...secrets.flatMap(fileOf)]
+  const folders = data.kind === 'postgres' ? [] : [service.kind === 'embedded' ? dirname(data.folder) : data.folder]
+  return [...configFiles(config), ...folders, ...secrets.flatMap(fileOf)]
 }
 
 /** Folders of the files of the configuration: other YAML files there are probably configurations, too. */

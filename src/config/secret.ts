@@ -1,4 +1,6 @@
+import { decodedPart } from '../model/credentials.ts'
 import { Fault } from '../model/fault.ts'
+import { type PostgresAddress, parsePostgresAddress } from '../model/postgres-address.ts'
 import { secretPartsOf } from '../model/secret-parts.ts'
 import type { Config, EndpointRef, SecretRef } from './config.ts'
 import { type Place, placeText } from './mistakes/mistakes.ts'
@@ -115,6 +117,20 @@ export function resolvePostAddress(ref: SecretRef): string {
 }
 
 /**
+ * The address of the database of a fleet. Secret: never print it.
+ *
+ * @throws Fault `secret-missing` as `readSecret`; `config` when the secret is not such an address
+ */
+export function resolveDatabase(ref: SecretRef): PostgresAddress {
+  const parsed = parsePostgresAddress(readSecret(ref))
+  if (parsed.kind === 'address') return parsed.address
+  throw new Fault('config', `the secret ${parsed.mistake}`, {
+    facts: placeFacts(ref),
+    fix: 'keep the address of a PostgreSQL database there',
+  })
+}
+
+/**
  * The headers of an endpoint's requests. Secret: never print them.
  *
  * @throws Fault `secret-missing` as `readSecret`; it also names the header
@@ -159,9 +175,10 @@ function readNamed(ref: SecretRef, named: (message: string) => string): string {
  * may quote alone (path, query, credentials). Unreadable ones are left out.
  */
 export function secretsOf(config: Config): string[] {
-  const { service, protocols, chains } = config
+  const { service, protocols, chains, data } = config
   const keys = [service.kind === 'remote' ? service.key : undefined, ...protocols.map(({ key }) => key)]
   return longestFirst([
+    ...(data.kind === 'postgres' ? known(() => readSecret(data.address)).flatMap(databaseSecrets) : []),
     ...keys.flatMap(key => (key ? known(() => readSecret(key)) : [])),
     ...chains.flatMap(({ name, rpc }) => rpc.flatMap(ref => secretsOfEndpoint(name, ref))),
     ...outgoingSecrets(config)
@@ -179,6 +196,15 @@ export function secretsOfEndpoint(chain: string, ref: EndpointRef): string[] {
     .flatMap(value => (value.kind === 'text' ? [] : known(() => readSecret(value, words))))
     .flatMap(withParts)
   return longestFirst([...kept, ...urls.flatMap(url => secretPartsOf(url)), ...headers])
+}
+
+/** An address of a database, and its password, however short. Its user, host and name are no secrets. */
+export function databaseSecrets(address: string): string[] {
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  // A variable that does not hold an address is still a secret.
+  if (!url) return [address]
+  const passwords = [url.password, ...url.searchParams.getAll('password')]
+  return [address, ...passwords.flatMap(password => [password, decodedPart(password)])].filter(text => text !== '')
 }
 
 const withParts = (secret: string) => [secret, ...secretPartsOf(secret)]

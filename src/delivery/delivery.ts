@@ -15,7 +15,7 @@ import { type Plan, planFlush } from './flush/plan.ts'
 import { pushBatch } from './flush/push.ts'
 import { QuarantineProbes } from './flush/quarantine-probes.ts'
 import { type FlushOccasion, Gate } from './gate/gate.ts'
-import type { Pacer } from './gate/pacer.ts'
+import type { Turns } from './gate/pacer.ts'
 import type { ServiceClock } from './gate/service-clock.ts'
 import type { Stop } from './gate/stop.ts'
 import type { Attempts, Pushed } from './isolate/parts.ts'
@@ -34,7 +34,7 @@ export interface DeliveryDeps {
   readonly client: ServiceClient
   readonly destination: Destination
   /** Pacer and clock are shared by all destinations: it is one service. */
-  readonly pacer: Pacer
+  readonly pacer: Turns
   readonly clock: ServiceClock
   /** Concurrent pushes, at most. */
   readonly inFlight: number

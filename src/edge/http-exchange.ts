@@ -1,6 +1,7 @@
 /// <reference path="./undici-parts.d.ts" />
 import type { Pool } from 'undici'
 import type { AnswerHeaders } from '../model/answer-times.ts'
+import { AbortListeners } from './abort-listeners.ts'
 import { AnswerReader } from './answer-reader.ts'
 import type { Time } from './time.ts'
 
@@ -45,6 +46,7 @@ export class HttpExchange {
   #isClosed = false
   readonly #origin: string
   readonly #pathStart: string
+  readonly #ends = new AbortListeners()
   /** Signal of the time limit, shared by exchanges that begin soon after each other: a signal each costs ten times as much. */
   #limit: { readonly signal: AbortSignal; readonly lastStartMs: number } | undefined
 
@@ -65,16 +67,15 @@ export class HttpExchange {
     stop?.throwIfAborted()
     const limit = this.#timeLimit()
     const reading = new AnswerReader(() => this.#options.bytesMax)
-    const end = (event: Event) => reading.end((event.target as AbortSignal).reason)
-    limit.addEventListener('abort', end)
-    stop?.addEventListener('abort', end)
+    this.#ends.add(limit, reading)
+    if (stop) this.#ends.add(stop, reading)
     try {
       pool.dispatch({ path: `${this.#pathStart}${path}`, method, headers, body: body ?? null }, reading)
       const { bytes, ...answer } = await reading.answer
       return { ...answer, text: bytes?.toString('utf8') }
     } finally {
-      limit.removeEventListener('abort', end)
-      stop?.removeEventListener('abort', end)
+      this.#ends.delete(limit, reading)
+      if (stop) this.#ends.delete(stop, reading)
     }
   }
 

@@ -2,6 +2,7 @@ import type { CollectorConfig } from '../config/config.ts'
 import type { PinnedBlock } from '../model/block.ts'
 import { Fault } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
+import type { Provenance } from '../model/provenance.ts'
 import type { Accepted } from '../outbox/contract/metrics.ts'
 import type { CollectorDescription, DescribeResult, Runner, RunOutcome } from '../runner/runner.ts'
 import { type PastOf, type PastStore, readPasts } from './past.ts'
@@ -14,6 +15,8 @@ export interface Collected {
   readonly fault?: Fault
   /** The blocks it was read at. */
   readonly pins: readonly PinnedBlock[]
+  /** Origin of the values. Default: not known. */
+  readonly provenance?: Provenance
   /** Why labels have no value, by label; empty when the run failed as a whole. */
   readonly failures: Readonly<Record<string, Fault['message']>>
 }
@@ -65,7 +68,8 @@ export function checked(
   const { accepted, failures } = validate(collector, hour, description, outcome, pastOf)
   const fault = hourFault(failures)
   const messages = Object.fromEntries(Object.entries(failures).map(([label, { message }]) => [label, message]))
-  return { accepted, pins: outcome.pins, failures: messages, ...(fault && { fault }) }
+  const { pins, provenance } = outcome
+  return { accepted, pins, failures: messages, ...(provenance && { provenance }), ...(fault && { fault }) }
 }
 
 /** Result of a run without values. */

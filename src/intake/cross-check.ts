@@ -129,7 +129,9 @@ interface DisagreedRun extends Disagreement {
 }
 
 function disagreement(reason: string): Fault {
-  return new Fault('chain-disagreement', reason)
+  return new Fault('chain-disagreement', reason, {
+    fix: 'compare a block’s hash with an explorer’s, and take the node that is wrong out of rpc:',
+  })
 }
 
 function notAgreed(agree: number, why: Fault): Fault {

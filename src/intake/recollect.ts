@@ -53,7 +53,12 @@ export async function recollectHour(deps: RecollectDeps, id: string, hour: Hour,
     return
   }
   const startedMs = time.nowMs()
-  const { accepted, pins, fault } = await collect({ runner, store: pasts, crossCheck }, collector, description, hour)
+  const { accepted, pins, provenance, fault } = await collect(
+    { runner, store: pasts, crossCheck },
+    collector,
+    description,
+    hour,
+  )
   if (fault) {
     if (hour >= oldestCollected(hourAt(startedMs), description, catchUpMs)) throw fault
     await intake.forgetPins(id, hour)
@@ -61,7 +66,14 @@ export async function recollectHour(deps: RecollectDeps, id: string, hour: Hour,
     return
   }
   const open = notFinal(pins, hour, chains, startedMs)
-  const outcome = { collector: id, hour, accepted, pins: open, mode: 'correct' } as const
+  const outcome = {
+    collector: id,
+    hour,
+    accepted,
+    pins: open,
+    mode: 'correct',
+    ...(provenance && { provenance }),
+  } as const
   const { corrected } = await intake.record(outcome, time.nowMs())
   const end =
     corrected > 0 ? `${corrected} of ${accepted.length} values differ and are pushed again` : 'the same values'

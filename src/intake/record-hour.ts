@@ -23,19 +23,20 @@ export interface RecordHourDeps {
 export async function recordHour(
   { outbox, log, time }: RecordHourDeps,
   due: DueHour,
-  { accepted, pins, fault }: Collected,
+  { accepted, pins, provenance, fault }: Collected,
 ): Promise<void> {
   const nowMs = time.nowMs()
   const { collector, hour, attempts } = due
+  const values = { collector, hour, accepted, pins, ...(provenance && { provenance }) }
   const facts = { collector, hour: hourText(hour), metrics: accepted.length }
   if (!fault) {
-    await outbox.intake.record({ collector, hour, accepted, pins }, nowMs)
+    await outbox.intake.record(values, nowMs)
   } else if (isGap(fault, due, nowMs)) {
     await outbox.intake.recordGap(collector, hour, fault)
     log.error({ ...facts, fault: faultLine(fault) }, 'an hour that cannot be collected: a gap')
   } else {
     const nextAttemptMs = nowMs + retryDelayMs(fault, attempts + 1, time.chance())
-    await outbox.intake.record({ collector, hour, accepted, pins, failed: { fault, nextAttemptMs } }, nowMs)
+    await outbox.intake.record({ ...values, failed: { fault, nextAttemptMs } }, nowMs)
     const level = fault.code === 'chain-behind' ? 'debug' : isPermanent(fault) ? 'error' : 'warn'
     log[level]({ ...facts, fault: faultLine(fault), attempt: attempts + 1 }, 'not collected')
   }

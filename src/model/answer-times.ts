@@ -14,19 +14,16 @@ export interface AnswerTimes {
 
 /** Reads `Date` and `Retry-After` (the latest one counts, and a date in it is by the server's clock). Pure. */
 export function answerTimes(headers: AnswerHeaders, trip: RoundTrip): AnswerTimes {
-  const skewMs = clockSkewMs(valuesOf(headers, 'date')[0], trip)
+  const { date, 'retry-after': retryAfter } = headers
+  const skewMs = clockSkewMs(typeof date === 'object' ? date[0] : date, trip)
+  // Most answers have no more than that.
+  if (retryAfter === undefined) return skewMs === undefined ? {} : { skewMs }
   const aheadMs = skewMs ?? 0
-  const instantsMs = valuesOf(headers, 'retry-after').flatMap(text => {
-    return retryAfterInstantMs(text, trip.receivedMs + aheadMs) ?? []
-  })
+  const instantsMs = [retryAfter].flat().flatMap(text => retryAfterInstantMs(text, trip.receivedMs + aheadMs) ?? [])
   return {
     ...(skewMs !== undefined && { skewMs }),
     ...(instantsMs.length > 0 && { notBeforeMs: Math.max(...instantsMs) - aheadMs }),
   }
-}
-
-function valuesOf(headers: AnswerHeaders, name: string): readonly string[] {
-  return [headers[name] ?? []].flat()
 }
 
 /** Reads whole seconds or an HTTP date; an instant more than a day ahead counts as a day ahead. */

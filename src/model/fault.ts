@@ -21,8 +21,16 @@ const permanenceByCode = {
   'outbox-corrupt': 'transient',
   /** There is no room to store anything new. */
   'disk-full': 'transient',
+  /** The database of the outbox cannot be reached now. */
+  'database-unreachable': 'transient',
+  /** The database of the outbox does not let this user in, or has tables of another version. */
+  'database-unusable': 'permanent',
+  /** The database of the outbox refuses a statement. */
+  'database-failed': 'transient',
   /** The values collected for an hour were lost in a damaged outbox. */
   'hour-lost': 'transient',
+  /** Another daemon of the fleet has taken over an hour that this one was collecting. */
+  'hour-taken-over': 'transient',
   /** A collector's file is missing, cannot be loaded or is not a collector. */
   'collector-unusable': 'permanent',
   /** A collector threw an error of its own. */
@@ -129,7 +137,15 @@ export function isPermanent(error: unknown): boolean {
 }
 
 /** Faults of the outbox's own file: nothing was stored. */
-const ofOutbox: ReadonlySet<FaultCode> = new Set(['outbox-unusable', 'outbox-moved', 'outbox-corrupt', 'disk-full'])
+const ofOutbox: ReadonlySet<FaultCode> = new Set([
+  'outbox-unusable',
+  'outbox-moved',
+  'outbox-corrupt',
+  'disk-full',
+  'database-unreachable',
+  'database-unusable',
+  'database-failed',
+])
 
 /** Whether the outbox cannot be read or written. */
 export function isOfOutbox({ code }: Fault): boolean {

@@ -45,6 +45,9 @@ export const upkeepMs = 60_000
 /** Interval of checking a full disk for free space. */
 export const roomLookMs = 5_000
 
+/** Time without a sign of a daemon of a fleet after which it counts as away. */
+export const daemonAwayMs = 20_000
+
 /** Interval at which the delivery loop looks for due metrics enqueued by another process. */
 export const pollMs = 1_000
 

@@ -11,48 +11,35 @@ export function metricKey({ id, hour }: Key): string {
 /** A set of metrics by what identifies them: metric id and hour. */
 export class MetricSet {
   readonly #idsByHour = new Map<Hour, Set<string>>()
-  #size = 0
+
+  /** @param lists of metrics that are in it */
+  constructor(...lists: readonly (readonly Key[])[]) {
+    for (const list of lists) this.add(...list)
+  }
 
   get size(): number {
-    return this.#size
+    let size = 0
+    for (const ids of this.#idsByHour.values()) size += ids.size
+    return size
   }
 
   has({ hour, id }: Key): boolean {
     return this.#idsByHour.get(hour)?.has(id) ?? false
   }
 
-  /** Ids of the metrics of an hour. */
-  idsOf(hour: Hour): ReadonlySet<string> | undefined {
-    return this.#idsByHour.get(hour)
-  }
-
   add(...metrics: readonly Key[]): void {
-    this.#eachHour(metrics, (ids, id) => ids.add(id))
+    for (const { hour, id } of metrics) {
+      const ids = this.#idsByHour.get(hour)
+      if (ids) ids.add(id)
+      else this.#idsByHour.set(hour, new Set([id]))
+    }
   }
 
   delete(...metrics: readonly Key[]): void {
-    this.#eachHour(metrics, (ids, id) => ids.delete(id))
-  }
-
-  /** Changes the ids of an hour, looked up once for metrics of that hour in a row. */
-  #eachHour(metrics: readonly Key[], change: (ids: Set<string>, id: string) => void): void {
-    let [hour, ids]: [Hour | undefined, Set<string>] = [undefined, new Set()]
-    for (const metric of metrics) {
-      if (metric.hour !== hour) {
-        this.#keep(hour, ids)
-        hour = metric.hour
-        ids = this.#idsByHour.get(hour) ?? new Set()
-        this.#size -= ids.size
-      }
-      change(ids, metric.id)
+    for (const { hour, id } of metrics) {
+      const ids = this.#idsByHour.get(hour)
+      ids?.delete(id)
+      if (ids?.size === 0) this.#idsByHour.delete(hour)
     }
-    this.#keep(hour, ids)
-  }
-
-  #keep(hour: Hour | undefined, ids: Set<string>): void {
-    if (hour === undefined) return
-    this.#size += ids.size
-    if (ids.size > 0) this.#idsByHour.set(hour, ids)
-    else this.#idsByHour.delete(hour)
   }
 }

@@ -7,15 +7,14 @@ import { sentPush } from './wire.ts'
 /** Metric ids whose JSON is remembered, at most: about 20 MB. */
 const knownMax = 50_000
 
-/** The JSON of a metric apart from its value and its hour. */
-interface KnownJson {
-  readonly protocolId: string
+/** The JSON of a metric apart from its hour and its value, which stand before it. */
+interface KnownJson extends Pick<Metric, 'id' | 'protocolId'> {
   readonly unit: string | undefined
   readonly module: string | undefined
-  /** Up to the value. */
-  readonly start: string
-  /** From the value to the timestamp's text. */
-  readonly middle: string
+  /** From the comma after the value on. */
+  readonly rest: string
+  /** Of the metric that came after it the last time: mostly the one that does again, and needs not be looked up. */
+  next?: KnownJson
 }
 
 /**
@@ -24,6 +23,8 @@ interface KnownJson {
  */
 export class PushBodies {
   readonly #known = new Map<string, KnownJson>()
+  /** JSON up to the value, of the hour that was written last: most batches are of one, and the next one is, too. */
+  #start: { readonly hour: Hour; readonly json: string } | undefined
 
   /**
    * The body of a push.
@@ -33,37 +34,52 @@ export class PushBodies {
    */
   of(batch: Batch): string {
     if (batch.length > batchMetricsMax) sentPush.parse({ metrics: batch.map(pushedMetric) })
-    // Most batches are of one hour, and formatting an hour costs as much as writing a metric.
-    let [hour, time]: [Hour | undefined, string] = [undefined, '']
     let body = '{"metrics":['
-    let separator = ''
+    let before: KnownJson | undefined
     for (const metric of batch) {
-      if (metric.hour !== hour) [hour, time] = [metric.hour, hourText(metric.hour)]
-      const { start, middle } = this.#jsonOf(metric)
-      body += `${separator}${start}${numberOf(metric)}${middle}${time}"}`
-      separator = ','
+      const known = this.#jsonOf(metric, before)
+      // Long and few parts: each costs more than its characters.
+      const start = this.#startOf(metric.hour)
+      body += before ? start : start.slice(1)
+      body += numberOf(metric)
+      body += known.rest
+      before = known
     }
     return `${body}]}`
   }
 
-  #jsonOf(metric: Metric): KnownJson {
-    const known = this.#known.get(metric.id)
-    const isSame =
-      known?.protocolId === metric.protocolId && known.unit === metric.unit && known.module === metric.module
-    return known && isSame ? known : this.#write(metric)
+  #startOf(hour: Hour): string {
+    if (this.#start?.hour !== hour) this.#start = { hour, json: `,{"timestamp":"${hourText(hour)}","value":` }
+    return this.#start.json
+  }
+
+  #jsonOf(metric: Metric, before: KnownJson | undefined): KnownJson {
+    const likely = before?.next
+    if (likely && isOf(likely, metric)) return likely
+    const remembered = this.#known.get(metric.id)
+    const known = remembered && isOf(remembered, metric) ? remembered : this.#write(metric)
+    if (before) before.next = known
+    return known
   }
 
   #write(metric: Metric): KnownJson {
     const { id, protocolId, unit, module } = metric
     sentPush.parse({ metrics: [pushedMetric(metric)] })
-    const start = `{"id":${JSON.stringify(id)},"value":`
-    // The schema's own order of fields.
-    const middle = `,${JSON.stringify({ protocolId, unit, module }).slice(1, -1)},"timestamp":"`
-    const known = { protocolId, unit, module, start, middle }
+    const known = {
+      id,
+      protocolId,
+      unit,
+      module,
+      rest: `,${JSON.stringify({ id, protocolId, unit, module }).slice(1)}`,
+    }
     if (this.#known.size >= knownMax) this.#known.clear()
     this.#known.set(id, known)
     return known
   }
+}
+
+function isOf({ id, protocolId, unit, module }: KnownJson, metric: Metric): boolean {
+  return id === metric.id && protocolId === metric.protocolId && unit === metric.unit && module === metric.module
 }
 
 function numberOf(metric: Metric): number {

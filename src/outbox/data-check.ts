@@ -14,10 +14,14 @@ export interface DiskRoom {
   readonly least: number
 }
 
-/** The outbox's file, in bytes, and its damage; absent when it has none. */
+/** The outbox's file. */
 export interface OutboxFileCheck {
+  /** Its size; 0 when it cannot be seen. */
   readonly bytes: number
+  /** Absent when it is sound, or cannot be looked at. */
   readonly damage?: string
+  /** Why it cannot be looked at; absent when it can be. */
+  readonly hidden?: string
 }
 
 /** Room below the data folder, or below the nearest folder above it that exists; `undefined` when the system does not say. */
@@ -52,15 +56,17 @@ export function openToOthers(folder: string): readonly string[] {
 /**
  * Reads every page of the outbox's file, about 200 MB a second, whether or not a daemon runs. Changes nothing.
  *
- * @returns `undefined` when there is no file, or none that can be looked at
+ * @returns `undefined` when there is no file
  */
 export async function checkOutboxFile(folder: string): Promise<OutboxFileCheck | undefined> {
   const file = outboxFile(folder)
   const bytes = fileStats(file)?.size
-  if (bytes === undefined) return undefined
+  if (bytes === undefined) {
+    const trouble = fileStats(folder) && accessTrouble(folder)
+    return trouble && { bytes: 0, hidden: troubleFault('the data folder', folder, trouble).message }
+  }
   const { damage, failure } = await pagesOf(file)
-  const found = damage ?? failure?.message
-  return { bytes, ...(found !== undefined && { damage: found }) }
+  return { bytes, ...(damage !== undefined && { damage }), ...(failure && { hidden: failure.message }) }
 }
 
 function existing(folder: string): string {

@@ -1,19 +1,20 @@
 import { existsSync } from 'node:fs'
 import { fileStats } from '../edge/file-stats.ts'
+import { type PostgresAddress, postgresPlaceOf } from '../model/postgres-address.ts'
 import type { SalvageDeps, Salvaged } from '../salvage/salvage.ts'
 import { isDamage } from '../sqlite/damage.ts'
 import { fileFault, withFileFaults } from '../sqlite/file-fault.ts'
 import { isTrouble } from '../sqlite/trouble.ts'
 import type { Outbox } from './contract/outbox.ts'
 import { outboxFile } from './data-folders.ts'
+import type { OutboxPlace } from './place.ts'
 import { daemonHolder, deliveryHolder, takeDeliveryRole } from './roles.ts'
 import { type OpenedFile, openChecking, openSalvaged, openUndamaged } from './sqlite/open-outbox.ts'
 import { SqliteOutbox } from './sqlite/sqlite-outbox.ts'
 
 /** Dependencies of `openForDaemon` and `openForCommand`. */
 export interface OpenDeps extends SalvageDeps {
-  /** Data folder of the outbox. */
-  readonly folder: string
+  readonly place: OutboxPlace
   /** Path of the configuration file, recorded with the delivery role. */
   readonly config: string
 }
@@ -41,7 +42,11 @@ export interface Opened {
  * `outbox-unusable`
  */
 export async function openForDaemon(deps: OpenDeps, { hasRole, damage }: DaemonOpening): Promise<Opened> {
-  const opened = withFaults(deps, file => (hasRole ? openChecking(file, deps, damage) : openShared(file, deps)))
+  const { place } = deps
+  if (place.kind === 'postgres') return openDatabase(place.address)
+  const opened = withFaults(place.folder, file =>
+    hasRole ? openChecking(file, deps, damage) : openShared(file, place.folder, deps),
+  )
   opened.outbox.writer.neverBlock()
   return opened
 }
@@ -53,7 +58,9 @@ export async function openForDaemon(deps: OpenDeps, { hasRole, damage }: DaemonO
  * @throws Fault `outbox-corrupt` when another process has to salvage it, `disk-full`, `outbox-unusable`
  */
 export async function openForCommand(deps: OpenDeps): Promise<Opened> {
-  return withFaults(deps, file => openShared(file, deps))
+  const { place } = deps
+  if (place.kind === 'postgres') return openDatabase(place.address)
+  return withFaults(place.folder, file => openShared(file, place.folder, deps))
 }
 
 /**
@@ -61,12 +68,14 @@ export async function openForCommand(deps: OpenDeps): Promise<Opened> {
  * all the rest. Damage that a read meets is an error.
  */
 export async function openForReading(deps: OpenDeps): Promise<Opened> {
-  return withFaults(deps, file => openShared(file, deps, 'quick'))
+  const { place } = deps
+  if (place.kind === 'postgres') return openDatabase(place.address)
+  return withFaults(place.folder, file => openShared(file, place.folder, deps, 'quick'))
 }
 
-/** Whether there is an outbox in a data folder. */
-export function hasOutbox(folder: string): boolean {
-  return existsSync(outboxFile(folder))
+/** Whether there is an outbox to look into. In a database there is one as soon as it is opened. */
+export function hasOutbox(place: OutboxPlace): boolean {
+  return place.kind === 'postgres' || existsSync(outboxFile(place.folder))
 }
 
 /** When the parts of an outbox were last written, in milliseconds since 1970; none when there is no outbox. */
@@ -81,24 +90,43 @@ export function isOutboxDamage(error: unknown): boolean {
 }
 
 /** Turns an error of the outbox that no caller has explained into a Fault; returns any other error unchanged. */
-export function explainOutboxError(folder: string, error: unknown): unknown {
-  return isTrouble(error) ? fileFault('the outbox', outboxFile(folder), error) : error
+export async function explainOutboxError(place: OutboxPlace, error: unknown): Promise<unknown> {
+  if (place.kind === 'folder')
+    return isTrouble(error) ? fileFault('the outbox', outboxFile(place.folder), error) : error
+  const { databaseFault } = await import('./postgres/connection/faults.ts')
+  return databaseFault(postgresPlaceOf(place.address), error)
 }
 
-function withFaults(deps: OpenDeps, open: (file: string) => OpenedFile): OpenedFile {
-  const file = outboxFile(deps.folder)
+/** Loads what speaks to a database: a daemon on a file needs none of it. */
+async function openDatabase(address: PostgresAddress): Promise<Opened> {
+  const { openPostgresOutbox } = await import('./postgres/open-outbox.ts')
+  return { outbox: await openPostgresOutbox(address) }
+}
+
+function withFaults(folder: string, open: (file: string) => OpenedFile): OpenedFile {
+  const file = outboxFile(folder)
   return withFileFaults('the outbox', file, () => open(file))
 }
 
-function openShared(file: string, deps: OpenDeps, look: 'whole' | 'quick' = 'whole'): OpenedFile {
-  if (deliveryHolder(deps.folder) || daemonHolder(deps.folder)) return { outbox: new SqliteOutbox(file) }
+function openShared(file: string, folder: string, deps: OpenDeps, look: 'whole' | 'quick' = 'whole'): OpenedFile {
+  if (deliveryHolder(folder) || daemonHolder(folder)) return { outbox: new SqliteOutbox(file) }
   const outbox = openUndamaged(file, look)
   if (outbox) return { outbox }
   // A process that has taken the role meanwhile salvages the file.
-  const role = takeDeliveryRole(deps.folder, deps.config, deps.nowMs)
+  const role = takeDeliveryRole(folder, deps.config, deps.nowMs)
   try {
     return openSalvaged(file, deps)
   } finally {
     role.release()
+  }
+}
+
+/** The clock of a database, in milliseconds since 1970. @throws Fault as `openForDaemon` */
+export async function databaseNowMs(address: PostgresAddress): Promise<number> {
+  const { outbox } = await openDatabase(address)
+  try {
+    return (await outbox.shared?.store.nowMs()) ?? Number.NaN
+  } finally {
+    await outbox.close()
   }
 }

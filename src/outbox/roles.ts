@@ -3,21 +3,11 @@ import { join } from 'node:path'
 import { Fault } from '../model/fault.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
 import { isLocked, openLock } from '../sqlite/lock.ts'
-import type { Role } from './contract/role.ts'
+import type { Role, RoleHolder, Roles } from './contract/role.ts'
 import { identityOf } from './sqlite/file/identity.ts'
 
-/** The process that has a role in a data folder. */
-export interface RoleHolder {
-  /** Its process id. */
-  readonly pid: number
-  /** When it took the role, as ISO 8601 text. */
-  readonly since: string
-  /** Path of its configuration file. */
-  readonly config: string
-}
-
 /** A process that wants a role. */
-export interface RoleSeeker {
+interface RoleSeeker {
   readonly dataFolder: string
   /** Path of its configuration file. */
   readonly config: string
@@ -32,6 +22,41 @@ export interface RoleSeeker {
  * tells people who has it.
  */
 type RoleName = 'daemon' | 'lock'
+
+/** The roles of a data folder. @param config path of the configuration file of this process */
+export class FolderRoles implements Roles {
+  readonly #dataFolder: string
+  readonly #config: string
+
+  constructor(dataFolder: string, config: string) {
+    this.#dataFolder = dataFolder
+    this.#config = config
+  }
+
+  async takeDaemon(nowMs: number): Promise<Role> {
+    return takeDaemonRole(this.#seeker(nowMs))
+  }
+
+  async takeDelivery(nowMs: number): Promise<Role> {
+    return takeDeliveryRole(this.#dataFolder, this.#config, nowMs)
+  }
+
+  async takeDeliveryAsDaemon(nowMs: number): Promise<Role | undefined> {
+    return takeDeliveryRoleAsDaemon(this.#seeker(nowMs))
+  }
+
+  async deliverer(): Promise<Partial<RoleHolder> | undefined> {
+    return deliveryHolder(this.#dataFolder)
+  }
+
+  async daemon(): Promise<Partial<RoleHolder> | undefined> {
+    return daemonHolder(this.#dataFolder)
+  }
+
+  #seeker(nowMs: number): RoleSeeker {
+    return { dataFolder: this.#dataFolder, config: this.#config, nowMs }
+  }
+}
 
 /**
  * Takes the role of the daemon.
@@ -56,7 +81,7 @@ export function takeDeliveryRole(dataFolder: string, config: string, nowMs: numb
  * Takes the delivery role for the daemon; `undefined` while a command has it. The command releases it when it sees the
  * daemon.
  */
-export function takeDeliveryRoleAsDaemon(seeker: RoleSeeker): Role | undefined {
+function takeDeliveryRoleAsDaemon(seeker: RoleSeeker): Role | undefined {
   // Looking is quick; taking waits for the looks of others.
   return deliveryHolder(seeker.dataFolder) ? undefined : take('lock', seeker)
 }

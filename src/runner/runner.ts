@@ -4,6 +4,7 @@ import type { PinnedBlock } from '../model/block.ts'
 import type { FaultRecord } from '../model/fault.ts'
 import type { Hour } from '../model/hour.ts'
 import type { MetricSpec } from '../model/metric.ts'
+import type { Provenance } from '../model/provenance.ts'
 
 /** Description of a configured collector, once its file is loaded and its options are parsed. */
 export interface CollectorDescription {
@@ -27,6 +28,8 @@ export interface RunOutcome {
   readonly failures: Readonly<Record<string, FaultRecord>>
   /** The block it read of each chain; empty when it read none. */
   readonly pins: readonly PinnedBlock[]
+  /** Origin of the values. Default: not known. */
+  readonly provenance?: Provenance
 }
 
 /**

@@ -4,7 +4,17 @@ import type { PageFile } from './pages/pages.ts'
 import { type RescuedRow, rescue, shapesOf } from './pages/rescue.ts'
 
 /** Tables whose rows are recognised only when reached from their root: index rows of other tables look the same. */
-const reachedOnly: ReadonlySet<string> = new Set(['tally', 'due_count', 'correction', 'planned', 'report'])
+const reachedOnly: ReadonlySet<string> = new Set([
+  'tally',
+  'due_count',
+  'correction',
+  'earlier_value',
+  'backfill_failure',
+  'unsuccessful_flush',
+  'provenance',
+  'planned',
+  'report',
+])
 
 /**
  * Tables that are left out. A final block is only a cache, and a changed one would be wrong for ever. A correction
@@ -82,17 +92,18 @@ function inserter(database: Sqlite): Insert {
 /** @returns a function that inserts a metric of a run: whether it is new; `undefined` for one that does not fit */
 function metricInserter(database: Sqlite): (metric: UnpackedMetric) => boolean | undefined {
   const insert = database.prepare(
-    'INSERT OR IGNORE INTO metric_row (hour, metric, protocol, state, value) VALUES (?, ?, ?, ?, ?)',
+    `INSERT OR IGNORE INTO metric_row (hour, metric, protocol, state, collected_ms, delivered_ms, value)
+     VALUES (?, ?, ?, ?, ?, ?, ?)`,
   )
-  return ({ hour, number, protocol, state, value }) =>
-    run(() => insert.run(hour, number, protocol, state, value).changes === 1)
+  return ({ hour, number, protocol, state, collectedMs, deliveredMs, value }) =>
+    run(() => insert.run(hour, number, protocol, state, collectedMs, deliveredMs, value).changes === 1)
 }
 
 function loader(database: Sqlite, { unpack }: RunForm): (found: RescuedRow) => void {
   const insert = inserter(database)
   const insertMetric = metricInserter(database)
   const loadIndex = indexLoader(database)
-  const settle = database.prepare('UPDATE metric_row SET state = ? WHERE hour = ? AND metric = ?')
+  const settle = database.prepare('UPDATE metric_row SET state = ?, delivered_ms = ? WHERE hour = ? AND metric = ?')
   const addDoubt = database.prepare('INSERT OR IGNORE INTO doubt VALUES (?, ?)')
   const addDoubtDetained = database.prepare('INSERT OR IGNORE INTO doubt_detained VALUES (?, ?)')
   return found => {
@@ -101,12 +112,12 @@ function loader(database: Sqlite, { unpack }: RunForm): (found: RescuedRow) => v
     const isNew = table !== 'outbox' && insert(found)
     if (table === 'detained' && isNew && !isSure) addDoubtDetained.run(values[0], values[1])
     for (const metric of table === 'outbox' ? unpack(values) : []) {
-      const { hour, number, state } = metric
+      const { hour, number, state, deliveredMs } = metric
       const isNewMetric = insertMetric(metric)
       if (isNewMetric && !isSure) addDoubt.run(hour, number)
       // An older copy of it was inserted first.
       const isOver = state === delivered || state === dropped
-      if (isNewMetric === false && isSure && isOver) settle.run(state, hour, number)
+      if (isNewMetric === false && isSure && isOver) settle.run(state, deliveredMs, hour, number)
     }
   }
 }

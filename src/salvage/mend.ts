@@ -55,7 +55,9 @@ const mended = `
     SELECT DISTINCT metric.collector, protocol.name || '/lost-' || metric.collector, @hour
     FROM metric JOIN protocol ON protocol.id = metric.protocol WHERE metric.collector NOT IN (SELECT id FROM collector);
   DELETE FROM collection WHERE collector NOT IN (SELECT id FROM collector);
+  UPDATE collection SET provenance = NULL WHERE provenance NOT IN (SELECT id FROM provenance);
   DELETE FROM pin WHERE collector NOT IN (SELECT id FROM collector);
+  DELETE FROM backfill_failure WHERE collector NOT IN (SELECT id FROM collector);
   DELETE FROM description WHERE metric NOT IN (SELECT id FROM metric);
   DELETE FROM metric_row WHERE hour > max(@hour, (SELECT coalesce(max(hour), 0) FROM collection));
   DELETE FROM metric_row WHERE NOT EXISTS (SELECT 1 FROM metric WHERE metric.id = metric_row.metric AND metric.protocol = metric_row.protocol);

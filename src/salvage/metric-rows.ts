@@ -12,6 +12,10 @@ export interface UnpackedMetric {
   readonly protocol: number
   /** Number of its state. */
   readonly state: number
+  /** In milliseconds since 1970. */
+  readonly collectedMs: number
+  /** In milliseconds since 1970. */
+  readonly deliveredMs: number
   readonly value: number
 }
 
@@ -27,7 +31,7 @@ export interface RunForm {
 const packedAtOnce = 10_000
 
 /**
- * Makes an empty table `metric_row (hour, metric, protocol, state, value)`: of a damaged file each metric is judged alone,
+ * Makes an empty table `metric_row (hour, metric, protocol, state, collected_ms, delivered_ms, value)`: of a damaged file each metric is judged alone,
  * and runs found at different places may overlap. It is in a file of its own, which is removed at the end.
  *
  * @param file next to the one that is made, where there is room
@@ -53,6 +57,8 @@ export function metricRows(schema: 'work' | 'temp'): string {
     metric INTEGER NOT NULL,
     protocol INTEGER NOT NULL,
     state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 4),
+    collected_ms INTEGER NOT NULL,
+    delivered_ms INTEGER NOT NULL,
     value REAL NOT NULL CHECK (abs(value) <= 1.7976931348623157e308),
     PRIMARY KEY (hour, metric)
   ) STRICT, WITHOUT ROWID`
@@ -61,11 +67,12 @@ export function metricRows(schema: 'work' | 'temp'): string {
 /** Copies `metric_row` into `outbox`, in runs. Within a transaction. */
 export function packMetricRows(database: Sqlite, { pack }: RunForm): void {
   const next = database.prepare<[number, number, number], UnpackedMetric>(
-    `SELECT hour, metric AS number, protocol, state, value FROM metric_row WHERE (hour, metric) > (?, ?)
+    `SELECT hour, metric AS number, protocol, state, collected_ms AS collectedMs, delivered_ms AS deliveredMs, value FROM metric_row WHERE (hour, metric) > (?, ?)
      ORDER BY hour, metric LIMIT ?`,
   )
-  const insert = database.prepare(`INSERT INTO outbox (hour, first, protocol, state, metrics, digest, metric_values)
-    VALUES (?, ?, ?, ?, ?, ?, ?)`)
+  const insert =
+    database.prepare(`INSERT INTO outbox (hour, first, protocol, state, collected_ms, delivered_ms, metrics, digest, metric_values)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
   let last: UnpackedMetric | undefined
   do {
     const rows = next.all(last?.hour ?? 0, last?.number ?? 0, packedAtOnce)

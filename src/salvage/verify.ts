@@ -27,6 +27,7 @@ export function takeOutDoubtful(database: Sqlite, rowDigest: RowDigest): void {
         WHEN collection.metrics = found.metrics AND collection.digest IS NOT NULL THEN 1
         ELSE EXISTS (SELECT 1 FROM doubt WHERE doubt.hour = metric_row.hour AND doubt.metric = metric_row.metric) END);
     DELETE FROM detained WHERE NOT EXISTS (SELECT 1 FROM metric_row WHERE metric_row.hour = detained.hour AND metric_row.metric = detained.metric);
+    DELETE FROM earlier_value WHERE NOT EXISTS (SELECT 1 FROM metric_row WHERE metric_row.hour = earlier_value.hour AND metric_row.metric = earlier_value.metric);
     DELETE FROM found;
     ${find}
   `)

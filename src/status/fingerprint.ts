@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { lookAtFleet } from './fleet.ts'
 import { stateOf } from './observe.ts'
 import type { Observed } from './observed.ts'
 import { latenessWanted } from './readiness.ts'
@@ -19,6 +20,7 @@ export function fingerprint({
   configuration,
   service,
   endpoints,
+  fleet,
   balance,
   backlog,
   warnings,
@@ -26,11 +28,27 @@ export function fingerprint({
   const minute = Math.floor(nowMs / minuteMs)
   // Calls are counted by the second while hours are caught up, and the page does not show them.
   const nodes = endpoints.map(({ calls: _, ...endpoint }) => endpoint)
-  const state = { minute, version, startedAtMs, ready, configuration, service, nodes, balance, backlog, warnings }
+  // Daemons are seen every few seconds: their ages change with the minute.
+  const daemons = fleet?.daemons.map(({ seenAtMs: _, ...daemon }) => daemon)
+  const others = { ...fleet, daemons }
+  const state = {
+    minute,
+    version,
+    startedAtMs,
+    ready,
+    configuration,
+    service,
+    nodes,
+    balance,
+    backlog,
+    warnings,
+    others,
+  }
   return createHash('sha256').update(JSON.stringify(state)).digest('base64url').slice(0, 16)
 }
 
 /** The fingerprint of the present state: equal to that of a snapshot of the same instant. */
 export async function presentFingerprint(observed: Observed): Promise<string> {
-  return fingerprint(stateOf(observed, await observed.outbox.status.overview(latenessWanted(observed))))
+  const overview = await observed.outbox.status.overview(latenessWanted(observed))
+  return fingerprint(stateOf(observed, overview, await lookAtFleet(observed)))
 }

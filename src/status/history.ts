@@ -1,12 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
+import type { EarlierValue, HistoryEntry } from '../outbox/contract/history.ts'
 import type { HourOfAll } from '../outbox/contract/hours.ts'
-import type { MetricState, StoredMetric, ValueAndState } from '../outbox/contract/metrics.ts'
+import type { MetricState } from '../outbox/contract/metrics.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { Observed } from './observed.ts'
 
-/** Hours of a history, at most. */
+/** Hours of a history. Default of its range. */
 export const historyHours = 30 * 24
 
 /** Hours read before the event loop gets a turn. */
@@ -15,7 +16,7 @@ const hoursATurn = 96
 /** Reasons of hours read at most, the newest first. */
 const reasonsMax = 5_000
 
-/** A metric's last thirty days. */
+/** The hours of a metric in a range: by default the last thirty days. */
 export interface MetricHistory {
   readonly id: MetricId
   readonly label: string
@@ -39,6 +40,14 @@ export interface HistoryHour {
   readonly state: MetricState | 'gap' | 'none' | 'unexpected'
   /** Absent without one. */
   readonly value?: number
+  /** Unit of the value; absent without one. */
+  readonly unit?: string
+  /** When the value was first stored, in milliseconds since 1970; absent without a value. */
+  readonly collectedMs?: number
+  /** When the service accepted it, in milliseconds since 1970; absent unless it is delivered. */
+  readonly deliveredMs?: number
+  /** Values before a correction, the oldest first; absent without one. */
+  readonly earlier?: readonly EarlierValue[]
   /** Why it is not delivered, as a sentence; absent while unknown. */
   readonly reason?: string
 }
@@ -47,22 +56,26 @@ export interface HistoryHour {
 interface HistoryInput extends Pick<Observed, 'nowMs'> {
   readonly config: Pick<Observed['config'], 'protocols'>
   readonly outbox: Pick<Outbox, 'status' | 'operators'>
+  /** Last hour. Default: the current one. */
+  readonly to?: Hour | undefined
+  /** First hour. Default: 30 days before the last. */
+  readonly from?: Hour | undefined
 }
 
-/** The last thirty days of a metric; `undefined` when none of its values is stored. */
+/** The hours of a metric in a range; `undefined` when none of its values there is stored. */
 export async function metricHistory(input: HistoryInput, asked: string): Promise<MetricHistory | undefined> {
   const { config, outbox, nowMs } = input
   if (!isMetricId(asked)) return undefined
   const id = asked
-  const to = hourAt(nowMs)
-  const hours = hoursFrom(hourAfter(to, 1 - historyHours), to)
+  const { to = hourAt(nowMs) } = input
+  const hours = hoursFrom(input.from ?? hourAfter(to, 1 - historyHours), to)
   const stored = await storedOf(outbox, id, hours)
-  const newest = await newestOf(outbox, id, hours, stored)
+  const newest = [...stored.values()].findLast(({ state }) => state !== 'dropped')
   if (!newest) return undefined
   const { collector, protocolId, unit } = newest
   const reasons = await reasonsOf(outbox, newest, hours)
   const looks = await outbox.status.hoursOfAll([collector], hours[0] ?? to, to)
-  const all = hours.map((hour, place) => historyHour(hour, stored[place], looks[place], reasons.get(hour)))
+  const all = hours.map((hour, place) => historyHour(hour, stored.get(hour), looks[place], reasons.get(hour)))
   const isConfigured = config.protocols.some(({ collectors }) => collectors.some(one => one.id === collector))
   return {
     id,
@@ -80,35 +93,25 @@ function isMetricId(text: string): text is MetricId {
   return text.includes('___')
 }
 
+/** The stored values by hour, the oldest first. */
 async function storedOf(
   { operators }: HistoryInput['outbox'],
   id: MetricId,
   hours: readonly Hour[],
-): Promise<readonly (ValueAndState | undefined)[]> {
-  const stored: (ValueAndState | undefined)[] = []
+): Promise<ReadonlyMap<Hour, HistoryEntry>> {
+  const stored = new Map<Hour, HistoryEntry>()
   for (let at = 0; at < hours.length; at += hoursATurn) {
-    stored.push(...(await operators.stored(hours.slice(at, at + hoursATurn).map(hour => ({ id, hour })))))
+    const some = hours.slice(at, at + hoursATurn)
+    for (const entry of await operators.history(id, some[0], some.at(-1))) stored.set(entry.hour, entry)
     await setImmediate()
   }
   return stored
 }
 
-/** The newest metric that is not dropped: it knows its collector and its unit. */
-async function newestOf(
-  { operators }: HistoryInput['outbox'],
-  id: MetricId,
-  hours: readonly Hour[],
-  stored: readonly (ValueAndState | undefined)[],
-): Promise<StoredMetric | undefined> {
-  const hour = hours[stored.findLastIndex(value => value !== undefined && value.state !== 'dropped')]
-  if (hour === undefined) return undefined
-  return (await operators.metrics(hour, hour)).find(metric => metric.id === id)
-}
-
 /** Why hours of the metric are not delivered: its own reasons before those of the collector's hour. */
 async function reasonsOf(
   { status, operators }: HistoryInput['outbox'],
-  { id, collector }: StoredMetric,
+  { id, collector }: HistoryEntry,
   hours: readonly Hour[],
 ): Promise<ReadonlyMap<Hour, string>> {
   const [first, last] = [hours[0], hours.at(-1)]
@@ -125,12 +128,24 @@ async function reasonsOf(
 
 function historyHour(
   hour: Hour,
-  stored: ValueAndState | undefined,
+  stored: HistoryEntry | undefined,
   look: HourOfAll | undefined,
   reason: string | undefined,
 ): HistoryHour {
   const why = reason === undefined ? {} : { reason }
-  if (stored) return { hour, ...stored, ...(stored.state === 'dead' || stored.state === 'held' ? why : {}) }
+  if (stored) {
+    const { value, unit, state, collectedMs, deliveredMs, earlier } = stored
+    return {
+      hour,
+      state,
+      value,
+      ...(unit !== undefined && { unit }),
+      collectedMs,
+      ...(deliveredMs !== undefined && { deliveredMs }),
+      ...(earlier.length > 0 && { earlier }),
+      ...(state === 'dead' || state === 'held' ? why : {}),
+    }
+  }
   const state = look?.stateOf(0)
   if (state === undefined) return { hour, state: 'unexpected' }
   return state === 'collected' ? { hour, state: 'none' } : { hour, state, ...why }

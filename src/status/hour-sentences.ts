@@ -1,3 +1,4 @@
+import { commandLine } from '../model/command-line.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import type { CollectionRow, LateCollector } from '../outbox/contract/hours.ts'
 import type { DeadAndHeldCounts } from '../outbox/contract/selections.ts'
@@ -18,11 +19,18 @@ export function lateSentence({ collector, hours, oldest, fault }: LateCollector)
   return `${collector} has not collected ${which} ${hourText(oldest)}${fault ? `: ${fault.message}` : ''}`
 }
 
-/** Sentences about the dead and held metrics of an hour; older ones are only counted in the balance. */
-export function deadAndHeldSentences({ dead, held }: DeadAndHeldCounts, hour: Hour, host: string): string[] {
+/** Sentences about the dead and held metrics of an hour; older ones are only counted in the balance. @param named as `ConfigurationState.named` */
+export function deadAndHeldSentences(
+  { dead, held }: DeadAndHeldCounts,
+  hour: Hour,
+  host: string,
+  named?: string,
+): string[] {
   const of = (number: number) => `${number} ${number === 1 ? 'metric' : 'metrics'} of ${hourText(hour)}`
   return [
-    ...(dead > 0 ? [`${host} refused ${of(dead)} for good: tidegauge dead ls`] : []),
-    ...(held > 0 ? [`${of(held)} ${held === 1 ? 'is' : 'are'} held until a person decides: tidegauge held ls`] : []),
+    ...(dead > 0 ? [`${host} refused ${of(dead)} for good: ${commandLine('dead ls', named)}`] : []),
+    ...(held > 0
+      ? [`${of(held)} ${held === 1 ? 'is' : 'are'} held until a person decides: ${commandLine('held ls', named)}`]
+      : []),
   ]
 }

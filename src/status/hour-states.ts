@@ -5,6 +5,9 @@ import { shownHours } from './observe.ts'
 import type { Observed } from './observed.ts'
 import type { CellState, HourCell, HourGrid } from './snapshot.ts'
 
+/** Collectors whose cells are made before the event loop gets a turn. */
+const collectorsATurn = 250
+
 /** The states of the hours shown, without attempts and faults: no delivered metric's row is read. */
 export async function hourStates({ config, outbox, nowMs }: Observed): Promise<HourGrid> {
   const current = hourAt(nowMs)
@@ -13,11 +16,13 @@ export async function hourStates({ config, outbox, nowMs }: Observed): Promise<H
   const ids = collectors.map(({ id }) => id)
   const looks = await outbox.status.hoursOfAll(ids, hourAfter(current, 1 - shownHours), current)
   await setImmediate()
-  const rows = collectors.map(({ id, protocolId }, place) => ({
-    collector: id,
-    protocolId,
-    cells: looks.map(hour => cells[cellState(hour.stateOf(place), state => hour.has(place, state))]),
-  }))
+  const rows: HourGrid['rows'][number][] = []
+  for (const [place, { id: collector, protocolId }] of collectors.entries()) {
+    if (place % collectorsATurn === collectorsATurn - 1) await setImmediate()
+    const own = looks.map(hour => cells[cellState(hour.stateOf(place), state => hour.has(place, state))])
+    rows.push({ collector, protocolId, cells: own })
+  }
+  await setImmediate()
   return { hours, rows }
 }
 

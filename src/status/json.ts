@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { hourText } from '../model/hour.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -14,14 +15,14 @@ export const statusFormat = 1
  * - An instant is ISO 8601 text with milliseconds in UTC, under the name without the unit: `nowMs` is `now`,
  * `startedAtMs` is `startedAt`, `nextAttemptMs` is `nextAttempt`, `lastPush.atMs` is `lastPush.at`, `inForceSinceMs` is
  * `inForceSince`, `restsUntilMs` is `restsUntil`, `readAtMs` is `readAt`, `firstSeenMs` is `firstSeen`,
- * `retryAfterUntilMs` is `retryAfterUntil`, `probeAtMs` is `probeAt`.
+ * `retryAfterUntilMs` is `retryAfterUntil`, `seenAtMs` is `seenAt`, `probeAtMs` is `probeAt`.
  * - `hours` has the last 48 hours, a cell each; `week` the last seven days, with consecutive hours of one state and reason
  * as one run (`from`, `hours`, `state`, and why). Only `week` has the rows of collectors that are no longer configured.
  * - An unknown value is absent; only in a `curve` it is `null`.
  */
 export function statusJson(snapshot: Snapshot) {
-  const { nowMs, startedAtMs, configuration, service, backlog, endpoints, protocols, hours, week, warnings, ...same } =
-    snapshot
+  const { nowMs, startedAtMs, configuration, service, backlog, endpoints, fleet, ...others } = snapshot
+  const { protocols, hours, week, warnings, ...same } = others
   return {
     format: statusFormat,
     ...same,
@@ -31,6 +32,7 @@ export function statusJson(snapshot: Snapshot) {
     service: serviceJson(service),
     backlog: backlogJson(backlog),
     endpoints: endpoints.map(endpointJson),
+    ...(fleet && { fleet: fleetJson(fleet) }),
     protocols: protocols.map(protocolJson),
     hours: { hours: hours.hours.map(hourText), rows: hours.rows },
     week: weekJson(week),
@@ -38,12 +40,37 @@ export function statusJson(snapshot: Snapshot) {
   }
 }
 
+/** Entries of a list that are written before the event loop gets a turn. */
+const entriesATurn = 100
+
+/** The text of `/status.json`; the event loop gets turns meanwhile. */
+export async function statusText(snapshot: Snapshot): Promise<string> {
+  return await textOf(statusJson(snapshot))
+}
+
+/** As `JSON.stringify` of what has no `undefined` and no `toJSON`. */
+async function textOf(value: unknown): Promise<string> {
+  if (Array.isArray(value)) {
+    const parts: string[] = []
+    for (let at = 0; at < value.length; at += entriesATurn) {
+      if (at > 0) await setImmediate()
+      parts.push(JSON.stringify(value.slice(at, at + entriesATurn)).slice(1, -1))
+    }
+    return `[${parts.join(',')}]`
+  }
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const parts: string[] = []
+  for (const [name, each] of Object.entries(value)) parts.push(`${JSON.stringify(name)}:${await textOf(each)}`)
+  return `{${parts.join(',')}}`
+}
+
 /** The answer of `/status.json`. */
 export type StatusJson = ReturnType<typeof statusJson>
 
-function configurationJson({ file, inForceSinceMs, refused }: Snapshot['configuration']) {
+function configurationJson({ file, named, inForceSinceMs, refused }: Snapshot['configuration']) {
   return {
     file,
+    ...(named !== undefined && { named }),
     inForceSince: instantText(inForceSinceMs),
     ...(refused && { refused: { at: instantText(refused.atMs), reason: refused.reason } }),
   }
@@ -71,6 +98,18 @@ function endpointJson({ restsUntilMs, head, ...same }: Snapshot['endpoints'][num
     ...same,
     ...(restsUntilMs === undefined ? {} : { restsUntil: instantText(restsUntilMs) }),
     ...(head && { head: { number: head.number, at: instantText(head.atMs) } }),
+  }
+}
+
+function fleetJson({ daemons, idleLanes, differences }: NonNullable<Snapshot['fleet']>) {
+  return {
+    daemons: daemons.map(({ startedAtMs, seenAtMs, ...daemon }) => ({
+      ...daemon,
+      startedAt: instantText(startedAtMs),
+      seenAt: instantText(seenAtMs),
+    })),
+    idleLanes: idleLanes.map(lane => ({ ...lane, oldest: hourText(lane.oldest) })),
+    differences,
   }
 }
 

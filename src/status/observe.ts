@@ -1,11 +1,13 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import { type Hour, hourAfter, hourAt, hoursFrom } from '../model/hour.ts'
 import { labelOf, type MetricId } from '../model/metric.ts'
+import type { MetricCurve } from '../outbox/contract/curves.ts'
 import type { DestinationState } from '../outbox/contract/destination.ts'
-import type { CollectionRow } from '../outbox/contract/hours.ts'
-import type { StoredMetric } from '../outbox/contract/metrics.ts'
+import type { CollectionRow, HourOfAll } from '../outbox/contract/hours.ts'
 import type { Overview } from '../outbox/contract/status-store.ts'
 import { cellState } from './cell-state.ts'
+import { type FleetState, lookAtFleet } from './fleet.ts'
 import type { Observed } from './observed.ts'
 import { latenessWanted, readinessOf, strandedSentence, waitingSentences } from './readiness.ts'
 import type { BacklogState, GateState, HourCell, HourGrid, ProtocolState, Snapshot, WidgetMetric } from './snapshot.ts'
@@ -15,34 +17,56 @@ import type { WidgetRead } from './widgets.ts'
 /** Hours shown. */
 export const shownHours = 48
 
-/** The present state, from the outbox and the last widgets read. Reads only; takes a few milliseconds. */
+/** Protocols, and collectors, whose state is made before the event loop gets a turn. */
+const [protocolsATurn, collectorsATurn] = [100, 100]
+
+/** The present state, from the outbox and the last widgets read. Reads only, in turns of a few milliseconds. */
 export async function observe(observed: Observed): Promise<Snapshot> {
   const { config, outbox, nowMs } = observed
   const current = hourAt(nowMs)
   const first = hourAfter(current, 1 - shownHours)
   const hours = hoursFrom(first, current)
-  const { rows, metrics, ...overview } = await outbox.status.detail(latenessWanted(observed), first, current)
-  const byProtocol = Map.groupBy(metrics, ({ protocolId }) => protocolId)
+  const { rows, curves, ...overview } = await outbox.status.detail(latenessWanted(observed), first, current)
+  await setImmediate()
+  const byProtocol = Map.groupBy(curves, ({ latest }) => latest.protocolId)
+  const shown = [...config.protocols, ...removedProtocols(config, [...byProtocol.keys()])]
+  const { week, looks } = await weekOf(observed)
+  const fleet = await lookAtFleet(observed)
   return {
-    ...stateOf(observed, overview),
-    protocols: [...config.protocols, ...removedProtocols(config, [...byProtocol.keys()])].map(protocol =>
+    ...stateOf(observed, overview, fleet),
+    protocols: await inTurns(shown, protocolsATurn, protocol =>
       protocolState(protocol, hours, byProtocol.get(protocol.id) ?? [], observed.widgets.get(protocol.id)),
     ),
-    hours: grid(config, hours, rows, metrics),
-    week: await weekOf(observed),
+    hours: await grid(config, hours, rows, looks.slice(-shownHours)),
+    week,
   }
 }
 
+/** Maps a list; the event loop gets a turn after each so many. */
+async function inTurns<T, R>(all: readonly T[], aTurn: number, map: (one: T, place: number) => R): Promise<R[]> {
+  const mapped: R[] = []
+  for (const [place, one] of all.entries()) {
+    if (place % aTurn === aTurn - 1) await setImmediate()
+    mapped.push(map(one, place))
+  }
+  return mapped
+}
+
 /** The part of the state that needs no hour: the same for the page and for a scrape. */
-export function stateOf(observed: Observed, overview: Overview): Omit<Snapshot, 'protocols' | 'hours' | 'week'> {
+export function stateOf(
+  observed: Observed,
+  overview: Overview,
+  fleet: FleetState | undefined,
+): Omit<Snapshot, 'protocols' | 'hours' | 'week'> {
   return {
     version: observed.version,
     nowMs: observed.nowMs,
     startedAtMs: observed.processStartedAtMs,
-    ready: readinessOf(observed, overview),
+    ready: readinessOf(observed, overview, fleet),
     configuration: observed.configuration,
     service: serviceState(observed, overview),
     endpoints: observed.endpoints,
+    ...(fleet && { fleet }),
     balance: overview.backlog.balance,
     backlog: backlogState(observed.config, overview),
     warnings: overview.warnings,
@@ -51,10 +75,10 @@ export function stateOf(observed: Observed, overview: Overview): Omit<Snapshot, 
 
 /** State of delivery to the service. */
 function serviceState(
-  { config, host, nowMs, destinations }: Pick<Observed, 'config' | 'host' | 'nowMs' | 'destinations'>,
+  { config, configuration, host, nowMs, destinations }: Omit<Observed, 'outbox' | 'widgets'>,
   { destinations: states, backlog }: Pick<Overview, 'destinations' | 'backlog'>,
 ): Snapshot['service'] {
-  const stranded = strandedSentence(config, backlog)
+  const stranded = strandedSentence(config, backlog, configuration.named)
   const waiting = [...waitingSentences(states), ...(stranded === undefined ? [] : [stranded])]
   const attemptsMs = states.map(({ notBeforeMs, probeAtMs }) => Math.max(notBeforeMs, probeAtMs))
   const nextAttemptMs = Math.min(...attemptsMs.filter(atMs => atMs > nowMs))
@@ -116,10 +140,10 @@ export function removedProtocols({ protocols }: Config, ids: readonly string[]):
 function protocolState(
   { id, name, logo, collectors, isRemoved }: ShownProtocol,
   hours: readonly Hour[],
-  metrics: readonly StoredMetric[],
+  curves: readonly MetricCurve[],
   read: WidgetRead | undefined,
 ): ProtocolState {
-  const own = Map.groupBy(metrics, metric => metric.id)
+  const own = new Map(curves.map(curve => [curve.latest.id, curve]))
   const configured = new Set(collectors.map(collector => collector.id))
   const ids = new Set([...own.keys(), ...(read?.metrics.map(metric => metric.id as MetricId) ?? [])])
   return {
@@ -129,10 +153,9 @@ function protocolState(
     ...(isRemoved && { isRemoved }),
     ...(read === undefined ? {} : { readAtMs: read.atMs }),
     metrics: [...ids].map(metricId => {
-      const history = own.get(metricId) ?? []
-      const latest = history.at(-1)
-      const metric = widgetMetric(metricId, id, hours, history, read)
-      return latest && !configured.has(latest.collector) ? { ...metric, isRemoved: true } : metric
+      const curve = own.get(metricId)
+      const metric = widgetMetric(metricId, id, hours, curve, read)
+      return curve && !configured.has(curve.latest.collector) ? { ...metric, isRemoved: true } : metric
     }),
   }
 }
@@ -141,11 +164,10 @@ function widgetMetric(
   id: MetricId,
   protocolId: string,
   hours: readonly Hour[],
-  history: readonly StoredMetric[],
+  curve: MetricCurve | undefined,
   read: WidgetRead | undefined,
 ): WidgetMetric {
-  const valueByHour = new Map(history.map(({ hour, value }) => [hour, value]))
-  const latest = history.at(-1)
+  const latest = curve?.latest
   const shown = read?.metrics.find(metric => metric.id === id)
   const hour = shown ? hourAt(Date.parse(shown.timestamp)) : latest?.hour
   const unit = shown?.unit ?? latest?.unit
@@ -159,31 +181,35 @@ function widgetMetric(
     ...(typeof shown?.change24h === 'number' ? { change24h: shown.change24h } : {}),
     ...(hour === undefined || Number.isNaN(hour) ? {} : { hour }),
     ...(shown || !latest ? {} : { state: latest.state }),
-    curve: hours.map(at => valueByHour.get(at) ?? null),
+    curve: curve?.values ?? hours.map(() => null),
   }
 }
 
-function grid(
+/** @param looks of the same hours, at each collector's place in the configuration */
+async function grid(
   config: Config,
   hours: readonly Hour[],
   rows: readonly CollectionRow[],
-  metrics: readonly StoredMetric[],
-): HourGrid {
-  const rowByCell = new Map(rows.map(row => [`${row.hour} ${row.collector}`, row]))
-  const metricsByCell = Map.groupBy(metrics, ({ hour, collector }) => `${hour} ${collector}`)
+  looks: readonly HourOfAll[],
+): Promise<HourGrid> {
+  const byHour = new Map(hours.map(hour => [hour, new Map<string, CollectionRow>()]))
+  for (const row of rows) byHour.get(row.hour)?.set(row.collector, row)
+  await setImmediate()
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
+  const cells = (id: string, place: number) =>
+    hours.map((hour, index) => cell(byHour.get(hour)?.get(id), looks[index], place))
   return {
     hours,
-    rows: collectors.map(({ id, protocolId }) => ({
+    rows: await inTurns(collectors, collectorsATurn, ({ id, protocolId }, place) => ({
       collector: id,
       protocolId,
-      cells: hours.map(hour => cell(rowByCell.get(`${hour} ${id}`), metricsByCell.get(`${hour} ${id}`) ?? [])),
+      cells: cells(id, place),
     })),
   }
 }
 
-function cell(row: CollectionRow | undefined, metrics: readonly StoredMetric[]): HourCell {
+function cell(row: CollectionRow | undefined, look: HourOfAll | undefined, place: number): HourCell {
   if (!row) return { state: 'unexpected', attempts: 0 }
-  const state = cellState(row.state, wanted => metrics.some(metric => metric.state === wanted))
+  const state = cellState(row.state, wanted => look?.has(place, wanted) ?? false)
   return { state, attempts: row.attempts, ...(row.fault ? { fault: row.fault } : {}) }
 }

@@ -7,7 +7,7 @@ import type { WidgetRead } from './widgets.ts'
 /** Input of an observation. */
 export interface Observed {
   readonly config: Config
-  readonly outbox: Pick<Outbox, 'status' | 'health'>
+  readonly outbox: Pick<Outbox, 'status' | 'health' | 'shared'>
   /** As in `ServiceState.host`. */
   readonly host: string
   readonly destinations: readonly string[]

@@ -6,6 +6,7 @@ export const readinessCauses = [
   'clock-wrong',
   'disk-full',
   'locked',
+  'no-daemon',
   'not-collected',
   'not-planned',
   'gap',
@@ -32,6 +33,8 @@ export interface ReadinessFacts {
   readonly isDiskFull: boolean
   /** Whether another process has kept this one from writing for long. */
   readonly isLocked: boolean
+  /** Lanes of a fleet with due hours that no living daemon works. */
+  readonly idleLanes: number
   /** Collectors with a due hour that was tried and failed, and with one that was not tried yet. */
   readonly failed: number
   readonly untried: number
@@ -61,6 +64,7 @@ export function readinessState(facts: ReadinessFacts): {
     'clock-wrong': facts.isClockWrong,
     'disk-full': facts.isDiskFull,
     locked: facts.isLocked,
+    'no-daemon': facts.idleLanes > 0 && !isStarting,
     'not-collected': facts.failed > 0 || (facts.untried > 0 && !isStarting),
     // With a doubted clock nothing is planned, which has a cause of its own.
     'not-planned': facts.unplanned > 0 && !isStarting && !facts.isClockDoubted,

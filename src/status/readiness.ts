@@ -1,10 +1,12 @@
 import type { Config } from '../config/config.ts'
+import { commandLine } from '../model/command-line.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
 import type { Backlog } from '../outbox/contract/balance.ts'
 import type { DestinationState } from '../outbox/contract/destination.ts'
 import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.ts'
 import { clockSentences } from './clock-sentences.ts'
+import { type FleetState, lookAtFleet } from './fleet.ts'
 import { deadAndHeldSentences, gapSentence, lateSentence, missingSentence } from './hour-sentences.ts'
 import type { Observed } from './observed.ts'
 import { type ReadinessCause, readinessState } from './readiness-state.ts'
@@ -17,14 +19,18 @@ export function waitingSentences(destinations: readonly Pick<DestinationState, '
 }
 
 /** Sentence about due metrics that will not be delivered: their protocol was removed from the configuration. */
-export function strandedSentence(config: Config, { byProtocol }: Pick<Backlog, 'byProtocol'>): string | undefined {
+export function strandedSentence(
+  config: Config,
+  { byProtocol }: Pick<Backlog, 'byProtocol'>,
+  named?: string,
+): string | undefined {
   const configured = new Set(config.protocols.map(({ id }) => id))
   const stranded = [...byProtocol]
     .filter(([id, { due }]) => due > 0 && !configured.has(id))
     .sort(([a], [b]) => (a < b ? -1 : 1))
   if (stranded.length === 0) return undefined
   const counts = stranded.map(([id, { due }]) => `${due} due of ${id}`).join(', ')
-  return `no longer configured, and not delivered until they are again: ${counts}; to give them up: tidegauge due drop ${stranded[0]?.[0]}`
+  return `no longer configured, and not delivered until they are again: ${counts}; to give them up: ${commandLine(`due drop ${stranded[0]?.[0]}`, named)}`
 }
 
 /** Input of a readiness. */
@@ -35,7 +41,8 @@ type ReadinessInput = Pick<
 
 /** Readiness alone, from as few reads as possible: it is probed every few seconds. */
 export async function readiness(observed: ReadinessInput): Promise<Readiness> {
-  return readinessOf(observed, await observed.outbox.status.lateness(latenessWanted(observed)))
+  const lateness = await observed.outbox.status.lateness(latenessWanted(observed))
+  return readinessOf(observed, lateness, await lookAtFleet(observed))
 }
 
 /** The lateness that a readiness needs. */
@@ -58,7 +65,7 @@ function newestLate(nowMs: number): Hour {
  * hours are those the configuration expects, not the stored rows, so that a broken writer shows, too. `readinessState`
  * decides what is wrong, in a table; this says it in sentences.
  */
-export function readinessOf(observed: ReadinessInput, lateness: Lateness): Readiness {
+export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet: FleetState | undefined): Readiness {
   const { config, outbox, nowMs, startedAtMs, host } = observed
   const { destinations, deadAndHeld, due, late, missing } = lateness
   const hour = newestLate(nowMs)
@@ -69,6 +76,8 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness): Readi
   const clock = clockSentences({ ...observed, destinations })
   const full = outbox.health.fullSentence
   const locked = outbox.health.lockedSentence(nowMs)
+  const idle = fleet?.idleLanes.filter(({ oldest }) => oldest <= hour) ?? []
+  const { named } = observed.configuration
   const refused = refusedSentences(observed.configuration)
   const { state, causes } = readinessState({
     runningMs: nowMs - startedAtMs,
@@ -77,6 +86,7 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness): Readi
     isClockDoubted: observed.clock?.kind === 'doubted',
     isDiskFull: full !== undefined,
     isLocked: locked !== undefined,
+    idleLanes: idle.length,
     failed: failed.length,
     untried: late.length - failed.length,
     unplanned: missing.length,
@@ -91,12 +101,13 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness): Readi
     'clock-wrong': clock,
     'disk-full': full === undefined ? [] : [full],
     locked: locked === undefined ? [] : [locked],
+    'no-daemon': idle.map(({ reason }) => reason),
     'not-collected': (isCatchingUp ? failed : late).map(lateSentence),
     'not-planned': missing.map(id => missingSentence(id, hour)),
     gap: gaps.map(gapSentence),
     'not-delivered': undeliveredSentences(lateness, host, isCatchingUp),
-    dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host),
-    held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host),
+    dead: deadAndHeldSentences({ ...deadAndHeld, held: 0 }, hour, host, named),
+    held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host, named),
   }
   return { ok: state !== 'not-ready', reasons: [...causes].flatMap(cause => sentences[cause]) }
 }

@@ -6,9 +6,10 @@ export class Reloads {
   readonly startedAtMs: number
   #state: ConfigurationState
 
-  constructor(file: string, nowMs: number) {
+  /** @param named as `ConfigurationState.named` */
+  constructor(file: string, nowMs: number, named?: string) {
     this.startedAtMs = nowMs
-    this.#state = { file, inForceSinceMs: nowMs }
+    this.#state = { file, ...(named !== undefined && { named }), inForceSinceMs: nowMs }
   }
 
   get state(): ConfigurationState {
@@ -17,7 +18,8 @@ export class Reloads {
 
   /** Records that another configuration is in force: an earlier refusal no longer matters. */
   taken(file: string, nowMs: number): void {
-    this.#state = { file, inForceSinceMs: nowMs }
+    const { refused: _, ...state } = this.#state
+    this.#state = { ...state, file, inForceSinceMs: nowMs }
   }
 
   /**

@@ -6,6 +6,7 @@ import type { LateCollector } from '../outbox/contract/hours.ts'
 import type { MetricState } from '../outbox/contract/metrics.ts'
 import type { GapCount, OldestHours, Overview } from '../outbox/contract/status-store.ts'
 import type { Counters, DeliveryState } from '../telemetry/counters.ts'
+import { lookAtFleet } from './fleet.ts'
 import { hourStates } from './hour-states.ts'
 import { shownHours, stateOf } from './observe.ts'
 import type { Observed } from './observed.ts'
@@ -69,7 +70,7 @@ export async function scrape(observed: Scraped): Promise<Scrape> {
   await setImmediate()
   const overview = await outbox.status.overview(latenessWanted(observed))
   return {
-    ...stateOf(observed, overview),
+    ...stateOf(observed, overview, await lookAtFleet(observed)),
     hours,
     ages,
     values: newest.filter(({ state, protocolId }) => shownStates.has(state) && configured.has(protocolId)),

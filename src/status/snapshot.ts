@@ -4,6 +4,7 @@ import type { MetricId } from '../model/metric.ts'
 import type { Balance } from '../outbox/contract/balance.ts'
 import type { MetricState } from '../outbox/contract/metrics.ts'
 import type { Warning } from '../outbox/contract/warnings.ts'
+import type { FleetState } from './fleet.ts'
 
 /** Everything the status server shows, at one instant: plain values, so that page, exposition and JSON are pure. */
 export interface Snapshot {
@@ -18,6 +19,8 @@ export interface Snapshot {
   readonly service: ServiceState
   /** The endpoints by chain, in the order of preference; empty when this process reads no chain. */
   readonly endpoints: readonly EndpointState[]
+  /** Absent where the outbox belongs to one daemon. */
+  readonly fleet?: FleetState
   readonly balance: Balance
   readonly backlog: BacklogState
   /** The protocols in the configuration's order. */
@@ -31,6 +34,8 @@ export interface Snapshot {
 export interface ConfigurationState {
   /** Path of the file. */
   readonly file: string
+  /** The same, where commands do not find it without `--config`; absent otherwise. */
+  readonly named?: string
   /** When it was taken, at the start or at the last valid reload, in milliseconds since 1970. */
   readonly inForceSinceMs: number
   /** Why the present file cannot be used; absent when it is the one in force. */

@@ -1,5 +1,6 @@
 import { hourAfter, hourAt } from '../model/hour.ts'
 import type { StoredMetric } from '../outbox/contract/metrics.ts'
+import { lookAtFleet } from './fleet.ts'
 import { hourStates } from './hour-states.ts'
 import { removedProtocols, shownHours, stateOf } from './observe.ts'
 import type { Observed } from './observed.ts'
@@ -21,7 +22,7 @@ export async function summarize(observed: Observed): Promise<StatusSummary> {
   const byProtocol = Map.groupBy(metrics, ({ protocolId }) => protocolId)
   const protocols = [...config.protocols, ...removedProtocols(config, [...byProtocol.keys()])]
   return {
-    ...stateOf(observed, overview),
+    ...stateOf(observed, overview, await lookAtFleet(observed)),
     newest: protocols.flatMap(({ id }) => byProtocol.get(id) ?? []),
     hours: await hourStates(observed),
   }

@@ -14,12 +14,14 @@ const reasonsMax = 5_000
 /** Collectors whose runs are made before the event loop gets a turn. */
 const collectorsATurn = 100
 
+/** The last seven days, as they are shown, and the states of their hours: the configured collectors in their order, then others. */
+export interface Week {
+  readonly week: WeekGrid
+  readonly looks: readonly HourOfAll[]
+}
+
 /** The last seven days of all collectors, also of those that were removed from the configuration meanwhile. */
-export async function weekOf({
-  config,
-  outbox,
-  nowMs,
-}: Pick<Observed, 'config' | 'outbox' | 'nowMs'>): Promise<WeekGrid> {
+export async function weekOf({ config, outbox, nowMs }: Pick<Observed, 'config' | 'outbox' | 'nowMs'>): Promise<Week> {
   const to = hourAt(nowMs)
   const from = hourAfter(to, 1 - weekHours)
   const hours = hoursFrom(from, to)
@@ -41,7 +43,7 @@ export async function weekOf({
     if (isRemoved && runs.every(({ state }) => state === 'unexpected')) continue
     rows.push({ collector, protocolId, ...(isRemoved && { isRemoved }), runs })
   }
-  return { from, to, rows }
+  return { week: { from, to, rows }, looks }
 }
 
 /** The protocol is the first part of a collector's id. */

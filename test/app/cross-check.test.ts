@@ -33,7 +33,7 @@ async function ended(): Promise<void> {
 }
 
 /** The hour before is delivered; then the current one is collected while the first endpoint says `lie`, if it does. */
-async function collected(lie?: bigint, more = '') {
+async function collected(lie?: bigint, more = '', how: readonly string[] = ['--catch-up']) {
   const { config } = configured(
     `service: embedded
 status: { listen: "127.0.0.1:0" }
@@ -50,7 +50,7 @@ protocols:
   const before = hourText(hourAfter(hourAt(systemTime.nowMs()), -1))
   await run('backfill', '--from', before, '--to', before)
   if (lie !== undefined) first.misbehave({ kind: 'balance', wei: lie })
-  const end = await run('collect', '--catch-up', '--json')
+  const end = await run('collect', ...how, '--json')
   const status = JSON.parse((await run('status', '--json')).stdout)
   first.misbehave()
   return { end, value: status.protocols[0].metrics[0].value, balance: status.balance }
@@ -75,6 +75,13 @@ describe('a value that jumps', () => {
       expect(end.code).toBe(0)
     })
 
+    it('is read again by a collection of one hour, too', async () => {
+      const { value, balance, end } = await collected(500n * ether, '', [])
+      expect({ value, held: balance.held, due: balance.due }).toEqual({ value: 100, held: 0, due: 0 })
+      expect(end.stderr).toMatch(/endpoint in quarantine/)
+      expect(end.code).toBe(0)
+    })
+
     it('is not believed where two hosts must agree, even without a jump', async () => {
       const { value, end } = await collected(101n * ether, ', agree: 2')
       expect(value).toBe(100)
@@ -90,6 +97,11 @@ describe('a value that jumps', () => {
       const { value, balance, end } = await collected()
       expect({ value, held: balance.held, due: balance.due }).toEqual({ value: 300, held: 0, due: 0 })
       expect(end.stderr).toMatch(/a jump is confirmed by an endpoint of another host/)
+    })
+
+    it('is confirmed in a collection of one hour, too', async () => {
+      const { value, balance } = await collected(undefined, '', [])
+      expect({ value, held: balance.held }).toEqual({ value: 300, held: 0 })
     })
   })
 })

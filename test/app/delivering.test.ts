@@ -16,7 +16,10 @@ it('delivering begins as soon as the file can be written, however often it could
     return async () => void released.push('loops')
   }
   const time = { ...systemTime, sleep: async () => {} }
-  const delivering = new Delivering({ take: () => role, begin, failed: error => failures.push(error), time }, role)
+  const delivering = new Delivering(
+    { take: async () => role, begin, failed: error => failures.push(error), time },
+    role,
+  )
   await begun.promise
   await delivering.stop()
   expect(failures).toHaveLength(3)

@@ -21,6 +21,7 @@ it('npm ci of a clone runs no script of a package, and needs no compiler', () =>
   expect(
     scripted.map(([folder]) => folder),
     'npm compiles what has a binding.gyp, and leaves the package’s own `gypfile: false` out of the lock file whenever it ' +
-      'writes that: add `"gypfile": false` to the entry again',
+      'writes that: add `"gypfile": false` to the entry again. It runs the script of an entry with "hasInstallScript": ' +
+      'delete that line where nothing needs the script',
   ).toEqual([])
 })

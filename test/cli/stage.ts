@@ -23,6 +23,8 @@ export interface ScriptedService {
   readonly stored: Sent[]
   /** The reason to refuse a metric for; none at first. */
   refuses: (metric: Sent) => string | undefined
+  /** Its answer to a GET; 404 at first. */
+  shows: (path: string) => { readonly status: number; readonly body: unknown }
   /** Its remark about a metric that it stores; none at first. */
   remarks: (metric: Sent) => readonly string[]
 }
@@ -30,10 +32,15 @@ export interface ScriptedService {
 /** Ends with the test. */
 async function scriptedService(): Promise<ScriptedService> {
   const stored: Sent[] = []
-  const service = { stored, refuses: (): string | undefined => undefined, remarks: (): readonly string[] => [] }
-  const scripted: Omit<ScriptedService, 'url'> = service
+  const scripted: Omit<ScriptedService, 'url'> = {
+    stored,
+    refuses: () => undefined,
+    shows: () => nothing,
+    remarks: () => [],
+  }
   const server = createServer(async (request, response) => {
-    const { status, body } = request.method === 'POST' ? answer(scripted, await metricsOf(request)) : nothing
+    const isPush = request.method === 'POST'
+    const { status, body } = isPush ? answer(scripted, await metricsOf(request)) : scripted.shows(request.url ?? '')
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   })
   server.listen(0, '127.0.0.1')

@@ -10,7 +10,8 @@ import { hourAfter } from '../../src/model/hour.ts'
 import { ProcessRunner } from '../../src/runner/daemon/process-runner.ts'
 import { configured, faultOf, hour } from '../runner/setup.ts'
 import { certificateFor } from '../support/certificate.ts'
-import { type PostgresServer, postgresPassword, postgresPlace, startPostgres } from '../support/postgres.ts'
+import { postgresPlace } from '../support/postgres/programs.ts'
+import { PostgresServer, postgresPassword } from '../support/postgres/server.ts'
 import { collectorContract } from './contract.ts'
 
 const said: string[] = []
@@ -226,7 +227,8 @@ describe.skipIf(postgresPlace.kind === 'missing')('sql, of PostgreSQL (needs the
   }
   beforeAll(async () => {
     if (postgresPlace.kind === 'missing') return
-    server = await startPostgres(postgresPlace.path, certificateFor(['other.test']))
+    const certificate = certificateFor(['other.test'])
+    server = await PostgresServer.started(postgresPlace.path, { certificate })
     const client = new pg.Client({ connectionString: server.address() })
     await client.connect()
     await client.query('CREATE TABLE sales (at timestamptz, local timestamp, amount numeric)')

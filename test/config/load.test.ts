@@ -17,7 +17,8 @@ describe('a configuration', () => {
     expect(loadConfig(file)).toMatchObject({
       file,
       service: { kind: 'embedded' },
-      data: join(dirname(dirname(file)), 'data', 'embedded'),
+      data: { kind: 'folder', folder: join(dirname(dirname(file)), 'data', 'embedded') },
+      fleet: {},
       collect: { deadlineMs: 60_000, catchUpMs: 7 * 24 * 3_600_000 },
       delivery: { timeoutMs: 30_000, inFlight: 4, pacePerSecond: 5 },
       outbox: { keepMs: 35 * 24 * 3_600_000 },
@@ -57,10 +58,27 @@ ${protocolsText}`)
     expect(hiddenPaths(loadConfig(file))).toEqual(expect.arrayContaining([nextTo('slack').path, nextTo('chat').path]))
   })
 
+  it('may keep its outbox in a database that a fleet shares, whose address is kept elsewhere', () => {
+    const file = configFile(`service: { url: "https://m.example.com", key: { env: KEY } }
+data: { postgres: { file: database } }
+fleet: { name: eu-1, lanes: [main, web, main] }
+chains: { main: { id: 1, rpc: [./geth.ipc] } }
+protocols: [{ id: a, name: A, collectors: [{ use: host, machine: eu-2 }] }]
+`)
+    const config = loadConfig(file)
+    const path = join(dirname(file), 'database')
+    expect(config).toMatchObject({
+      data: { kind: 'postgres', address: { kind: 'file', path, place: { file, line: 2, column: 9 } } },
+      fleet: { name: 'eu-1', lanes: ['main', 'web'] },
+      protocols: [{ collectors: [{ machine: 'eu-2' }] }],
+    })
+    expect(hiddenPaths(config)).toContain(path)
+  })
+
   it('keeps data in the working directory when it came with an installed package', () => {
     const installed = '/srv/app/node_modules/tidegauge/config/local.yaml'
     const { data } = parseConfig(installed, readFileSync(shipped('local.yaml'), 'utf8'))
-    expect(data).toBe(resolve('data/embedded'))
+    expect(data).toEqual({ kind: 'folder', folder: resolve('data/embedded') })
   })
 
   it('has a deadline of its own for a collector', () => {
@@ -93,7 +111,7 @@ ${protocolsText}`
     const folder = dirname(file)
     expect(loadConfig(file)).toMatchObject({
       service: { url: 'https://m.example.com/base', key: { kind: 'file', path: join(folder, 'key') } },
-      data: join(folder, 'kept'),
+      data: { kind: 'folder', folder: join(folder, 'kept') },
       chains: [
         {
           name: 'main',

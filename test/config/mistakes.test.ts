@@ -6,6 +6,8 @@ type Case = readonly [about: string, text: string, ...mistakes: string[]]
 
 const fine = 'protocols: [{ id: a, name: A, collectors: [{ use: host }] }]\n'
 
+const remote = 'service: { url: "https://m.example.com", key: { env: KEY } }\n'
+
 function tell(about: string, cases: readonly Case[]) {
   describe(about, () => {
     it.each(cases)('%s', (_, text, ...mistakes) => expect(linesOf(text)).toEqual(mistakes))
@@ -17,7 +19,7 @@ tell('keys', [
   [
     'an unknown key',
     `service: embedded\nverbosity: 3\n${fine}`,
-    '2:1: unknown key "verbosity" → known here: service, data, collect, delivery, outbox, status, log, heartbeat, notify, chains, include, prices, protocols',
+    '2:1: unknown key "verbosity" → known here: service, data, fleet, collect, delivery, outbox, status, log, heartbeat, notify, chains, include, prices, protocols',
   ],
   [
     'what stands under a typo is checked too',
@@ -53,6 +55,47 @@ tell('keys', [
     '1:1: service: has no value → write one, for example embedded',
     '2:1: data: has no value → write one, for example ../data, or remove the key',
     '4:3: protocols[0]: has no value → write one, for example { id: awesome-vault, name: Awesome Vault, collectors: [{ use: host }] }, or remove the entry',
+  ],
+])
+
+tell('a fleet', [
+  [
+    'the address of a database that is written in the file',
+    `${remote}data: { postgres: "postgres://tides:hunter2hunter2@db/tides" }\n${fine}`,
+    '2:19: data.postgres: the address of a database is never written in this file, only its place → write { env: DATABASE_URL } or { file: /run/secrets/database_url }',
+  ],
+  [
+    'the address of a database in the place of the folder',
+    `${remote}data: postgres://tides:hunter2hunter2@db/tides\n${fine}`,
+    '2:7: data: the address of a database is never written in this file → write { postgres: { env: DATABASE_URL } }',
+  ],
+  [
+    'the address of a database in the place of its variable',
+    `${remote}data: { postgres: { env: "postgres://tides:hunter2hunter2@db/tides" } }\n${fine}`,
+    '2:26: data.postgres.env: this is not the name of an environment variable → write its name, like METRICS_KEY, not its value',
+  ],
+  [
+    'a database without the place of its address',
+    `${remote}data: { postgres: {} }\n${fine}`,
+    '2:9: data.postgres: says neither file nor env → write one of { file: … } and { env: … }',
+  ],
+  [
+    'the embedded service, of which each daemon would have its own',
+    `service: embedded\ndata: { postgres: { env: DATABASE_URL } }\n${fine}`,
+    '1:10: service: each daemon of a fleet would have an embedded service of its own → name a service by its url, or keep the data in a folder: data: ../data',
+  ],
+  [
+    'lanes that do not exist, and a name with a blank',
+    `${remote}data: { postgres: { env: DATABASE_URL } }\nfleet: { name: "eu 1", lanes: [mian, web, machine/eu-1, "machine/e u"] }\nchains: { main: { id: 1, rpc: [./geth.ipc] } }\n${fine}`,
+    '3:16: fleet.name: "eu 1" is not a name of letters, digits, ., - and _ → write a name like eu-1',
+    '3:32: fleet.lanes[0]: "mian" is neither a chain under chains: nor web nor machine/NAME → did you mean main?',
+    '3:57: fleet.lanes[3]: "e u" is not a name of letters, digits, ., - and _ → write a name like eu-1',
+  ],
+  [
+    'keys of a fleet where the outbox is in a folder',
+    `${remote}fleet: { name: eu-1 }\nprotocols: [{ id: a, name: A, collectors: [{ use: host, machine: eu-1 }] }]\n`,
+    '2:1: fleet: the outbox is in a folder, so there is no fleet → remove it, or write data: { postgres: { env: DATABASE_URL } }',
+    '3:57: protocols[0].collectors[0].machine: the outbox is in a folder, so there is no fleet → remove it, or write data: { postgres: { env: DATABASE_URL } }',
   ],
 ])
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
-import { readSecret, resolveAddress, resolveHeaders, secretsOf } from '../../src/config/secret.ts'
+import { readSecret, resolveAddress, resolveDatabase, resolveHeaders, secretsOf } from '../../src/config/secret.ts'
 import { Fault, faultLine } from '../../src/model/fault.ts'
 import { configFile, protocolsText } from './file.ts'
 
@@ -153,5 +153,42 @@ notify: [{ telegram: { token: { file: ${kept('123456:token-of-the-bot').path} },
     )
     expect(secrets).not.toContain('/data/geth.ipc')
     expect(secrets.map(secret => secret.length)).toEqual(secrets.map(({ length }) => length).sort((a, b) => b - a))
+  })
+})
+
+describe('the address of a database', () => {
+  const file = (text: string) => resolveDatabase(kept(text))
+
+  it('is parsed, its password without percent-encoding', () => {
+    expect(file('postgres://tides:pass%20word@db.example.com/seas?sslmode=verify-full')).toEqual({
+      ...{ host: 'db.example.com', port: 5432, database: 'seas', user: 'tides', password: 'pass word' },
+      tls: 'checked',
+    })
+  })
+
+  it.each([
+    ['of another kind', 'mysql://tides:hunter2hunter2@db/tides'],
+    ['without a host', 'postgres:///hunter2hunter2'],
+    ['with a password that is not encoded', 'postgres://tides:hunter2%hunter2@db/tides'],
+    ['with a password that holds the beginning of a fragment', 'postgres://tides:hunter2hunter2@db/tides#more'],
+    ['that is a path', '/run/postgresql/hunter2hunter2'],
+  ])('%s is refused, and not repeated', (_, text) => {
+    const fault = faultOf(() => file(text))
+    expect([fault.code, fault.message]).toEqual(['config', expect.stringMatching(/^the secret (is not|must)/)])
+    expect(faultLine(fault)).not.toContain('hunter2')
+  })
+
+  it('is a secret, as its password is', () => {
+    vi.stubEnv('DATABASE_URL', 'postgres://tides:p%40ss%20word@db.example.com/tides')
+    const config = loadConfig(
+      configFile(`service: { url: "https://m.example.com", key: { env: KEY } }
+data: { postgres: { env: DATABASE_URL } }
+${protocolsText}`),
+    )
+    expect(secretsOf(config)).toEqual([
+      'postgres://tides:p%40ss%20word@db.example.com/tides',
+      'p%40ss%20word',
+      'p@ss word',
+    ])
   })
 })

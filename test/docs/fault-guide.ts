@@ -45,9 +45,26 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cause: 'There is no room for new values. What is due is still delivered, from a reserve kept for that.',
     cure: 'Free some room: collecting continues, and missed hours are caught up.',
   },
+  'database-unreachable': {
+    cause: 'The PostgreSQL of the outbox does not answer, has no free connection, or ended the connection.',
+    cure: 'Let the server run and be reached from this machine. The daemon goes on with it; nothing is lost.',
+  },
+  'database-unusable': {
+    cause: 'The PostgreSQL of the outbox refuses the user, is too old, or has tables of another version of tidegauge.',
+    cure: 'The message says which, and has the statement or the setting that cures it.',
+  },
+  'database-failed': {
+    cause: 'The PostgreSQL of the outbox refused a statement; the message has its words.',
+    cure: 'Look into the server’s log. The daemon tries again.',
+  },
   'hour-lost': {
     cause: 'The values of an hour lay in a damaged part of the outbox.',
     cure: 'Nothing to do where the past can be read: the hour is due again.',
+  },
+  'hour-taken-over': {
+    cause:
+      'This daemon was paused, or cut off from the database, and another daemon of the fleet collects the hour now.',
+    cure: 'Nothing to do: the other daemon stores the values.',
   },
   'collector-unusable': {
     cause: 'The collector’s file is missing, cannot be loaded, or does not export a collector.',

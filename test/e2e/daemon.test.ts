@@ -27,6 +27,8 @@ describe('the daemon', () => {
     expect((await get('/readyz')).status).toBe(200)
     expect(await (await get('/metrics')).text()).toContain('tidegauge_')
     expect(await (await get('/')).text()).toContain('This machine')
+    // Of a configuration that is not the default, the commands name it.
+    expect(status.configuration).toMatchObject({ named: config })
 
     const shown = await tidegauge(['show', 'this-machine', '--json', '--config', config])
     const labels = (JSON.parse(shown.stdout) as { id: string }[]).map(({ id }) => id)
@@ -50,6 +52,7 @@ describe('the daemon', () => {
   it('keeps the old configuration when a reloaded one is wrong, and takes a right one', async () => {
     const { config } = configured(hostYaml)
     const daemon = await startDaemon(config)
+    await daemon.status<StatusJson>(allDelivered)
     writeFileSync(config, hostYaml.replace('collectors:', 'colectors:'))
     process.kill(daemon.pid, 'SIGHUP')
     const refused = await daemon.logged('the new configuration is refused, the old one stays in force')
@@ -72,6 +75,8 @@ describe('the daemon', () => {
     const after = (await (await fetch(`${page}status.json`)).json()) as StatusJson
     expect(after.ready).toEqual({ ok: true, reasons: [] })
     expect(after.startedAt).toBe(startedAt)
+    // Of a reload, counters see nothing.
+    expect(await (await fetch(`${page}metrics`)).text()).toMatch(/^tidegauge_metrics_delivered_total 4$/m)
     expect(await daemon.kill('SIGTERM')).toBe(0)
   })
 

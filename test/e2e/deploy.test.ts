@@ -8,7 +8,7 @@ import { z } from 'zod'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const textOf = (name: string) => readFileSync(join(root, name), 'utf8')
 const documents = (name: string): unknown[] => {
-  const all = parseAllDocuments(textOf(name))
+  const all = parseAllDocuments(textOf(name), { merge: true })
   expect(all.flatMap(({ errors }) => errors)).toEqual([])
   return all.map(document => document.toJS())
 }
@@ -100,6 +100,23 @@ describe('the files for a container:', () => {
     expect(mounted).toEqual(Object.keys(secrets))
     expect(tmpfs).toEqual(['/tmp'])
     expect(rest).not.toHaveProperty('healthcheck')
+  })
+
+  it('Compose of a fleet gives each daemon a name, and mounts what there is', () => {
+    const [first] = documents('docs/deploy/compose-fleet.yaml')
+    const daemon = z.looseObject({ hostname: z.string(), secrets: z.array(z.string()), environment: z.object({}) })
+    const fleet = z.looseObject({
+      services: z.looseObject({ database: z.looseObject({ secrets: z.array(z.string()) }) }),
+      secrets: z.record(z.string(), z.strictObject({ file: z.string() })),
+    })
+    const { services, secrets } = fleet.parse(first)
+    const { database, ...others } = services
+    const daemons = Object.entries(others).map(([name, service]) => ({ name, ...daemon.parse(service) }))
+    expect(daemons).toHaveLength(3)
+    expect(daemons.map(({ hostname }) => hostname)).toEqual(daemons.map(({ name }) => name))
+    const mounted = new Set([...database.secrets, ...daemons.flatMap(each => each.secrets)])
+    expect([...mounted].sort()).toEqual(Object.keys(secrets).sort())
+    expect(textOf('docs/deploy/compose-fleet.yaml')).not.toMatch(/PASSWORD: /)
   })
 
   it('the image has what they need', () => {

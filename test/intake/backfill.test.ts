@@ -150,6 +150,11 @@ describe('a backfill', () => {
     expect(hoursAsked(here, 'vault/c')).toHaveLength(20)
     expect(end).toMatchObject({ left: 0 })
     expect(here.outbox.expectedHours.states('vault/b', anHour, to).has(range[4] as Hour)).toBe(false)
+    const unread = here.outbox.hourRanges.of('unread')
+    expect(unread.map(({ collector, from, hours }) => [collector, from, hours])).toEqual([
+      ['vault/b', range[4], 1],
+      ['vault/c', range[5], 1],
+    ])
     expect(here.outbox.expectedHours.lateOf(['vault/a', 'vault/b', 'vault/c'], current)).toEqual([])
   })
 

@@ -27,7 +27,6 @@ describe('a set of metrics', () => {
         }
         expect(set.size).toBe(model.size)
         expect(set.has(asked)).toBe(model.has(name(asked)))
-        expect(set.idsOf(asked.hour)?.has(asked.id) ?? false).toBe(model.has(name(asked)))
       }),
     )
   })

@@ -29,14 +29,14 @@ describe('a collector that writes to the line to the daemon', () => {
     const bad = Object.keys(lies).map(what =>
       faultOf(runner.collect(configured('./lies.ts', { id: `lies/${what}`, options: { what } }), hour)),
     )
-    expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
+    expect(await runner.collect(configured('./good.ts'), hour)).toMatchObject(fine)
     const faults = await Promise.all(bad)
     expect(faults.map(({ code }) => code)).toEqual(faults.map(() => 'collector-hung'))
     for (const [index, wrong] of Object.values(lies).entries()) {
       expect(faults[index]?.message).toContain(`its process sent an invalid message: ${wrong}`)
       expect(faults[index]?.fix).toContain('must not write to its connection')
     }
-    expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
+    expect(await runner.collect(configured('./good.ts'), hour)).toMatchObject(fine)
   })
 
   it('half a line is no message', async () => {

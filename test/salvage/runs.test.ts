@@ -47,7 +47,7 @@ function runOf(file: string): RawRun {
 it('finds a metric that is in two runs, and keeps the value that its hour adds up to', () => {
   const { file, contents } = sound()
   const { hour, first, bytes } = runOf(file)
-  const copy = `INSERT INTO outbox SELECT hour, first + 1, protocol, state, 1, digest, ? FROM outbox WHERE hour = ? AND first = ?`
+  const copy = `INSERT INTO outbox SELECT hour, first + 1, protocol, state, collected_ms, delivered_ms, 1, digest, ? FROM outbox WHERE hour = ? AND first = ?`
   change(file, copy, bytes.subarray(0, 8), hour, first)
   expect(outboxSalvage.brokenPages(file)).toBe('a metric and hour is stored twice')
   mended(file)

@@ -181,9 +181,10 @@ describe('a damaged outbox', () => {
   it('makes delivered metrics due again where fewer are due than were counted', () => {
     const { file, contents } = sound()
     const bytes = readFileSync(file)
-    // A row's header: hour in three bytes, first in one, protocol in one or none, the state 0, metrics in one or none.
+    // A row's header: hour in three bytes, first in one, protocol in one or none, the state 0, two
+    // instants that are 1, metrics in one or none.
     const due = [9, 1]
-      .flatMap(protocol => [9, 1].map(many => Buffer.from([8, 3, 1, protocol, 8, many])))
+      .flatMap(protocol => [9, 1].map(many => Buffer.from([10, 3, 1, protocol, 8, 9, 9, many])))
       .flatMap(header => placesOf(bytes, header))
     expect(due.length).toBeGreaterThan(10)
     for (const place of due) bytes[place + 4] = 9

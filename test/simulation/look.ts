@@ -2,7 +2,7 @@ import Database from 'better-sqlite3'
 import type { FaultCode, FaultRecord } from '../../src/model/fault.ts'
 import { type Hour, hourAt, hourFromNumber, hourNumber } from '../../src/model/hour.ts'
 import type { MetricState } from '../../src/outbox/contract/metrics.ts'
-import { stateOf } from '../../src/outbox/sqlite/tables/states.ts'
+import { stateOf } from '../../src/outbox/rows/states.ts'
 import { seeMetricRows } from '../outbox/support/metric-rows.ts'
 
 /** A metric as it lies in the file. */

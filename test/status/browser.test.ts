@@ -95,7 +95,10 @@ describe('the page in a browser', () => {
   it('asks for nothing but itself, breaks no policy, and runs no foreign text', async () => {
     const { page, complaints, asked, url } = await open()
     expect(complaints).toEqual([])
-    expect(asked.filter(address => !address.startsWith('data:'))).toEqual([`${url}/`, `${url}/events`])
+    const foreseen = [`${url}/`, `${url}/events`]
+    await expect
+      .poll(() => asked.filter(address => !address.startsWith('data:')), { timeout: 60_000 })
+      .toEqual(foreseen)
     expect(await page.title()).toBe('Not ready · Tidegauge')
     expect(await page.getByRole('heading', { name: '<script>document.title="owned"</script>' }).isVisible()).toBe(true)
     expect(await page.locator('main script, main img, header script').count()).toBe(0)

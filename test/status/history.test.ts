@@ -40,6 +40,9 @@ it('a history has each hour from the first known one on, with its value, its sta
   await record(-3, 1)
   await record(-2, 0, { kind: 'bounds', reason: 'it is odd' })
   await record(-1, 0)
+  const corrected = metrics(1, at(-1)).map(metric => ({ metric: { ...metric, value: 5 } }))
+  const again = { collector: 'vault/c', hour: at(-1), accepted: corrected, mode: 'correct' } as const
+  await outbox.intake.record(again, anHour)
   outbox.expectedHours.markFailed('vault/c', anHour, new Fault('chain-unreachable', 'no node answers'), anHour)
   expect(await history('vault___M0')).toEqual({
     id: 'vault___M0',
@@ -50,11 +53,18 @@ it('a history has each hour from the first known one on, with its value, its sta
     unit: 'USD',
     nowMs: anHour + 1,
     hours: [
-      { hour: at(-5), state: 'delivered', value: 0 },
+      { hour: at(-5), state: 'delivered', value: 0, unit: 'USD', collectedMs: at(-5), deliveredMs: anHour },
       { hour: at(-4), state: 'gap', reason: 'no block yet' },
       { hour: at(-3), state: 'none' },
-      { hour: at(-2), state: 'held', value: 0, reason: 'it is odd' },
-      { hour: at(-1), state: 'due', value: 0 },
+      { hour: at(-2), state: 'held', value: 0, unit: 'USD', collectedMs: at(-2), reason: 'it is odd' },
+      {
+        hour: at(-1),
+        state: 'due',
+        value: 5,
+        unit: 'USD',
+        collectedMs: at(-1),
+        earlier: [{ value: 0, untilMs: anHour }],
+      },
       { hour: anHour, state: 'due', reason: 'no node answers' },
     ],
   })

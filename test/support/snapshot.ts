@@ -126,6 +126,31 @@ const fiveHoursOld: WidgetMetric = {
 
 /** Two days of a daemon with a past: every state, small and large values, holes, a name that is an attack. */
 export const richSnapshot: Snapshot = {
+  fleet: {
+    daemons: [
+      {
+        name: 'eu-1',
+        version: '0.1.0',
+        configuration: '0badcafe',
+        lanes: ['ethereum', 'web'],
+        startedAtMs: nowMs - 60 * minuteMs,
+        seenAtMs: nowMs - 4_000,
+      },
+      {
+        name: '<i>eu-2</i>',
+        version: '0.1.0',
+        configuration: '0badcafe',
+        lanes: ['base'],
+        startedAtMs: nowMs - 60 * minuteMs,
+        seenAtMs: nowMs - 12 * minuteMs,
+        isAway: true,
+      },
+    ],
+    idleLanes: [
+      { lane: 'base', hours: 2, oldest: hourAfter(lastHour, -1), reason: 'no living daemon works the lane base' },
+    ],
+    differences: ['the daemons have different versions: 0.1.0 on eu-1, 0.2.0 on eu-3; update them to the same'],
+  },
   configuration: { file: '/config/tidegauge.yaml', inForceSinceMs: nowMs - 40 * minuteMs },
   endpoints: [
     {

@@ -13,6 +13,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   chain: ['model', 'edge'],
   salvage: ['model', 'sqlite'],
   outbox: ['model', 'edge', 'sqlite', 'salvage'],
+  fleet: ['model', 'edge', 'config', 'outbox', 'telemetry'],
   runner: ['model', 'edge', 'config', 'chain'],
   intake: ['model', 'edge', 'config', 'outbox', 'runner', 'chain', 'telemetry'],
   delivery: ['model', 'edge', 'config', 'outbox', 'telemetry'],
@@ -27,6 +28,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'telemetry',
     'chain',
     'outbox',
+    'fleet',
     'runner',
     'intake',
     'delivery',
@@ -38,6 +40,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /** Folders among the above that are imported for their types alone. */
 const typesOnly: Readonly<Record<string, readonly string[]>> = {
+  fleet: ['telemetry'],
   intake: ['telemetry', 'chain'],
   delivery: ['telemetry'],
   reports: ['telemetry'],
@@ -57,8 +60,13 @@ const homes: Readonly<Record<string, readonly string[]>> = {
     'src/chain/endpoint/http-wire.ts',
     'src/chain/endpoint/sockets.ts',
   ],
+  'pg-boss': ['src/fleet/'],
   pino: ['src/telemetry/'],
   'prom-client': ['src/status/'],
+  '@opentelemetry/sdk-metrics': ['src/status/otlp/'],
+  '@opentelemetry/resources': ['src/status/otlp/'],
+  '@opentelemetry/exporter-metrics-otlp-http': ['src/status/otlp/'],
+  '@opentelemetry/exporter-metrics-otlp-proto': ['src/status/otlp/'],
   croner: ['src/edge/time.ts'],
   fastify: ['src/edge/web-server.ts'],
   'fraction.js': ['collectors/values/fraction.ts'],
@@ -70,7 +78,7 @@ const homes: Readonly<Record<string, readonly string[]>> = {
   rolldown: ['src/build/'],
   'get-east-asian-width': ['src/cli/'],
   jsonpointer: ['collectors/'],
-  pg: ['collectors/sql/'],
+  pg: ['src/outbox/postgres/', 'collectors/sql/'],
   zod: ['src/', 'collectors/'],
   tidegauge: ['collectors/'],
 }
@@ -111,7 +119,7 @@ export function wrongArrows(): string[] {
 export function storeKnowers(): string[] {
   return arrows
     .filter(({ file, target }) => {
-      if (file.startsWith('src/outbox/contract/')) return target.startsWith('src/outbox/sqlite/')
+      if (file.startsWith('src/outbox/contract/')) return /^src\/outbox\/(sqlite|postgres)\//.test(target)
       if (target.startsWith('src/sqlite/')) return !withSqlite.includes(folderOf(file))
       const isInside = /^src\/outbox\/(?!contract\/).*\//.test(target)
       return isInside && folderOf(file) !== 'outbox'

@@ -7,6 +7,9 @@ import type { RpcOutcome } from './wire.ts'
  */
 export type CallOutcome = 'answered' | 'error' | 'limited' | 'unanswered'
 
+/** Where the calls to an endpoint are counted, by its address (a secret). */
+export type CountsOf = (url: string) => CallOutcomes | undefined
+
 /** Counts the calls sent to one endpoint, each time they are sent, by their outcome. */
 export class CallOutcomes {
   readonly #counts: Record<CallOutcome, number> = { answered: 0, error: 0, limited: 0, unanswered: 0 }

@@ -6,7 +6,7 @@ import type { Time } from '../../edge/time.ts'
 import { answerMsMax } from '../limits.ts'
 import type { BatchLimit } from './batch-limit.ts'
 import type { CallMeter } from './call-meter.ts'
-import { CallOutcomes } from './call-outcomes.ts'
+import type { CallOutcomes } from './call-outcomes.ts'
 import { BatchRefused, EndpointFailure, TimedOut } from './endpoint-failure.ts'
 import { chainIdCall, inOrder, isHeavy } from './heavy-calls.ts'
 import { patienceMsMax, probeMsMax } from './limits.ts'
@@ -28,6 +28,8 @@ export interface CallSenderDeps {
   readonly isOnlyOne: boolean
   /** Counts what is sent. Default: it is not counted. */
   readonly meter?: CallMeter | undefined
+  /** Where the outcomes of calls are counted. */
+  readonly counted: CallOutcomes
 }
 
 /** Options of one request. */
@@ -47,7 +49,6 @@ export class CallSender {
   readonly #deps: CallSenderDeps
   readonly #semaphore: Semaphore
   readonly #refusals: Refusals
-  readonly outcomes = new CallOutcomes()
 
   constructor(deps: CallSenderDeps) {
     this.#deps = deps
@@ -201,10 +202,10 @@ export class CallSender {
       const { outcomes, refusal } = this.#refusals.judge(asked, answers)
       if (refusal) rate.refused(turn, refusal.retryAtMs)
       else rate.answered(turn)
-      this.outcomes.answered(outcomes)
+      this.#deps.counted.answered(outcomes)
       return outcomes.slice(0, calls.length)
     } catch (error) {
-      this.outcomes.failed(asked.length, error)
+      this.#deps.counted.failed(asked.length, error)
       if (error instanceof EndpointFailure && error.kind === 'rate') rate.refused(turn, error.retryAtMs)
       throw error
     } finally {

@@ -63,7 +63,7 @@ export class EndpointHealth {
   }
 
   get isResting(): boolean {
-    return this.#time.nowMs() < this.#restsUntilMs || this.#isInQuarantine
+    return this.#time.nowMs() < this.#restsUntilMs || this.isInQuarantine
   }
 
   /** Whether it is asked last: it rests or is being probed. */
@@ -79,7 +79,8 @@ export class EndpointHealth {
     }
   }
 
-  get #isInQuarantine(): boolean {
+  /** Whether another host answered otherwise within the last hour. */
+  get isInQuarantine(): boolean {
     return this.#time.nowMs() < this.#quarantineUntilMs
   }
 
@@ -117,7 +118,7 @@ export class EndpointHealth {
   get report(): Pick<EndpointReport, 'state' | 'restsUntilMs' | 'trouble' | 'failuresInRow'> {
     const [trouble, failuresInRow] = [this.#trouble, this.#failuresInRow]
     const last = { ...(trouble && { trouble }), ...(failuresInRow > 0 && { failuresInRow }) }
-    if (this.#isInQuarantine) return { state: 'quarantine', restsUntilMs: this.#quarantineUntilMs, ...last }
+    if (this.isInQuarantine) return { state: 'quarantine', restsUntilMs: this.#quarantineUntilMs, ...last }
     if (!this.isResting) return { state: this.#isWrongId ? 'wrong-id' : 'well', ...last }
     return { state: this.#isWrongId ? 'wrong-id' : 'resting', restsUntilMs: this.#restsUntilMs, ...last }
   }

@@ -1,9 +1,11 @@
 import type { Time } from '../../edge/time.ts'
 import type { CallMeter } from './call-meter.ts'
+import type { CountsOf } from './call-outcomes.ts'
 import { allFailed } from './chain-faults.ts'
 import { type Endpoint, type EndpointDeps, type OpenEndpoint, openEndpoint } from './endpoint.ts'
 import { EndpointFailure, type FailureKind } from './endpoint-failure.ts'
 import type { EndpointReport } from './endpoint-health.ts'
+import type { EndpointWatch } from './endpoint-watch.ts'
 import { stateBlocksMin } from './limits.ts'
 import type { ChainHead } from './observed-blocks.ts'
 import { type KeptEndpoint, PoolMember } from './pool-member.ts'
@@ -30,8 +32,8 @@ const headCall = { method: 'eth_getBlockByNumber', params: ['latest', false] }
 /** An endpoint silent for longer than this when its caller gives up counts as hung. */
 const silenceMs = 1_000
 
-/** Called with host and reason when an endpoint failed and another is asked instead. */
-export type PassedOver = (host: string, reason: string) => void
+/** Called with host, reason and kind when an endpoint failed and another is asked instead. */
+export type PassedOver = (host: string, reason: string, kind: FailureKind) => void
 
 /** Dependencies shared by the endpoints of a chain. */
 export interface PoolDeps {
@@ -41,8 +43,12 @@ export interface PoolDeps {
   readonly id: number
   readonly time: Time
   readonly passedOver: PassedOver
+  /** Default: no one looks. */
+  readonly watch?: EndpointWatch | undefined
   /** Counts what is sent. Default: it is not counted. */
   readonly meter?: CallMeter | undefined
+  /** Where the outcomes of calls are counted. Default: from 0. */
+  readonly countsOf?: CountsOf | undefined
 }
 
 /** An endpoint with a known address. */
@@ -61,8 +67,8 @@ export class EndpointPool {
 
   /** @param endpoints secrets; the first is preferred */
   constructor(deps: PoolDeps, endpoints: readonly EndpointSource[]) {
-    const { id: chainId, time, meter } = deps
-    const context = { chainId, time, meter, isOnlyOne: endpoints.length === 1 }
+    const { id: chainId, time, meter, countsOf } = deps
+    const context = { chainId, time, meter, countsOf, isOnlyOne: endpoints.length === 1 }
     const open = (one: EndpointDeps) => openEndpoint(one, context)
     this.#deps = deps
     this.#all = endpoints.map(one => new PoolMember(typeof one === 'string' ? { url: one } : one, open, time))
@@ -99,14 +105,14 @@ export class EndpointPool {
     const members = this.#inOrder(hour).filter(member => !before.some(({ endpoint }) => endpoint === member.endpoint))
     for (const member of members) {
       const last = failures.at(-1) ?? before.at(-1)?.failure
-      if (last) this.#deps.passedOver(last.host, last.reason)
+      if (last) this.#deps.passedOver(last.host, last.reason, last.kind)
       hour.endpoint = member.endpoint
       try {
         return await this.#workOn(member, signal, work)
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof EndpointFailure)) throw error
-        member.health.failed(error)
+        this.#failed(member, error)
         failures.push(await this.#judged(error, member.endpoint, hour.blockNumber, signal))
       }
     }
@@ -134,7 +140,7 @@ export class EndpointPool {
     const givenUp = () => {
       const silentSinceMs = Math.max(startedMs, endpoint.rate.answeredMs)
       if (time.nowMs() - silentSinceMs >= silenceMs && !endpoint.rate.isWaitedFor) {
-        health.failed({ kind: 'unreachable', retryAtMs: undefined })
+        this.#failed({ endpoint, health }, new EndpointFailure(endpoint.host, 'does not answer'))
       }
     }
     const end = health.begin()
@@ -142,11 +148,17 @@ export class EndpointPool {
     try {
       const outcome = await work(endpoint)
       health.didWell()
+      if (!health.isInQuarantine) this.#deps.watch?.served(endpoint)
       return outcome
     } finally {
       signal.removeEventListener('abort', givenUp)
       end()
     }
+  }
+
+  #failed({ endpoint, health }: Member, failure: EndpointFailure): void {
+    health.failed(failure)
+    this.#deps.watch?.failed({ endpoint, kind: failure.kind, reason: failure.reason })
   }
 
   /**
@@ -200,7 +212,11 @@ export class EndpointPool {
 
   /** Asks the endpoints of a host last for an hour: what they answered is not what another host answers. */
   quarantine(host: string): void {
-    for (const { endpoint, health } of this.#members) if (endpoint.host === host) health.quarantine()
+    for (const { endpoint, health } of this.#members) {
+      if (endpoint.host !== host) continue
+      health.quarantine()
+      this.#deps.watch?.failed({ endpoint, kind: 'quarantine', reason: 'is contradicted by another host' })
+    }
   }
 
   /** State of each endpoint, in the order of preference. */

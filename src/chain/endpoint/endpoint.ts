@@ -5,7 +5,7 @@ import { batchCallsMax } from '../limits.ts'
 import { BatchLimit } from './batch-limit.ts'
 import { answersOf, batchedCalls } from './batched-calls.ts'
 import type { CallMeter } from './call-meter.ts'
-import type { CallOutcome } from './call-outcomes.ts'
+import { type CallOutcome, CallOutcomes, type CountsOf } from './call-outcomes.ts'
 import { CallSender } from './call-sender.ts'
 import { EndpointFailure, hostOf, isNetworkUrl } from './endpoint-failure.ts'
 import { errorText } from './http-answer.ts'
@@ -87,6 +87,8 @@ export interface EndpointShared {
   readonly time: Time
   /** Counts what is sent. Default: it is not counted. */
   readonly meter?: CallMeter | undefined
+  /** Where the outcomes of calls are counted. Default: from 0. */
+  readonly countsOf?: CountsOf | undefined
 }
 
 /** Creates an endpoint. @throws Fault `config` when the address is neither a URL nor a path */
@@ -99,7 +101,8 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
   const rate = new RateLimit(time, nodeRate, deps.callsPerSecondMax)
   const depth = new StateAvailability(time)
   const observedBlocks = new ObservedBlocks(depth)
-  const sender = new CallSender({ ...context, host, url, wire, requestsMax, batch, rate })
+  const counted = context.countsOf?.(url) ?? new CallOutcomes()
+  const sender = new CallSender({ ...context, host, url, wire, requestsMax, batch, rate, counted })
   const failure = (error: RpcError) => new EndpointFailure(host, errorText(error, url), failureKindOf(error))
   const identified = new IdentifiedSender(sender, { host, chainId, failure })
 
@@ -123,7 +126,7 @@ export function openEndpoint(deps: EndpointDeps, context: EndpointShared): OpenE
       return observedBlocks.head
     },
     get calls() {
-      return sender.outcomes.counts
+      return counted.counts
     },
     failure,
     logs: new LogSpans(deps.logBlocksMax),

@@ -6,7 +6,6 @@ import type { RpcCall } from '../endpoint/wire.ts'
 import type { ReadAnswer } from '../reads.ts'
 import { hexOf } from '../shapes.ts'
 import { type BlockReference, pinParam } from './block-pin.ts'
-import { multicall3Address } from './multicall.ts'
 import { type Aggregated, aggregated } from './multicall-answer.ts'
 import type { ReadMemory } from './read-memory.ts'
 import { callAt } from './single-reads.ts'
@@ -113,10 +112,10 @@ function isHexStart(output: unknown): output is Hex {
 }
 
 /** The verified answer. By hash no reorg can interfere; by number the header's hash must be the block's. */
-async function answerOf({ endpoint, block, call, signal, answerMsMax }: AggregateSent, pin: BlockReference) {
+async function answerOf({ endpoint, block, call, memory, signal, answerMsMax }: AggregateSent, pin: BlockReference) {
   const at = pinParam(block, pin)
   const written = { ...call.start, end: `${JSON.stringify(at)}]}` }
-  const params = [{ to: multicall3Address, data: call.input }, at]
+  const params = [{ to: memory.multicall, data: call.input }, at]
   const calls: RpcCall[] = [{ method: 'eth_call', params, written }]
   if (pin === 'number') return (await callAt(endpoint, block, calls, signal, answerMsMax))[0]
   const [outcome] = await endpoint.tryCall(calls, signal, answerMsMax)

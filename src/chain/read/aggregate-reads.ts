@@ -58,12 +58,14 @@ export async function readLate(
   signal: AbortSignal,
   memory: ReadMemory,
 ): Promise<readonly ReadOutcome[]> {
-  const outcomes = [...(await readEachAlone(endpoint, block, requests, signal, partMsMax))]
+  const outcomes = [...(await readEachAlone(endpoint, block, requests, signal, partMsMax, memory.multicall))]
   for (const [index, request] of requests.entries()) {
     if (isSlow(outcomes[index])) continue
     memory.apart.delete(endpoint, request)
   }
-  return withSlow(requests, outcomes, slow => readEachAlone(endpoint, block, slow, signal, answerMsMax))
+  return withSlow(requests, outcomes, slow =>
+    readEachAlone(endpoint, block, slow, signal, answerMsMax, memory.multicall),
+  )
 }
 
 /** Outcomes in which those of slow reads are replaced by reading them again. */
@@ -161,7 +163,7 @@ async function readSlow(place: ReadPlace, requests: readonly JoinableRead[]): Pr
 
 async function readAlone(place: ReadPlace, requests: readonly ReadRequest[]): Promise<readonly ReadOutcome[]> {
   const { endpoint, block, memory, signal } = place
-  const outcomes = await readEachAlone(endpoint, block, requests, signal, partMsMax)
+  const outcomes = await readEachAlone(endpoint, block, requests, signal, partMsMax, memory.multicall)
   outcomes.forEach((outcome, index) => {
     const request = requests[index]
     if (request && isSlow(outcome)) memory.apart.set(endpoint, request, 'late')
@@ -180,8 +182,8 @@ async function readSingly(
   requests: readonly ReadRequest[],
   isServed = false,
 ): Promise<readonly ReadOutcome[]> {
-  const { endpoint, block, signal } = place
-  const batched = await readOneByOne(endpoint, block, requests, signal)
+  const { endpoint, block, memory, signal } = place
+  const batched = await readOneByOne(endpoint, block, requests, signal, memory.multicall)
   const outcomes = await withSlow(requests, batched, slow => readAlone(place, slow))
   if (!isServed && !outcomes.some(isAnswer)) await place.requireState()
   return outcomes

@@ -31,6 +31,8 @@ export interface ContractLookDeps {
   readonly time: Time
   /** Longest wait for an answer, in milliseconds. */
   readonly timeoutMs: number
+  /** Address of Multicall3. Default: the usual one. */
+  readonly multicall?: Hex | undefined
 }
 
 type CallRequest = Extract<ReadRequest, { kind: 'call' }>
@@ -39,10 +41,12 @@ type CallRequest = Extract<ReadRequest, { kind: 'call' }>
 export class ContractLook {
   readonly #pool: EndpointPool
   readonly #deps: ContractLookDeps
+  readonly #multicall: Hex
 
   constructor(deps: ContractLookDeps) {
     const { name, id, time, endpoints } = deps
     this.#deps = deps
+    this.#multicall = deps.multicall ?? multicall3Address
     this.#pool = new EndpointPool({ name, id, time, passedOver: () => {} }, endpoints)
   }
 
@@ -61,7 +65,10 @@ export class ContractLook {
         ...Object.values(slots).map(slot => ({ method: 'eth_getStorageAt', params: [address, slot, 'latest'] })),
       ]
       // Of one turn: they travel together.
-      const [first, answers] = await Promise.all([endpoint.call(asked, signal), callsTogether(endpoint, calls, signal)])
+      const [first, answers] = await Promise.all([
+        endpoint.call(asked, signal),
+        this.#together(endpoint, calls, signal),
+      ])
       const [code, ...kept] = first.map(answer => resultOf(endpoint, answer))
       const [implementation, beacon] = kept.map(addressIn)
       const basics = {
@@ -75,11 +82,15 @@ export class ContractLook {
 
   /** Answers in the order of the calls, by one `eth_call`. @throws Fault when no endpoint answers */
   async read(calls: readonly CallRequest[]): Promise<readonly ReadAnswer[]> {
-    return this.#serve((endpoint, signal) => callsTogether(endpoint, calls, signal))
+    return this.#serve((endpoint, signal) => this.#together(endpoint, calls, signal))
   }
 
   close(): void {
     this.#pool.close()
+  }
+
+  #together(endpoint: Endpoint, calls: readonly CallRequest[], signal: AbortSignal): Promise<readonly ReadAnswer[]> {
+    return callsTogether(endpoint, calls, this.#multicall, signal)
   }
 
   #serve<T>(work: (endpoint: Endpoint, signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -107,9 +118,10 @@ function addressIn(word: Hex | undefined): Hex | undefined {
 async function callsTogether(
   endpoint: Endpoint,
   calls: readonly CallRequest[],
+  multicall: Hex,
   signal: AbortSignal,
 ): Promise<readonly ReadAnswer[]> {
-  const [answer] = await endpoint.call([callOf({ to: multicall3Address, input: aggregateInput(calls) })], signal)
+  const [answer] = await endpoint.call([callOf({ to: multicall, input: aggregateInput(calls, multicall) })], signal)
   const output = answer?.kind === 'result' ? parseBytes(answer.result) : undefined
   const together = output === undefined ? undefined : aggregated(output, calls.length)
   if (together) return together.answers

@@ -28,6 +28,8 @@ export interface EndpointCheckDeps {
   /** The expected answer to `eth_chainId`. */
   readonly chainId: number
   readonly source: EndpointSource
+  /** Address of Multicall3. Default: the usual one. */
+  readonly multicall?: Hex | undefined
   readonly time: Time
   /** Longest time for all questions, in milliseconds. */
   readonly timeoutMs: number
@@ -48,7 +50,7 @@ export interface EndpointCheck {
   readonly states: readonly StateAtAge[]
   /** Longest span of `eth_getLogs` that it answered, in blocks; with why the next was refused. */
   readonly logs: { readonly blocks: number; readonly refusal?: string }
-  /** Whether Multicall3 is at its usual address. */
+  /** Whether Multicall3 is where it is looked for. */
   readonly hasMulticall: boolean
 }
 
@@ -59,11 +61,11 @@ export interface EndpointCheck {
  * @throws EndpointFailure when it does not answer, or serves another chain; a Fault when its address cannot be read
  */
 export async function checkEndpoint(deps: EndpointCheckDeps, hoursAgo: readonly number[]): Promise<EndpointCheck> {
-  const { chainId, source, time, timeoutMs } = deps
+  const { chainId, source, multicall = multicall3Address, time, timeoutMs } = deps
   const address = typeof source === 'string' ? { url: source } : 'read' in source ? source.read() : source
   const endpoint = openEndpoint(address, { chainId, time, isOnlyOne: true })
   try {
-    return await new Questions(endpoint, time.timeout(timeoutMs)).all(hoursAgo)
+    return await new Questions(endpoint, multicall, time.timeout(timeoutMs)).all(hoursAgo)
   } finally {
     endpoint.close()
   }
@@ -71,10 +73,12 @@ export async function checkEndpoint(deps: EndpointCheckDeps, hoursAgo: readonly 
 
 class Questions {
   readonly #endpoint: OpenEndpoint
+  readonly #multicall: Hex
   readonly #signal: AbortSignal
 
-  constructor(endpoint: OpenEndpoint, signal: AbortSignal) {
+  constructor(endpoint: OpenEndpoint, multicall: Hex, signal: AbortSignal) {
     this.#endpoint = endpoint
+    this.#multicall = multicall
     this.#signal = signal
   }
 
@@ -140,7 +144,7 @@ class Questions {
   }
 
   async #hasMulticall(): Promise<boolean> {
-    const [answer] = await this.#apart([{ method: 'eth_getCode', params: [multicall3Address, 'latest'] }])
+    const [answer] = await this.#apart([{ method: 'eth_getCode', params: [this.#multicall, 'latest'] }])
     const code = answer && 'kind' in answer && answer.kind === 'result' ? parseBytes(answer.result) : undefined
     return code !== undefined && code !== '0x'
   }

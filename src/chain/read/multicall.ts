@@ -1,7 +1,7 @@
 import type { Hex } from '../../model/block.ts'
 import type { JoinableRead } from '../reads.ts'
 
-/** Address of Multicall3 on every chain that has it (https://www.multicall3.com). */
+/** Usual address of Multicall3, on almost every chain that has it (https://www.multicall3.com). */
 export const multicall3Address: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
 /** Number of reads before the requested ones: the number and the timestamp of the block they run in. */
@@ -25,12 +25,13 @@ const selectors = {
  * (https://docs.soliditylang.org/en/latest/abi-spec.html), and a general encoder takes ten times as long.
  *
  * @param requests valid ones: whole addresses, whole bytes
+ * @param multicall address of Multicall3
  */
-export function aggregateInput(requests: readonly JoinableRead[]): Hex {
-  const calls = [selectors.blockNumber, selectors.timestamp].map(input => callOf(multicall3Address, input))
+export function aggregateInput(requests: readonly JoinableRead[], multicall: Hex = multicall3Address): Hex {
+  const calls = [selectors.blockNumber, selectors.timestamp].map(input => callOf(multicall, input))
   for (const request of requests) {
     if (request.kind === 'call') calls.push(callOf(request.to, request.input.slice(2)))
-    else calls.push(callOf(multicall3Address, `${selectors.balance}${addressWord(request.address)}`))
+    else calls.push(callOf(multicall, `${selectors.balance}${addressWord(request.address)}`))
   }
   // Each call's offset counts from the end of the list's length.
   let distance = calls.length * 32

@@ -1,6 +1,8 @@
+import type { Hex } from '../../model/block.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
-import { isJoinable, type ReadRequest } from '../reads.ts'
+import { isJoinable, type JoinableRead, type ReadRequest } from '../reads.ts'
 import { ListCache } from './list-cache.ts'
+import { multicall3Address } from './multicall.ts'
 import { readList } from './read-list.ts'
 import { type ApartWay, ReadsApart } from './reads-apart.ts'
 import { Splits } from './splits.ts'
@@ -23,17 +25,20 @@ const tinybarIds: ReadonlySet<number> = new Set([295, 296, 297, 298])
 /** Facts learnt about a chain, shared by all endpoints. They only save calls: answers are the same without them. */
 export class ReadMemory {
   readonly lists = new ListCache(readList)
-  readonly inputs = new ListCache(aggregateCall)
+  readonly inputs = new ListCache((requests: readonly JoinableRead[]) => aggregateCall(requests, this.multicall))
   readonly splits = new Splits()
   readonly apart = new ReadsApart()
+  /** Address of Multicall3 on the chain. */
+  readonly multicall: Hex
   readonly #balancesApart: boolean
   /** Whether a contract sees its own chain's block number. */
   hasOwnNumber: boolean
   #absentTo = -1n
   #presentFrom: bigint | undefined
 
-  /** @param chainId as `eth_chainId` answers it */
-  constructor(chainId: number) {
+  /** @param chainId as `eth_chainId` answers it @param multicall default: the usual address */
+  constructor(chainId: number, multicall: Hex = multicall3Address) {
+    this.multicall = multicall
     this.hasOwnNumber = !foreignNumberIds.has(chainId)
     this.#balancesApart = tinybarIds.has(chainId)
   }

@@ -3,7 +3,6 @@ import { EndpointFailure } from '../endpoint/endpoint-failure.ts'
 import { hexOf } from '../shapes.ts'
 import { callTogether, type ReadTarget } from './aggregate-call.ts'
 import { requireState } from './block-pin.ts'
-import { multicall3Address } from './multicall.ts'
 import type { ReadMemory } from './read-memory.ts'
 import { callAt } from './single-reads.ts'
 
@@ -72,7 +71,7 @@ export class ReadPlace {
    */
   async confirmAbsent(): Promise<boolean> {
     const { endpoint, block, memory, signal } = this
-    const call = { method: 'eth_getCode', params: [multicall3Address, hexOf(block.number)] }
+    const call = { method: 'eth_getCode', params: [memory.multicall, hexOf(block.number)] }
     const [code] = await callAt(endpoint, block, [call], signal)
     if (code?.kind !== 'result') return true
     if (code.result !== '0x') return false

@@ -54,15 +54,15 @@ class HourlyReader implements OpenChainReader {
   readonly #pace = new Pace()
 
   constructor(deps: ChainReaderDeps) {
-    const { name, id, endpoints, time, meter, settleMs = settleMsOf(id), passedOver = () => {} } = deps
+    const { name, id, endpoints, time, settleMs = settleMsOf(id), passedOver = () => {}, ...parts } = deps
     this.id = id
     this.settleMs = settleMs
     this.#name = name
     this.#time = time
     this.#patienceMs = deps.patienceMs ?? nextBlockWaitMsMax
-    this.#memory = new ReadMemory(id)
+    this.#memory = new ReadMemory(id, deps.multicall)
     this.#finalBlocks = deps.finalBlocks ?? new NoFinalBlocks()
-    this.#pool = new EndpointPool({ name, id, time, passedOver, meter }, endpoints)
+    this.#pool = new EndpointPool({ ...parts, name, id, time, passedOver }, endpoints)
     this.#lookUps = new LookUps({
       name,
       settleMs,

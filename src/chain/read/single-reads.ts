@@ -1,4 +1,4 @@
-import type { AsOfBlock } from '../../model/block.ts'
+import type { AsOfBlock, Hex } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Endpoint } from '../endpoint/endpoint.ts'
 import { EndpointFailure, type FailureKind, ReadFailure } from '../endpoint/endpoint-failure.ts'
@@ -9,7 +9,6 @@ import type { ReadAnswer, ReadRequest } from '../reads.ts'
 import { parseBytes, parseWord } from '../shapes.ts'
 import { atBlock, type BlockReference, type NamedBlock, pinParam, requireBlock } from './block-pin.ts'
 import { batchReadsMax } from './limits.ts'
-import { multicall3Address } from './multicall.ts'
 
 /** Answer to one read, or why it failed although others succeed: a failure of one endpoint, or a Fault of all. */
 export type ReadOutcome = ReadAnswer | EndpointFailure | Fault
@@ -23,6 +22,7 @@ export function isAnswer(outcome: ReadOutcome | undefined): outcome is ReadAnswe
  * Executes reads one by one, each as its own call of a JSON-RPC batch, all batches in one turn: where Multicall3 is not
  * deployed, and where an aggregate's answer is not certain. A failed read does not affect the others.
  *
+ * @param multicall the sender of calls, as within an aggregate
  * @throws EndpointFailure when the endpoint is dead or has another block
  */
 export function readOneByOne(
@@ -30,10 +30,11 @@ export function readOneByOne(
   block: NamedBlock,
   requests: readonly ReadRequest[],
   signal: AbortSignal,
+  multicall: Hex,
 ): Promise<readonly ReadOutcome[]> {
   const starts = Array.from({ length: Math.ceil(requests.length / batchReadsMax) }, (_, index) => index * batchReadsMax)
   return atBlock(endpoint, block, signal, async pin => {
-    const calls = requests.map(request => callOf(request, block, pin))
+    const calls = requests.map(request => callOf(request, block, pin, multicall))
     const parts = starts.map(start => endpoint.tryCall(calls.slice(start, start + batchReadsMax), signal))
     return outcomesOf(endpoint, requests, (await Promise.all(parts)).flat())
   })
@@ -46,9 +47,12 @@ export function readEachAlone(
   requests: readonly ReadRequest[],
   signal: AbortSignal,
   answerMsMax: number,
+  multicall: Hex,
 ): Promise<readonly ReadOutcome[]> {
   return atBlock(endpoint, block, signal, async pin => {
-    const asked = requests.map(request => endpoint.tryCall([callOf(request, block, pin)], signal, answerMsMax))
+    const asked = requests.map(request =>
+      endpoint.tryCall([callOf(request, block, pin, multicall)], signal, answerMsMax),
+    )
     return outcomesOf(endpoint, requests, (await Promise.all(asked)).flat())
   })
 }
@@ -70,7 +74,7 @@ export async function callAt(
 }
 
 /** The call of a read. Unless it has a sender of its own, it is the same as within an aggregate: a view may depend on it. */
-function callOf(request: ReadRequest, block: NamedBlock, pin: BlockReference): RpcCall {
+function callOf(request: ReadRequest, block: NamedBlock, pin: BlockReference, multicall: Hex): RpcCall {
   const at = pinParam(block, pin)
   switch (request.kind) {
     case 'balance':
@@ -79,7 +83,7 @@ function callOf(request: ReadRequest, block: NamedBlock, pin: BlockReference): R
       return { method: 'eth_getStorageAt', params: [request.address, request.slot, at] }
     case 'call':
     case 'call-from': {
-      const from = request.kind === 'call' ? multicall3Address : request.from
+      const from = request.kind === 'call' ? multicall : request.from
       return { method: 'eth_call', params: [{ from, to: request.to, data: request.input }, at] }
     }
   }

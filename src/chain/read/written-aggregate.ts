@@ -1,7 +1,7 @@
 import type { Hex } from '../../model/block.ts'
 import type { WrittenBefore } from '../endpoint/wire.ts'
 import type { JoinableRead } from '../reads.ts'
-import { aggregateInput, multicall3Address } from './multicall.ts'
+import { aggregateInput } from './multicall.ts'
 
 /** A list of reads as one call. */
 export interface AggregateCall {
@@ -13,9 +13,9 @@ export interface AggregateCall {
   readonly start: Pick<WrittenBefore, 'start' | 'startBytes'>
 }
 
-/** Writes a list of reads as one call. */
-export function aggregateCall(requests: readonly JoinableRead[]): AggregateCall {
-  const input = aggregateInput(requests)
-  const start = `{"method":"eth_call","params":[{"to":"${multicall3Address}","data":"${input}"},`
+/** Writes a list of reads as one call. @param multicall address of Multicall3 */
+export function aggregateCall(requests: readonly JoinableRead[], multicall: Hex): AggregateCall {
+  const input = aggregateInput(requests, multicall)
+  const start = `{"method":"eth_call","params":[{"to":"${multicall}","data":"${input}"},`
   return { requests, input, digits: input.length, start: { start, startBytes: Buffer.from(start, 'latin1') } }
 }

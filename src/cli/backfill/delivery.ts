@@ -32,7 +32,7 @@ export async function startDelivery(
   outbox: Outbox,
   stack: AsyncDisposableStack,
 ): Promise<BackfillDelivery> {
-  const role = roleOrDeliverer(context)
+  const role = await roleOrDeliverer(context)
   if (!role) return { by: 'daemon', pushes: 0, finish: () => deliverNow(context, outbox) }
   stack.defer(() => role.release())
   await outbox.health.keepReserve()

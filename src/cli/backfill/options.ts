@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import type { HourOrder } from '../../intake/backfill/work.ts'
+import { shellWord } from '../../model/command-line.ts'
 import { type Hour, hourText, parseHour } from '../../model/hour.ts'
-import { asTyped, type ConfigOption, configuredCommand, type JsonOption, quoted } from '../configured-command.ts'
+import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
 import { demandBegun, demandOrder, type LookedAt } from '../hour-range.ts'
 import { wholeNumber } from '../whole-number.ts'
 
@@ -76,7 +77,7 @@ export function resumption(options: BackfillOptions, at: Hour | undefined): stri
   const isTo = overwrite && newestFirst && at !== undefined
   const words = [
     `backfill --from ${isFrom ? hourText(at) : options.from} --to ${isTo ? hourText(at) : options.to}`,
-    ...(only ? [`--only ${only.map(quoted).join(' ')}`] : []),
+    ...(only ? [`--only ${only.map(shellWord).join(' ')}`] : []),
     ...(overwrite ? ['--overwrite'] : []),
     ...(newestFirst ? ['--newest-first'] : []),
     ...(concurrency === concurrencyDefault ? [] : [`--concurrency ${concurrency}`]),

@@ -47,7 +47,7 @@ export async function catchUp(
   const outbox = existing ?? (await openOutbox(context, stack))
   outbox.health.requireRoom()
   const delivery = await startDelivery(context, outbox, stack)
-  if (!delivery.role) return noteSkipped(context, options)
+  if (!delivery.role) return await noteSkipped(context, options)
   const upkeep = outbox.startUpkeep({
     role: delivery.role,
     keepMs: context.config.outbox.keepMs,

@@ -5,9 +5,9 @@ import { hourMs, recollectCapMs } from '../../model/limits.ts'
 import { metricId } from '../../model/metric.ts'
 import type { DueHour } from '../../outbox/contract/hours.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
+import { askService, type ServiceListing } from '../ask-service.ts'
 import { counted, note } from '../terminal.ts'
 import type { UsableCollector } from '../usable-collectors.ts'
-import { askService, type ServiceListing } from './ask-service.ts'
 import { type CollectorListing, listingOf } from './listed-hours.ts'
 
 /** A collector and one of its due hours. */

@@ -1,8 +1,8 @@
 import type { AppContext } from '../../app/context.ts'
+import { rolesOf } from '../../app/outbox-place.ts'
 import { faultLine } from '../../model/fault.ts'
 import { hourText } from '../../model/hour.ts'
 import type { Balance } from '../../outbox/contract/balance.ts'
-import { daemonHolder } from '../../outbox/roles.ts'
 import type { ConfigOption, JsonOption } from '../configured-command.ts'
 import { asTyped } from '../configured-command.ts'
 import { standing } from '../deliver-now.ts'
@@ -24,8 +24,8 @@ export interface CaughtUp {
 }
 
 /** Reports that another process is at work on this outbox; which one was said before. */
-export function noteSkipped({ config }: AppContext, { json }: ReportOptions): void {
-  const by = daemonHolder(config.data) ? 'daemon' : 'command'
+export async function noteSkipped({ config }: AppContext, { json }: ReportOptions): Promise<void> {
+  const by = (await (await rolesOf(config)).daemon()) ? 'daemon' : 'command'
   if (json) printJson({ skipped: by, hours: [], delivered: 0, undelivered: 0, left: 0 })
   note(
     by === 'daemon'

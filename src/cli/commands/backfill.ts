@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
 import { openRunner } from '../../app/open-chains.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
+import { rolesOf } from '../../app/outbox-place.ts'
 import { systemTime } from '../../edge/time.ts'
 import { Backfill, type BackfillEnd } from '../../intake/backfill/backfill.ts'
 import { firstHour } from '../../intake/backfill/first-block.ts'
@@ -10,7 +11,6 @@ import { Fault, faultLine } from '../../model/fault.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
 import type { IntakeStore } from '../../outbox/contract/intake-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import { daemonHolder } from '../../outbox/roles.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { budgetOf, cappedMeter } from '../backfill/calls.ts'
 import { type BackfillDelivery, startDelivery } from '../backfill/delivery.ts'
@@ -73,7 +73,7 @@ async function planOnly(
   range: HourSpan,
   usable: readonly UsableCollector[],
 ): Promise<boolean> {
-  const by = daemonHolder(context.config.data) ? 'daemon' : 'own'
+  const by = (await (await rolesOf(context.config)).daemon()) ? 'daemon' : 'own'
   const asked = askedOf({ context, options }, range, { by })
   const works = await Promise.all(usable.map(each => workFor(outbox?.intake, asked, each)))
   const { concurrency } = options

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { requireFolder } from '../../app/outbox-place.ts'
 import { backUpOutbox } from '../../outbox/backup.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { openContext } from '../open-context.ts'
@@ -12,7 +13,7 @@ export function backupCommand(): Command {
     .addHelpText('after', '\nTo restore it, see docs/deploy/README.md: Backup and restore.')
     .action((target: string, { config: configFile }: ConfigOption) => {
       const { config } = openContext(configFile)
-      const { file, bytes } = backUpOutbox(config.data, target)
+      const { file, bytes } = backUpOutbox(requireFolder(config, 'back the database up with pg_dump'), target)
       print(`${file}: ${bytesText(bytes)}, checked and on disk`)
     })
 }

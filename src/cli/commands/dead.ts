@@ -18,7 +18,7 @@ function retryCommand(ended: (code: number) => void): Command {
     .action((ids: readonly string[], options: SelectionOptions) =>
       change('retry', 'dead', ids, options, ended, async selected => {
         const count = (await selected.outbox?.operators.release(selected.selection, 'locked')) ?? 0
-        printDue(count, selected.found, selected)
+        await printDue(count, selected.found, selected)
       }),
     )
 }

@@ -41,7 +41,8 @@ export function doctorCommand(ended: (code: number) => void): Command {
 /** All questions are asked at once, and printed in this order. */
 function examinations(context: AppContext, options: ConfigOption): Promise<readonly Finding[]>[] {
   // Before anything opens it, which would save what can be read of a damaged one.
-  const outbox = checkOutboxFile(context.config.data)
+  const { data } = context.config
+  const outbox = data.kind === 'folder' ? checkOutboxFile(data.folder) : Promise.resolve(undefined)
   return [
     examined('configuration', configFindings(context)),
     examined('service', serviceFindings(context, outbox, options)),

@@ -16,9 +16,14 @@ import { openContext, selectCollectors } from '../open-context.ts'
 import { printTable } from '../table.ts'
 import { counted, cut, print, printJson } from '../terminal.ts'
 
-/** Ranges of uncollected hours, and for gaps what to do. */
+/** Hours that are missing, and what to do. */
+type AdvisedRange = CollectorHourRange & { readonly advice: string }
+
+/** Ranges of uncollected hours. */
 interface ListedHours {
-  readonly gaps: readonly (CollectorHourRange & { readonly advice: string })[]
+  readonly gaps: readonly AdvisedRange[]
+  /** Asked for by a backfill that could not read them. */
+  readonly unread: readonly AdvisedRange[]
   readonly waiting: readonly CollectorHourRange[]
 }
 
@@ -34,8 +39,14 @@ export function gapsCommand(): Command {
       const range = lookedAt(options)
       const context = openContext(options.config)
       const found = await find(context, range, options)
-      if (options.json) printJson({ gaps: found.gaps.map(rangeJson), notCollectedYet: found.waiting.map(rangeJson) })
-      else printFound(found, context, options)
+      if (options.json) {
+        const { gaps, unread, waiting } = found
+        printJson({
+          gaps: gaps.map(rangeJson),
+          notReadByBackfill: unread.map(rangeJson),
+          notCollectedYet: waiting.map(rangeJson),
+        })
+      } else await printFound(found, context, options)
     })
 }
 
@@ -48,14 +59,19 @@ async function find(context: AppContext, { from, to }: LookedAt, options: LookOp
     ...(options.only && { collectors: collectors.map(({ id }) => id) }),
     ...(from !== undefined && { from }),
   }
-  const gaps = (await operators?.hourRanges('gap', { ...wanted, ...(to !== undefined && { to }) })) ?? []
+  const upTo = { ...wanted, ...(to !== undefined && { to }) }
+  const gaps = (await operators?.hourRanges('gap', upTo)) ?? []
+  const unread = (await operators?.hourRanges('unread', upTo)) ?? []
   const late = hourAt(time.nowMs() - overdueMs)
   const until = to === undefined || to > late ? late : to
   const waiting = (await operators?.hourRanges('due', { ...wanted, to: until })) ?? []
-  const concerned = collectors.filter(({ id }) => gaps.some(({ collector }) => collector === id))
+  const concerned = collectors.filter(({ id }) => [...gaps, ...unread].some(({ collector }) => collector === id))
   const mendable = await mendableOf(context, concerned)
-  const advised = gaps.map(gap => ({ ...gap, advice: gapAdvice(gap, mendable(gap.collector), options) }))
-  return { gaps: advised, waiting }
+  const advised = (range: CollectorHourRange) => ({
+    ...range,
+    advice: gapAdvice(range, mendable(range.collector), options),
+  })
+  return { gaps: gaps.map(advised), unread: unread.map(advised), waiting }
 }
 
 /** Whether a collector can read the past; its file is loaded for that. */
@@ -74,16 +90,22 @@ async function mendableOf(
   return id => byId.get(id) ?? 'unknown'
 }
 
-function printFound({ gaps, waiting }: ListedHours, context: AppContext, options: LookOptions): void {
+async function printFound(found: ListedHours, context: AppContext, options: LookOptions): Promise<void> {
+  const { gaps, unread, waiting } = found
   if (gaps.length === 0) print(waiting.length === 0 ? 'no gaps: every expected hour is collected' : 'no gaps')
   else {
     printRanges(gaps, ['what to do'], ({ advice }) => [advice])
     print(`\n${counted(sumOf(gaps), 'hour')} missing`)
   }
+  if (unread.length > 0) {
+    print('\nasked for by a backfill that could not read them:')
+    printRanges(unread, ['what to do'], ({ advice }) => [advice])
+    print(`\n${counted(sumOf(unread), 'hour')} not read; each is listed until a backfill has it`)
+  }
   if (waiting.length === 0) return
   print('\nnot collected yet:')
   printRanges(waiting, [], () => [])
-  const holder = daemonSentence(context)
+  const holder = await daemonSentence(context)
   if (holder === undefined) print(`\nno daemon runs: ${asTyped('run', options)}`)
   else print(`\nthe running daemon (${holder}) goes on trying`)
 }

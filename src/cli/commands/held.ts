@@ -31,7 +31,7 @@ function releaseCommand(ended: (code: number) => void): Command {
         const stays = options.allowUnitChange ? [] : found.filter(({ kind }) => kind === 'unit')
         const count = (await outbox?.operators.release(selection, options.allowUnitChange ? 'changed' : 'locked')) ?? 0
         const released = found.filter(metric => !stays.includes(metric))
-        if (released.length > 0) printDue(count, released, selected)
+        if (released.length > 0) await printDue(count, released, selected)
         if (stays.length > 0) await noteStaying(stays, selected)
         if (stays.length > 0) ended(exitCodes.incomplete)
       }),

@@ -1,7 +1,8 @@
 import { join, relative, resolve } from 'node:path'
 import { Command } from 'commander'
+import { shellWord } from '../../model/command-line.ts'
 import { Fault } from '../../model/fault.ts'
-import { ownConfigFile, quoted } from '../configured-command.ts'
+import { ownConfigFile } from '../configured-command.ts'
 import { linkPackages } from '../init/links.ts'
 import { starterFiles } from '../init/starter.ts'
 import { extensionIn, writeFiles } from '../init/write-files.ts'
@@ -45,7 +46,7 @@ Without the rm, npm writes the links into package-lock.json.`
 function nextSteps(folder: string, isFound: boolean): string {
   return [
     'Next:',
-    ...(folder === '' ? [] : [`  cd ${quoted(folder.replace(/^-/, './-'))}`]),
+    ...(folder === '' ? [] : [`  cd ${shellWord(folder.replace(/^-/, './-'))}`]),
     ...(isFound ? [] : ['  npm install                           # tidegauge and its types, for tests and an editor']),
     '  npx tidegauge check                   # the configuration and its collectors, offline',
     '  npx tidegauge collect --dry-run       # one hour, shown and not sent',

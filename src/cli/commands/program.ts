@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { version } from '../../app/version.ts'
+import { version } from '../../edge/version.ts'
 
 import { exitCodes } from '../exit.ts'
 import { reportError } from '../report-error.ts'
@@ -16,8 +16,11 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   flush: async () => (await import('./flush.ts')).flushCommand,
   check: async () => (await import('./check.ts')).checkCommand,
   backup: async () => (await import('./backup.ts')).backupCommand,
+  move: async () => (await import('./move.ts')).moveCommand,
   doctor: async () => (await import('./doctor.ts')).doctorCommand,
   status: async () => (await import('./status.ts')).statusCommand,
+  explain: async () => (await import('./explain.ts')).explainCommand,
+  history: async () => (await import('./history.ts')).historyCommand,
   gaps: async () => (await import('./gaps.ts')).gapsCommand,
   diff: async () => (await import('./diff.ts')).diffCommand,
   drift: async () => (await import('./drift.ts')).driftCommand,
@@ -29,6 +32,7 @@ const loaders: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   new: async () => (await import('./new.ts')).newCommand,
   schema: async () => (await import('./schema.ts')).schemaCommand,
   show: async () => (await import('./show.ts')).showCommand,
+  verify: async () => (await import('./verify.ts')).verifyCommand,
   register: async () => (await import('./register.ts')).registerCommand,
   service: async () => (await import('./service.ts')).serviceCommand,
   healthcheck: async () => (await import('./healthcheck.ts')).healthcheckCommand,

@@ -2,10 +2,10 @@ import type { Command } from 'commander'
 import { type Connection, connect } from '../../app/connection.ts'
 import type { ProtocolConfig } from '../../config/config.ts'
 import { registerProtocol } from '../../delivery/register.ts'
-import { Fault } from '../../model/fault.ts'
 import { type ConfigOption, configuredCommand } from '../configured-command.ts'
 import { exitCodes } from '../exit.ts'
 import { openContext } from '../open-context.ts'
+import { selectProtocols } from '../select-protocols.ts'
 import { print } from '../terminal.ts'
 
 /** `register [ID…]`: registers protocols. Ends with 1 when one could not be registered. */
@@ -15,7 +15,7 @@ export function registerCommand(ended: (code: number) => void): Command {
     .argument('[id...]', 'protocol ids (default: all)')
     .action(async (ids: readonly string[], { config }: ConfigOption) => {
       const context = openContext(config)
-      const protocols = select(context.config.protocols, ids)
+      const protocols = selectProtocols(context.config.protocols, ids)
       await using stack = new AsyncDisposableStack()
       const connection = await connect(context, stack)
       for (const protocol of protocols) {
@@ -24,16 +24,6 @@ export function registerCommand(ended: (code: number) => void): Command {
         if (refusal && !refusal.owned) ended(exitCodes.incomplete)
       }
     })
-}
-
-function select(protocols: readonly ProtocolConfig[], ids: readonly string[]): readonly ProtocolConfig[] {
-  const unknown = ids.filter(id => !protocols.some(protocol => protocol.id === id))
-  if (unknown.length > 0) {
-    throw new Fault('usage', `no protocol is called ${unknown.map(id => `"${id}"`).join(', ')}`, {
-      fix: `there are: ${protocols.map(({ id }) => id).join(', ')}`,
-    })
-  }
-  return ids.length === 0 ? protocols : protocols.filter(({ id }) => ids.includes(id))
 }
 
 /** Registers a protocol. A taken id that this key can read counts as its own, as far as the interface shows. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { Command } from 'commander'
+import { shellWord } from '../../model/command-line.ts'
 import type { Store } from '../../reference/store/store.ts'
-import { quoted } from '../configured-command.ts'
 import { keyFile } from '../key-file.ts'
 import { type FileOption, withFile, withNewStore, withStore } from '../service-file.ts'
 import { printTable } from '../table.ts'
@@ -60,7 +60,7 @@ function give({ out, force = false }: OutOptions, make: () => string): void {
   using file = keyFile(out, force)
   file.write(make())
   print(`the key is in ${out}, readable only by its owner`)
-  print(`  key: { file: ${quoted(resolve(out))} }`)
+  print(`  key: { file: ${shellWord(resolve(out))} }`)
 }
 
 function printKeys(keys: ReturnType<Store['keys']['list']>): void {

@@ -16,6 +16,7 @@ import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '
 import { daemonAnswer } from '../daemon-answer.ts'
 import { daemonSentence } from '../daemon-role.ts'
 import { exitCodes } from '../exit.ts'
+import { printFleet } from '../fleet-table.ts'
 import { openContext } from '../open-context.ts'
 import { printTable } from '../table.ts'
 import { counted, cut, note, print, printJson } from '../terminal.ts'
@@ -28,7 +29,7 @@ export function statusCommand(ended: (code: number) => void): Command {
     .action(async ({ config, json }: ConfigOption & JsonOption) => {
       const context = readable(config)
       // This command does not catch up: a late hour is late.
-      const daemon = daemonSentence(context)
+      const daemon = await daemonSentence(context)
       const reloads = daemon === undefined ? undefined : await reloadsOf(context)
       const { ready } = await readOutbox(context, async outbox => {
         const observed = observationOf(context, outbox, namedService(context.config), 0, [], reloads)
@@ -102,6 +103,7 @@ function printStatus(summary: StatusSummary, daemon: string | undefined, options
   for (const reason of ready.reasons) print(`  ${reason}`)
   print('')
   printDelivery(summary, daemon, options)
+  if (summary.fleet) printFleet(summary.fleet)
   print('')
   printGrid(hours)
   const rows = newest.map(({ id, value, unit, hour, state }) => [

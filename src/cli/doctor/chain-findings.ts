@@ -41,7 +41,7 @@ async function endpointFindings(context: AppContext, chain: ChainConfig, ref: En
   const hoursAgo = [...new Set([0, 24, Math.ceil(config.collect.catchUpMs / hourMs)])].sort((a, b) => a - b)
   try {
     const source = endpointSource(chain.name, ref, { log, redactor })
-    const deps = { chainId: chain.id, source, time, timeoutMs: endpointMsMax }
+    const deps = { chainId: chain.id, source, multicall: chain.multicall, time, timeoutMs: endpointMsMax }
     return findingsOf(subject, chain, await checkEndpoint(deps, [...hoursAgo, Number.POSITIVE_INFINITY]), time.nowMs())
   } catch (error) {
     if (error instanceof EndpointFailure) return [failed(subject, error.reason, fixOf(error, chain))]
@@ -57,15 +57,29 @@ function fixOf({ kind }: EndpointFailure, { name, id }: ChainConfig): string {
   return 'check that the node runs, its address, and the network to it'
 }
 
-function findingsOf(subject: string, { name, id }: ChainConfig, check: EndpointCheck, nowMs: number): Finding[] {
+function findingsOf(
+  subject: string,
+  { name, id, multicall }: ChainConfig,
+  check: EndpointCheck,
+  nowMs: number,
+): Finding[] {
   return [
     headFinding(subject, id, check, nowMs),
     stateFinding(subject, check.states),
     logFinding(subject, name, check.logs),
     check.hasMulticall
       ? ok(subject, 'Multicall3 is there: an hour’s reads are one call')
-      : warning(subject, 'has no Multicall3: each read is a call of its own'),
+      : multicallMissing(subject, name, multicall),
   ]
+}
+
+function multicallMissing(subject: string, chain: string, multicall: string | undefined): Finding {
+  if (multicall === undefined) {
+    const fix = `where it is at another address, write that as chains.${chain}.multicall`
+    return warning(subject, 'has no Multicall3 at its usual address: each read is a call of its own', fix)
+  }
+  const found = `has no contract at ${multicall}: each read is a call of its own`
+  return warning(subject, found, `correct or remove chains.${chain}.multicall`)
 }
 
 function headFinding(subject: string, id: number, { head }: EndpointCheck, nowMs: number): Finding {

@@ -28,7 +28,7 @@ export async function configFindings(context: AppContext): Promise<readonly Find
 
 /** The daemon of the data folder: whether one runs, on which configuration, and what it says of itself. */
 export async function daemonFindings(context: AppContext, options: ConfigOption): Promise<readonly Finding[]> {
-  const holder = daemonSentence(context)
+  const holder = await daemonSentence(context)
   if (holder === undefined) return [warning('daemon', 'none runs on this outbox', asTyped('run', options))]
   const { config } = context
   try {

@@ -24,7 +24,8 @@ export async function serviceFindings(
     connection.destinations.map(async destination => keyFindings(context, connection, destination)),
   )
   const usable = perKey.filter(({ isUsable }) => isUsable).flatMap(({ protocols }) => protocols)
-  const isReadable = (await outbox)?.damage === undefined
+  const checked = await outbox
+  const isReadable = checked?.damage === undefined && checked?.hidden === undefined
   const delivered = isReadable ? await deliveredOf(context, usable) : new Set<string>()
   const protocols = await protocolFindings(connection, usable, delivered, options)
   // One service: what several keys say about it is said once.

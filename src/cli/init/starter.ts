@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { version } from '../../app/version.ts'
 import { packageUrl } from '../../edge/program-files.ts'
+import { version } from '../../edge/version.ts'
 
 /** Files by their path in a folder. */
 export type FolderFiles = Readonly<Record<string, string>>

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { shellWord } from '../../model/command-line.ts'
 import { Fault } from '../../model/fault.ts'
-import { quoted } from '../configured-command.ts'
 import { newCollectorFiles } from '../init/starter.ts'
 import { extensionIn, writeFiles } from '../init/write-files.ts'
 import { refreshSchema } from '../schema-file.ts'
@@ -25,7 +25,7 @@ export async function newCollector(name: string, configFile: string): Promise<vo
     throw new Fault('usage', `${there} exists, and nothing is written over`, { fix: 'choose another name' })
   }
   const { written } = writeFiles(folder, files)
-  const shown = (file: string) => quoted(relative(process.cwd(), join(folder, file)))
+  const shown = (file: string) => shellWord(relative(process.cwd(), join(folder, file)))
   for (const file of written) note(`written: ${shown(file)}`)
   await refreshSchema(configFile)
   print(entryText(`./collectors/${name}${extension}`))

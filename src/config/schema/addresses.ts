@@ -100,3 +100,12 @@ export function hostName(text: string): ParsedText<string> {
   const fix = 'write the name alone, without a scheme, port or path, like tidegauge.internal'
   return refused(`${quoted(text)} is not the name of a host`, fix)
 }
+
+/** Pattern of the address of a contract, for the JSON Schema. */
+export const contractAddressPattern = '^0x[0-9a-fA-F]{40}$'
+
+/** The address of a contract. */
+export function contractAddress(text: string): ParsedText<`0x${string}`> {
+  if (new RegExp(contractAddressPattern).test(text)) return parsed(text as `0x${string}`)
+  return refused(`${quoted(text)} is not an address`, 'an address is 0x and 40 hexadecimal digits, in quotes')
+}

@@ -88,6 +88,7 @@ export function isSecret(path: IssuePath): boolean {
     /^service(\.(key|url)\b|$)/.test(text) ||
     /^protocols\[\d+\]\.key\b/.test(text) ||
     isEndpoint(path) ||
+    path[0] === 'data' ||
     path[0] === 'heartbeat' ||
     path[0] === 'notify'
   )
@@ -145,6 +146,7 @@ const wholeKind = (value: unknown) => (typeof value === 'object' ? kindOf(value)
 function keptElsewhere(path: IssuePath): string | undefined {
   if (path.at(-1) === 'key' && isSecret(path)) return 'a key'
   const text = pathText(path)
+  if (text === 'data.postgres') return 'the address of a database'
   if (/^notify\[\d+\]\.telegram\.token$/.test(text)) return 'a token'
   return /^(heartbeat\.url|notify\[\d+\]\.(webhook|slack))$/.test(text) ? 'an address with a key in it' : undefined
 }

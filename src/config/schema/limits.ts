@@ -30,6 +30,9 @@ export const rpcBatchCallsMax = 10_000
 /** Endpoints that must agree. */
 export const agreeMax = 10
 
+/** Lanes that a daemon of a fleet names. */
+export const lanesMax = 100
+
 /** Blocks of one `eth_getLogs`. */
 export const rpcLogBlocksMax = 1_000_000
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { logoUrl } from './addresses.ts'
+import { machine } from './data.ts'
 import { deadlineMsMax } from './limits.ts'
 import { key, textField } from './text-field.ts'
 import { displayText, duration, durationPattern, fullHour, slug, slugPattern } from './text-parsers.ts'
@@ -29,6 +30,7 @@ const collector = z
       examples: ['60s'],
       pattern: durationPattern,
     }).optional(),
+    machine: machine.optional(),
   })
   .meta({ description: 'A collector that reads values every full hour.', examples: [{ use: 'host' }] })
 

@@ -1,6 +1,16 @@
 import { z } from 'zod'
 import { keepMsMin } from '../../model/limits.ts'
-import { defaultListen, hostName, hostNamePattern, listenAddress, listenPattern, serviceUrl } from './addresses.ts'
+import {
+  contractAddress,
+  contractAddressPattern,
+  defaultListen,
+  hostName,
+  hostNamePattern,
+  listenAddress,
+  listenPattern,
+  serviceUrl,
+} from './addresses.ts'
+import { data, fleet } from './data.ts'
 import { heartbeat } from './heartbeat.ts'
 import {
   agreeMax,
@@ -67,6 +77,12 @@ const chain = z
           'Endpoints of different hosts that must give the same values at every hour. Default: one is enough, and another is asked about a jump alone.',
         examples: [2],
       }),
+    multicall: textField(contractAddress, {
+      description:
+        'Address of Multicall3 where it is not at its usual one, 0xcA11bde05977b3631167028862bE2a173976CA11.',
+      examples: ['0xcA11bde05977b3631167028862bE2a173976CA11'],
+      pattern: contractAddressPattern,
+    }).optional(),
   })
   .superRefine(({ rpc: nodes, agree = 1 }, context) => {
     if (nodes.length >= agree) return
@@ -81,10 +97,8 @@ const durationMeaning = { examples: ['60s'], pattern: durationPattern }
 export const operatorFile = z
   .strictObject({
     service,
-    data: textField(path, {
-      description: 'Folder of the outbox and all that is kept; relative to this file; made with mode 0700.',
-      examples: ['../data'],
-    }).prefault('../data'),
+    data,
+    fleet: fleet.optional(),
     collect: z
       .strictObject({
         deadline: textField(duration(deadlineMsMax), {

@@ -95,6 +95,24 @@ export function environmentName(text: string): ParsedText<string> {
     : refused('this is not the name of an environment variable', 'write its name, like METRICS_KEY, not its value')
 }
 
+/** Pattern of the name of a daemon, for the JSON Schema. */
+export const namePattern = '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'
+
+/** The name of a daemon in a fleet, as a host is named. */
+export function machineName(text: string): ParsedText<string> {
+  return new RegExp(namePattern).test(text)
+    ? parsed(text)
+    : refused(`${quoted(text)} is not a name of letters, digits, ., - and _`, 'write a name like eu-1')
+}
+
+/** A lane: the name of a chain, `web`, or `machine/NAME`. */
+export function laneText(text: string): ParsedText<string> {
+  const [, machine] = /^machine\/(.*)$/.exec(text) ?? []
+  if (machine === undefined) return displayText(text)
+  const taken = machineName(machine)
+  return taken.ok ? parsed(text) : taken
+}
+
 /** A path in the file system. A mistake does not repeat it. */
 export function path(text: string): ParsedText<string> {
   if (text.trim() === '') return refused('the path is empty', 'write a path')

@@ -69,25 +69,32 @@ export class Flush {
    * that another lane's part was split into.
    */
   async #sendAll(): Promise<void> {
-    const underWay = new Set<Promise<void>>()
-    let ended = 0
+    let [underWay, ended, oneEnds] = [0, 0, Promise.withResolvers<void>()]
+    const lane = async (part: Part) => {
+      underWay += 1
+      try {
+        await this.#send(part)
+      } finally {
+        underWay -= 1
+        ended += 1
+        oneEnds.resolve()
+      }
+    }
     for (;;) {
       const endedBefore = ended
-      const parts = underWay.size < this.#deps.inFlight ? await this.#take(this.#deps.inFlight - underWay.size) : []
+      const parts = underWay < this.#deps.inFlight ? await this.#take(this.#deps.inFlight - underWay) : []
       for (const [place, part] of parts.entries()) {
         if (this.#isOver) {
           this.#effects.worklist.putBack(parts.slice(place))
           break
         }
-        const push = this.#send(part).finally(() => {
-          underWay.delete(push)
-          ended += 1
-        })
-        underWay.add(push)
+        void lane(part)
       }
-      if (underWay.size === 0 && ended === endedBefore) return
+      if (underWay === 0 && ended === endedBefore) return
       // A lane that ended while parts were taken may have put some first.
-      if (parts.length === 0 && ended === endedBefore) await Promise.race(underWay)
+      if (parts.length > 0 || ended !== endedBefore) continue
+      oneEnds = Promise.withResolvers()
+      await oneEnds.promise
     }
   }
 

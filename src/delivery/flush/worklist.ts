@@ -62,7 +62,7 @@ export class Worklist {
       const batch = this.#page.slice(0, batchMetricsMax)
       if (!isBatch(batch)) break
       this.#page = this.#page.slice(batchMetricsMax)
-      this.#taken.add(...batch)
+      this.#taken.add(batch)
       parts.push(fresh(batch))
     }
     // All that is due goes before them: the next page, too.
@@ -93,16 +93,17 @@ export class Worklist {
 
   #withhold(parts: readonly Part[]): void {
     if (parts.length === 0) return
-    for (const { batch } of parts) this.#taken.add(...batch)
+    for (const { batch } of parts) this.#taken.addAgain(batch)
     // They were on their way when the others were looked up.
     this.#stamp = undefined
     this.#returns += 1
-    this.#page = this.#page.filter(metric => !this.#taken.has(metric))
+    const back = new MetricSet(...parts.map(({ batch }) => batch))
+    this.#page = this.#page.filter(metric => !back.has(metric))
   }
 
   /** Forgets metrics that were handed out: they are recorded, or may be read again. */
   release(metrics: readonly Metric[]): void {
-    this.#taken.delete(...metrics)
+    this.#taken.delete(metrics)
   }
 
   /**
@@ -120,9 +121,9 @@ export class Worklist {
   ): Promise<number> {
     return this.#reads.run(async () => {
       await this.#fill(count)
-      return await this.#taken.during(async isTaken => {
+      return await this.#taken.during(async taken => {
         const read = await others()
-        const chosen = choose(this.#upcoming(read.filter(metric => !isTaken(metric) && this.#deps.isFree(metric))))
+        const chosen = choose(this.#upcoming(read.filter(metric => !taken.has(metric) && this.#deps.isFree(metric))))
         this.#putForward(chosen)
         return chosen.length
       })
@@ -130,15 +131,13 @@ export class Worklist {
   }
 
   #upcoming(others: readonly Metric[]): readonly Metric[] {
-    const paged = new MetricSet()
-    for (const metric of this.#page) paged.add(metric)
+    const paged = new MetricSet(this.#page)
     const free = others.filter(metric => !paged.has(metric))
     return [...this.#metricsOfParts, ...this.#page, ...free]
   }
 
   #putForward(metrics: readonly Metric[]): void {
-    const forward = new MetricSet()
-    for (const metric of metrics) forward.add(metric)
+    const forward = new MetricSet(metrics)
     const alone = metrics.map(metric => {
       const part = [...this.#parts, ...this.#last].find(({ batch }) => batch.includes(metric))
       return { ...(part ?? fresh([metric])), batch: [metric] as const }
@@ -165,7 +164,8 @@ export class Worklist {
 
   /** Since it was read, a metric may have been dropped by a person, or its corrected value held. */
   async #leaveOutWithdrawn(): Promise<void> {
-    const [returns, here] = [this.#returns, [...this.#metricsOfParts, ...this.#page]]
+    const parted = this.#metricsOfParts
+    const [returns, here] = [this.#returns, parted.length === 0 ? this.#page : [...parted, ...this.#page]]
     const { metrics, stamp } = await this.#deps.outbox.stillDue(here, this.#stamp)
     if (metrics.length < here.length) {
       const still = new Set(metrics)
@@ -176,18 +176,20 @@ export class Worklist {
   }
 
   get #metricsOfParts(): readonly Metric[] {
+    if (this.#parts.length === 0 && this.#last.length === 0) return []
     return [...this.#parts, ...this.#last].flatMap(({ batch }) => batch)
   }
 
   async #fill(count: number): Promise<void> {
     if (this.#page.length >= count) return
     const { due, isFree } = this.#deps
-    await this.#taken.during(async isTaken => {
+    await this.#taken.during(async taken => {
       const keep = (read: readonly Metric[]) => {
-        this.#page = read.filter(metric => !isTaken(metric) && isFree(metric))
+        const untaken = taken.isChanged() ? read.filter(metric => !taken.has(metric)) : read
+        this.#page = untaken.filter(isFree)
         return this.#page
       }
-      await dueWanted(limit => due(limit, this.#taken.metrics), keep, count, duePageMax)
+      await dueWanted(limit => due(limit, this.#taken.lists), keep, count, duePageMax)
     })
   }
 }

@@ -3,7 +3,7 @@ import type { Time } from '../../edge/time.ts'
 import type { DeliveryStore } from '../../outbox/contract/delivery-store.ts'
 import type { Counters } from '../../telemetry/counters.ts'
 import type { Redactor } from '../../telemetry/redactor.ts'
-import type { Pacer } from './pacer.ts'
+import type { Turns } from './pacer.ts'
 import type { ServiceClock } from './service-clock.ts'
 
 /** Dependencies of `Gate`. */
@@ -12,8 +12,8 @@ export interface GateDeps {
   /** Stores retry-after and the breaker across restarts. */
   readonly outbox: Pick<DeliveryStore, 'destination' | 'saveDestination'>
   readonly client: Pick<ServiceClient, 'validateKey'>
-  /** The service's pacer, shared by all destinations. */
-  readonly pacer: Pacer
+  /** The pace of the destination: the service's, shared by all, or a fleet's. */
+  readonly pacer: Turns
   /** The service's clock, shared by all destinations. */
   readonly clock: ServiceClock
   readonly redactor: Pick<Redactor, 'add'>

@@ -160,7 +160,7 @@ export class Gate {
     if (verdict.kind === 'settled') {
       this.#ownPacer.quicken()
       // If it cannot be stored, the running flush reports the disk's error.
-      await this.#stored.saveRecovered().catch(() => {})
+      if (this.#stored.hasFailures) await this.#stored.saveRecovered().catch(() => {})
     }
     if (verdict.kind === 'key-refused') this.#keyWatch.refused(key, this.#deps.time.nowMs())
     if (verdict.kind !== 'transient') return

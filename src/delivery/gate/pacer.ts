@@ -4,8 +4,16 @@ import { slowedIntervalMsMax } from './limits.ts'
 /** Factor by which an accepted push shortens the pause between requests, until it is the configured one again. */
 const recovery = 0.9
 
+/** Gives requests their turns, one after the other. */
+export interface Turns {
+  /** Pause between two requests. */
+  readonly intervalMs: number
+  /** Resolves when the next request may start. Rejects with the signal's reason, or an error of the outbox. */
+  turn(signal: AbortSignal): Promise<void>
+}
+
 /** Starts requests at an even pace, never faster than configured, and slower for a while after a 429. */
-export class Pacer {
+export class Pacer implements Turns {
   readonly #time: Time
   readonly #configuredMs: number
   #intervalMs: number

@@ -5,12 +5,15 @@ import type { Stop } from './stop.ts'
 const sentencesMax = 3
 
 /** Why a flush ended, and what to do about it. */
-export function stopSentence({ kind, reason }: Stop): string {
+export function stopSentence({ kind, reason, isKeyMissing }: Stop): string {
   switch (kind) {
     case 'key-refused':
       return `the key is refused (${reason}): put a valid key in its place, and delivery resumes`
     case 'misdirected':
       return `the address does not answer like the service (${reason}): check service.url`
+    case 'transient':
+      if (isKeyMissing) return reason
+      return `no push is accepted (${reason}): nothing is lost, and it is tried again; tidegauge doctor says whose fault it is`
     default:
       return reason
   }

@@ -32,6 +32,11 @@ export class StoredState {
     return isAsked
   }
 
+  /** Whether another process would find failures. */
+  get hasFailures(): boolean {
+    return this.#hasFailures
+  }
+
   /** Changes the state once the new one is stored. */
   async save(state: DestinationState): Promise<void> {
     await this.#store(state)
@@ -49,7 +54,7 @@ export class StoredState {
    * otherwise leave failures from long ago, and the next one alone would hold all pushes back for minutes.
    */
   async saveRecovered(): Promise<void> {
-    if (this.#hasFailures) await this.#store({ ...this.current, failures: 0, probeAtMs: 0 })
+    if (this.hasFailures) await this.#store({ ...this.current, failures: 0, probeAtMs: 0 })
   }
 
   #store(state: DestinationState): Promise<void> {

@@ -53,17 +53,24 @@ export class Recorder {
    * Resolves when the verdicts are recorded. While another process has the outbox's lock, pushes go on: a bounded number
    * of verdicts waits in memory. After a crash those metrics are sent again, which only updates.
    */
-  async record({ delivered, dead, warnings }: MetricVerdicts, sending: Sending): Promise<void> {
+  async record(verdicts: MetricVerdicts, sending: Sending): Promise<void> {
+    const { dead, warnings } = verdicts
+    const wanted = dead.length === 0 && warnings.length === 0 ? verdicts : await this.#wanted(verdicts, sending)
+    const isRoom = this.unrecorded.size <= unrecordedMax
+    await new Promise<void>((resolve, reject) => {
+      const onDelay = () => (isRoom ? resolve() : undefined)
+      // If writing fails after a delay, the metrics are still due: the failure shows when they are sent again.
+      this.#write(wanted, onDelay).then(resolve, reject)
+    })
+  }
+
+  /** The verdicts to be recorded: without warnings that were expected. */
+  async #wanted({ delivered, dead, warnings }: MetricVerdicts, sending: Sending): Promise<MetricVerdicts> {
     const { clock, unconfirmed, time } = this.#deps
     const latest = clock.latestHour(time.nowMs())
     // A metric rejected because this machine's clock is ahead is sent again in its time.
     const deadNow = dead.filter(({ metric }) => metric.hour <= latest)
-    const unexpected = await unconfirmed.unexpectedWarnings(warnings, sending, delivered)
-    const delayed = Promise.withResolvers<void>()
-    const recorded = this.#write({ delivered, dead: deadNow, warnings: unexpected }, delayed.resolve)
-    await (this.unrecorded.size > unrecordedMax ? recorded : Promise.race([recorded, delayed.promise]))
-    // If writing fails later, the metrics are still due: the failure shows when they are sent again.
-    recorded.catch(() => {})
+    return { delivered, dead: deadNow, warnings: await unconfirmed.unexpectedWarnings(warnings, sending, delivered) }
   }
 
   async #write(verdicts: MetricVerdicts, onDelay: () => void): Promise<void> {
@@ -73,7 +80,7 @@ export class Recorder {
     // Until then the flush knows them as under way.
     const withhold = () => {
       withheld = [...delivered, ...dead.map(({ metric }) => metric)]
-      this.unrecorded.add(...withheld)
+      this.unrecorded.add(withheld)
       onDelay()
     }
     try {
@@ -83,7 +90,7 @@ export class Recorder {
       unconfirmed.add(delivered)
       throw error
     } finally {
-      this.unrecorded.delete(...withheld)
+      this.unrecorded.delete(withheld)
     }
     if (this.#deps.counters) this.#deps.counters.delivered += delivered.length
     unconfirmed.remove(delivered)

@@ -98,7 +98,8 @@ function metricsRead(
 }
 
 /**
- * Stores an hour. Values of an incomplete hour are kept, too; its rest is not retried, as the hour was not expected.
+ * Stores an hour. Values of an incomplete hour are kept, too; its rest is not retried, as the hour was not expected. An
+ * hour that could not be read is listed until a later backfill has it, unless it lies before the first block.
  */
 async function store(
   work: Work,
@@ -112,12 +113,13 @@ async function store(
   // A stop ends the processes; a failure caused by it is not the run's own.
   if (fault && signal.aborted) return
   const { id } = work.collector
-  if (!fault || accepted.length > 0) {
+  if (accepted.length > 0 || fault?.code !== 'chain-before-first-block') {
     const nowMs = time.nowMs()
     const mode = asked.what === 'overwrite' ? 'correct' : 'first-stands'
     const pins = notFinal(read.pins, hour, chains, startedMs)
     const failed = fault && { failed: { fault, nextAttemptMs: nowMs } }
-    const outcome = { collector: id, hour, accepted, pins, mode, unexpected: true, ...failed } as const
+    const origin = read.provenance && { provenance: read.provenance }
+    const outcome = { collector: id, hour, accepted, pins, mode, unexpected: true, ...origin, ...failed } as const
     listener.stored(id, await outbox.intake.record(outcome, nowMs))
   }
   listener.ended({ work, hour, ...(fault && { fault }), chainIds: read.pins.map(({ chainId }) => chainId) })

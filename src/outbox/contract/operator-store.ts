@@ -1,7 +1,8 @@
 import type { Hour } from '../../model/hour.ts'
-import type { Metric } from '../../model/metric.ts'
+import type { Metric, MetricId } from '../../model/metric.ts'
 import type { Backlog } from './balance.ts'
 import type { DestinationState } from './destination.ts'
+import type { HistoryEntry, HourOrigin, UnsuccessfulFlushes } from './history.ts'
 import type { CollectorHourRange, DeliveredHour } from './hours.ts'
 import type { MetricKey, StoredMetric, ValueAndState } from './metrics.ts'
 import type { DeadOrHeldMetric, DueSelection, Selection } from './selections.ts'
@@ -24,14 +25,25 @@ export type Units = 'locked' | 'changed'
 export interface OperatorStore {
   /** Counts of all metrics, and why deliveries wait. */
   backlog(): Promise<Backlog>
-  /** Ranges of hours in one state with the same reason (numbers in it aside), by collector and hour. Default: all. */
-  hourRanges(state: 'gap' | 'due', wanted?: HoursWanted): Promise<readonly CollectorHourRange[]>
+  /**
+   * Ranges of hours in one state with the same reason (numbers in it aside), by collector and hour. Default: all.
+   *
+   * @param state `unread`: a backfill was asked for them and could not read them, and they are neither collected nor gaps
+   */
+  hourRanges(state: 'gap' | 'due' | 'unread', wanted?: HoursWanted): Promise<readonly CollectorHourRange[]>
   /** Every metric in a range of hours, both ends included, by hour; dropped ones are left out. */
   metrics(from: Hour, to: Hour): Promise<readonly StoredMetric[]>
   /** Hours of collectors with a delivered metric that is not pruned, oldest first. Reads every row in the range. */
   deliveredHours(collectors: readonly string[], from?: Hour, to?: Hour): Promise<readonly DeliveredHour[]>
   /** Values and states of metrics, dropped ones included, in the order asked; `undefined` where there is none. */
   stored(metrics: readonly MetricKey[]): Promise<readonly (ValueAndState | undefined)[]>
+
+  /** A metric in a range of hours, both ends included, dropped ones too, oldest first. Default: all hours. */
+  history(id: MetricId, from?: Hour, to?: Hour): Promise<readonly HistoryEntry[]>
+  /** Origin of the values of a collector's hour; `undefined` where the hour has no row. */
+  origin(collector: string, hour: Hour): Promise<HourOrigin | undefined>
+  /** Unsuccessful flushes of a destination that ended in a span of time, both ends included, the oldest first. */
+  unsuccessfulFlushes(destination: string, fromMs: number, toMs: number): Promise<readonly UnsuccessfulFlushes[]>
 
   /** Expects an hour of a collector that a person collects now; an unknown collector from the current hour on, too. */
   expectHour(collector: string, hour: Hour, current: Hour): Promise<void>
@@ -57,6 +69,14 @@ export interface OperatorStore {
    * @returns how many
    */
   dropDue(selection: DueSelection): Promise<number>
+
+  /**
+   * Makes delivered metrics due again: the service does not show them as they are here. No effect on metrics in another
+   * state.
+   *
+   * @returns how many
+   */
+  resend(metrics: readonly MetricKey[]): Promise<number>
 
   /** All warnings of the service, last seen first. */
   warnings(): Promise<readonly Warning[]>

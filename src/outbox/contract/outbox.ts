@@ -1,4 +1,5 @@
 import type { DeliveryStore } from './delivery-store.ts'
+import type { SharedOutbox } from './fleet-store.ts'
 import type { OutboxHealth } from './health.ts'
 import type { IntakeStore } from './intake-store.ts'
 import type { OperatorStore } from './operator-store.ts'
@@ -18,6 +19,8 @@ export interface Outbox {
   readonly status: StatusStore
   readonly reports: ReportStore
   readonly health: OutboxHealth
+  /** Absent where the outbox belongs to one daemon. */
+  readonly shared?: SharedOutbox
   /** Starts to keep the outbox in order: room, old history, the role of delivery. @returns what stops it */
   startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> }
   /** From now on a write that another process delays is given up after a while: a stop must end. */

@@ -2,6 +2,7 @@ import type { PinnedBlock } from '../../model/block.ts'
 import type { Fault } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
+import type { Provenance } from '../../model/provenance.ts'
 import type { Remark } from '../../model/remarks.ts'
 import type { Accepted, DeadLetter } from './metrics.ts'
 
@@ -23,7 +24,12 @@ export interface CollectionOutcome {
   readonly mode?: EnqueueMode
   /** Why the hour is not complete; it stays due until the next attempt, in milliseconds since 1970. Default: complete. */
   readonly failed?: { readonly fault: Fault; readonly nextAttemptMs: number }
-  /** The hour was asked for and is not expected: a failure of it is not recorded and not retried. Default: expected. */
+  /** Origin of the values. Default: not known. */
+  readonly provenance?: Provenance
+  /**
+   * A backfill was asked for the hour, and it is not expected: a failure of it is not retried, and kept until the hour
+   * is collected. Default: expected.
+   */
   readonly unexpected?: boolean
 }
 

@@ -1,6 +1,5 @@
 import type { Hour } from '../../model/hour.ts'
 import type { Metric } from '../../model/metric.ts'
-import type { MetricSet } from '../../model/metric-set.ts'
 
 /** A metric that waits for a person: dead (refused by the service) or held. */
 export interface DeadOrHeldMetric extends Metric {
@@ -54,6 +53,6 @@ export interface DueWanted {
   readonly newestFirstFrom: Hour
   /** Last hour to read: the service would reject later ones as future. */
   readonly latest: Hour
-  /** Metrics that are left out, as they are when the outbox is read: ids by their hour. Default: none. */
-  readonly except?: Pick<MetricSet, 'idsOf'> | undefined
+  /** Lists of metrics that are left out, as they are when the outbox is read. Default: none. */
+  readonly except?: Iterable<readonly Metric[]> | undefined
 }

@@ -1,6 +1,7 @@
 import type { FaultCode } from '../../model/fault.ts'
 import type { Hour } from '../../model/hour.ts'
 import type { Backlog } from './balance.ts'
+import type { MetricCurve } from './curves.ts'
 import type { DestinationState } from './destination.ts'
 import type { CollectionRow, HourOfAll, HourReasons, LateCollector } from './hours.ts'
 import type { StoredMetric } from './metrics.ts'
@@ -45,8 +46,8 @@ export interface Overview extends Lateness {
 export interface Detail extends Overview {
   /** By hour and collector. */
   readonly rows: readonly CollectionRow[]
-  /** By hour; dropped ones are left out. */
-  readonly metrics: readonly StoredMetric[]
+  /** In the order in which the metrics were first stored; dropped values are left out. */
+  readonly curves: readonly MetricCurve[]
 }
 
 /** Gaps, or dead or held metrics, of one collector. */
@@ -87,7 +88,10 @@ export interface StatusStore {
   lateness(wanted: LatenessWanted): Promise<Lateness>
   /** Late hours and metrics, counts of all metrics, and warnings. */
   overview(wanted: LatenessWanted): Promise<Overview>
-  /** An overview, with the rows and values of a range of hours, both ends included. */
+  /**
+   * An overview, with the rows and values of a range of hours, both ends included. It works in parts: the overview is as of
+   * one instant, each hour as of another.
+   */
   detail(wanted: LatenessWanted, from: Hour, to: Hour): Promise<Detail>
   /**
    * The newest value of each metric in a range of hours, both ends included, in the order in which the metrics were first

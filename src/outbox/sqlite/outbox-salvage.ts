@@ -1,6 +1,6 @@
 import { Salvage } from '../../salvage/salvage.ts'
-import { rowDigest } from './tables/digest.ts'
-import { packRuns, unpackRun } from './tables/run-form.ts'
+import { rowDigest } from '../rows/digest.ts'
+import { packRuns, unpackRun } from '../rows/run-form.ts'
 import { outboxSchema } from './tables/schema.ts'
 
 /** The salvage of this version's tables. */

@@ -58,7 +58,7 @@ export function protocolsIn(database: Sqlite, time: Time): Protocols {
   )
   const byId = database.prepare<[string], ProtocolRow>(`SELECT ${columns} FROM protocol WHERE id = ?`)
   const writable = database.prepare<[number], ProtocolRow>(
-    `SELECT ${columns} FROM protocol WHERE owner_no = ? OR visibility = 'public' ORDER BY id`,
+    `SELECT ${columns} FROM protocol WHERE owner_no = +? OR visibility = 'public' ORDER BY id`,
   )
   const setVisibility = database.prepare<[Visibility, string]>('UPDATE protocol SET visibility = ? WHERE id = ?')
 

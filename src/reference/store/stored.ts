@@ -29,8 +29,8 @@ export function storedIn(database: Sqlite): StoredBy {
   const page = database.prepare<HistoryCursor & { keyNo: number; count: number }, StoredValue>(
     `SELECT metric_value.protocol_no AS protocolNo, at_ms AS atMs, metric_no AS metricNo, metric.id, value, unit, module
      FROM metric_value JOIN metric ON metric.no = metric_no JOIN form ON form.no = form_no
-     WHERE metric_value.protocol_no = :protocolNo AND key_no = :keyNo AND (at_ms, metric_no) < (:atMs, :metricNo)
-     ORDER BY at_ms DESC, metric_no DESC LIMIT :count`,
+     WHERE metric_value.protocol_no = +:protocolNo AND key_no = +:keyNo AND (at_ms, metric_no) < (:atMs, :metricNo)
+     ORDER BY at_ms DESC, metric_no DESC LIMIT +:count`,
   )
   return (keyNo, from, count) => page.all({ ...from, keyNo, count })
 }

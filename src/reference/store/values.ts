@@ -50,12 +50,12 @@ export function valuesIn(database: Sqlite): StoredValues {
     `SELECT metric.no AS metricNo, metric.id, at_ms AS atMs, value, unit
      FROM metric JOIN metric_value ON metric_value.protocol_no = metric.protocol_no
        AND at_ms = latest_at_ms AND metric_no = metric.no
-     JOIN form ON form.no = form_no WHERE metric.protocol_no = ? ORDER BY metric.id`,
+     JOIN form ON form.no = form_no WHERE metric.protocol_no = +? ORDER BY metric.id`,
   )
   // SQLite takes the bare column `value` from the row with the max.
   const newest = database.prepare<[number, number, number], { metricNo: number; value: number; atMs: number }>(
     `SELECT metric_no AS metricNo, value, max(at_ms) AS atMs FROM metric_value
-     WHERE protocol_no = ? AND at_ms > ? AND at_ms <= ? GROUP BY metric_no`,
+     WHERE protocol_no = +? AND at_ms > ? AND at_ms <= ? GROUP BY metric_no`,
   )
 
   const inTransaction = groupCommit(database, numbers.forget)

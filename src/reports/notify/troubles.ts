@@ -1,3 +1,4 @@
+import { commandLine } from '../../model/command-line.ts'
 import { type Hour, hourAt, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
 import type { DestinationState } from '../../outbox/contract/destination.ts'
@@ -25,11 +26,11 @@ export interface Look
 
 /** All troubles of now. Pure. */
 export function troublesOf(look: Look): SeenTrouble[] {
-  const { destinations, lateness, unresolved, host } = look
+  const { destinations, lateness, unresolved } = look
   return [
     ...notDelivered(look),
     ...lateness.destinations.flatMap((state, index) => keyTrouble(destinations[index] ?? '', state, look)),
-    ...unresolved.map(count => unresolvedTrouble(count, host)),
+    ...unresolved.map(count => unresolvedTrouble(count, look)),
     ...notReady(look),
   ]
 }
@@ -104,7 +105,10 @@ function keyTrouble(name: string, state: DestinationState, { host, nowMs }: Look
   ]
 }
 
-function unresolvedTrouble({ kind, collector, count, hour, reason }: UnresolvedCount, host: string): SeenTrouble {
+function unresolvedTrouble(
+  { kind, collector, count, hour, reason }: UnresolvedCount,
+  { host, configuration: { named } }: Pick<Look, 'host' | 'configuration'>,
+): SeenTrouble {
   const trouble = { kind, subject: collector, hour, why: reason }
   const metrics = `${count} ${count === 1 ? 'metric' : 'metrics'} of ${collector}`
   const newest = `the newest of ${hourText(hour)}`
@@ -112,19 +116,24 @@ function unresolvedTrouble({ kind, collector, count, hour, reason }: UnresolvedC
     case 'gap': {
       const hours = `${count} ${count === 1 ? 'hour' : 'hours'} in all`
       const what = `${collector} has lost hours, which can no longer be collected: ${hours}, ${newest}`
-      return { ...trouble, what, do: 'tidegauge gaps lists them, and what may still be read', lost: count }
+      return {
+        ...trouble,
+        what,
+        do: `${commandLine('gaps', named)} lists them, and what may still be read`,
+        lost: count,
+      }
     }
     case 'dead':
       return {
         ...trouble,
         what: `${host} refused ${metrics} for good, ${newest}`,
-        do: 'tidegauge dead ls; then dead retry or dead drop',
+        do: `${commandLine('dead ls', named)}; then dead retry or dead drop`,
       }
     case 'held':
       return {
         ...trouble,
         what: `${metrics} ${count === 1 ? 'is' : 'are'} held, ${newest}`,
-        do: 'tidegauge held ls; then held release or held drop',
+        do: `${commandLine('held ls', named)}; then held release or held drop`,
       }
   }
 }

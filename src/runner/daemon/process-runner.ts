@@ -15,6 +15,7 @@ import { type RunnerLimits, runnerLimits } from './limits.ts'
 import { Meeting } from './meeting.ts'
 import { Prices } from './prices.ts'
 import { groupOf, Processes, type ProcessGroup } from './processes.ts'
+import { ProvenanceSource } from './provenance-source.ts'
 import { readablePaths } from './readable.ts'
 import { knowsNone, type Redacting, redactedEnd, redactedLine } from './redacting.ts'
 import type { RunnerDeps } from './runner-deps.ts'
@@ -46,6 +47,7 @@ export class ProcessRunner implements Runner {
   readonly #prices: Prices
   readonly #hosts: HostLimits
   readonly #runSecrets: RunSecrets
+  readonly #provenance: ProvenanceSource
   readonly #processes: Processes
   readonly #alone: IsolatedProcess
   readonly #stopping = new AbortController()
@@ -60,6 +62,7 @@ export class ProcessRunner implements Runner {
     this.#limits = { ...runnerLimits, ...deps.limits }
     this.#hidden = deps.hidden ?? []
     this.#redactor = deps.redactor ?? knowsNone
+    this.#provenance = new ProvenanceSource(deps.chains)
     const meeting = new Meeting(deps.time)
     this.#meeting = meeting
     const read = (price: CollectorConfig, hour: Hour) => this.#price(price, hour)
@@ -87,7 +90,8 @@ export class ProcessRunner implements Runner {
   async collect(collector: CollectorConfig, hour: Hour): Promise<RunOutcome> {
     const end = await this.#performOn('collect', collector, hour)
     if (end.kind !== 'collected') throw mismatch(end.kind)
-    return end.outcome
+    const { outcome } = end
+    return { ...outcome, provenance: this.#provenance.of(this.#refOf(collector), hour, outcome.pins) }
   }
 
   async stop(): Promise<void> {

@@ -2,14 +2,14 @@ import type { Hour } from '../../model/hour.ts'
 import { labelOf } from '../../model/metric.ts'
 import type { Scrape } from '../scrape.ts'
 import type { CellState } from '../snapshot.ts'
-import { type Family, known, labelText, type MetricSample } from './text.ts'
+import { type Family, known, type MetricSample, SharedLabels } from './text.ts'
 
 /** Metrics of hours, of the collectors that read them, and the values. */
 export function hourFamilies(scrape: Scrape): Family[] {
   const { nowMs, ages, hours } = scrape
   const ageOf = (hour: Hour | undefined) => (hour === undefined ? undefined : (nowMs - hour) / 1000)
   const labels = new Map(
-    hours.rows.map(({ collector, protocolId }) => [collector, labelText({ protocol: protocolId, collector })]),
+    hours.rows.map(({ collector, protocolId }) => [collector, new SharedLabels({ protocol: protocolId, collector })]),
   )
   return [
     {
@@ -23,7 +23,7 @@ export function hourFamilies(scrape: Scrape): Family[] {
       type: 'gauge',
       help: 'Age of the newest delivered hour of each collector; while none was delivered, of the first that is expected.',
       samples: [...ages.newestDelivered].flatMap(([collector, hour]) =>
-        of(labels, collector).map(text => [text, (nowMs - hour) / 1000] as const),
+        of(labels, collector).map(shared => [{}, (nowMs - hour) / 1000, { shared }] as const),
       ),
     },
     {
@@ -37,7 +37,7 @@ export function hourFamilies(scrape: Scrape): Family[] {
       type: 'gauge',
       help: 'Hours that are overdue by 15 minutes, by the code of why the oldest failed; none: it was not tried yet.',
       samples: scrape.late.flatMap(({ collector, hours: late, fault }) =>
-        of(labels, collector).map(text => [`${text},code="${fault?.code ?? 'none'}"`, late] as const),
+        of(labels, collector).map(shared => [{ code: fault?.code ?? 'none' }, late, { shared }] as const),
       ),
     },
     ...runFamilies(scrape, labels),
@@ -54,7 +54,7 @@ export function hourFamilies(scrape: Scrape): Family[] {
 }
 
 /** Labels of a collector by its id. */
-type LabelsById = ReadonlyMap<string, string>
+type LabelsById = ReadonlyMap<string, SharedLabels>
 
 function runFamilies({ counters }: Scrape, labels: LabelsById): Family[] {
   return [
@@ -64,10 +64,10 @@ function runFamilies({ counters }: Scrape, labels: LabelsById): Family[] {
       help: 'Runs of each collector and their duration, waiting for its chains included, since the start.',
       samples: [...counters.runs].flatMap(([collector, { runs, seconds }]) =>
         of(labels, collector).flatMap(
-          text =>
+          shared =>
             [
-              [text, seconds, '_sum'],
-              [text, runs, '_count'],
+              [{}, seconds, { suffix: '_sum', shared }],
+              [{}, runs, { suffix: '_count', shared }],
             ] as const,
         ),
       ),
@@ -77,42 +77,38 @@ function runFamilies({ counters }: Scrape, labels: LabelsById): Family[] {
       type: 'counter',
       help: 'Runs of each collector that failed, by the code of the fault, since the start; each is tried again.',
       samples: [...counters.runs].flatMap(([collector, { failures }]) =>
-        of(labels, collector).flatMap(text =>
-          [...failures].map(([code, count]) => [`${text},code="${code}"`, count] as const),
+        of(labels, collector).flatMap(shared =>
+          [...failures].map(([code, count]) => [{ code }, count, { shared }] as const),
         ),
       ),
     },
   ]
 }
 
-/** States that are counted. Gaps are counted with their codes. */
-const cellStates: Readonly<Record<Exclude<CellState, 'gap'>, number>> = {
-  due: 0,
-  collected: 0,
-  delivered: 0,
-  dead: 0,
-  held: 0,
-  unexpected: 0,
-}
+/** States that are counted, each with its labels. Gaps are counted with their codes. */
+const cellStates = (['due', 'collected', 'delivered', 'dead', 'held', 'unexpected'] satisfies CellState[]).map(
+  state => ({ state }) as const,
+)
+const gap = { state: 'gap' } as const
 
 function stateCounts({ hours, gaps }: Scrape, labels: LabelsById): MetricSample[] {
   const byCollector = Map.groupBy(gaps, ({ collector }) => collector)
-  return hours.rows.flatMap(({ collector, cells }) => {
-    const text = labels.get(collector) ?? ''
-    const counts: Record<string, number> = { ...cellStates }
-    for (const { state } of cells) if (state !== 'gap') counts[state] = (counts[state] ?? 0) + 1
+  const samples: MetricSample[] = []
+  for (const { collector, cells } of hours.rows) {
+    const parts = { shared: labels.get(collector) ?? new SharedLabels({}) }
+    const counts = new Map<CellState, number>()
+    for (const { state } of cells) counts.set(state, (counts.get(state) ?? 0) + 1)
+    for (const own of cellStates) samples.push([own, counts.get(own.state) ?? 0, parts])
     const coded = byCollector.get(collector) ?? []
-    return [
-      ...Object.entries(counts).map(([state, count]) => [`${text},state="${state}"`, count] as const),
-      ...coded.map(({ code, hours: count }) => [`${text},state="gap",code="${code}"`, count] as const),
-      // A collector without a gap has a line that says so.
-      ...(coded.length === 0 ? [[`${text},state="gap"`, 0] as const] : []),
-    ]
-  })
+    for (const { code, hours: count } of coded) samples.push([{ ...gap, code }, count, parts])
+    // A collector without a gap has a line that says so.
+    if (coded.length === 0) samples.push([gap, 0, parts])
+  }
+  return samples
 }
 
 /** Labels of a configured collector; none of another one. */
-function of(labels: LabelsById, collector: string): readonly string[] {
-  const text = labels.get(collector)
-  return text === undefined ? [] : [text]
+function of(labels: LabelsById, collector: string): readonly SharedLabels[] {
+  const shared = labels.get(collector)
+  return shared === undefined ? [] : [shared]
 }

@@ -1,14 +1,36 @@
 /** Labels of a sample, by name. */
 export type Labels = Readonly<Record<string, string>>
 
-/** One line: labels, or their text when many lines share it, the value, and what follows the family's name. */
-export type MetricSample = readonly [labels: Labels | string, value: number, suffix?: '_sum' | '_count']
+/** Labels that many samples share; their text is made once. */
+export class SharedLabels {
+  readonly labels: Labels
+  #text: string | undefined
+
+  constructor(labels: Labels) {
+    this.labels = labels
+  }
+
+  /** As written between the braces. */
+  get text(): string {
+    this.#text ??= labelText(this.labels)
+    return this.#text
+  }
+}
+
+/** Suffix of the family's name, and labels before the sample's own. */
+export interface SampleParts {
+  readonly suffix?: '_sum' | '_count' | '_bucket'
+  readonly shared?: SharedLabels
+}
+
+/** One line: its own labels, the value, and its other parts. */
+export type MetricSample = readonly [labels: Labels, value: number, parts?: SampleParts]
 
 /** Samples of one metric name, with its description. */
 export interface Family {
   /** Without labels. */
   readonly name: string
-  readonly type: 'gauge' | 'counter' | 'summary'
+  readonly type: 'gauge' | 'counter' | 'summary' | 'histogram'
   /** One sentence for the HELP line. */
   readonly help: string
   readonly samples: readonly MetricSample[]
@@ -20,18 +42,20 @@ export interface Family {
  */
 export function familyText({ name, type, help, samples }: Family): string {
   if (samples.length === 0) return ''
-  const lines = samples.map(([labels, value, suffix = '']) => {
-    const text = typeof labels === 'string' ? labels : labelText(labels)
-    return text === '' ? `${name}${suffix} ${value}` : `${name}${suffix}{${text}} ${value}`
-  })
-  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('\n')}\n`
+  let text = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+  for (const [labels, value, parts] of samples) {
+    const own = labelText(labels)
+    const shared = parts?.shared?.text ?? ''
+    const all = shared === '' || own === '' ? shared + own : `${shared},${own}`
+    text += `${name}${parts?.suffix ?? ''}${all === '' ? '' : `{${all}}`} ${value}\n`
+  }
+  return text
 }
 
-/** Labels as written between the braces. */
-export function labelText(labels: Labels): string {
-  return Object.entries(labels)
-    .map(([name, value]) => `${name}="${escaped(value)}"`)
-    .join(',')
+function labelText(labels: Labels): string {
+  let text = ''
+  for (const name in labels) text += `${text === '' ? '' : ','}${name}="${escaped(labels[name] ?? '')}"`
+  return text
 }
 
 /** One sample a state: 1 for the present one, 0 for the others, so that no state is ever without a line. */
@@ -44,6 +68,9 @@ export function known(value: number | undefined, labels: Labels = {}): MetricSam
   return value === undefined ? [] : [[labels, value]]
 }
 
+const special = /[\\"\n]/
+
 function escaped(value: string): string {
+  if (!special.test(value)) return value
   return value.replace(/[\\"\n]/g, character => (character === '\n' ? '\\n' : `\\${character}`))
 }

@@ -1,3 +1,4 @@
+import { commandLine } from '../../model/command-line.ts'
 import { numberText } from '../../model/number-text.ts'
 import type { Balance } from '../../outbox/contract/balance.ts'
 import type { BacklogState, GateState, ServiceState, Snapshot } from '../snapshot.ts'
@@ -9,13 +10,13 @@ import { ago, dayClockText, spanText, until } from './when.ts'
 const backlogMax = 12
 
 /** The holds on pushes, the outbox's balance, and the service's last answer. */
-export function delivery({ balance, backlog, service, nowMs }: Snapshot): Html {
+export function delivery({ balance, backlog, service, nowMs, configuration: { named } }: Snapshot): Html {
   return html`<section aria-labelledby="delivery"><h2 id="delivery">Delivery</h2>
 ${gate(service, nowMs)}
 <dl class="balance" aria-label="Metrics in the outbox">
 ${term('enqueued', balance.enqueued)}${term('delivered', balance.delivered, 'delivered')}${term('dead', balance.dead, 'dead')}${term('held', balance.held, 'held')}${term('due', balance.due, 'due')}
 </dl>
-${balanceNote(balance)}${dueNote(backlog)}${commands(balance)}
+${balanceNote(balance)}${dueNote(backlog, named)}${commands(balance, named)}
 <dl class="facts"><div><dt>Service</dt><dd>${service.host}</dd></div><div><dt>Last push</dt><dd>${lastPush(service, nowMs)}</dd></div>${skew(service)}</dl>
 </section>`
 }
@@ -46,7 +47,7 @@ function gateText(
 }
 
 /** The due metrics by protocol, and how late they are. */
-function dueNote({ byProtocol, late }: BacklogState): Html {
+function dueNote({ byProtocol, late }: BacklogState, named: string | undefined): Html {
   if (byProtocol.length === 0) return nothing
   const rest = byProtocol.length - backlogMax
   const removed = byProtocol.find(({ isRemoved }) => isRemoved)
@@ -61,16 +62,18 @@ function dueNote({ byProtocol, late }: BacklogState): Html {
   }${
     removed === undefined
       ? nothing
-      : html`<p class="quiet">What a removed protocol left is not delivered: <code>tidegauge due drop ${removed.protocolId}</code> gives it up.</p>`
+      : html`<p class="quiet">What a removed protocol left is not delivered: <code>${commandLine(`due drop ${removed.protocolId}`, named)}</code> gives it up.</p>`
   }`
 }
 
 /** The commands that list what waits for a person. */
-function commands({ dead, held, due }: Balance): Html {
+function commands({ dead, held, due }: Balance, named: string | undefined): Html {
   const listed = [
-    ...(dead > 0 ? [html`<li><code>tidegauge dead ls</code> lists what the service refused</li>`] : []),
-    ...(held > 0 ? [html`<li><code>tidegauge held ls</code> lists what is implausible</li>`] : []),
-    ...(due > 0 ? [html`<li><code>tidegauge due ls</code> lists what is on its way, and why it waits</li>`] : []),
+    ...(dead > 0 ? [html`<li><code>${commandLine('dead ls', named)}</code> lists what the service refused</li>`] : []),
+    ...(held > 0 ? [html`<li><code>${commandLine('held ls', named)}</code> lists what is implausible</li>`] : []),
+    ...(due > 0
+      ? [html`<li><code>${commandLine('due ls', named)}</code> lists what is on its way, and why it waits</li>`]
+      : []),
   ]
   return listed.length === 0 ? nothing : html`<ul class="commands quiet" aria-label="Commands">${listed}</ul>`
 }

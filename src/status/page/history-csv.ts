@@ -1,16 +1,29 @@
 import { hourText } from '../../model/hour.ts'
-import type { MetricHistory } from '../history.ts'
+import type { HistoryHour } from '../history.ts'
 
-/** A history as CSV (RFC 4180), the oldest hour first: `hour,value,unit,state,reason`. */
-export function historyCsv({ hours, unit = '' }: MetricHistory): string {
-  const rows = hours.map(({ hour, value, state, reason = '' }) => [
+const columns = ['hour', 'value', 'unit', 'state', 'collected', 'delivered', 'corrected', 'before', 'reason']
+
+/**
+ * A history as CSV (RFC 4180), the oldest hour first. Instants are to the millisecond; `corrected` is when the value was
+ * last replaced, and `before` are the values until then, the oldest first, separated by blanks.
+ */
+export function historyCsv({ hours }: { readonly hours: readonly HistoryHour[] }): string {
+  const rows = hours.map(({ hour, value, unit = '', state, collectedMs, deliveredMs, earlier = [], reason = '' }) => [
     hourText(hour),
     value === undefined ? '' : String(value),
-    value === undefined ? '' : field(unit),
+    field(unit),
     state,
+    instant(collectedMs),
+    instant(deliveredMs),
+    instant(earlier.at(-1)?.untilMs),
+    earlier.map(one => String(one.value)).join(' '),
     field(reason),
   ])
-  return [['hour', 'value', 'unit', 'state', 'reason'], ...rows].map(row => `${row.join(',')}\r\n`).join('')
+  return [columns, ...rows].map(row => `${row.join(',')}\r\n`).join('')
+}
+
+function instant(ms: number | undefined): string {
+  return ms === undefined ? '' : new Date(ms).toISOString()
 }
 
 /** A text from outside. One that a spreadsheet would take for a formula is marked as text. */

@@ -86,7 +86,7 @@ function dayDetails(day: string, own: readonly HistoryHour[], isOpen: boolean): 
   return html`<details id="day-${day}"${isOpen ? Html.trusted(' open') : nothing}><summary>${dayText(hour)} <span class="quiet">${range}${
     others > 0 ? `, ${others} not delivered` : ''
   }</span></summary>
-<table class="metrics"><caption class="unseen">Values of ${day}</caption><thead><tr><th scope="col">Hour</th><th scope="col">Value</th><th scope="col">State</th></tr></thead><tbody>${own.map(row)}</tbody></table></details>`
+<table class="metrics"><caption class="unseen">Values of ${day}</caption><thead><tr><th scope="col">Hour</th><th scope="col">Value</th><th scope="col">State</th><th scope="col">Collected</th><th scope="col">Delivered</th></tr></thead><tbody>${own.map(row)}</tbody></table></details>`
 }
 
 function rangeText(values: readonly number[]): string {
@@ -94,10 +94,18 @@ function rangeText(values: readonly number[]): string {
   return low === high ? numberText(low) : `${numberText(low)} to ${numberText(high)}`
 }
 
-function row({ hour, value, state, reason }: HistoryHour): Html {
+function row({ hour, value, state, reason, collectedMs, deliveredMs, earlier = [] }: HistoryHour): Html {
   const why = reason === undefined ? nothing : html`: ${reason}`
+  const corrected = earlier.map(one => html`, ${one.value} until ${whenText(one.untilMs, hour)}`)
   return html`<tr><th scope="row">${clockText(hour)}</th><td>${value ?? '–'}</td><td class="state${
     state === 'delivered' ? '' : ' old'
-  }">${stateText[state]}${why}</td></tr>
+  }">${stateText[state]}${why}${corrected}</td><td>${whenText(collectedMs, hour)}</td><td>${whenText(deliveredMs, hour)}</td></tr>
 `
+}
+
+/** An instant to the second; with its day where it is not that of the hour. */
+function whenText(ms: number | undefined, hour: Hour): string {
+  if (ms === undefined) return '–'
+  const [day = '', time = ''] = new Date(ms).toISOString().split('T')
+  return hourText(hour).startsWith(day) ? time.slice(0, 8) : `${day} ${time.slice(0, 8)}`
 }

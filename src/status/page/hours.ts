@@ -14,12 +14,12 @@ const titleCharsMax = 18_000
 const spokenCharsMax = 10_000
 const rowCharsMax = 3_000
 
-/** The last seven days of each collector, with what went wrong below. */
-export function hours(week: WeekGrid): Html {
+/** The last seven days of each collector, with what went wrong below. @param named as `ConfigurationState.named` */
+export function hours(week: WeekGrid, named?: string): Html {
   return html`<section aria-labelledby="hours"><h2 id="hours">Hours</h2>${
     week.rows.length === 0
       ? html`<p class="empty">No hour is expected yet: each collector gets a row here, with the hours of the last seven days.</p>`
-      : html`${firstHourNote(week)}${table(week)}${legend()}${troubles(troublesOf(week))}`
+      : html`${firstHourNote(week)}${table(week)}${legend()}${troubles(troublesOf(week, named))}`
   }</section>`
 }
 

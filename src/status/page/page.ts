@@ -4,6 +4,7 @@ import { bounded } from './bounded.ts'
 import { shapeDefinitions } from './cell.ts'
 import { delivery } from './delivery.ts'
 import { endpoints } from './endpoints.ts'
+import { fleet } from './fleet.ts'
 import { hours } from './hours.ts'
 import { Html, html, nothing } from './html.ts'
 import { liveScript } from './live-script.ts'
@@ -41,10 +42,11 @@ ${shapeDefinitions()}
 ${masthead(snapshot)}
 <main>
 ${part('protocols', protocols(shown.protocols, nowMs), more(shown.moreProtocols, 'protocols'))}
-${part('hours', hours(shown.week), more(shown.moreCollectors, 'collectors'))}
+${part('hours', hours(shown.week, snapshot.configuration.named), more(shown.moreCollectors, 'collectors'))}
 ${part('delivery', delivery(snapshot))}
+${part('fleet', fleet(snapshot.fleet, nowMs))}
 ${part('chains', endpoints(snapshot.endpoints, nowMs))}
-${part('warnings', warnings(news, nowMs))}
+${part('warnings', warnings(news, nowMs, snapshot.configuration.named))}
 </main>
 ${footer(snapshot)}
 <script>${Html.trusted(liveScript)}</script>

@@ -41,10 +41,12 @@ ${
 
 function table(states: readonly ProtocolState[], count: number, nowMs: number): Html {
   let left = rowsMax
-  const groups = states.map(state => {
+  const groups = states.flatMap(state => {
     const metrics = state.metrics.slice(0, left)
     left -= metrics.length
-    return { name: state.name, source: source(state, nowMs), metrics }
+    // One whose metrics are all left out is counted with them.
+    if (metrics.length === 0 && state.metrics.length > 0) return []
+    return [{ name: state.name, source: source(state, nowMs), metrics }]
   })
   const more = count - rowsMax
   return html`${metricTable(groups, nowMs)}${

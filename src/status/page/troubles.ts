@@ -1,3 +1,4 @@
+import { commandLine } from '../../model/command-line.ts'
 import type { FaultRecord } from '../../model/fault.ts'
 import { type Hour, hourAfter } from '../../model/hour.ts'
 import type { WeekGrid } from '../snapshot.ts'
@@ -22,20 +23,20 @@ export interface HourTrouble {
 }
 
 /** Commands for metrics that wait for a person. */
-const fixes: Partial<Readonly<Record<CellLook, string>>> = {
-  dead: 'tidegauge dead ls lists them; dead retry sends them again, dead drop gives them up',
-  held: 'tidegauge held ls lists them; held release sends them, held drop gives them up',
+const fixes: Partial<Readonly<Record<CellLook, (named: string | undefined) => string>>> = {
+  dead: named => `${commandLine('dead ls', named)} lists them; dead retry sends them again, dead drop gives them up`,
+  held: named => `${commandLine('held ls', named)} lists them; held release sends them, held drop gives them up`,
 }
 
-/** The troubles in the grid, those with the newest hour first. */
-export function troublesOf({ rows }: Pick<WeekGrid, 'rows'>): HourTrouble[] {
+/** The troubles in the grid, those with the newest hour first. @param named as `ConfigurationState.named` */
+export function troublesOf({ rows }: Pick<WeekGrid, 'rows'>, named?: string): HourTrouble[] {
   const byKind = new Map<string, HourTrouble>()
   for (const { collector, runs } of rows) {
     for (const run of runs) {
       const look = lookOf(run)
       if (!isTrouble(look)) continue
       const message = run.fault?.message ?? run.reason
-      const fix = run.fault?.fix ?? fixes[look]
+      const fix = run.fault?.fix ?? fixes[look]?.(named)
       const kind = JSON.stringify([collector, look, run.fault?.code, message])
       const before = byKind.get(kind)
       byKind.set(kind, {

@@ -71,6 +71,16 @@ describe('reads at a block', () => {
     expect(endpoint.calls[0]?.params[1]).toEqual({ blockHash: blockOf(500n).hash, requireCanonical: true })
   })
 
+  it('are one eth_call where Multicall3 is at another address, once that is known', async () => {
+    const multicall: Hex = `0x${'5a'.repeat(20)}`
+    const endpoint = countedEndpoint(archiveAnswers(chain, { multicall }))
+    const requests = calls(40)
+    const answers = expected(requests, 500n)
+    expect(await read(endpoint, new ReadMemory(1, multicall), 500n, requests)).toEqual({ answers, ethCalls: 1 })
+    expect(endpoint.calls[0]?.params[0]).toMatchObject({ to: multicall })
+    expect((await read(endpoint, new ReadMemory(1), 500n, requests)).ethCalls).toBeGreaterThan(40)
+  })
+
   it('more than 1,000 are asked for in the same turn, in calls of 1,000', async () => {
     const { endpoint, memory } = archived()
     const requests = calls(2_001)

@@ -22,6 +22,8 @@ export interface ArchiveTraits {
   readonly logsIn?: (number: bigint) => number
   /** Whether `eth_call` takes `{ blockHash }`. */
   readonly takesHashes?: boolean
+  /** Where Multicall3 is. Default: its usual address. */
+  readonly multicall?: Hex
   /** First block that has Multicall3. */
   readonly multicallFrom?: bigint
   /** Number of a block as a contract sees it. */
@@ -49,6 +51,7 @@ export function archive(chain: ScriptedChain, traits: ArchiveTraits = {}): Behav
 /** The same without HTTP. */
 export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {}): Answers {
   const { chainId = 1, aggregateCallsMax = Number.POSITIVE_INFINITY, takesHashes = true, multicallFrom = 0n } = traits
+  const { multicall = multicall3Address } = traits
   const { aggregateCallsFed = Number.POSITIVE_INFINITY, numberSeen = number => number } = traits
 
   function blockOf(at: unknown): bigint {
@@ -59,7 +62,8 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
   }
 
   function called(to: string, data: Hex, number: bigint): Hex {
-    if (to.toLowerCase() !== multicall3Address.toLowerCase()) return valueAt(data, number)
+    if (traits.multicall && to === multicall3Address) return '0x'
+    if (to.toLowerCase() !== multicall.toLowerCase()) return valueAt(data, number)
     if (number < multicallFrom) return '0x'
     const [calls] = z
       .tuple([z.array(z.object({ target: z.string(), callData: hexText }))])
@@ -71,7 +75,7 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
       success: !fails(target, index),
       returnData: fails(target, index)
         ? ('0x' as const)
-        : target === multicall3Address
+        : target.toLowerCase() === multicall.toLowerCase()
           ? ofMulticall(callData, number)
           : valueAt(callData, number),
     }))
@@ -87,7 +91,8 @@ export function archiveAnswers(chain: ScriptedChain, traits: ArchiveTraits = {})
 
   function codeAt(address: unknown, number: bigint): Hex {
     if (address === '0x0000000000000000000000000000000000000064') return traits.hasArbSys ? '0xfe' : '0x'
-    return address === multicall3Address && number < multicallFrom ? '0x' : '0x60'
+    if (traits.multicall && address === multicall3Address) return '0x'
+    return address === multicall && number < multicallFrom ? '0x' : '0x60'
   }
 
   return (method, params) => {

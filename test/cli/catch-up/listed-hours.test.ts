@@ -1,16 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { listedHours, listingOf, type StoredHours } from '../../../src/cli/catch-up/listed-hours.ts'
+import { listingOf } from '../../../src/cli/catch-up/listed-hours.ts'
+import { type ListedMetrics, listedMetrics } from '../../../src/cli/listed-metrics.ts'
 import { type Hour, hourText, parseHour } from '../../../src/model/hour.ts'
 
 const at = (hour: number) => parseHour(`2026-11-20T${String(hour).padStart(2, '0')}:00:00Z`)
 const text = (hour: number) => hourText(at(hour))
 
 /** `{ metric: hours of the day }` */
-function hoursIn(listed: StoredHours | undefined) {
+function hoursIn(listed: ListedMetrics | undefined) {
   if (!listed) return undefined
   return Object.fromEntries(
-    [...listed].map(([id, hours]) => [id, [...hours].map(hour => new Date(hour).getUTCHours())]),
+    [...listed].map(([id, hours]) => [id, [...hours.keys()].map(hour => new Date(hour).getUTCHours())]),
   )
 }
 
@@ -33,17 +34,17 @@ describe('hours in an answer', () => {
     ['text', 'hello', undefined],
     ['no JSON', undefined, undefined],
   ])('are read where it is %s', (_, body, expected) => {
-    expect(hoursIn(listedHours(body))).toEqual(expected)
+    expect(hoursIn(listedMetrics(body))).toEqual(expected)
   })
 
   it('are read from any JSON without an error', () => {
-    fc.assert(fc.property(fc.jsonValue(), body => void listedHours(body)))
+    fc.assert(fc.property(fc.jsonValue(), body => void listedMetrics(body)))
   })
 })
 
 describe('what a service has of a collector', () => {
   const listed = (hours: Readonly<Record<string, readonly number[]>>) =>
-    new Map(Object.entries(hours).map(([id, own]) => [id, new Set(own.map(at))]))
+    new Map(Object.entries(hours).map(([id, own]) => [id, new Map(own.map(hour => [at(hour), {}]))]))
   const listing = (ids: readonly string[], hours: Readonly<Record<string, readonly number[]>>, current = 9) => {
     const found = listingOf(ids, listed(hours), at(current))
     const hourOf = (hour: Hour) => new Date(hour).getUTCHours()

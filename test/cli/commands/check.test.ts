@@ -30,7 +30,7 @@ describe('check', () => {
       '9:37: unknown option "tokn" of erc20-supply',
       '9:89: unknown option "lable" of erc20-supply',
       '10:9: there is no collector "hots"',
-      '11:7: data: must be text, not the number 5',
+      '11:7: data: must be text or a map, not the number 5',
     ])
     const json = await command(['check', '--json', '--config', config])
     expect(JSON.parse(json.stdout)['mistakes'].map(({ line }: { line: number }) => line)).toEqual([6, 9, 9, 9, 10, 11])

@@ -50,6 +50,7 @@ function stage(fill?: (outbox: SqliteOutbox) => void) {
 
 interface Found {
   readonly gaps: readonly Gap[]
+  readonly notReadByBackfill: readonly Gap[]
   readonly notCollectedYet: readonly Omit<Gap, 'advice'>[]
 }
 
@@ -67,7 +68,7 @@ describe('gaps', () => {
       stdout: 'no gaps: every expected hour is collected\n',
       stderr: '',
     })
-    expect(await fresh.read()).toEqual({ gaps: [], notCollectedYet: [] })
+    expect(await fresh.read()).toEqual({ gaps: [], notReadByBackfill: [], notCollectedYet: [] })
   })
 
   it('are ranges with their reason, and what a person can do about them', async () => {
@@ -104,6 +105,28 @@ describe('gaps', () => {
     const { stdout: narrow } = await run('gaps', '--only', 'past', '--from', at(20), '--to', at(45))
     expect(narrow.match(/^pool\/past/gm)).toHaveLength(2)
     expect(narrow).toMatch(/\n12 hours missing\n$/)
+  })
+
+  it('name hours that a backfill was asked for and could not read, until it has them', async () => {
+    const { run, read, config } = stage(outbox => {
+      outbox.expectedHours.addCollector('pool/past', hourAfter(past, 100))
+      const fault = new Fault('chain-state-missing', 'no endpoint has the state of then')
+      for (const hour of hoursFrom(past, hourAfter(past, 9))) {
+        outbox.backfillFailures.add('pool/past', hour, fault, 1)
+      }
+    })
+    const { stdout, code } = await run('gaps')
+    expect(code).toBe(0)
+    const backfill = `tidegauge backfill --from ${at(0)} --to ${at(9)} --only pool/past --config ${config}`
+    expect(stdout).toMatch(
+      /^no gaps: every expected hour is collected\n\nasked for by a backfill that could not read them:\n/,
+    )
+    expect(stdout).toContain(
+      `no endpoint has the state of then  with an endpoint that has the state of then: ${backfill}\n`,
+    )
+    expect(stdout).toMatch(/\n10 hours not read; each is listed until a backfill has it\n$/)
+    const range = { collector: 'pool/past', from: at(0), to: at(9), hours: 10, code: 'chain-state-missing' }
+    expect(await read()).toMatchObject({ gaps: [], notReadByBackfill: [range], notCollectedYet: [] })
   })
 
   it('are distinct from hours that are still waited for', async () => {

@@ -4,11 +4,18 @@ import { Worklist, type WorklistDeps } from '../../../src/delivery/flush/worklis
 import { fresh, type Part, smaller } from '../../../src/delivery/isolate/parts.ts'
 import { hourAfter } from '../../../src/model/hour.ts'
 import type { Metric } from '../../../src/model/metric.ts'
+import { MetricSet } from '../../../src/model/metric-set.ts'
 import { asBatch } from '../../model/batches.ts'
 import { dice } from '../../support/dice.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 
 const nameOf = ({ id, hour }: Metric) => `${id} ${hour}`
+
+/** Due metrics that are not left out, each time other objects. */
+function readOf(due: readonly Metric[], limit: number, except: Iterable<readonly Metric[]>): Metric[] {
+  const out = new MetricSet(...except)
+  return due.flatMap(metric => (out.has(metric) ? [] : { ...metric })).slice(0, limit)
+}
 
 /**
  * An outbox that gives other objects each time.
@@ -29,7 +36,7 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = 
     return { metrics: stamp === known ? some : some.filter(metric => left.has(nameOf(metric))), stamp }
   }
   const ports: WorklistDeps = {
-    due: limit => asked(() => [...left.values()].slice(0, limit).map(metric => ({ ...metric }))),
+    due: (limit, except = []) => asked(() => readOf([...left.values()], limit, except)),
     isFree,
     outbox: { stillDue: (some, known) => asked(() => stillDue(some, known)) },
   }

@@ -24,7 +24,7 @@ describe('the breaker', () => {
       notBeforeMs: 0,
       probeAtMs: nowMs + pauseMs,
       failures,
-      waiting: '503',
+      waiting: expect.stringContaining('(503): nothing is lost'),
       lastPush: { atMs: nowMs, verdict: 'transient' },
     })
     expect(probeAt(state, nowMs + pauseMs - 1)).toBe(nowMs + pauseMs)

@@ -119,7 +119,7 @@ export class FlushBench {
       isFree: metric => !keptApart.has(metric),
       toProbe: async () => probesLeft.shift(),
       ...(probe && { probe }),
-      due: (ids, limit) => this.#asked(() => this.#read(ids, limit)),
+      due: (ids, limit, except) => this.#asked(() => this.#read(ids, limit, except)),
       push: (batch, { attemptsMax }) => this.#push(batch, attemptsMax),
       register: async id => void this.registered.push(id),
     }
@@ -147,9 +147,10 @@ export class FlushBench {
   }
 
   /** Each time other objects, as from a real outbox. */
-  #read(ids: readonly string[], limit: number): Metric[] {
-    const due = [...this.due].filter(({ protocolId }) => ids.includes(protocolId)).slice(0, limit)
-    return due.map(metric => ({ ...metric }))
+  #read(ids: readonly string[], limit: number, except: Iterable<readonly Metric[]> = []): Metric[] {
+    const out = new MetricSet(...except)
+    const due = [...this.due].filter(metric => ids.includes(metric.protocolId) && !out.has(metric))
+    return due.slice(0, limit).map(metric => ({ ...metric }))
   }
 
   #own(metrics: readonly Metric[]): Metric[] {

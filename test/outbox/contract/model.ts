@@ -172,7 +172,7 @@ class Pair {
 }
 
 /** The whole outbox against a model of its promises. */
-export function modelContract(newPlace: NewPlace): void {
+export function modelContract(newPlace: NewPlace, soakRuns: number): void {
   describe('whatever two processes do', () => {
     it('is what a plain model of the promises does', async () => {
       const steps = fc.array(fc.tuple(fc.constantFrom(0 as const, 1 as const), step), { maxLength: 30 })
@@ -187,7 +187,7 @@ export function modelContract(newPlace: NewPlace): void {
           }
           await handles.closeAll()
         }),
-        { numRuns: repetitions({ test: 8, soak: 150 }) },
+        { numRuns: repetitions({ test: 8, soak: soakRuns }) },
       )
     })
   })

@@ -4,6 +4,7 @@ import { deliveringContract } from './delivering.ts'
 import { destinationsContract } from './destinations.ts'
 import { dueHoursContract } from './due-hours.ts'
 import { healthContract } from './health.ts'
+import { historiesContract } from './histories.ts'
 import { lookingContract } from './looking.ts'
 import { modelContract } from './model.ts'
 import { pastsContract } from './pasts.ts'
@@ -22,8 +23,9 @@ import { verdictsContract } from './verdicts.ts'
  * other processes may write meanwhile.
  *
  * @param newPlace makes an empty place for each test
+ * @param soakRuns cases of each property in a soak
  */
-export function outboxContract(name: string, newPlace: NewPlace): void {
+export function outboxContract(name: string, newPlace: NewPlace, soakRuns: number): void {
   describe(`an outbox in ${name}`, () => {
     planningContract(newPlace)
     dueHoursContract(newPlace)
@@ -31,15 +33,16 @@ export function outboxContract(name: string, newPlace: NewPlace): void {
     pastsContract(newPlace)
     pinsContract(newPlace)
     deliveringContract(newPlace)
-    verdictsContract(newPlace)
+    verdictsContract(newPlace, soakRuns)
     destinationsContract(newPlace)
     decidingContract(newPlace)
+    historiesContract(newPlace)
     lookingContract(newPlace)
     statusContract(newPlace)
     reportsContract(newPlace)
     upkeepContract(newPlace)
     healthContract(newPlace)
     twoProcessesContract(newPlace)
-    modelContract(newPlace)
+    modelContract(newPlace, soakRuns)
   })
 }

@@ -28,7 +28,7 @@ const several: readonly Metric[] = [anHour, at(1)].flatMap(hour => [
 const keyOf = ({ id, hour }: Metric) => `${id} ${hour}`
 
 /** Promises of `recordVerdicts`. */
-export function verdictsContract(newPlace: NewPlace): void {
+export function verdictsContract(newPlace: NewPlace, soakRuns: number): void {
   describe('recording verdicts', () => {
     it('delivers what it names, in any order and with gaps, once', async () => {
       await fc.assert(
@@ -42,7 +42,7 @@ export function verdictsContract(newPlace: NewPlace): void {
             expect(await balanceOf(outbox)).toMatchObject({ delivered: delivered.length, due: due.size })
           }
         }),
-        { numRuns: repetitions({ test: 6, soak: 200 }) },
+        { numRuns: repetitions({ test: 6, soak: soakRuns }) },
       )
     })
 

@@ -13,16 +13,20 @@ import { slowOutbox, someTurns } from '../support/slow-outbox.ts'
 
 const { roll } = dice(1)
 
-outboxContract('an SQLite file', async () => {
-  const file = join(temporaryFolder(), 'outbox.db')
-  // Runs last, when all handles are closed.
-  onTestFinished(() => {
-    if (existsSync(file)) expect(flawsOf(file)).toEqual([])
-  })
-  const open = async () => {
-    const outbox = new SqliteOutbox(file)
-    // In a soak each answer is late, so that the suite cannot come to rely on answers that are not.
-    return isSoak ? slowOutbox(outbox, () => someTurns(roll)) : outbox
-  }
-  return { open, time: new VirtualTime(anHour) }
-})
+outboxContract(
+  'an SQLite file',
+  async () => {
+    const file = join(temporaryFolder(), 'outbox.db')
+    // Runs last, when all handles are closed.
+    onTestFinished(() => {
+      if (existsSync(file)) expect(flawsOf(file)).toEqual([])
+    })
+    const open = async () => {
+      const outbox = new SqliteOutbox(file)
+      // In a soak each answer is late, so that the suite cannot come to rely on answers that are not.
+      return isSoak ? slowOutbox(outbox, () => someTurns(roll)) : outbox
+    }
+    return { open, time: new VirtualTime(anHour) }
+  },
+  150,
+)

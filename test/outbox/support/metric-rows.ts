@@ -1,7 +1,7 @@
 import type Database from 'better-sqlite3'
 
 /**
- * Lets statements see each metric as a row: `metric_row (hour, metric, protocol, state, value)`. Its bytes are read without
+ * Lets statements see each metric as a row: `metric_row (hour, metric, protocol, state, value, collected_ms, delivered_ms)`. Its bytes are read without
  * the code of the outbox.
  */
 export function seeMetricRows(database: Database.Database): void {
@@ -15,5 +15,6 @@ export function seeMetricRows(database: Database.Database): void {
     },
   })
   database.exec(`CREATE TEMP VIEW metric_row AS
-    SELECT hour, first + place AS metric, protocol, state, each_value.value AS value FROM outbox CROSS JOIN each_value(metric_values)`)
+    SELECT hour, first + place AS metric, protocol, state, each_value.value AS value,
+      collected_ms, delivered_ms FROM outbox CROSS JOIN each_value(metric_values)`)
 }

@@ -17,7 +17,7 @@ export const nowMs = anHour + 60_000
 
 /** Dependencies with which the daemon opens the outbox of a file. */
 export const openDeps = (file: string): OpenDeps => ({
-  folder: dirname(file),
+  place: { kind: 'folder', folder: dirname(file) },
   config: 'tidegauge.yaml',
   nowMs,
   keepMs: 35 * 24 * hourMs,

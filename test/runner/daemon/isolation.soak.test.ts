@@ -20,19 +20,19 @@ describe('a bad collector stops nothing else:', () => {
     const ticks = ticking()
     const bad = faultOf(runner.collect(configured(`./${name}.ts`), hour))
     const outcomes = await Promise.all(others.map(other => runner.collect(other, hour)))
-    expect(outcomes).toEqual([fine, fine, fine])
+    expect(outcomes).toMatchObject([fine, fine, fine])
     const fault = await bad
     expect(fault.code).toBe(code)
     expect(fault.message).toContain(message)
     expect(ticks()).toBeGreaterThan(10)
-    expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
+    expect(await runner.collect(configured('./good.ts'), hour)).toMatchObject(fine)
   })
 
   it('one that spins is found out long before its deadline', async () => {
     const { runner } = testRunner({ deadlineMs: 3_600_000 })
     const spun = faultOf(runner.collect(configured('./spins.ts'), hour))
     const outcomes = await Promise.all(good(3).map(other => runner.collect(other, hour)))
-    expect(outcomes).toEqual([fine, fine, fine])
+    expect(outcomes).toMatchObject([fine, fine, fine])
     await runner.stop()
     expect((await spun).code).toBe('stopped')
   })
@@ -42,15 +42,15 @@ it('a collector has the deadline of its own, and others that of all', async () =
   const { runner } = testRunner({ deadlineMs: 3_600_000 })
   const own = runner.collect(configured('./hangs.ts', { deadlineMs: 1_000 }), hour)
   expect((await faultOf(own)).message).toBe('no answer within 1 s')
-  expect(await runner.collect(configured('./good.ts', { deadlineMs: 1_800_000 }), hour)).toEqual(fine)
+  expect(await runner.collect(configured('./good.ts', { deadlineMs: 1_800_000 }), hour)).toMatchObject(fine)
 })
 
 describe('after its answer a collector is of no account:', () => {
   it.for(sampleOf(['throws-late', 'exits-late'], 1))('one that %s keeps its value', async name => {
     const { runner } = testRunner()
     const outcomes = await Promise.all([configured(`./${name}.ts`), ...good(2)].map(each => runner.collect(each, hour)))
-    expect(outcomes).toEqual([fine, fine, fine])
-    expect(await runner.collect(configured('./good.ts'), hour)).toEqual(fine)
+    expect(outcomes).toMatchObject([fine, fine, fine])
+    expect(await runner.collect(configured('./good.ts'), hour)).toMatchObject(fine)
   })
 
   it('what it throws later is in the log, under its name', async () => {

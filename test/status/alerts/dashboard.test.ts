@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { startExposition } from '../../../src/status/exposition/exposition.ts'
+import { exposition, metricFamilies } from '../../../src/status/exposition/exposition.ts'
+import { ProcessMetrics } from '../../../src/status/exposition/process-metrics.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { promtool, promtoolPlace } from '../../support/promtool.ts'
 import { emptyScrape, richScrape } from '../../support/snapshot.ts'
@@ -87,7 +88,11 @@ describe('the dashboard', () => {
 
 describe('every metric that is asked for is exposed,', () => {
   const text = async () =>
-    (await Promise.all([emptyScrape, richScrape].map(scrape => startExposition(() => scrape)()))).join('')
+    await exposition(
+      (
+        await Promise.all([emptyScrape, richScrape].map(scrape => metricFamilies(() => scrape, new ProcessMetrics())()))
+      ).flat(),
+    )
   const exposed = async () => new Set([...(await text()).matchAll(/^(\w+)[{ ]/gm)].map(([, name]) => name))
 
   it('by the dashboard and its variables', async () => {

@@ -32,6 +32,8 @@ export interface Staging {
   /** Milliseconds by which the last block of the node is old. Default: none. */
   readonly lagMs?: number
   readonly node?: ArchiveTraits & { readonly isDead?: boolean; readonly isPruned?: boolean }
+  /** Whether a second node must agree, and has other blocks. Default: there is none. */
+  readonly isContradicted?: boolean
   readonly service?: (service: HttpService) => void
   /** Value of the `pool`'s metric, whose bounds are 0 and 100; what is no number fails. Default: 5. */
   readonly level?: string
@@ -87,7 +89,7 @@ async function written(staging: Staging, service: HttpService): Promise<string> 
 ${dataFolder === undefined ? '' : `data: ${dataFolder}\n`}status: { listen: "127.0.0.1:0" }
 collect: { deadline: 20s, catchUp: 2h }
 chains:
-  mainnet: { id: 1, rpc: ["${await nodeUrl(staging)}"] }
+  mainnet: { id: 1, ${staging.isContradicted ? 'agree: 2, ' : ''}rpc: ${JSON.stringify(await nodeUrls(staging))} }
 protocols:
   - id: vault
     name: Vault
@@ -117,11 +119,17 @@ export default defineCollector({
 })
 `
 
-/** The node's address; it ends with the test. */
-async function nodeUrl({ node = {}, lagMs = 0 }: Staging): Promise<string> {
+function nodeUrls(staging: Staging): Promise<string[]> {
+  return Promise.all(
+    (staging.isContradicted ? [blockSeconds, blockSeconds / 2] : [blockSeconds]).map(each => nodeUrl(staging, each)),
+  )
+}
+
+/** The address of a node with a block each so many seconds; it ends with the test. */
+async function nodeUrl({ node = {}, lagMs = 0 }: Staging, secondsOfBlock: number): Promise<string> {
   const genesisSeconds = (stageMs - 50 * hourMs) / 1000
-  const head = Math.floor((stageMs - lagMs - genesisSeconds * 1000) / 1000 / blockSeconds)
-  const chain = scriptedChain(head, number => genesisSeconds + number * blockSeconds)
+  const head = Math.floor((stageMs - lagMs - genesisSeconds * 1000) / 1000 / secondsOfBlock)
+  const chain = scriptedChain(head, number => genesisSeconds + number * secondsOfBlock)
   const answer = archiveAnswers(chain, node)
   const running = await startNode(
     answering((method, params) => {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { hourAt } from '../../../src/model/hour.ts'
 import { metricId } from '../../../src/model/metric.ts'
-import { snapshotExposition, startExposition } from '../../../src/status/exposition/exposition.ts'
+import { exposition, metricFamilies, snapshotExposition } from '../../../src/status/exposition/exposition.ts'
+import { ProcessMetrics } from '../../../src/status/exposition/process-metrics.ts'
+import type { Scrape } from '../../../src/status/scrape.ts'
 import { checkMetrics, promtoolPlace } from '../../support/promtool.ts'
 import { emptyScrape, nowMs, richScrape } from '../../support/snapshot.ts'
 
@@ -143,8 +145,13 @@ describe('the exposition of a snapshot', () => {
   })
 })
 
+const textOf = (scrape: () => Promise<Scrape> | Scrape) => {
+  const families = metricFamilies(scrape, new ProcessMetrics())
+  return async () => exposition(await families())
+}
+
 it('the process is measured, too, scrape after scrape, and two expositions do not meet', async () => {
-  const [one, other] = [startExposition(() => richScrape), startExposition(async () => emptyScrape)]
+  const [one, other] = [textOf(() => richScrape), textOf(async () => emptyScrape)]
   await one()
   const samples = samplesOf(await one())
   expect(samples.get('process_resident_memory_bytes{}')).toBeGreaterThan(0)
@@ -153,6 +160,6 @@ it('the process is measured, too, scrape after scrape, and two expositions do no
 })
 
 it.skipIf(promtoolPlace.kind === 'missing')('promtool finds nothing to say about names, units and help', async () => {
-  for (const scrape of [emptyScrape, richScrape]) checkMetrics(await startExposition(() => scrape)())
+  for (const scrape of [emptyScrape, richScrape]) checkMetrics(await textOf(() => scrape)())
   expect(() => checkMetrics('# TYPE a_count gauge\na_count 1\n'), 'a planted mistake').toThrow(/a_count/)
 })

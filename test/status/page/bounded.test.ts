@@ -106,4 +106,6 @@ it('the page of 50 collectors with 20 metrics each stays below 150 KB, and count
   const text = page(busySnapshot(50, id => weekRow(id, 'c', [{ at: 5, hours: 9, state: 'gap', fault }]), labels))
   expect(bytesOf(text)).toBeLessThan(bytesMax)
   expect(text).toContain('and 900 more metrics')
+  // Of the first five protocols; the others have no heading without a row.
+  expect(text.match(/scope="rowgroup"/g)).toHaveLength(5)
 })

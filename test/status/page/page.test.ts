@@ -23,6 +23,15 @@ describe('the page', () => {
     expect(page(emptySnapshot)).not.toContain('Not ready')
   })
 
+  it('shows the daemons of a fleet, which of them are away, and what a person should see to', () => {
+    expect(rich).toContain('<h2 id="fleet">Fleet</h2>')
+    expect(rich).toMatch(/eu-1<\/th><td role="cell">seen .*just now/)
+    expect(rich).toMatch(/&lt;i&gt;eu-2&lt;\/i&gt;<\/th><td role="cell" class="old">away, seen .*12\u00a0min ago/)
+    expect(rich).toContain('<li>no living daemon works the lane base</li>')
+    for (const difference of richSnapshot.fleet?.differences ?? []) expect(rich).toContain(`<li>${difference}</li>`)
+    expect(page(emptySnapshot)).not.toContain('Fleet')
+  })
+
   it('leaves no text of another hand unescaped', () => {
     expect(rich.match(/<script/g)).toHaveLength(1)
     expect(rich).toContain(`<script>${liveScript}</script>`)
@@ -93,4 +102,12 @@ it.each([
   ['', '·'],
 ])('the initials of "%s" are %s', (name, initials) => {
   expect(initialsOf(name)).toBe(initials)
+})
+
+it('commands name a configuration that is not the default', () => {
+  const configuration = { ...richSnapshot.configuration, named: '/srv/my gauge.yaml' }
+  const text = page({ ...richSnapshot, configuration })
+  for (const words of ['dead ls', 'held ls', 'due ls', 'warnings', 'warnings ack --all'])
+    expect(text).toContain(`<code>tidegauge ${words} --config &#39;/srv/my gauge.yaml&#39;</code>`)
+  expect(page(richSnapshot)).not.toContain('--config')
 })

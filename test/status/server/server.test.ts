@@ -109,7 +109,9 @@ describe('the status server', () => {
     const csv = await ask(`${path}?csv`)
     expect(csv.headers).toMatchObject({ 'content-type': 'text/csv; charset=utf-8' })
     expect(csv.headers['content-disposition']).toMatch(/^attachment; filename="vault___TVL_(long){50}_\.csv"$/)
-    expect(csv.body).toBe('hour,value,unit,state,reason\r\n2026-11-20T13:00:00Z,5,,delivered,\r\n')
+    expect(csv.body).toBe(
+      'hour,value,unit,state,collected,delivered,corrected,before,reason\r\n2026-11-20T13:00:00Z,5,,delivered,,,,,\r\n',
+    )
     expect((await ask(`${url}/history/other___TVL`)).status).toBe(404)
     expect((await ask(path, { host: 'rebound.example.com' })).status).toBe(403)
   })

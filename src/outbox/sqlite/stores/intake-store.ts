@@ -7,8 +7,8 @@ import type { CollectionState, DueHour, DueHoursWanted, HourPlan, PinnedHour } f
 import type { IntakeStore } from '../../contract/intake-store.ts'
 import type { Accepted, MetricKey, Past } from '../../contract/metrics.ts'
 import type { CollectionOutcome, Recorded } from '../../contract/outcome.ts'
+import type { Enqueued } from '../../rows/digest.ts'
 import { HourPlanner } from '../planning/hour-planner.ts'
-import type { Enqueued } from '../tables/digest.ts'
 import type { OutboxTables } from '../tables/outbox-tables.ts'
 import { backlogOf } from './backlog.ts'
 
@@ -58,7 +58,7 @@ export class SqliteIntakeStore implements IntakeStore {
     for (const part of parts) count(await writer.commit(() => this.#enqueue(part, outcome, nowMs), part.length))
     const conclude = () => {
       const enqueued = this.#enqueue(last, outcome, nowMs)
-      this.#conclude(outcome)
+      this.#conclude(outcome, nowMs)
       return enqueued
     }
     count(await writer.commit(conclude, last.length))
@@ -67,21 +67,26 @@ export class SqliteIntakeStore implements IntakeStore {
 
   /** Within a transaction. */
   #enqueue(part: readonly Accepted[], outcome: CollectionOutcome, nowMs: number): Enqueued {
-    const { collector, hour, mode = 'first-stands', pins = [], unexpected } = outcome
-    const { expectedHours, enqueuing, pins: pinned } = this.#tables
+    const { collector, hour, mode = 'first-stands', pins = [], provenance, unexpected } = outcome
+    const { expectedHours, enqueuing, pins: pinned, provenances } = this.#tables
     // A collector without a schedule.
     if (unexpected) expectedHours.addUnscheduled(collector, hourAt(nowMs))
     const enqueued = enqueuing.enqueue(part, collector, mode, nowMs)
-    expectedHours.addMetrics(collector, hour, enqueued)
-    if (enqueued.metrics + enqueued.corrected > 0) pinned.add(collector, hour, pins)
+    const isChanged = enqueued.metrics + enqueued.corrected > 0
+    if (isChanged) expectedHours.addMetrics(collector, hour, enqueued, provenance && provenances.add(provenance))
+    if (isChanged) pinned.add(collector, hour, pins)
     return enqueued
   }
 
   /** Within a transaction. */
-  #conclude({ collector, hour, mode, pins = [], failed, unexpected }: CollectionOutcome): void {
-    const { expectedHours, pins: pinned } = this.#tables
-    if (!failed) expectedHours.markCollected(collector, hour)
-    else if (!unexpected) expectedHours.markFailed(collector, hour, failed.fault, failed.nextAttemptMs)
+  #conclude(outcome: CollectionOutcome, nowMs: number): void {
+    const { collector, hour, mode, pins = [], provenance, failed, unexpected } = outcome
+    const { expectedHours, backfillFailures, provenances, pins: pinned } = this.#tables
+    if (!failed) {
+      expectedHours.markCollected(collector, hour, provenance && provenances.add(provenance))
+      backfillFailures.remove(collector, hour)
+    } else if (unexpected) backfillFailures.add(collector, hour, failed.fault, nowMs)
+    else expectedHours.markFailed(collector, hour, failed.fault, failed.nextAttemptMs)
     // Every value is now as of these blocks, whatever it was read at before.
     if (!failed && mode === 'correct') pinned.replace(collector, hour, pins)
   }

@@ -1,7 +1,8 @@
-import type { Hour } from '../../../model/hour.ts'
-import type { Metric } from '../../../model/metric.ts'
+import { type Hour, hourNumber } from '../../../model/hour.ts'
+import type { Metric, MetricId } from '../../../model/metric.ts'
 import type { Backlog } from '../../contract/balance.ts'
 import type { DestinationState } from '../../contract/destination.ts'
+import type { HistoryEntry, HourOrigin, UnsuccessfulFlushes } from '../../contract/history.ts'
 import type { CollectorHourRange, DeliveredHour } from '../../contract/hours.ts'
 import type { MetricKey, StoredMetric, ValueAndState } from '../../contract/metrics.ts'
 import type { HoursWanted, OperatorStore, Units } from '../../contract/operator-store.ts'
@@ -23,7 +24,7 @@ export class SqliteOperatorStore implements OperatorStore {
     return backlogOf(this.#tables)
   }
 
-  async hourRanges(state: 'gap' | 'due', wanted?: HoursWanted): Promise<readonly CollectorHourRange[]> {
+  async hourRanges(state: 'gap' | 'due' | 'unread', wanted?: HoursWanted): Promise<readonly CollectorHourRange[]> {
     return this.#tables.hourRanges.of(state, wanted)
   }
 
@@ -37,6 +38,30 @@ export class SqliteOperatorStore implements OperatorStore {
 
   async stored(metrics: readonly MetricKey[]): Promise<readonly (ValueAndState | undefined)[]> {
     return metrics.map(({ id, hour }) => this.#tables.metrics.stored(id, hour))
+  }
+
+  async history(id: MetricId, from?: Hour, to?: Hour): Promise<readonly HistoryEntry[]> {
+    return this.#tables.histories.of(id, from, to)
+  }
+
+  async origin(collector: string, hour: Hour): Promise<HourOrigin | undefined> {
+    const { expectedHours, provenances, pins, finalBlocks } = this.#tables
+    const row = expectedHours.row(collector, hour)
+    if (!row) return undefined
+    const provenance = provenances.ofHour(hourNumber(hour), collector)
+    const pinned = pins.ofHour(collector, hour).map(pin => ({ ...pin, isFinal: false }))
+    const others = Object.keys(provenance?.hosts ?? {})
+      .map(Number)
+      .filter(id => !pinned.some(({ chainId }) => chainId === id))
+    const final = others.map(async chainId => ({ chainId, block: await finalBlocks.of(chainId).of(hour) }))
+    const known = (await Promise.all(final)).flatMap(({ chainId, block }) =>
+      block ? [{ chainId, block, isFinal: true }] : [],
+    )
+    return { ...row, ...(provenance && { provenance }), blocks: [...pinned, ...known] }
+  }
+
+  async unsuccessfulFlushes(name: string, fromMs: number, toMs: number): Promise<readonly UnsuccessfulFlushes[]> {
+    return this.#tables.unsuccessfulFlushes.between(name, fromMs, toMs)
   }
 
   async expectHour(collector: string, hour: Hour, current: Hour): Promise<void> {
@@ -66,6 +91,10 @@ export class SqliteOperatorStore implements OperatorStore {
 
   dropDue(selection: DueSelection): Promise<number> {
     return this.#tables.dueSelections.drop(selection)
+  }
+
+  resend(metrics: readonly MetricKey[]): Promise<number> {
+    return this.#tables.dueSelections.resend(metrics)
   }
 
   async warnings(): Promise<readonly Warning[]> {

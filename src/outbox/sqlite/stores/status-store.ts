@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Hour, hoursFrom } from '../../../model/hour.ts'
+import type { MetricCurve } from '../../contract/curves.ts'
 import type { CollectionRow, HourOfAll, HourReasons, WithheldHour } from '../../contract/hours.ts'
 import type { StoredMetric } from '../../contract/metrics.ts'
 import type {
@@ -15,8 +16,8 @@ import type {
 import type { OutboxTables } from '../tables/outbox-tables.ts'
 import { backlogOf } from './backlog.ts'
 
-/** Hours read before the event loop gets a turn. */
-const hoursATurn = 12
+/** Hours without their values, and curves, read before the event loop gets a turn. */
+const [hoursATurn, curvesATurn] = [12, 1_000]
 
 /** The outbox for status, in SQLite. */
 export class SqliteStatusStore implements StatusStore {
@@ -35,12 +36,22 @@ export class SqliteStatusStore implements StatusStore {
   }
 
   async detail(wanted: LatenessWanted, from: Hour, to: Hour): Promise<Detail> {
-    const { expectedHours, metrics } = this.#tables
-    return this.#tables.registry.reading(() => ({
-      ...this.#overview(wanted),
-      rows: expectedHours.between(from, to),
-      metrics: metrics.between(from, to),
-    }))
+    const { expectedHours, curves: table } = this.#tables
+    const overview = await this.overview(wanted)
+    const rows: CollectionRow[] = []
+    const open = table.open(from, to)
+    for (const hour of hoursFrom(from, to)) {
+      await setImmediate()
+      rows.push(...expectedHours.between(hour, hour))
+      open.add(hour)
+    }
+    const curves: MetricCurve[] = []
+    const numbers = open.numbers()
+    for (let at = 0; at < numbers.length; at += curvesATurn) {
+      await setImmediate()
+      curves.push(...open.curves(numbers.slice(at, at + curvesATurn)))
+    }
+    return { ...overview, rows, curves }
   }
 
   async newest(from: Hour, to: Hour): Promise<readonly StoredMetric[]> {

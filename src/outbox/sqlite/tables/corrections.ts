@@ -2,9 +2,10 @@ import { hourNumber } from '../../../model/hour.ts'
 import type { Metric } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricKey } from '../../contract/metrics.ts'
+import { isSameValue } from '../../rows/run-values.ts'
+import { stateNumber } from '../../rows/states.ts'
 import type { MetricRegistry } from './metric-registry.ts'
 import type { MetricRuns } from './metric-runs.ts'
-import { stateNumber } from './states.ts'
 
 type SentValue = Pick<Metric, 'id' | 'hour' | 'value'>
 
@@ -72,19 +73,14 @@ export class Corrections {
 
   /** Removes delivered corrections; those held meanwhile stay. Within a transaction. */
   delivered(corrected: readonly SentValue[]): void {
-    for (const { id, hour } of corrected) {
-      const [at, number] = [hourNumber(hour), this.#registry.metric(id)?.number ?? 0]
+    for (const metric of corrected) {
+      const [at, number] = [hourNumber(metric.hour), this.#registry.numbersOf(metric)?.number ?? 0]
       if (this.#runs.at(at, number)?.state === stateNumber('delivered')) this.remove(at, number)
     }
   }
 
-  #storedValue({ id, hour }: MetricKey): number | undefined {
-    const [at, number] = [hourNumber(hour), this.#registry.metric(id)?.number ?? 0]
+  #storedValue(metric: MetricKey): number | undefined {
+    const [at, number] = [hourNumber(metric.hour), this.#registry.numbersOf(metric)?.number ?? 0]
     return this.#statements.isListed.get(at, number) === undefined ? undefined : this.#runs.at(at, number)?.value
   }
-}
-
-/** Whether two values have the same bits; −0 counts as 0, as it is stored. */
-export function isSameValue(a: number, b: number): boolean {
-  return Object.is(a === 0 ? 0 : a, b === 0 ? 0 : b)
 }

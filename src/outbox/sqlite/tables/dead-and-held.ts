@@ -3,13 +3,14 @@ import { commitRowsMax } from '../../../model/limits.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { Units } from '../../contract/operator-store.ts'
 import type { DeadAndHeldCounts, DeadOrHeldMetric, Selection } from '../../contract/selections.ts'
+import type { KnownMetric } from '../../rows/known-metric.ts'
+import { metricAt } from '../../rows/metric-at.ts'
+import { valueAt } from '../../rows/run-values.ts'
+import { stateNumber, stateOf } from '../../rows/states.ts'
 import type { Corrections } from './corrections.ts'
-import { metricAt } from './metric-at.ts'
-import type { KnownMetric, MetricRegistry } from './metric-registry.ts'
+import type { MetricRegistry } from './metric-registry.ts'
 import type { MetricRuns } from './metric-runs.ts'
 import type { Metrics } from './metrics.ts'
-import { valueAt } from './run-values.ts'
-import { stateNumber, stateOf } from './states.ts'
 import type { Tally } from './tally.ts'
 
 interface RawDeadOrHeld {
@@ -64,7 +65,7 @@ export class DeadAndHeld {
         `SELECT detained.*, state, substr(metric_values, 8 * (metric - first) + 1, 8) AS bytes
          FROM detained CROSS JOIN outbox ON outbox.hour = detained.hour AND first =
            (SELECT max(run.first) FROM outbox AS run WHERE run.hour = detained.hour AND run.first <= metric)
-         WHERE state = @state AND detained.hour = coalesce(@hour, detained.hour) AND metric < first + metrics AND instr(lower(reason), lower(coalesce(@reason, ''))) > 0
+         WHERE state = +@state AND detained.hour = coalesce(@hour, detained.hour) AND metric < first + metrics AND instr(lower(reason), lower(coalesce(@reason, ''))) > 0
            AND (@ids IS NULL OR metric IN (SELECT metric.id FROM metric JOIN protocol ON protocol.id = metric.protocol
              WHERE metric.name IN (SELECT value FROM json_each(@ids)) OR protocol.name IN (SELECT value FROM json_each(@ids))))
          ORDER BY detained.hour, metric`,
@@ -160,7 +161,7 @@ export class DeadAndHeld {
   }
 
   #move({ hour, metric }: RawDeadOrHeld, from: 'dead' | 'held', to: 'due' | 'dropped'): boolean {
-    if (this.#deps.runs.move(hour, metric, metric, stateNumber(from), stateNumber(to)) === 0) return false
+    if (this.#deps.runs.move(hour, metric, metric, stateNumber(from), { state: stateNumber(to) }) === 0) return false
     this.remove(hour, metric)
     this.#deps.tally.move(this.#deps.registry.numbered(metric).protocol, from, to, new Map([[hour, 1]]))
     return true

@@ -2,6 +2,7 @@ import { isBusy } from '../../../sqlite/damage.ts'
 import { type Sqlite, unsynced } from '../../../sqlite/database.ts'
 import type { DestinationState } from '../../contract/destination.ts'
 import type { Writer } from '../file/writer.ts'
+import type { UnsuccessfulFlushTable } from './unsuccessful-flushes.ts'
 
 interface RawDestination {
   readonly not_before_ms: number
@@ -21,15 +22,22 @@ type NewState = [string, number, number, number, string | null, number | null, s
 
 const fresh: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
 
+/** Dependencies of `Destinations`. */
+interface DestinationsDeps {
+  readonly writer: Writer
+  readonly unsuccessfulFlushes: UnsuccessfulFlushTable
+}
+
 /** Table of the destinations' states. */
 export class Destinations {
   readonly #statements
+  readonly #set: (state: NewState) => void
   readonly #setUnsynced: (state: NewState) => void
   readonly #writer: Writer
   /** States not written yet because another process has the lock. They replace the stored ones. */
   readonly #waiting = new Map<string, DestinationState>()
 
-  constructor(database: Sqlite, writer: Writer) {
+  constructor(database: Sqlite, { writer, unsuccessfulFlushes }: DestinationsDeps) {
     this.#writer = writer
     this.#statements = {
       get: database.prepare<[string], RawDestination>('SELECT * FROM destination WHERE name = ?'),
@@ -48,7 +56,15 @@ export class Destinations {
            waiting = excluded.waiting, last_push_ms = excluded.last_push_ms, last_verdict = excluded.last_verdict, skew_ms = excluded.skew_ms`,
       ),
     }
-    this.#setUnsynced = unsynced(database, (state: NewState) => void this.#statements.set.run(...state))
+    const set = (state: NewState) => {
+      const [name, , , , waiting, lastPushMs] = state
+      const before = this.#statements.get.get(name)?.last_push_ms
+      this.#statements.set.run(...state)
+      const isFlush = lastPushMs !== null && lastPushMs !== before
+      if (isFlush && waiting !== null) unsuccessfulFlushes.add(name, waiting, lastPushMs)
+    }
+    this.#set = database.transaction(set).immediate
+    this.#setUnsynced = unsynced(database, set)
   }
 
   get(name: string): DestinationState {
@@ -121,6 +137,6 @@ export class Destinations {
     ]
     // A state without failures may be lost in a power cut; a `Retry-After` may not.
     if (failures === 0 && notBeforeMs === 0) this.#setUnsynced(state)
-    else this.#statements.set.run(...state)
+    else this.#set(state)
   }
 }

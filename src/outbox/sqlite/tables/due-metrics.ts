@@ -3,11 +3,11 @@ import type { Metric } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricKey } from '../../contract/metrics.ts'
 import type { DueWanted } from '../../contract/selections.ts'
-import { metricAt } from './metric-at.ts'
+import { metricAt } from '../../rows/metric-at.ts'
+import { runMetricsMax, valuesOf } from '../../rows/run-values.ts'
+import { stateNumber } from '../../rows/states.ts'
 import type { MetricRegistry, NumberSpan } from './metric-registry.ts'
 import type { MetricRuns } from './metric-runs.ts'
-import { runMetricsMax, valuesOf } from './run-values.ts'
-import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
 /** Position in the due metrics of one protocol; the hour is in hours since 1970. */
@@ -16,12 +16,15 @@ interface DueCursor {
   readonly hour: number
 }
 
+/** Numbers of metrics by their hour, in hours since 1970. */
+type SpansByHour = ReadonlyMap<number, readonly NumberSpan[]>
+
 /** A range of hours, the direction to read it in, and what to leave out. */
 interface HourWalk {
   readonly from: number
   readonly to: number
   readonly first: 'oldest' | 'newest'
-  readonly except: DueWanted['except']
+  readonly except: SpansByHour
 }
 
 /** Dependencies of `DueMetrics`. */
@@ -45,7 +48,7 @@ export class DueMetrics {
     this.#registry = registry
     this.#runs = runs
     this.#tally = tally
-    const counted = 'FROM due_count WHERE protocol = ? AND hour'
+    const counted = 'FROM due_count WHERE protocol = +? AND hour'
     const range = [`${counted} BETWEEN ? AND ? ORDER BY hour`, `LIMIT 1`] as const
     this.#statements = {
       oldest: database.prepare<[number, number, number], number>(`SELECT hour ${range.join(' ')}`).pluck(),
@@ -59,7 +62,8 @@ export class DueMetrics {
     return this.#registry.reading(() => this.#read(wanted, limit))
   }
 
-  #read({ protocolIds, newestFirstFrom, latest, except }: DueWanted, limit: number): Metric[] {
+  #read({ protocolIds, newestFirstFrom, latest, except: lists = [] }: DueWanted, limit: number): Metric[] {
+    const except = this.#spansOf(lists)
     const protocols = this.#withDue(protocolIds)
     const [start, last] = [hourNumber(newestFirstFrom), hourNumber(latest)]
     const found = this.#walk(protocols, { from: start, to: last, first: 'newest', except }, limit)
@@ -128,10 +132,8 @@ export class DueMetrics {
   }
 
   /** Runs of other protocols are not read: those of a protocol lie together, as the numbers of its metrics do. */
-  #addHour(found: Metric[], protocol: number, hour: number, limit: number, except: DueWanted['except']): void {
-    const spans = this.#registry.spans(protocol)
-    const ids = except?.idsOf(hourFromNumber(hour))
-    for (const span of ids ? without(spans, this.#numbers(ids)) : spans) {
+  #addHour(found: Metric[], protocol: number, hour: number, limit: number, except: SpansByHour): void {
+    for (const span of without(this.#registry.spans(protocol), except.get(hour) ?? [])) {
       if (found.length >= limit) return
       this.#addSpan(found, hour, span, limit)
     }
@@ -154,8 +156,21 @@ export class DueMetrics {
     }
   }
 
-  #numbers(ids: ReadonlySet<string>): number[] {
-    return [...ids].flatMap(id => this.#registry.metric(id)?.number ?? [])
+  #spansOf(lists: Iterable<readonly Metric[]>): SpansByHour {
+    const spans = new Map<number, { readonly first: number; last: number }[]>()
+    for (const list of lists) {
+      for (const metric of list) {
+        const numbers = this.#registry.numbersOf(metric)
+        if (!numbers) continue
+        const hour = hourNumber(metric.hour)
+        const known = spans.get(hour)
+        const last = known?.at(-1)
+        if (last && last.last + 1 === numbers.number) last.last += 1
+        else if (known) known.push({ first: numbers.number, last: numbers.number })
+        else spans.set(hour, [{ first: numbers.number, last: numbers.number }])
+      }
+    }
+    return spans
   }
 
   #heads(protocols: readonly number[], { from, to, first }: Omit<HourWalk, 'except'>): DueCursor[] {
@@ -171,16 +186,18 @@ function nextHour(heads: readonly DueCursor[], first: HourWalk['first']): number
   return heads.map(({ hour }) => hour).reduce<number | undefined>((a, b) => nearer(a ?? b, b), undefined)
 }
 
-/** Runs of numbers without some of the numbers. */
-function without(runs: readonly NumberSpan[], numbers: readonly number[]): NumberSpan[] {
-  const sorted = numbers.toSorted((a, b) => a - b)
-  return runs.flatMap(({ first, last }) => {
+/** Spans of numbers without some others. */
+function without(spans: readonly NumberSpan[], others: readonly NumberSpan[]): readonly NumberSpan[] {
+  if (others.length === 0) return spans
+  const sorted = others.toSorted((a, b) => a.first - b.first)
+  return spans.flatMap(({ first, last }) => {
     const left: NumberSpan[] = []
     let from = first
-    for (const number of sorted) {
-      if (number < from || number > last) continue
-      if (number > from) left.push({ first: from, last: number - 1 })
-      from = number + 1
+    for (const other of sorted) {
+      if (other.last < from) continue
+      if (other.first > last) break
+      if (other.first > from) left.push({ first: from, last: other.first - 1 })
+      from = other.last + 1
     }
     return from <= last ? [...left, { first: from, last }] : left
   })

@@ -2,14 +2,15 @@ import { hourNumber } from '../../../model/hour.ts'
 import { commitRowsMax } from '../../../model/limits.ts'
 import type { Metric } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
+import type { MetricKey } from '../../contract/metrics.ts'
 import type { DueSelection } from '../../contract/selections.ts'
+import { metricAt } from '../../rows/metric-at.ts'
+import { valueAt } from '../../rows/run-values.ts'
+import { splitWhere } from '../../rows/runs-of.ts'
+import { stateNumber } from '../../rows/states.ts'
 import type { Corrections } from './corrections.ts'
-import { metricAt } from './metric-at.ts'
 import type { MetricRegistry, NumberSpan } from './metric-registry.ts'
 import type { MetricRuns, RunOfHour } from './metric-runs.ts'
-import { valueAt } from './run-values.ts'
-import { splitWhere } from './runs-of.ts'
-import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 
 interface SelectedRun extends RunOfHour {
@@ -35,12 +36,13 @@ interface DueSelectionsDeps {
   readonly corrections: Corrections
 }
 
-/** Lists and drops due metrics for a person, whichever process delivers them. */
+/** Lists and drops due metrics for a person, and sends delivered ones again, whichever process delivers them. */
 export class DueSelections {
   readonly #deps: DueSelectionsDeps
   readonly #runs
   readonly #numbers
   readonly #drop
+  readonly #resend
 
   constructor(database: Sqlite, deps: DueSelectionsDeps) {
     this.#deps = deps
@@ -64,6 +66,10 @@ export class DueSelections {
     this.#drop = database.transaction((spans: readonly SelectedSpan[]) =>
       spans.reduce((dropped, span) => dropped + this.#dropSpan(span), 0),
     )
+    this.#resend = database.transaction((metrics: readonly MetricKey[]) => {
+      deps.registry.refresh()
+      return metrics.filter(metric => this.#resendOne(metric)).length
+    })
   }
 
   /** The selected metrics, by hour. */
@@ -88,6 +94,25 @@ export class DueSelections {
     return dropped
   }
 
+  /** As `OperatorStore.resend`. Uses several commits, as `drop` does. */
+  async resend(metrics: readonly MetricKey[]): Promise<number> {
+    let resent = 0
+    for (let at = 0; at < metrics.length; at += commitRowsMax) {
+      resent += this.#resend.immediate(metrics.slice(at, at + commitRowsMax))
+      await new Promise(setImmediate)
+    }
+    return resent
+  }
+
+  #resendOne({ id, hour }: MetricKey): boolean {
+    const { registry, runs, tally } = this.#deps
+    const known = registry.metric(id)
+    const [at, number] = [hourNumber(hour), known?.number ?? 0]
+    const moved = runs.move(at, number, number, stateNumber('delivered'), { state: stateNumber('due') })
+    if (known && moved > 0) tally.move(known.protocol, 'delivered', 'due', new Map([[at, moved]]))
+    return moved > 0
+  }
+
   #spans({ ids, protocolIds, hour }: DueSelection): SelectedSpan[] {
     const bound = {
       ids: ids ? JSON.stringify(ids) : null,
@@ -107,7 +132,7 @@ export class DueSelections {
   #dropSpan({ first, last, run }: SelectedSpan): number {
     const { runs, tally, corrections } = this.#deps
     const { hour, protocol } = run
-    const dropped = runs.move(hour, first, last, stateNumber('due'), stateNumber('dropped'))
+    const dropped = runs.move(hour, first, last, stateNumber('due'), { state: stateNumber('dropped') })
     if (dropped === 0) return 0
     tally.move(protocol, 'due', 'dropped', new Map([[hour, dropped]]))
     for (const number of corrections.areThere ? numbersOf(first, last) : []) {

@@ -2,14 +2,17 @@ import { hourNumber } from '../../../model/hour.ts'
 import type { Metric } from '../../../model/metric.ts'
 import { type Accepted, type Hold, type MetricState, unitHold } from '../../contract/metrics.ts'
 import type { EnqueueMode } from '../../contract/outcome.ts'
-import { type Corrections, isSameValue } from './corrections.ts'
+import { type Enqueued, rowDigest } from '../../rows/digest.ts'
+import { descriptionAt, type KnownMetric } from '../../rows/known-metric.ts'
+import { isSameValue } from '../../rows/run-values.ts'
+import type { NewMetric } from '../../rows/runs-of.ts'
+import { stateNumber, stateOf } from '../../rows/states.ts'
+import type { Corrections } from './corrections.ts'
 import type { DeadAndHeld } from './dead-and-held.ts'
-import { type Enqueued, rowDigest } from './digest.ts'
-import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
+import type { EarlierValues } from './earlier-values.ts'
+import type { MetricRegistry } from './metric-registry.ts'
 import { type MetricRuns, type RunOfHour, spanOf } from './metric-runs.ts'
 import type { Metrics } from './metrics.ts'
-import type { NewMetric } from './runs-of.ts'
-import { stateNumber, stateOf } from './states.ts'
 import { countByHour, type Tally } from './tally.ts'
 import type { Unsent } from './unsent.ts'
 
@@ -18,7 +21,6 @@ interface EnqueueEntry extends NewMetric {
   readonly metric: Metric
   readonly hold: Hold | undefined
   readonly known: KnownMetric
-  readonly nowMs: number
 }
 
 /** Dependencies of `Enqueuing`. */
@@ -29,6 +31,7 @@ interface EnqueuingDeps {
   readonly metrics: Metrics
   readonly deadAndHeld: DeadAndHeld
   readonly corrections: Corrections
+  readonly earlierValues: EarlierValues
   readonly unsent: Unsent
 }
 
@@ -73,7 +76,8 @@ export class Enqueuing {
     const hold = suspected?.kind === 'unit' ? suspected : (otherUnit(metric, known, hour) ?? suspected)
     const state = stateNumber(hold ? 'held' : 'due')
     const { number, protocol } = known
-    return { metric, hold, known, nowMs, hour, number, protocol, state, value: metric.value }
+    const atMs = { collectedMs: nowMs, deliveredMs: nowMs }
+    return { metric, hold, known, hour, number, protocol, state, ...atMs, value: metric.value }
   }
 
   #count(added: readonly RunOfHour[]): void {
@@ -98,12 +102,13 @@ export class Enqueuing {
     const from = stateOf(stored.state)
     if (from === 'dropped') return undefined
     const to = from === 'held' || entry.hold ? 'held' : 'due'
+    this.#deps.earlierValues.add(hour, known.number, stored.value, entry.collectedMs)
     this.#deps.runs.replace(hour, known.number, metric.value, stateNumber(to))
     if (from !== to) this.#deps.tally.move(known.protocol, from, to, new Map([[hour, 1]]))
     this.#detainAgain(entry, from, stored.value)
     if (to === 'due') this.#deps.metrics.describeFrom(known, hour, metric)
     // A held metric is on its way only if it was due before, and is listed then.
-    if (from !== 'held') this.#deps.corrections.add(hour, known.number, entry.nowMs)
+    if (from !== 'held') this.#deps.corrections.add(hour, known.number, entry.collectedMs)
     return rowDigest(hour, known.number, metric.value) - rowDigest(hour, known.number, stored.value)
   }
 
@@ -117,9 +122,9 @@ export class Enqueuing {
     if (hold) this.#detain(entry, hold)
   }
 
-  #detain({ metric, known, hour, nowMs }: EnqueueEntry, hold: Hold): void {
+  #detain({ metric, known, hour, collectedMs }: EnqueueEntry, hold: Hold): void {
     const unit = hold.kind === 'unit' ? metric.unit : undefined
-    this.#deps.deadAndHeld.add({ hour, metric: known.number, ...hold, unit, sinceMs: nowMs })
+    this.#deps.deadAndHeld.add({ hour, metric: known.number, ...hold, unit, sinceMs: collectedMs })
   }
 }
 

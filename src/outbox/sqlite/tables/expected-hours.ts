@@ -4,9 +4,9 @@ import { commitRowsMax, recollectCapMs } from '../../../model/limits.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { CollectionRow, CollectionState, DueHour, DueHoursWanted, LateCollector } from '../../contract/hours.ts'
 import type { GapCount } from '../../contract/status-store.ts'
-import { type Enqueued, rowDigest } from './digest.ts'
+import { type Enqueued, rowDigest } from '../../rows/digest.ts'
+import { collectionRow, dueHour, hourStateOf, lateCollector } from '../../rows/hour-rows.ts'
 import { collectorStatements, readingStatements, writingStatements } from './expected-statements.ts'
-import { collectionRow, dueHour, hourStateOf, lateCollector } from './hour-rows.ts'
 import type { MetricRuns } from './metric-runs.ts'
 
 /** The expected (collector, hour) rows: due, collected or gap. */
@@ -121,13 +121,22 @@ export class ExpectedHours {
     return this.#statements.nextAttempt.get(afterMs)?.at ?? undefined
   }
 
-  /** Adds to an hour's count of metrics and to its digest. Within a transaction. */
-  addMetrics(name: string, hour: Hour, { metrics, corrected, digest }: Enqueued): void {
-    if (metrics + corrected > 0) this.#statements.addMetrics.run(metrics, digest, hourNumber(hour), name)
+  /**
+   * Adds to an hour's count of metrics and to its digest. Within a transaction.
+   *
+   * @param provenance number of that of the metrics; absent when not known
+   */
+  addMetrics(name: string, hour: Hour, { metrics, corrected, digest }: Enqueued, provenance?: number): void {
+    if (metrics + corrected === 0) return
+    this.#statements.addMetrics.run(metrics, digest, provenance ?? null, hourNumber(hour), name)
   }
 
-  /** Marks an hour collected: every metric of it is enqueued. Also for a gap and for an hour without a row. */
-  markCollected(name: string, hour: Hour): void {
+  /**
+   * Marks an hour collected: every metric of it is enqueued. Also for a gap and for an hour without a row.
+   *
+   * @param provenance as in `addMetrics`, for an hour without a row
+   */
+  markCollected(name: string, hour: Hour, provenance?: number): void {
     const number = hourNumber(hour)
     const { collected, row, addCollected } = this.#statements
     if (collected.run(number, name).changes > 0 || row.get(number, name)) return
@@ -137,7 +146,7 @@ export class ExpectedHours {
     const digest = metrics.reduce((sum, metric) => {
       return (sum + rowDigest(number, metric, look(number, metric)?.value ?? 0)) % 2 ** 32
     }, 0)
-    addCollected.run(number, metrics.length, digest, name)
+    addCollected.run(number, metrics.length, digest, provenance ?? null, name)
   }
 
   /** Schedules the next attempt of a due hour. No effect on a collected hour or a gap. */
@@ -161,6 +170,12 @@ export class ExpectedHours {
       hour => [hour, this.#statements.row.get(hourNumber(hour), name)?.state] as const,
     )
     return new Map(each.flatMap(([hour, state]) => (state === undefined ? [] : [[hour, hourStateOf(state)]])))
+  }
+
+  /** The row of a collector's hour; `undefined` where there is none. */
+  row(name: string, hour: Hour): CollectionRow | undefined {
+    const row = this.#statements.row.get(hourNumber(hour), name)
+    return row && collectionRow({ ...row, collector: name, hour: hourNumber(hour) })
   }
 
   /** Rows of a range of hours, both ends included, by hour and collector. */

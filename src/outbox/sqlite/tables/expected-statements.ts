@@ -1,8 +1,8 @@
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { GapCount } from '../../contract/status-store.ts'
-import type { RawHour, RawLate } from './hour-rows.ts'
+import type { RawHour, RawLate } from '../../rows/hour-rows.ts'
 
-const own = 'collector = (SELECT id FROM collector WHERE name = ?)'
+const own = 'collector = (SELECT id FROM collector WHERE name = +?)'
 
 interface DueBound {
   /** Names of collectors, as JSON. */
@@ -41,7 +41,7 @@ export function readingStatements(database: Sqlite) {
          CROSS JOIN collector ON collector.name = asked.value
          CROSS JOIN collection ON collection.collector = collector.id AND collection.hour IN (
            SELECT hour FROM collection AS due WHERE due.state = 0 AND due.collector = collector.id AND due.hour <= @current
-             AND (due.next_attempt_ms <= @nowMs OR due.next_attempt_ms > @soonMs) ORDER BY due.hour DESC LIMIT @limit)
+             AND (due.next_attempt_ms <= @nowMs OR due.next_attempt_ms > @soonMs) ORDER BY due.hour DESC LIMIT +@limit)
        ORDER BY asked.key, collection.hour DESC`,
     ),
     late: database.prepare<[number, string], RawLate>(
@@ -60,8 +60,8 @@ export function readingStatements(database: Sqlite) {
     nextAttempt: database.prepare<[number], { at: number | null }>(
       'SELECT min(next_attempt_ms) AS at FROM collection WHERE state = 0 AND next_attempt_ms > ?',
     ),
-    row: database.prepare<[number, string], Pick<RawHour, 'state' | 'attempts'>>(
-      `SELECT state, attempts FROM collection WHERE hour = ? AND ${own}`,
+    row: database.prepare<[number, string], Pick<RawHour, 'state' | 'attempts' | 'fault'>>(
+      `SELECT state, attempts, fault FROM collection WHERE hour = ? AND ${own}`,
     ),
     ends: database
       .prepare<[], [oldest: number | null, newest: number | null]>(
@@ -108,14 +108,14 @@ export function writingStatements(database: Sqlite) {
     ),
     withdraw: database.prepare<[number, string, number]>(
       `DELETE FROM collection WHERE (hour, collector) IN
-       (SELECT hour, collector FROM collection WHERE hour > ? AND state <> 1 AND ${own} LIMIT ?)`,
+       (SELECT hour, collector FROM collection WHERE hour > ? AND state <> 1 AND ${own} LIMIT +?)`,
     ),
     collected: database.prepare<[number, string]>(
       `UPDATE collection SET state = 1, attempts = attempts + 1, next_attempt_ms = 0, fault = NULL
        WHERE state <> 1 AND hour = ? AND ${own}`,
     ),
-    addCollected: database.prepare<[number, number, number, string]>(
-      `INSERT INTO collection (hour, state, attempts, metrics, digest, collector) SELECT ?, 1, 1, ?, ?, id FROM collector WHERE name = ?
+    addCollected: database.prepare<[number, number, number, number | null, string]>(
+      `INSERT INTO collection (hour, state, attempts, metrics, digest, provenance, collector) SELECT ?, 1, 1, ?, ?, ?, id FROM collector WHERE name = ?
        ON CONFLICT DO NOTHING`,
     ),
     gap: database.prepare<[number, string, string]>(
@@ -126,8 +126,9 @@ export function writingStatements(database: Sqlite) {
       `UPDATE collection SET attempts = attempts + 1, next_attempt_ms = ?, fault = ?
        WHERE state = 0 AND hour = ? AND ${own}`,
     ),
-    addMetrics: database.prepare<[number, number, number, string]>(
-      `UPDATE collection SET metrics = metrics + ?, digest = (digest + ?) & 0xffffffff WHERE hour = ? AND ${own}`,
+    addMetrics: database.prepare<[number, number, number | null, number, string]>(
+      `UPDATE collection SET metrics = metrics + ?, digest = (digest + ?) & 0xffffffff, provenance = coalesce(?, provenance)
+       WHERE hour = ? AND ${own}`,
     ),
   }
 }

@@ -2,8 +2,8 @@ import type { FinalBlocks, HourBlock } from '../../../model/block.ts'
 import { hourNumber } from '../../../model/hour.ts'
 import { commitRowsMax } from '../../../model/limits.ts'
 import { type Sqlite, unsynced } from '../../../sqlite/database.ts'
+import { type BlockRow, blockColumns, blockOf } from '../../rows/block-row.ts'
 import type { Disk } from '../file/disk.ts'
-import { type BlockRow, blockColumns, blockOf } from './block-row.ts'
 
 /**
  * Table of the final as-of blocks of all chains. A cache: errors of the file are reported to the disk only, and reads
@@ -16,7 +16,7 @@ export class FinalBlockTable {
 
   constructor(database: Sqlite, disk: Disk) {
     this.#disk = disk
-    const select = 'SELECT number, hash, timestamp FROM final_block WHERE chain = ? AND hour'
+    const select = 'SELECT number, hash, timestamp FROM final_block WHERE chain = +? AND hour'
     this.#statements = {
       of: database.prepare<[number, number], BlockRow>(`${select} = ?`),
       before: database.prepare<[number, number], BlockRow>(`${select} < ? ORDER BY hour DESC LIMIT 1`),

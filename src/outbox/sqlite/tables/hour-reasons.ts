@@ -1,7 +1,7 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { CollectionRow, WithheldHour } from '../../contract/hours.ts'
-import { collectionRow, type RawHour } from './hour-rows.ts'
+import { collectionRow, type RawHour } from '../../rows/hour-rows.ts'
 
 /** Reads why hours are not simply collected and delivered: one hour at a time, and no row of a delivered metric. */
 export class HourReasonRows {
@@ -18,7 +18,7 @@ export class HourReasonRows {
         `SELECT collector.name AS collector, hour, iif(kind = 'refused', 'dead', 'held') AS state, count(*) AS metrics,
            min(reason) AS reason
          FROM detained CROSS JOIN metric ON metric.id = metric CROSS JOIN collector ON collector.id = metric.collector
-         WHERE hour = ? GROUP BY collector.id, kind = 'refused'`,
+         WHERE hour = +? GROUP BY collector.id, kind = 'refused'`,
       ),
     }
   }

@@ -2,8 +2,8 @@ import { type Hour, hourNumber } from '../../../model/hour.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { HourOfAll } from '../../contract/hours.ts'
 import type { MetricState } from '../../contract/metrics.ts'
-import { hourStateOf } from './hour-rows.ts'
-import { stateNumber } from './states.ts'
+import { hourStateOf } from '../../rows/hour-rows.ts'
+import { stateNumber } from '../../rows/states.ts'
 
 /** A collector and a state in one number, so that a thousand are read fast. */
 const radix = 8
@@ -38,18 +38,20 @@ export class HoursOfAll {
   reader(collectors: readonly string[], from: Hour, to: Hour): (hour: Hour) => HourOfAll {
     const { names, rows, open, openHours } = this.#statements
     const byName = new Map(names.all())
-    const numbers = collectors.map(name => byName.get(name) ?? -1)
+    const numbers = collectors.map(name => byName.get(name) ?? 0)
+    const most = [...byName.values()].reduce((a, b) => Math.max(a, b), 0)
     const withOpen = new Set(openHours.all({ from: hourNumber(from), to: hourNumber(to) }))
     return hour => {
-      const states = new Map<number, number>()
-      for (const both of rows.all(hourNumber(hour))) states.set(Math.floor(both / radix), both % radix)
+      // By the collector's number, one more than the state: 0 is no row.
+      const states = new Uint8Array(most + 1)
+      for (const both of rows.all(hourNumber(hour))) states[Math.floor(both / radix)] = (both % radix) + 1
       const opened = new Set(withOpen.has(hourNumber(hour)) ? open.all(hourNumber(hour)) : [])
       const stateOf = (place: number) => {
-        const state = states.get(numbers[place] ?? -1)
-        return state === undefined ? undefined : hourStateOf(state)
+        const state = states[numbers[place] ?? 0] ?? 0
+        return state === 0 ? undefined : hourStateOf(state - 1)
       }
       const has = (place: number, state: MetricState) =>
-        opened.size > 0 && opened.has((numbers[place] ?? -1) * radix + stateNumber(state))
+        opened.size > 0 && opened.has((numbers[place] ?? 0) * radix + stateNumber(state))
       return { stateOf, has }
     }
   }

@@ -2,19 +2,8 @@ import type { MetricId } from '../../../model/metric.ts'
 import { DamageError } from '../../../sqlite/damage.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { MetricDescription } from '../../contract/metrics.ts'
-
-/** The stored facts about a metric id, apart from its values. */
-export interface KnownMetric {
-  /** Its number in the file. */
-  readonly number: number
-  readonly id: MetricId
-  /** Number of its protocol. */
-  readonly protocol: number
-  readonly protocolId: string
-  readonly collector: string
-  /** Oldest first, at least one; `since` counts hours since 1970. */
-  readonly descriptions: readonly (MetricDescription & { readonly since: number })[]
-}
+import type { KnownMetric, MetricNumbers } from '../../rows/known-metric.ts'
+import { RowMetric } from '../../rows/row-metric.ts'
 
 interface RawMetric {
   readonly number: number
@@ -63,12 +52,12 @@ export class MetricRegistry {
       byId: database.prepare<[string], RawMetric>(`${metricColumns} WHERE metric.name = ?`),
       byNumber: database.prepare<[number], RawMetric>(`${metricColumns} WHERE metric.id = ?`),
       descriptions: database.prepare<[number], RawDescription>(
-        'SELECT since, unit, module FROM description WHERE metric = ? ORDER BY since',
+        'SELECT since, unit, module FROM description WHERE metric = +? ORDER BY since',
       ),
       protocol: database.prepare<[string], number>('SELECT id FROM protocol WHERE name = ?').pluck(),
       spans: database.prepare<[number], NumberSpan>(
         `SELECT min(id) AS first, max(id) AS last
-         FROM (SELECT id, id - row_number() OVER (ORDER BY id) AS span FROM metric WHERE protocol = ?) GROUP BY span ORDER BY first`,
+         FROM (SELECT id, id - row_number() OVER (ORDER BY id) AS span FROM metric WHERE protocol = +?) GROUP BY span ORDER BY first`,
       ),
       addProtocol: database.prepare<[string]>('INSERT INTO protocol (name) VALUES (?) ON CONFLICT DO NOTHING'),
       addMetric: database.prepare<[string, number, string]>(
@@ -115,6 +104,12 @@ export class MetricRegistry {
     return this.#byId.get(id) ?? this.#remember(this.#statements.byId.get(id))
   }
 
+  /** The numbers of a metric, which never change; not looked up for one that was read from a row of this file. */
+  numbersOf(metric: { readonly id: string }): MetricNumbers | undefined {
+    const known = RowMetric.knownOf(metric)
+    return known?.registry === this ? known : this.metric(metric.id)
+  }
+
   /** A metric by its number. Every row's number is known. */
   numbered(number: number): KnownMetric {
     const known = this.#byNumber.get(number) ?? this.#remember(this.#statements.byNumber.get(number))
@@ -149,7 +144,7 @@ export class MetricRegistry {
     const { unit, module } = description
     this.#statements.describe.run(number, since, unit ?? null, module ?? null)
     const described = { since, ...(unit === undefined ? {} : { unit }), ...(module === undefined ? {} : { module }) }
-    return this.#keep({ number, id, protocol, protocolId, collector, descriptions: [described] })
+    return this.#keep({ registry: this, number, id, protocol, protocolId, collector, descriptions: [described] })
   }
 
   /** Sets unit and module of a metric from an hour on. Within a transaction. */
@@ -179,7 +174,7 @@ export class MetricRegistry {
       ...(unit === null ? {} : { unit }),
       ...(module === null ? {} : { module }),
     }))
-    return this.#keep({ ...raw, id: raw.id as MetricId, descriptions })
+    return this.#keep({ ...raw, registry: this, id: raw.id as MetricId, descriptions })
   }
 
   #keep(known: KnownMetric): KnownMetric {
@@ -187,10 +182,4 @@ export class MetricRegistry {
     this.#byNumber.set(known.number, known)
     return known
   }
-}
-
-/** Description of a metric at an hour: the last one up to it, else the first of all. */
-export function descriptionAt({ descriptions }: Pick<KnownMetric, 'descriptions'>, hour: number): MetricDescription {
-  if (descriptions.length === 1) return descriptions[0] ?? {}
-  return descriptions.findLast(({ since }) => since <= hour) ?? descriptions[0] ?? {}
 }

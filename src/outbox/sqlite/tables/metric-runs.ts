@@ -1,8 +1,8 @@
 import type { Sqlite } from '../../../sqlite/database.ts'
+import { packRuns, type RunColumns, runColumnNames } from '../../rows/run-form.ts'
+import { bytesBetween, runDigest, runMetricsMax, valueAt, valuesIn, writeValue } from '../../rows/run-values.ts'
+import { consecutive, type NewMetric } from '../../rows/runs-of.ts'
 import type { NumberSpan } from './metric-registry.ts'
-import { packRuns, type RunColumns, runColumns } from './run-form.ts'
-import { bytesBetween, runDigest, runMetricsMax, valueAt, valuesIn, writeValue } from './run-values.ts'
-import { consecutive, type NewMetric } from './runs-of.ts'
 
 /** Metrics of one protocol, hour and state whose numbers are consecutive: a row of `outbox`, without its values. */
 export interface RunSpan {
@@ -30,6 +30,17 @@ export interface InsertedMetrics<T> {
   readonly digest: number
 }
 
+/** An instant that a column gets; `null` where it stays. */
+type MaybeMs = number | null
+
+/** A state that metrics get. */
+interface NextState {
+  /** Its number. */
+  readonly state: number
+  /** When they were delivered, in milliseconds since 1970; absent where they are not delivered now. */
+  readonly deliveredMs?: MaybeMs
+}
+
 type RawRun = readonly [first: number, metrics: number, state: number, bytes: Buffer]
 
 /** Value and number of the state of a stored metric. */
@@ -47,15 +58,16 @@ export class MetricRuns {
   readonly #statements
 
   constructor(database: Sqlite) {
+    const becoming = 'state = ?, delivered_ms = coalesce(?, delivered_ms)'
     const byKey = 'WHERE hour = ? AND first = ?'
     // The run that a number is in, if there is one, is the last that begins at or before it.
-    const holding = `WHERE hour = ? AND first <= ? AND first + metrics > ?
-      AND first >= coalesce((SELECT max(first) FROM outbox WHERE hour = ? AND first <= ?), 0)`
+    const holding = `WHERE hour = +? AND first <= ? AND first + metrics > ?
+      AND first >= coalesce((SELECT max(first) FROM outbox WHERE hour = +? AND first <= ?), 0)`
     this.#statements = {
       at: database
         .prepare<[number, number, number, number], RawRun>(
           `SELECT first, metrics, state, metric_values FROM outbox
-           WHERE hour = ? AND first = (SELECT max(first) FROM outbox WHERE hour = ? AND first <= ?) AND first + metrics > ?`,
+           WHERE hour = +? AND first = (SELECT max(first) FROM outbox WHERE hour = +? AND first <= ?) AND first + metrics > ?`,
         )
         .raw(),
       spans: database.prepare<[number, number, number, number, number], RunSpan>(
@@ -63,25 +75,28 @@ export class MetricRuns {
       ),
       due: database
         .prepare<[number, number, number, number, number, number], DueMetricRun>(
-          `SELECT first, metrics, metric_values FROM outbox ${holding} AND state = 0 ORDER BY first LIMIT ?`,
+          `SELECT first, metrics, metric_values FROM outbox ${holding} AND state = 0 ORDER BY first LIMIT +?`,
         )
         .raw(),
       bytes: database.prepare<[number, number], Buffer>(`SELECT metric_values FROM outbox ${byKey}`).pluck(),
-      insert: database.prepare<RunColumns>(
-        'INSERT INTO outbox (hour, first, protocol, state, metrics, digest, metric_values) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      insert: database.prepare<RunColumns>(`INSERT INTO outbox (${runColumnNames}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      // A part of a run that is stored.
+      part: database.prepare<[number, number, MaybeMs, number, number, Buffer, number, number]>(
+        `INSERT INTO outbox (${runColumnNames})
+         SELECT hour, ?, protocol, ?, collected_ms, coalesce(?, delivered_ms), ?, ?, ? FROM outbox ${byKey}`,
       ),
-      change: database.prepare<[number, number, number, Buffer, number, number]>(
-        `UPDATE outbox SET state = ?, metrics = ?, digest = ?, metric_values = ? ${byKey}`,
+      change: database.prepare<[number, MaybeMs, number, number, Buffer, number, number]>(
+        `UPDATE outbox SET ${becoming}, metrics = ?, digest = ?, metric_values = ? ${byKey}`,
       ),
-      moveOne: database.prepare<[number, number, number, number, number]>(
-        `UPDATE outbox SET state = ? ${byKey} AND metrics = ? AND state = ?`,
+      moveOne: database.prepare<[number, MaybeMs, number, number, number, number]>(
+        `UPDATE outbox SET ${becoming} ${byKey} AND metrics = ? AND state = ?`,
       ),
-      moveAll: database.prepare<[number, number, number, number, number]>(
-        'UPDATE outbox SET state = ? WHERE hour = ? AND first BETWEEN ? AND ? AND state = ?',
+      moveAll: database.prepare<[number, MaybeMs, number, number, number, number]>(
+        `UPDATE outbox SET ${becoming} WHERE hour = ? AND first BETWEEN ? AND ? AND state = ?`,
       ),
       old: database.prepare<[number, number], RunOfHour>(
         `SELECT hour, first, metrics, protocol, state FROM outbox WHERE hour < ? AND state IN (1, 4)
-         ORDER BY hour, first LIMIT ?`,
+         ORDER BY hour, first LIMIT +?`,
       ),
       remove: database.prepare<[number, number]>(`DELETE FROM outbox ${byKey}`),
     }
@@ -131,7 +146,7 @@ export class MetricRuns {
       if (free.length < some.length) stored.push(...some.filter(isTaken))
       for (const row of packRuns(free)) {
         this.#statements.insert.run(...row)
-        const [hour, start, protocol, state, count, digest] = row
+        const [hour, start, protocol, state, , , count, digest] = row
         added.push({ hour, first: start, metrics: count, protocol, state })
         sum = (sum + digest) >>> 0
       }
@@ -140,14 +155,15 @@ export class MetricRuns {
   }
 
   /** Moves those of some consecutive metrics of an hour that are in one state to another. @returns how many */
-  move(hour: number, from: number, to: number, was: number, becomes: number): number {
+  move(hour: number, from: number, to: number, was: number, becomes: NextState): number {
     const asked = to - from + 1
-    if (asked <= runMetricsMax && this.#statements.moveOne.run(becomes, hour, from, asked, was).changes > 0)
-      return asked
+    const { moveOne, moveAll } = this.#statements
+    const { state: next, deliveredMs = null } = becomes
+    if (asked <= runMetricsMax && moveOne.run(next, deliveredMs, hour, from, asked, was).changes > 0) return asked
     const runs = this.spans(hour, from, to).filter(({ state }) => state === was)
     const whole = runs.filter(({ first, metrics }) => first >= from && first + metrics - 1 <= to)
     const [first, last] = [whole[0], whole.at(-1)]
-    if (first && last) this.#statements.moveAll.run(becomes, hour, first.first, last.first, was)
+    if (first && last) moveAll.run(next, deliveredMs, hour, first.first, last.first, was)
     let moved = 0
     for (const run of runs) {
       const [start, end] = [Math.max(from, run.first), Math.min(to, run.first + run.metrics - 1)]
@@ -161,11 +177,11 @@ export class MetricRuns {
   replace(hour: number, number: number, value: number, state: number): void {
     const [run] = this.spans(hour, number, number)
     if (!run) return
-    if (run.metrics > 1 && run.state !== state) this.#divide(hour, run, number, number, state)
+    if (run.metrics > 1 && run.state !== state) this.#divide(hour, run, number, number, { state })
     const first = run.state === state ? run.first : number
     const bytes = this.#bytes(hour, first)
     writeValue(bytes, number - first, value)
-    this.#change(hour, first, state, bytes)
+    this.#change(hour, first, { state }, bytes)
   }
 
   /**
@@ -187,29 +203,30 @@ export class MetricRuns {
   }
 
   /** Moves some of a run's metrics to another state. First its row is shortened to those before, so that no two overlap. */
-  #divide(hour: number, run: RunSpan, start: number, end: number, state: number): void {
+  #divide(hour: number, run: RunSpan, start: number, end: number, next: NextState): void {
     const bytes = this.#bytes(hour, run.first)
     const [place, last] = [start - run.first, end - run.first]
     const moved = bytesBetween(bytes, place, last)
-    if (place === 0) this.#change(hour, run.first, state, moved)
-    else {
-      this.#change(hour, run.first, run.state, bytesBetween(bytes, 0, place - 1))
-      this.#add(hour, start, run.protocol, state, moved)
-    }
-    if (last === run.metrics - 1) return
-    this.#add(hour, end + 1, run.protocol, run.state, bytesBetween(bytes, last + 1, run.metrics - 1))
+    const rest = bytesBetween(bytes, last + 1, run.metrics - 1)
+    this.#change(hour, run.first, run, place === 0 ? moved : bytesBetween(bytes, 0, place - 1))
+    // The rest copies the run's instants, so it is added before they change.
+    if (rest.length > 0) this.#addPart(hour, run, end + 1, run, rest)
+    if (place === 0) this.#change(hour, run.first, next, moved)
+    else this.#addPart(hour, run, start, next, moved)
   }
 
   #bytes(hour: number, first: number): Buffer {
     return this.#statements.bytes.get(hour, first) ?? Buffer.alloc(0)
   }
 
-  #add(hour: number, first: number, protocol: number, state: number, bytes: Buffer): void {
-    this.#statements.insert.run(...runColumns(hour, first, protocol, state, bytes))
+  #addPart(hour: number, { first: of }: RunSpan, first: number, next: NextState, bytes: Buffer): void {
+    const digest = runDigest(hour, first, bytes)
+    this.#statements.part.run(first, next.state, next.deliveredMs ?? null, valuesIn(bytes), digest, bytes, hour, of)
   }
 
-  #change(hour: number, first: number, state: number, bytes: Buffer): void {
-    this.#statements.change.run(state, valuesIn(bytes), runDigest(hour, first, bytes), bytes, hour, first)
+  #change(hour: number, first: number, { state, deliveredMs = null }: NextState, bytes: Buffer): void {
+    const digest = runDigest(hour, first, bytes)
+    this.#statements.change.run(state, deliveredMs, valuesIn(bytes), digest, bytes, hour, first)
   }
 }
 

@@ -4,12 +4,13 @@ import type { Metric, MetricId } from '../../../model/metric.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { DeliveredHour } from '../../contract/hours.ts'
 import type { MetricDescription, MetricKey, Past, StoredMetric, ValueAndState } from '../../contract/metrics.ts'
-import { hourBounds } from './hour-rows.ts'
-import { metricAt } from './metric-at.ts'
-import { descriptionAt, type KnownMetric, type MetricRegistry } from './metric-registry.ts'
+import { hourBounds } from '../../rows/hour-rows.ts'
+import { descriptionAt, type KnownMetric } from '../../rows/known-metric.ts'
+import { metricAt } from '../../rows/metric-at.ts'
+import { valueAt, valuesOf } from '../../rows/run-values.ts'
+import { stateNumber, stateOf } from '../../rows/states.ts'
+import type { MetricRegistry } from './metric-registry.ts'
 import type { MetricRuns } from './metric-runs.ts'
-import { valueAt, valuesOf } from './run-values.ts'
-import { stateNumber, stateOf } from './states.ts'
 
 interface RawRunOfHour {
   readonly hour: number

@@ -1,6 +1,6 @@
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
-import { runMetricsMax } from './run-values.ts'
+import { runMetricsMax } from '../../rows/run-values.ts'
 
 /** Time for which the newest delivered hour of a collector is cached, when it is more than two days old. */
 const deliveredKnownMs = 600_000
@@ -17,7 +17,7 @@ export class NewestDelivered {
           `SELECT json_group_array(json_array(first, last)) FROM (
              SELECT min(id) AS first, max(id) AS last FROM (
                SELECT id, id - row_number() OVER (ORDER BY id) AS span FROM metric
-               WHERE collector = (SELECT id FROM collector WHERE name = ?)) GROUP BY span)`,
+               WHERE collector = (SELECT id FROM collector WHERE name = +?)) GROUP BY span)`,
         )
         .pluck(),
       // Walks back hour by hour: an index of all collected hours would be a hundred times as large as the answer.

@@ -4,17 +4,21 @@ import type { Sqlite } from '../../../sqlite/database.ts'
 import { trimLog } from '../../../sqlite/trim-log.ts'
 import { Disk } from '../file/disk.ts'
 import { Writer } from '../file/writer.ts'
+import { BackfillFailures } from './backfill-failures.ts'
 import { Corrections } from './corrections.ts'
+import { Curves } from './curves.ts'
 import { DeadAndHeld } from './dead-and-held.ts'
 import { Destinations } from './destinations.ts'
 import { DueMetrics } from './due-metrics.ts'
 import { DueSelections } from './due-selections.ts'
+import { EarlierValues } from './earlier-values.ts'
 import { Enqueuing } from './enqueuing.ts'
 import { ExpectedHours } from './expected-hours.ts'
 import { FinalBlockTable } from './final-blocks.ts'
 import { HourRanges } from './hour-ranges.ts'
 import { HourReasonRows } from './hour-reasons.ts'
 import { HoursOfAll } from './hours-of-all.ts'
+import { MetricHistories } from './metric-histories.ts'
 import { MetricRegistry } from './metric-registry.ts'
 import { MetricRuns } from './metric-runs.ts'
 import { Metrics } from './metrics.ts'
@@ -22,11 +26,13 @@ import { NewestDelivered } from './newest-delivered.ts'
 import { NextHours } from './next-hours.ts'
 import { openFile } from './open-file.ts'
 import { PinnedBlocks } from './pinned-blocks.ts'
+import { Provenances } from './provenances.ts'
 import { Pruning } from './pruning.ts'
 import { Reports } from './reports.ts'
 import { Tally } from './tally.ts'
 import { Unresolved } from './unresolved.ts'
 import { Unsent } from './unsent.ts'
+import { UnsuccessfulFlushTable } from './unsuccessful-flushes.ts'
 import { Verdicts } from './verdicts.ts'
 import { Warnings } from './warnings.ts'
 
@@ -44,7 +50,13 @@ export class OutboxTables {
   readonly hourReasons: HourReasonRows
   readonly newestDelivered: NewestDelivered
   readonly metrics: Metrics
+  readonly histories: MetricHistories
+  readonly earlierValues: EarlierValues
+  readonly provenances: Provenances
+  readonly backfillFailures: BackfillFailures
+  readonly unsuccessfulFlushes: UnsuccessfulFlushTable
   readonly corrections: Corrections
+  readonly curves: Curves
   readonly unsent: Unsent
   readonly pins: PinnedBlocks
   readonly finalBlocks: FinalBlockTable
@@ -80,14 +92,20 @@ export class OutboxTables {
     this.hourReasons = new HourReasonRows(database)
     this.newestDelivered = new NewestDelivered(database)
     this.metrics = new Metrics(database, this)
+    this.earlierValues = new EarlierValues(database)
+    this.histories = new MetricHistories(database, this)
+    this.provenances = new Provenances(database)
+    this.backfillFailures = new BackfillFailures(database)
+    this.unsuccessfulFlushes = new UnsuccessfulFlushTable(database)
     this.corrections = new Corrections(database, this)
+    this.curves = new Curves(database, this)
     this.unsent = new Unsent(this.registry)
     this.pins = new PinnedBlocks(database)
     this.finalBlocks = new FinalBlockTable(database, this.disk)
     this.dueMetrics = new DueMetrics(database, this)
     this.dueSelections = new DueSelections(database, this)
     this.deadAndHeld = new DeadAndHeld(database, this)
-    this.destinations = new Destinations(database, this.writer)
+    this.destinations = new Destinations(database, this)
     this.warnings = new Warnings(database)
     this.reported = new Reports(database)
     this.unresolved = new Unresolved(database)

@@ -2,7 +2,7 @@ import type { AsOfBlock, PinnedBlock, PinnedLogs } from '../../../model/block.ts
 import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { PinnedHour } from '../../contract/hours.ts'
-import { type BlockRow, blockColumns, blockOf } from './block-row.ts'
+import { type BlockRow, blockColumns, blockOf } from '../../rows/block-row.ts'
 
 interface RawPin extends BlockRow {
   readonly hour: number
@@ -18,7 +18,7 @@ export class PinnedBlocks {
   readonly #statements
 
   constructor(database: Sqlite) {
-    const ofHour = 'hour = ? AND collector = (SELECT id FROM collector WHERE name = ?)'
+    const ofHour = 'hour = +? AND collector = (SELECT id FROM collector WHERE name = +?)'
     this.#statements = {
       add: database.prepare<[number, number, bigint, Buffer, number, string | null, string, Buffer]>(
         `INSERT INTO pin (chain, hour, number, hash, timestamp, logs, collector) SELECT ?, ?, ?, ?, ?, ?, id FROM collector WHERE name = ?
@@ -27,7 +27,10 @@ export class PinnedBlocks {
       ),
       due: database.prepare<[number, number, number], RawPin>(
         `SELECT hour, name AS collector, number, hash, timestamp, logs FROM pin JOIN collector ON collector.id = collector
-         WHERE chain = ? AND hour <= ? ORDER BY hour, name LIMIT ?`,
+         WHERE chain = +? AND hour <= ? ORDER BY hour, name LIMIT +?`,
+      ),
+      ofHour: database.prepare<[number, string], BlockRow & { readonly chain: number }>(
+        `SELECT chain, number, hash, timestamp FROM pin WHERE chain IN (SELECT DISTINCT chain FROM pin) AND ${ofHour} ORDER BY chain`,
       ),
       confirm: database.prepare<[number, number, string, Buffer | null]>(
         `DELETE FROM pin WHERE chain = ? AND ${ofHour} AND hash = coalesce(?, hash)`,
@@ -63,6 +66,12 @@ export class PinnedBlocks {
       const own = { hour: hourFromNumber(hour), collector, block: blockOf(block) }
       return logs === null ? own : { ...own, logs: JSON.parse(logs) as PinnedLogs[] }
     })
+  }
+
+  /** Blocks that values of a collector's hour were read at, without its logs; `noHash` ones are left out. */
+  ofHour(collector: string, hour: Hour): Pick<PinnedBlock, 'chainId' | 'block'>[] {
+    const rows = this.#statements.ofHour.all(hourNumber(hour), collector).filter(({ hash }) => !hash.equals(noHash))
+    return rows.map(({ chain, ...block }) => ({ chainId: chain, block: blockOf(block) }))
   }
 
   /**

@@ -1,13 +1,13 @@
 import type { Schema } from '../../../sqlite/database.ts'
-import { runMetricsMax } from './run-values.ts'
+import { runMetricsMax } from '../../rows/run-values.ts'
 
 /**
  * Tables of the outbox. Instants are milliseconds since 1970, unless a comment says otherwise; hours are hours since
  * 1970, which SQLite stores in three bytes. Keys begin with the hour: rows are written and read by the hour, so they
- * are adjacent on disk. Versions 1 to 5 were never released.
+ * are adjacent on disk. Versions 1 to 6 were never released.
  */
 export const outboxSchema: Schema = {
-  version: 6,
+  version: 7,
   sql: `
     -- Who is expected to answer, and from which hour on.
     CREATE TABLE collector (
@@ -16,9 +16,20 @@ export const outboxSchema: Schema = {
       since INTEGER NOT NULL CHECK (since > 0)
     ) STRICT;
 
+    -- How values of an hour came about: the version of tidegauge, digests of the collector's files and of its options, and
+    -- the host that served each chain, as JSON by eth_chainId. Many hours share a row.
+    CREATE TABLE provenance (
+      id INTEGER PRIMARY KEY,
+      version TEXT NOT NULL,
+      code TEXT NOT NULL,
+      options TEXT NOT NULL,
+      hosts TEXT NOT NULL CHECK (json_valid(hosts)),
+      UNIQUE (version, code, options, hosts)
+    ) STRICT;
+
     -- Every expected (collector, hour) is a row. 0 due, 1 collected, 2 gap. Rows of hours are never deleted because of age.
     -- "metrics" says how many metrics the hour gave, "digest" adds theirs up: by these it is known after a damage what is
-    -- missing, or is not what it was. Both are NULL once the hour is pruned.
+    -- missing, or is not what it was. Both are NULL once the hour is pruned. "provenance" is that of the latest values.
     CREATE TABLE collection (
       hour INTEGER NOT NULL CHECK (hour > 0),
       collector INTEGER NOT NULL REFERENCES collector,
@@ -28,6 +39,7 @@ export const outboxSchema: Schema = {
       fault TEXT,
       metrics INTEGER DEFAULT 0,
       digest INTEGER DEFAULT 0,
+      provenance INTEGER REFERENCES provenance,
       PRIMARY KEY (hour, collector),
       CHECK (state <> 2 OR fault IS NOT NULL)
     ) STRICT, WITHOUT ROWID;
@@ -49,6 +61,15 @@ export const outboxSchema: Schema = {
     CREATE TRIGGER planned_since AFTER UPDATE OF since ON collector WHEN NEW.since <> OLD.since BEGIN
       DELETE FROM planned WHERE collector = OLD.id;
     END;
+
+    -- Hours that a backfill was asked for and could not read, until a later one has them.
+    CREATE TABLE backfill_failure (
+      hour INTEGER NOT NULL CHECK (hour > 0),
+      collector INTEGER NOT NULL REFERENCES collector,
+      at_ms INTEGER NOT NULL,
+      fault TEXT NOT NULL,
+      PRIMARY KEY (hour, collector)
+    ) STRICT, WITHOUT ROWID;
 
     -- Protocols have numbers, so that what is due for one destination is found without reading past another's backlog.
     CREATE TABLE protocol (
@@ -76,12 +97,15 @@ export const outboxSchema: Schema = {
 
     -- A row is a run: metrics of one protocol, hour and state whose numbers are consecutive, from "first" on. Each metric
     -- and hour is in one run at most. States: 0 due, 1 delivered, 2 dead, 3 held, 4 dropped by a person. "metric_values"
-    -- are 64-bit numbers, little-endian; "digest" is the sum of what the hour's digest adds up of each.
+    -- are 64-bit numbers, little-endian; "digest" is the sum of what the hour's digest adds up of each. "delivered_ms" counts
+    -- once they are delivered, and is that of their collection before: a row that keeps its size is changed in its place.
     CREATE TABLE outbox (
       hour INTEGER NOT NULL CHECK (hour > 0),
       first INTEGER NOT NULL CHECK (first > 0),
       protocol INTEGER NOT NULL,
       state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 4),
+      collected_ms INTEGER NOT NULL,
+      delivered_ms INTEGER NOT NULL,
       metrics INTEGER NOT NULL CHECK (metrics BETWEEN 1 AND ${runMetricsMax}),
       digest INTEGER NOT NULL,
       metric_values BLOB NOT NULL,
@@ -93,6 +117,7 @@ export const outboxSchema: Schema = {
     CREATE TRIGGER outbox_deleted AFTER DELETE ON outbox BEGIN
       DELETE FROM detained WHERE hour = OLD.hour AND metric BETWEEN OLD.first AND OLD.first + OLD.metrics - 1;
       DELETE FROM correction WHERE hour = OLD.hour AND metric BETWEEN OLD.first AND OLD.first + OLD.metrics - 1;
+      DELETE FROM earlier_value WHERE hour = OLD.hour AND metric BETWEEN OLD.first AND OLD.first + OLD.metrics - 1;
     END;
 
     -- How many metrics of a protocol and hour are due; no row for none. An index of due rows would be written twice for
@@ -133,6 +158,15 @@ export const outboxSchema: Schema = {
       PRIMARY KEY (hour, metric)
     ) STRICT, WITHOUT ROWID;
 
+    -- The values that a metric had before it was corrected, and until when.
+    CREATE TABLE earlier_value (
+      hour INTEGER NOT NULL,
+      metric INTEGER NOT NULL,
+      until_ms INTEGER NOT NULL,
+      value REAL NOT NULL,
+      PRIMARY KEY (hour, metric, until_ms)
+    ) STRICT, WITHOUT ROWID;
+
     -- What must outlive a restart about where metrics go: one row for each key's name (never the key). "skew_ms" says how
     -- far the service's clock is ahead of this machine's, when it was last seen.
     CREATE TABLE destination (
@@ -144,6 +178,16 @@ export const outboxSchema: Schema = {
       last_push_ms INTEGER,
       last_verdict TEXT,
       skew_ms INTEGER
+    ) STRICT, WITHOUT ROWID;
+
+    -- Flushes after which metrics were left over, with the reason; those with equal reasons, one after the other, are one row.
+    CREATE TABLE unsuccessful_flush (
+      destination TEXT NOT NULL,
+      first_ms INTEGER NOT NULL,
+      last_ms INTEGER NOT NULL,
+      flushes INTEGER NOT NULL CHECK (flushes > 0),
+      reason TEXT NOT NULL,
+      PRIMARY KEY (destination, first_ms)
     ) STRICT, WITHOUT ROWID;
 
     -- The service's remarks about pushes, once for each kind and metric; an acknowledged one is counted on in silence.

@@ -1,7 +1,7 @@
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { Balance } from '../../contract/balance.ts'
 import type { MetricState } from '../../contract/metrics.ts'
-import { metricStates, stateNumber } from './states.ts'
+import { metricStates, stateNumber } from '../../rows/states.ts'
 
 /** Slot for delivered metrics whose rows were pruned, so that the count of delivered metrics never falls. */
 const prunedNumber = metricStates.length

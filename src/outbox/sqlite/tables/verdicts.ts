@@ -3,12 +3,12 @@ import type { Metric } from '../../../model/metric.ts'
 import { type Sqlite, unsynced } from '../../../sqlite/database.ts'
 import type { DeadLetter } from '../../contract/metrics.ts'
 import type { MetricVerdicts } from '../../contract/outcome.ts'
+import { stateNumber } from '../../rows/states.ts'
 import type { Writer } from '../file/writer.ts'
 import type { Corrections } from './corrections.ts'
 import type { DeadAndHeld } from './dead-and-held.ts'
 import type { MetricRegistry } from './metric-registry.ts'
 import type { MetricRuns } from './metric-runs.ts'
-import { stateNumber } from './states.ts'
 import type { Tally } from './tally.ts'
 import type { Unsent } from './unsent.ts'
 import type { Warnings } from './warnings.ts'
@@ -42,7 +42,7 @@ export class Verdicts {
     this.#deps = deps
     this.#write = unsynced(database, ({ verdicts: { delivered, dead, warnings }, nowMs }) => {
       deps.registry.refresh()
-      this.#markDelivered(delivered)
+      this.#markDelivered(delivered, nowMs)
       for (const entry of dead) this.#markDead(entry, nowMs)
       deps.warnings.record(warnings, nowMs)
     })
@@ -61,32 +61,33 @@ export class Verdicts {
     }
   }
 
-  #markDelivered(metrics: readonly Metric[]): void {
+  #markDelivered(metrics: readonly Metric[], nowMs: number): void {
     const { corrections } = this.#deps
     const { current, corrected } = corrections.sorted(metrics)
-    this.#mark(current, 'delivered')
+    this.#mark(current, 'delivered', nowMs)
     corrections.delivered(corrected)
   }
 
   #markDead({ metric, reason, status, attempts }: DeadLetter, nowMs: number): void {
     const { registry, corrections, deadAndHeld } = this.#deps
-    const known = registry.metric(metric.id)
+    const known = registry.numbersOf(metric)
     const { current } = corrections.sorted([metric])
     if (!known) return
-    if (this.#mark(current, 'dead') === 0) return
+    if (this.#mark(current, 'dead', nowMs) === 0) return
     const hour = hourNumber(metric.hour)
     corrections.remove(hour, known.number)
     deadAndHeld.add({ hour, metric: known.number, kind: 'refused', reason, status, attempts, sinceMs: nowMs })
   }
 
   /** @returns how many were due */
-  #mark(metrics: readonly Metric[], state: 'delivered' | 'dead'): number {
+  #mark(metrics: readonly Metric[], state: 'delivered' | 'dead', nowMs: number): number {
     const { runs, tally, unsent } = this.#deps
+    const next = { state: stateNumber(state), deliveredMs: state === 'delivered' ? nowMs : null }
     const moved = new Map<number, Map<number, number>>()
     let all = 0
     for (const { hour, protocol, from, to } of this.#together(metrics)) {
       unsent.remove(hour, { first: from, last: to })
-      const marked = runs.move(hour, from, to, stateNumber('due'), stateNumber(state))
+      const marked = runs.move(hour, from, to, stateNumber('due'), next)
       if (marked === 0) continue
       const byHour = moved.get(protocol) ?? new Map<number, number>()
       moved.set(protocol, byHour.set(hour, (byHour.get(hour) ?? 0) + marked))
@@ -101,9 +102,9 @@ export class Verdicts {
     const all: NumbersOfHour[] = []
     let last: NumbersOfHour | undefined
     for (const metric of metrics) {
-      const known = this.#deps.registry.metric(metric.id)
-      if (!known) continue
-      const { number, protocol } = known
+      const numbers = this.#deps.registry.numbersOf(metric)
+      if (!numbers) continue
+      const { number, protocol } = numbers
       const hour = hourNumber(metric.hour)
       if (last?.hour === hour && last.to + 1 === number && last.protocol === protocol) last.to = number
       else {

@@ -36,10 +36,17 @@ async function* against(to: string, place: Place, url: string, key: string, atLe
     () => perSecond('ours'),
     () => perSecond('bare'),
   )
+  const leanPairs = await inPairs(
+    runs,
+    () => perSecond('lean'),
+    () => perSecond('bare'),
+  )
   await pusher.stop()
   yield { what: `posted a second to ${to} by undici alone`, values: pairs.map(([, bare]) => bare), unit: ' metrics' }
   yield { what: `delivered a second to ${to}`, values: pairs.map(([ours]) => ours), unit: ' metrics' }
   yield { what: `delivered to ${to}, of undici alone`, values: pairs.map(([a, b]) => a / b), target: { atLeast } }
+  // The floor of the durable work: its reads, its writes and its bodies, with nothing around them.
+  yield { what: `the same writes alone to ${to}, of undici alone`, values: leanPairs.map(([a, b]) => a / b) }
 }
 
 async function* delayed(place: Place): AsyncGenerator<Figure> {

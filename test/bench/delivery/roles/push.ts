@@ -1,7 +1,7 @@
 /**
  * A process that pushes, for the benchmark: `node push.ts FOLDER URL KEY`. A line `{ way, hours }` in, `{ ms }` out:
- * `ours` delivers that many hours, stored before; `bare` posts the same batches, made before, with the same client's
- * settings and no outbox. Each line takes unused hours.
+ * `ours` delivers that many hours, stored before; `lean` does the same with nothing else around it; `bare` posts the same batches,
+ * made before, with the same client's settings and no outbox. Each line takes unused hours.
  */
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -9,12 +9,13 @@ import { Agent, request } from 'undici'
 import { batchesOf, pushedMetric } from '../../../../src/model/batch.ts'
 import { batchMetricsMax } from '../../../../src/model/limits.ts'
 import { clientOf, deliverAll, deliveryOf, timeoutMs } from '../deliver.ts'
+import { deliverLean } from '../lean.ts'
 import { bench, inFlight, metricsOf } from '../metrics.ts'
 import { openOutbox, storeHours } from '../store.ts'
 
 /** The order. */
 export interface Asked {
-  readonly way: 'ours' | 'bare'
+  readonly way: keyof typeof ways
   readonly hours: number
 }
 
@@ -35,6 +36,19 @@ async function ours(hours: number): Promise<number> {
   const ms = performance.now() - startMs
   await client.close()
   outbox.close()
+  return ms
+}
+
+async function lean(hours: number): Promise<number> {
+  const file = join(folder, `lean-${process.pid}-${nextHour}.db`)
+  const outbox = openOutbox(file, hours, nextHour)
+  await storeHours(outbox, nextHour, hours)
+  outbox.close()
+  const client = clientOf(url)
+  const startMs = performance.now()
+  await deliverLean(file, client, key)
+  const ms = performance.now() - startMs
+  await client.close()
   return ms
 }
 
@@ -60,9 +74,11 @@ async function bare(hours: number): Promise<number> {
   return ms
 }
 
+const ways = { ours, lean, bare }
+
 for await (const line of createInterface({ input: process.stdin })) {
   const { way, hours } = JSON.parse(line) as Asked
-  const ms = await (way === 'ours' ? ours(hours) : bare(hours))
+  const ms = await ways[way](hours)
   nextHour += hours
   process.stdout.write(`${JSON.stringify({ ms } satisfies Pushed)}\n`)
 }

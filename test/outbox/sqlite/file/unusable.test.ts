@@ -29,7 +29,7 @@ import { mayMount, smallDisk } from '../../../support/small-disk.ts'
 import { dueOf, plan, record } from '../../contract/steps.ts'
 
 const context = (folder: string): OpenDeps => ({
-  folder,
+  place: { kind: 'folder', folder },
   config: 'tidegauge.yaml',
   keepMs: 35 * 24 * 3_600_000,
   collectors: [],

@@ -5,9 +5,9 @@ import { hourAfter } from '../../../../src/model/hour.ts'
 import type { Metric } from '../../../../src/model/metric.ts'
 import type { Accepted } from '../../../../src/outbox/contract/metrics.ts'
 import type { Recorded } from '../../../../src/outbox/contract/outcome.ts'
+import { rowDigest } from '../../../../src/outbox/rows/digest.ts'
+import { unpackRun } from '../../../../src/outbox/rows/run-form.ts'
 import { SqliteOutbox } from '../../../../src/outbox/sqlite/sqlite-outbox.ts'
-import { rowDigest } from '../../../../src/outbox/sqlite/tables/digest.ts'
-import { unpackRun } from '../../../../src/outbox/sqlite/tables/run-form.ts'
 import { outboxSchema } from '../../../../src/outbox/sqlite/tables/schema.ts'
 import { metricRows } from '../../../../src/salvage/metric-rows.ts'
 import { takeOutDoubtful } from '../../../../src/salvage/verify.ts'
@@ -62,7 +62,9 @@ function expectSound(file: string): void {
     database.exec('CREATE TEMP TABLE doubt (hour INTEGER, metric INTEGER)')
     database.exec(metricRows('temp'))
     const rows = database.prepare<[], unknown[]>('SELECT * FROM outbox').raw().all()
-    const insert = database.prepare('INSERT INTO metric_row VALUES (@hour, @number, @protocol, @state, @value)')
+    const insert = database.prepare(
+      'INSERT INTO metric_row VALUES (@hour, @number, @protocol, @state, @collectedMs, @deliveredMs, @value)',
+    )
     for (const metric of rows.flatMap(row => unpackRun(row))) insert.run(metric)
     const stored = database.prepare<[], number>('SELECT coalesce(sum(metrics), 0) FROM outbox').pluck().get()
     database.exec('BEGIN')

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { runMetricsMax, valuesOf } from '../../../../src/outbox/rows/run-values.ts'
+import type { NewMetric } from '../../../../src/outbox/rows/runs-of.ts'
 import { MetricRuns } from '../../../../src/outbox/sqlite/tables/metric-runs.ts'
-import { runMetricsMax, valuesOf } from '../../../../src/outbox/sqlite/tables/run-values.ts'
-import type { NewMetric } from '../../../../src/outbox/sqlite/tables/runs-of.ts'
 import { outboxSchema } from '../../../../src/outbox/sqlite/tables/schema.ts'
 import { openDatabase, type Sqlite } from '../../../../src/sqlite/database.ts'
 import { repetitions } from '../../../support/soak.ts'
@@ -16,8 +16,8 @@ const secondProtocol = 131
 const protocolOf = (number: number) => (number < secondProtocol ? 1 : 2)
 const keyOf = (hour: number, number: number) => `${hour} ${number}`
 
-/** The metrics that should be stored: value and state by `hour number`. */
-type Plain = Map<string, { value: number; state: number }>
+/** The metrics that should be stored, by `hour number`. */
+type Plain = Map<string, { value: number; state: number; collectedMs: number; deliveredMs: number }>
 
 interface Opened {
   readonly database: Sqlite
@@ -36,6 +36,7 @@ const hour = fc.constantFrom(...hours)
 /** Often among a few, so that runs are short, end side by side, and leave holes of one. */
 const number = fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: numberMax }))
 const state = fc.integer({ min: 0, max: 4 })
+const atMs = fc.integer({ min: 1, max: 3 })
 const value = fc.double({ noNaN: true, noDefaultInfinity: true })
 const span = fc.tuple(number, number).map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const)
 /** Mostly long neighbours, as a collector gives them; in any order, with holes, and twice. */
@@ -43,35 +44,37 @@ const some = fc.tuple(span, fc.integer({ min: 1, max: 9 }), fc.array(number, { m
 
 type Step = (opened: Opened, plain: Plain) => void
 
-const insert = fc.tuple(hour, some, fc.array(state, { minLength: 1, maxLength: 3 }), value).map(
-  ([at, [[from, to], stride, others, isTurned], states, seed]): Step =>
+const insert = fc.tuple(hour, some, fc.array(state, { minLength: 1, maxLength: 3 }), value, atMs).map(
+  ([at, [[from, to], stride, others, isTurned], states, seed, nowMs]): Step =>
     ({ runs }, plain) => {
       const numbers = [...Array.from({ length: to - from + 1 }, (_, place) => from + place), ...others]
       const metrics = (isTurned ? numbers.toReversed() : numbers).map((one, place): NewMetric => {
         const own = states[Math.floor(place / stride) % states.length] ?? 0
-        return { hour: at, number: one, protocol: protocolOf(one), state: own, value: seed / (place + 1) }
+        const times = { collectedMs: nowMs, deliveredMs: nowMs }
+        return { hour: at, number: one, protocol: protocolOf(one), state: own, ...times, value: seed / (place + 1) }
       })
       const { stored } = runs.insert(metrics)
       const taken = new Set(stored)
       for (const metric of metrics) {
         const key = keyOf(at, metric.number)
         expect(taken.has(metric), key).toBe(plain.has(key))
-        if (!plain.has(key)) plain.set(key, { value: metric.value, state: metric.state })
+        const { hour: _, number: __, protocol: ___, ...kept } = metric
+        if (!plain.has(key)) plain.set(key, kept)
       }
     },
 )
 
-const move = fc.tuple(hour, span, state, state).map(
-  ([at, [from, to], was, becomes]): Step =>
+const move = fc.tuple(hour, span, state, state, fc.option(atMs)).map(
+  ([at, [from, to], was, becomes, nowMs]): Step =>
     ({ runs }, plain) => {
       let moved = 0
       for (let one = from; one <= to; one += 1) {
         const known = plain.get(keyOf(at, one))
         if (known?.state !== was) continue
         moved += 1
-        plain.set(keyOf(at, one), { ...known, state: becomes })
+        plain.set(keyOf(at, one), { ...known, state: becomes, deliveredMs: nowMs ?? known.deliveredMs })
       }
-      expect(runs.move(at, from, to, was, becomes)).toBe(moved)
+      expect(runs.move(at, from, to, was, { state: becomes, deliveredMs: nowMs })).toBe(moved)
     },
 )
 
@@ -79,7 +82,8 @@ const replace = fc.tuple(hour, number, value, state).map(
   ([at, one, next, becomes]): Step =>
     ({ runs }, plain) => {
       runs.replace(at, one, next, becomes)
-      if (plain.has(keyOf(at, one))) plain.set(keyOf(at, one), { value: next, state: becomes })
+      const known = plain.get(keyOf(at, one))
+      if (known) plain.set(keyOf(at, one), { ...known, value: next, state: becomes })
     },
 )
 
@@ -105,17 +109,18 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** Everything that can be asked says what the plain map says, and no row is other than it should be. */
 function expectSame({ database, runs }: Opened, plain: Plain): void {
-  const rows = database.prepare<[], [number, number, number, number, number]>('SELECT * FROM metric_row').raw().all()
+  const rows = database.prepare<[], number[]>('SELECT * FROM metric_row').raw().all()
   expect(rows.length, 'none twice').toBe(plain.size)
-  for (const [at, one, protocol, own, stored] of rows) {
+  for (const [at = 0, one = 0, ...row] of rows) {
     const known = plain.get(keyOf(at, one))
-    expect([protocol, own, stored], keyOf(at, one)).toEqual([protocolOf(one), known?.state, (known?.value ?? 0) + 0])
+    const expected = known && [known.state, known.value + 0, known.collectedMs, known.deliveredMs]
+    expect(row, keyOf(at, one)).toEqual([protocolOf(one), ...(expected ?? [])])
   }
   const look = runs.looking()
   for (const at of hours) {
     for (let one = 1; one <= numberMax; one += 1) {
       const known = plain.get(keyOf(at, one))
-      const stored = known && { ...known, value: known.value + 0 }
+      const stored = known && { value: known.value + 0, state: known.state }
       expect(runs.at(at, one), keyOf(at, one)).toEqual(stored)
       expect(look(at, one), keyOf(at, one)).toEqual(stored)
     }
@@ -166,18 +171,20 @@ describe('runs of metrics', () => {
   it('take what else there is about a metric with them when they are deleted, and nothing else', () => {
     const { database, runs } = opened()
     const metrics = Array.from({ length: 150 }, (_, place): NewMetric => {
-      return { hour: 7, number: place + 1, protocol: 1, state: 1, value: place }
+      return { hour: 7, number: place + 1, protocol: 1, state: 1, collectedMs: 1, deliveredMs: 1, value: place }
     })
     runs.insert(metrics)
-    runs.move(7, 40, 60, 1, 2)
+    runs.move(7, 40, 60, 1, { state: 2 })
     const list = database.prepare("INSERT INTO detained VALUES (7, ?, 'refused', 'no', 400, 1, NULL, 1)")
     const correct = database.prepare('INSERT INTO correction VALUES (7, ?, 1)')
+    const was = database.prepare('INSERT INTO earlier_value VALUES (7, ?, 1, 5)')
     for (const one of [39, 40, 60, 61, 150]) {
       list.run(one)
       correct.run(one)
+      was.run(one)
     }
     expect(runs.deleteOld(8, 1_000).reduce((sum, run) => sum + run.metrics, 0)).toBe(129)
-    for (const table of ['detained', 'correction']) {
+    for (const table of ['detained', 'correction', 'earlier_value']) {
       expect(database.prepare(`SELECT metric FROM ${table}`).pluck().all(), table).toEqual([40, 60])
     }
   })
@@ -185,11 +192,11 @@ describe('runs of metrics', () => {
   it('are as long as can be where nothing parts them', () => {
     const { runs } = opened()
     const metrics = Array.from({ length: 250 }, (_, place): NewMetric => {
-      return { hour: 7, number: place + 1, protocol: 1, state: 0, value: place }
+      return { hour: 7, number: place + 1, protocol: 1, state: 0, collectedMs: 1, deliveredMs: 1, value: place }
     })
     runs.insert(metrics)
     expect(runs.spans(7, 1, 250).map(run => run.metrics)).toEqual([100, 100, 50])
-    expect(runs.move(7, 101, 200, 0, 1)).toBe(100)
+    expect(runs.move(7, 101, 200, 0, { state: 1 })).toBe(100)
     expect(
       runs.spans(7, 1, 250).map(run => run.metrics),
       'a whole run is not divided',

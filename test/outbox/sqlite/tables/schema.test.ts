@@ -30,7 +30,7 @@ function change(file: string, make: (database: Database.Database) => void): void
 }
 
 const context = (file: string) => ({
-  folder: dirname(file),
+  place: { kind: 'folder' as const, folder: dirname(file) },
   config: 'tidegauge.yaml',
   nowMs: anHour,
   keepMs: 1,

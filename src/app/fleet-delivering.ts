@@ -1,0 +1,50 @@
+import type { Destination } from '../delivery/destination.ts'
+import { DeliveryLoop } from '../delivery/loop.ts'
+import { FleetPacer } from '../fleet/fleet-pacer.ts'
+import type { JobEngine } from '../fleet/job-engine.ts'
+import { RoleClaim } from '../fleet/role-claim.ts'
+import { Fault } from '../model/fault.ts'
+import type { FleetStore } from '../outbox/contract/fleet-store.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
+import type { Roles } from '../outbox/contract/role.ts'
+import type { AppContext } from './context.ts'
+import type { MakeDelivery } from './deliveries.ts'
+
+/** Dependencies of `fleetDelivering`. */
+export interface FleetDeliveringDeps {
+  readonly context: AppContext
+  readonly outbox: Pick<Outbox, 'delivery' | 'health'>
+  readonly store: FleetStore
+  readonly engine: JobEngine
+  readonly roles: Pick<Roles, 'deliverer'>
+  readonly make: MakeDelivery
+  readonly failed: (error: unknown) => void
+}
+
+/**
+ * Delivers to a destination while this daemon has the role of that, which one of the fleet has at a time.
+ *
+ * @returns the claim of the role, which stops it
+ */
+export function fleetDelivering(destination: Destination, deps: FleetDeliveringDeps): RoleClaim {
+  const { context, outbox, store, engine, roles, make, failed } = deps
+  const { config, time, log } = context
+  const { name } = destination
+  const facts = { destination: name }
+  const begin = async () => {
+    if (await roles.deliverer()) {
+      throw new Fault('outbox-held', 'a command delivers from this outbox', { fix: 'it ends when it sees the daemon' })
+    }
+    // The daemon before may have sent what is due.
+    outbox.delivery.maybeSent('all')
+    const pacer = new FleetPacer({ store, role, destination: name, perSecond: config.delivery.pacePerSecond, time })
+    const loop = new DeliveryLoop([make(destination, pacer)], time, log, outbox.health)
+    log.info(facts, 'this daemon delivers now')
+    return async () => {
+      await loop.stop()
+      log.info(facts, 'this daemon does not deliver any more')
+    }
+  }
+  const role: RoleClaim = new RoleClaim({ engine, role: `deliver/${name}`, time, failed, work: { begin } })
+  return role
+}

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { ChainReader } from '../chain/reads.ts'
+import { Loop } from '../edge/loop.ts'
+import { version } from '../edge/version.ts'
+import { Announcer } from '../fleet/announcer.ts'
+import { CollectorLanes } from '../fleet/collector-lanes.ts'
+import { FleetIntakeStore } from '../fleet/fleet-intake-store.ts'
+import { JobEngine } from '../fleet/job-engine.ts'
+import { workedLanes } from '../fleet/lane.ts'
+import { LaneClaims } from '../fleet/lane-claims.ts'
+import { Reconciler } from '../fleet/reconciler.ts'
+import { RoleClaim } from '../fleet/role-claim.ts'
+import type { SharedTime } from '../fleet/shared-time.ts'
+import { faultLine } from '../model/fault.ts'
+import type { PostgresAddress } from '../model/postgres-address.ts'
+import type { SharedOutbox } from '../outbox/contract/fleet-store.ts'
+import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
+import type { Role, Roles } from '../outbox/contract/role.ts'
+import type { Observed } from '../status/observed.ts'
+import type { EndpointState } from '../status/snapshot.ts'
+import type { Connection } from './connection.ts'
+import type { AppContext } from './context.ts'
+import type { MakeDelivery } from './deliveries.ts'
+import { fleetDelivering } from './fleet-delivering.ts'
+import { FleetPresence } from './fleet-presence.ts'
+import { fleetReporting, reportsRole } from './fleet-reporting.ts'
+import { logUpkeep } from './outbox-news.ts'
+
+/** Interval at which the database is asked for its clock. */
+const askClockMs = 60_000
+
+/** Dependencies of `joinFleet`. */
+export interface FleetMemberDeps {
+  readonly context: AppContext
+  readonly address: PostgresAddress
+  readonly outbox: Outbox
+  readonly shared: SharedOutbox
+  readonly sharedTime: SharedTime
+  readonly roles: Roles
+  readonly connection: Pick<Connection, 'destinations'>
+  readonly chains: readonly ChainReader[]
+  /** The state of the endpoints of all chains. */
+  readonly endpoints: () => readonly EndpointState[]
+  readonly make: () => MakeDelivery
+  /** The present state, for reports to people. */
+  readonly now: () => Observed
+}
+
+/**
+ * Starts the parts of a daemon that shares its outbox with others; they are stopped with the stack.
+ *
+ * @returns the outbox for the intake of this daemon
+ */
+export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableStack): Promise<IntakeOutbox> {
+  const { context, address, outbox, shared, sharedTime, roles, connection, chains, endpoints } = deps
+  const { config, time, log } = context
+  const { store } = shared
+  const failed = reporter(context, outbox)
+  const name = config.fleet.name ?? hostname()
+  const parts = stack.use(new AsyncDisposableStack())
+  const keep = <T extends { stop(): Promise<void> }>(part: T): T => {
+    parts.defer(() => part.stop())
+    return part
+  }
+  const engine = keep(new JobEngine({ address, failed }))
+  if (config.heartbeat || config.notify.length > 0) keep(reporterOf(deps, engine, failed))
+  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
+  const lanes = new CollectorLanes(collectors, name, store)
+  const worked = () =>
+    workedLanes({ name, configured: config.fleet.lanes, chains: answering(config.chains, endpoints()) })
+  const claims = keep(new LaneClaims({ engine, lanes: worked, time, failed }))
+  keep(new Reconciler({ store, engine, lanes, time, failed }))
+  const digest = createHash('sha256')
+    .update(JSON.stringify(collectors.map(({ id, use, options }) => [id, use, options])))
+    .digest()
+  keep(new Announcer({ store, entry: () => ({ name, version, digest, lanes: worked() }), time, failed }))
+  keep(new FleetPresence(roles, time, failed))
+  keep(clockOf(sharedTime, deps, failed))
+  const finality = new Map(
+    chains.map(({ id }) => [id, keep(new RoleClaim({ engine, role: `finality/${id}`, time, failed }))]),
+  )
+  const make = deps.make()
+  await outbox.delivery.silenceOtherDestinations(connection.destinations.map(({ name: own }) => own))
+  for (const destination of connection.destinations)
+    keep(fleetDelivering(destination, { ...deps, make, store, engine, failed }))
+  const mayPrune = () => context.clock?.mayPrune ?? true
+  const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
+  keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))
+  const checksFinality = (chainId: number) => finality.get(chainId)?.isHeld ?? false
+  const intake = new FleetIntakeStore({ intake: shared.intake, store, engine, claims, lanes, checksFinality, failed })
+  log.info({ name, lanes: worked() }, 'this daemon is one of a fleet')
+  return { intake, health: outbox.health }
+}
+
+/** The claim to be the daemon that reports to people. */
+function reporterOf(
+  { context, outbox, now }: FleetMemberDeps,
+  engine: JobEngine,
+  failed: (error: unknown) => void,
+): RoleClaim {
+  const work = fleetReporting({ context, outbox, now, role: () => role })
+  const role: RoleClaim = new RoleClaim({ engine, role: reportsRole, time: context.time, failed, work })
+  return role
+}
+
+/** Upkeep is done by every daemon: no role is needed for it. */
+const always: Role = { release() {}, isInPlace: true, renew: () => 'held' }
+
+/** Logs each error once until another one comes. */
+function reporter({ log }: AppContext, { health }: Pick<Outbox, 'health'>): (error: unknown) => void {
+  let last = ''
+  return error => {
+    health.recover(error)
+    const fault = faultLine(health.explain(error))
+    if (fault !== last) log.warn({ fault }, 'fleet: retrying')
+    last = fault
+  }
+}
+
+/** Names of the chains of which an endpoint can serve this daemon now, as far as is known. */
+function answering(chains: readonly { readonly name: string }[], endpoints: readonly EndpointState[]): string[] {
+  const canServe = new Set(endpoints.filter(({ state }) => state === 'well').map(({ chain }) => chain))
+  return chains.map(({ name }) => name).filter(name => canServe.has(name))
+}
+
+function clockOf(
+  sharedTime: SharedTime,
+  { shared, context }: Pick<FleetMemberDeps, 'shared' | 'context'>,
+  failed: (error: unknown) => void,
+): Loop {
+  const loop = new Loop(async signal => {
+    await context.time.sleep(askClockMs, signal).catch(() => {})
+    if (!signal.aborted) await sharedTime.ask(() => shared.store.nowMs()).catch(failed)
+  })
+  loop.start()
+  return loop
+}

@@ -1,0 +1,37 @@
+import type { Time } from '../edge/time.ts'
+import type { SharedTime } from '../fleet/shared-time.ts'
+import type { PostgresAddress } from '../model/postgres-address.ts'
+import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
+import { databaseNowMs } from '../outbox/open.ts'
+import type { OutboxPlace } from '../outbox/place.ts'
+import type { FleetMemberDeps } from './fleet-member.ts'
+
+/** Dependencies of `joinWhereShared`. */
+type JoinDeps = Omit<FleetMemberDeps, 'address' | 'shared' | 'sharedTime'> & {
+  /** Where the outbox is. */
+  readonly at: OutboxPlace
+  readonly outbox: Outbox
+  /** Absent where the outbox belongs to one daemon. */
+  readonly sharedTime: SharedTime | undefined
+}
+
+/** The clock of all daemons that share a database. @throws Fault of the database */
+export async function sharedTimeOf(address: PostgresAddress, machine: Time): Promise<SharedTime> {
+  const { SharedTime } = await import('../fleet/shared-time.ts')
+  const time = new SharedTime(machine)
+  await time.ask(() => databaseNowMs(address))
+  return time
+}
+
+/**
+ * Makes a daemon one of a fleet where its outbox is shared; what that needs is loaded there alone.
+ *
+ * @returns the outbox for its intake
+ */
+export async function joinWhereShared(deps: JoinDeps, stack: AsyncDisposableStack): Promise<IntakeOutbox> {
+  const { at, outbox, sharedTime } = deps
+  const { shared } = outbox
+  if (at.kind === 'folder' || !shared || !sharedTime) return outbox
+  const { joinFleet } = await import('./fleet-member.ts')
+  return joinFleet({ ...deps, address: at.address, shared, sharedTime }, stack)
+}

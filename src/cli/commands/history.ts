@@ -1,0 +1,118 @@
+import type { Command } from 'commander'
+import { readExistingOutbox } from '../../app/open-outbox.ts'
+import { Fault } from '../../model/fault.ts'
+import { type Hour, hourAfter, hourAt, hoursFrom, hourText, parseHour } from '../../model/hour.ts'
+import type { MetricId } from '../../model/metric.ts'
+import { type HistoryHour, type MetricHistory, metricHistory } from '../../status/history.ts'
+import { historyCsv } from '../../status/page/history-csv.ts'
+import { asTyped, type ConfigOption, configuredCommand, type JsonOption } from '../configured-command.ts'
+import { type EndWith, exitCodes } from '../exit.ts'
+import { demandOrder } from '../hour-range.ts'
+import { openContext } from '../open-context.ts'
+import { printTable } from '../table.ts'
+import { counted, cut, instantText, note, print, printJson } from '../terminal.ts'
+
+interface HistoryOptions extends ConfigOption, JsonOption {
+  readonly from?: string
+  readonly to?: string
+  readonly csv?: boolean
+}
+
+/** Hours shown by default. */
+const hoursShown = 48
+/** Characters of a reason in the table. */
+const reasonCharsMax = 60
+
+/** `history ID`: the values of a metric, when each was collected, delivered and corrected. */
+export function historyCommand(ended: EndWith): Command {
+  return configuredCommand('history')
+    .description('the values of a metric, when each was collected, delivered, corrected')
+    .argument('<id>', 'metric id, like awesome-vault___TVL')
+    .option('--from <hour>', `the first hour, like 2026-11-20T13:00:00Z (default: ${hoursShown} hours up to the last)`)
+    .option('--to <hour>', 'the last hour, included (default: the current hour)')
+    .option('--csv', 'print CSV')
+    .option('--json', 'print JSON')
+    .action(async (id: string, options: HistoryOptions) => {
+      if (options.csv && options.json) throw new Fault('usage', '--csv and --json exclude each other')
+      const context = openContext(options.config)
+      const to = options.to === undefined ? hourAt(context.time.nowMs()) : parseHour(options.to)
+      const from = options.from === undefined ? hourAfter(to, 1 - hoursShown) : parseHour(options.from)
+      demandOrder({ from, to })
+      const { config, time } = context
+      const history = await readExistingOutbox(context, async outbox => {
+        if (!outbox) return undefined
+        const known = await outbox.intake.pasts([{ id: id as MetricId, hour: to }])
+        const found = await metricHistory({ config, outbox, nowMs: time.nowMs(), from, to }, id)
+        return found ?? (known[0] && 'elsewhere')
+      })
+      if (history === undefined) throw unknown(id, options)
+      if (history === 'elsewhere') {
+        note(`no value of ${id} from ${hourText(from)} to ${hourText(to)}`)
+        ended(exitCodes.incomplete)
+      } else show(history, { from, to }, options)
+    })
+}
+
+function unknown(id: string, options: ConfigOption): Fault {
+  return new Fault('usage', `no value of a metric "${id}" is stored`, {
+    fix: `a metric id is PROTOCOL___LABEL; ${asTyped('status', options)} shows what there is`,
+  })
+}
+
+function show(
+  history: MetricHistory,
+  range: { readonly from: Hour; readonly to: Hour },
+  options: HistoryOptions,
+): void {
+  if (options.csv) print(historyCsv(history).replaceAll('\r\n', '\n').trimEnd())
+  else if (options.json) printJson(historyJson(history))
+  else printHistory(history, hoursFrom(range.from, range.to).length)
+}
+
+function historyJson({ id, protocolId, collector, isRemoved, unit, hours }: MetricHistory) {
+  return {
+    id,
+    protocolId,
+    collector,
+    ...(isRemoved && { isRemoved }),
+    ...(unit !== undefined && { unit }),
+    hours: hours.map(({ hour, collectedMs, deliveredMs, earlier, ...rest }) => ({
+      hour: hourText(hour),
+      ...rest,
+      ...(collectedMs !== undefined && { collected: instant(collectedMs) }),
+      ...(deliveredMs !== undefined && { delivered: instant(deliveredMs) }),
+      ...(earlier && { earlier: earlier.map(({ value, untilMs }) => ({ value, until: instant(untilMs) })) }),
+    })),
+  }
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+function printHistory({ id, collector, isRemoved, hours }: MetricHistory, asked: number): void {
+  const isCorrected = hours.some(({ earlier }) => earlier)
+  const hasReason = hours.some(({ reason }) => reason !== undefined)
+  const head = ['hour', 'value', 'unit', 'state', 'collected', 'delivered']
+  const more = [...(isCorrected ? ['corrected'] : []), ...(hasReason ? ['reason'] : [])]
+  const rows = hours.map(hour => [
+    ...cellsOf(hour),
+    ...(isCorrected ? [correctedText(hour)] : []),
+    ...(hasReason ? [cut(hour.reason ?? '', reasonCharsMax)] : []),
+  ])
+  printTable([...head, ...more], rows, ['value'])
+  const removed = isRemoved ? ', which is no longer configured' : ''
+  const before = asked > hours.length ? `; nothing is known of the ${counted(asked - hours.length, 'hour')} before` : ''
+  print(`\n${id}, by ${collector}${removed}${before}`)
+}
+
+function cellsOf({ hour, value, unit = '', state, collectedMs, deliveredMs }: HistoryHour): string[] {
+  const when = (ms: number | undefined) => (ms === undefined ? '' : instantText(ms))
+  return [hourText(hour), value === undefined ? '' : String(value), unit, state, when(collectedMs), when(deliveredMs)]
+}
+
+/** `2026-11-20T13:00:04Z, before: 5, 7`. */
+function correctedText({ earlier = [] }: HistoryHour): string {
+  const last = earlier.at(-1)
+  return last ? `${instantText(last.untilMs)}, before: ${earlier.map(({ value }) => value).join(', ')}` : ''
+}

@@ -1,0 +1,88 @@
+import { hourAfter, hourText } from '../../model/hour.ts'
+import { redactor } from '../terminal.ts'
+import type { Explanation } from './explanation.ts'
+import { answerWords, readWords, rpcLine } from './rpc-line.ts'
+
+/** An explanation as JSON: instants as text, blocks by number. */
+export function explanationJson(found: Explanation) {
+  const { id, hour, collector, entry, origin, configured, present, flushes, warnings } = found
+  return {
+    id,
+    hour: hourText(hour),
+    collector,
+    state: entry?.state ?? origin?.state ?? 'unexpected',
+    ...valueJson(found),
+    ...(origin && { attempts: origin.attempts, ...(origin.fault && { fault: origin.fault }) }),
+    blocks: blocksJson(origin),
+    ...(origin?.provenance && { provenance: origin.provenance }),
+    ...(present && { present }),
+    ...(configured && { configuration: configurationJson(configured) }),
+    notAccepted: flushes.map(({ firstMs, lastMs, flushes: count, reason }) => ({
+      from: instant(firstMs),
+      to: instant(lastMs),
+      flushes: count,
+      reason: redactor.redact(reason),
+    })),
+    warnings: warnings.map(({ kind, text, count }) => ({ kind, text, count })),
+    again: againJson(found),
+  }
+}
+
+function valueJson({ entry, detained }: Explanation) {
+  return {
+    ...(entry && {
+      value: entry.value,
+      ...(entry.unit !== undefined && { unit: entry.unit }),
+      collected: instant(entry.collectedMs),
+      ...(entry.deliveredMs !== undefined && { delivered: instant(entry.deliveredMs) }),
+      corrections: entry.earlier.map(({ value, untilMs }) => ({ from: value, at: instant(untilMs) })),
+    }),
+    ...(detained && {
+      reason: detained.reason,
+      since: instant(detained.sinceMs),
+      ...(detained.status !== undefined && { status: detained.status }),
+      ...(detained.attempts !== undefined && { pushes: detained.attempts }),
+    }),
+  }
+}
+
+function blocksJson(origin: Explanation['origin']) {
+  return (origin?.blocks ?? []).map(({ chainId, block, isFinal }) => {
+    const host = origin?.provenance?.hosts[String(chainId)]
+    return {
+      chainId,
+      number: Number(block.number),
+      hash: block.hash,
+      timestamp: instant(block.timestampSeconds * 1000),
+      isFinal,
+      ...(host !== undefined && { host }),
+    }
+  })
+}
+
+function configurationJson({ place, use, options }: NonNullable<Explanation['configured']>) {
+  return { file: place.file, line: place.line, use, options }
+}
+
+function againJson({ again: { value, failure, reads }, entry, hour }: Explanation) {
+  return {
+    ...(value !== undefined && { value }),
+    ...(value !== undefined && entry && { isSame: Object.is(value, entry.value) }),
+    ...(failure !== undefined && { failure }),
+    ...(reads && {
+      reads: reads.reads.map(read => {
+        const { chain, hoursBefore = 0 } = read
+        const blockOf = (back: number) => reads.chains[chain]?.blocks[hourText(hourAfter(hour, -back))]
+        const block = blockOf(hoursBefore)
+        const request = block && JSON.parse(rpcLine(read, block.number, blockOf(hoursBefore + 1)?.number))
+        return { chain, what: readWords(read), answer: answerWords(read), ...(request && { request }) }
+      }),
+      prices: reads.prices,
+      http: reads.http,
+    }),
+  }
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,83 @@
+import { type Hour, hourAt } from '../model/hour.ts'
+import { parseIsoInstant } from '../model/iso-instant.ts'
+import { isRecord } from '../model/json.ts'
+
+/** A value as a service shows it. */
+export interface ListedValue {
+  /** Absent where none is shown, or where it is no number. */
+  readonly value?: number
+  /** Empty where the service shows that there is none; absent where it shows no unit. */
+  readonly unit?: string
+}
+
+/** The metrics that a service shows: by id and hour. */
+export type ListedMetrics = ReadonlyMap<string, ReadonlyMap<Hour, ListedValue>>
+
+const depthMax = 8
+
+/**
+ * Reads metrics out of an answer of any shape: records with `id` and `timestamp` in lists or maps at any depth, also
+ * below a key or a record that names the metric.
+ *
+ * @returns empty when the answer has an empty list alone; `undefined` when there is no such record in it. Pure.
+ */
+export function listedMetrics(body: unknown): ListedMetrics | undefined {
+  const found = new Map<string, Map<Hour, ListedValue>>()
+  const counts = { lists: 0, entries: 0 }
+  walk(body, undefined, 0)
+  return found.size > 0 || (counts.lists > 0 && counts.entries === 0) ? found : undefined
+
+  function walk(value: unknown, above: string | undefined, depth: number): void {
+    if (depth > depthMax || typeof value !== 'object' || value === null) return
+    if (Array.isArray(value)) {
+      counts.lists += 1
+      counts.entries += value.length
+      for (const part of value) walk(part, above, depth + 1)
+      return
+    }
+    const id = metricIdOf(value) ?? above
+    const hour = hourOf(value)
+    if (id !== undefined && hour !== undefined) {
+      const hours = found.get(id) ?? new Map<Hour, ListedValue>()
+      // Of two records of an hour, one may have less to say.
+      found.set(id, hours.set(hour, { ...hours.get(hour), ...listedValue(value) }))
+    }
+    for (const [key, part] of Object.entries(value)) walk(part, isMetricId(key) ? key : id, depth + 1)
+  }
+}
+
+/** Both of two listings; where both show a value, that of the second. */
+export function joinedListings(one: ListedMetrics, other: ListedMetrics): ListedMetrics {
+  const ids = new Set([...one.keys(), ...other.keys()])
+  return new Map([...ids].map(id => [id, new Map([...(one.get(id) ?? []), ...(other.get(id) ?? [])])]))
+}
+
+const isMetricId = (text: unknown): text is string => typeof text === 'string' && /^.+___./.test(text)
+
+function metricIdOf(record: object): string | undefined {
+  if (!isRecord(record)) return undefined
+  return [record['id'], record['metricId'], record['metric_id']].find(isMetricId)
+}
+
+function listedValue(record: object): ListedValue {
+  if (!isRecord(record)) return {}
+  const { value, unit } = record
+  // Some services write numbers as text, to lose no digit.
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return {
+    ...(typeof number === 'number' && Number.isFinite(number) && { value: number }),
+    ...(unit === null && { unit: '' }),
+    ...(typeof unit === 'string' && { unit }),
+  }
+}
+
+function hourOf(record: object): Hour | undefined {
+  const written = isRecord(record) ? record['timestamp'] : undefined
+  if (typeof written === 'string') {
+    const instantMs = parseIsoInstant(written)
+    return instantMs === undefined ? undefined : hourAt(instantMs)
+  }
+  if (typeof written !== 'number' || !Number.isFinite(written)) return undefined
+  // Seconds since 1970 reach this number in the year 5138, milliseconds had it in 1973.
+  return hourAt(Math.abs(written) < 1e11 ? written * 1000 : written)
+}

@@ -1,0 +1,43 @@
+import { Loop } from '../edge/loop.ts'
+import type { Time } from '../edge/time.ts'
+import type { DaemonEntry, FleetStore } from '../outbox/contract/fleet-store.ts'
+import { seenMs } from './limits.ts'
+
+/** Dependencies of `Announcer`. */
+export interface AnnouncerDeps {
+  readonly store: Pick<FleetStore, 'announce' | 'leave'>
+  /** This daemon now. */
+  readonly entry: () => DaemonEntry
+  readonly time: Pick<Time, 'sleep'>
+  /** Called with errors; it is repeated. */
+  readonly failed: (error: unknown) => void
+}
+
+/** Shows the other daemons that this one is there, until it stops. */
+export class Announcer {
+  readonly #deps: AnnouncerDeps
+  readonly #loop = new Loop(signal => this.#turn(signal))
+  #isAnnounced = false
+
+  constructor(deps: AnnouncerDeps) {
+    this.#deps = deps
+    this.#loop.start()
+  }
+
+  async stop(): Promise<void> {
+    await this.#loop.stop()
+    const { store, entry, failed } = this.#deps
+    await store.leave(entry().name).catch(failed)
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { store, entry, time, failed } = this.#deps
+    try {
+      await store.announce(entry(), !this.#isAnnounced)
+      this.#isAnnounced = true
+    } catch (error) {
+      failed(error)
+    }
+    await time.sleep(seenMs, signal).catch(() => {})
+  }
+}

@@ -1,0 +1,169 @@
+import { Fault } from '../model/fault.ts'
+import { type Hour, hourText } from '../model/hour.ts'
+import { pollMs } from '../model/limits.ts'
+import type { FleetStore, SharedIntakeStore, SharedTransaction } from '../outbox/contract/fleet-store.ts'
+import type { DueHour, DueHoursWanted, HourPlan, PinnedHour } from '../outbox/contract/hours.ts'
+import type { IntakeStore } from '../outbox/contract/intake-store.ts'
+import type { CollectionOutcome, Recorded } from '../outbox/contract/outcome.ts'
+import type { CollectorLanes } from './collector-lanes.ts'
+import type { JobEngine } from './job-engine.ts'
+import { laneJob, laneQueue } from './jobs.ts'
+import type { Lane } from './lane.ts'
+import type { ClaimedHour, LaneClaims } from './lane-claims.ts'
+import { keptForRetryMs } from './limits.ts'
+
+/** Dependencies of `FleetIntakeStore`. */
+export interface FleetIntakeDeps {
+  readonly intake: SharedIntakeStore
+  readonly store: Pick<FleetStore, 'isDue'>
+  readonly engine: JobEngine
+  readonly claims: LaneClaims
+  readonly lanes: CollectorLanes
+  /** Whether this daemon checks the blocks of a chain again once they are final. */
+  readonly checksFinality: (chainId: number) => boolean
+  /** Called with errors that are mended later. */
+  readonly failed: (error: unknown) => void
+}
+
+/**
+ * The outbox for the intake of one daemon of a fleet: it offers the hours that this daemon has claimed, and stores
+ * values while it has. All else is as in the outbox below.
+ */
+export class FleetIntakeStore implements IntakeStore {
+  readonly #deps: FleetIntakeDeps
+  /** Plans under way. */
+  #planning = 0
+  /** The hour that each lane was planned for, until it has its job. */
+  readonly #planned = new Map<Lane, Hour>()
+  /** Hours whose job was ended in a transaction; a step that comes later in the same one finds it ended. */
+  readonly #endedIn = new WeakMap<SharedTransaction, Set<ClaimedHour>>()
+  readonly pasts: IntakeStore['pasts']
+  readonly hourStates: IntakeStore['hourStates']
+  readonly newestCollected: IntakeStore['newestCollected']
+  readonly confirmPin: IntakeStore['confirmPin']
+  readonly forgetPins: IntakeStore['forgetPins']
+  readonly finalBlocks: IntakeStore['finalBlocks']
+  readonly backlog: IntakeStore['backlog']
+
+  constructor(deps: FleetIntakeDeps) {
+    this.#deps = deps
+    const { intake } = deps
+    this.pasts = metrics => intake.pasts(metrics)
+    this.hourStates = (collector, from, to) => intake.hourStates(collector, from, to)
+    this.newestCollected = () => intake.newestCollected()
+    this.confirmPin = (chainId, pinned) => intake.confirmPin(chainId, pinned)
+    this.forgetPins = (collector, hour) => intake.forgetPins(collector, hour)
+    this.finalBlocks = chainId => intake.finalBlocks(chainId)
+    this.backlog = () => intake.backlog()
+  }
+
+  /** As the outbox. The jobs of lanes are made once all that is being planned is planned: a job finds all collectors. */
+  async planHours(plan: HourPlan): Promise<number> {
+    this.#planning += 1
+    try {
+      const gaps = await this.#deps.intake.planHours(plan)
+      const lane = await this.#deps.lanes.assigned(plan.collector)
+      if (lane !== undefined) this.#planned.set(lane, plan.current)
+      return gaps
+    } finally {
+      this.#planning -= 1
+      if (this.#planning === 0) await this.#makeJobs()
+    }
+  }
+
+  /** Due hours that this daemon has claimed. It claims free ones first. */
+  async dueHours(wanted: DueHoursWanted): Promise<readonly DueHour[]> {
+    const { claims } = this.#deps
+    await claims.claimFree(wanted.current)
+    const due = await Promise.all(claims.trusted.map(claimed => this.#dueOf(claimed, wanted)))
+    return due.flat()
+  }
+
+  /** Free hours are looked for once a second, whatever is due here. */
+  async nextAttemptMs(afterMs: number): Promise<number> {
+    return afterMs + pollMs
+  }
+
+  /**
+   * As the outbox, while this daemon has claimed the hour. The commit with the last due collector ends its job.
+   *
+   * @throws Fault `hour-taken-over`, and stores nothing, when it has not
+   */
+  async record(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
+    const { intake, claims, lanes } = this.#deps
+    const { collector, hour, mode, unexpected } = outcome
+    // An hour that was asked for, or is read again, is no due hour of a lane.
+    if (unexpected || mode === 'correct') return intake.record(outcome, nowMs)
+    const claimed = claims.find({ lane: lanes.of(collector) ?? '', hour })
+    if (!claimed) throw takenOver(hour)
+    const end = { isEnded: false }
+    try {
+      const recorded = await intake.record(outcome, nowMs, async transaction => {
+        end.isEnded = await this.#endIfLast(claimed, nowMs, transaction)
+      })
+      if (end.isEnded) claims.forget(claimed)
+      return recorded
+    } catch (error) {
+      if (error instanceof Fault && error.code === 'hour-taken-over') claims.forget(claimed)
+      throw error
+    }
+  }
+
+  async recordGap(...[collector, hour, fault]: Parameters<IntakeStore['recordGap']>): Promise<void> {
+    const { intake, claims, lanes } = this.#deps
+    if (!claims.find({ lane: lanes.of(collector) ?? '', hour })) throw takenOver(hour)
+    await intake.recordGap(collector, hour, fault)
+  }
+
+  async pinnedHours(chainId: number, upTo: Hour, limit: number): Promise<readonly PinnedHour[]> {
+    const { intake, checksFinality } = this.#deps
+    return checksFinality(chainId) ? intake.pinnedHours(chainId, upTo, limit) : []
+  }
+
+  /** Never rejects: the reconciler makes what is missing. */
+  async #makeJobs(): Promise<void> {
+    const { engine, failed } = this.#deps
+    const planned = [...this.#planned]
+    this.#planned.clear()
+    const jobs = planned.map(([lane, hour]) => engine.insert(laneQueue(lane), [laneJob({ lane, hour })]))
+    await Promise.all(jobs).catch(failed)
+  }
+
+  /** The due collectors of a claimed hour. */
+  async #dueOf(claimed: ClaimedHour, wanted: DueHoursWanted): Promise<readonly DueHour[]> {
+    const { intake, lanes } = this.#deps
+    const own = new Set(lanes.collectorsOf(claimed.lane))
+    const collectors = wanted.collectors.filter(id => own.has(id))
+    const upTo = { ...wanted, collectors, current: claimed.hour, limit: 1 }
+    const due = collectors.length > 0 ? await intake.dueHours(upTo) : []
+    const now = due.filter(({ hour }) => hour === claimed.hour)
+    if (now.length === 0) await this.#giveUpIdle(claimed, [...own], wanted.nowMs)
+    return now
+  }
+
+  /** Gives up an hour for which nothing is under way here: what is under way is due. */
+  async #giveUpIdle(claimed: ClaimedHour, collectors: readonly string[], nowMs: number): Promise<void> {
+    const { store, claims } = this.#deps
+    const isDueBefore = (beforeMs: number) => store.isDue(collectors, claimed.hour, beforeMs)
+    if (!(await isDueBefore(nowMs + keptForRetryMs))) await claims.drop(claimed)
+    else if (!claims.works(claimed.lane) && !(await isDueBefore(nowMs + 1))) await claims.release(claimed)
+  }
+
+  /** @returns whether it was the last due collector, and the job has ended */
+  async #endIfLast(claimed: ClaimedHour, nowMs: number, transaction: SharedTransaction): Promise<boolean> {
+    const { engine, store, lanes } = this.#deps
+    const { queue, lane, hour } = claimed
+    const ended = this.#endedIn.get(transaction) ?? new Set()
+    if (ended.has(claimed)) return true
+    const { attempt } = claimed.claim
+    if (!(await engine.hold(queue, attempt, transaction))) throw takenOver(hour)
+    if (await store.isDue(lanes.collectorsOf(lane), hour, nowMs + keptForRetryMs, transaction)) return false
+    await engine.complete(queue, attempt, transaction)
+    this.#endedIn.set(transaction, ended.add(claimed))
+    return true
+  }
+}
+
+function takenOver(hour: Hour): Fault {
+  return new Fault('hour-taken-over', `another daemon has taken over the hour ${hourText(hour)}: it stores the values`)
+}

@@ -1,0 +1,57 @@
+import type { Time } from '../edge/time.ts'
+import type { FleetStore } from '../outbox/contract/fleet-store.ts'
+import type { RoleClaim } from './role-claim.ts'
+
+/** Dependencies of `FleetPacer`. */
+export interface FleetPacerDeps {
+  readonly store: Pick<FleetStore, 'transaction' | 'takeTurn'>
+  /** The role of delivering to the destination. */
+  readonly role: Pick<RoleClaim, 'hold' | 'lost'>
+  /** Name of the destination. */
+  readonly destination: string
+  /** Requests a second, at most, of the whole fleet. */
+  readonly perSecond: number
+  readonly time: Pick<Time, 'sleep'>
+}
+
+/**
+ * Starts requests to a destination at an even pace, which all daemons of a fleet keep together. A daemon gets a turn only
+ * while it has the role of delivering there.
+ */
+export class FleetPacer {
+  readonly #deps: FleetPacerDeps
+  /** Pause between two requests. */
+  readonly intervalMs: number
+
+  constructor(deps: FleetPacerDeps) {
+    this.#deps = deps
+    this.intervalMs = 1_000 / deps.perSecond
+  }
+
+  /**
+   * Resolves when the next request may start. Without the role it never may: its loss is reported, and ends the work.
+   *
+   * @throws the signal's reason; errors of the outbox
+   */
+  async turn(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    const { store, role, destination, time } = this.#deps
+    const waitMs = await store.transaction(async transaction =>
+      (await role.hold(transaction)) ? store.takeTurn(destination, this.intervalMs, transaction) : undefined,
+    )
+    if (waitMs === undefined) {
+      role.lost()
+      await aborted(signal)
+    } else if (waitMs > 0) {
+      await time.sleep(Math.ceil(waitMs), signal)
+    }
+  }
+}
+
+/** Rejects with the signal's reason once it is aborted. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+}

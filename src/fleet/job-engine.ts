@@ -1,0 +1,201 @@
+import type { ConnectionOptions, PgBoss, QueueOptions } from 'pg-boss'
+import { z } from 'zod'
+import type { PostgresAddress } from '../model/postgres-address.ts'
+import type { SharedTransaction } from '../outbox/contract/fleet-store.ts'
+import type { JobAttempt } from './claim.ts'
+import type { NewJob } from './jobs.ts'
+import { claimSecondsMax, claimsMax, heartbeatSeconds, superviseSeconds } from './limits.ts'
+
+/** Schema of the engine's own tables. It may be dropped at any time: it is made again. */
+const engineSchema = 'tidegauge_jobs'
+
+/** Connections of the engine, at most. */
+const connectionsMax = 2
+
+/** A fetched job. */
+export interface FetchedJob {
+  readonly attempt: JobAttempt
+  readonly data: unknown
+}
+
+/** Dependencies of `JobEngine`. */
+export interface JobEngineDeps {
+  readonly address: PostgresAddress
+  /** Called with errors of the engine's own upkeep, which it repeats. They may name the database's host. */
+  readonly failed: (error: unknown) => void
+}
+
+/** Every job is kept until it is completed: a claim ends by its heartbeat, and then it is free at once. */
+const queueOptions: QueueOptions & { heartbeatSeconds: number } = {
+  heartbeatSeconds,
+  expireInSeconds: claimSecondsMax,
+  retryLimit: claimsMax,
+  retryDelay: 0,
+  deleteAfterSeconds: 60,
+}
+
+/** The answer to a statement about claims. */
+const settledAnswer = z.object({ settled: z.array(z.string()) })
+
+/** SQLSTATEs of a schema, table, function or type that is missing: somebody dropped the engine's schema. */
+const goneStates = ['3F000', '42P01', '42883', '42704']
+
+/**
+ * Jobs in PostgreSQL, by pg-boss: which exist, and which daemon has claimed each. They say who works on what now; what
+ * is to be done is known from the outbox alone. Methods reject while the database cannot be reached, and once when the
+ * engine's schema was dropped: the next call makes it again.
+ */
+export class JobEngine {
+  readonly #deps: JobEngineDeps
+  #boss: Promise<PgBoss> | undefined
+  /** Names of the queues that are known to exist. */
+  readonly #queues = new Set<string>()
+  #ending: Promise<void> = Promise.resolve()
+  #isStopped = false
+
+  constructor(deps: JobEngineDeps) {
+    this.#deps = deps
+  }
+
+  /** Inserts jobs, except those whose id exists. @param tx to insert them in a transaction */
+  async insert(queue: string, jobs: readonly NewJob[], tx?: SharedTransaction): Promise<void> {
+    if (jobs.length === 0) return
+    await this.#use(queue, boss => boss.insert(queue, [...jobs], within(tx)))
+  }
+
+  /** Claims jobs, those of the highest priority first. @param priorityMin those below it are left */
+  async fetch(queue: string, limit: number, priorityMin?: number): Promise<readonly FetchedJob[]> {
+    const options = {
+      batchSize: limit,
+      includeMetadata: true,
+      ...(priorityMin !== undefined && { minPriority: priorityMin }),
+    } as const
+    const jobs = await this.#use(queue, boss => boss.fetch(queue, options))
+    // The engine chooses by priority, and returns in no order.
+    const ordered = jobs.toSorted((a, b) => b.priority - a.priority)
+    return ordered.map(({ id, retryCount, createdOn, data }) => ({
+      attempt: { id, retryCount, madeAtMs: createdOn.getTime() },
+      data,
+    }))
+  }
+
+  /**
+   * Shows the engine that this daemon is alive.
+   *
+   * @returns ids of those that it has still claimed, unless they were made again: only `hold` knows that
+   */
+  async touch(queue: string, attempts: readonly JobAttempt[]): Promise<ReadonlySet<string>> {
+    if (attempts.length === 0) return new Set()
+    return settledIds(await this.#use(queue, boss => boss.touch(queue, [...attempts])))
+  }
+
+  /**
+   * Keeps a claim until the end of a transaction.
+   *
+   * @returns whether this daemon has still claimed the job; if not, the transaction must be rolled back
+   */
+  async hold(queue: string, attempt: JobAttempt, tx: SharedTransaction): Promise<boolean> {
+    return this.#use(queue, async boss => {
+      const touched = settledIds(await boss.touch(queue, attempt, within(tx)))
+      if (!touched.has(attempt.id)) return false
+      const [job] = await boss.findJobs(queue, { id: attempt.id, ...within(tx) })
+      return job?.createdOn.getTime() === attempt.madeAtMs
+    })
+  }
+
+  /** Ends a job for good, in a transaction in which it is held. Its id is free afterwards. */
+  async complete(queue: string, attempt: JobAttempt, tx: SharedTransaction): Promise<void> {
+    await this.#use(queue, async boss => {
+      await boss.complete(queue, attempt, null, within(tx))
+      await boss.deleteJob(queue, attempt.id, within(tx))
+    })
+  }
+
+  /** Ends a job with nothing left to do. No effect on one that this daemon has not claimed any more. */
+  async drop(queue: string, attempt: JobAttempt): Promise<void> {
+    await this.#use(queue, boss => boss.deleteJob(queue, attempt))
+  }
+
+  /** Hands claimed jobs over: another daemon may claim them at once. */
+  async release(queue: string, attempts: readonly JobAttempt[]): Promise<void> {
+    if (attempts.length === 0) return
+    await this.#use(queue, boss => boss.fail(queue, [...attempts], null))
+  }
+
+  /** Ends the engine's upkeep in this process and its connections. Claims stay until they are released or run out. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#forget()
+    await this.#ending
+  }
+
+  /** Does something with a queue, which is made if it does not exist. */
+  async #use<T>(queue: string, work: (boss: PgBoss) => Promise<T>): Promise<T> {
+    try {
+      this.#boss ??= this.#start()
+      const boss = await this.#boss
+      if (!this.#queues.has(queue)) {
+        await boss.createQueue(queue, queueOptions)
+        this.#queues.add(queue)
+      }
+      return await work(boss)
+    } catch (error) {
+      if (isGone(error)) this.#forget()
+      throw error
+    }
+  }
+
+  async #start(): Promise<PgBoss> {
+    if (this.#isStopped) throw new Error('the job engine is stopped')
+    const { PgBoss } = await import('pg-boss')
+    const { host, port, user, password, database, tls } = this.#deps.address
+    const boss = new PgBoss({
+      ...{ host, port, user, password, database },
+      ssl: tls === 'none' ? false : { rejectUnauthorized: tls === 'checked' },
+      application_name: 'tidegauge jobs',
+      max: connectionsMax,
+      schema: engineSchema,
+      schedule: false,
+      superviseIntervalSeconds: superviseSeconds,
+      monitorIntervalSeconds: superviseSeconds,
+    })
+    boss.on('error', error => {
+      if (isGone(error)) this.#forget()
+      this.#deps.failed(error)
+    })
+    try {
+      return await boss.start()
+    } catch (error) {
+      // The next call tries again.
+      this.#boss = undefined
+      await end(boss)
+      throw error
+    }
+  }
+
+  /** Ends the present instance; the next call starts another one. */
+  #forget(): void {
+    const boss = this.#boss
+    this.#boss = undefined
+    this.#queues.clear()
+    if (boss) this.#ending = Promise.all([this.#ending, boss.then(end, () => {})]).then(() => {})
+  }
+}
+
+async function end(boss: PgBoss): Promise<void> {
+  await boss.stop({ graceful: false, close: true }).catch(() => {})
+}
+
+function settledIds(answer: unknown): ReadonlySet<string> {
+  return new Set(settledAnswer.parse(answer).settled)
+}
+
+function within(tx: SharedTransaction | undefined): ConnectionOptions {
+  return tx ? { db: { executeSql: async (text, values) => ({ rows: await tx.query(text, values) }) } } : {}
+}
+
+function isGone(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const state = 'code' in error ? String(error.code) : ''
+  return goneStates.includes(state) || /^Queue .* does not exist$/.test(error.message)
+}

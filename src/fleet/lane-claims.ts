@@ -1,0 +1,147 @@
+import { z } from 'zod'
+import { Loop } from '../edge/loop.ts'
+import type { Time } from '../edge/time.ts'
+import { type Hour, hourAt } from '../model/hour.ts'
+import { hourMs } from '../model/limits.ts'
+import { type Claim, claimAfter, isTouchDue, isTrusted, newClaim } from './claim.ts'
+import type { JobEngine } from './job-engine.ts'
+import { type LaneHour, laneJob, laneQueue } from './jobs.ts'
+import type { Lane } from './lane.ts'
+import { claimedHoursMax, claimMs, touchMs } from './limits.ts'
+
+/** A lane's hour that this daemon has claimed. */
+export interface ClaimedHour extends LaneHour {
+  readonly queue: string
+  claim: Claim
+}
+
+/** Dependencies of `LaneClaims`. */
+export interface LaneClaimsDeps {
+  readonly engine: JobEngine
+  /** The lanes that this daemon works now. */
+  readonly lanes: () => readonly Lane[]
+  readonly time: Pick<Time, 'steadyMs' | 'sleep'>
+  /** Called with errors of touches, which are repeated. */
+  readonly failed: (error: unknown) => void
+}
+
+const hourOfJob = z.object({ hour: z.number().int().multipleOf(hourMs) })
+
+/** The hours of lanes that this daemon has claimed, and touches until they end. */
+export class LaneClaims {
+  readonly #deps: LaneClaimsDeps
+  readonly #claimed = new Map<string, ClaimedHour>()
+  /** When each lane was last asked for hours, by the steady clock. */
+  readonly #askedAtMs = new Map<Lane, number>()
+  readonly #touching = new Loop(signal => this.#touchAndRest(signal))
+
+  constructor(deps: LaneClaimsDeps) {
+    this.#deps = deps
+    this.#touching.start()
+  }
+
+  /** The hours that it may work on without asking, the newest first. */
+  get trusted(): readonly ClaimedHour[] {
+    const nowMs = this.#deps.time.steadyMs()
+    return [...this.#claimed.values()].filter(({ claim }) => isTrusted(claim, nowMs)).sort((a, b) => b.hour - a.hour)
+  }
+
+  /** An hour as it is claimed; `undefined` when it is not. The claim may have been lost without news of it. */
+  find({ lane, hour }: LaneHour): ClaimedHour | undefined {
+    return this.#claimed.get(keyOf({ lane, hour }))
+  }
+
+  /**
+   * Claims free hours of the lanes, as far as there is room: the current hour in any case, and a few past ones. Each lane
+   * is asked about once a second.
+   */
+  async claimFree(current: Hour): Promise<void> {
+    await Promise.all(this.#deps.lanes().map(lane => this.#claimOf(lane, current)))
+  }
+
+  /** Whether this daemon works a lane now. */
+  works(lane: Lane): boolean {
+    return this.#deps.lanes().includes(lane)
+  }
+
+  /** Forgets an hour whose job has ended, or that another daemon has now. */
+  forget(claimed: ClaimedHour): void {
+    const key = keyOf(claimed)
+    if (this.#claimed.get(key) === claimed) this.#claimed.delete(key)
+    // There is room again.
+    this.#askedAtMs.delete(claimed.lane)
+  }
+
+  /** Hands an hour over that nothing is under way for. */
+  async release(claimed: ClaimedHour): Promise<void> {
+    await this.#deps.engine.release(claimed.queue, [claimed.claim.attempt])
+    this.forget(claimed)
+  }
+
+  /** Ends the job of an hour with nothing left to do. */
+  async drop(claimed: ClaimedHour): Promise<void> {
+    await this.#deps.engine.drop(claimed.queue, claimed.claim.attempt)
+    this.forget(claimed)
+  }
+
+  /** Hands all hours over to other daemons. Errors are reported: they are taken over later then. */
+  async stop(): Promise<void> {
+    await this.#touching.stop()
+    await this.#byQueue(async (queue, claimed) => {
+      await this.#deps.engine.release(
+        queue,
+        claimed.map(({ claim }) => claim.attempt),
+      )
+    })
+    this.#claimed.clear()
+  }
+
+  async #claimOf(lane: Lane, current: Hour): Promise<void> {
+    const { engine, time } = this.#deps
+    const sentAtMs = time.steadyMs()
+    const own = [...this.#claimed.values()].filter(claimed => claimed.lane === lane)
+    const room = claimedHoursMax - own.filter(({ hour }) => hour < current).length
+    const hasCurrent = own.some(({ hour }) => hour >= current)
+    const isTooSoon = sentAtMs - (this.#askedAtMs.get(lane) ?? Number.NEGATIVE_INFINITY) < claimMs
+    if (isTooSoon || (room <= 0 && hasCurrent)) return
+    this.#askedAtMs.set(lane, sentAtMs)
+    const queue = laneQueue(lane)
+    const priorityMin = room <= 0 ? laneJob({ lane, hour: current }).priority : undefined
+    const jobs = await engine.fetch(queue, Math.max(room, 0) + (hasCurrent ? 0 : 1), priorityMin)
+    for (const { attempt, data } of jobs) {
+      const hour = hourAt(hourOfJob.parse(data).hour)
+      const claimed = { lane, hour, queue, claim: newClaim(attempt, sentAtMs) }
+      this.#claimed.set(keyOf(claimed), claimed)
+    }
+  }
+
+  async #touchAndRest(signal: AbortSignal): Promise<void> {
+    await this.#byQueue((queue, claimed) => this.#touch(queue, claimed))
+    await this.#deps.time.sleep(touchMs / 2, signal).catch(() => {})
+  }
+
+  async #touch(queue: string, all: readonly ClaimedHour[]): Promise<void> {
+    const { engine, time } = this.#deps
+    const sentAtMs = time.steadyMs()
+    const due = all.filter(({ claim }) => isTouchDue(claim, sentAtMs))
+    const kept = await engine.touch(
+      queue,
+      due.map(({ claim }) => claim.attempt),
+    )
+    for (const claimed of due) {
+      const isKept = kept.has(claimed.claim.attempt.id)
+      claimed.claim = claimAfter(claimed.claim, isKept ? { kind: 'touched', sentAtMs } : { kind: 'refused' })
+      if (!isKept) this.forget(claimed)
+    }
+  }
+
+  /** Does something with the claims of each queue; an error of one is reported. */
+  async #byQueue(act: (queue: string, claimed: readonly ClaimedHour[]) => Promise<void>): Promise<void> {
+    const queues = Map.groupBy(this.#claimed.values(), ({ queue }) => queue)
+    await Promise.all([...queues].map(([queue, claimed]) => act(queue, claimed).catch(this.#deps.failed)))
+  }
+}
+
+function keyOf({ lane, hour }: LaneHour): string {
+  return `${hour} ${lane}`
+}

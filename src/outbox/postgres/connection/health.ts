@@ -1,0 +1,82 @@
+import { Fault } from '../../../model/fault.ts'
+import type { Breakage, OutboxHealth, Recovery } from '../../contract/health.ts'
+import { databaseTrouble } from './errors.ts'
+import { databaseFault, fullSentenceOf } from './faults.ts'
+
+/**
+ * Whether the database takes new rows, as its latest answers to writes say. A connection that is lost is no breakage: the
+ * next write makes another.
+ */
+export class PostgresHealth implements OutboxHealth {
+  readonly broken = new Promise<Breakage>(() => {})
+  readonly room = undefined
+  readonly isBeingChecked = false
+  readonly #place: string
+  readonly #keepReserve: () => Promise<void>
+  #fullSentence: string | undefined
+  #waitingRows = 0
+
+  /**
+   * @param place of the database, in words
+   * @param tryWrite writes something small, which a full database refuses
+   */
+  constructor(place: string, tryWrite: () => Promise<void>) {
+    this.#place = place
+    this.#keepReserve = tryWrite
+  }
+
+  get fullSentence(): string | undefined {
+    return this.#fullSentence
+  }
+
+  get waitingRows(): number {
+    return this.#waitingRows
+  }
+
+  lockedSentence(): undefined {
+    return undefined
+  }
+
+  requireRoom(): void {
+    if (this.#fullSentence !== undefined) throw new Fault('disk-full', this.#fullSentence)
+  }
+
+  /** A database has no reserve of its own; this finds out whether a full one takes rows again. */
+  async keepReserve(): Promise<void> {
+    if (this.#fullSentence === undefined) return
+    try {
+      await this.writing(0, this.#keepReserve)
+    } catch (error) {
+      if (databaseTrouble(error) === undefined && !(error instanceof Fault)) throw error
+    }
+  }
+
+  /**
+   * Runs a write, counts its rows as waiting meanwhile, and takes note of a database that is full.
+   *
+   * @throws Fault `disk-full` when it is; whatever else `write` throws
+   */
+  async writing<T>(rows: number, write: () => Promise<T>): Promise<T> {
+    this.#waitingRows += rows
+    try {
+      const result = await write()
+      this.#fullSentence = undefined
+      return result
+    } catch (error) {
+      throw this.recover(error) === 'full' ? this.explain(error) : error
+    } finally {
+      this.#waitingRows -= rows
+    }
+  }
+
+  recover(error: unknown): Recovery {
+    if (error instanceof Fault) return error.code === 'disk-full' ? 'full' : 'other'
+    if (databaseTrouble(error) !== 'full') return 'other'
+    this.#fullSentence = fullSentenceOf(this.#place, error)
+    return 'full'
+  }
+
+  explain(error: unknown): unknown {
+    return databaseFault(this.#place, error)
+  }
+}

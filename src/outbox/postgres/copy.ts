@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto'
+import { Fault } from '../../model/fault.ts'
+import type { PostgresAddress } from '../../model/postgres-address.ts'
+import { databaseFault } from './connection/faults.ts'
+import type { Transaction } from './connection/transaction.ts'
+import { openPostgresDatabase } from './open-outbox.ts'
+
+/** The rows of a table, to be copied. */
+export interface CopiedRows {
+  readonly table: string
+  readonly columns: readonly string[]
+  /** All rows, their values in the order of the columns; may be read more than once. */
+  rows(): Iterable<readonly unknown[]>
+}
+
+/** A table that was copied, and compared with its rows. */
+export interface CopiedTable {
+  readonly table: string
+  /** Number of its rows. */
+  readonly rows: number
+}
+
+/** Rows of one statement. */
+const rowsTogether = 2_000
+
+/** Tables whose numbers are given by a sequence. */
+const numbered: readonly string[] = ['collector', 'provenance', 'protocol', 'metric']
+
+/**
+ * Copies tables into a database that holds no rows of them: all or nothing. Their rows are counted, read back and compared before
+ * the commit.
+ *
+ * @throws Fault `usage` when the database holds rows, `database-failed` when the copy differs; the Faults of opening
+ */
+export async function copyTables(
+  address: PostgresAddress,
+  tables: readonly CopiedRows[],
+): Promise<readonly CopiedTable[]> {
+  const database = await openPostgresDatabase(address)
+  try {
+    return await database.write(transaction => copied(transaction, tables))
+  } catch (error) {
+    throw databaseFault(database.place, error)
+  } finally {
+    await database.close()
+  }
+}
+
+async function copied(transaction: Transaction, tables: readonly CopiedRows[]): Promise<CopiedTable[]> {
+  const full = await fullTables(transaction, tables)
+  if (full.length > 0) {
+    throw new Fault('usage', `the database holds rows already: ${full.join(', ')}`, {
+      fix: 'name an empty database; to begin again, drop its schema tidegauge',
+    })
+  }
+  for (const table of tables) await insertRows(transaction, table)
+  for (const table of numbered) {
+    transaction.later(
+      `SELECT setval(pg_get_serial_sequence('tidegauge.${table}', 'id'), (SELECT max(id) FROM tidegauge.${table}))`,
+    )
+  }
+  const done: CopiedTable[] = []
+  for (const table of tables) done.push(await compared(transaction, table))
+  return done
+}
+
+async function fullTables(transaction: Transaction, tables: readonly CopiedRows[]): Promise<string[]> {
+  // No process writes to a database that is being filled.
+  transaction.later(
+    `LOCK TABLE ${tables.map(({ table }) => `tidegauge.${table}`).join(', ')} IN SHARE ROW EXCLUSIVE MODE`,
+  )
+  const found: string[] = []
+  for (const { table } of tables) {
+    const rows = await transaction.query(`SELECT 1 FROM tidegauge.${table} LIMIT 1`)
+    if (rows.length > 0) found.push(table)
+  }
+  return found
+}
+
+async function insertRows(transaction: Transaction, { table, columns, rows }: CopiedRows): Promise<void> {
+  const types = await columnTypes(transaction, table)
+  const arrays = columns.map((column, place) => `$${place + 1}::${types.get(column) ?? 'text'}[]`)
+  const text = `INSERT INTO tidegauge.${table} (${columns.join(', ')}) SELECT * FROM unnest(${arrays.join(', ')})`
+  for (const some of chunks(rows())) {
+    await transaction.query(
+      text,
+      columns.map((_, place) => some.map(row => row[place] ?? null)),
+    )
+  }
+}
+
+async function columnTypes(transaction: Transaction, table: string): Promise<ReadonlyMap<string, string>> {
+  const rows = await transaction.query<{ name: string; type: string }>(
+    `SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
+     WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`,
+    [`tidegauge.${table}`],
+  )
+  return new Map(rows.map(({ name, type }) => [name, type]))
+}
+
+/** @throws Fault `database-failed` when a row is missing or other than it was read */
+async function compared(transaction: Transaction, { table, columns, rows }: CopiedRows): Promise<CopiedTable> {
+  const [before, after] = [new RowsDigest(), new RowsDigest()]
+  for (const row of rows()) before.add(row)
+  transaction.later(`DECLARE copied CURSOR FOR SELECT ${columns.join(', ')} FROM tidegauge.${table}`)
+  for (;;) {
+    const some = await transaction.query(`FETCH ${rowsTogether} FROM copied`)
+    for (const row of some) after.add(columns.map(column => row[column]))
+    if (some.length < rowsTogether) break
+  }
+  transaction.later('CLOSE copied')
+  if (before.text === after.text) return { table, rows: before.rows }
+  throw new Fault('database-failed', `the copy of ${table} differs from its rows (${before.text}, ${after.text})`, {
+    fix: 'nothing was changed: try again',
+  })
+}
+
+/** Number of rows, and the sum of their digests: their order does not matter. */
+class RowsDigest {
+  rows = 0
+  #sum = 0n
+
+  add(row: readonly unknown[]): void {
+    this.rows += 1
+    const digest = createHash('sha256')
+      .update(JSON.stringify(row.map(comparable)))
+      .digest()
+    this.#sum = (this.#sum + digest.readBigUInt64LE()) % 2n ** 64n
+  }
+
+  get text(): string {
+    return `${this.rows} rows, digest ${this.#sum.toString(16)}`
+  }
+}
+
+function comparable(value: unknown): unknown {
+  if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString('base64') }
+  // PostgreSQL's texts cannot hold it.
+  return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : (value ?? null)
+}
+
+function* chunks<T>(all: Iterable<T>): Iterable<T[]> {
+  let some: T[] = []
+  for (const one of all) {
+    some.push(one)
+    if (some.length < rowsTogether) continue
+    yield some
+    some = []
+  }
+  if (some.length > 0) yield some
+}

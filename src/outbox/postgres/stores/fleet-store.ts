@@ -1,0 +1,144 @@
+import { type Hour, hourFromNumber, hourNumber } from '../../../model/hour.ts'
+import type {
+  CollectorLane,
+  DaemonEntry,
+  DueLane,
+  DueLaneHour,
+  FleetStore,
+  SeenDaemon,
+  SharedTransaction,
+} from '../../contract/fleet-store.ts'
+import type { PostgresDatabase } from '../connection/database.ts'
+
+/** Longest wait for a turn that is believed: the server's clock may have been set back. */
+const turnMsMax = 60_000
+
+/** Time after which a daemon that was not seen is forgotten. */
+const forgottenAfter = '1 day'
+
+/** The outbox for daemons that share it, in PostgreSQL. */
+export class PostgresFleetStore implements FleetStore {
+  readonly #database: PostgresDatabase
+
+  constructor(database: PostgresDatabase) {
+    this.#database = database
+  }
+
+  async nowMs(): Promise<number> {
+    const [row] = await this.#database.rows<{ now_ms: number }>(
+      `SELECT ${millisecondsOf('clock_timestamp()')} AS now_ms`,
+    )
+    return row?.now_ms ?? 0
+  }
+
+  transaction<T>(act: (transaction: SharedTransaction) => Promise<T>): Promise<T> {
+    return this.#database.write(act, 'unsynced')
+  }
+
+  async assignLanes(lanes: readonly CollectorLane[]): Promise<ReadonlyMap<string, string>> {
+    const names = lanes.map(({ collector }) => collector)
+    await this.#database.write(async transaction =>
+      transaction.later(
+        `UPDATE tidegauge.collector AS own SET lane = wanted.lane
+         FROM unnest($1::text[], $2::text[], $3::boolean[]) AS wanted (name, lane, is_first)
+         WHERE own.name = wanted.name AND own.lane IS DISTINCT FROM wanted.lane
+           AND NOT (wanted.is_first AND coalesce(own.lane, '') LIKE 'machine/%')`,
+        [names, lanes.map(({ lane }) => lane), lanes.map(({ isFirst }) => isFirst)],
+      ),
+    )
+    const rows = await this.#database.rows<{ name: string; lane: string }>(
+      'SELECT name, lane FROM tidegauge.collector WHERE name = ANY($1) AND lane IS NOT NULL',
+      [names],
+    )
+    return new Map(rows.map(({ name, lane }) => [name, lane]))
+  }
+
+  async dueLaneHours(collectors: readonly string[], nowMs: number, limit: number): Promise<readonly DueLaneHour[]> {
+    const rows = await this.#database.rows<{ lane: string; hour: number }>(
+      `SELECT lane, hour FROM tidegauge.collector JOIN tidegauge.collection ON collection.collector = collector.id
+       WHERE name = ANY($1) AND lane IS NOT NULL AND state = 0 AND next_attempt_ms <= $2
+       GROUP BY lane, hour ORDER BY hour DESC, lane LIMIT $3`,
+      [collectors, nowMs, limit],
+    )
+    return rows.map(({ lane, hour }) => ({ lane, hour: hourFromNumber(hour) }))
+  }
+
+  async dueLanes(collectors: readonly string[], upTo: Hour): Promise<readonly DueLane[]> {
+    const rows = await this.#database.rows<{ lane: string; hours: number; oldest: number }>(
+      `SELECT lane, count(DISTINCT hour)::int AS hours, min(hour) AS oldest
+       FROM tidegauge.collector JOIN tidegauge.collection ON collection.collector = collector.id
+       WHERE name = ANY($1) AND lane IS NOT NULL AND state = 0 AND hour <= $2 GROUP BY lane ORDER BY lane`,
+      [collectors, hourNumber(upTo)],
+    )
+    return rows.map(({ lane, hours, oldest }) => ({ lane, hours, oldest: hourFromNumber(oldest) }))
+  }
+
+  async isDue(
+    collectors: readonly string[],
+    hour: Hour,
+    beforeMs: number,
+    transaction?: SharedTransaction,
+  ): Promise<boolean> {
+    const text = `SELECT 1 FROM tidegauge.collector JOIN tidegauge.collection ON collection.collector = collector.id
+      WHERE name = ANY($1) AND hour = $2 AND state = 0 AND next_attempt_ms < $3 LIMIT 1`
+    const values = [collectors, hourNumber(hour), beforeMs]
+    const found = transaction ? transaction.query(text, values) : this.#database.rows(text, values)
+    return (await found).length > 0
+  }
+
+  async takeTurn(destination: string, intervalMs: number, transaction: SharedTransaction): Promise<number> {
+    const [row] = await transaction.query<{ wait_ms: number }>(
+      `INSERT INTO tidegauge.destination AS own (name, pace_tat)
+       VALUES ($1, clock_timestamp() + $2::float8 * interval '1 ms')
+       ON CONFLICT (name) DO UPDATE SET pace_tat = $2::float8 * interval '1 ms' + greatest(
+         clock_timestamp(), least(own.pace_tat, clock_timestamp() + $3::float8 * interval '1 ms'))
+       RETURNING extract(epoch FROM own.pace_tat - clock_timestamp())::float8 * 1000 - $2::float8 AS wait_ms`,
+      [destination, intervalMs, turnMsMax],
+    )
+    return Math.max(0, row?.wait_ms ?? 0)
+  }
+
+  announce({ name, version, digest, lanes }: DaemonEntry, isStart: boolean): Promise<void> {
+    return this.#database.write(async transaction => {
+      transaction.later(
+        `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, seen = now(),
+           started = CASE WHEN $5 THEN now() ELSE own.started END`,
+        [name, version, digest, lanes, isStart],
+      )
+      transaction.later(`DELETE FROM tidegauge.daemon WHERE seen < now() - interval '${forgottenAfter}'`)
+    }, 'unsynced')
+  }
+
+  leave(name: string): Promise<void> {
+    return this.#database.write(async transaction =>
+      transaction.later('DELETE FROM tidegauge.daemon WHERE name = $1', [name]),
+    )
+  }
+
+  async daemons(): Promise<readonly SeenDaemon[]> {
+    const rows = await this.#database.rows<{
+      name: string
+      version: string
+      config: Buffer | null
+      lanes: string[]
+      started_ms: number
+      seen_ms: number
+    }>(
+      `SELECT name, version, config, lanes, ${millisecondsOf('started')} AS started_ms, ${millisecondsOf('seen')} AS seen_ms
+       FROM tidegauge.daemon ORDER BY name`,
+    )
+    return rows.map(({ name, version, config, lanes, started_ms, seen_ms }) => ({
+      name,
+      version,
+      digest: config ?? Buffer.alloc(0),
+      lanes,
+      startedAtMs: started_ms,
+      seenAtMs: seen_ms,
+    }))
+  }
+}
+
+function millisecondsOf(instant: string): string {
+  return `(extract(epoch FROM ${instant}) * 1000)::bigint`
+}

@@ -1,0 +1,56 @@
+import type { FaultRecord } from '../../model/fault.ts'
+import { type Hour, hourFromNumber, hourNumber } from '../../model/hour.ts'
+import type { CollectionRow, CollectionState, DueHour, LateCollector } from '../contract/hours.ts'
+
+/** A number later than any hour. */
+const latestNumber = 2 ** 40
+
+/** Both ends of a range, in hours since 1970. Default: all hours. */
+export function hourBounds(from?: Hour, to?: Hour): [from: number, to: number] {
+  return [from === undefined ? 0 : hourNumber(from), to === undefined ? latestNumber : hourNumber(to)]
+}
+
+/** States by the number they are stored as. */
+const states: readonly CollectionState[] = ['due', 'collected', 'gap']
+
+/** The state of a stored number. */
+export function hourStateOf(number: number): CollectionState {
+  return states[number] ?? 'due'
+}
+
+/** An expected hour as it is stored. */
+export interface RawHour {
+  readonly collector: string
+  readonly hour: number
+  readonly state: number
+  readonly attempts: number
+  readonly fault: string | null
+}
+
+/** The expected hour of a stored row. */
+export function collectionRow({ collector, hour, state, attempts, fault }: RawHour): CollectionRow {
+  return withFault({ collector, hour: hourFromNumber(hour), state: hourStateOf(state), attempts }, fault)
+}
+
+/** A due hour of a stored row. */
+export function dueHour({ collector, hour, attempts, fault }: Omit<RawHour, 'state'>): DueHour {
+  return withFault({ collector, hour: hourFromNumber(hour), attempts }, fault)
+}
+
+/** Late hours as they are stored. */
+export interface RawLate {
+  readonly collector: string
+  readonly hours: number
+  readonly oldest: number
+  readonly fault: string | null
+}
+
+/** The collector of a stored row of overdue hours. */
+export function lateCollector({ collector, hours, oldest, fault }: RawLate): LateCollector {
+  return withFault({ collector, hours, oldest: hourFromNumber(oldest) }, fault)
+}
+
+/** A row with its stored fault, if there is one. */
+export function withFault<T extends object>(row: T, fault: string | null): T & { readonly fault?: FaultRecord } {
+  return fault === null ? row : { ...row, fault: JSON.parse(fault) as FaultRecord }
+}

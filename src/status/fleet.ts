@@ -1,0 +1,123 @@
+import { type Hour, hourAt, hourText } from '../model/hour.ts'
+import { daemonAwayMs } from '../model/limits.ts'
+import type { DueLane, SeenDaemon } from '../outbox/contract/fleet-store.ts'
+import type { Outbox } from '../outbox/contract/outbox.ts'
+
+/** The daemons that share an outbox in PostgreSQL, as any machine sees them. */
+export interface FleetState {
+  /** By name; one that was stopped is not among them. */
+  readonly daemons: readonly FleetDaemon[]
+  /** Lanes with due hours that no living daemon works. */
+  readonly idleLanes: readonly IdleLane[]
+  /** Differences between living daemons that a person should end, one sentence each. */
+  readonly differences: readonly string[]
+}
+
+/** A daemon of a fleet. Instants are of the database's clock, in milliseconds since 1970. */
+export interface FleetDaemon {
+  readonly name: string
+  readonly version: string
+  /** Begin of the digest of its collectors and their options: equal where those are. */
+  readonly configuration: string
+  /** The lanes that it works. */
+  readonly lanes: readonly string[]
+  readonly startedAtMs: number
+  readonly seenAtMs: number
+  /** Present when it was not seen for longer than a heartbeat: others take over what it had. */
+  readonly isAway?: true
+}
+
+/** A lane with due hours that no living daemon works. */
+export interface IdleLane {
+  readonly lane: string
+  /** Number of its due hours, at least 1. */
+  readonly hours: number
+  readonly oldest: Hour
+  /** The same as a sentence, with what to do. */
+  readonly reason: string
+}
+
+/** Rows of a fleet, and the database's clock when they were read, in milliseconds since 1970. */
+export interface FleetRows {
+  readonly daemons: readonly SeenDaemon[]
+  readonly due: readonly DueLane[]
+  readonly nowMs: number
+}
+
+/** Characters of a digest that are shown. */
+const digestChars = 8
+
+/** Input of `lookAtFleet`. */
+interface FleetLook {
+  readonly config: { readonly protocols: readonly { readonly collectors: readonly { readonly id: string }[] }[] }
+  readonly outbox: Pick<Outbox, 'shared'>
+  readonly nowMs: number
+}
+
+/** The state of the fleet; `undefined` where the outbox belongs to one daemon, of which nothing is read. */
+export async function lookAtFleet({ config, outbox, nowMs }: FleetLook): Promise<FleetState | undefined> {
+  const store = outbox.shared?.store
+  if (!store) return undefined
+  const collectors = config.protocols.flatMap(protocol => protocol.collectors.map(({ id }) => id))
+  const [databaseNowMs, daemons, due] = await Promise.all([
+    store.nowMs(),
+    store.daemons(),
+    store.dueLanes(collectors, hourAt(nowMs)),
+  ])
+  return fleetState({ daemons, due, nowMs: databaseNowMs })
+}
+
+/** The state of a fleet by its rows. Pure. */
+export function fleetState({ daemons, due, nowMs }: FleetRows): FleetState {
+  const shown = daemons.map(
+    ({ digest, ...daemon }): FleetDaemon => ({
+      ...daemon,
+      configuration: digest.toString('hex').slice(0, digestChars),
+      ...(nowMs - daemon.seenAtMs > daemonAwayMs && { isAway: true as const }),
+    }),
+  )
+  const living = shown.filter(({ isAway }) => !isAway)
+  const worked = new Set(living.flatMap(({ lanes }) => lanes))
+  return {
+    daemons: shown,
+    idleLanes: due.filter(({ lane }) => !worked.has(lane)).map(lane => ({ ...lane, reason: idleSentence(lane) })),
+    differences: [...versionDifference(living), ...configurationDifference(living)],
+  }
+}
+
+function idleSentence({ lane, hours, oldest }: DueLane): string {
+  const count = hours === 1 ? '1 hour is' : `${hours} hours are`
+  return `no living daemon works the lane ${lane}, and ${count} due there, the oldest ${hourText(oldest)}; ${idleFix(lane)}`
+}
+
+function idleFix(lane: string): string {
+  const [kind, ...name] = lane.split('/')
+  if (kind === 'machine') {
+    return `start the daemon ${name.join('/')} again, or name another one as the machine of its collectors`
+  }
+  const needs = lane === 'web' ? '' : ', and that reaches a node of the chain'
+  return `start a daemon whose fleet.lanes has it${needs}`
+}
+
+function versionDifference(living: readonly FleetDaemon[]): string[] {
+  const groups = grouped(living, ({ version }) => version)
+  if (groups.length < 2) return []
+  const each = groups.map(([version, names]) => `${version} on ${names}`).join(', ')
+  return [`the daemons have different versions: ${each}; update them to the same`]
+}
+
+function configurationDifference(living: readonly FleetDaemon[]): string[] {
+  const groups = grouped(living, ({ configuration }) => configuration)
+  if (groups.length < 2) return []
+  const each = groups.map(([digest, names]) => `${digest} on ${names}`).join(', ')
+  const effect = 'hours of a collector that one lacks wait for a daemon that has it'
+  return [
+    `the daemons have different collectors or options: ${each}; ${effect}; give all of them the same configuration`,
+  ]
+}
+
+/** The names of daemons with the same value, by value. */
+function grouped(living: readonly FleetDaemon[], ofDaemon: (daemon: FleetDaemon) => string): [string, string][] {
+  const groups = Map.groupBy(living, ofDaemon)
+  return [...groups].map(([value, daemons]) => [value, daemons.map(({ name }) => name).join(' and ')])
+}

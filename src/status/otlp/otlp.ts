@@ -1,0 +1,98 @@
+import { setImmediate } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { programUrl } from '../../edge/program-files.ts'
+import type { Time } from '../../edge/time.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Family } from '../exposition/text.ts'
+import type { FamilyPart, FromThread, OtlpThreadInput, PlainSample, ToThread } from './messages.ts'
+import type { OtlpOn } from './settings.ts'
+
+/** Samples copied to the thread before the event loop gets a turn. */
+const samplesATurn = 1_000
+
+/** Dependencies of `OtlpExport`. */
+export interface OtlpDeps {
+  readonly settings: OtlpOn
+  /** All metrics, read at each export. */
+  readonly families: () => Promise<readonly Family[]>
+  readonly version: string
+  /** Start of all counters, in milliseconds since 1970. */
+  readonly startedAtMs: number
+  readonly log: Log
+  readonly time: Pick<Time, 'steadyMs'>
+}
+
+/**
+ * Sends the metrics of `/metrics` to an OpenTelemetry collector. The SDK runs in a thread of its own: its retries delay
+ * neither the daemon nor its end. A collector that does not answer is logged once, and once when it answers again.
+ */
+export class OtlpExport {
+  readonly #deps: OtlpDeps
+  readonly #thread: Worker
+  #failedAtMs: number | undefined
+
+  constructor(deps: OtlpDeps) {
+    this.#deps = deps
+    const { settings, version, startedAtMs } = deps
+    const { protocol, intervalMs, timeoutMs } = settings
+    const workerData: OtlpThreadInput = { protocol, intervalMs, timeoutMs, version, startedAtMs }
+    this.#thread = new Worker(programUrl('otlp'), { workerData })
+    this.#thread.unref()
+    this.#thread.on('message', (message: FromThread) => this.#heard(message))
+    this.#thread.once('error', ({ name }) => this.#exported(`the SDK failed (${name})`))
+  }
+
+  /** Ends the thread, whatever it does. */
+  async stop(): Promise<void> {
+    await this.#thread.terminate()
+  }
+
+  #heard(message: FromThread): void {
+    if (message.kind === 'exported') this.#exported(message.failure)
+    else void this.#send()
+  }
+
+  async #send(): Promise<void> {
+    // Metrics that cannot be read are reported where that is found; none are sent.
+    const families = await this.#deps.families().catch(() => [])
+    for (const part of families.flatMap(partsOf)) {
+      this.#post({ parts: [part], isLast: false })
+      if (part.samples.length === samplesATurn) await setImmediate()
+    }
+    this.#post({ parts: [], isLast: true })
+  }
+
+  #post(message: ToThread): void {
+    this.#thread.postMessage(message)
+  }
+
+  #exported(failure: string | undefined): void {
+    const { settings, log, time } = this.#deps
+    if (failure !== undefined && this.#failedAtMs === undefined) {
+      this.#failedAtMs = time.steadyMs()
+      log.warn({ collector: settings.host, reason: failure, fix }, 'metrics cannot be sent by OTLP: trying on')
+    }
+    if (failure === undefined && this.#failedAtMs !== undefined) {
+      const afterSeconds = Math.round((time.steadyMs() - this.#failedAtMs) / 1000)
+      this.#failedAtMs = undefined
+      log.info({ collector: settings.host, afterSeconds }, 'metrics are sent by OTLP again')
+    }
+  }
+}
+
+const fix =
+  'check OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS and the collector; nothing else depends on it'
+
+function partsOf({ name, type, help, samples }: Family): FamilyPart[] {
+  const parts = Math.ceil(samples.length / samplesATurn)
+  return Array.from({ length: parts }, (_, index) => ({
+    name,
+    type,
+    help,
+    samples: samples.slice(index * samplesATurn, (index + 1) * samplesATurn).map(plain),
+  }))
+}
+
+function plain([labels, value, { suffix, shared } = {}]: Family['samples'][number]): PlainSample {
+  return { labels: { ...shared?.labels, ...labels }, value, ...(suffix && { suffix }) }
+}

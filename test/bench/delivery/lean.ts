@@ -1,0 +1,89 @@
+import type { ServiceClient } from '../../../src/edge/service-client.ts'
+import { hourFromNumber, hourText } from '../../../src/model/hour.ts'
+import { batchMetricsMax } from '../../../src/model/limits.ts'
+import { valuesOf } from '../../../src/outbox/rows/run-values.ts'
+import { outboxSchema } from '../../../src/outbox/sqlite/tables/schema.ts'
+import { openDatabase, unsynced } from '../../../src/sqlite/database.ts'
+import { bench, inFlight, metricsOf } from './metrics.ts'
+
+type Run = readonly [hour: number, first: number, bytes: Buffer]
+
+/**
+ * Delivers a file of full runs with nothing but what must be done: each run is read, posted, and marked in a commit with
+ * those answered in the same turn, which its lane waits for. No metric, no retry, no verdict, no quarantine.
+ */
+export async function deliverLean(file: string, client: ServiceClient, key: string): Promise<void> {
+  const database = openDatabase(file, outboxSchema)
+  const runs = database
+    .prepare<[number, number], Run>(
+      `SELECT hour, first, metric_values FROM outbox WHERE (hour, first) > (?, ?) AND state = 0 ORDER BY hour, first LIMIT 5`,
+    )
+    .raw()
+  const mark = database.prepare<[number, number]>(
+    'UPDATE outbox SET state = 1 WHERE hour = ? AND first = ? AND state = 0',
+  )
+  const due = database.prepare<[number, number]>('UPDATE due_count SET metrics = metrics - ? WHERE hour = ?')
+  const none = database.prepare<[number]>('DELETE FROM due_count WHERE hour = ? AND metrics = 0')
+  const left = database.prepare<[number]>('UPDATE tally SET metrics = metrics - ? WHERE state = 0')
+  const delivered = database.prepare<[number]>(
+    'INSERT INTO tally VALUES (1, 1, ?) ON CONFLICT DO UPDATE SET metrics = metrics + excluded.metrics',
+  )
+  const commit = unsynced(database, (answered: readonly Run[]) => {
+    for (const [hour, first] of answered) mark.run(hour, first)
+    for (const [hour, some] of Map.groupBy(answered, ([hour]) => hour)) {
+      due.run(some.length * batchMetricsMax, hour)
+      none.run(hour)
+    }
+    left.run(answered.length * batchMetricsMax)
+    delivered.run(answered.length * batchMetricsMax)
+  })
+  const recorded = together(commit)
+  const rests = metricsOf(bench, 0).map(
+    ({ id, protocolId, unit }) => `,${JSON.stringify({ id, protocolId, unit }).slice(1)}`,
+  )
+  let [page, at]: [Run[], Pick<Run, 0 | 1>] = [[], [0, 0]]
+  const next = () => {
+    if (page.length === 0) page = runs.all(at[0], at[1])
+    at = page[0] ?? at
+    return page.shift()
+  }
+  const never = new AbortController().signal
+  const lane = async () => {
+    for (let run = next(); run; run = next()) {
+      const answer = await client.push(bodyOf(run, rests), key, never)
+      if (answer.kind !== 'answered' || answer.status !== 200) throw new Error('a lean push failed')
+      await recorded(run)
+    }
+  }
+  await Promise.all(Array.from({ length: inFlight }, lane))
+  database.close()
+}
+
+function bodyOf([hour, first, bytes]: Run, rests: readonly string[]): string {
+  const start = `{"timestamp":"${hourText(hourFromNumber(hour))}","value":`
+  let body = '{"metrics":['
+  let place = first - 1
+  for (const value of valuesOf(bytes)) {
+    body += place === first - 1 ? start : `,${start}`
+    body += value
+    body += rests[place]
+    place += 1
+  }
+  return `${body}]}`
+}
+
+/** Commits what came in one turn of the event loop together. */
+function together(commit: (runs: readonly Run[]) => void): (run: Run) => Promise<void> {
+  let waiting: { readonly run: Run; readonly resolve: () => void }[] = []
+  const commitAll = () => {
+    const all = waiting
+    waiting = []
+    commit(all.map(({ run }) => run))
+    for (const { resolve } of all) resolve()
+  }
+  return run =>
+    new Promise(resolve => {
+      if (waiting.length === 0) setImmediate(commitAll)
+      waiting.push({ run, resolve })
+    })
+}

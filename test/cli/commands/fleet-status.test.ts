@@ -1,0 +1,67 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { hourAfter, hourAt, hourText } from '../../../src/model/hour.ts'
+import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
+import { PostgresFleetStore } from '../../../src/outbox/postgres/stores/fleet-store.ts'
+import { tooOld } from '../../outbox/contract/steps.ts'
+import { useTestDatabases } from '../../support/postgres/databases.ts'
+import { addressOf } from '../../support/postgres/place.ts'
+import { postgresPlace } from '../../support/postgres/programs.ts'
+import { configured, tidegauge } from '../../support/tidegauge.ts'
+
+const yaml = `service: { url: "http://127.0.0.1:9", key: { env: METRICS_KEY } }
+data: { postgres: { env: DATABASE_URL } }
+protocols: [{ id: vault, name: Vault, collectors: [{ use: host }] }]
+`
+
+describe.skipIf(postgresPlace.kind === 'missing')('status of a fleet (needs the program initdb)', () => {
+  const databases = useTestDatabases()
+
+  it('names the daemons, the lanes that none works, and how they differ, from any machine', async () => {
+    const url = await databases.empty()
+    const outbox = await openPostgresOutbox(addressOf(url))
+    onTestFinished(() => outbox.close())
+    const store = new PostgresFleetStore(outbox.database)
+    const { config } = configured(yaml)
+    const status = async (...words: string[]) =>
+      tidegauge(['status', ...words, '--config', config], { DATABASE_URL: url })
+
+    const current = hourAt(Date.now())
+    const oldest = hourAfter(current, -2)
+    await outbox.intake.planHours({ collector: 'vault/host', since: oldest, current, oldest, gapReason: tooOld })
+    await store.assignLanes([{ collector: 'vault/host', lane: 'machine/eu-3', isFirst: true }])
+    const daemon = (name: string, digit: number) =>
+      store.announce(
+        { name, version: `1.0.${digit}`, digest: Buffer.alloc(32, digit), lanes: ['web', `machine/${name}`] },
+        true,
+      )
+    await daemon('eu-1', 1)
+    await daemon('eu-2', 2)
+    await daemon('eu-3', 1)
+    await outbox.database.write(async transaction =>
+      transaction.later(`UPDATE tidegauge.daemon SET seen = now() - interval '1 minute' WHERE name = 'eu-3'`, []),
+    )
+
+    const text = await status()
+    const idle = `no living daemon works the lane machine/eu-3, and 3 hours are due there, the oldest ${hourText(oldest)}; start the daemon eu-3 again`
+    expect(text).toMatchObject({ code: 1, stderr: '' })
+    expect(text.stdout).toContain(`NOT READY\n  ${idle}`)
+    expect(text.stdout).toMatch(/^eu-1 +1\.0\.1 +01010101 +\S+Z +web machine\/eu-1$/m)
+    expect(text.stdout).toMatch(/^eu-3 .* \(away\) +web machine\/eu-3$/m)
+    expect(text.stdout).toContain('different versions: 1.0.1 on eu-1, 1.0.2 on eu-2; update them')
+    expect(text.stdout).toContain('different collectors or options: 01010101 on eu-1, 02020202 on eu-2;')
+
+    const { fleet, ready } = JSON.parse((await status('--json')).stdout)
+    expect(fleet.daemons.map(({ name, isAway }: { name: string; isAway?: true }) => [name, isAway])).toEqual([
+      ['eu-1', undefined],
+      ['eu-2', undefined],
+      ['eu-3', true],
+    ])
+    expect(fleet.idleLanes).toMatchObject([{ lane: 'machine/eu-3', hours: 3, oldest: hourText(oldest) }])
+    expect(fleet.differences).toHaveLength(2)
+    expect(ready.reasons[0]).toBe(fleet.idleLanes[0].reason)
+
+    await daemon('eu-3', 1)
+    const { fleet: again } = JSON.parse((await status('--json')).stdout)
+    expect(again.idleLanes).toEqual([])
+  })
+})

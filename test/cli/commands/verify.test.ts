@@ -1,0 +1,96 @@
+import { expect, it } from 'vitest'
+import { hourBack, type Sent, stage } from '../stage.ts'
+
+const hours = [hourBack(3), hourBack(2), hourBack(1)] as const
+const metrics = { A: { unit: 'USD' }, B: {} }
+
+/** Three delivered hours of two metrics at a service that shows what it has, as `show` writes it. */
+async function delivered(show: (stored: readonly Sent[]) => unknown) {
+  const staged = await stage({ metrics, values: { A: 1, B: 9 } })
+  const { run, service } = staged
+  service.shows = path => ({ status: path === '/api/metrics' ? 200 : 404, body: show(latestOf(service.stored)) })
+  expect(await run('backfill', '--from', hours[0], '--to', hours[2])).toMatchObject({ code: 0 })
+  expect(service.stored).toHaveLength(6)
+  return staged
+}
+
+/** The last value of each metric and hour. */
+function latestOf(stored: readonly Sent[]): Sent[] {
+  return [...new Map(stored.map(metric => [`${metric.id} ${metric.timestamp}`, metric])).values()]
+}
+
+it('says that all is equal, and what differs, and pushes that again, once', async () => {
+  let change = (stored: readonly Sent[]): readonly Sent[] => stored
+  const { run, read, service, config } = await delivered(stored => ({ data: { metrics: change(stored) } }))
+  expect(await run('verify')).toEqual({ code: 0, stdout: 'pool: 6 metrics compared, all equal\n', stderr: '' })
+  const lost: Sent[] = []
+  const isLost = ({ id, timestamp }: Sent) => id === 'pool___A' && timestamp === hours[1] && lost.length === 0
+  change = stored => [
+    ...stored
+      .filter(metric => !isLost(metric))
+      .map(one =>
+        one.id === 'pool___B' && one.timestamp === hours[2] && lost.length === 0 ? { ...one, value: 8 } : one,
+      ),
+    { id: 'pool___C', value: 5, timestamp: hours[2] },
+  ]
+  const { code, stdout, stderr } = await run('verify')
+  expect(code).toBe(1)
+  expect(stdout.split('\n')).toEqual([
+    'pool: 6 metrics compared: 1 missing at the service, 1 other value, 1 unknown here',
+    expect.stringMatching(/^difference +metric +hour +delivered +shown$/),
+    expect.stringMatching(new RegExp(`^missing at the service +pool___A +${hours[1]} +1 USD +–$`)),
+    expect.stringMatching(new RegExp(`^other value +pool___B +${hours[2]} +9 +8$`)),
+    expect.stringMatching(new RegExp(`^unknown here +pool___C +${hours[2]} +– +5$`)),
+    '',
+  ])
+  expect(stderr).toBe(
+    `  → tidegauge verify --repair --config ${config} pushes again what is missing or shown otherwise\n`,
+  )
+  service.remarks = metric => {
+    lost.push(metric)
+    return []
+  }
+  const repaired = await run('verify', '--repair')
+  expect(repaired.stderr).toContain('2 metrics pushed again\n')
+  expect(repaired).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('pool: 6 metrics compared: 1 unknown here\n'),
+  })
+  const again = service.stored.slice(6).map(({ id, timestamp }) => [id, timestamp])
+  expect(again.sort()).toEqual([
+    ['pool___A', hours[1]],
+    ['pool___B', hours[2]],
+  ])
+  expect((await run('verify', '--repair')).stderr).toBe('nothing to push again\n')
+  expect(service.stored).toHaveLength(8)
+  expect(await read('verify', '--json')).toMatchObject({
+    protocols: [{ protocol: 'pool', comparable: true, compared: 6, notShown: 0, differences: [{ kind: 'unknown' }] }],
+    pushedAgain: 0,
+  })
+})
+
+it('never says that all is equal where the answer cannot be read, or shows the latest alone', async () => {
+  const { run, read, service } = await delivered(() => undefined)
+  service.shows = () => ({ status: 200, body: { success: true, note: 'hello' } })
+  expect(await run('verify', '--repair')).toEqual({
+    code: 1,
+    stdout: 'pool: cannot be compared: its answer has no list of metrics with timestamps\n',
+    stderr: 'nothing to push again\n',
+  })
+  expect(await read('verify', '--json')).toMatchObject({ protocols: [{ protocol: 'pool', comparable: false }] })
+  const latest = () => service.stored.filter(({ timestamp }) => timestamp === hours[2])
+  service.shows = path => (path === '/api/metrics' ? { status: 404, body: {} } : { status: 200, body: latest() })
+  expect(await run('verify')).toEqual({
+    code: 0,
+    stdout: 'pool: 2 metrics compared, all equal; 4 metrics of hours that the service does not show\n',
+    stderr: '',
+  })
+})
+
+it('refuses an unknown protocol', async () => {
+  const { run } = await stage({ metrics, values: { A: 1, B: 9 } })
+  expect(await run('verify', 'other')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('no protocol is called "other"'),
+  })
+})

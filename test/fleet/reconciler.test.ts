@@ -1,0 +1,75 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemTime } from '../../src/edge/time.ts'
+import { CollectorLanes } from '../../src/fleet/collector-lanes.ts'
+import { laneJob, laneQueue } from '../../src/fleet/jobs.ts'
+import { Reconciler } from '../../src/fleet/reconciler.ts'
+import { hourAfter, hourNumber } from '../../src/model/hour.ts'
+import { openPostgresOutbox } from '../../src/outbox/postgres/open-outbox.ts'
+import { PostgresFleetStore } from '../../src/outbox/postgres/stores/fleet-store.ts'
+import { anHour } from '../support/metrics.ts'
+import { useTestDatabases } from '../support/postgres/databases.ts'
+import { addressOf } from '../support/postgres/place.ts'
+import { postgresPlace } from '../support/postgres/programs.ts'
+import { engineOn } from './support/engines.ts'
+
+const collector = (id: string, chain: string) => ({ id, use: 'contract-read', options: { chain } })
+
+describe.skipIf(postgresPlace.kind === 'missing')('the jobs of due hours', () => {
+  const databases = useTestDatabases()
+
+  it('are made for the collectors that are configured here, again and again', async () => {
+    const address = await databases.empty()
+    const outbox = await openPostgresOutbox(addressOf(address))
+    onTestFinished(() => outbox.close())
+    const store = new PostgresFleetStore(outbox.database)
+    const lanes = new CollectorLanes([collector('p/a', 'ethereum'), collector('p/b', 'base')], 'eu-1', store)
+    const run = (text: string, ...values: unknown[]) =>
+      outbox.database.write(async transaction => transaction.later(text, values))
+    for (const name of ['p/a', 'p/b', 'p/unknown']) {
+      await run('INSERT INTO tidegauge.collector (name, since) VALUES ($1, 1)', name)
+      await lanes.assigned(name)
+    }
+    await run(`UPDATE tidegauge.collector SET lane = 'ethereum' WHERE name = 'p/unknown'`)
+    const hours = [anHour, hourAfter(anHour, -1), hourAfter(anHour, -2)]
+    const due = (name: string, hour: number) =>
+      run(
+        'INSERT INTO tidegauge.collection (hour, collector) SELECT $2, id FROM tidegauge.collector WHERE name = $1',
+        ...[name, hour],
+      )
+    for (const hour of hours.slice(0, 2)) await due('p/a', hourNumber(hour))
+    await due('p/unknown', hourNumber(hourAfter(anHour, -2)))
+
+    const engine = engineOn(address)
+    const passes: (() => void)[] = []
+    let rested = Promise.withResolvers<void>()
+    const sleep = () =>
+      new Promise<void>(resolve => {
+        passes.push(resolve)
+        rested.resolve()
+      })
+    const time = { nowMs: systemTime.nowMs, sleep }
+    const failed = (error: unknown) => rested.reject(error)
+    const reconciler = new Reconciler({ store, engine, lanes, time, failed })
+    onTestFinished(() => {
+      const stopped = reconciler.stop()
+      for (const pass of passes) pass()
+      return stopped
+    })
+    await rested.promise
+    const fetched = await engine.fetch(laneQueue('ethereum'), 10)
+    expect(fetched.map(({ attempt }) => attempt.id)).toEqual(
+      hours.slice(0, 2).map(hour => laneJob({ lane: 'ethereum', hour }).id),
+    )
+    expect(await engine.fetch(laneQueue('base'), 10)).toEqual([])
+
+    await run('DROP SCHEMA tidegauge_jobs CASCADE')
+    // The first turn finds the schema gone, the second makes it again.
+    rested = Promise.withResolvers<void>()
+    passes.at(-1)?.()
+    await rested.promise.catch(() => {})
+    rested = Promise.withResolvers<void>()
+    passes.at(-1)?.()
+    await rested.promise
+    expect(await engine.fetch(laneQueue('ethereum'), 10)).toHaveLength(2)
+  })
+})

@@ -1,0 +1,30 @@
+import pg from 'pg'
+import { onTestFinished } from 'vitest'
+import { JobEngine } from '../../../src/fleet/job-engine.ts'
+import type { SharedTransaction } from '../../../src/outbox/contract/fleet-store.ts'
+import { addressOf } from '../../support/postgres/place.ts'
+
+/** An engine on a database, as each daemon has one; stopped with the test. */
+export function engineOn(address: string): JobEngine {
+  const engine = new JobEngine({ address: addressOf(address), failed: () => {} })
+  onTestFinished(() => engine.stop())
+  return engine
+}
+
+/** Runs a transaction on a connection of its own. */
+export async function inTransaction<T>(
+  address: string,
+  work: (tx: SharedTransaction) => Promise<T>,
+  end: 'COMMIT' | 'ROLLBACK' = 'COMMIT',
+): Promise<T> {
+  const client = new pg.Client(address)
+  await client.connect()
+  try {
+    await client.query('BEGIN')
+    const done = await work({ query: async (text, values = []) => (await client.query(text, [...values])).rows })
+    await client.query(end)
+    return done
+  } finally {
+    await client.end()
+  }
+}

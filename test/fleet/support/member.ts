@@ -1,0 +1,64 @@
+import { onTestFinished } from 'vitest'
+import { systemTime } from '../../../src/edge/time.ts'
+import { CollectorLanes } from '../../../src/fleet/collector-lanes.ts'
+import { FleetIntakeStore } from '../../../src/fleet/fleet-intake-store.ts'
+import { LaneClaims } from '../../../src/fleet/lane-claims.ts'
+import { Fault } from '../../../src/model/fault.ts'
+import { type Hour, hourAfter } from '../../../src/model/hour.ts'
+import type { HourPlan } from '../../../src/outbox/contract/hours.ts'
+import type { CollectionOutcome } from '../../../src/outbox/contract/outcome.ts'
+import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
+import { PostgresFleetStore } from '../../../src/outbox/postgres/stores/fleet-store.ts'
+import { anHour, metrics } from '../../support/metrics.ts'
+import { addressOf } from '../../support/postgres/place.ts'
+import { engineOn } from './engines.ts'
+
+/** A collector of a member's configuration, and the chain that its options name. */
+export interface MemberCollector {
+  readonly id: string
+  readonly chain: string
+}
+
+/** A daemon of a fleet as its intake sees the outbox, without the loop. It works all lanes of its collectors. */
+export async function memberOn(
+  address: string,
+  collectors: readonly MemberCollector[],
+  works: () => boolean = () => true,
+) {
+  const engine = engineOn(address)
+  const outbox = await openPostgresOutbox(addressOf(address))
+  onTestFinished(() => outbox.close())
+  const store = new PostgresFleetStore(outbox.database)
+  const configured = collectors.map(({ id, chain }) => ({ id, use: 'contract-read', options: { chain } }))
+  const lanes = new CollectorLanes(configured, 'eu-1', store)
+  const failures: unknown[] = []
+  const failed = (error: unknown) => void failures.push(error)
+  const claims = new LaneClaims({ engine, lanes: () => (works() ? [...lanes.all] : []), time: systemTime, failed })
+  onTestFinished(() => claims.stop())
+  const deps = { store, engine, claims, lanes, failed, checksFinality: () => true }
+  const intake = new FleetIntakeStore({ ...deps, intake: outbox.intake })
+  const ids = collectors.map(({ id }) => id)
+  return {
+    intake,
+    outbox,
+    engine,
+    claims,
+    failures,
+    plan: (...only: readonly string[]) =>
+      Promise.all((only.length > 0 ? only : ids).map(id => intake.planHours(planOf(id)))),
+    due: async (nowMs: number = anHour) =>
+      (await intake.dueHours({ collectors: ids, current: anHour, nowMs, limit: 5 })).map(
+        ({ collector, hour }) => `${collector} ${(hour - anHour) / 3_600_000}`,
+      ),
+  }
+}
+
+function planOf(collector: string): HourPlan {
+  const gapReason = new Fault('hour-too-old', 'it is too old')
+  return { collector, since: hourAfter(anHour, -1), current: anHour, oldest: hourAfter(anHour, -24), gapReason }
+}
+
+/** The result of a collector for an hour: one metric. */
+export function outcomeOf(collector: string, hour: Hour = anHour): CollectionOutcome {
+  return { collector, hour, accepted: metrics(1, hour, collector).map(metric => ({ metric })) }
+}

@@ -1,0 +1,30 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { checkOutboxFile } from '../../src/outbox/data-check.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+const module = new URL('../../src/outbox/data-check.ts', import.meta.url).href
+const script = `import { checkOutboxFile } from '${module}'
+console.log(JSON.stringify((await checkOutboxFile(process.argv[1])) ?? 'none'))`
+
+/** Result for another user. */
+const seenBy = (uid: number, folder: string): unknown =>
+  JSON.parse(
+    execFileSync(process.execPath, ['--input-type=module', '-e', script, folder], { uid, cwd: '/', encoding: 'utf8' }),
+  )
+
+it('where nothing was made there is no outbox', async () => {
+  expect(await checkOutboxFile(join(temporaryFolder(), 'data'))).toBe(undefined)
+})
+
+it.runIf(process.getuid?.() === 0)('an outbox in a folder that another user closed is hidden, and not missing', () => {
+  const place = temporaryFolder()
+  chmodSync(place, 0o755)
+  const folder = join(place, 'data')
+  mkdirSync(folder, { mode: 0o700 })
+  writeFileSync(join(folder, 'outbox.db'), 'x')
+  expect(seenBy(65_534, folder)).toEqual({ bytes: 0, hidden: expect.stringContaining(folder) })
+  expect(seenBy(65_534, join(place, 'elsewhere'))).toBe('none')
+})

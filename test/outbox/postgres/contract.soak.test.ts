@@ -1,0 +1,10 @@
+import { describe } from 'vitest'
+import { useTestDatabases } from '../../support/postgres/databases.ts'
+import { postgresOutboxPlace } from '../../support/postgres/place.ts'
+import { postgresPlace } from '../../support/postgres/programs.ts'
+import { outboxContract } from '../contract/outbox-contract.ts'
+
+describe.skipIf(postgresPlace.kind === 'missing')('needs the program initdb', () => {
+  const databases = useTestDatabases()
+  outboxContract('PostgreSQL', () => postgresOutboxPlace(databases), 30)
+})

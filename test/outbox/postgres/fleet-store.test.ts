@@ -1,0 +1,133 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { hourAfter, hourNumber } from '../../../src/model/hour.ts'
+import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
+import { PostgresFleetStore } from '../../../src/outbox/postgres/stores/fleet-store.ts'
+import { anHour } from '../../support/metrics.ts'
+import { useTestDatabases } from '../../support/postgres/databases.ts'
+import { addressOf } from '../../support/postgres/place.ts'
+import { postgresPlace } from '../../support/postgres/programs.ts'
+
+const hourBefore = hourAfter(anHour, -1)
+
+describe.skipIf(postgresPlace.kind === 'missing')('the store of a fleet', () => {
+  const databases = useTestDatabases()
+
+  async function opened() {
+    const address = await databases.empty()
+    const outbox = await openPostgresOutbox(addressOf(address))
+    onTestFinished(() => outbox.close())
+    const run = (text: string, ...values: unknown[]) =>
+      outbox.database.write(async transaction => transaction.later(text, values))
+    return { store: new PostgresFleetStore(outbox.database), run }
+  }
+
+  /** Collectors `a`, `b`, … that are expected from an hour on. */
+  async function withCollectors(names: readonly string[]) {
+    const { store, run } = await opened()
+    for (const name of names) {
+      await run('INSERT INTO tidegauge.collector (name, since) VALUES ($1, $2)', name, hourNumber(hourBefore))
+    }
+    const due = (name: string, hour: number, nextAttemptMs = 0) =>
+      run(
+        `INSERT INTO tidegauge.collection (hour, collector, next_attempt_ms)
+         SELECT $2, id, $3 FROM tidegauge.collector WHERE name = $1`,
+        ...[name, hour / 3_600_000, nextAttemptMs],
+      )
+    return { store, run, due }
+  }
+
+  it('keeps the lane of the configuration, and of the first machine where that counts', async () => {
+    const { store } = await withCollectors(['a', 'host'])
+    const assign = (machine: string, chain: string) =>
+      store.assignLanes([
+        { collector: 'a', lane: chain, isFirst: false },
+        { collector: 'host', lane: machine, isFirst: true },
+        { collector: 'not planned yet', lane: 'web', isFirst: false },
+      ])
+    const first = new Map([
+      ['a', 'ethereum'],
+      ['host', 'machine/eu-1'],
+    ])
+    expect(await assign('machine/eu-1', 'ethereum')).toEqual(first)
+    expect(await assign('machine/eu-2', 'base')).toEqual(new Map([...first, ['a', 'base']]))
+    const named = [{ collector: 'host', lane: 'machine/us-1', isFirst: false }]
+    expect(await store.assignLanes(named)).toEqual(new Map([['host', 'machine/us-1']]))
+  })
+
+  it('finds the lanes and hours that are due, of known collectors whose next attempt has come', async () => {
+    const { store, due } = await withCollectors(['a', 'b', 'c', 'unknown'])
+    const lane = (collector: string, name: string) => ({ collector, lane: name, isFirst: false })
+    await store.assignLanes([lane('a', 'x'), lane('b', 'x'), lane('c', 'y'), lane('unknown', 'z')])
+    for (const name of ['a', 'b']) for (const hour of [anHour, hourBefore]) await due(name, hour)
+    await due('c', anHour, anHour + 60_000)
+    await due('unknown', anHour)
+    const known = ['a', 'b', 'c']
+    const x = [anHour, hourBefore].map(hour => ({ lane: 'x', hour }))
+    expect(await store.dueLaneHours(known, anHour, 10)).toEqual(x)
+    expect(await store.dueLaneHours(known, anHour, 1)).toEqual(x.slice(0, 1))
+    expect(await store.dueLaneHours(known, anHour + 60_000, 10)).toEqual([x[0], { lane: 'y', hour: anHour }, x[1]])
+    expect(await store.isDue(['c'], anHour, anHour)).toBe(false)
+    expect(await store.isDue(['a', 'c'], anHour, anHour + 60_001)).toBe(true)
+    expect(await store.isDue(['c'], hourBefore, anHour + 60_001)).toBe(false)
+  })
+
+  it('sees in a transaction what it has written', async () => {
+    const { store, due } = await withCollectors(['a'])
+    await due('a', anHour)
+    const seen = await store.transaction(async transaction => {
+      await transaction.query('UPDATE tidegauge.collection SET state = 1')
+      return [await store.isDue(['a'], anHour, 1, transaction), await store.isDue(['a'], anHour, 1)]
+    })
+    expect(seen).toEqual([false, true])
+  })
+
+  it('gives turns of a destination one after the other, to all that ask at once', async () => {
+    const { store } = await opened()
+    const startedAtMs = await store.nowMs()
+    const intervalMs = 60_000 / 20
+    const take = async (destination: string) =>
+      (await store.transaction(transaction => store.takeTurn(destination, intervalMs, transaction))) +
+      (await store.nowMs())
+    const turns = (await Promise.all(Array.from({ length: 10 }, () => take('service')))).sort((a, b) => a - b)
+    const lateMs = (await store.nowMs()) - startedAtMs
+    for (const [place, atMs] of turns.entries()) {
+      expect(atMs).toBeGreaterThanOrEqual(startedAtMs + place * intervalMs - 1)
+      expect(atMs).toBeLessThanOrEqual(startedAtMs + place * intervalMs + 2 * lateMs + 1)
+    }
+    expect(await take('another')).toBeLessThan(startedAtMs + intervalMs)
+  })
+
+  it('gives no turn away in a transaction that is rolled back', async () => {
+    const { store } = await opened()
+    const taken = store.transaction(async transaction => {
+      await store.takeTurn('service', 50_000, transaction)
+      throw new Error('the role is lost')
+    })
+    await expect(taken).rejects.toThrow('the role is lost')
+    expect(await store.transaction(transaction => store.takeTurn('service', 50_000, transaction))).toBe(0)
+  })
+
+  it('waits no longer than a minute for a turn that a wrong clock has given', async () => {
+    const { store, run } = await opened()
+    await run(`INSERT INTO tidegauge.destination (name, pace_tat) VALUES ('service', now() + interval '3 hours')`)
+    const waitMs = await store.transaction(transaction => store.takeTurn('service', 100, transaction))
+    expect(waitMs).toBeLessThanOrEqual(60_000)
+  })
+
+  it('knows the daemons that announced themselves, until they leave or were not seen for long', async () => {
+    const { store, run } = await opened()
+    const entry = { name: 'eu-1', version: '1.0.0', digest: Buffer.alloc(32, 1), lanes: ['ethereum', 'web'] }
+    await store.announce(entry, true)
+    const [first] = await store.daemons()
+    expect(first).toMatchObject(entry)
+    await store.announce({ ...entry, lanes: ['web'] }, false)
+    const [again] = await store.daemons()
+    expect(again).toMatchObject({ lanes: ['web'], startedAtMs: first?.startedAtMs })
+    expect(again?.seenAtMs).toBeGreaterThanOrEqual(first?.seenAtMs ?? Number.NaN)
+    await run(`UPDATE tidegauge.daemon SET seen = now() - interval '2 days', started = now() - interval '9 days'`)
+    await store.announce({ ...entry, name: 'eu-2' }, true)
+    expect((await store.daemons()).map(({ name }) => name)).toEqual(['eu-2'])
+    await store.leave('eu-2')
+    expect(await store.daemons()).toEqual([])
+  })
+})

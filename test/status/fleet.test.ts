@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest'
+import { hourAfter } from '../../src/model/hour.ts'
+import { daemonAwayMs } from '../../src/model/limits.ts'
+import type { SeenDaemon } from '../../src/outbox/contract/fleet-store.ts'
+import { fleetState } from '../../src/status/fleet.ts'
+import { anHour } from '../support/metrics.ts'
+
+const nowMs = anHour
+const daemon = (name: string, changed: Partial<SeenDaemon> = {}): SeenDaemon => ({
+  name,
+  version: '1.0.0',
+  digest: Buffer.alloc(32, 0xab),
+  lanes: ['ethereum', `machine/${name}`],
+  startedAtMs: nowMs - 60_000,
+  seenAtMs: nowMs,
+  ...changed,
+})
+const due = (lane: string, hours = 1) => ({ lane, hours, oldest: hourAfter(anHour, 1 - hours) })
+const away = { seenAtMs: nowMs - daemonAwayMs - 1 }
+const other = { digest: Buffer.alloc(32, 0xcd) }
+
+describe('the state of a fleet', () => {
+  it.each<[string, Partial<SeenDaemon>, true | undefined]>([
+    ['seen now', {}, undefined],
+    ['seen one heartbeat late', { seenAtMs: nowMs - daemonAwayMs }, undefined],
+    ['not seen for longer', away, true],
+    ['seen in the future, by a clock that was set back', { seenAtMs: nowMs + 5_000 }, undefined],
+  ])('has a daemon that was %s', (_, changed, isAway) => {
+    const [shown] = fleetState({ daemons: [daemon('eu-1', changed)], due: [], nowMs }).daemons
+    expect(shown).toEqual({
+      name: 'eu-1',
+      version: '1.0.0',
+      configuration: 'abababab',
+      lanes: ['ethereum', 'machine/eu-1'],
+      startedAtMs: nowMs - 60_000,
+      seenAtMs: changed.seenAtMs ?? nowMs,
+      ...(isAway && { isAway }),
+    })
+  })
+
+  it.each([
+    ['a living daemon works', [daemon('eu-1')], [due('ethereum')], []],
+    ['no daemon has', [daemon('eu-1')], [due('base')], ['base']],
+    ['only a daemon has that is away', [daemon('eu-1', away)], [due('ethereum')], ['ethereum']],
+    ['two have, one of which is away', [daemon('eu-1', away), daemon('eu-2')], [due('ethereum')], []],
+    ['no daemon is there for', [], [due('ethereum'), due('web')], ['ethereum', 'web']],
+    ['no hour is due in', [], [], []],
+  ])('names a lane that %s as it is', (_, daemons, lanes, idle) => {
+    expect(fleetState({ daemons, due: lanes, nowMs }).idleLanes.map(({ lane }) => lane)).toEqual(idle)
+  })
+
+  it.each([
+    ['base', 'start a daemon whose fleet.lanes has it, and that reaches a node of the chain'],
+    ['web', 'start a daemon whose fleet.lanes has it'],
+    ['machine/eu-3', 'start the daemon eu-3 again, or name another one as the machine of its collectors'],
+  ])('says what to do about the idle lane %s', (lane, fix) => {
+    const [one] = fleetState({ daemons: [], due: [due(lane)], nowMs }).idleLanes
+    const [many] = fleetState({ daemons: [], due: [due(lane, 3)], nowMs }).idleLanes
+    const start = `no living daemon works the lane ${lane}, and `
+    expect(one?.reason).toBe(`${start}1 hour is due there, the oldest ${isoOf(anHour)}; ${fix}`)
+    expect(many?.reason).toBe(`${start}3 hours are due there, the oldest ${isoOf(hourAfter(anHour, -2))}; ${fix}`)
+  })
+
+  it.each([
+    ['equal daemons', [daemon('a'), daemon('b')], []],
+    ['one daemon', [daemon('a')], []],
+    [
+      'two versions',
+      [daemon('a'), daemon('b', { version: '2.0.0' }), daemon('c')],
+      ['the daemons have different versions: 1.0.0 on a and c, 2.0.0 on b; update them to the same'],
+    ],
+    [
+      'two configurations',
+      [daemon('a'), daemon('b', other)],
+      [
+        'the daemons have different collectors or options: abababab on a, cdcdcdcd on b; hours of a collector that one lacks wait for a daemon that has it; give all of them the same configuration',
+      ],
+    ],
+    [
+      'another version and configuration that are away',
+      [daemon('a'), daemon('b', { ...other, ...away, version: '2' })],
+      [],
+    ],
+  ])('names the differences of %s', (_, daemons, differences) => {
+    expect(fleetState({ daemons, due: [], nowMs }).differences).toEqual(differences)
+  })
+})
+
+function isoOf(hour: number): string {
+  return new Date(hour).toISOString().replace('.000Z', 'Z')
+}
