@@ -19,6 +19,13 @@ export interface RescuedRow {
   readonly isSure: boolean
 }
 
+/** SQLite's own table of tables and indexes: type, name, name of the table, root page, SQL. */
+const schemaTable: TableShape = {
+  name: 'sqlite_schema',
+  kind: 'table',
+  columns: ['TEXT', 'TEXT', 'TEXT', 'INTEGER', 'TEXT'].map(type => ({ type, isRequired: false, isRowid: false })),
+}
+
 /** The tables of a database. */
 export function shapesOf(database: Sqlite): TableShape[] {
   const tables = database.prepare<[], { name: string; wr: number }>(
@@ -50,7 +57,9 @@ export function* rescue(
   reachedOnly: ReadonlySet<string>,
 ): Generator<RescuedRow> {
   const seen = new Set<number>()
-  const schema = [...walk(pages, 1, () => true, seen)].flatMap(({ rows }) => rows.map(({ values }) => values))
+  // A page of another table in the schema's place would take that table's pages with it.
+  const schemaPages = walk(pages, 1, page => mayBelong(page, schemaTable), seen)
+  const schema = [...schemaPages].flatMap(({ rows }) => rows.map(({ values }) => values))
   // Tables first: a page is assigned only once, and an index does not define the shape of its rows.
   for (const [type, name, , root] of schema.toSorted(([a], [b]) => Number(b === 'table') - Number(a === 'table'))) {
     if (typeof name !== 'string' || typeof root !== 'number') continue
