@@ -59,7 +59,7 @@ export interface CollectorConfig {
   readonly since?: Hour
   /** Time limit of a run for one hour, in milliseconds. Default: `collect.deadlineMs`. */
   readonly deadlineMs?: number
-  /** Name of the daemon of a fleet that runs it. Default: any that can, or the one that first ran it. */
+  /** Name of the daemon that runs it, in a fleet. Default: each one that works its lane; for `host`, the one that ran it first. */
   readonly machine?: string
   readonly place: Place
   /**

@@ -3,7 +3,7 @@ import { daemonAwayMs } from '../model/limits.ts'
 import type { DueLane, SeenDaemon } from '../outbox/contract/fleet-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 
-/** The daemons that share an outbox in PostgreSQL, as any machine sees them. */
+/** The daemons that share an outbox in PostgreSQL. */
 export interface FleetState {
   /** By name; one that was stopped is not among them. */
   readonly daemons: readonly FleetDaemon[]

@@ -1,22 +1,9 @@
-import type { MetricId } from '../../../model/metric.ts'
 import type { Remark } from '../../../model/remarks.ts'
 import { warningKind } from '../../../model/warning-kind.ts'
 import type { Warning, WarningSelection } from '../../contract/warnings.ts'
+import { type WarningRow, warningOf, warningsMax } from '../../rows/warning-row.ts'
 import type { Transaction } from '../connection/transaction.ts'
 import type { RowReader } from './known-metrics.ts'
-
-interface WarningRow {
-  readonly metric: string
-  readonly kind: string
-  readonly text: string
-  readonly count: number
-  readonly first_ms: number
-  readonly last_ms: number
-  readonly acknowledged: number
-}
-
-/** Distinct warnings kept; above it the least recently seen is deleted, so that ever-changing words cannot fill the disk. */
-const warningsMax = 1_000
 
 /** Counts warnings, each kind once for each metric. */
 export function recordWarnings(transaction: Transaction, remarks: readonly Remark[], nowMs: number): void {
@@ -63,13 +50,5 @@ export async function acknowledgeWarnings(transaction: Transaction, { ids, kind 
 /** All warnings, last seen first. */
 export async function allWarnings(reading: RowReader): Promise<Warning[]> {
   const rows = await reading.query<WarningRow>('SELECT * FROM tidegauge.warning ORDER BY last_ms DESC, metric, kind')
-  return rows.map(({ metric, kind, text, count, first_ms, last_ms, acknowledged }) => ({
-    ...(metric !== '' && { metricId: metric as MetricId }),
-    kind,
-    text,
-    count,
-    firstSeenMs: first_ms,
-    lastSeenMs: last_ms,
-    isAcknowledged: acknowledged === 1,
-  }))
+  return rows.map(warningOf)
 }

@@ -1,26 +1,17 @@
 import { isBusy } from '../../../sqlite/damage.ts'
 import { type Sqlite, unsynced } from '../../../sqlite/database.ts'
 import type { DestinationState } from '../../contract/destination.ts'
+import {
+  type DestinationColumns,
+  type DestinationRow,
+  destinationColumns,
+  destinationOf,
+  freshDestination,
+  hurriedAtMs,
+  mayBeLost,
+} from '../../rows/destination-row.ts'
 import type { Writer } from '../file/writer.ts'
 import type { UnsuccessfulFlushTable } from './unsuccessful-flushes.ts'
-
-interface RawDestination {
-  readonly not_before_ms: number
-  readonly probe_at_ms: number
-  readonly failures: number
-  readonly waiting: string | null
-  readonly last_push_ms: number | null
-  readonly last_verdict: string | null
-  readonly skew_ms: number | null
-}
-
-/** Value of `probe_at_ms` after a person asked for a flush: long past, so that nothing waits for it. */
-const hurriedAtMs = 1
-
-/** Values of the columns of a row, in their order. */
-type NewState = [string, number, number, number, string | null, number | null, string | null, number | null]
-
-const fresh: DestinationState = { notBeforeMs: 0, probeAtMs: 0, failures: 0 }
 
 /** Dependencies of `Destinations`. */
 interface DestinationsDeps {
@@ -31,8 +22,8 @@ interface DestinationsDeps {
 /** Table of the destinations' states. */
 export class Destinations {
   readonly #statements
-  readonly #set: (state: NewState) => void
-  readonly #setUnsynced: (state: NewState) => void
+  readonly #set: (state: DestinationColumns) => void
+  readonly #setUnsynced: (state: DestinationColumns) => void
   readonly #writer: Writer
   /** States not written yet because another process has the lock. They replace the stored ones. */
   readonly #waiting = new Map<string, DestinationState>()
@@ -40,7 +31,7 @@ export class Destinations {
   constructor(database: Sqlite, { writer, unsuccessfulFlushes }: DestinationsDeps) {
     this.#writer = writer
     this.#statements = {
-      get: database.prepare<[string], RawDestination>('SELECT * FROM destination WHERE name = ?'),
+      get: database.prepare<[string], DestinationRow>('SELECT * FROM destination WHERE name = ?'),
       hurry: database.prepare<[number]>('UPDATE destination SET probe_at_ms = ?'),
       silence: database.prepare<[string]>(
         'UPDATE destination SET waiting = NULL WHERE waiting IS NOT NULL AND name NOT IN (SELECT value FROM json_each(?))',
@@ -48,7 +39,7 @@ export class Destinations {
       waiting: database.prepare<[], { waiting: string }>(
         'SELECT waiting FROM destination WHERE waiting IS NOT NULL ORDER BY name',
       ),
-      set: database.prepare<NewState>(
+      set: database.prepare<DestinationColumns>(
         `INSERT INTO destination (name, not_before_ms, probe_at_ms, failures, waiting, last_push_ms, last_verdict, skew_ms)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (name) DO UPDATE SET not_before_ms = excluded.not_before_ms, probe_at_ms = excluded.probe_at_ms,
@@ -56,7 +47,7 @@ export class Destinations {
            waiting = excluded.waiting, last_push_ms = excluded.last_push_ms, last_verdict = excluded.last_verdict, skew_ms = excluded.skew_ms`,
       ),
     }
-    const set = (state: NewState) => {
+    const set = (state: DestinationColumns) => {
       const [name, , , , waiting, lastPushMs] = state
       const before = this.#statements.get.get(name)?.last_push_ms
       this.#statements.set.run(...state)
@@ -71,19 +62,7 @@ export class Destinations {
     const waiting = this.#waiting.get(name)
     if (waiting) return waiting
     const row = this.#statements.get.get(name)
-    if (!row) return fresh
-    const isAsked = row.probe_at_ms === hurriedAtMs
-    return {
-      notBeforeMs: row.not_before_ms,
-      probeAtMs: isAsked ? 0 : row.probe_at_ms,
-      ...(isAsked && { isAsked }),
-      failures: row.failures,
-      ...(row.waiting === null ? {} : { waiting: row.waiting }),
-      ...(row.last_push_ms === null || row.last_verdict === null
-        ? {}
-        : { lastPush: { atMs: row.last_push_ms, verdict: row.last_verdict } }),
-      ...(row.skew_ms === null ? {} : { skewMs: row.skew_ms }),
-    }
+    return row ? destinationOf(row) : freshDestination
   }
 
   /** Lets the running daemon probe at its next look instead of waiting for the breakers: a person asked for it. */
@@ -124,19 +103,9 @@ export class Destinations {
     this.#waiting.delete(name)
   }
 
-  #write(name: string, { notBeforeMs, probeAtMs, failures, waiting, lastPush, skewMs }: DestinationState): void {
-    const state: NewState = [
-      name,
-      notBeforeMs,
-      probeAtMs,
-      failures,
-      waiting ?? null,
-      lastPush?.atMs ?? null,
-      lastPush?.verdict ?? null,
-      skewMs ?? null,
-    ]
-    // A state without failures may be lost in a power cut; a `Retry-After` may not.
-    if (failures === 0 && notBeforeMs === 0) this.#setUnsynced(state)
-    else this.#set(state)
+  #write(name: string, state: DestinationState): void {
+    const columns = destinationColumns(name, state)
+    if (mayBeLost(state)) this.#setUnsynced(columns)
+    else this.#set(columns)
   }
 }

@@ -1,24 +1,8 @@
-import type { MetricId } from '../../../model/metric.ts'
 import type { Remark } from '../../../model/remarks.ts'
 import { warningKind } from '../../../model/warning-kind.ts'
 import type { Sqlite } from '../../../sqlite/database.ts'
 import type { Warning, WarningSelection } from '../../contract/warnings.ts'
-
-interface RawWarning {
-  readonly metric: string
-  readonly kind: string
-  readonly text: string
-  readonly count: number
-  readonly first_ms: number
-  readonly last_ms: number
-  readonly acknowledged: number
-}
-
-/**
- * Distinct warnings kept; above it the least recently seen is deleted, so that ever-changing words cannot fill the
- * disk.
- */
-const warningsMax = 1_000
+import { type WarningRow, warningOf, warningsMax } from '../../rows/warning-row.ts'
 
 /** Table of the service's warnings. */
 export class Warnings {
@@ -33,7 +17,7 @@ export class Warnings {
       trim: database.prepare<[number]>(
         'DELETE FROM warning WHERE (metric, kind) IN (SELECT metric, kind FROM warning ORDER BY last_ms DESC LIMIT -1 OFFSET ?)',
       ),
-      all: database.prepare<[], RawWarning>('SELECT * FROM warning ORDER BY last_ms DESC, metric, kind'),
+      all: database.prepare<[], WarningRow>('SELECT * FROM warning ORDER BY last_ms DESC, metric, kind'),
       acknowledge: database.prepare<{ ids: string | null; kind: string | null }>(
         `UPDATE warning SET acknowledged = 1 WHERE acknowledged = 0
          AND (@ids IS NULL OR metric IN (SELECT value FROM json_each(@ids))) AND kind = coalesce(@kind, kind)`,
@@ -57,14 +41,6 @@ export class Warnings {
 
   /** All warnings, last seen first. */
   all(): Warning[] {
-    return this.#statements.all.all().map(({ metric, kind, text, count, first_ms, last_ms, acknowledged }) => ({
-      ...(metric === '' ? {} : { metricId: metric as MetricId }),
-      kind,
-      text,
-      count,
-      firstSeenMs: first_ms,
-      lastSeenMs: last_ms,
-      isAcknowledged: acknowledged === 1,
-    }))
+    return this.#statements.all.all().map(warningOf)
   }
 }
