@@ -2,6 +2,7 @@ import { CautiousTime } from '../intake/cautious-time.ts'
 import { Intake } from '../intake/intake.ts'
 import { WatchedClock } from '../intake/watched-clock.ts'
 import type { Breakage } from '../outbox/contract/health.ts'
+import { FolderRoles } from '../outbox/roles.ts'
 import type { Reloads } from '../status/reloads.ts'
 import { startStatus } from '../status/server/server.ts'
 import { Widgets } from '../status/widgets.ts'
@@ -18,7 +19,7 @@ import { openCrossCheck } from './open-cross-check.ts'
 import { openOtlp } from './open-otlp.ts'
 import { openDaemonOutbox } from './open-outbox.ts'
 import { runnerOn } from './open-runner.ts'
-import { placeOf, rolesOf } from './outbox-place.ts'
+import { placeOf } from './outbox-place.ts'
 import { startReports } from './reporting.ts'
 import { statusSources } from './status-sources.ts'
 
@@ -59,8 +60,8 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   if (at.kind === 'folder') given.place?.require(at.folder)
   const written = writtenAt(config)
   const startedAtMs = time.nowMs()
-  const roles = await rolesOf(config)
-  const taken = sharedTime ? undefined : await takeRoles(roles, time.nowMs(), stack)
+  const taken =
+    at.kind === 'folder' ? await takeRoles(new FolderRoles(at.folder, config.file), time.nowMs(), stack) : undefined
   const outbox = await openDaemonOutbox(context, stack, { hasRole: taken?.delivery !== undefined, damage })
   if (at.kind === 'folder') given.place?.opened(at.folder)
   if (outbox.health.isBeingChecked) log.info('the outbox is large: checking it for damage before it is written to')
@@ -74,15 +75,14 @@ export async function startDaemon(given: AppContext, reloads: Reloads, damage?: 
   const { counters } = kept
   const withCounts = { ...context, counters }
   const deliveries = () => deliveriesTo(connection, outbox.delivery, withCounts)
-  const delivering =
-    taken && startDelivering({ context, outbox, daemonRole: taken.daemon, deliveries, roles }, taken.delivery)
+  const delivering = taken && startDelivering({ context, outbox, taken, deliveries })
   stack.defer(() => delivering?.stop())
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const crossCheck = openCrossCheck({ ...context, time: new CautiousTime(clock, clock) }, chains, stack)
   const reading = { runner, chains: Object.values(chains), clock, counters, ...(crossCheck && { crossCheck }) }
   const make = () => deliveryMaker(connection, outbox.delivery, withCounts)
   const now = () => observationOf(context, outbox, connection, startedAtMs, endpointStates(chains), reloads)
-  const fleet = { context: withCounts, at, outbox, sharedTime, roles, connection, chains: Object.values(chains), make }
+  const fleet = { context: withCounts, at, outbox, sharedTime, connection, chains: Object.values(chains), make }
   const member = await joinWhereShared({ ...fleet, now, endpoints: () => endpointStates(chains) }, stack)
   const intake = new Intake({ outbox: member, collectors, catchUpMs: config.collect.catchUpMs, time, log, ...reading })
   stack.defer(() => intake.stop())

@@ -3,7 +3,7 @@ import { DeliveryLoop } from '../delivery/loop.ts'
 import type { Time } from '../edge/time.ts'
 import { faultLine } from '../model/fault.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
-import type { Role, Roles } from '../outbox/contract/role.ts'
+import type { DaemonRoles, Role } from '../outbox/contract/role.ts'
 import type { UpkeepNews } from '../outbox/contract/upkeep.ts'
 import { bothRoles } from '../outbox/roles.ts'
 import type { AppContext } from './context.ts'
@@ -78,28 +78,28 @@ export class Delivering {
 
 /** The roles of a daemon that has its outbox alone. */
 export interface TakenRoles {
+  readonly roles: DaemonRoles
   readonly daemon: Role
   /** Absent while a command delivers. */
   readonly delivery: Role | undefined
 }
 
 /** Takes the roles of a daemon that has its outbox alone; released with the stack. @throws Fault `outbox-held` */
-export async function takeRoles(roles: Roles, nowMs: number, stack: AsyncDisposableStack): Promise<TakenRoles> {
+export async function takeRoles(roles: DaemonRoles, nowMs: number, stack: AsyncDisposableStack): Promise<TakenRoles> {
   const daemon = await roles.takeDaemon(nowMs)
   stack.defer(() => daemon.release())
   const delivery = await roles.takeDeliveryAsDaemon(nowMs)
   stack.defer(() => delivery?.release())
-  return { daemon, delivery }
+  return { roles, daemon, delivery }
 }
 
 /** Dependencies of `startDelivering`. */
 export interface DeliveringDeps {
   readonly context: AppContext
   readonly outbox: Pick<Outbox, 'delivery' | 'health' | 'startUpkeep'>
-  readonly daemonRole: Role
+  readonly taken: TakenRoles
   /** Creates the deliveries; called when the role is taken. */
   readonly deliveries: () => Promise<readonly Delivery[]>
-  readonly roles: Roles
 }
 
 /** The delivery loop and the outbox's upkeep, as far as they are running. */
@@ -110,13 +110,9 @@ export interface StartedDelivering {
   stop(): Promise<void>
 }
 
-/**
- * Starts the delivery loop and the outbox's upkeep, once the delivery role is taken.
- *
- * @param role absent while a command has it
- */
-export function startDelivering(deps: DeliveringDeps, role: Role | undefined): StartedDelivering {
-  const { context, outbox, daemonRole, deliveries, roles } = deps
+/** Starts the delivery loop and the outbox's upkeep, once the delivery role is taken. */
+export function startDelivering({ context, outbox, taken, deliveries }: DeliveringDeps): StartedDelivering {
+  const { roles, daemon, delivery: role } = taken
   const { config, time, log, clock } = context
   const mayPrune = () => clock?.mayPrune ?? true
   const { promise: roleLost, resolve: loseRole } = Promise.withResolvers<{ readonly kind: 'role-lost' }>()
@@ -129,7 +125,7 @@ export function startDelivering(deps: DeliveringDeps, role: Role | undefined): S
     if (!role) outbox.delivery.maybeSent('all')
     // Steps that may fail, and are then repeated, come before those that keep running.
     const ready = await deliveries()
-    const both = bothRoles(daemonRole, own)
+    const both = bothRoles(daemon, own)
     const upkeep = outbox.startUpkeep({ role: both, keepMs: config.outbox.keepMs, time, mayPrune, report })
     const loop = new DeliveryLoop(ready, time, log, outbox.health)
     if (!role) log.info('the command has released the delivery role: delivering')
@@ -152,7 +148,7 @@ export function startDelivering(deps: DeliveringDeps, role: Role | undefined): S
 }
 
 /** Never rejects: what is not known of the command is left out. */
-async function reportDeliverer(roles: Roles, log: AppContext['log']): Promise<void> {
+async function reportDeliverer(roles: DaemonRoles, log: AppContext['log']): Promise<void> {
   const holder = await roles.deliverer().catch(() => undefined)
   log.info({ ...holder }, 'a command delivers from this outbox: waiting for it to release the role')
 }

@@ -16,16 +16,16 @@ import { faultLine } from '../model/fault.ts'
 import type { PostgresAddress } from '../model/postgres-address.ts'
 import type { SharedOutbox } from '../outbox/contract/fleet-store.ts'
 import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
-import type { Role, Roles } from '../outbox/contract/role.ts'
+import type { Role } from '../outbox/contract/role.ts'
 import type { Observed } from '../status/observed.ts'
 import type { EndpointState } from '../status/snapshot.ts'
 import type { Connection } from './connection.ts'
 import type { AppContext } from './context.ts'
 import type { MakeDelivery } from './deliveries.ts'
 import { fleetDelivering } from './fleet-delivering.ts'
-import { FleetPresence } from './fleet-presence.ts'
 import { fleetReporting, reportsRole } from './fleet-reporting.ts'
 import { logUpkeep } from './outbox-news.ts'
+import { rolesOf } from './outbox-place.ts'
 
 /** Interval at which the database is asked for its clock. */
 const askClockMs = 60_000
@@ -37,7 +37,6 @@ export interface FleetMemberDeps {
   readonly outbox: Outbox
   readonly shared: SharedOutbox
   readonly sharedTime: SharedTime
-  readonly roles: Roles
   readonly connection: Pick<Connection, 'destinations'>
   readonly chains: readonly ChainReader[]
   /** The state of the endpoints of all chains. */
@@ -53,7 +52,7 @@ export interface FleetMemberDeps {
  * @returns the outbox for the intake of this daemon
  */
 export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableStack): Promise<IntakeOutbox> {
-  const { context, address, outbox, shared, sharedTime, roles, connection, chains, endpoints } = deps
+  const { context, address, outbox, shared, sharedTime, connection, chains, endpoints } = deps
   const { config, time, log } = context
   const { store } = shared
   const failed = reporter(context, outbox)
@@ -74,16 +73,18 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   const digest = createHash('sha256')
     .update(JSON.stringify(collectors.map(({ id, use, options }) => [id, use, options])))
     .digest()
-  keep(new Announcer({ store, entry: () => ({ name, version, digest, lanes: worked() }), time, failed }))
-  keep(new FleetPresence(roles, time, failed))
+  const { pid } = process
+  const entry = () => ({ name, version, digest, lanes: worked(), pid, host: hostname(), configFile: config.file })
+  keep(new Announcer({ store, entry, time, failed }))
   keep(clockOf(sharedTime, deps, failed))
   const finality = new Map(
     chains.map(({ id }) => [id, keep(new RoleClaim({ engine, role: `finality/${id}`, time, failed }))]),
   )
   const make = deps.make()
+  const roles = await rolesOf(config)
   await outbox.delivery.silenceOtherDestinations(connection.destinations.map(({ name: own }) => own))
   for (const destination of connection.destinations)
-    keep(fleetDelivering(destination, { ...deps, make, store, engine, failed }))
+    keep(fleetDelivering(destination, { ...deps, roles, make, store, engine, failed }))
   const mayPrune = () => context.clock?.mayPrune ?? true
   const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
   keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))

@@ -36,7 +36,7 @@ export const claimsMax = 10_000
 export const claimSecondsMax = 23 * 3_600
 
 /** Interval at which a daemon shows that it is there. */
-export const seenMs = 10_000
+export const seenMs = 4_000
 
 const relations: readonly [holds: boolean, relation: string][] = [
   [touchMs * 3 < trustMs, 'touchMs * 3 < trustMs: two lost touches lose no claim'],

@@ -46,7 +46,7 @@ export const upkeepMs = 60_000
 export const roomLookMs = 5_000
 
 /** Time without a sign of a daemon of a fleet after which it counts as away. */
-export const daemonAwayMs = 20_000
+export const daemonAwayMs = 15_000
 
 /** Interval at which the delivery loop looks for due metrics enqueued by another process. */
 export const pollMs = 1_000

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Fault } from '../model/fault.ts'
 import { withFileFaults } from '../sqlite/file-fault.ts'
 import { isLocked, openLock } from '../sqlite/lock.ts'
-import type { Role, RoleHolder, Roles } from './contract/role.ts'
+import type { DaemonRoles, Role, RoleHolder } from './contract/role.ts'
 import { identityOf } from './sqlite/file/identity.ts'
 
 /** A process that wants a role. */
@@ -24,7 +24,7 @@ interface RoleSeeker {
 type RoleName = 'daemon' | 'lock'
 
 /** The roles of a data folder. @param config path of the configuration file of this process */
-export class FolderRoles implements Roles {
+export class FolderRoles implements DaemonRoles {
   readonly #dataFolder: string
   readonly #config: string
 

@@ -70,10 +70,10 @@ export async function lookAtFleet({ config, outbox, nowMs }: FleetLook): Promise
 /** The state of a fleet by its rows. Pure. */
 export function fleetState({ daemons, due, nowMs }: FleetRows): FleetState {
   const shown = daemons.map(
-    ({ digest, ...daemon }): FleetDaemon => ({
-      ...daemon,
+    ({ name, version, digest, lanes, startedAtMs, seenAtMs }): FleetDaemon => ({
+      ...{ name, version, lanes, startedAtMs, seenAtMs },
       configuration: digest.toString('hex').slice(0, digestChars),
-      ...(nowMs - daemon.seenAtMs > daemonAwayMs && { isAway: true as const }),
+      ...(nowMs - seenAtMs > daemonAwayMs && { isAway: true as const }),
     }),
   )
   const living = shown.filter(({ isAway }) => !isAway)

@@ -55,6 +55,12 @@ export interface DaemonEntry {
   readonly digest: Buffer
   /** The lanes that it works. */
   readonly lanes: readonly string[]
+  /** Its process id on its host. */
+  readonly pid: number
+  /** Name of its host. */
+  readonly host: string
+  /** Path of its configuration file on its host. */
+  readonly configFile: string
 }
 
 /** A daemon as others see it. Instants are of the database's clock, in milliseconds since 1970. */

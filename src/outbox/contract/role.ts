@@ -24,17 +24,8 @@ export interface RoleHolder {
   readonly host?: string
 }
 
-/**
- * The two roles of an outbox. `daemon`: its one daemon. `delivery`: the process that delivers from it, daemon or command.
- * A command releases it when there is a daemon, so that a long flush or backfill never keeps one from starting.
- */
+/** Who works on an outbox, as commands see it: daemons, or one command that delivers while there is none. */
 export interface Roles {
-  /**
-   * Takes the role of the daemon.
-   *
-   * @throws Fault `outbox-held` when another daemon has it, with its pid and start
-   */
-  takeDaemon(nowMs: number): Promise<Role>
   /**
    * Takes the delivery role for a command.
    *
@@ -42,12 +33,28 @@ export interface Roles {
    */
   takeDelivery(nowMs: number): Promise<Role>
   /**
+   * The process that has the delivery role, as far as is known of it; `undefined` when there is none. Takes and changes
+   * nothing.
+   */
+  deliverer(): Promise<Partial<RoleHolder> | undefined>
+  /** A daemon, as `deliverer`. It may still wait for the delivery role or its outbox. */
+  daemon(): Promise<Partial<RoleHolder> | undefined>
+}
+
+/**
+ * The two roles of an outbox of one daemon. `daemon`: that daemon. `delivery`: the process that delivers from it, daemon
+ * or command. A command releases it when there is a daemon, so that a long flush or backfill never keeps one from starting.
+ */
+export interface DaemonRoles extends Roles {
+  /**
+   * Takes the role of the daemon.
+   *
+   * @throws Fault `outbox-held` when another daemon has it, with its pid and start
+   */
+  takeDaemon(nowMs: number): Promise<Role>
+  /**
    * Takes the delivery role for the daemon; `undefined` while a command has it. The command releases it when it sees the
    * daemon.
    */
   takeDeliveryAsDaemon(nowMs: number): Promise<Role | undefined>
-  /** The process that delivers, as far as is known of it; `undefined` when there is none. Takes and changes nothing. */
-  deliverer(): Promise<Partial<RoleHolder> | undefined>
-  /** The daemon, as `deliverer`. It may still wait for the delivery role or its outbox. */
-  daemon(): Promise<Partial<RoleHolder> | undefined>
 }

@@ -8,14 +8,15 @@ import type { Role, RoleHolder, Roles } from '../contract/role.ts'
 import type { PostgresDatabase } from './connection/database.ts'
 import { databaseFault } from './connection/faults.ts'
 import { openPostgresDatabase } from './open-outbox.ts'
-import { keepRole, type LeasedRoleName, leaveRole, roleHolder, takeRole } from './tables/role-rows.ts'
+import { daemonHolder, deliveryHolder, keepRole, leaveRole, takeRole } from './tables/role-rows.ts'
 
-/** Interval at which a role is renewed. It is taken from a process that has not renewed it for `roleLeaseMs`. */
+/** Interval at which the delivery role is renewed. It is taken from a process that has not renewed it for `roleLeaseMs`. */
 const renewMs = 3_000
 
 /**
- * The roles of an outbox in a database: rows that their holders renew. A process that dies loses its role after
- * `roleLeaseMs`, by the database's clock.
+ * Who works on an outbox in a database. The engine decides which daemon delivers; the delivery role is for a command
+ * while no daemon is there: a row that it renews. A process that dies loses it after `roleLeaseMs`, and a daemon is away
+ * after `daemonAwayMs`, both by the database's clock.
  */
 export class PostgresRoles implements Roles {
   readonly #address: PostgresAddress
@@ -29,48 +30,29 @@ export class PostgresRoles implements Roles {
     this.#time = time
   }
 
-  async takeDaemon(nowMs: number): Promise<Role> {
-    return (await this.#take('daemon', nowMs)) ?? this.#refuse('daemon')
-  }
-
   async takeDelivery(nowMs: number): Promise<Role> {
-    if (await this.daemon()) return this.#refuse('daemon')
-    return (await this.#take('delivery', nowMs)) ?? this.#refuse('delivery')
-  }
-
-  takeDeliveryAsDaemon(nowMs: number): Promise<Role | undefined> {
-    return this.#take('delivery', nowMs)
+    const id = randomUUID()
+    const own = { pid: process.pid, since: new Date(nowMs).toISOString(), config: this.#config, host: hostname() }
+    const database = await openPostgresDatabase(this.#address, this.#time)
+    try {
+      const isTaken = await takeRole(database, id, own)
+      // After it was taken: a daemon shows itself before it looks whether a command has the role.
+      const daemon = await daemonHolder(database)
+      if (isTaken && !daemon) return new LeasedRole({ database, id, holder: own, time: this.#time })
+      if (isTaken) await leaveRole(database, id)
+      throw heldBy(daemon ?? (await deliveryHolder(database)))
+    } catch (error) {
+      await database.close()
+      throw error instanceof Fault ? error : databaseFault(database.place, error)
+    }
   }
 
   deliverer(): Promise<RoleHolder | undefined> {
-    return this.#with(database => roleHolder(database, 'delivery'))
+    return this.#with(deliveryHolder)
   }
 
   daemon(): Promise<RoleHolder | undefined> {
-    return this.#with(database => roleHolder(database, 'daemon'))
-  }
-
-  async #take(name: LeasedRoleName, nowMs: number): Promise<Role | undefined> {
-    const id = randomUUID()
-    const holder = { pid: process.pid, since: new Date(nowMs).toISOString(), config: this.#config, host: hostname() }
-    const database = await openPostgresDatabase(this.#address, this.#time)
-    try {
-      if (await takeRole(database, name, id, holder))
-        return new LeasedRole({ database, name, id, holder, time: this.#time })
-    } catch (error) {
-      await database.close()
-      throw databaseFault(database.place, error)
-    }
-    await database.close()
-    return undefined
-  }
-
-  async #refuse(name: LeasedRoleName): Promise<never> {
-    const holder = await this.#with(database => roleHolder(database, name))
-    throw new Fault('outbox-held', 'another tidegauge holds this outbox', {
-      facts: holder ? { pid: holder.pid, host: holder.host ?? '', since: holder.since, config: holder.config } : {},
-      fix: 'stop it first, or let it do the work',
-    })
+    return this.#with(daemonHolder)
   }
 
   async #with<T>(look: (database: PostgresDatabase) => Promise<T>): Promise<T> {
@@ -85,18 +67,26 @@ export class PostgresRoles implements Roles {
   }
 }
 
+/** @param holder absent when it has ended meanwhile */
+function heldBy(holder: RoleHolder | undefined): Fault {
+  const facts = holder && { pid: holder.pid, host: holder.host ?? '', since: holder.since, config: holder.config }
+  return new Fault('outbox-held', 'another tidegauge holds this outbox', {
+    ...(facts && { facts }),
+    fix: 'stop it first, or let it do the work',
+  })
+}
+
 /** Dependencies of `LeasedRole`. */
 interface LeasedRoleDeps {
   /** It is closed with the role. */
   readonly database: PostgresDatabase
-  readonly name: LeasedRoleName
   /** Distinguishes this holder from those before it. */
   readonly id: string
   readonly holder: RoleHolder
   readonly time: Time
 }
 
-/** A role that is renewed until it is released. While the database does not answer, it counts as held: nothing can be delivered then. */
+/** The delivery role, renewed until it is released. While the database does not answer, it counts as held: nothing can be delivered then. */
 class LeasedRole implements Role {
   readonly #deps: LeasedRoleDeps
   readonly #loop = new Loop(signal => this.#turn(signal))
@@ -122,21 +112,21 @@ class LeasedRole implements Role {
   }
 
   async #released(): Promise<void> {
-    const { database, name, id } = this.#deps
+    const { database, id } = this.#deps
     await this.#loop.stop()
     // A row that is left is free once its lease has ended.
     database.giveUp()
-    await leaveRole(database, name, id).catch(() => {})
+    await leaveRole(database, id).catch(() => {})
     await database.close()
   }
 
   async #turn(signal: AbortSignal): Promise<void> {
-    const { database, name, id, holder, time } = this.#deps
+    const { database, id, holder, time } = this.#deps
     await time.sleep(renewMs, signal).catch(() => {})
     if (signal.aborted) return
     try {
-      if (await keepRole(database, name, id)) return
-      this.#state = (await takeRole(database, name, id, holder)) ? 'renewed' : 'lost'
+      if (await keepRole(database, id)) return
+      this.#state = (await takeRole(database, id, holder)) ? 'renewed' : 'lost'
     } catch {
       // It is tried again: whether another process has the role is not known.
     }

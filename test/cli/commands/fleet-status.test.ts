@@ -31,7 +31,15 @@ describe.skipIf(postgresPlace.kind === 'missing')('status of a fleet (needs the 
     await store.assignLanes([{ collector: 'vault/host', lane: 'machine/eu-3', isFirst: true }])
     const daemon = (name: string, digit: number) =>
       store.announce(
-        { name, version: `1.0.${digit}`, digest: Buffer.alloc(32, digit), lanes: ['web', `machine/${name}`] },
+        {
+          name,
+          version: `1.0.${digit}`,
+          digest: Buffer.alloc(32, digit),
+          lanes: ['web', `machine/${name}`],
+          pid: digit,
+          host: name,
+          configFile: 'tidegauge.yaml',
+        },
         true,
       )
     await daemon('eu-1', 1)

@@ -116,7 +116,14 @@ describe.skipIf(postgresPlace.kind === 'missing')('the store of a fleet', () => 
 
   it('knows the daemons that announced themselves, until they leave or were not seen for long', async () => {
     const { store, run } = await opened()
-    const entry = { name: 'eu-1', version: '1.0.0', digest: Buffer.alloc(32, 1), lanes: ['ethereum', 'web'] }
+    const running = { pid: 7, host: 'eu-1', configFile: 'tidegauge.yaml' }
+    const entry = {
+      name: 'eu-1',
+      version: '1.0.0',
+      digest: Buffer.alloc(32, 1),
+      lanes: ['ethereum', 'web'],
+      ...running,
+    }
     await store.announce(entry, true)
     const [first] = await store.daemons()
     expect(first).toMatchObject(entry)

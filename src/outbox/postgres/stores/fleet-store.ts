@@ -98,13 +98,15 @@ export class PostgresFleetStore implements FleetStore {
     return Math.max(0, row?.wait_ms ?? 0)
   }
 
-  announce({ name, version, digest, lanes }: DaemonEntry, isStart: boolean): Promise<void> {
+  announce(entry: DaemonEntry, isStart: boolean): Promise<void> {
+    const { name, version, digest, lanes, pid, host, configFile } = entry
     return this.#database.write(async transaction => {
       transaction.later(
-        `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes) VALUES ($1, $2, $3, $4)
-         ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, seen = now(),
+        `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes, pid, host, config_file)
+         VALUES ($1, $2, $3, $4, $6, $7, $8)
+         ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, pid = $6, host = $7, config_file = $8, seen = now(),
            started = CASE WHEN $5 THEN now() ELSE own.started END`,
-        [name, version, digest, lanes, isStart],
+        [name, version, digest, lanes, isStart, pid, host, configFile],
       )
       transaction.later(`DELETE FROM tidegauge.daemon WHERE seen < now() - interval '${forgottenAfter}'`)
     }, 'unsynced')
@@ -122,17 +124,20 @@ export class PostgresFleetStore implements FleetStore {
       version: string
       config: Buffer | null
       lanes: string[]
+      pid: number
+      host: string
+      config_file: string
       started_ms: number
       seen_ms: number
     }>(
-      `SELECT name, version, config, lanes, ${millisecondsOf('started')} AS started_ms, ${millisecondsOf('seen')} AS seen_ms
+      `SELECT name, version, config, lanes, pid, host, config_file,
+         ${millisecondsOf('started')} AS started_ms, ${millisecondsOf('seen')} AS seen_ms
        FROM tidegauge.daemon ORDER BY name`,
     )
-    return rows.map(({ name, version, config, lanes, started_ms, seen_ms }) => ({
-      name,
-      version,
+    return rows.map(({ config, config_file, started_ms, seen_ms, ...rest }) => ({
+      ...rest,
+      configFile: config_file,
       digest: config ?? Buffer.alloc(0),
-      lanes,
       startedAtMs: started_ms,
       seenAtMs: seen_ms,
     }))

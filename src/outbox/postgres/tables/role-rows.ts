@@ -1,56 +1,63 @@
+import { daemonAwayMs } from '../../../model/limits.ts'
 import type { RoleHolder } from '../../contract/role.ts'
 import type { PostgresDatabase } from '../connection/database.ts'
 
-/** A role, as it is stored. */
-export type LeasedRoleName = 'daemon' | 'delivery'
-
-/** Time without a renewal after which a role is free. */
+/** Time without a renewal after which the delivery role is free. */
 export const roleLeaseMs = 12_000
 
 const untilNext = `now() + interval '${roleLeaseMs} milliseconds'`
 
-/** Takes a role that is free, or that this holder has. @returns whether this holder has it now */
+/** Takes the delivery role when it is free, or this holder has it. @returns whether this holder has it now */
 export async function takeRole(
   database: PostgresDatabase,
-  name: LeasedRoleName,
   id: string,
   { pid, since, config, host }: RoleHolder,
 ): Promise<boolean> {
   return database.write(async transaction => {
     const rows = await transaction.query(
-      `INSERT INTO tidegauge.role (name, holder, pid, host, since, config, until) VALUES ($1, $2, $3, $4, $5, $6, ${untilNext})
+      `INSERT INTO tidegauge.role (name, holder, pid, host, since, config, until) VALUES ('delivery', $1, $2, $3, $4, $5, ${untilNext})
        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, pid = excluded.pid, host = excluded.host, since = excluded.since,
          config = excluded.config, until = excluded.until
        WHERE role.until < now() OR role.holder = excluded.holder RETURNING name`,
-      [name, id, pid, host ?? '', since, config],
+      [id, pid, host ?? '', since, config],
     )
     return rows.length > 0
   })
 }
 
-/** Renews a role. @returns whether this holder has it */
-export async function keepRole(database: PostgresDatabase, name: LeasedRoleName, id: string): Promise<boolean> {
+/** Renews the delivery role. @returns whether this holder has it */
+export async function keepRole(database: PostgresDatabase, id: string): Promise<boolean> {
   return database.write(async transaction => {
     const rows = await transaction.query(
-      `UPDATE tidegauge.role SET until = ${untilNext} WHERE name = $1 AND holder = $2 RETURNING name`,
-      [name, id],
+      `UPDATE tidegauge.role SET until = ${untilNext} WHERE name = 'delivery' AND holder = $1 RETURNING name`,
+      [id],
     )
     return rows.length > 0
   }, 'unsynced')
 }
 
-/** Gives a role up; no effect where another holder has it. */
-export async function leaveRole(database: PostgresDatabase, name: LeasedRoleName, id: string): Promise<void> {
+/** Gives the delivery role up; no effect where another holder has it. */
+export async function leaveRole(database: PostgresDatabase, id: string): Promise<void> {
   await database.write(async transaction =>
-    transaction.later('DELETE FROM tidegauge.role WHERE name = $1 AND holder = $2', [name, id]),
+    transaction.later("DELETE FROM tidegauge.role WHERE name = 'delivery' AND holder = $1", [id]),
   )
 }
 
-/** The holder of a role; `undefined` while it is free. */
-export async function roleHolder(database: PostgresDatabase, name: LeasedRoleName): Promise<RoleHolder | undefined> {
+/** The command that has the delivery role; `undefined` while it is free. */
+export async function deliveryHolder(database: PostgresDatabase): Promise<RoleHolder | undefined> {
   const [row] = await database.rows<RoleHolder>(
-    'SELECT pid, host, since, config FROM tidegauge.role WHERE name = $1 AND until >= now()',
-    [name],
+    "SELECT pid, host, since, config FROM tidegauge.role WHERE name = 'delivery' AND until >= now()",
   )
   return row
+}
+
+/** The daemon that has been there longest, of those that show that they are; `undefined` when there is none. */
+export async function daemonHolder(database: PostgresDatabase): Promise<RoleHolder | undefined> {
+  const [row] = await database.rows<Omit<RoleHolder, 'since'> & { readonly started: Date }>(
+    `SELECT pid, host, started, config_file AS config FROM tidegauge.daemon
+     WHERE seen >= now() - interval '${daemonAwayMs} milliseconds' ORDER BY started, name LIMIT 1`,
+  )
+  if (!row) return undefined
+  const { started, ...holder } = row
+  return { ...holder, since: started.toISOString() }
 }

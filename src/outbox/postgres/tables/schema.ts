@@ -206,13 +206,16 @@ export const tablesSql = `
     version text NOT NULL,
     config bytea,
     lanes text[] NOT NULL DEFAULT '{}',
+    pid integer NOT NULL,
+    host text NOT NULL,
+    config_file text NOT NULL,
     started timestamptz NOT NULL DEFAULT now(),
     seen timestamptz NOT NULL DEFAULT now()
   );
 
-  -- Who is the daemon, or delivers, while no engine decides it: until an instant of the database's clock, unless it is renewed.
+  -- The command that delivers while no daemon is there: until an instant of the database's clock, unless it is renewed.
   CREATE TABLE tidegauge.role (
-    name text PRIMARY KEY CHECK (name IN ('daemon', 'delivery')),
+    name text PRIMARY KEY CHECK (name = 'delivery'),
     holder text NOT NULL,
     pid integer NOT NULL,
     host text NOT NULL,
