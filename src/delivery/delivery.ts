@@ -176,7 +176,10 @@ export class Delivery {
       outbox,
       recorder,
       quarantine,
-      isFree: metric => quarantine.isWithoutMetrics || quarantine.standing(metric, time.nowMs(), false) === 'free',
+      free: due =>
+        quarantine.isWithoutMetrics
+          ? due
+          : due.filter(metric => quarantine.standing(metric, time.nowMs(), false) === 'free'),
       toProbe: this.#probes.of({ isAsked: run.occasion === 'asked', protocolIds, due }),
       ...(probe && { probe }),
       inFlight,
@@ -184,6 +187,7 @@ export class Delivery {
       due,
       earlier: () => this.#earlier(),
       hasDelivered: () => outbox.hasDelivered(protocolIds),
+      prepare: batch => this.#bodies.prepare(batch),
       push: (batch, attempts) => this.#push(batch, attempts, run),
       register: protocolId => this.#register(protocolId, run),
     }

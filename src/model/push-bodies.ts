@@ -26,6 +26,14 @@ export class PushBodies {
   /** JSON up to the value, of the hour that was written last: most batches are of one, and the next one is, too. */
   #start: { readonly hour: Hour; readonly json: string } | undefined
 
+  /** Bodies written before they were asked for. */
+  readonly #prepared = new WeakMap<Batch, string>()
+
+  /** Writes the body of a batch before it is asked for. @throws ZodError as `of` */
+  prepare(batch: Batch): void {
+    this.#prepared.set(batch, this.#write(batch))
+  }
+
   /**
    * The body of a push.
    *
@@ -33,6 +41,10 @@ export class PushBodies {
    * collected
    */
   of(batch: Batch): string {
+    return this.#prepared.get(batch) ?? this.#write(batch)
+  }
+
+  #write(batch: Batch): string {
     if (batch.length > batchMetricsMax) sentPush.parse({ metrics: batch.map(pushedMetric) })
     let body = '{"metrics":['
     let before: KnownJson | undefined
@@ -57,12 +69,12 @@ export class PushBodies {
     const likely = before?.next
     if (likely && isOf(likely, metric)) return likely
     const remembered = this.#known.get(metric.id)
-    const known = remembered && isOf(remembered, metric) ? remembered : this.#write(metric)
+    const known = remembered && isOf(remembered, metric) ? remembered : this.#remember(metric)
     if (before) before.next = known
     return known
   }
 
-  #write(metric: Metric): KnownJson {
+  #remember(metric: Metric): KnownJson {
     const { id, protocolId, unit, module } = metric
     sentPush.parse({ metrics: [pushedMetric(metric)] })
     const known = {

@@ -32,6 +32,8 @@ export interface FlushDeps {
   /** Whether the service ever accepted a metric of these protocols, so that its address is right. */
   hasDelivered(): Promise<boolean>
 
+  /** Does what can be done of a push before its turn comes. */
+  prepare(batch: Batch): void
   /** Sends a batch. */
   push(batch: Batch, attempts: Attempts): Promise<Pushed>
   /** Registers a protocol. Resolves to the reason when it could not, else to `undefined`. */
@@ -39,8 +41,8 @@ export interface FlushDeps {
 
   readonly recorder: Pick<Recorder, 'record' | 'quarantineRejected' | 'quarantineProtocol' | 'quarantineMetric'>
   readonly quarantine: Pick<Quarantine, 'hasProtocol' | 'countFailure' | 'failuresOf'>
-  /** Whether a due metric may be sent with others: its id is not in quarantine. */
-  isFree(metric: Metric): boolean
+  /** Those due metrics that may be sent with others: their ids are not in quarantine. */
+  free(due: readonly Metric[]): readonly Metric[]
   /** The next metric in quarantine to be probed, after everything else; `undefined` when there is none. */
   toProbe(): Promise<Metric | undefined>
 }

@@ -33,7 +33,7 @@ export class Effects {
       ...deps,
       due: (limit, except) => deps.due(this.#protocolIds, limit, except),
       // A protocol may have been left out since the read began.
-      isFree: metric => !this.#isLeftOut(metric.protocolId) && deps.isFree(metric),
+      free: due => this.#withoutLeftOut(deps.free(due)),
     })
   }
 
@@ -183,6 +183,12 @@ export class Effects {
 
   get #protocolIds(): readonly string[] {
     return this.#deps.protocols.map(({ id }) => id).filter(id => !this.#isLeftOut(id))
+  }
+
+  #withoutLeftOut(metrics: readonly Metric[]): readonly Metric[] {
+    // Mostly none is, and there are many metrics.
+    if (this.#deps.protocols.every(({ id }) => !this.#isLeftOut(id))) return metrics
+    return metrics.filter(({ protocolId }) => !this.#isLeftOut(protocolId))
   }
 
   #isLeftOut(protocolId: string): boolean {

@@ -94,7 +94,9 @@ export class Flush {
       // A lane that ended while parts were taken may have put some first.
       if (parts.length > 0 || ended !== endedBefore) continue
       oneEnds = Promise.withResolvers()
-      await oneEnds.promise
+      // While all wait for the service: a push that is answered is followed by one that is ready.
+      if (underWay === this.#deps.inFlight) await this.#orFail(() => this.#effects.worklist.readAhead(underWay))
+      if (ended === endedBefore) await oneEnds.promise
     }
   }
 

@@ -10,7 +10,7 @@ import type { FlushDeps } from './deps.ts'
 import { dueWanted } from './due-wanted.ts'
 
 /** Dependencies of `Worklist`. */
-export interface WorklistDeps extends Pick<FlushDeps, 'isFree' | 'batchMetricsMin'> {
+export interface WorklistDeps extends Pick<FlushDeps, 'free' | 'batchMetricsMin' | 'prepare'> {
   readonly outbox: Pick<FlushDeps['outbox'], 'stillDue'>
   /** Reads due metrics in the order of delivery, except some. */
   due(limit: number, except: DueWanted['except']): Promise<readonly Metric[]>
@@ -56,17 +56,41 @@ export class Worklist {
     })
   }
 
+  /** Reads on and prepares whole batches, so that at least `count` of them are ready when a push is answered. */
+  readAhead(count: number): Promise<void> {
+    return this.#reads.run(async () => {
+      if (this.#parts.length >= count) return
+      // No more: an hour that is collected meanwhile goes before what is not prepared.
+      const metrics = (count - this.#parts.length) * batchMetricsMax
+      await this.#fill(metrics, metrics)
+      while (this.#parts.length < count) {
+        const part = this.#next(batchMetricsMax)
+        if (!part) return
+        this.#deps.prepare(part.batch)
+        this.#parts.push(part)
+      }
+    })
+  }
+
   #cut(count: number, lastMax: number): readonly Part[] {
     const parts = this.#parts.splice(0, count)
-    while (parts.length < count && this.#page.length >= this.#batchMetricsMin) {
-      const batch = this.#page.slice(0, batchMetricsMax)
-      if (!isBatch(batch)) break
-      this.#page = this.#page.slice(batchMetricsMax)
-      this.#taken.add(batch)
-      parts.push(fresh(batch))
+    while (parts.length < count) {
+      const part = this.#next(this.#batchMetricsMin)
+      if (!part) break
+      parts.push(part)
     }
     // All that is due goes before them: the next page, too.
     return parts.length > 0 ? parts : this.#last.splice(0, Math.min(count, lastMax))
+  }
+
+  /** The next part of what was read; `undefined` when that has fewer metrics than wanted. */
+  #next(metricsMin: number): Part | undefined {
+    if (this.#page.length < metricsMin) return undefined
+    const batch = this.#page.slice(0, batchMetricsMax)
+    if (!isBatch(batch)) return undefined
+    this.#page = this.#page.slice(batchMetricsMax)
+    this.#taken.add(batch)
+    return fresh(batch)
   }
 
   get #batchMetricsMin(): number {
@@ -123,7 +147,7 @@ export class Worklist {
       await this.#fill(count)
       return await this.#taken.during(async taken => {
         const read = await others()
-        const chosen = choose(this.#upcoming(read.filter(metric => !taken.has(metric) && this.#deps.isFree(metric))))
+        const chosen = choose(this.#upcoming(this.#deps.free(read.filter(metric => !taken.has(metric)))))
         this.#putForward(chosen)
         return chosen.length
       })
@@ -180,16 +204,21 @@ export class Worklist {
     return [...this.#parts, ...this.#last].flatMap(({ batch }) => batch)
   }
 
-  async #fill(count: number): Promise<void> {
+  /** Reads on until the page has so many metrics, if there are so many. @param limit of the first read */
+  async #fill(count: number, limit = duePageMax): Promise<void> {
     if (this.#page.length >= count) return
-    const { due, isFree } = this.#deps
+    const { due, free } = this.#deps
     await this.#taken.during(async taken => {
+      const paged = new Set(this.#page)
+      const except = paged.size === 0 ? this.#taken.lists : [...this.#taken.lists, this.#page]
       const keep = (read: readonly Metric[]) => {
         const untaken = taken.isChanged() ? read.filter(metric => !taken.has(metric)) : read
-        this.#page = untaken.filter(isFree)
+        // Metrics may have been left out of the page meanwhile.
+        const rest = paged.size === 0 ? [] : this.#page.filter(metric => paged.has(metric))
+        this.#page = rest.length === 0 ? free(untaken) : [...rest, ...free(untaken)]
         return this.#page
       }
-      await dueWanted(limit => due(limit, this.#taken.lists), keep, count, duePageMax)
+      await dueWanted(reach => due(reach, except), keep, count, limit)
     })
   }
 }

@@ -37,7 +37,8 @@ function outboxOf(due: readonly Metric[], isFree = (_: Metric) => true, turns = 
   }
   const ports: WorklistDeps = {
     due: (limit, except = []) => asked(() => readOf([...left.values()], limit, except)),
-    isFree,
+    free: some => some.filter(isFree),
+    prepare: () => {},
     outbox: { stillDue: (some, known) => asked(() => stillDue(some, known)) },
   }
   return {
@@ -233,12 +234,50 @@ describe('a worklist', () => {
           }
           if (parts.length > 0 || ended > endedBefore) continue
           if (underWay.size === 0) break
+          if (roll() < 0.5) await worklist.readAhead(lanes)
+          if (ended > endedBefore) continue
           await Promise.race(underWay)
         }
         const names = [...outbox.left.values()].filter(isFree).map(nameOf)
         expect(names).toEqual([])
       }),
     )
+  })
+
+  it('prepares what is next, in whole batches, without reading it again', async () => {
+    const { ports } = outboxOf(metrics(950))
+    const [prepared, limits]: [Part['batch'][], number[]] = [[], []]
+    const worklist = new Worklist({
+      ...ports,
+      due: (limit, except) => {
+        limits.push(limit)
+        return ports.due(limit, except)
+      },
+      prepare: batch => prepared.push(batch),
+    })
+    const first = await worklist.take(4)
+    await worklist.readAhead(4)
+    expect(prepared).toHaveLength(4)
+    await worklist.readAhead(4)
+    expect(prepared, 'they are ready').toHaveLength(4)
+    const second = await worklist.take(4)
+    expect(second.map(({ batch }) => batch)).toEqual(prepared)
+    await worklist.readAhead(4)
+    expect(prepared, 'half a batch may become a whole one').toHaveLength(5)
+    const rest = await all(worklist)
+    expect([...first, ...second, ...rest].flatMap(({ batch }) => batch).map(nameOf)).toEqual(metrics(950).map(nameOf))
+    expect(limits.slice(0, 3)).toEqual([500, 400, 400])
+  })
+
+  it('leaves out what is withdrawn after it was prepared', async () => {
+    const due = metrics(300)
+    const outbox = outboxOf(due)
+    const worklist = new Worklist(outbox.ports)
+    await worklist.take(1)
+    await worklist.readAhead(2)
+    outbox.drop(due.slice(150, 160))
+    const left = [...due.slice(100, 150), ...due.slice(160)]
+    expect((await all(worklist)).flatMap(({ batch }) => batch).map(nameOf)).toEqual(left.map(nameOf))
   })
 
   it('reads one thing after the other, so that an old read that is answered late brings nothing back', async () => {
