@@ -1,7 +1,13 @@
 import { commandLine } from '../model/command-line.ts'
+import type { FaultRecord } from '../model/fault.ts'
 import { type Hour, hourText } from '../model/hour.ts'
 import type { CollectionRow, LateCollector } from '../outbox/contract/hours.ts'
 import type { DeadAndHeldCounts } from '../outbox/contract/selections.ts'
+
+/** A sentence about hours with the cure of their fault, if it has one. */
+export function withFix(sentence: string, fault: Pick<FaultRecord, 'fix'> | undefined): string {
+  return fault?.fix === undefined ? sentence : `${sentence} – ${fault.fix}`
+}
 
 /** Sentence about an hour that became a gap. */
 export function gapSentence({ collector, hour, fault }: CollectionRow): string {

@@ -7,7 +7,7 @@ import type { DestinationState } from '../outbox/contract/destination.ts'
 import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.ts'
 import { clockSentences } from './clock-sentences.ts'
 import { type FleetState, lookAtFleet } from './fleet.ts'
-import { deadAndHeldSentences, gapSentence, lateSentence, missingSentence } from './hour-sentences.ts'
+import { deadAndHeldSentences, gapSentence, lateSentence, missingSentence, withFix } from './hour-sentences.ts'
 import type { Observed } from './observed.ts'
 import { type ReadinessCause, readinessState } from './readiness-state.ts'
 import { refusedSentences } from './reloads.ts'
@@ -102,7 +102,7 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet:
     'disk-full': full === undefined ? [] : [full],
     locked: locked === undefined ? [] : [locked],
     'no-daemon': idle.map(({ reason }) => reason),
-    'not-collected': (isCatchingUp ? failed : late).map(lateSentence),
+    'not-collected': (isCatchingUp ? failed : late).map(each => withFix(lateSentence(each), each.fault)),
     'not-planned': missing.map(id => missingSentence(id, hour)),
     gap: gaps.map(gapSentence),
     'not-delivered': undeliveredSentences(lateness, host, isCatchingUp),

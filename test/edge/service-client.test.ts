@@ -155,7 +155,10 @@ describe('the service’s client', () => {
 
   it('says what happened when nothing listens or the connection breaks, without an address', async () => {
     const { push } = await clientOf(request => void request.socket.destroy())
-    expect(await push()).toEqual({ kind: 'unanswered', reason: expect.stringMatching(/^no answer \([A-Z_]+\)$/) })
+    expect(await push()).toEqual({
+      kind: 'unanswered',
+      reason: expect.stringMatching(/, (UND_ERR_SOCKET|ECONN[A-Z]+)$/),
+    })
     const { client } = await clientOf(() => {})
     await client.close()
     expect(await client.push('{}', key, goOn)).toMatchObject({ kind: 'unanswered' })
@@ -192,7 +195,7 @@ describe('the service’s client', () => {
   ])('understands or gives up on %s', async (_, bytes, expected) => {
     const answer = await rawAnswer(bytes)
     if (expected === 'unanswered')
-      expect(answer).toMatchObject({ kind: 'unanswered', reason: expect.stringMatching(/^no answer/) })
+      expect(answer).toMatchObject({ kind: 'unanswered', reason: expect.stringMatching(/^[a-zA-Z ]+, [A-Za-z_]+$/) })
     else expect(answer).toMatchObject({ kind: 'answered', ...expected })
   })
 

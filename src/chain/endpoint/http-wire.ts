@@ -1,6 +1,7 @@
 /// <reference path="../../edge/undici-parts.d.ts" />
 import type { Agent, Dispatcher } from 'undici'
 import { AnswerReader, type HttpBytes } from '../../edge/answer-reader.ts'
+import { networkWords } from '../../edge/network-reason.ts'
 import type { Time } from '../../edge/time.ts'
 import { unpackedBody } from '../../edge/unpacked-body.ts'
 import { answerTimes } from '../../model/answer-times.ts'
@@ -121,8 +122,9 @@ function unanswered(error: unknown, url: string): EndpointFailure {
   const codes = reasons.map(cause => (isRecord(cause) ? cause['code'] : undefined))
   const code = codes.find(one => typeof one === 'string' && !one.startsWith('UND_ERR_ABORTED'))
   const innermost = reasons.at(-1)
-  const text = code ?? (innermost instanceof Error ? innermost.message : 'no reason given')
-  return new EndpointFailure(hostOf(url), `does not answer: ${redacted(String(text), url)}`)
+  const message = innermost instanceof Error ? innermost.message : 'no reason given'
+  const text = typeof code === 'string' ? networkWords(code) : message
+  return new EndpointFailure(hostOf(url), `does not answer: ${redacted(text, url)}`)
 }
 
 function causes(error: unknown): unknown[] {

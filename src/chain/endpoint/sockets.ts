@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { networkWords } from '../../edge/network-reason.ts'
 import { EndpointFailure, hostOf } from './endpoint-failure.ts'
 import { jsonTexts } from './json-texts.ts'
 import { chainAnswerBytesMax, connectMsMax } from './limits.ts'
@@ -52,7 +53,7 @@ export function ipcDial(path: string): Dial {
         socket.destroy()
       })
       socket.on('error', (error: NodeJS.ErrnoException) => {
-        reason = `does not answer: ${error.code ?? 'no reason given'}`
+        reason = `does not answer: ${error.code === undefined ? 'no reason given' : networkWords(error.code)}`
       })
       socket.on('close', () => {
         reject(new EndpointFailure(name, reason))

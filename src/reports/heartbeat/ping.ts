@@ -2,7 +2,13 @@ import { faultFromRecord, isPermanent } from '../../model/fault.ts'
 import { type Hour, hourText } from '../../model/hour.ts'
 import { overdueMs } from '../../model/limits.ts'
 import type { Lateness } from '../../outbox/contract/status-store.ts'
-import { deadAndHeldSentences, gapSentence, lateSentence, missingSentence } from '../../status/hour-sentences.ts'
+import {
+  deadAndHeldSentences,
+  gapSentence,
+  lateSentence,
+  missingSentence,
+  withFix,
+} from '../../status/hour-sentences.ts'
 import { undeliveredSentences } from '../../status/readiness.ts'
 
 /** Longest text of a ping, in characters; older servers of the Healthchecks.io convention keep 10 kB. */
@@ -46,7 +52,7 @@ export function resultOf(open: OpenHour): Ping | undefined {
   const sinceMs = startedAtMs > nowMs ? hour : Math.max(hour, startedAtMs)
   if (!isFinal && nowMs - sinceMs < overdueMs) return undefined
   const sentences = [
-    ...late.map(lateSentence),
+    ...late.map(each => withFix(lateSentence(each), each.fault)),
     ...missing.map(id => missingSentence(id, hour)),
     ...gaps.map(gapSentence),
     ...undeliveredSentences(lateness, host, false),

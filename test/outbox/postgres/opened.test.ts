@@ -68,7 +68,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('opening an outbox in PostgreS
     )
     expect(await refusal({ ...address, tls: 'checked' })).toMatch(/has no TLS/)
     expect(await refusal({ ...address, port: await freePort() })).toMatch(
-      /cannot be reached \(ECONNREFUSED\).*nothing is lost/,
+      /cannot be reached \(nothing listens there, ECONNREFUSED\).*nothing is lost/,
     )
     expect(await refusal({ ...address, host: 'no-such-host.invalid' })).toMatch(
       /no-such-host\.invalid.*cannot be reached/,

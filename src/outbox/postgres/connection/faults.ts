@@ -1,3 +1,4 @@
+import { networkWords } from '../../../edge/network-reason.ts'
 import { Fault } from '../../../model/fault.ts'
 import { codeOfDatabase, databaseTrouble, isOfServer, RefusedConnectionError } from './errors.ts'
 
@@ -77,5 +78,5 @@ function refused(place: string, error: unknown): Fault {
 function reasonOf(error: unknown): string {
   const code = codeOfDatabase(error)
   if (isOfServer(error) && error instanceof Error) return ` (${error.message}, ${code})`
-  return code === '' ? '' : ` (${code})`
+  return code === '' ? '' : ` (${networkWords(code)})`
 }

@@ -1,3 +1,4 @@
+import { networkReason } from '../../../edge/network-reason.ts'
 import { Fault } from '../../../model/fault.ts'
 import type { Hop } from './hops.ts'
 import { httpTryMsMax } from './limits.ts'
@@ -33,7 +34,7 @@ export function unansweredOf(error: unknown, { address: { host }, sentBy }: Hop)
       fix: 'set NODE_EXTRA_CA_CERTS for an authority of your own',
     })
   }
-  return new Fault('http-unreachable', `${host} does not answer`, { facts })
+  return new Fault('http-unreachable', `${host} does not answer: ${networkReason(error)}`, { facts })
 }
 
 function networkWord(error: unknown): string {

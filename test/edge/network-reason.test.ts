@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest'
+import { networkReason } from '../../src/edge/network-reason.ts'
+
+const coded = (code: string) => Object.assign(new Error('http://user:secret@host/'), { code })
+
+describe('why there was no answer', () => {
+  it.each<[string, unknown, string]>([
+    ['a closed port', coded('ECONNREFUSED'), 'nothing listens there, ECONNREFUSED'],
+    ['an unknown name', coded('ENOTFOUND'), 'there is no such host, ENOTFOUND'],
+    ['a name server that is away', coded('EAI_AGAIN'), 'its name cannot be looked up now, EAI_AGAIN'],
+    ['a reset', coded('ECONNRESET'), 'it breaks connections off, ECONNRESET'],
+    ['a closed socket', coded('UND_ERR_SOCKET'), 'it breaks connections off, UND_ERR_SOCKET'],
+    ['no connection', coded('UND_ERR_CONNECT_TIMEOUT'), 'no connection in time, UND_ERR_CONNECT_TIMEOUT'],
+    ['no headers', coded('UND_ERR_HEADERS_TIMEOUT'), 'no answer in time, UND_ERR_HEADERS_TIMEOUT'],
+    ['no network', coded('ENETUNREACH'), 'no network leads there, ENETUNREACH'],
+    ['an expired certificate', coded('CERT_HAS_EXPIRED'), 'its certificate is not accepted, CERT_HAS_EXPIRED'],
+    [
+      'an own certificate',
+      coded('DEPTH_ZERO_SELF_SIGNED_CERT'),
+      'its certificate is not accepted, DEPTH_ZERO_SELF_SIGNED_CERT',
+    ],
+    ['plain HTTP', coded('EPROTO'), 'it does not speak TLS, EPROTO'],
+    ['no HTTP', coded('HPE_INVALID_CONSTANT'), 'its answer is no HTTP, HPE_INVALID_CONSTANT'],
+    ['an unknown code', coded('EWEIRD'), 'EWEIRD'],
+    [
+      'a cause with a code',
+      new Error('fetch failed', { cause: coded('ECONNREFUSED') }),
+      'nothing listens there, ECONNREFUSED',
+    ],
+    ['a deadline', Object.assign(new Error(), { name: 'TimeoutError' }), 'no answer in time'],
+    [
+      'an error without a code, whose words may hold an address',
+      new TypeError('http://user:secret@host/'),
+      'no answer, TypeError',
+    ],
+  ])('says %s in plain words', (_, error, reason) => {
+    expect(networkReason(error)).toBe(reason)
+  })
+})
