@@ -2,6 +2,7 @@ import { type Connection, connect } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
 import { readExistingOutbox } from '../../app/open-outbox.ts'
 import type { ProtocolConfig } from '../../config/config.ts'
+import { doctorSays } from '../../delivery/gate/sentences.ts'
 import { offSentence } from '../../model/clock.ts'
 import { clockReportMs } from '../../model/clock-limits.ts'
 import { Fault } from '../../model/fault.ts'
@@ -26,11 +27,21 @@ export async function serviceFindings(
   const usable = perKey.filter(({ isUsable }) => isUsable).flatMap(({ protocols }) => protocols)
   const checked = await outbox
   const isReadable = checked?.damage === undefined && checked?.hidden === undefined
-  const delivered = isReadable ? await deliveredOf(context, usable) : new Set<string>()
+  const { delivered, waiting } = isReadable ? await storedOf(context, usable) : nothingStored
   const protocols = await protocolFindings(connection, usable, delivered, options)
   // One service: what several keys say about it is said once.
   const shared = new Map(perKey.flatMap(({ service }) => service).map(finding => [JSON.stringify(finding), finding]))
-  return [...shared.values(), ...perKey.flatMap(({ key }) => key), ...protocols]
+  const found = [...shared.values(), ...perKey.flatMap(({ key }) => key), ...protocols]
+  return [...found, ...pushFindings(found, waiting, options)]
+}
+
+/** Pushes that are not accepted, though nothing else is wrong with the service. */
+function pushFindings(others: readonly Finding[], waiting: readonly string[], options: ConfigOption): Finding[] {
+  if (others.some(({ outcome }) => outcome === 'failed')) return []
+  const fix = `ask who runs the service; ${asTyped('due ls', options)} shows what it does not take`
+  return waiting
+    .filter(sentence => sentence.endsWith(doctorSays))
+    .map(sentence => failed('pushes', `${sentence.slice(0, -doctorSays.length)}, though the service answers`, fix))
 }
 
 interface KeyFindings {
@@ -105,16 +116,27 @@ async function protocolFindings(
   )
 }
 
-/** Protocols of which something was delivered: the interface shows ownership only by taking a push. */
-async function deliveredOf(context: AppContext, protocols: readonly ProtocolConfig[]): Promise<ReadonlySet<string>> {
+/** The outbox about the service. */
+interface StoredOfService {
+  /** Protocols of which something was delivered: the interface shows ownership only by taking a push. */
+  readonly delivered: ReadonlySet<string>
+  /** Why deliveries wait. */
+  readonly waiting: readonly string[]
+}
+
+const nothingStored: StoredOfService = { delivered: new Set(), waiting: [] }
+
+async function storedOf(context: AppContext, protocols: readonly ProtocolConfig[]): Promise<StoredOfService> {
   try {
     return await readExistingOutbox(context, async outbox => {
-      const known = protocols.map(async ({ id }) => ((await outbox?.delivery.hasDelivered([id])) ? [id] : []))
-      return new Set((await Promise.all(known)).flat())
+      if (!outbox) return nothingStored
+      const known = protocols.map(async ({ id }) => ((await outbox.delivery.hasDelivered([id])) ? [id] : []))
+      const { waiting } = await outbox.operators.backlog()
+      return { delivered: new Set((await Promise.all(known)).flat()), waiting }
     })
   } catch (error) {
     // An outbox that cannot be read is a finding of the disk, not of the service.
-    if (error instanceof Fault) return new Set()
+    if (error instanceof Fault) return nothingStored
     throw error
   }
 }

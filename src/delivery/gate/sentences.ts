@@ -4,6 +4,9 @@ import type { Stop } from './stop.ts'
 /** Sentences of one destination that are shown; the rest is counted. */
 const sentencesMax = 3
 
+/** End of the sentence about pushes that are not accepted for now. */
+export const doctorSays = ': nothing is lost, and it is tried again; tidegauge doctor says whose fault it is'
+
 /** Why a flush ended, and what to do about it. */
 export function stopSentence({ kind, reason, isKeyMissing }: Stop): string {
   switch (kind) {
@@ -13,7 +16,7 @@ export function stopSentence({ kind, reason, isKeyMissing }: Stop): string {
       return `the address does not answer like the service (${reason}): check service.url`
     case 'transient':
       if (isKeyMissing) return reason
-      return `no push is accepted (${reason}): nothing is lost, and it is tried again; tidegauge doctor says whose fault it is`
+      return `no push is accepted (${reason})${doctorSays}`
     default:
       return reason
   }

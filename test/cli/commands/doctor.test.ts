@@ -127,6 +127,19 @@ describe('doctor', () => {
     expect(stdout + stderr).not.toContain(rpcKey)
   })
 
+  it('says that the service takes no push, though it answers', async () => {
+    const { config, run } = await stage({ statuses: { '/api/metrics': 500 } })
+    const collected = await command(['collect', '--config', config], { METRICS_KEY: key })
+    expect(collected.code).toBe(1)
+    const { code, stdout } = await run()
+    expect(unusual(stdout)).toEqual([
+      expect.stringMatching(
+        /^✖ pushes: no push is accepted \(500.*\), though the service answers → ask who runs .*due ls/,
+      ),
+    ])
+    expect(code).toBe(1)
+  })
+
   it.each<[string, Wrong, RegExp[], number]>([
     [
       'a refused key',
