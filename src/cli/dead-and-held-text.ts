@@ -149,6 +149,7 @@ function nextSteps({ id, hour, kind, state }: DeadOrHeldMetric): readonly (reado
   const which = `${id} --hour ${hourText(hour)}`
   const giveUp = ['to give it up', `${state} drop ${which}`] as const
   if (kind === 'refused') return [['once the service takes it', `dead retry ${which}`], giveUp]
-  if (kind === 'unit') return [['if the change is meant', `held release ${id} --allow-unit-change`], giveUp]
-  return [['if the value is right', `held release ${which}`], giveUp]
+  const origin = ['to see where it came from', `explain ${id} ${hourText(hour)}`] as const
+  if (kind === 'unit') return [origin, ['if the change is meant', `held release ${id} --allow-unit-change`], giveUp]
+  return [origin, ['if the value is right', `held release ${which}`], giveUp]
 }

@@ -75,8 +75,8 @@ function origins({ origin, present, configured }: Explanation): Fact[] {
   return [
     ...(origin?.blocks ?? []).map(block => ['block', blockText(block, provenance)] as const),
     ...(provenance ? programFacts(provenance, present) : []),
-    ...(configured ? [['collector', configured.use] as const, configuredFact(configured)] : []),
-    ...(configured ? [] : [['collector', 'no longer configured'] as const]),
+    ...(configured ? [['uses', configured.use] as const, configuredFact(configured)] : []),
+    ...(configured ? [] : [['uses', 'nothing: it is no longer configured'] as const]),
   ]
 }
 
