@@ -1,17 +1,21 @@
-import { readdirSync, statfsSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileStats } from '../edge/file-stats.ts'
 import type { Fault } from '../model/fault.ts'
 import { troubleFault } from '../sqlite/file-fault.ts'
 import { accessTrouble, writingTrouble } from '../sqlite/trouble.ts'
 import { outboxFile } from './data-folders.ts'
+import { Ballast } from './sqlite/file/ballast.ts'
 import { ballastBytes } from './sqlite/file/limits.ts'
 import { pagesOf } from './sqlite/look-through.ts'
 
-/** Free room of a disk, and the least with which new values are stored; in bytes. */
+/** Free room of a disk, in bytes. */
 export interface DiskRoom {
   readonly free: number
+  /** The least with which a daemon begins to store values. */
   readonly least: number
+  /** Whether values are stored: a daemon that has its ballast goes on until the disk is full. */
+  readonly isEnough: boolean
 }
 
 /** The outbox's file. */
@@ -26,12 +30,9 @@ export interface OutboxFileCheck {
 
 /** Room below the data folder, or below the nearest folder above it that exists; `undefined` when the system does not say. */
 export function diskRoom(folder: string): DiskRoom | undefined {
-  try {
-    const { bavail, bsize } = statfsSync(existing(folder))
-    return { free: bavail * bsize, least: 2 * ballastBytes }
-  } catch {
-    return undefined
-  }
+  const ballast = new Ballast(existing(folder))
+  const { room, isThere, hasRoom } = ballast
+  return room && { free: room.freeBytes, least: 2 * ballastBytes, isEnough: isThere || hasRoom }
 }
 
 /** Why nothing can be written into the data folder, or where it would be made; `undefined` when it can be. */

@@ -2,8 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { checkOutboxFile } from '../../src/outbox/data-check.ts'
+import { checkOutboxFile, diskRoom } from '../../src/outbox/data-check.ts'
+import { Ballast } from '../../src/outbox/sqlite/file/ballast.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { mayMount, smallDisk } from '../support/small-disk.ts'
 
 const module = new URL('../../src/outbox/data-check.ts', import.meta.url).href
 const script = `import { checkOutboxFile } from '${module}'
@@ -27,4 +29,16 @@ it.runIf(process.getuid?.() === 0)('an outbox in a folder that another user clos
   writeFileSync(join(folder, 'outbox.db'), 'x')
   expect(seenBy(65_534, folder)).toEqual({ bytes: 0, hidden: expect.stringContaining(folder) })
   expect(seenBy(65_534, join(place, 'elsewhere'))).toBe('none')
+})
+
+it.runIf(mayMount)('a disk has enough room while there is room for the ballast, or the ballast', async () => {
+  const { folder, fill, empty } = smallDisk(40)
+  expect(diskRoom(folder)).toMatchObject({ isEnough: true })
+  fill()
+  expect(diskRoom(folder)).toMatchObject({ free: 0, isEnough: false })
+  empty()
+  const ballast = new Ballast(folder)
+  expect(await ballast.make()).toBe(true)
+  const { free = 0, least = 0, isEnough } = diskRoom(folder) ?? {}
+  expect([free < least, isEnough]).toEqual([true, true])
 })

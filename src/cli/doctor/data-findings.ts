@@ -40,7 +40,7 @@ function roomFinding(folder: string): Finding {
   const where = shortest(folder)
   if (!room) return ok('disk', `${where} can be written`)
   const found = `${bytesText(room.free)} are free for ${where}`
-  if (room.free < room.least) {
+  if (!room.isEnough) {
     return failed('disk', `${found}; nothing is collected below ${bytesText(room.least)}`, 'free some room')
   }
   if (room.free < roomAdvised * room.least) return warning('disk', found, 'free some room before it runs out')
