@@ -53,6 +53,21 @@ describe('metrics by OTLP', () => {
     },
   )
 
+  it('are sent a last time when the daemon stops', async () => {
+    const receiver = await OtlpReceiver.start()
+    const { config } = configured(hostYaml)
+    // No interval ends meanwhile: the only export is that of the end.
+    const daemon = await startDaemon(config, {
+      OTEL_METRIC_EXPORT_INTERVAL: '3600000',
+      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+    })
+    await daemon.status(allDelivered)
+    expect(receiver.requests).toBe(0)
+    expect(await daemon.kill('SIGTERM')).toBe(0)
+    expect(isDelivered(await receiver.export(isDelivered))).toBe(true)
+    expect(receiver.requests).toBe(1)
+  })
+
   it('stop nothing where no collector answers, which is logged once, as is its return', async () => {
     const receiver = await OtlpReceiver.start()
     receiver.status = 401

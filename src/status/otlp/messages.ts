@@ -8,8 +8,11 @@ export interface OtlpThreadInput extends Pick<OtlpOn, 'protocol' | 'intervalMs' 
   readonly startedAtMs: number
 }
 
-/** Message of the thread: it wants the metrics of now, or an export has ended. */
-export type FromThread = { readonly kind: 'read' } | { readonly kind: 'exported'; readonly failure?: string }
+/** Message of the thread: it wants the metrics of now, an export has ended, or the last one has, which was asked for. */
+export type FromThread =
+  | { readonly kind: 'read' }
+  | { readonly kind: 'exported'; readonly failure?: string }
+  | { readonly kind: 'flushed' }
 
 /** A part of a family; its samples are plain, so that they can be copied. */
 export type FamilyPart = Pick<Family, 'name' | 'type' | 'help'> & { readonly samples: readonly PlainSample[] }
@@ -21,5 +24,7 @@ export interface PlainSample {
   readonly suffix?: '_sum' | '_count' | '_bucket'
 }
 
-/** Message to the thread: some of the metrics that it has asked for; the last one ends them. */
-export type ToThread = { readonly parts: readonly FamilyPart[]; readonly isLast: boolean }
+/** Message to the thread: some of the metrics that it has asked for, of which the last one ends them; or to send those of now. */
+export type ToThread =
+  | { readonly kind: 'metrics'; readonly parts: readonly FamilyPart[]; readonly isLast: boolean }
+  | { readonly kind: 'flush' }

@@ -10,6 +10,9 @@ import type { OtlpOn } from './settings.ts'
 /** Samples copied to the thread before the event loop gets a turn. */
 const samplesATurn = 1_000
 
+/** Time for which a stop waits for the last metrics to be sent. */
+const flushMsMax = 2_000
+
 /** Dependencies of `OtlpExport`. */
 export interface OtlpDeps {
   readonly settings: OtlpOn
@@ -19,7 +22,7 @@ export interface OtlpDeps {
   /** Start of all counters, in milliseconds since 1970. */
   readonly startedAtMs: number
   readonly log: Log
-  readonly time: Pick<Time, 'steadyMs'>
+  readonly time: Pick<Time, 'steadyMs' | 'sleep'>
 }
 
 /**
@@ -29,6 +32,7 @@ export interface OtlpDeps {
 export class OtlpExport {
   readonly #deps: OtlpDeps
   readonly #thread: Worker
+  readonly #flushed = Promise.withResolvers<void>()
   #failedAtMs: number | undefined
 
   constructor(deps: OtlpDeps) {
@@ -40,15 +44,23 @@ export class OtlpExport {
     this.#thread.unref()
     this.#thread.on('message', (message: FromThread) => this.#heard(message))
     this.#thread.once('error', ({ name }) => this.#exported(`the SDK failed (${name})`))
+    this.#thread.once('exit', () => this.#flushed.resolve())
   }
 
-  /** Ends the thread, whatever it does. */
+  /** Sends the metrics of now, unless none could be sent before, and ends the thread, whatever it does by then. */
   async stop(): Promise<void> {
+    if (this.#failedAtMs === undefined) {
+      this.#post({ kind: 'flush' })
+      const waiting = new AbortController()
+      await Promise.race([this.#flushed.promise, this.#deps.time.sleep(flushMsMax, waiting.signal).catch(() => {})])
+      waiting.abort(new Error('flushed'))
+    }
     await this.#thread.terminate()
   }
 
   #heard(message: FromThread): void {
     if (message.kind === 'exported') this.#exported(message.failure)
+    else if (message.kind === 'flushed') this.#flushed.resolve()
     else void this.#send()
   }
 
@@ -56,10 +68,10 @@ export class OtlpExport {
     // Metrics that cannot be read are reported where that is found; none are sent.
     const families = await this.#deps.families().catch(() => [])
     for (const part of families.flatMap(partsOf)) {
-      this.#post({ parts: [part], isLast: false })
+      this.#post({ kind: 'metrics', parts: [part], isLast: false })
       if (part.samples.length === samplesATurn) await setImmediate()
     }
-    this.#post({ parts: [], isLast: true })
+    this.#post({ kind: 'metrics', parts: [], isLast: true })
   }
 
   #post(message: ToThread): void {

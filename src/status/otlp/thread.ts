@@ -33,10 +33,11 @@ class DaemonMetrics implements MetricProducer {
 const readings: { readonly parts: FamilyPart[]; readonly done: (parts: readonly FamilyPart[]) => void }[] = []
 
 // It also keeps the thread alive.
-parentPort?.on('message', ({ parts, isLast }: ToThread) => {
+parentPort?.on('message', (message: ToThread) => {
+  if (message.kind === 'flush') return void flush()
   const [reading] = readings
-  reading?.parts.push(...parts)
-  if (isLast) readings.shift()?.done(reading?.parts ?? [])
+  reading?.parts.push(...message.parts)
+  if (message.isLast) readings.shift()?.done(reading?.parts ?? [])
 })
 
 function asked(): Promise<readonly FamilyPart[]> {
@@ -85,5 +86,11 @@ async function start(): Promise<MeterProvider> {
   return new MeterProvider({ resource, readers: [reader] })
 }
 
+async function flush(): Promise<void> {
+  // Its failure is reported like that of any export.
+  await (await started).forceFlush().catch(() => {})
+  say({ kind: 'flushed' })
+}
+
 // No top-level await: the bundle is CommonJS.
-void start()
+const started = start()
