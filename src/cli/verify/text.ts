@@ -52,7 +52,7 @@ function resultText(compared: number, differences: readonly ServiceDifference[])
 }
 
 function hiddenText(notShown: number): string {
-  return notShown === 0 ? '' : `; ${counted(notShown, 'metric')} of hours that the service does not show`
+  return notShown === 0 ? '' : `; ${counted(notShown, 'metric')} not compared: the service does not show those hours`
 }
 
 function rowOf({ kind, id, hour, ours, shown }: ServiceDifference): string[] {

@@ -82,7 +82,7 @@ it('never says that all is equal where the answer cannot be read, or shows the l
   service.shows = path => (path === '/api/metrics' ? { status: 404, body: {} } : { status: 200, body: latest() })
   expect(await run('verify')).toEqual({
     code: 0,
-    stdout: 'pool: 2 metrics compared, all equal; 4 metrics of hours that the service does not show\n',
+    stdout: 'pool: 2 metrics compared, all equal; 4 metrics not compared: the service does not show those hours\n',
     stderr: '',
   })
 })
