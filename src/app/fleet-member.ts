@@ -9,6 +9,7 @@ import { FleetIntakeStore } from '../fleet/fleet-intake-store.ts'
 import { JobEngine } from '../fleet/job-engine.ts'
 import { workedLanes } from '../fleet/lane.ts'
 import { LaneClaims } from '../fleet/lane-claims.ts'
+import { LocalHours } from '../fleet/local-hours.ts'
 import { Reconciler } from '../fleet/reconciler.ts'
 import { RoleClaim } from '../fleet/role-claim.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
@@ -17,6 +18,7 @@ import type { PostgresAddress } from '../model/postgres-address.ts'
 import type { SharedOutbox } from '../outbox/contract/fleet-store.ts'
 import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
+import { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import type { Observed } from '../status/observed.ts'
 import type { EndpointState } from '../status/snapshot.ts'
 import type { Connection } from './connection.ts'
@@ -34,6 +36,8 @@ const askClockMs = 60_000
 export interface FleetMemberDeps {
   readonly context: AppContext
   readonly address: PostgresAddress
+  /** Folder of values that wait while the database is away. */
+  readonly keptIn: string
   readonly outbox: Outbox
   readonly shared: SharedOutbox
   readonly sharedTime: SharedTime
@@ -52,7 +56,7 @@ export interface FleetMemberDeps {
  * @returns the outbox for the intake of this daemon
  */
 export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableStack): Promise<IntakeOutbox> {
-  const { context, address, outbox, shared, sharedTime, connection, chains, endpoints } = deps
+  const { context, address, keptIn, outbox, shared, sharedTime, connection, chains, endpoints } = deps
   const { config, time, log } = context
   const { store } = shared
   const failed = reporter(context, outbox)
@@ -89,7 +93,13 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
   keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))
   const checksFinality = (chainId: number) => finality.get(chainId)?.isHeld ?? false
-  const intake = new FleetIntakeStore({ intake: shared.intake, store, engine, claims, lanes, checksFinality, failed })
+  const local = new LocalHours({
+    ...{ intake: shared.intake, store, health: outbox.health, log },
+    outcomes: new LocalOutcomes(keptIn),
+    works: collector => worked().includes(lanes.of(collector) ?? ''),
+  })
+  const offers = { intake: shared.intake, store, engine, claims, lanes, local }
+  const intake = new FleetIntakeStore({ ...offers, checksFinality, failed })
   log.info({ name, lanes: worked() }, 'this daemon is one of a fleet')
   return { intake, health: outbox.health }
 }

@@ -7,7 +7,7 @@ import type { OutboxPlace } from '../outbox/place.ts'
 import type { FleetMemberDeps } from './fleet-member.ts'
 
 /** Dependencies of `joinWhereShared`. */
-type JoinDeps = Omit<FleetMemberDeps, 'address' | 'shared' | 'sharedTime'> & {
+type JoinDeps = Omit<FleetMemberDeps, 'address' | 'keptIn' | 'shared' | 'sharedTime'> & {
   /** Where the outbox is. */
   readonly at: OutboxPlace
   readonly outbox: Outbox
@@ -29,9 +29,10 @@ export async function sharedTimeOf(address: PostgresAddress, machine: Time): Pro
  * @returns the outbox for its intake
  */
 export async function joinWhereShared(deps: JoinDeps, stack: AsyncDisposableStack): Promise<IntakeOutbox> {
-  const { at, outbox, sharedTime } = deps
+  const { at, context, outbox, sharedTime } = deps
+  const { data } = context.config
   const { shared } = outbox
-  if (at.kind === 'folder' || !shared || !sharedTime) return outbox
+  if (at.kind === 'folder' || data.kind === 'folder' || !shared || !sharedTime) return outbox
   const { joinFleet } = await import('./fleet-member.ts')
-  return joinFleet({ ...deps, address: at.address, shared, sharedTime }, stack)
+  return joinFleet({ ...deps, address: at.address, keptIn: data.keptIn, shared, sharedTime }, stack)
 }

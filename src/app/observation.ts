@@ -1,5 +1,6 @@
 import { version } from '../edge/version.ts'
-import type { Observed } from '../status/observed.ts'
+import { LocalOutcomes } from '../outbox/local-outcomes.ts'
+import type { KeptHours, Observed } from '../status/observed.ts'
 import { Reloads } from '../status/reloads.ts'
 import type { AppContext } from './context.ts'
 import type { NamedService } from './named-service.ts'
@@ -27,6 +28,11 @@ export function observationOf(
     nowMs: time.nowMs(),
     widgets: new Map(),
     endpoints,
+    ...(config.data.kind === 'postgres' && { kept: keptIn(config.data.keptIn) }),
     ...(clock && { clock: clock.verdict }),
   }
+}
+
+function keptIn(folder: string): KeptHours {
+  return { hours: new LocalOutcomes(folder).count, folder }
 }

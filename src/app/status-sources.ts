@@ -1,12 +1,14 @@
+import { Fault } from '../model/fault.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
 import { exposition, metricFamilies } from '../status/exposition/exposition.ts'
 import { presentFingerprint } from '../status/fingerprint.ts'
 import { metricHistory } from '../status/history.ts'
 import { observe } from '../status/observe.ts'
 import type { Observed } from '../status/observed.ts'
-import { readiness } from '../status/readiness.ts'
+import { keptSentences, readiness } from '../status/readiness.ts'
 import { scrape } from '../status/scrape.ts'
 import type { StatusDeps } from '../status/server/server.ts'
+import type { Readiness } from '../status/snapshot.ts'
 import type { Widgets } from '../status/widgets.ts'
 import type { KeptCounts } from './kept-counts.ts'
 import type { OtlpSources } from './open-otlp.ts'
@@ -34,11 +36,22 @@ export function statusSources({
       const reads = await widgets.read()
       return seen(outbox, () => observe({ ...now(), widgets: reads }))
     },
-    ready: () => seen(outbox, () => readiness(now())),
+    ready: () => readyOf(outbox, now),
     families,
     exposition: async () => await exposition(await families()),
     state: () => seen(outbox, () => presentFingerprint(now())),
     history: id => seen(outbox, () => metricHistory({ ...now(), outbox }, id)),
+  }
+}
+
+/** Readiness; where a database does not answer, that, and what waits for it. */
+async function readyOf(outbox: Outbox, now: () => Observed): Promise<Readiness> {
+  try {
+    return await seen(outbox, () => readiness(now()))
+  } catch (error) {
+    const fault = outbox.health.explain(error)
+    if (!outbox.shared || !(fault instanceof Fault)) throw error
+    return { ok: false, reasons: [fault.message, ...keptSentences(now().kept)] }
   }
 }
 

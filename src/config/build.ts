@@ -75,7 +75,8 @@ export function buildConfig(
 function dataOf(main: ParsedDocument<ParsedFile>, service: ServiceConfig): DataConfig {
   const { file, parsed } = main
   if (typeof parsed.data !== 'string') {
-    return { kind: 'postgres', address: placedSecret(parsed.data.postgres, ['data', 'postgres'], main) }
+    const address = placedSecret(parsed.data.postgres, ['data', 'postgres'], main)
+    return { kind: 'postgres', address, keptIn: join(dataFolder(file, parsed.fleet?.folder ?? '../data'), 'kept') }
   }
   // The embedded service has a folder of its own, so that metrics sent to it never count as delivered to a real one.
   return {

@@ -109,8 +109,8 @@ export type ServiceConfig =
 export type DataConfig =
   /** `folder`: of the outbox and other data; with the embedded service, its sub-folder `embedded`. */
   | { readonly kind: 'folder'; readonly folder: string }
-  /** A PostgreSQL database that several daemons share. */
-  | { readonly kind: 'postgres'; readonly address: PlacedSecret }
+  /** A PostgreSQL database that several daemons share. `keptIn`: folder of values that wait while it is away. */
+  | { readonly kind: 'postgres'; readonly address: PlacedSecret; readonly keptIn: string }
 
 /** A daemon among those that share a database. */
 export interface FleetConfig {

@@ -17,7 +17,8 @@ export function hiddenPaths(config: Config): string[] {
     ...collectors.flatMap(({ options, place }) => secretsWritten(options, place.file).map(({ ref }) => ref)),
   ]
   // The embedded service's folder lies in that of a real service, which may have been used before.
-  const folders = data.kind === 'postgres' ? [] : [service.kind === 'embedded' ? dirname(data.folder) : data.folder]
+  const folders =
+    data.kind === 'postgres' ? [data.keptIn] : [service.kind === 'embedded' ? dirname(data.folder) : data.folder]
   return [...configFiles(config), ...folders, ...secrets.flatMap(fileOf)]
 }
 

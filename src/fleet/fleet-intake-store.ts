@@ -11,6 +11,7 @@ import { laneJob, laneQueue } from './jobs.ts'
 import type { Lane } from './lane.ts'
 import type { ClaimedHour, LaneClaims } from './lane-claims.ts'
 import { keptForRetryMs } from './limits.ts'
+import type { LocalHours } from './local-hours.ts'
 
 /** Dependencies of `FleetIntakeStore`. */
 export interface FleetIntakeDeps {
@@ -19,6 +20,8 @@ export interface FleetIntakeDeps {
   readonly engine: JobEngine
   readonly claims: LaneClaims
   readonly lanes: CollectorLanes
+  /** Hours that are read while the database is away. */
+  readonly local: LocalHours
   /** Whether this daemon checks the blocks of a chain again once they are final. */
   readonly checksFinality: (chainId: number) => boolean
   /** Called with errors that are mended later. */
@@ -47,8 +50,8 @@ export class FleetIntakeStore implements IntakeStore {
 
   constructor(deps: FleetIntakeDeps) {
     this.#deps = deps
-    const { intake } = deps
-    this.pasts = metrics => intake.pasts(metrics)
+    const { intake, local } = deps
+    this.pasts = metrics => intake.pasts(metrics).catch((error: unknown) => local.pasts(metrics, error))
     this.hourStates = (collector, from, to) => intake.hourStates(collector, from, to)
     this.newestCollected = () => intake.newestCollected()
     this.confirmPin = (chainId, pinned) => intake.confirmPin(chainId, pinned)
@@ -60,6 +63,7 @@ export class FleetIntakeStore implements IntakeStore {
   /** As the outbox. The jobs of lanes are made once all that is being planned is planned: a job finds all collectors. */
   async planHours(plan: HourPlan): Promise<number> {
     this.#planning += 1
+    this.#deps.local.expect(plan)
     try {
       const gaps = await this.#deps.intake.planHours(plan)
       const lane = await this.#deps.lanes.assigned(plan.collector)
@@ -71,8 +75,22 @@ export class FleetIntakeStore implements IntakeStore {
     }
   }
 
-  /** Due hours that this daemon has claimed. It claims free ones first. */
+  /**
+   * Due hours that this daemon has claimed. It claims free ones first. While the database is away: those that can be read
+   * only now, whether claimed or not.
+   */
   async dueHours(wanted: DueHoursWanted): Promise<readonly DueHour[]> {
+    const { local } = this.#deps
+    await local.drain(wanted.nowMs)
+    const claimed = await this.#claimedHours(wanted).catch((error: unknown) => ({ error }))
+    const isFailed = 'error' in claimed
+    const more = await local.dueHours(wanted, isFailed ? [] : claimed)
+    if (!isFailed) return [...claimed, ...more]
+    if (more.length === 0) throw claimed.error
+    return more
+  }
+
+  async #claimedHours(wanted: DueHoursWanted): Promise<readonly DueHour[]> {
     const { claims } = this.#deps
     await claims.claimFree(wanted.current)
     const due = await Promise.all(claims.trusted.map(claimed => this.#dueOf(claimed, wanted)))
@@ -85,15 +103,27 @@ export class FleetIntakeStore implements IntakeStore {
   }
 
   /**
-   * As the outbox, while this daemon has claimed the hour. The commit with the last due collector ends its job.
+   * As the outbox, while this daemon has claimed the hour. The commit with the last due collector ends its job. Values that
+   * can be read only now are kept locally while the database is away.
    *
    * @throws Fault `hour-taken-over`, and stores nothing, when it has not
    */
   async record(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
-    const { intake, claims, lanes } = this.#deps
-    const { collector, hour, mode, unexpected } = outcome
+    const { intake, local } = this.#deps
     // An hour that was asked for, or is read again, is no due hour of a lane.
-    if (unexpected || mode === 'correct') return intake.record(outcome, nowMs)
+    if (outcome.unexpected || outcome.mode === 'correct') return intake.record(outcome, nowMs)
+    try {
+      const recorded = await this.#recordClaimed(outcome, nowMs)
+      local.recorded(outcome)
+      return recorded
+    } catch (error) {
+      return local.keep(outcome, error)
+    }
+  }
+
+  async #recordClaimed(outcome: CollectionOutcome, nowMs: number): Promise<Recorded> {
+    const { intake, claims, lanes } = this.#deps
+    const { collector, hour } = outcome
     const claimed = claims.find({ lane: lanes.of(collector) ?? '', hour })
     if (!claimed) throw takenOver(hour)
     const end = { isEnded: false }

@@ -4,6 +4,12 @@ import type { Outbox } from '../outbox/contract/outbox.ts'
 import type { ConfigurationState, EndpointState } from './snapshot.ts'
 import type { WidgetRead } from './widgets.ts'
 
+/** Hours of collectors in the local folder of a daemon of a fleet. */
+export interface KeptHours {
+  readonly hours: number
+  readonly folder: string
+}
+
 /** Input of an observation. */
 export interface Observed {
   readonly config: Config
@@ -22,6 +28,8 @@ export interface Observed {
   readonly widgets: ReadonlyMap<string, WidgetRead>
   /** Whether this machine's clock is believed; absent without a clock watch. */
   readonly clock?: ClockVerdict
+  /** Hours whose values wait on this machine for the database; absent where the outbox is in a folder. */
+  readonly kept?: KeptHours
   /** State of the endpoints; empty when this process reads no chain. */
   readonly endpoints: readonly EndpointState[]
 }

@@ -6,6 +6,7 @@ export const readinessCauses = [
   'clock-wrong',
   'disk-full',
   'locked',
+  'kept-locally',
   'no-daemon',
   'not-collected',
   'not-planned',
@@ -33,6 +34,8 @@ export interface ReadinessFacts {
   readonly isDiskFull: boolean
   /** Whether another process has kept this one from writing for long. */
   readonly isLocked: boolean
+  /** Hours whose values wait in a local folder for the database of a fleet. */
+  readonly keptLocally: number
   /** Lanes of a fleet with due hours that no living daemon works. */
   readonly idleLanes: number
   /** Collectors with a due hour that was tried and failed, and with one that was not tried yet. */
@@ -64,6 +67,7 @@ export function readinessState(facts: ReadinessFacts): {
     'clock-wrong': facts.isClockWrong,
     'disk-full': facts.isDiskFull,
     locked: facts.isLocked,
+    'kept-locally': facts.keptLocally > 0,
     'no-daemon': facts.idleLanes > 0 && !isStarting,
     'not-collected': facts.failed > 0 || (facts.untried > 0 && !isStarting),
     // With a doubted clock nothing is planned, which has a cause of its own.

@@ -8,7 +8,7 @@ import type { Lateness, LatenessWanted } from '../outbox/contract/status-store.t
 import { clockSentences } from './clock-sentences.ts'
 import { type FleetState, lookAtFleet } from './fleet.ts'
 import { deadAndHeldSentences, gapSentence, lateSentence, missingSentence, withFix } from './hour-sentences.ts'
-import type { Observed } from './observed.ts'
+import type { KeptHours, Observed } from './observed.ts'
 import { type ReadinessCause, readinessState } from './readiness-state.ts'
 import { refusedSentences } from './reloads.ts'
 import type { Readiness } from './snapshot.ts'
@@ -33,10 +33,17 @@ export function strandedSentence(
   return `no longer configured, and not delivered until they are again: ${counts}; to give them up: ${commandLine(`due drop ${stranded[0]?.[0]}`, named)}`
 }
 
+/** Sentence about values that wait on this machine for the database; empty when none do. */
+export function keptSentences(kept: KeptHours | undefined): string[] {
+  if (!kept || kept.hours === 0) return []
+  const { hours, folder } = kept
+  return [`values of ${hours} ${hours === 1 ? 'hour' : 'hours'} wait in ${folder} until the database takes them`]
+}
+
 /** Input of a readiness. */
 type ReadinessInput = Pick<
   Observed,
-  'config' | 'configuration' | 'outbox' | 'nowMs' | 'startedAtMs' | 'host' | 'destinations' | 'clock'
+  'config' | 'configuration' | 'outbox' | 'nowMs' | 'startedAtMs' | 'host' | 'destinations' | 'clock' | 'kept'
 >
 
 /** Readiness alone, from as few reads as possible: it is probed every few seconds. */
@@ -86,6 +93,7 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet:
     isClockDoubted: observed.clock?.kind === 'doubted',
     isDiskFull: full !== undefined,
     isLocked: locked !== undefined,
+    keptLocally: observed.kept?.hours ?? 0,
     idleLanes: idle.length,
     failed: failed.length,
     untried: late.length - failed.length,
@@ -101,6 +109,7 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet:
     'clock-wrong': clock,
     'disk-full': full === undefined ? [] : [full],
     locked: locked === undefined ? [] : [locked],
+    'kept-locally': keptSentences(observed.kept),
     'no-daemon': idle.map(({ reason }) => reason),
     'not-collected': (isCatchingUp ? failed : late).map(each => withFix(lateSentence(each), each.fault)),
     'not-planned': missing.map(id => missingSentence(id, hour)),

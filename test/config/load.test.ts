@@ -68,7 +68,11 @@ protocols: [{ id: a, name: A, collectors: [{ use: host, machine: eu-2 }] }]
     const config = loadConfig(file)
     const path = join(dirname(file), 'database')
     expect(config).toMatchObject({
-      data: { kind: 'postgres', address: { kind: 'file', path, place: { file, line: 2, column: 9 } } },
+      data: {
+        kind: 'postgres',
+        address: { kind: 'file', path, place: { file, line: 2, column: 9 } },
+        keptIn: join(dirname(file), '../data/kept'),
+      },
       fleet: { name: 'eu-1', lanes: ['main', 'web'] },
       protocols: [{ collectors: [{ machine: 'eu-2' }] }],
     })

@@ -56,6 +56,11 @@ export const fleet = z
           'What this daemon collects: names of chains, web for collectors without a chain, machine/NAME for those of a machine. Default: every chain with a node that answers, web, and machine/ with its own name.',
         examples: [['ethereum', 'web']],
       }),
+    folder: textField(path, {
+      description:
+        'Folder of this daemon alone, relative to this file: what can be read only "now" waits there while the database is away. Default: ../data.',
+      examples: ['../data'],
+    }).optional(),
   })
   .meta({
     description: 'This daemon among those that share the database of `data`.',

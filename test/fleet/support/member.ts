@@ -3,12 +3,16 @@ import { systemTime } from '../../../src/edge/time.ts'
 import { CollectorLanes } from '../../../src/fleet/collector-lanes.ts'
 import { FleetIntakeStore } from '../../../src/fleet/fleet-intake-store.ts'
 import { LaneClaims } from '../../../src/fleet/lane-claims.ts'
+import { LocalHours } from '../../../src/fleet/local-hours.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
 import type { HourPlan } from '../../../src/outbox/contract/hours.ts'
 import type { CollectionOutcome } from '../../../src/outbox/contract/outcome.ts'
+import { LocalOutcomes } from '../../../src/outbox/local-outcomes.ts'
 import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
 import { PostgresFleetStore } from '../../../src/outbox/postgres/stores/fleet-store.ts'
+import { temporaryFolder } from '../../support/folder.ts'
+import { silentLog } from '../../support/log.ts'
 import { anHour, metrics } from '../../support/metrics.ts'
 import { addressOf } from '../../support/postgres/place.ts'
 import { engineOn } from './engines.ts'
@@ -24,6 +28,7 @@ export async function memberOn(
   address: string,
   collectors: readonly MemberCollector[],
   works: () => boolean = () => true,
+  outcomes = new LocalOutcomes(temporaryFolder()),
 ) {
   const engine = engineOn(address)
   const outbox = await openPostgresOutbox(addressOf(address))
@@ -35,12 +40,21 @@ export async function memberOn(
   const failed = (error: unknown) => void failures.push(error)
   const claims = new LaneClaims({ engine, lanes: () => (works() ? [...lanes.all] : []), time: systemTime, failed })
   onTestFinished(() => claims.stop())
-  const deps = { store, engine, claims, lanes, failed, checksFinality: () => true }
+  const local = new LocalHours({
+    ...{ store, outcomes, works, log: silentLog },
+    intake: outbox.intake,
+    health: outbox.health,
+  })
+  const deps = { store, engine, claims, lanes, local, failed, checksFinality: () => true }
   const intake = new FleetIntakeStore({ ...deps, intake: outbox.intake })
   const ids = collectors.map(({ id }) => id)
+  const planNow = (id: string) => intake.planHours({ ...planOf(id), oldest: anHour })
   return {
     intake,
     outbox,
+    outcomes,
+    /** Plans the current hour of a collector that reads only "now". */
+    planNow,
     engine,
     claims,
     failures,

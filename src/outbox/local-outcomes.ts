@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto'
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { Fault, type FaultRecord, faultCodes, faultFromRecord, faultRecord } from '../model/fault.ts'
+import { type Hour, hourAt, hourText } from '../model/hour.ts'
+import type { MetricId } from '../model/metric.ts'
+import type { Accepted } from './contract/metrics.ts'
+import type { CollectionOutcome } from './contract/outcome.ts'
+
+/** An outcome in the local folder. */
+export interface LocalOutcome {
+  /** Name of its file. */
+  readonly name: string
+  readonly text: string
+  readonly outcome: CollectionOutcome
+}
+
+const storedHour = z.number().transform((ms): Hour => hourAt(ms))
+
+const storedMetric = z
+  .object({
+    id: z.custom<MetricId>(id => typeof id === 'string' && id.includes('___')),
+    protocolId: z.string(),
+    hour: storedHour,
+    value: z.number(),
+    unit: z.string().exactOptional(),
+    module: z.string().exactOptional(),
+  })
+  .readonly()
+
+const storedOutcome = z.object({
+  collector: z.string(),
+  hour: storedHour,
+  accepted: z.array(
+    z.object({
+      metric: storedMetric,
+      hold: z.object({ kind: z.enum(['bounds', 'jump', 'unit']), reason: z.string() }).exactOptional(),
+    }),
+  ),
+  provenance: z
+    .object({
+      version: z.string(),
+      code: z.string(),
+      options: z.string(),
+      hosts: z.record(z.string(), z.string()),
+    })
+    .exactOptional(),
+  failed: z
+    .object({
+      fault: z.custom<FaultRecord>(fault => faultCodes.includes(Reflect.get(Object(fault), 'code'))),
+      nextAttemptMs: z.number(),
+    })
+    .exactOptional(),
+})
+
+const suffix = '.json'
+
+/**
+ * Outcomes that wait in a local folder while the shared database takes none, one file for a collector and hour. A file is
+ * whole and on disk before it appears under its name, so that a power cut or a kill leaves it or none. One daemon has
+ * the folder.
+ */
+export class LocalOutcomes {
+  readonly #folder: string
+
+  /** @param folder made with mode 0700 when the first outcome is kept */
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /**
+   * Keeps an outcome. Values that are kept for its hour already stand, and it adds others.
+   *
+   * @throws Fault `outbox-unusable` when the folder cannot be written
+   */
+  keep(outcome: CollectionOutcome): void {
+    const { collector, hour, provenance, failed } = outcome
+    const digest = createHash('sha256').update(collector).digest('hex').slice(0, 16)
+    const name = `${hourText(hour).replaceAll(':', '')}-${digest}${suffix}`
+    const accepted = withFirst(this.#read(name)?.outcome.accepted ?? [], outcome.accepted)
+    const text = JSON.stringify({
+      ...{ collector, hour, accepted, provenance },
+      failed: failed && { fault: faultRecord(failed.fault), nextAttemptMs: failed.nextAttemptMs },
+    })
+    try {
+      this.#write(name, text)
+    } catch (cause) {
+      const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error'
+      throw new Fault('outbox-unusable', `a value cannot be kept in ${this.#folder} (${code})`, {
+        fix: 'let the daemon write this folder, or name another one as fleet.folder',
+        cause,
+      })
+    }
+  }
+
+  /** All of them, the oldest hours first; a damaged file is left out. */
+  all(): readonly LocalOutcome[] {
+    return this.#names().flatMap(name => this.#read(name) ?? [])
+  }
+
+  /** Deletes an outcome, unless values were added to it since it was read. */
+  forget({ name, text }: LocalOutcome): void {
+    if (this.#read(name)?.text === text) rmSync(join(this.#folder, name), { force: true })
+  }
+
+  /** Number of outcomes. */
+  get count(): number {
+    return this.#names().length
+  }
+
+  #names(): string[] {
+    try {
+      return readdirSync(this.#folder)
+        .filter(name => name.endsWith(suffix))
+        .sort()
+    } catch {
+      return []
+    }
+  }
+
+  #read(name: string): LocalOutcome | undefined {
+    try {
+      const text = readFileSync(join(this.#folder, name), 'utf8')
+      const { failed, ...rest } = storedOutcome.parse(JSON.parse(text))
+      const outcome = { ...rest, ...(failed && { failed: { ...failed, fault: faultFromRecord(failed.fault) } }) }
+      return { name, text, outcome }
+    } catch {
+      return undefined
+    }
+  }
+
+  #write(name: string, text: string): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+    const fresh = join(this.#folder, `${name}.${process.pid}`)
+    try {
+      writeFileSync(fresh, text, { mode: 0o600, flush: true })
+      renameSync(fresh, join(this.#folder, name))
+    } finally {
+      rmSync(fresh, { force: true })
+    }
+    const folder = openSync(this.#folder, 'r')
+    try {
+      fsyncSync(folder)
+    } finally {
+      closeSync(folder)
+    }
+  }
+}
+
+function withFirst(first: readonly Accepted[], more: readonly Accepted[]): readonly Accepted[] {
+  const known = new Set(first.map(({ metric }) => metric.id))
+  return [...first, ...more.filter(({ metric }) => !known.has(metric.id))]
+}
