@@ -6,6 +6,8 @@ import type { LogList, RawLog } from './log-list.ts'
 interface NamedRead {
   /** Function and arguments: `balanceOf(0x…)`. Only where reads are recorded. */
   readonly name?: string | undefined
+  /** Types and names of what it returns: `uint256 supply, bool isPaused`. Only where reads are recorded. */
+  readonly returns?: string | undefined
 }
 
 /** A raw read that Multicall3 can make together with others. */

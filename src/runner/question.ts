@@ -9,12 +9,13 @@ const address = z.custom<Hex>(isAddress, { error: 'is no address: 0x and 40 hexa
 const topic = z.custom<Hex>(isHash, { error: 'is no topic: 0x and 64 hexadecimal digits' })
 const slot = z.custom<Hex>(isHash, { error: 'is no storage slot: 0x and 64 hexadecimal digits' })
 const input = z.custom<Hex>(isBytes, { error: 'is no call data: 0x and an even number of hexadecimal digits' })
-const name = z.string().max(collectorTextCharsMax).optional()
+const words = z.string().max(collectorTextCharsMax).optional()
+const named = { name: words, returns: words }
 
 const request = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('call'), to: address, input, name }),
+  z.object({ kind: z.literal('call'), to: address, input, ...named }),
   z.object({ kind: z.literal('balance'), address }),
-  z.object({ kind: z.literal('call-from'), from: address, to: address, input, name }),
+  z.object({ kind: z.literal('call-from'), from: address, to: address, input, ...named }),
   z.object({ kind: z.literal('storage'), address, slot }),
 ])
 

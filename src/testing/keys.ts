@@ -4,7 +4,7 @@ import type { RecordedHttp } from './recording.ts'
 
 /** A text that is equal for equal reads of a chain, whatever the case of their digits and their names for people. */
 export function readKey(chain: string, hoursBefore: number, request: ReadRequest): string {
-  const { name: _, ...same } = { name: undefined, ...request }
+  const { name: _, returns: __, ...same } = { name: undefined, returns: undefined, ...request }
   return keyOf([chain, hoursBefore, same])
 }
 

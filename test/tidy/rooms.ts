@@ -51,7 +51,7 @@ const typesOnly: Readonly<Record<string, readonly string[]>> = {
 const homes: Readonly<Record<string, readonly string[]>> = {
   '@noble/hashes': ['src/chain/'],
   'better-sqlite3': ['src/sqlite/'],
-  viem: ['src/runner/child/typed/', 'src/collector.ts', 'src/cli/new/', 'collectors/'],
+  viem: ['src/runner/child/typed/', 'src/collector.ts', 'src/cli/new/', 'src/cli/explain/', 'collectors/'],
   undici: [
     'src/edge/http-exchange.ts',
     'src/edge/undici-parts.d.ts',

@@ -1,5 +1,6 @@
 import { hourAfter, hourText } from '../../model/hour.ts'
 import { redactor } from '../terminal.ts'
+import { decodedText } from './decoded.ts'
 import type { Explanation } from './explanation.ts'
 import { answerWords, readWords, rpcLine } from './rpc-line.ts'
 
@@ -74,8 +75,15 @@ function againJson({ again: { value, failure, reads }, entry, hour }: Explanatio
         const { chain, hoursBefore = 0 } = read
         const blockOf = (back: number) => reads.chains[chain]?.blocks[hourText(hourAfter(hour, -back))]
         const block = blockOf(hoursBefore)
+        const decoded = decodedText(read)
         const request = block && JSON.parse(rpcLine(read, block.number, blockOf(hoursBefore + 1)?.number))
-        return { chain, what: readWords(read), answer: answerWords(read), ...(request && { request }) }
+        return {
+          chain,
+          what: readWords(read),
+          answer: answerWords(read),
+          ...(decoded !== undefined && { decoded }),
+          ...(request && { request }),
+        }
       }),
       prices: reads.prices,
       http: reads.http,

@@ -44,10 +44,9 @@ export function readWords(recorded: RecordedRead): string {
   }
 }
 
-/** Its answer: the bytes, and what they are as a number. */
+/** Its answer as it came: the bytes. */
 export function answerWords(recorded: RecordedRead): string {
   if ('logs' in recorded) return `${recorded.answer.length} logs`
   if (recorded.reverted !== undefined) return `reverted with ${recorded.reverted}`
-  const number = recorded.number === undefined ? '' : ` = ${recorded.number}`
-  return `${recorded.returned ?? ''}${number}`
+  return recorded.returned ?? ''
 }

@@ -5,6 +5,7 @@ import type { OriginBlock } from '../../outbox/contract/history.ts'
 import type { Recording } from '../../testing/recording.ts'
 import { asTyped, type ConfigOption } from '../configured-command.ts'
 import { counted, cut, instantText, print } from '../terminal.ts'
+import { decodedText } from './decoded.ts'
 import type { Explanation } from './explanation.ts'
 import { answerWords, readWords, rpcLine } from './rpc-line.ts'
 
@@ -118,7 +119,9 @@ function printAgain({ again, entry, origin }: Explanation): void {
   for (const [place, read] of reads.reads.entries()) {
     const { chain, hoursBefore = 0 } = read
     const [block, before] = [blockAt(reads, chain, hoursBefore), blockAt(reads, chain, hoursBefore + 1)]
-    print(`${place + 1}. ${chain}: ${readWords(read)} → ${cut(answerWords(read), answerCharsMax)}`)
+    const [decoded, answer] = [decodedText(read), cut(answerWords(read), answerCharsMax)]
+    const meaning = decoded === undefined ? ` → ${answer}` : ` = ${cut(decoded, answerCharsMax)} (${answer})`
+    print(`${place + 1}. ${chain}: ${readWords(read)}${meaning}`)
     if (block) print(`   ${rpcLine(read, block.number, before?.number)}`)
   }
   for (const [name, { usd }] of Object.entries(reads.prices)) print(`price of ${name}: ${usd} USD`)

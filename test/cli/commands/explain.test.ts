@@ -10,6 +10,7 @@ interface Read {
   readonly chain: string
   readonly what: string
   readonly answer: string
+  readonly decoded: string
   readonly request: { readonly method: string; readonly params: readonly unknown[] }
 }
 
@@ -37,7 +38,8 @@ describe('explain', () => {
     expect([found.blocks.length, block?.host, found.provenance.hosts]).toEqual([1, host, { '1': host }])
     expect(found.provenance.code).toBe(found.present.code)
     expect(found.again).toMatchObject({ value: found.value, isSame: true })
-    const request = found.again.reads.find(({ answer }) => answer.endsWith(` = ${found.value * 1e6}`))?.request
+    const read = found.again.reads.find(({ decoded }) => decoded === String(found.value * 1e6))
+    const request = read?.request
     expect(request?.params[1], 'at the block of the hour').toBe(`0x${block?.number.toString(16)}`)
     const answer = await fetch(here.node.url, {
       method: 'POST',
@@ -49,7 +51,7 @@ describe('explain', () => {
     expect(text).toMatch(new RegExp(`^${id} of ${found.hour}: ${found.value} TIDE, delivered\n`))
     expect(text).toMatch(new RegExp(`\nblock +${block?.number} of chain 1, ${block?.hash}, .*, served by ${host}\n`))
     expect(text).toContain(`\nread again now: ${found.value}, the same value\n`)
-    expect(text).toContain(`   ${JSON.stringify(request)}\n`)
+    expect(text).toContain(`: ${read?.what} = ${found.value * 1e6} (${read?.answer})\n   ${JSON.stringify(request)}\n`)
     expect(text, 'no address of a node').not.toContain(here.node.url)
   })
 

@@ -1,5 +1,12 @@
 import type { Abi, AbiFunction } from 'viem'
-import { decodeFunctionResult, encodeFunctionData, formatAbiItem, toFunctionSelector } from 'viem/utils'
+import {
+  decodeFunctionResult,
+  encodeFunctionData,
+  formatAbiItem,
+  formatAbiParams,
+  getAbiItem,
+  toFunctionSelector,
+} from 'viem/utils'
 import type { Hex } from '../../../model/block.ts'
 import { inputCharsRememberedMax, inputsRememberedMax } from './limits.ts'
 import { staticDecoder } from './static-outputs.ts'
@@ -40,6 +47,12 @@ export function decodedValue({ abi, functionName, args }: TypedCall, output: Hex
   const known = knownOf(abi, functionName)
   if (!known) return decodeFunctionResult({ abi, functionName, data: output, ...(args && { args }) })
   return known.decode?.(output) ?? decodeFunctionResult<Abi>({ abi: known.abi, functionName, data: output })
+}
+
+/** Types and names of what the function returns: `uint256 supply, bool isPaused`. Undefined where the ABI lacks it. */
+export function returnsText({ abi, functionName, args = [] }: TypedCall): string | undefined {
+  const item = getAbiItem<Abi, string>({ abi, name: functionName, args })
+  return item?.type === 'function' ? formatAbiParams(item.outputs, { includeName: true }) : undefined
 }
 
 /** By the ABI as an object, and by name: collectors declare an ABI once and use it each hour. */

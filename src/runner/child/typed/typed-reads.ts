@@ -15,7 +15,7 @@ import type { Hour } from '../../../model/hour.ts'
 import { collectorTextCharsMax } from '../../limits.ts'
 import type { ChainAsOf } from './chain-as-of.ts'
 import { revertReason } from './revert-reason.ts'
-import { decodedValue, encodedInput, type TypedCall } from './typed-calls.ts'
+import { decodedValue, encodedInput, returnsText, type TypedCall } from './typed-calls.ts'
 import { type EventFilter, typedLogs } from './typed-logs.ts'
 
 type ReadOnlyMutability = 'pure' | 'view'
@@ -95,7 +95,7 @@ function encoded(chain: string, call: TypedCall, isNamed: boolean): ReadRequest 
     const input = encodedInput(call)
     const request =
       from === undefined ? { kind: 'call' as const, to, input } : { kind: 'call-from' as const, from, to, input }
-    return isNamed ? { ...request, name: nameOf(call) } : request
+    return isNamed ? { ...request, ...wordsOf(call) } : request
   } catch (error) {
     throw new Fault('collector-threw', `${call.functionName} cannot be called: ${shortMessage(error)}`, {
       facts: factsOf(chain, call),
@@ -104,8 +104,12 @@ function encoded(chain: string, call: TypedCall, isNamed: boolean): ReadRequest 
   }
 }
 
-function nameOf({ functionName, args = [] }: TypedCall): string {
-  return `${functionName}(${args.map(textOf).join(', ')})`.slice(0, collectorTextCharsMax)
+function wordsOf(call: TypedCall): { readonly name: string; readonly returns?: string } {
+  const { functionName, args = [] } = call
+  const name = `${functionName}(${args.map(textOf).join(', ')})`.slice(0, collectorTextCharsMax)
+  const returns = returnsText(call)
+  // Cut types could not be parsed.
+  return returns === undefined || returns.length > collectorTextCharsMax ? { name } : { name, returns }
 }
 
 function textOf(value: unknown): string {
