@@ -1,4 +1,4 @@
-import { Delivery } from '../delivery/delivery.ts'
+import { Delivery, type DeliveryDeps } from '../delivery/delivery.ts'
 import type { Destination } from '../delivery/destination.ts'
 import { Pacer, type Turns } from '../delivery/gate/pacer.ts'
 import { ServiceClock } from '../delivery/gate/service-clock.ts'
@@ -10,8 +10,12 @@ import type { AppContext } from './context.ts'
 /** Dependencies of `deliveryMaker`. */
 type DeliveryContext = AppContext & { readonly counters?: Counters }
 
-/** Makes the delivery to a destination, at a pace. */
-export type MakeDelivery = (destination: Destination, pacer: Turns) => Delivery
+/** Makes the delivery to a destination, at a pace. @param own parts of that destination alone */
+export type MakeDelivery = (
+  destination: Destination,
+  pacer: Turns,
+  own?: Pick<DeliveryDeps, 'client' | 'onPushed'>,
+) => Delivery
 
 /** Makes deliveries that share the service's clock. @param batchMetricsMin as in `deliveriesTo` */
 export function deliveryMaker(
@@ -24,7 +28,7 @@ export function deliveryMaker(
   watched?.onBelieved(byMs => clock.machineWasSet(byMs))
   const { inFlight } = config.delivery
   const shared = { outbox, client, clock, inFlight, batchMetricsMin, log, redactor, time, counters }
-  return (destination, pacer) => new Delivery({ ...shared, destination, pacer })
+  return (destination, pacer, own) => new Delivery({ ...shared, destination, pacer, ...own })
 }
 
 /**

@@ -1,8 +1,11 @@
 import type { Destination } from '../delivery/destination.ts'
 import { DeliveryLoop } from '../delivery/loop.ts'
+import type { ServiceClient } from '../edge/service-client.ts'
 import { FleetPacer } from '../fleet/fleet-pacer.ts'
 import type { JobEngine } from '../fleet/job-engine.ts'
+import type { PushBack } from '../fleet/push-back.ts'
 import { RoleClaim } from '../fleet/role-claim.ts'
+import type { Batch } from '../model/batch.ts'
 import { Fault } from '../model/fault.ts'
 import type { FleetStore } from '../outbox/contract/fleet-store.ts'
 import type { Outbox } from '../outbox/contract/outbox.ts'
@@ -14,11 +17,26 @@ import type { MakeDelivery } from './deliveries.ts'
 export interface FleetDeliveringDeps {
   readonly context: AppContext
   readonly outbox: Pick<Outbox, 'delivery' | 'health'>
+  readonly client: ServiceClient
+  /** Takes what was sent without the role. */
+  readonly pushBack: Pick<PushBack, 'add'>
   readonly store: FleetStore
   readonly engine: JobEngine
   readonly roles: Pick<Roles, 'deliverer'>
   readonly make: MakeDelivery
   readonly failed: (error: unknown) => void
+}
+
+/** The service's client, whose pushes are broken off when another daemon may have the role. */
+function clientWhileHeld(client: ServiceClient, role: () => Pick<RoleClaim, 'whileHeld'>): ServiceClient {
+  return {
+    host: client.host,
+    push: (body, key, stop) => role().whileHeld(lost => client.push(body, key, AbortSignal.any([stop, lost]))),
+    register: (...asked) => client.register(...asked),
+    validateKey: (...asked) => client.validateKey(...asked),
+    widget: (...asked) => client.widget(...asked),
+    close: () => client.close(),
+  }
 }
 
 /**
@@ -27,10 +45,14 @@ export interface FleetDeliveringDeps {
  * @returns the claim of the role, which stops it
  */
 export function fleetDelivering(destination: Destination, deps: FleetDeliveringDeps): RoleClaim {
-  const { context, outbox, store, engine, roles, make, failed } = deps
+  const { context, outbox, client, pushBack, store, engine, roles, make, failed } = deps
   const { config, time, log } = context
   const { name } = destination
   const facts = { destination: name }
+  const own = {
+    client: clientWhileHeld(client, () => role),
+    onPushed: (batch: Batch) => (role.isHeld ? undefined : pushBack.add(batch)),
+  }
   const begin = async () => {
     if (await roles.deliverer()) {
       throw new Fault('outbox-held', 'a command delivers from this outbox', { fix: 'it ends when it sees the daemon' })
@@ -38,7 +60,7 @@ export function fleetDelivering(destination: Destination, deps: FleetDeliveringD
     // The daemon before may have sent what is due.
     outbox.delivery.maybeSent('all')
     const pacer = new FleetPacer({ store, role, destination: name, perSecond: config.delivery.pacePerSecond, time })
-    const loop = new DeliveryLoop([make(destination, pacer)], time, log, outbox.health)
+    const loop = new DeliveryLoop([make(destination, pacer, own)], time, log, outbox.health)
     log.info(facts, 'this daemon delivers now')
     return async () => {
       await loop.stop()

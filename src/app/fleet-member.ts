@@ -10,6 +10,7 @@ import { JobEngine } from '../fleet/job-engine.ts'
 import { workedLanes } from '../fleet/lane.ts'
 import { LaneClaims } from '../fleet/lane-claims.ts'
 import { LocalHours } from '../fleet/local-hours.ts'
+import { PushBack } from '../fleet/push-back.ts'
 import { Reconciler } from '../fleet/reconciler.ts'
 import { RoleClaim } from '../fleet/role-claim.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
@@ -41,7 +42,7 @@ export interface FleetMemberDeps {
   readonly outbox: Outbox
   readonly shared: SharedOutbox
   readonly sharedTime: SharedTime
-  readonly connection: Pick<Connection, 'destinations'>
+  readonly connection: Pick<Connection, 'client' | 'destinations'>
   readonly chains: readonly ChainReader[]
   /** The state of the endpoints of all chains. */
   readonly endpoints: () => readonly EndpointState[]
@@ -87,8 +88,10 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   const make = deps.make()
   const roles = await rolesOf(config)
   await outbox.delivery.silenceOtherDestinations(connection.destinations.map(({ name: own }) => own))
-  for (const destination of connection.destinations)
-    keep(fleetDelivering(destination, { ...deps, roles, make, store, engine, failed }))
+  const { operators } = outbox
+  const pushBack = keep(new PushBack({ operators, pushMsMax: config.delivery.timeoutMs, time, log, failed }))
+  const delivering = { ...deps, client: connection.client, pushBack, roles, make, store, engine, failed }
+  for (const destination of connection.destinations) keep(fleetDelivering(destination, delivering))
   const mayPrune = () => context.clock?.mayPrune ?? true
   const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
   keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))

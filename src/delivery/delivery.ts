@@ -40,6 +40,8 @@ export interface DeliveryDeps {
   readonly inFlight: number
   /** Smallest number of metrics worth a push while more are being collected. Default: 1. */
   readonly batchMetricsMin?: () => number
+  /** Called with a batch when its push has ended, whatever the outcome. Default: nothing is. */
+  readonly onPushed?: (batch: Batch) => void
   readonly log: Log
   readonly redactor: Redactor
   readonly time: Time
@@ -213,17 +215,19 @@ export class Delivery {
   }
 
   async #push(batch: Batch, wanted: Attempts, run: FlushRun): Promise<Pushed> {
-    const { outbox, client, time, log } = this.#deps
+    const { outbox, client, time, log, onPushed } = this.#deps
     this.#pushes += 1
     const hasWithdrawn = async (some: Batch) =>
       wanted.isKnownGood
         ? (await outbox.present(some[0])) === undefined
         : (await outbox.stillDue(some)).metrics.length < some.length
     const deps = { ...run, client, bodies: this.#bodies, gate: this.#gate, hasWithdrawn, time }
-    const pushed = await pushBatch(batch, wanted, deps).catch(error => {
-      this.#unconfirmed.add(batch)
-      throw error
-    })
+    const pushed = await pushBatch(batch, wanted, deps)
+      .catch(error => {
+        this.#unconfirmed.add(batch)
+        throw error
+      })
+      .finally(() => onPushed?.(batch))
     const { verdict, attempts } = pushed
     // An earlier attempt may have been stored, whatever the last one was answered.
     if (verdict.kind === 'transient' || (verdict.kind !== 'settled' && attempts > 1)) this.#unconfirmed.add(batch)

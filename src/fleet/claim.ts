@@ -47,6 +47,11 @@ export function isTrusted(claim: Claim, nowMs: number): boolean {
   return !claim.isLost && nowMs - claim.touchedAtMs < trustMs
 }
 
+/** Milliseconds for which a claim is trusted from now on, unless it is touched; 0 when it is not. Pure. */
+export function trustLeftMs(claim: Claim, nowMs: number): number {
+  return isTrusted(claim, nowMs) ? claim.touchedAtMs + trustMs - nowMs : 0
+}
+
 /** Whether it is time to touch a claim. Pure. */
 export function isTouchDue(claim: Claim, nowMs: number): boolean {
   return !claim.isLost && nowMs - claim.touchedAtMs >= touchMs

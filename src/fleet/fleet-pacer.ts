@@ -6,7 +6,7 @@ import type { RoleClaim } from './role-claim.ts'
 export interface FleetPacerDeps {
   readonly store: Pick<FleetStore, 'transaction' | 'takeTurn'>
   /** The role of delivering to the destination. */
-  readonly role: Pick<RoleClaim, 'hold' | 'lost'>
+  readonly role: Pick<RoleClaim, 'hold' | 'isHeld' | 'lost'>
   /** Name of the destination. */
   readonly destination: string
   /** Requests a second, at most, of the whole fleet. */
@@ -39,12 +39,12 @@ export class FleetPacer {
     const waitMs = await store.transaction(async transaction =>
       (await role.hold(transaction)) ? store.takeTurn(destination, this.intervalMs, transaction) : undefined,
     )
-    if (waitMs === undefined) {
-      role.lost()
-      await aborted(signal)
-    } else if (waitMs > 0) {
-      await time.sleep(Math.ceil(waitMs), signal)
-    }
+    if (waitMs !== undefined && waitMs > 0) await time.sleep(Math.ceil(waitMs), signal)
+    // A process that was paused has waited for longer.
+    const hasTurn = waitMs !== undefined && (role.isHeld || (await store.transaction(async tx => role.hold(tx))))
+    if (hasTurn) return
+    role.lost()
+    await aborted(signal)
   }
 }
 

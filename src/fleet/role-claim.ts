@@ -1,7 +1,7 @@
 import { Loop } from '../edge/loop.ts'
 import type { Time } from '../edge/time.ts'
 import type { SharedTransaction } from '../outbox/contract/fleet-store.ts'
-import { type Claim, claimAfter, isTouchDue, isTrusted, newClaim } from './claim.ts'
+import { type Claim, claimAfter, isTouchDue, isTrusted, newClaim, trustLeftMs } from './claim.ts'
 import type { JobEngine } from './job-engine.ts'
 import { roleJob, roleQueue } from './jobs.ts'
 import { claimMs, reconcileMs, touchMs } from './limits.ts'
@@ -53,6 +53,21 @@ export class RoleClaim {
     return this.#claim !== undefined && isTrusted(this.#claim, this.#deps.time.steadyMs())
   }
 
+  /**
+   * Does something that must end while this daemon has the role.
+   *
+   * @param work its signal is aborted when another daemon may have the role
+   */
+  async whileHeld<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const [lost, ended] = [new AbortController(), new AbortController()]
+    void this.#abortWhenLost(lost, ended.signal)
+    try {
+      return await work(lost.signal)
+    } finally {
+      ended.abort(new Error('it has ended'))
+    }
+  }
+
   /** Keeps the role until the end of a transaction. @returns whether this daemon has it */
   async hold(transaction: SharedTransaction): Promise<boolean> {
     const claim = this.#claim
@@ -73,6 +88,16 @@ export class RoleClaim {
     const claim = this.#claim
     this.#claim = undefined
     if (claim && !claim.isLost) await engine.release(this.#queue, [claim.attempt]).catch(failed)
+  }
+
+  /** Never rejects. */
+  async #abortWhenLost(lost: AbortController, ended: AbortSignal): Promise<void> {
+    const { time } = this.#deps
+    while (!ended.aborted) {
+      const leftMs = this.#claim ? trustLeftMs(this.#claim, time.steadyMs()) : 0
+      if (leftMs <= 0) return lost.abort(new Error('another daemon may deliver'))
+      await time.sleep(leftMs, ended).catch(() => {})
+    }
   }
 
   async #turn(signal: AbortSignal): Promise<void> {
