@@ -1,0 +1,112 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemTime } from '../../src/edge/time.ts'
+import { hourText } from '../../src/model/hour.ts'
+import { openPostgresOutbox } from '../../src/outbox/postgres/open-outbox.ts'
+import { useTestDatabases } from '../support/postgres/databases.ts'
+import { addressOf } from '../support/postgres/place.ts'
+import { postgresPlace } from '../support/postgres/programs.ts'
+import { configured, startDaemon } from '../support/tidegauge.ts'
+
+const level = `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({}),
+  metrics: { Level: {} },
+  history: true,
+  collect: () => ({ Level: 1 }),
+})
+`
+
+interface SentValue {
+  readonly timestamp: string
+  readonly value: number
+}
+
+/** A service that takes the first push, and stores and answers it only when `release` is called. */
+async function delayedService() {
+  const values: SentValue[] = []
+  let release: (() => void) | undefined
+  let changed = Promise.withResolvers<void>()
+  const news = () => {
+    changed.resolve()
+    changed = Promise.withResolvers()
+  }
+  const answer = (response: ServerResponse, body: object) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(body))
+  }
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request.setEncoding('utf8')) body += chunk
+    if (request.method !== 'POST') return answer(response, { valid: true })
+    const { metrics }: { metrics: SentValue[] } = JSON.parse(body)
+    const store = () => {
+      values.push(...metrics)
+      answer(response, { success: true, processed: metrics.length, errors: [], warnings: [] })
+      news()
+    }
+    if (release) return store()
+    release = store
+    news()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+    release: () => release?.(),
+    valuesOf: (hour: string) => values.filter(({ timestamp }) => timestamp === hour).map(({ value }) => value),
+    async until(isSo: () => boolean) {
+      while (!isSo()) await changed.promise
+    },
+    isWaiting: () => release !== undefined,
+  }
+}
+
+describe.skipIf(postgresPlace.kind === 'missing')('a deliverer that is paused in a push', () => {
+  const databases = useTestDatabases()
+
+  it('leaves the corrected value at the service, although its own arrives after that', async () => {
+    const service = await delayedService()
+    const address = await databases.empty()
+    const env = { METRICS_KEY: 'a-key-nobody-may-see', DATABASE_URL: address }
+    const start = (name: string) =>
+      startDaemon(
+        configured(
+          `service: { url: "${service.url}", key: { env: METRICS_KEY } }
+data: { postgres: { env: DATABASE_URL } }
+fleet: { name: ${name} }
+status: { listen: "127.0.0.1:0" }
+protocols: [{ id: tides, name: Tides, collectors: [{ use: ./level.ts }] }]
+`,
+          { 'level.ts': level },
+        ).config,
+        env,
+      )
+    const paused = await start('eu-1')
+    await service.until(service.isWaiting)
+    process.kill(paused.pid, 'SIGSTOP')
+    const outbox = await openPostgresOutbox(addressOf(address))
+    onTestFinished(() => outbox.close())
+    const [metric] = await outbox.operators.history('tides___Level')
+    if (!metric) throw new Error('nothing was collected')
+    const other = await start('eu-2')
+    const hour = hourText(metric.hour)
+    await service.until(() => service.valuesOf(hour).length === 1)
+    const { id, protocolId, collector } = metric
+    const accepted = [{ metric: { id, protocolId, hour: metric.hour, value: 2 } }]
+    await outbox.intake.record({ collector, hour: metric.hour, accepted, mode: 'correct' }, systemTime.nowMs())
+    await service.until(() => service.valuesOf(hour).length === 2)
+    service.release()
+    process.kill(paused.pid, 'SIGCONT')
+    await service.until(() => service.valuesOf(hour).length === 4)
+    expect(service.valuesOf(hour)).toEqual([1, 2, 1, 2])
+    await paused.logged('a value was sent after its correction: the correction is sent again')
+    for (const daemon of [paused, other]) expect(await daemon.kill('SIGTERM')).toBe(0)
+  }, 90_000)
+})
