@@ -51,32 +51,39 @@ function notDelivered(look: Look): SeenTrouble[] {
   return [{ kind: 'not-delivered', subject: '', hour: oldest, ...joinedWords(all), ...(isWeak && { isWeak }) }]
 }
 
-function lateWords({ lateness, host, hour, clock }: Look, isCatchingUp: boolean): TroubleWords[] {
+function lateWords(look: Look, isCatchingUp: boolean): TroubleWords[] {
+  const { lateness, host, hour, clock } = look
+  const doctor = commandLine('doctor', look.configuration.named)
   const waiting = waitingSentences(lateness.destinations)
   const { due } = lateness
   const isUndelivered = undeliveredSentences(lateness, host, isCatchingUp).length > 0
   const isPlanned = clock?.kind !== 'doubted'
   return [
-    ...(due && isUndelivered ? [undeliveredWords(due, waiting, host)] : []),
-    ...lateness.late.filter(({ fault }) => fault || !isCatchingUp).map(uncollectedWords),
+    ...(due && isUndelivered ? [undeliveredWords(due, waiting, host, doctor)] : []),
+    ...lateness.late.filter(({ fault }) => fault || !isCatchingUp).map(late => uncollectedWords(late, doctor)),
     ...(isCatchingUp || !isPlanned ? [] : lateness.missing.map(id => missingWords(id, hour))),
   ]
 }
 
-function undeliveredWords(due: NonNullable<Lateness['due']>, waiting: readonly string[], host: string): TroubleWords {
+function undeliveredWords(
+  due: NonNullable<Lateness['due']>,
+  waiting: readonly string[],
+  host: string,
+  doctor: string,
+): TroubleWords {
   const [what = ''] = undeliveredSentences({ due, destinations: [] }, host, false)
   return {
     what,
     why: waiting.join('\n') || 'pushes are slower than what is collected',
-    do: 'nothing is lost, and delivery goes on automatically; tidegauge doctor says whether the service, the key or this machine is at fault',
+    do: `nothing is lost, and delivery goes on automatically; ${doctor} says whether the service, the key or this machine is at fault`,
   }
 }
 
-function uncollectedWords({ fault, ...late }: LateCollector): TroubleWords {
+function uncollectedWords({ fault, ...late }: LateCollector, doctor: string): TroubleWords {
   return {
     what: lateSentence(late),
     why: fault?.message ?? 'it was not tried yet',
-    do: fault?.fix ?? 'it is tried again automatically; tidegauge doctor says whether a node is at fault',
+    do: fault?.fix ?? `it is tried again automatically; ${doctor} says whether a node is at fault`,
   }
 }
 
