@@ -1,6 +1,7 @@
 import type { WeekGrid, WeekRow } from '../snapshot.ts'
+import type { Fold } from './bounded.ts'
 import { legend, shape } from './cell.ts'
-import { type Html, html, nothing } from './html.ts'
+import { Html, html, nothing } from './html.ts'
 import { axis, rangeText, rowText, strip } from './strip.ts'
 import { type HourTrouble, troublesOf } from './troubles.ts'
 import { hoursText } from './when.ts'
@@ -14,12 +15,17 @@ const titleCharsMax = 18_000
 const spokenCharsMax = 10_000
 const rowCharsMax = 3_000
 
-/** The last seven days of each collector, with what went wrong below. @param named as `ConfigurationState.named` */
-export function hours(week: WeekGrid, named?: string): Html {
+/**
+ * The last seven days of each collector, with what went wrong below.
+ *
+ * @param folds the collectors by protocol, if they are too many to be read at once
+ * @param named as `ConfigurationState.named`
+ */
+export function hours(week: WeekGrid, folds: readonly Fold[] = [], named?: string): Html {
   return html`<section aria-labelledby="hours"><h2 id="hours">Hours</h2>${
     week.rows.length === 0
       ? html`<p class="empty">No hour is expected yet: each collector gets a row here, with the hours of the last seven days.</p>`
-      : html`${firstHourNote(week)}${table(week)}${legend()}${troubles(troublesOf(week, named))}`
+      : html`${firstHourNote(week)}${folds.length > 0 ? folded(week, folds) : table(week, week.rows)}${twoLinesNote()}${legend()}${troubles(troublesOf(week, named))}`
   }</section>`
 }
 
@@ -30,25 +36,52 @@ function firstHourNote({ rows }: WeekGrid): Html {
 seconds after each full hour.</p>`
 }
 
-/** The roles repeat what the elements say, because the rows are laid out as grids. */
-function table(week: WeekGrid): Html {
-  const shareOf = (chars: number) => Math.min(rowCharsMax, Math.floor(chars / week.rows.length))
-  return html`<table class="hours" role="table" aria-label="State of each hour of the last seven days for each collector">
-<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col"><span class="unseen">Collector</span></th><th role="columnheader" scope="col"><span class="unseen">${rangeText(week)} UTC</span>${axis(week)}</th></tr></thead>
-<tbody role="rowgroup">${week.rows.map(
-    row =>
-      html`<tr role="row"><th role="rowheader" scope="row">${collectorName(row)}</th><td role="cell"><span class="unseen">${rowText(row, shareOf(spokenCharsMax))}</span>${strip(week, row, shareOf(titleCharsMax))}</td></tr>
-`,
-  )}</tbody>
-</table><p class="two-lines quiet">Each collector has two lines: three and a half days, and below them the three and a half up to now.</p>`
+/** A line for each protocol; those with a trouble are open. */
+function folded(week: WeekGrid, folds: readonly Fold[]): Html {
+  return html`<div class="folds-axis">${axis(week)}</div>${folds.map(fold => {
+    const { protocolId, rows, collectors, troubled } = fold
+    const more = collectors - rows.length
+    return html`<details class="fold" id="of-${protocolId}"${troubled > 0 ? Html.trusted(' open') : nothing}><summary><b>${protocolId}</b> <span class="quiet">${counted(collectors, 'collector')}</span>${
+      troubled > 0
+        ? html` <span class="in-trouble">${troubled} with a trouble</span>`
+        : html` <span class="quiet">· no trouble in these days</span>`
+    }</summary>${rows.length > 0 ? table(week, rows, protocolId) : nothing}${
+      more > 0 && rows.length > 0 ? html`<p class="quiet note">and ${more} more</p>` : nothing
+    }</details>`
+  })}`
 }
 
-/** A collector's own id, with its protocol next to it. */
-function collectorName({ collector, protocolId, isRemoved }: WeekRow): Html {
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}
+
+function twoLinesNote(): Html {
+  return html`<p class="two-lines quiet">Each collector has two lines: three and a half days, and below them the three and a half up to now.</p>`
+}
+
+/**
+ * The roles repeat what the elements say, because the rows are laid out as grids.
+ *
+ * @param of the protocol of all rows; its axis is drawn once above the tables of all protocols
+ */
+function table(week: WeekGrid, rows: readonly WeekRow[], of?: string): Html {
+  const shareOf = (chars: number) => Math.min(rowCharsMax, Math.floor(chars / week.rows.length))
+  return html`<table class="hours" role="table" aria-label="State of each hour of the last seven days for each collector${of === undefined ? '' : ` of ${of}`}">
+<thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col"><span class="unseen">Collector</span></th><th role="columnheader" scope="col"><span class="unseen">${rangeText(week)} UTC</span>${of === undefined ? axis(week) : nothing}</th></tr></thead>
+<tbody role="rowgroup">${rows.map(
+    row =>
+      html`<tr role="row"><th role="rowheader" scope="row">${collectorName(row, of === undefined)}</th><td role="cell"><span class="unseen">${rowText(row, shareOf(spokenCharsMax))}</span>${strip(week, row, shareOf(titleCharsMax))}</td></tr>
+`,
+  )}</tbody>
+</table>`
+}
+
+/** A collector's own id, with its protocol next to it where that is not above. */
+function collectorName({ collector, protocolId, isRemoved }: WeekRow, isAlone: boolean): Html {
   const prefix = `${protocolId}/`
   const ownId = collector.startsWith(prefix) ? collector.slice(prefix.length) : collector
   const removed = isRemoved ? html` <span class="removed">no longer configured</span>` : nothing
-  return html`<span class="own-id">${ownId}</span> <span class="of">${protocolId}</span>${removed}`
+  return html`<span class="own-id">${ownId}</span>${isAlone ? html` <span class="of">${protocolId}</span>` : nothing}${removed}`
 }
 
 function troubles(all: readonly HourTrouble[]): Html {

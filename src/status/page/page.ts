@@ -42,7 +42,7 @@ ${shapeDefinitions()}
 ${masthead(snapshot)}
 <main>
 ${part('protocols', protocols(shown.protocols, nowMs), more(shown.moreProtocols, 'protocols'))}
-${part('hours', hours(shown.week, snapshot.configuration.named), more(shown.moreCollectors, 'collectors'))}
+${part('hours', hours(shown.week, shown.folds, snapshot.configuration.named), more(shown.moreCollectors, 'collectors'))}
 ${part('delivery', delivery(snapshot))}
 ${part('fleet', fleet(snapshot.fleet, nowMs))}
 ${part('chains', endpoints(snapshot.endpoints, nowMs))}

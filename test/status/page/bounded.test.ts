@@ -66,10 +66,36 @@ it('the page of 1,000 collectors shows a part of them, troubled ones first, and 
   expect(text).toContain('and 900 more protocols')
 })
 
+/** The page of 20 protocols with 50 collectors each, of which some had a trouble. */
+function foldedPage(troubled: readonly string[]): string {
+  const rows = idsOf(20).flatMap(id =>
+    Array.from({ length: 50 }, (_, index) =>
+      weekRow(id, `c${index}`, troubled.includes(`${id}/c${index}`) ? [{ at: 3, hours: 2, state: 'gap', fault }] : []),
+    ),
+  )
+  return page({ ...emptySnapshot, week: { ...emptySnapshot.week, rows } })
+}
+
+it('the page of 1,000 collectors in 20 protocols has a line for each protocol, and the troubled ones are open', () => {
+  const text = foldedPage(['p7/c49', 'p7/c3', 'p12/c40'])
+  const folds = [...text.matchAll(/<details class="fold" id="of-(\w+)"( open)?>/g)]
+  expect(folds.map(([, id, open]) => `${id}${open ?? ''}`).slice(0, 4)).toEqual(['p7 open', 'p12 open', 'p0', 'p1'])
+  expect([folds.length, folds.filter(([, , open]) => open).length]).toEqual([20, 2])
+  expect(text).toMatch(
+    /<b>p7<\/b> <span class="quiet">50 collectors<\/span> <span class="in-trouble">2 with a trouble</,
+  )
+  expect(text.match(/role="rowheader"/g)).toHaveLength(100)
+  expect(text.match(/class="own-id">c49</g)).toHaveLength(1)
+  expect(text.match(/class="own-id">c0</g), 'some of each protocol').toHaveLength(20)
+  expect(text).toContain('and 900 more collectors')
+  expect(bytesOf(text)).toBeLessThan(bytesMax)
+})
+
 it('the page shows all of a hundred collectors', () => {
   const text = page(snapshotOf(100))
   expect(text.match(/role="rowheader"/g)).toHaveLength(100)
   expect(text).not.toContain(' more collectors')
+  expect(text, 'one for each protocol: nothing to fold').not.toContain('class="fold"')
 })
 
 it('the page of 50 collectors, each with troubles and two metrics that vary, stays below 150 KB', () => {

@@ -20,6 +20,9 @@ export const hoursStyle = `
 :is(.shape, .strip path).delivered { color: var(--level); } :is(.shape, .strip path).collected { color: var(--sea); } :is(.shape, .strip path).due { color: var(--quiet); }
 :is(.shape, .strip path):is(.failing, .held) { color: var(--amber); } :is(.shape, .strip path):is(.dead, .gap) { color: var(--red); }
 :is(.shape, .strip path).unexpected { color: var(--faint); }
+.folds-axis { padding-left: 12.5rem; }
+.fold { border-top: 1px solid var(--rule); } .fold > summary { padding: .625rem 0; color: inherit; } .fold .note { margin: .375rem 0 .75rem; }
+.in-trouble { margin-left: .375rem; color: var(--amber); font-weight: 500; }
 .empty + .hours { margin-top: .75rem; }
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin-top: .75rem; padding-top: .75rem; border-top: 1px solid var(--rule); color: var(--quiet); font-size: .8125rem; }
 .legend li { display: flex; align-items: center; gap: .4375rem; }
@@ -27,6 +30,7 @@ export const hoursStyle = `
 .two-lines { display: none; }
 @media (max-width: 62rem) {
   .hours tr { grid-template-columns: minmax(0, 1fr); }
+  .folds-axis { padding-left: 0; }
   .hours thead th:first-child { position: absolute; }
   .hours tbody th { padding-bottom: .1875rem; }
   .own-id { display: inline; margin-right: .25rem; }
