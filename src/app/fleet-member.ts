@@ -25,6 +25,7 @@ import type { EndpointState } from '../status/snapshot.ts'
 import type { Connection } from './connection.ts'
 import type { AppContext } from './context.ts'
 import type { MakeDelivery } from './deliveries.ts'
+import { fleetBackfilling } from './fleet-backfilling.ts'
 import { fleetDelivering } from './fleet-delivering.ts'
 import { fleetReporting, reportsRole } from './fleet-reporting.ts'
 import { logUpkeep } from './outbox-news.ts'
@@ -75,6 +76,7 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
     workedLanes({ name, configured: config.fleet.lanes, chains: answering(config.chains, endpoints()) })
   const claims = keep(new LaneClaims({ engine, lanes: worked, time, failed }))
   keep(new Reconciler({ store, engine, lanes, time, failed }))
+  keep(fleetBackfilling({ context, outbox, engine, worked, failed }))
   const digest = createHash('sha256')
     .update(JSON.stringify(collectors.map(({ id, use, options }) => [id, use, options])))
     .digest()

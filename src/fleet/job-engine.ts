@@ -18,6 +18,13 @@ export interface FetchedJob {
   readonly data: unknown
 }
 
+/** A job, as any process sees it. */
+export interface SeenJob {
+  readonly isDone: boolean
+  /** As it was given to `finish`; absent before. */
+  readonly result?: unknown
+}
+
 /** Dependencies of `JobEngine`. */
 export interface JobEngineDeps {
   readonly address: PostgresAddress
@@ -114,6 +121,28 @@ export class JobEngine {
   /** Ends a job with nothing left to do. No effect on one that this daemon has not claimed any more. */
   async drop(queue: string, attempt: JobAttempt): Promise<void> {
     await this.#use(queue, boss => boss.deleteJob(queue, attempt))
+  }
+
+  /** Ends a job, and keeps its result for a minute. No effect on one that this daemon has not claimed any more. */
+  async finish(queue: string, attempt: JobAttempt, result: object): Promise<void> {
+    await this.#use(queue, boss => boss.complete(queue, attempt, result))
+  }
+
+  /** All jobs of a queue, by their ids; those included whose result is kept. */
+  async jobsOf(queue: string): Promise<ReadonlyMap<string, SeenJob>> {
+    const jobs = await this.#use(queue, boss => boss.findJobs(queue))
+    return new Map(
+      jobs.map(({ id, state, output }) => [
+        id,
+        state === 'completed' ? { isDone: true, result: output } : { isDone: false },
+      ]),
+    )
+  }
+
+  /** Removes jobs, whatever their state. */
+  async remove(queue: string, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return
+    await this.#use(queue, boss => boss.deleteJob(queue, [...ids]))
   }
 
   /** Hands claimed jobs over: another daemon may claim them at once. */

@@ -28,6 +28,30 @@ export function laneJob({ lane, hour }: LaneHour): NewJob {
   return { id: uuidOf(`${lane}/${hour}`), data: { hour }, priority: hourNumber(hour) }
 }
 
+/** Past hours of some collectors of a lane that are read together. */
+export interface BackfillWindow {
+  /** Ids of the collectors. */
+  readonly collectors: readonly string[]
+  readonly from: Hour
+  /** Last hour, included. */
+  readonly to: Hour
+  /** As of the backfill. */
+  readonly what: 'missing' | 'overwrite'
+  readonly order: 'oldest-first' | 'newest-first'
+}
+
+/** The job of a window: asked for twice, it exists once. Pure. */
+export function windowJob(lane: Lane, window: BackfillWindow): NewJob {
+  const { collectors, from, to, what, order } = window
+  const id = uuidOf(`backfill/${lane}/${what}/${from}/${to}/${collectors.toSorted().join(' ')}`)
+  return { id, data: { ...window }, priority: order === 'newest-first' ? hourNumber(to) : -hourNumber(from) }
+}
+
+/** Name of the queue of a lane's windows: its hours never wait for them. Pure. */
+export function backfillQueue(lane: Lane): string {
+  return `backfill/${safe(lane)}`
+}
+
 /** The one job of a role, which its holder keeps. Pure. */
 export function roleJob(role: string): NewJob {
   return { id: uuidOf(`role/${role}`), data: { role }, priority: 0 }

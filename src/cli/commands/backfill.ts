@@ -1,17 +1,15 @@
 import type { Command } from 'commander'
 import type { AppContext } from '../../app/context.ts'
-import { openRunner } from '../../app/open-chains.ts'
 import { openOutbox } from '../../app/open-outbox.ts'
 import { rolesOf } from '../../app/outbox-place.ts'
 import { systemTime } from '../../edge/time.ts'
-import { Backfill, type BackfillEnd } from '../../intake/backfill/backfill.ts'
+import type { BackfillEnd } from '../../intake/backfill/backfill.ts'
 import { firstHour } from '../../intake/backfill/first-block.ts'
 import { type BackfillRequest, type StatesByHour, type Work, workOf } from '../../intake/backfill/work.ts'
 import { Fault, faultLine } from '../../model/fault.ts'
 import { hourAt, hourText } from '../../model/hour.ts'
 import type { IntakeStore } from '../../outbox/contract/intake-store.ts'
 import type { Outbox } from '../../outbox/contract/outbox.ts'
-import { createLog } from '../../telemetry/log.ts'
 import { budgetOf, cappedMeter } from '../backfill/calls.ts'
 import { type BackfillDelivery, startDelivery } from '../backfill/delivery.ts'
 import {
@@ -25,6 +23,7 @@ import {
 import { makePlan, type PlanDeps } from '../backfill/plan.ts'
 import { printPlan, printPlanJson } from '../backfill/plan-text.ts'
 import { ProgressLine } from '../backfill/progress.ts'
+import { readAll } from '../backfill/read-all.ts'
 import { printSummary, printSummaryJson } from '../backfill/summary.ts'
 import { asTyped } from '../configured-command.ts'
 import { standing } from '../deliver-now.ts'
@@ -104,24 +103,13 @@ async function collectAndDeliver(
     () => meter.counts(),
     async () => (await outbox.operators.backlog()).balance.due,
   )
-  const end = await new Backfill({
-    outbox,
-    runner: openRunner(withCollectorsLog(context), stack, { store: outbox.intake, meterOf: () => meter }),
-    time,
-    works,
-    asked,
-    order: orderOf(options),
-    concurrency: options.concurrency,
-    signal: stopping.signal,
-    chains: context.config.chains,
-    ...(budget && { budget }),
-    report: news => progress.show(news),
-  }).run()
+  const reading = { ...deps, works, asked, meter, budget, signal: stopping.signal }
+  const { end, calls } = await readAll({ ...reading, report: news => progress.show(news) })
   await progress.end()
   if (!deps.signals.stopping.aborted) await delivery.finish()
   const { balance: after } = await outbox.operators.backlog()
   const { pushes } = delivery
-  const summary = { range, end, counts: meter.counts(), pushes, durationMs: time.nowMs() - startMs, due: after.due }
+  const summary = { range, end, counts: calls, pushes, durationMs: time.nowMs() - startMs, due: after.due }
   if (options.json) printSummaryJson(summary)
   else printSummary(summary)
   noteEarly(end)
@@ -164,11 +152,6 @@ async function workFor(
 ): Promise<Work> {
   const states: StatesByHour = (await intake?.hourStates(collector.id, asked.from, asked.to)) ?? new Map()
   return workOf(collector, description, asked, states)
-}
-
-/** Shows the collectors' log to the person who runs this; delivery is reported in other words. */
-function withCollectorsLog(context: AppContext): AppContext {
-  return { ...context, log: createLog(context.config.log.level, context.redactor) }
 }
 
 /** Sentence about which process delivers the due metrics. */

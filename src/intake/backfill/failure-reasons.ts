@@ -47,6 +47,19 @@ export class FailureReasons {
   }
 }
 
+/** Reasons that were counted apart, together; most frequent first. Pure. */
+export function joinedReasons(all: readonly Reason[]): readonly Reason[] {
+  const groups = [...Map.groupBy(all, ({ fault }) => keyOf(fault)).values()]
+  return groups
+    .map(group => ({
+      fault: group[0]?.fault ?? others,
+      count: group.reduce((sum, { count }) => sum + count, 0),
+      spans: group.flatMap(({ spans }) => spans).slice(0, spansMax),
+    }))
+    .sort((a, b) => b.count - a.count)
+    .slice(0, reasonsMax)
+}
+
 /** Adds an hour to the spans. Hours ascend or descend; those of several collectors alternate. */
 function withHour(spans: readonly FailedSpan[], collector: string, hour: Hour): readonly FailedSpan[] {
   const place = spans.findLastIndex(

@@ -1,0 +1,128 @@
+import { z } from 'zod'
+import { Loop } from '../edge/loop.ts'
+import type { Time } from '../edge/time.ts'
+import { Fault } from '../model/fault.ts'
+import { hourAt } from '../model/hour.ts'
+import { hourMs } from '../model/limits.ts'
+import { type Claim, claimAfter, isTouchDue, newClaim } from './claim.ts'
+import type { JobEngine } from './job-engine.ts'
+import { type BackfillWindow, backfillQueue } from './jobs.ts'
+import type { Lane } from './lane.ts'
+import { claimMs, reconcileMs } from './limits.ts'
+
+/** Dependencies of `BackfillWorker`. */
+export interface BackfillWorkerDeps {
+  readonly engine: JobEngine
+  /** The lanes that this daemon works now. */
+  readonly lanes: () => readonly Lane[]
+  /** Whether the collectors of a window are configured here. */
+  readonly knows: (window: BackfillWindow) => boolean
+  /** Reads a window, until its signal is aborted. @returns its result, for the process that asked for it */
+  readonly read: (window: BackfillWindow, signal: AbortSignal) => Promise<object>
+  readonly time: Pick<Time, 'steadyMs' | 'sleep'>
+  /** Called with errors; it is tried again. */
+  readonly failed: (error: unknown) => void
+}
+
+/** A window that this daemon reads. */
+interface WindowReading {
+  readonly queue: string
+  claim: Claim
+  readonly stopping: AbortController
+  readonly ended: Promise<void>
+}
+
+const instant = z
+  .number()
+  .int()
+  .multipleOf(hourMs)
+  .transform(ms => hourAt(ms))
+const windowShape = z.object({
+  collectors: z.array(z.string()).min(1),
+  from: instant,
+  to: instant,
+  what: z.enum(['missing', 'overwrite']),
+  order: z.enum(['oldest-first', 'newest-first']),
+})
+
+/**
+ * Reads windows of backfills that any process has asked for: one of each lane at a time, so that the other daemons have
+ * the next ones. A window whose claim is lost is stopped: another daemon reads what is missing of it.
+ */
+export class BackfillWorker {
+  readonly #deps: BackfillWorkerDeps
+  readonly #reading = new Map<Lane, WindowReading>()
+  /** When a window of a lane was last given back, by the steady clock. */
+  readonly #refusedAtMs = new Map<Lane, number>()
+  readonly #loop = new Loop(signal => this.#turn(signal))
+
+  constructor(deps: BackfillWorkerDeps) {
+    this.#deps = deps
+    this.#loop.start()
+  }
+
+  /** Stops what is read, and hands the windows over. */
+  async stop(): Promise<void> {
+    await this.#loop.stop()
+    const all = [...this.#reading.values()]
+    for (const { stopping } of all) stopping.abort(stopped)
+    await Promise.all(all.map(({ ended }) => ended))
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { lanes, time, failed } = this.#deps
+    const touching = [...this.#reading.values()].map(reading => this.#touch(reading))
+    const beginning = lanes().map(lane => this.#begin(lane))
+    await Promise.all([...touching, ...beginning].map(step => step.catch(failed)))
+    await time.sleep(claimMs, signal).catch(() => {})
+  }
+
+  async #touch(reading: WindowReading): Promise<void> {
+    const { engine, time } = this.#deps
+    const sentAtMs = time.steadyMs()
+    if (!isTouchDue(reading.claim, sentAtMs)) return
+    const { attempt } = reading.claim
+    const isKept = (await engine.touch(reading.queue, [attempt])).has(attempt.id)
+    reading.claim = claimAfter(reading.claim, isKept ? { kind: 'touched', sentAtMs } : { kind: 'refused' })
+    if (!isKept) reading.stopping.abort(takenOver)
+  }
+
+  async #begin(lane: Lane): Promise<void> {
+    const { engine, time, knows } = this.#deps
+    const sentAtMs = time.steadyMs()
+    const isTooSoon = sentAtMs - (this.#refusedAtMs.get(lane) ?? Number.NEGATIVE_INFINITY) < reconcileMs
+    if (isTooSoon || this.#reading.has(lane)) return
+    const queue = backfillQueue(lane)
+    const [job] = await engine.fetch(queue, 1)
+    if (!job) return
+    const window = windowShape.parse(job.data)
+    if (!knows(window)) {
+      // Another daemon may know its collectors, and gets it meanwhile.
+      this.#refusedAtMs.set(lane, sentAtMs)
+      return engine.release(queue, [job.attempt])
+    }
+    const stopping = new AbortController()
+    const claim = newClaim(job.attempt, sentAtMs)
+    const ended = this.#read(lane, window, () => this.#reading.get(lane)?.claim ?? claim, stopping.signal)
+    this.#reading.set(lane, { queue, claim, stopping, ended })
+  }
+
+  /** Never rejects. */
+  async #read(lane: Lane, window: BackfillWindow, claim: () => Claim, signal: AbortSignal): Promise<void> {
+    const { engine, read, time, failed } = this.#deps
+    const queue = backfillQueue(lane)
+    try {
+      const result = await read(window, signal)
+      if (!signal.aborted) await engine.finish(queue, claim().attempt, result)
+      else if (!claim().isLost) await engine.release(queue, [claim().attempt])
+    } catch (error) {
+      failed(error)
+      this.#refusedAtMs.set(lane, time.steadyMs())
+      if (!claim().isLost) await engine.release(queue, [claim().attempt]).catch(failed)
+    }
+    this.#reading.delete(lane)
+  }
+}
+
+const stopped = new Fault('stopped', 'the daemon ends')
+const takenOver = new Fault('stopped', 'another daemon has taken over these hours')

@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import type { CallCounts } from '../../chain/endpoint/call-meter.ts'
+import { type Fault, type FaultRecord, faultFromRecord, faultRecord } from '../../model/fault.ts'
+import type { BackfillEnd } from './backfill.ts'
+import type { CollectorCounts } from './counts.ts'
+import { joinedReasons, type Reason } from './failure-reasons.ts'
+import type { CollectorHours } from './work.ts'
+
+/** The end of a part of a backfill, and the calls that it took. */
+export interface PartEnd {
+  readonly end: BackfillEnd
+  readonly calls: CallCounts
+}
+
+const faultShape = z.custom<FaultRecord>(value => typeof value === 'object' && value !== null && 'code' in value)
+const reasonShape = z.object({
+  fault: faultShape,
+  count: z.int(),
+  spans: z.array(z.custom<Reason['spans'][number]>()),
+})
+const endShape = z.object({
+  collectors: z.array(z.custom<CollectorCounts>()),
+  failures: z.array(reasonShape),
+  early: z.array(reasonShape),
+  left: z.int(),
+  stopped: faultShape.optional(),
+  calls: z.object({ requests: z.int(), calls: z.record(z.string(), z.int()) }),
+})
+
+/** The end of a part as plain data, to be read by another process. */
+export function partRecord({ end, calls }: PartEnd): object {
+  const record = ({ fault, ...rest }: Reason) => ({ ...rest, fault: faultRecord(fault) })
+  const { collectors, failures, early, left, stopped } = end
+  return {
+    ...{ collectors, left, calls },
+    failures: failures.map(record),
+    early: early.map(record),
+    ...(stopped && { stopped: faultRecord(stopped.fault) }),
+  }
+}
+
+/** @throws ZodError for data of another version of the program */
+export function partFromRecord(record: unknown): PartEnd {
+  const { collectors, failures, early, left, stopped, calls } = endShape.parse(record)
+  const reason = ({ fault, ...rest }: z.output<typeof reasonShape>): Reason => ({
+    ...rest,
+    fault: faultFromRecord(fault),
+  })
+  const end = { collectors, failures: failures.map(reason), early: early.map(reason), left }
+  return { end: stopped ? { ...end, stopped: { fault: faultFromRecord(stopped) } } : end, calls }
+}
+
+/** A part of a backfill: its hours, and its end; absent while it is not over. */
+export interface BackfillPart {
+  readonly window: readonly CollectorHours[]
+  readonly ended?: PartEnd
+}
+
+/**
+ * The end of a backfill that was read in parts. Hours of a part that another process had collected meanwhile count as
+ * collected before. Pure.
+ *
+ * @param before counts of the works, before anything was read
+ * @param stopped why parts are left, if any are
+ */
+export function joinedEnd(before: readonly CollectorCounts[], parts: readonly BackfillPart[], stopped: Fault): PartEnd {
+  const ends = parts.flatMap(({ ended }) => ended ?? [])
+  const left = parts.reduce((sum, { window, ended }) => sum + (ended ? ended.end.left : runsIn(window)), 0)
+  const fault = ends.find(({ end }) => end.stopped)?.end.stopped?.fault ?? (left > 0 ? stopped : undefined)
+  const end = {
+    collectors: before.map(counts => joinedCounts(counts, parts)),
+    failures: joinedReasons(ends.flatMap(({ end: { failures } }) => failures)),
+    early: joinedReasons(ends.flatMap(({ end: { early } }) => early)),
+    left,
+  }
+  return { end: fault ? { ...end, stopped: { fault } } : end, calls: joinedCalls(ends.map(({ calls }) => calls)) }
+}
+
+/** The ends of parts with different collectors, as one. Pure. */
+export function joinedParts(parts: readonly PartEnd[]): PartEnd {
+  const stopped = parts.find(({ end }) => end.stopped)?.end.stopped
+  const end = {
+    collectors: parts.flatMap(({ end: { collectors } }) => collectors),
+    failures: joinedReasons(parts.flatMap(({ end: { failures } }) => failures)),
+    early: joinedReasons(parts.flatMap(({ end: { early } }) => early)),
+    left: parts.reduce((sum, { end: { left } }) => sum + left, 0),
+  }
+  return { end: stopped ? { ...end, stopped } : end, calls: joinedCalls(parts.map(({ calls }) => calls)) }
+}
+
+function joinedCounts(before: CollectorCounts, parts: readonly BackfillPart[]): CollectorCounts {
+  let all = before
+  for (const { window, ended } of parts) {
+    const own = ended?.end.collectors.find(({ collector }) => collector === before.collector)
+    const share = window.find(({ work }) => work.collector.id === before.collector)
+    if (!own || !share) continue
+    const { done, failed, impossible, added, corrected } = own
+    const elsewhere = ended?.end.left === 0 ? share.hours.length - done - failed - impossible : 0
+    all = {
+      ...all,
+      done: all.done + done,
+      alreadyCollected: all.alreadyCollected + Math.max(0, elsewhere),
+      failed: all.failed + failed,
+      impossible: all.impossible + impossible,
+      added: all.added + added,
+      corrected: all.corrected + corrected,
+    }
+  }
+  return all
+}
+
+function joinedCalls(all: readonly CallCounts[]): CallCounts {
+  const calls: Record<string, number> = {}
+  for (const counts of all) {
+    for (const [method, count] of Object.entries(counts.calls)) calls[method] = (calls[method] ?? 0) + count
+  }
+  return { requests: all.reduce((sum, { requests }) => sum + requests, 0), calls }
+}
+
+function runsIn(window: readonly CollectorHours[]): number {
+  return window.reduce((sum, { hours }) => sum + hours.length, 0)
+}

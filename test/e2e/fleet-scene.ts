@@ -1,0 +1,111 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { onTestFinished } from 'vitest'
+import { type Hour, hourAt, hourNumber, hourText } from '../../src/model/hour.ts'
+import type { TestDatabases } from '../support/postgres/databases.ts'
+import { configured, startDaemon } from '../support/tidegauge.ts'
+
+/** A collector that reads the number of its hour from a server. */
+const counted = `import { defineCollector, z } from 'tidegauge'
+export default defineCollector({
+  options: z.strictObject({ url: z.string() }),
+  metrics: { Level: {} },
+  history: true,
+  async collect({ options, http, hour }) {
+    return { Level: await http.json(options.url + new Date(hour).toISOString(), z.number()) }
+  },
+})
+`
+
+/** A server on loopback, closed with the test. @param answer the body of a request → the answer's body */
+async function serverOf(answer: (request: IncomingMessage, body: string) => Promise<unknown>): Promise<string> {
+  const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
+    let body = ''
+    for await (const chunk of request.setEncoding('utf8')) body += chunk
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(await answer(request, body)))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const address = server.address()
+  return `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`
+}
+
+/** Hours that the collectors read, and values that the service was sent. */
+export async function fleetScene() {
+  const reads: Hour[] = []
+  const sent = new Map<string, Set<number>>()
+  /** Reads are answered once this resolves. */
+  let gate: Promise<void> = Promise.resolve()
+  const waiting = new Set<() => void>()
+  const changed = () => {
+    for (const resolve of waiting) resolve()
+    waiting.clear()
+  }
+  const source = await serverOf(async request => {
+    const hour = hourAt(Date.parse(decodeURIComponent(`${request.url}`.slice(1))))
+    reads.push(hour)
+    changed()
+    await gate
+    return hourNumber(hour)
+  })
+  const service = await serverOf(async (request, body) => {
+    if (request.method !== 'POST') return { valid: true }
+    const { metrics } = JSON.parse(body) as { metrics: { timestamp: string; value: number }[] }
+    for (const { timestamp, value } of metrics) {
+      const hour = hourText(hourAt(Date.parse(timestamp)))
+      sent.set(hour, (sent.get(hour) ?? new Set()).add(value))
+    }
+    changed()
+    return { success: true, processed: metrics.length, errors: [], warnings: [] }
+  })
+  return {
+    source,
+    service,
+    reads,
+    sent,
+    hold() {
+      const held = Promise.withResolvers<void>()
+      gate = held.promise
+      return held.resolve
+    },
+    async until(isSo: () => boolean) {
+      while (!isSo()) await new Promise<void>(resolve => waiting.add(resolve))
+    },
+  }
+}
+
+export type FleetScene = Awaited<ReturnType<typeof fleetScene>>
+
+/** Starts daemons that share a database and expect hours from one on. */
+export async function startFleet(
+  databases: TestDatabases,
+  { source, service }: FleetScene,
+  since: Hour,
+  names: readonly string[],
+) {
+  const address = await databases.empty()
+  const env = { METRICS_KEY: 'a-key-nobody-may-see', DATABASE_URL: address }
+  const configs = names.map(name => {
+    const { config } = configured(
+      `service: { url: "${service}", key: { env: METRICS_KEY } }
+data: { postgres: { env: DATABASE_URL } }
+fleet: { name: ${name} }
+status: { listen: "127.0.0.1:0" }
+protocols:
+  - id: tides
+    name: Tides
+    collectors:
+      - { use: ./counted.ts, since: "${hourText(since)}", options: { url: "${source}/" } }
+`,
+      { 'counted.ts': counted },
+    )
+    return config
+  })
+  const daemons = await Promise.all(configs.map(config => startDaemon(config, env)))
+  return { daemons, configs, env, name: new URL(address).pathname.slice(1) }
+}

@@ -1,0 +1,107 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemTime } from '../../src/edge/time.ts'
+import { BackfillWorker } from '../../src/fleet/backfill-worker.ts'
+import type { JobEngine } from '../../src/fleet/job-engine.ts'
+import { type BackfillWindow, backfillQueue, windowJob } from '../../src/fleet/jobs.ts'
+import { hourAfter } from '../../src/model/hour.ts'
+import { anHour } from '../support/metrics.ts'
+import { useTestDatabases } from '../support/postgres/databases.ts'
+import { postgresPlace } from '../support/postgres/programs.ts'
+import { engineOn } from './support/engines.ts'
+
+const queue = backfillQueue('web')
+const window = (index: number, collectors = ['pool/a']): BackfillWindow => ({
+  collectors,
+  from: hourAfter(anHour, 100 * index),
+  to: hourAfter(anHour, 100 * index + 99),
+  what: 'missing',
+  order: 'oldest-first',
+})
+const job = (index: number, collectors?: string[]) => windowJob('web', window(index, collectors))
+
+/** A worker of the lane `web`, with a hand on what it reads. */
+function workerOn(engine: JobEngine, known = 'pool/a') {
+  const waiting: (() => void)[] = []
+  const [begun, stopped]: [BackfillWindow[], unknown[]] = [[], []]
+  const ends: ((result: object) => void)[] = []
+  const worker = new BackfillWorker({
+    engine,
+    lanes: () => ['web'],
+    knows: ({ collectors }) => collectors.every(id => id === known),
+    read: async (one, signal) => {
+      begun.push(one)
+      for (const resolve of waiting.splice(0)) resolve()
+      const { promise, resolve } = Promise.withResolvers<object>()
+      signal.addEventListener('abort', () => resolve({}))
+      ends.push(result => resolve(result))
+      const result = await promise
+      if (signal.aborted) stopped.push(signal.reason)
+      return result
+    },
+    time: systemTime,
+    failed: error => {
+      throw error
+    },
+  })
+  onTestFinished(() => worker.stop())
+  const until = async (count: number) => {
+    while (begun.length < count) await new Promise<void>(resolve => waiting.push(resolve))
+  }
+  return { worker, begun, stopped, ends, until }
+}
+
+describe.skipIf(postgresPlace.kind === 'missing')('a worker of backfills', () => {
+  const databases = useTestDatabases()
+
+  it('reads one window of a lane at a time, the oldest first, and keeps each result for who asked', async () => {
+    const engine = engineOn(await databases.empty())
+    await engine.insert(queue, [job(1), job(0)])
+    await engine.insert(queue, [job(0)])
+    const { begun, ends, until } = workerOn(engine)
+    await until(1)
+    expect(begun).toEqual([window(0)])
+    expect([...(await engine.jobsOf(queue)).values()]).toEqual([{ isDone: false }, { isDone: false }])
+    ends[0]?.({ left: 7 })
+    await until(2)
+    expect(begun[1]).toEqual(window(1))
+    const jobs = await engine.jobsOf(queue)
+    expect(jobs.get(job(0).id)).toEqual({ isDone: true, result: { left: 7 } })
+    await engine.remove(queue, [job(0).id])
+    expect((await engine.jobsOf(queue)).has(job(0).id)).toBe(false)
+  })
+
+  it('hands its window over when it stops, and another reads it', async () => {
+    const address = await databases.empty()
+    const [one, other] = [engineOn(address), engineOn(address)]
+    await one.insert(queue, [job(0)])
+    const first = workerOn(one)
+    await first.until(1)
+    const second = workerOn(other)
+    await first.worker.stop()
+    expect(first.stopped).toMatchObject([{ code: 'stopped' }])
+    await second.until(1)
+    expect(second.begun).toEqual([window(0)])
+  })
+
+  it('leaves a window of collectors that it does not know to a daemon that does', async () => {
+    const address = await databases.empty()
+    const [one, other] = [engineOn(address), engineOn(address)]
+    await one.insert(queue, [job(0, ['pool/b'])])
+    const first = workerOn(one)
+    const second = workerOn(other, 'pool/b')
+    await second.until(1)
+    expect(first.begun).toEqual([])
+  })
+
+  it('stops a window whose job was taken away', async () => {
+    const engine = engineOn(await databases.empty())
+    await engine.insert(queue, [job(0)])
+    const { begun, stopped, until } = workerOn(engine)
+    await until(1)
+    await engine.remove(queue, [job(0).id])
+    await engine.insert(queue, [job(1)])
+    await until(2)
+    expect(stopped).toMatchObject([{ message: 'another daemon has taken over these hours' }])
+    expect(begun).toEqual([window(0), window(1)])
+  })
+})
