@@ -38,6 +38,8 @@ export class FleetIntakeStore implements IntakeStore {
   #planning = 0
   /** The hour that each lane was planned for, until it has its job. */
   readonly #planned = new Map<Lane, Hour>()
+  /** Hours whose collectors were all offered at once, so that one call of a node serves them all. */
+  readonly #offered = new WeakSet<ClaimedHour>()
   /** Hours whose job was ended in a transaction; a step that comes later in the same one finds it ended. */
   readonly #endedIn = new WeakMap<SharedTransaction, Set<ClaimedHour>>()
   readonly pasts: IntakeStore['pasts']
@@ -76,7 +78,7 @@ export class FleetIntakeStore implements IntakeStore {
   }
 
   /**
-   * Due hours that this daemon has claimed. It claims free ones first. While the database is away: those that can be read
+   * Due hours that this daemon has claimed, of other collectors, too, when one is new. It claims free ones first. While the database is away: those that can be read
    * only now, whether claimed or not.
    */
   async dueHours(wanted: DueHoursWanted): Promise<readonly DueHour[]> {
@@ -163,10 +165,11 @@ export class FleetIntakeStore implements IntakeStore {
   async #dueOf(claimed: ClaimedHour, wanted: DueHoursWanted): Promise<readonly DueHour[]> {
     const { intake, lanes } = this.#deps
     const own = new Set(lanes.collectorsOf(claimed.lane))
-    const collectors = wanted.collectors.filter(id => own.has(id))
+    const collectors = this.#offered.has(claimed) ? wanted.collectors.filter(id => own.has(id)) : [...own]
     const upTo = { ...wanted, collectors, current: claimed.hour, limit: 1 }
     const due = collectors.length > 0 ? await intake.dueHours(upTo) : []
     const now = due.filter(({ hour }) => hour === claimed.hour)
+    this.#offered.add(claimed)
     if (now.length === 0) await this.#giveUpIdle(claimed, [...own], wanted.nowMs)
     return now
   }

@@ -29,6 +29,13 @@ describe.skipIf(postgresPlace.kind === 'missing')('intake in a fleet', () => {
     expect(await other.due(), 'the hour before had no job of its own yet').toEqual([])
   })
 
+  it('offers all collectors of an hour that it has just claimed, so that one call of the node serves them', async () => {
+    const one = await memberOn(await databases.empty(), [a, b])
+    await one.plan()
+    expect(await one.due(anHour, ['a'])).toEqual(['a 0', 'b 0'])
+    expect(await one.due(anHour, ['a'])).toEqual(['a 0'])
+  })
+
   it('ends the job of an hour in the commit of its last collector', async () => {
     const address = await databases.empty()
     const one = await memberOn(address, [a, b])

@@ -60,8 +60,8 @@ export async function memberOn(
     failures,
     plan: (...only: readonly string[]) =>
       Promise.all((only.length > 0 ? only : ids).map(id => intake.planHours(planOf(id)))),
-    due: async (nowMs: number = anHour) =>
-      (await intake.dueHours({ collectors: ids, current: anHour, nowMs, limit: 5 })).map(
+    due: async (nowMs: number = anHour, looked: readonly string[] = ids) =>
+      (await intake.dueHours({ collectors: looked, current: anHour, nowMs, limit: 5 })).map(
         ({ collector, hour }) => `${collector} ${(hour - anHour) / 3_600_000}`,
       ),
   }
