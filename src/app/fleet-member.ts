@@ -68,7 +68,7 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
     parts.defer(() => part.stop())
     return part
   }
-  const engine = keep(new JobEngine({ address, failed }))
+  const engine = keep(new JobEngine({ address, time, failed }))
   if (config.heartbeat || config.notify.length > 0) keep(reporterOf(deps, engine, failed))
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const lanes = new CollectorLanes(collectors, name, store)

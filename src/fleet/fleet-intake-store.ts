@@ -78,8 +78,8 @@ export class FleetIntakeStore implements IntakeStore {
   }
 
   /**
-   * Due hours that this daemon has claimed, of other collectors, too, when one is new. It claims free ones first. While the database is away: those that can be read
-   * only now, whether claimed or not.
+   * Due hours that this daemon has claimed, of other collectors, too, when one is new. It claims free ones first. While
+   * the database is away: those that can be read only now, whether claimed or not.
    */
   async dueHours(wanted: DueHoursWanted): Promise<readonly DueHour[]> {
     const { local } = this.#deps

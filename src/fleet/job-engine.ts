@@ -1,8 +1,10 @@
 import type { ConnectionOptions, PgBoss, QueueOptions } from 'pg-boss'
 import { z } from 'zod'
+import type { Time } from '../edge/time.ts'
 import type { PostgresAddress } from '../model/postgres-address.ts'
 import type { SharedTransaction } from '../outbox/contract/fleet-store.ts'
 import type { JobAttempt } from './claim.ts'
+import { engineClock } from './engine-clock.ts'
 import type { NewJob } from './jobs.ts'
 import { claimSecondsMax, claimsMax, heartbeatSeconds, superviseSeconds } from './limits.ts'
 
@@ -28,6 +30,8 @@ export interface SeenJob {
 /** Dependencies of `JobEngine`. */
 export interface JobEngineDeps {
   readonly address: PostgresAddress
+  /** For its upkeep. */
+  readonly time: Pick<Time, 'nowMs' | 'sleep'>
   /** Called with errors of the engine's own upkeep, which it repeats. They may name the database's host. */
   readonly failed: (error: unknown) => void
 }
@@ -184,6 +188,7 @@ export class JobEngine {
       application_name: 'tidegauge jobs',
       max: connectionsMax,
       schema: engineSchema,
+      clock: engineClock(this.#deps.time),
       schedule: false,
       superviseIntervalSeconds: superviseSeconds,
       monitorIntervalSeconds: superviseSeconds,

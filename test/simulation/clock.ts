@@ -26,6 +26,14 @@ interface Appointment {
   fire: (() => void) | undefined
 }
 
+/** Work outside of this process that the world's time waits for. */
+export interface Outside {
+  /** Resolves when nothing of it is under way. */
+  quiet(): Promise<void>
+  /** The time jumps. */
+  jumped(nowMs: number): Promise<void>
+}
+
 /** The world's time: it stands still while anything happens, then jumps to what happens next. */
 export class Clock {
   /** Earliest last. */
@@ -33,9 +41,12 @@ export class Clock {
   #nowMs: number
   #order = 0
   #events = 0
+  readonly #outside: Outside | undefined
 
-  constructor(startMs: number) {
+  /** @param outside default: there is nothing */
+  constructor(startMs: number, outside?: Outside) {
     this.#nowMs = startMs
+    this.#outside = outside
   }
 
   nowMs(): number {
@@ -74,7 +85,9 @@ export class Clock {
       if (!next) return
       this.#events += 1
       if (this.#events > eventsMax) throw new Error('it never comes to rest')
+      const isLater = next.atMs > this.#nowMs
       this.#nowMs = next.atMs
+      if (isLater) await this.#outside?.jumped(next.atMs)
       next.fire?.()
     }
   }
@@ -89,8 +102,10 @@ export class Clock {
   /** Code that runs on promises alone has reached its next wait by then. */
   async #settle(): Promise<void> {
     let turns = 0
-    do await new Promise(nextTurn)
-    while (turnsWanted > 0 && ++turns < turnsMax)
+    do {
+      await new Promise(nextTurn)
+      await this.#outside?.quiet()
+    } while (turnsWanted > 0 && ++turns < turnsMax)
   }
 }
 

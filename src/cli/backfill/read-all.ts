@@ -63,11 +63,11 @@ async function readHere(deps: ReadAllDeps): Promise<PartEnd> {
   return { end, calls: meter.counts() }
 }
 
-function engineOf({ config }: AppContext, stack: AsyncDisposableStack): JobEngine {
+function engineOf({ config, time }: AppContext, stack: AsyncDisposableStack): JobEngine {
   const place = placeOf(config)
   if (place.kind === 'folder') throw new Error('a folder has no job engine')
   // Its own upkeep is done by the daemons, too.
-  const engine = new JobEngine({ address: place.address, failed: () => {} })
+  const engine = new JobEngine({ address: place.address, time, failed: () => {} })
   stack.defer(() => engine.stop())
   return engine
 }

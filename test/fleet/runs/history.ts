@@ -32,6 +32,9 @@ export type HistoryEvent = { readonly atMs: number } & (
   | { readonly kind: 'dropped' }
 )
 
+/** A line without what its writer leaves out. */
+export type Bare<K extends string, E = HistoryEvent> = E extends HistoryEvent ? Omit<E, K> : never
+
 /** Lines of one kind. */
 export type EventOf<K extends HistoryEvent['kind']> = Extract<HistoryEvent, { readonly kind: K }>
 

@@ -1,12 +1,13 @@
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
+import { systemTime } from '../../../src/edge/time.ts'
 import { JobEngine } from '../../../src/fleet/job-engine.ts'
 import type { SharedTransaction } from '../../../src/outbox/contract/fleet-store.ts'
 import { addressOf } from '../../support/postgres/place.ts'
 
 /** An engine on a database, as each daemon has one; stopped with the test. */
 export function engineOn(address: string): JobEngine {
-  const engine = new JobEngine({ address: addressOf(address), failed: () => {} })
+  const engine = new JobEngine({ address: addressOf(address), time: systemTime, failed: () => {} })
   onTestFinished(() => engine.stop())
   return engine
 }
