@@ -1,5 +1,5 @@
 /**
- * A process with an archive node whose head moves with the machine's clock, for the benchmark: `node archive.ts KIND`.
+ * A process with an archive node whose head moves with the machine's clock, for the benchmark: `node archive.ts KIND [DELAY_MS]`.
  * Prints `{ url }`; answers each line with what it was asked for so far.
  */
 import { once } from 'node:events'
@@ -16,7 +16,8 @@ export interface Asked {
   readonly blocksReadAgain: number
 }
 
-const archive = syntheticArchive(syntheticKinds[(process.argv[2] ?? 'slots') as SyntheticKind]())
+const [kind = 'slots', delayMs = '0'] = process.argv.slice(2)
+const archive = syntheticArchive(syntheticKinds[kind as SyntheticKind](), { delayMs: Number(delayMs) })
 archive.beforeAnswer = () => {
   archive.head = archive.chain.asOf(Date.now() / 1_000)
 }
