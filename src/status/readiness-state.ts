@@ -70,8 +70,8 @@ export function readinessState(facts: ReadinessFacts): {
     'kept-locally': facts.keptLocally > 0,
     'no-daemon': facts.idleLanes > 0 && !isStarting,
     'not-collected': facts.failed > 0 || (facts.untried > 0 && !isStarting),
-    // With a doubted clock nothing is planned, which has a cause of its own.
-    'not-planned': facts.unplanned > 0 && !isStarting && !facts.isClockDoubted,
+    // With a doubted clock or a full disk nothing is planned, which has a cause of its own.
+    'not-planned': facts.unplanned > 0 && !isStarting && !facts.isClockDoubted && !facts.isDiskFull,
     gap: facts.gaps > 0,
     'not-delivered': facts.undelivered > 0 && (facts.isDeliveryWaiting || !isStarting),
     dead: facts.dead > 0,

@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { clockAgreeMs } from '../model/clock-limits.ts'
 import { commandLine } from '../model/command-line.ts'
 import { type Hour, hourAt, hourText } from '../model/hour.ts'
 import { overdueMs } from '../model/limits.ts'
@@ -90,7 +91,7 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet:
     runningMs: nowMs - startedAtMs,
     isConfigRefused: refused.length > 0,
     isClockWrong: clock.length > 0,
-    isClockDoubted: observed.clock?.kind === 'doubted',
+    isClockDoubted: isDoubted(observed.clock, destinations),
     isDiskFull: full !== undefined,
     isLocked: locked !== undefined,
     keptLocally: observed.kept?.hours ?? 0,
@@ -119,6 +120,12 @@ export function readinessOf(observed: ReadinessInput, lateness: Lateness, fleet:
     held: deadAndHeldSentences({ ...deadAndHeld, dead: 0 }, hour, host, named),
   }
   return { ok: state !== 'not-ready', reasons: [...causes].flatMap(cause => sentences[cause]) }
+}
+
+/** Whether nothing is planned for the clock; without a clock watch, by the skew with which a daemon doubts its own. */
+function isDoubted(clock: ReadinessInput['clock'], destinations: Lateness['destinations']): boolean {
+  if (clock) return clock.kind === 'doubted'
+  return destinations.some(({ skewMs = 0 }) => Math.abs(skewMs) > clockAgreeMs)
 }
 
 /** Sentence about late metrics; after a start only when deliveries wait. */

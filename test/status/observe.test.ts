@@ -101,8 +101,8 @@ class Bench {
     return this.#step(() => this.outbox.verdicts.record({ delivered: [], dead, warnings: [] }, this.nowMs))
   }
 
-  waits(waiting: string): this {
-    const state = { notBeforeMs: 0, probeAtMs: 0, failures: 1, waiting }
+  waits(waiting: string, skewMs?: number): this {
+    const state = { notBeforeMs: 0, probeAtMs: 0, failures: 1, waiting, ...(skewMs !== undefined && { skewMs }) }
     return this.#step(() => this.outbox.destinations.set('service', state))
   }
 
@@ -211,6 +211,11 @@ describe('readiness', () => {
     const bench = new Bench().collect([], hourAfter(anHour, -1))
     bench.clock = { kind: 'doubted', why: 'contradicted', reason: 'the clock is an hour ahead of the service’s' }
     expect(await bench.reasons()).toEqual(['the clock is an hour ahead of the service’s'])
+  })
+
+  it('tells only of the clock, too, where no clock is watched and the service was asked', async () => {
+    const bench = new Bench().collect([], hourAfter(anHour, -1)).waits('', -3 * hourMs)
+    expect(await bench.reasons()).toEqual([expect.stringMatching(/^this machine's clock is 3 h ahead/)])
   })
 
   it('expects nothing of a collector that starts later', async () => {
