@@ -1,7 +1,7 @@
 import { type Connection, connect } from '../../app/connection.ts'
 import type { AppContext } from '../../app/context.ts'
 import { readExistingOutbox } from '../../app/open-outbox.ts'
-import type { ProtocolConfig } from '../../config/config.ts'
+import type { Config, ProtocolConfig } from '../../config/config.ts'
 import { doctorSays } from '../../delivery/gate/sentences.ts'
 import { offSentence } from '../../model/clock.ts'
 import { clockReportMs } from '../../model/clock-limits.ts'
@@ -72,7 +72,7 @@ async function keyFindings(
     return { ...none, service: [failed('service', `${host} does not answer: ${answer.reason}`, checkAddress)], key: [] }
   }
   const service = [answered(host, answer), ...clock(answer)]
-  const own = keyFinding(subject, answer)
+  const own = keyFinding(subject, answer, keyFix(context.config, protocols[0]))
   return { service, key: own ? [own] : [], protocols, isUsable: own?.outcome === 'ok' }
 }
 
@@ -95,8 +95,16 @@ function clock({ skewMs }: KeyAnswer): Finding[] {
   return [ok('clock', skewMs === 0 ? 'agrees with the service’s' : `is ${(Math.abs(skewMs) / 1_000).toFixed(1)} s off`)]
 }
 
-function keyFinding(subject: string, { status }: KeyAnswer): Finding | undefined {
-  if (status === 401) return failed(subject, 'the service refuses the key (401)', 'put a valid key where it is kept')
+/** Instruction for a refused key: a file is read again, a variable only at a start. */
+function keyFix({ service }: Config, protocol: ProtocolConfig | undefined): string {
+  const ref = protocol?.key ?? (service.kind === 'remote' ? service.key : undefined)
+  if (ref?.kind === 'file') return `put a valid key in ${ref.path}: the daemon reads it again`
+  if (ref?.kind === 'env') return `put a valid key in the variable ${ref.name}, and start the daemon again`
+  return 'put a valid key where it is kept'
+}
+
+function keyFinding(subject: string, { status }: KeyAnswer, fix: string): Finding | undefined {
+  if (status === 401) return failed(subject, 'the service refuses the key (401)', fix)
   if (status >= 200 && status < 300) return ok(subject, 'the service accepts the key')
   if (status >= 500 || status === 429 || status === 404 || (status >= 300 && status < 400)) return undefined
   return failed(subject, `the service does not accept the key (${status})`, 'check the key')
