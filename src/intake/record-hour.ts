@@ -41,6 +41,10 @@ export async function recordHour(
     log[level]({ ...facts, fault: faultLine(fault), attempt: attempts + 1 }, 'not collected')
   }
   for (const { metric, hold } of accepted) {
-    if (hold) log.warn({ metric: metric.id, hour: hourText(hour), reason: hold.reason }, 'metric held')
+    if (hold)
+      log.warn(
+        { metric: metric.id, hour: hourText(hour), reason: hold.reason },
+        'metric held, not sent: see tidegauge held ls',
+      )
   }
 }

@@ -129,7 +129,7 @@ export class Recorder {
     const { log, time } = this.#deps
     for (const { metric, reason, status, attempts } of dead) {
       const facts = { metric: metric.id, hour: hourText(metric.hour), status, attempts, reason }
-      log.error(facts, 'metric refused by the service: kept as dead, see tidegauge dead')
+      log.error(facts, 'metric refused by the service: kept as dead, see tidegauge dead ls')
     }
     for (const { metric, text } of warnings.slice(0, loggedWarningsMax)) {
       log.warn({ metric: metric?.id, warning: text }, 'warning of the service')
