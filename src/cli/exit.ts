@@ -8,6 +8,7 @@ const codeByFault: Partial<Record<FaultCode, number>> = {
   'outbox-held': exitCodes.held,
   config: exitCodes.config,
   'secret-missing': exitCodes.config,
+  'database-version': exitCodes.config,
 }
 
 /** The exit code for an error. */

@@ -5,6 +5,7 @@ import type { PostgresAddress } from '../model/postgres-address.ts'
 import type { SharedTransaction } from '../outbox/contract/fleet-store.ts'
 import type { JobAttempt } from './claim.ts'
 import { engineClock } from './engine-clock.ts'
+import { isForbidden, isGone } from './engine-errors.ts'
 import type { NewJob } from './jobs.ts'
 import { claimSecondsMax, claimsMax, heartbeatSeconds, superviseSeconds } from './limits.ts'
 
@@ -47,9 +48,6 @@ const queueOptions: QueueOptions & { heartbeatSeconds: number } = {
 
 /** The answer to a statement about claims. */
 const settledAnswer = z.object({ settled: z.array(z.string()) })
-
-/** SQLSTATEs of a schema, table, function or type that is missing: somebody dropped the engine's schema. */
-const goneStates = ['3F000', '42P01', '42883', '42704']
 
 /**
  * Jobs in PostgreSQL, by pg-boss: which exist, and which daemon has claimed each. They say who works on what now; what
@@ -178,7 +176,21 @@ export class JobEngine {
     }
   }
 
+  /** A user who may not make a schema may own one that was made for it, which is not tried first. */
   async #start(): Promise<PgBoss> {
+    try {
+      return await this.#started(true).catch((error: unknown) => {
+        if (!isForbidden(error)) throw error
+        return this.#started(false).catch(() => Promise.reject(error))
+      })
+    } catch (error) {
+      // The next call tries again.
+      this.#boss = undefined
+      throw error
+    }
+  }
+
+  async #started(createSchema: boolean): Promise<PgBoss> {
     if (this.#isStopped) throw new Error('the job engine is stopped')
     const { PgBoss } = await import('pg-boss')
     const { host, port, user, password, database, tls } = this.#deps.address
@@ -189,6 +201,7 @@ export class JobEngine {
       max: connectionsMax,
       schema: engineSchema,
       clock: engineClock(this.#deps.time),
+      createSchema,
       schedule: false,
       superviseIntervalSeconds: superviseSeconds,
       monitorIntervalSeconds: superviseSeconds,
@@ -200,8 +213,6 @@ export class JobEngine {
     try {
       return await boss.start()
     } catch (error) {
-      // The next call tries again.
-      this.#boss = undefined
       await end(boss)
       throw error
     }
@@ -226,10 +237,4 @@ function settledIds(answer: unknown): ReadonlySet<string> {
 
 function within(tx: SharedTransaction | undefined): ConnectionOptions {
   return tx ? { db: { executeSql: async (text, values) => ({ rows: await tx.query(text, values) }) } } : {}
-}
-
-function isGone(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  const state = 'code' in error ? String(error.code) : ''
-  return goneStates.includes(state) || /^Queue .* does not exist$/.test(error.message)
 }

@@ -23,8 +23,10 @@ const permanenceByCode = {
   'disk-full': 'transient',
   /** The database of the outbox cannot be reached now. */
   'database-unreachable': 'transient',
-  /** The database of the outbox does not let this user in, or has tables of another version. */
+  /** The database of the outbox does not let this user in. */
   'database-unusable': 'permanent',
+  /** The server or the tables of the database are of a version that this daemon cannot use. */
+  'database-version': 'permanent',
   /** The database of the outbox refuses a statement. */
   'database-failed': 'transient',
   /** The values collected for an hour were lost in a damaged outbox. */

@@ -50,8 +50,12 @@ export const faultGuide: Readonly<Record<FaultCode, FaultGuide>> = {
     cure: 'Let the server run and be reached from this machine. The daemon goes on with it; nothing is lost.',
   },
   'database-unusable': {
-    cause: 'The PostgreSQL of the outbox refuses the user, is too old, or has tables of another version of tidegauge.',
+    cause: 'The PostgreSQL of the outbox refuses the user, or gives it too few rights.',
     cure: 'The message says which, and has the statement or the setting that cures it.',
+  },
+  'database-version': {
+    cause: 'The PostgreSQL of the outbox is older than 13, or its tables are those of another version of tidegauge.',
+    cure: 'Install the version that the other daemons run, or use a newer server; the daemon ends with 78 until then.',
   },
   'database-failed': {
     cause: 'The PostgreSQL of the outbox refused a statement; the message has its words.',

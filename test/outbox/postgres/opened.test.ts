@@ -1,6 +1,7 @@
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { faultLine } from '../../../src/model/fault.ts'
 import type { PostgresAddress } from '../../../src/model/postgres-address.ts'
+import { PostgresDatabase } from '../../../src/outbox/postgres/connection/database.ts'
 import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
 import { freePort } from '../../support/free-port.ts'
 import { useTestDatabases } from '../../support/postgres/databases.ts'
@@ -72,6 +73,16 @@ describe.skipIf(postgresPlace.kind === 'missing')('opening an outbox in PostgreS
     )
     expect(await refusal({ ...address, host: 'no-such-host.invalid' })).toMatch(
       /no-such-host\.invalid.*cannot be reached/,
+    )
+  })
+
+  it('refuses a server that is older than 13', async () => {
+    const address = addressOf(await databases.empty())
+    const asked = vi.spyOn(PostgresDatabase.prototype, 'rows')
+    onTestFinished(() => asked.mockRestore())
+    asked.mockResolvedValueOnce([{ number: 120_022, words: '12.22 (Debian 12.22-1)' }])
+    expect(await refusal(address)).toMatch(
+      /cannot use the database 127\.0\.0\.1:\d+\/test_\d+: its server has version 12\.22 .* use PostgreSQL 13 or newer/,
     )
   })
 

@@ -26,7 +26,7 @@ const refusals: Readonly<Record<string, readonly [words: string, fix: string]>> 
   '3D000': ['does not exist', 'create it: CREATE DATABASE'],
   '42501': [
     'gives this user too few rights',
-    'let the user own the schema tidegauge: GRANT CREATE ON DATABASE … TO …, or CREATE SCHEMA tidegauge AUTHORIZATION …',
+    'let the user make schemas: GRANT CREATE ON DATABASE … TO …; or make them for it: CREATE SCHEMA tidegauge AUTHORIZATION …; CREATE SCHEMA tidegauge_jobs AUTHORIZATION …',
   ],
 }
 
@@ -47,7 +47,7 @@ export function databaseFault(place: string, error: unknown): unknown {
   if (error instanceof Fault) return error
   if (error instanceof OtherTablesError) {
     const fix = otherTablesFixes[error.madeBy]
-    return new Fault('database-unusable', `cannot use the database ${place}: ${error.message}`, { fix })
+    return new Fault('database-version', `cannot use the database ${place}: ${error.message}`, { fix })
   }
   const trouble = databaseTrouble(error)
   if (trouble === undefined) return error
