@@ -1,15 +1,16 @@
 import { CallMeter } from '../chain/endpoint/call-meter.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import { BackfillWorker } from '../fleet/backfill-worker.ts'
+import { BackfillWorker, type WindowResult } from '../fleet/backfill-worker.ts'
 import type { JobEngine } from '../fleet/job-engine.ts'
-import type { BackfillWindow } from '../fleet/jobs.ts'
 import type { Lane } from '../fleet/lane.ts'
 import { Backfill } from '../intake/backfill/backfill.ts'
 import { partRecord } from '../intake/backfill/joined-end.ts'
 import { type BackfillRequest, type Work, workOf } from '../intake/backfill/work.ts'
 import { Fault } from '../model/fault.ts'
 import { hourAt, hoursFrom } from '../model/hour.ts'
+import type { BackfillWindow } from '../outbox/contract/backfill-store.ts'
 import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
+import type { SharedOutbox } from '../outbox/contract/shared-outbox.ts'
 import type { Runner } from '../runner/runner.ts'
 import type { AppContext } from './context.ts'
 import { openRunner } from './open-chains.ts'
@@ -18,6 +19,7 @@ import { openRunner } from './open-chains.ts'
 export interface FleetBackfillingDeps {
   readonly context: AppContext
   readonly outbox: IntakeOutbox
+  readonly shared: Pick<SharedOutbox, 'store' | 'backfills'>
   readonly engine: JobEngine
   /** The lanes that this daemon works now. */
   readonly worked: () => readonly Lane[]
@@ -26,10 +28,12 @@ export interface FleetBackfillingDeps {
 
 /** Reads the windows of backfills in the lanes of this daemon, in processes of their own. */
 export function fleetBackfilling(deps: FleetBackfillingDeps): BackfillWorker {
-  const { context, engine, worked, failed } = deps
+  const { context, shared, engine, worked, failed } = deps
   const collectors = context.config.protocols.flatMap(protocol => protocol.collectors)
   const configured = new Map(collectors.map(collector => [collector.id, collector]))
   return new BackfillWorker({
+    store: shared.store,
+    backfills: shared.backfills,
     engine,
     lanes: worked,
     knows: window => window.collectors.every(id => configured.has(id)),
@@ -47,7 +51,7 @@ async function readWindow(
   collectors: readonly CollectorConfig[],
   signal: AbortSignal,
   { context, outbox }: FleetBackfillingDeps,
-): Promise<object> {
+): Promise<WindowResult> {
   await using stack = new AsyncDisposableStack()
   const { config, time } = context
   const meter = new CallMeter()

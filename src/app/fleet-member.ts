@@ -16,9 +16,9 @@ import { RoleClaim } from '../fleet/role-claim.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
 import { faultLine } from '../model/fault.ts'
 import type { PostgresAddress } from '../model/postgres-address.ts'
-import type { SharedOutbox } from '../outbox/contract/fleet-store.ts'
 import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
+import type { SharedOutbox } from '../outbox/contract/shared-outbox.ts'
 import { LocalOutcomes } from '../outbox/local-outcomes.ts'
 import type { Observed } from '../status/observed.ts'
 import type { EndpointState } from '../status/snapshot.ts'
@@ -75,8 +75,8 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   const worked = () =>
     workedLanes({ name, configured: config.fleet.lanes, chains: answering(config.chains, endpoints()) })
   const claims = keep(new LaneClaims({ engine, lanes: worked, time, failed }))
-  keep(new Reconciler({ store, engine, lanes, time, failed }))
-  keep(fleetBackfilling({ context, outbox, engine, worked, failed }))
+  keep(new Reconciler({ store, backfills: shared.backfills, engine, lanes, time, failed }))
+  keep(fleetBackfilling({ context, outbox, shared, engine, worked, failed }))
   const digest = createHash('sha256')
     .update(JSON.stringify(collectors.map(({ id, use, options }) => [id, use, options])))
     .digest()

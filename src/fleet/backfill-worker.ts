@@ -4,21 +4,32 @@ import type { Time } from '../edge/time.ts'
 import { Fault } from '../model/fault.ts'
 import { hourAt } from '../model/hour.ts'
 import { hourMs } from '../model/limits.ts'
+import type { BackfillStore, BackfillWindow } from '../outbox/contract/backfill-store.ts'
+import type { FleetStore } from '../outbox/contract/fleet-store.ts'
+import type { JobAttempt } from './claim.ts'
 import { type Claim, claimAfter, isTouchDue, newClaim } from './claim.ts'
 import type { JobEngine } from './job-engine.ts'
-import { type BackfillWindow, backfillQueue } from './jobs.ts'
+import { backfillQueue } from './jobs.ts'
 import type { Lane } from './lane.ts'
 import { claimMs, reconcileMs } from './limits.ts'
 
+/** Result of a window, as it is kept with its job. */
+export interface WindowResult {
+  /** Runs that were not finished. */
+  readonly left: number
+}
+
 /** Dependencies of `BackfillWorker`. */
 export interface BackfillWorkerDeps {
+  readonly store: Pick<FleetStore, 'transaction'>
+  readonly backfills: Pick<BackfillStore, 'finish'>
   readonly engine: JobEngine
   /** The lanes that this daemon works now. */
   readonly lanes: () => readonly Lane[]
   /** Whether the collectors of a window are configured here. */
   readonly knows: (window: BackfillWindow) => boolean
   /** Reads a window, until its signal is aborted. @returns its result, for the process that asked for it */
-  readonly read: (window: BackfillWindow, signal: AbortSignal) => Promise<object>
+  readonly read: (window: BackfillWindow, signal: AbortSignal) => Promise<WindowResult>
   readonly time: Pick<Time, 'steadyMs' | 'sleep'>
   /** Called with errors; it is tried again. */
   readonly failed: (error: unknown) => void
@@ -113,7 +124,7 @@ export class BackfillWorker {
     const queue = backfillQueue(lane)
     try {
       const result = await read(window, signal)
-      if (!signal.aborted) await engine.finish(queue, claim().attempt, result)
+      if (!signal.aborted) await this.#finish(queue, claim().attempt, result)
       else if (!claim().isLost) await engine.release(queue, [claim().attempt])
     } catch (error) {
       failed(error)
@@ -121,6 +132,16 @@ export class BackfillWorker {
       if (!claim().isLost) await engine.release(queue, [claim().attempt]).catch(failed)
     }
     this.#reading.delete(lane)
+  }
+
+  /** A window with runs left stays asked for: it gets another job once the result is forgotten. */
+  async #finish(queue: string, attempt: JobAttempt, result: WindowResult): Promise<void> {
+    const { store, backfills, engine } = this.#deps
+    await store.transaction(async transaction => {
+      if (!(await engine.hold(queue, attempt, transaction))) return
+      await engine.finish(queue, attempt, result, transaction)
+      if (result.left === 0) await backfills.finish(attempt.id, transaction)
+    })
   }
 }
 

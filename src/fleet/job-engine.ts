@@ -125,9 +125,9 @@ export class JobEngine {
     await this.#use(queue, boss => boss.deleteJob(queue, attempt))
   }
 
-  /** Ends a job, and keeps its result for a minute. No effect on one that this daemon has not claimed any more. */
-  async finish(queue: string, attempt: JobAttempt, result: object): Promise<void> {
-    await this.#use(queue, boss => boss.complete(queue, attempt, result))
+  /** Ends a job, in a transaction in which it is held, and keeps its result for a minute. */
+  async finish(queue: string, attempt: JobAttempt, result: object, tx: SharedTransaction): Promise<void> {
+    await this.#use(queue, boss => boss.complete(queue, attempt, result, within(tx)))
   }
 
   /** All jobs of a queue, by their ids; those included whose result is kept. */

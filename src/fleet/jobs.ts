@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Hour, hourNumber } from '../model/hour.ts'
+import type { BackfillWindow } from '../outbox/contract/backfill-store.ts'
 import type { Lane } from './lane.ts'
 
 /** A lane's hour that is to be collected. */
@@ -26,18 +27,6 @@ const readableCharsMax = 60
 /** The job of a lane and hour: the newest hour goes first. Pure. */
 export function laneJob({ lane, hour }: LaneHour): NewJob {
   return { id: uuidOf(`${lane}/${hour}`), data: { hour }, priority: hourNumber(hour) }
-}
-
-/** Past hours of some collectors of a lane that are read together. */
-export interface BackfillWindow {
-  /** Ids of the collectors. */
-  readonly collectors: readonly string[]
-  readonly from: Hour
-  /** Last hour, included. */
-  readonly to: Hour
-  /** As of the backfill. */
-  readonly what: 'missing' | 'overwrite'
-  readonly order: 'oldest-first' | 'newest-first'
 }
 
 /** The job of a window: asked for twice, it exists once. Pure. */

@@ -26,6 +26,9 @@ export const reconciledHoursMax = 500
 /** Past hours of a lane that one daemon has claimed at a time. */
 export const claimedHoursMax = 4
 
+/** Windows of backfills that one reconciliation makes jobs of, at most: the oldest first. */
+export const reconciledWindowsMax = 2_000
+
 /** A claimed hour is kept for a next attempt that is this close; a later one makes a job of its own. */
 export const keptForRetryMs = 60_000
 

@@ -60,6 +60,19 @@ describe.skipIf(postgresPlace.kind === 'missing')('a backfill in a fleet', () =>
     expect(again, 'only those that were in hand').toBeLessThanOrEqual(3 * windowHours)
   })
 
+  it('goes on when the command is stopped and the jobs are dropped', async () => {
+    const { world, fleet, args, hours } = await staged()
+    const open = world.hold()
+    const asking = start(args, fleet.env)
+    await world.until(() => world.reads.length >= 2 * readsAtOnce + 1)
+    asking.kill('SIGINT')
+    await once(asking, 'exit')
+    await databases.server.query('DROP SCHEMA tidegauge_jobs CASCADE', [], fleet.name)
+    open()
+    await world.until(() => hours.every(hour => world.sent.has(hourText(hour))))
+    for (const hour of hours) expect([...(world.sent.get(hourText(hour)) ?? [])]).toEqual([hourNumber(hour)])
+  })
+
   it('goes on when the command is stopped, and is not read again when it is asked for again', async () => {
     const { world, fleet, args, hours } = await staged()
     const open = world.hold()

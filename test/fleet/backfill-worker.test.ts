@@ -1,11 +1,15 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
-import { BackfillWorker } from '../../src/fleet/backfill-worker.ts'
+import { BackfillWorker, type WindowResult } from '../../src/fleet/backfill-worker.ts'
 import type { JobEngine } from '../../src/fleet/job-engine.ts'
-import { type BackfillWindow, backfillQueue, windowJob } from '../../src/fleet/jobs.ts'
+import { backfillQueue, windowJob } from '../../src/fleet/jobs.ts'
 import { hourAfter } from '../../src/model/hour.ts'
+import type { BackfillWindow } from '../../src/outbox/contract/backfill-store.ts'
+import type { SharedOutbox } from '../../src/outbox/contract/shared-outbox.ts'
+import { openPostgresOutbox } from '../../src/outbox/postgres/open-outbox.ts'
 import { anHour } from '../support/metrics.ts'
 import { useTestDatabases } from '../support/postgres/databases.ts'
+import { addressOf } from '../support/postgres/place.ts'
 import { postgresPlace } from '../support/postgres/programs.ts'
 import { engineOn } from './support/engines.ts'
 
@@ -19,20 +23,32 @@ const window = (index: number, collectors = ['pool/a']): BackfillWindow => ({
 })
 const job = (index: number, collectors?: string[]) => windowJob('web', window(index, collectors))
 
+/** A database as one daemon has it open. */
+interface Place {
+  readonly engine: JobEngine
+  readonly shared: SharedOutbox
+}
+
+async function openedOn(address: string): Promise<Place> {
+  const outbox = await openPostgresOutbox(addressOf(address))
+  onTestFinished(() => outbox.close())
+  return { engine: engineOn(address), shared: outbox.shared }
+}
+
 /** A worker of the lane `web`, with a hand on what it reads. */
-function workerOn(engine: JobEngine, known = 'pool/a') {
+function workerOn({ engine, shared }: Place, known = 'pool/a') {
   const waiting: (() => void)[] = []
   const [begun, stopped]: [BackfillWindow[], unknown[]] = [[], []]
-  const ends: ((result: object) => void)[] = []
+  const ends: ((result: WindowResult) => void)[] = []
   const worker = new BackfillWorker({
-    engine,
+    ...{ engine, store: shared.store, backfills: shared.backfills },
     lanes: () => ['web'],
     knows: ({ collectors }) => collectors.every(id => id === known),
     read: async (one, signal) => {
       begun.push(one)
       for (const resolve of waiting.splice(0)) resolve()
-      const { promise, resolve } = Promise.withResolvers<object>()
-      signal.addEventListener('abort', () => resolve({}))
+      const { promise, resolve } = Promise.withResolvers<WindowResult>()
+      signal.addEventListener('abort', () => resolve({ left: 1 }))
       ends.push(result => resolve(result))
       const result = await promise
       if (signal.aborted) stopped.push(signal.reason)
@@ -54,10 +70,11 @@ describe.skipIf(postgresPlace.kind === 'missing')('a worker of backfills', () =>
   const databases = useTestDatabases()
 
   it('reads one window of a lane at a time, the oldest first, and keeps each result for who asked', async () => {
-    const engine = engineOn(await databases.empty())
+    const place = await openedOn(await databases.empty())
+    const { engine } = place
     await engine.insert(queue, [job(1), job(0)])
     await engine.insert(queue, [job(0)])
-    const { begun, ends, until } = workerOn(engine)
+    const { begun, ends, until } = workerOn(place)
     await until(1)
     expect(begun).toEqual([window(0)])
     expect([...(await engine.jobsOf(queue)).values()]).toEqual([{ isDone: false }, { isDone: false }])
@@ -70,10 +87,29 @@ describe.skipIf(postgresPlace.kind === 'missing')('a worker of backfills', () =>
     expect((await engine.jobsOf(queue)).has(job(0).id)).toBe(false)
   })
 
+  it('leaves a window asked for until all of it is done', async () => {
+    const place = await openedOn(await databases.empty())
+    const { engine } = place
+    const { backfills } = place.shared
+    const asked = [0, 1].map(index => ({ id: job(index).id, lane: 'web', window: window(index) }))
+    await backfills.ask(asked)
+    await backfills.ask(asked)
+    expect(await backfills.open(['pool/a', 'pool/b'], 10)).toEqual(asked)
+    expect(await backfills.open(['pool/b'], 10)).toEqual([])
+    await engine.insert(queue, [job(0), job(1), job(2)])
+    const { ends, until } = workerOn(place)
+    await until(1)
+    ends[0]?.({ left: 0 })
+    await until(2)
+    ends[1]?.({ left: 3 })
+    await until(3)
+    expect(await backfills.open(['pool/a'], 10)).toEqual(asked.slice(1))
+  })
+
   it('hands its window over when it stops, and another reads it', async () => {
     const address = await databases.empty()
-    const [one, other] = [engineOn(address), engineOn(address)]
-    await one.insert(queue, [job(0)])
+    const [one, other] = [await openedOn(address), await openedOn(address)]
+    await one.engine.insert(queue, [job(0)])
     const first = workerOn(one)
     await first.until(1)
     const second = workerOn(other)
@@ -85,8 +121,8 @@ describe.skipIf(postgresPlace.kind === 'missing')('a worker of backfills', () =>
 
   it('leaves a window of collectors that it does not know to a daemon that does', async () => {
     const address = await databases.empty()
-    const [one, other] = [engineOn(address), engineOn(address)]
-    await one.insert(queue, [job(0, ['pool/b'])])
+    const [one, other] = [await openedOn(address), await openedOn(address)]
+    await one.engine.insert(queue, [job(0, ['pool/b'])])
     const first = workerOn(one)
     const second = workerOn(other, 'pool/b')
     await second.until(1)
@@ -94,9 +130,10 @@ describe.skipIf(postgresPlace.kind === 'missing')('a worker of backfills', () =>
   })
 
   it('stops a window whose job was taken away', async () => {
-    const engine = engineOn(await databases.empty())
+    const place = await openedOn(await databases.empty())
+    const { engine } = place
     await engine.insert(queue, [job(0)])
-    const { begun, stopped, until } = workerOn(engine)
+    const { begun, stopped, until } = workerOn(place)
     await until(1)
     await engine.remove(queue, [job(0).id])
     await engine.insert(queue, [job(1)])

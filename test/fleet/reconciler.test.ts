@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemTime } from '../../src/edge/time.ts'
 import { CollectorLanes } from '../../src/fleet/collector-lanes.ts'
-import { laneJob, laneQueue } from '../../src/fleet/jobs.ts'
+import { backfillQueue, laneJob, laneQueue, windowJob } from '../../src/fleet/jobs.ts'
 import { Reconciler } from '../../src/fleet/reconciler.ts'
 import { hourAfter, hourNumber } from '../../src/model/hour.ts'
 import { openPostgresOutbox } from '../../src/outbox/postgres/open-outbox.ts'
@@ -38,6 +38,13 @@ describe.skipIf(postgresPlace.kind === 'missing')('the jobs of due hours', () =>
       )
     for (const hour of hours.slice(0, 2)) await due('p/a', hourNumber(hour))
     await due('p/unknown', hourNumber(hourAfter(anHour, -2)))
+    const span = { from: hourAfter(anHour, -99), to: anHour, what: 'missing', order: 'oldest-first' } as const
+    const [known, unknown] = [
+      { ...span, collectors: ['p/a'] },
+      { ...span, collectors: ['p/a', 'p/unknown'] },
+    ]
+    const asked = [known, unknown].map(window => ({ id: windowJob('ethereum', window).id, lane: 'ethereum', window }))
+    await outbox.shared.backfills.ask(asked)
 
     const engine = engineOn(address)
     const passes: (() => void)[] = []
@@ -49,7 +56,7 @@ describe.skipIf(postgresPlace.kind === 'missing')('the jobs of due hours', () =>
       })
     const time = { nowMs: systemTime.nowMs, sleep }
     const failed = (error: unknown) => rested.reject(error)
-    const reconciler = new Reconciler({ store, engine, lanes, time, failed })
+    const reconciler = new Reconciler({ store, backfills: outbox.shared.backfills, engine, lanes, time, failed })
     onTestFinished(() => {
       const stopped = reconciler.stop()
       for (const pass of passes) pass()
@@ -61,6 +68,8 @@ describe.skipIf(postgresPlace.kind === 'missing')('the jobs of due hours', () =>
       hours.slice(0, 2).map(hour => laneJob({ lane: 'ethereum', hour }).id),
     )
     expect(await engine.fetch(laneQueue('base'), 10)).toEqual([])
+    const windows = await engine.fetch(backfillQueue('ethereum'), 10)
+    expect(windows.map(({ data }) => data)).toEqual([known])
 
     await run('DROP SCHEMA tidegauge_jobs CASCADE')
     // The first turn finds the schema gone, the second makes it again.
@@ -71,5 +80,6 @@ describe.skipIf(postgresPlace.kind === 'missing')('the jobs of due hours', () =>
     passes.at(-1)?.()
     await rested.promise
     expect(await engine.fetch(laneQueue('ethereum'), 10)).toHaveLength(2)
+    expect(await engine.fetch(backfillQueue('ethereum'), 10)).toHaveLength(1)
   })
 })

@@ -18,6 +18,7 @@ import {
 import { Fault } from '../../model/fault.ts'
 import { hourAt } from '../../model/hour.ts'
 import { daemonAwayMs } from '../../model/limits.ts'
+import type { BackfillStore, BackfillWindow } from '../../outbox/contract/backfill-store.ts'
 import type { FleetStore } from '../../outbox/contract/fleet-store.ts'
 import { note } from '../terminal.ts'
 
@@ -25,6 +26,7 @@ import { note } from '../terminal.ts'
 export interface FleetBackfillDeps {
   readonly engine: JobEngine
   readonly store: Pick<FleetStore, 'nowMs' | 'daemons'>
+  readonly backfills: Pick<BackfillStore, 'ask'>
   readonly works: readonly Work[]
   readonly asked: BackfillRequest
   readonly order: HourOrder
@@ -36,9 +38,13 @@ export interface FleetBackfillDeps {
   readonly report: (news: BackfillNews) => void
 }
 
+/** Looks that may fail one after the other. */
+const failuresMax = 3
+
 /** A window with its job. */
-interface AskedWindow {
+interface WindowOfFleet {
   readonly lane: Lane
+  readonly asked: BackfillWindow
   readonly window: readonly CollectorHours[]
   readonly job: ReturnType<typeof windowJob>
   ended?: PartEnd
@@ -61,14 +67,19 @@ export function laneOfWork({ collector }: Work): Lane {
  */
 export class FleetBackfill {
   readonly #deps: FleetBackfillDeps
-  readonly #windows: readonly AskedWindow[]
+  readonly #windows: readonly WindowOfFleet[]
   #saidIdle = ''
+  /** Looks that failed, one after the other. */
+  #failures = 0
 
   constructor(deps: FleetBackfillDeps) {
     this.#deps = deps
     const { works, size, order } = deps
     this.#windows = [...Map.groupBy(works, laneOfWork)].flatMap(([lane, own]) =>
-      windowsOf(own, size, order).map(window => ({ lane, window, job: jobOf(lane, window, deps) })),
+      windowsOf(own, size, order).map(window => {
+        const asked = askedOf(window, deps)
+        return { lane, window, asked, job: windowJob(lane, asked) }
+      }),
     )
   }
 
@@ -77,7 +88,7 @@ export class FleetBackfill {
     const { signal, time } = this.#deps
     await this.#forgetOldResults()
     while (this.#left.length > 0 && !signal.aborted) {
-      await this.#look()
+      await this.#lookAgain()
       if (this.#left.length > 0) await time.sleep(claimMs, signal).catch(() => {})
     }
     const fault = signal.reason instanceof Fault ? signal.reason : stopped
@@ -86,7 +97,7 @@ export class FleetBackfill {
     return joinedEnd(this.#deps.works.map(countsOf), parts, fault)
   }
 
-  get #left(): readonly AskedWindow[] {
+  get #left(): readonly WindowOfFleet[] {
     return this.#windows.filter(({ ended }) => !ended)
   }
 
@@ -98,8 +109,19 @@ export class FleetBackfill {
     })
   }
 
+  /** The engine's schema may be dropped: a call fails, and the next one makes it again. */
+  async #lookAgain(): Promise<void> {
+    try {
+      await this.#look()
+      this.#failures = 0
+    } catch (error) {
+      this.#failures += 1
+      if (this.#failures > failuresMax) throw error
+    }
+  }
+
   async #look(): Promise<void> {
-    const { engine, report } = this.#deps
+    const { engine, backfills, report } = this.#deps
     await this.#eachLane(async (queue, windows, jobs) => {
       for (const window of windows) {
         const job = jobs.get(window.job.id)
@@ -107,6 +129,7 @@ export class FleetBackfill {
       }
       // Also those that were lost with the engine's tables: hours that were read are not read again.
       const missing = windows.filter(({ job, ended }) => !ended && !jobs.has(job.id))
+      await backfills.ask(missing.map(({ lane, asked, job: { id } }) => ({ id, lane, window: asked })))
       await engine.insert(
         queue,
         missing.map(({ job }) => job),
@@ -117,7 +140,7 @@ export class FleetBackfill {
   }
 
   async #eachLane(
-    act: (queue: string, windows: readonly AskedWindow[], jobs: ReadonlyMap<string, SeenJob>) => Promise<void>,
+    act: (queue: string, windows: readonly WindowOfFleet[], jobs: ReadonlyMap<string, SeenJob>) => Promise<void>,
   ): Promise<void> {
     const byLane = Map.groupBy(this.#left, ({ lane }) => lane)
     for (const [lane, windows] of byLane) {
@@ -140,15 +163,15 @@ export class FleetBackfill {
   }
 }
 
-function jobOf(lane: Lane, window: readonly CollectorHours[], { asked, order }: FleetBackfillDeps) {
+function askedOf(window: readonly CollectorHours[], { asked, order }: FleetBackfillDeps): BackfillWindow {
   const hours = window.flatMap(({ hours: own }) => own)
-  return windowJob(lane, {
+  return {
     collectors: window.map(({ work }) => work.collector.id),
     from: hourAt(Math.min(...hours)),
     to: hourAt(Math.max(...hours)),
     what: asked.what,
     order,
-  })
+  }
 }
 
 function countsOf({ collector, alreadyCollected, leftToDaemon, impossible }: Work): CollectorCounts {

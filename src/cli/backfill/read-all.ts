@@ -33,14 +33,24 @@ export interface ReadAllDeps {
  */
 export async function readAll(deps: ReadAllDeps): Promise<PartEnd> {
   const { outbox, options, works } = deps
-  const store = options.maxCalls === undefined ? outbox.shared?.store : undefined
-  const living = store ? await livingLanes(store) : new Set<string>()
+  const shared = options.maxCalls === undefined ? outbox.shared : undefined
+  const living = shared ? await livingLanes(shared.store) : new Set<string>()
   const theirs = works.filter(work => work.hours.length > 0 && living.has(laneOfWork(work)))
-  if (!store || theirs.length === 0) return readHere(deps)
+  if (!shared || theirs.length === 0) return readHere(deps)
   const own = works.filter(work => !theirs.includes(work))
   const { order, size } = { order: orderOf(options), size: options.concurrency }
   const { context, stack } = deps
-  const fleet = { ...deps, works: theirs, store, order, size, time: context.time, engine: engineOf(context, stack) }
+  const { store, backfills } = shared
+  const fleet = {
+    ...deps,
+    works: theirs,
+    store,
+    backfills,
+    order,
+    size,
+    time: context.time,
+    engine: engineOf(context, stack),
+  }
   const report = (news: BackfillNews) => {
     // There is one line of progress: that of the fleet.
     if (news.kind !== 'went-on') deps.report(news)

@@ -28,15 +28,16 @@ const endShape = z.object({
 })
 
 /** The end of a part as plain data, to be read by another process. */
-export function partRecord({ end, calls }: PartEnd): object {
+export function partRecord({ end, calls }: PartEnd): { readonly left: number } {
   const record = ({ fault, ...rest }: Reason) => ({ ...rest, fault: faultRecord(fault) })
   const { collectors, failures, early, left, stopped } = end
-  return {
+  const all = {
     ...{ collectors, left, calls },
     failures: failures.map(record),
     early: early.map(record),
     ...(stopped && { stopped: faultRecord(stopped.fault) }),
   }
+  return all
 }
 
 /** @throws ZodError for data of another version of the program */

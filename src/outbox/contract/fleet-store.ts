@@ -17,12 +17,6 @@ export interface SharedIntakeStore extends IntakeStore {
   record(outcome: CollectionOutcome, nowMs: number, step?: CommitStep): Promise<Recorded>
 }
 
-/** The parts of an outbox that several daemons share. */
-export interface SharedOutbox {
-  readonly store: FleetStore
-  readonly intake: SharedIntakeStore
-}
-
 /** The lane that a collector's hours are collected on. */
 export interface CollectorLane {
   /** Id of the collector. */

@@ -1,9 +1,9 @@
 import type { DeliveryStore } from './delivery-store.ts'
-import type { SharedOutbox } from './fleet-store.ts'
 import type { OutboxHealth } from './health.ts'
 import type { IntakeStore } from './intake-store.ts'
 import type { OperatorStore } from './operator-store.ts'
 import type { ReportStore } from './report-store.ts'
+import type { SharedOutbox } from './shared-outbox.ts'
 import type { StatusStore } from './status-store.ts'
 import type { UpkeepDeps } from './upkeep.ts'
 

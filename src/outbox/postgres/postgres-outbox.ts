@@ -1,13 +1,14 @@
 import type { Time } from '../../edge/time.ts'
 import type { DeliveryStore } from '../contract/delivery-store.ts'
-import type { SharedOutbox } from '../contract/fleet-store.ts'
 import type { OperatorStore } from '../contract/operator-store.ts'
 import type { Outbox } from '../contract/outbox.ts'
 import type { ReportStore } from '../contract/report-store.ts'
+import type { SharedOutbox } from '../contract/shared-outbox.ts'
 import type { StatusStore } from '../contract/status-store.ts'
 import type { UpkeepDeps } from '../contract/upkeep.ts'
 import type { PostgresDatabase } from './connection/database.ts'
 import { PostgresHealth } from './connection/health.ts'
+import { PostgresBackfillStore } from './stores/backfill-store.ts'
 import { PostgresDeliveryStore } from './stores/delivery-store.ts'
 import { PostgresFleetStore } from './stores/fleet-store.ts'
 import { PostgresIntakeStore } from './stores/intake-store.ts'
@@ -45,7 +46,11 @@ export class PostgresOutbox implements Outbox {
     this.operators = new PostgresOperatorStore(database)
     this.status = new PostgresStatusStore(database)
     this.reports = new PostgresReportStore(database)
-    this.shared = { store: new PostgresFleetStore(database), intake: this.intake }
+    this.shared = {
+      store: new PostgresFleetStore(database),
+      backfills: new PostgresBackfillStore(database),
+      intake: this.intake,
+    }
   }
 
   startUpkeep(deps: UpkeepDeps): { stop(): Promise<void> } {

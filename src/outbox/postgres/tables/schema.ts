@@ -213,6 +213,18 @@ export const tablesSql = `
     seen timestamptz NOT NULL DEFAULT now()
   );
 
+  -- Hours of a backfill that was asked for and is not done: jobs are made of it, also once the engine's schema was dropped.
+  CREATE TABLE tidegauge.backfill_window (
+    id uuid PRIMARY KEY,
+    lane text COLLATE "C" NOT NULL,
+    collectors text[] NOT NULL CHECK (cardinality(collectors) > 0),
+    first_hour integer NOT NULL CHECK (first_hour > 0),
+    last_hour integer NOT NULL,
+    what text NOT NULL CHECK (what IN ('missing', 'overwrite')),
+    hour_order text NOT NULL CHECK (hour_order IN ('oldest-first', 'newest-first')),
+    CHECK (last_hour >= first_hour)
+  );
+
   -- The command that delivers while no daemon is there: until an instant of the database's clock, unless it is renewed.
   CREATE TABLE tidegauge.role (
     name text PRIMARY KEY CHECK (name = 'delivery'),
