@@ -148,6 +148,26 @@ describe('the page in a browser', () => {
     await page.close()
   })
 
+  it('opens the protocol whose trouble begins, and leaves the others as they are', async () => {
+    const folded = (parts: Parameters<typeof weekRow>[2]) => {
+      const rows = Array.from({ length: 60 }, (_, index) => weekRow(`p${index % 6}`, `c${index}`, index ? [] : parts))
+      return { ...snapshot, week: { ...snapshot.week, rows } }
+    }
+    snapshot = folded([])
+    const { page, complaints } = await open()
+    expect(await page.locator('.fold[open]').count()).toBe(0)
+    await page.locator('#calm-p3 summary').click()
+    snapshot = {
+      ...folded([{ at: 160, hours: 2, state: 'held', reason: 'odd' }]),
+      ready: { ok: false, reasons: ['odd'] },
+    }
+    await page.locator('#troubled-p0[open]').waitFor()
+    expect(await page.locator('.fold[open]').count()).toBe(2)
+    expect(await page.locator('#calm-p3[open]').count()).toBe(1)
+    expect(complaints).toEqual([])
+    await page.close()
+  })
+
   it('says when the daemon no longer answers, and goes on when it does', async () => {
     const { page, complaints, url } = await open()
     await page.route(`${url}/`, route => route.abort())

@@ -36,12 +36,15 @@ function firstHourNote({ rows }: WeekGrid): Html {
 seconds after each full hour.</p>`
 }
 
-/** A line for each protocol; those with a trouble are open. */
+/**
+ * A line for each protocol; those with a trouble are open. Their id is another, so that the script opens one whose trouble
+ * begins while a person looks.
+ */
 function folded(week: WeekGrid, folds: readonly Fold[]): Html {
   return html`<div class="folds-axis">${axis(week)}</div>${folds.map(fold => {
     const { protocolId, rows, collectors, troubled } = fold
     const more = collectors - rows.length
-    return html`<details class="fold" id="of-${protocolId}"${troubled > 0 ? Html.trusted(' open') : nothing}><summary><b>${protocolId}</b> <span class="quiet">${counted(collectors, 'collector')}</span>${
+    return html`<details class="fold" id="${troubled > 0 ? 'troubled' : 'calm'}-${protocolId}"${troubled > 0 ? Html.trusted(' open') : nothing}><summary><b>${protocolId}</b> <span class="quiet">${counted(collectors, 'collector')}</span>${
       troubled > 0
         ? html` <span class="in-trouble">${troubled} with a trouble</span>`
         : html` <span class="quiet">· no trouble in these days</span>`

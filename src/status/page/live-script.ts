@@ -31,7 +31,7 @@ const replace = `  const show = text => {
     const next = new DOMParser().parseFromString(text, 'text/html');
     const fresh = partsOf(next);
     if (fresh.length === 0) return location.reload();
-    const open = new Set([...document.querySelectorAll('details[open]')].map(one => one.id));
+    const open = new Map([...document.querySelectorAll('details')].map(one => [one.id, one.open]));
     const active = document.activeElement;
     const key = active && active !== body && keyOf(active);
     const inView = partsOf(document).find(part => part.getBoundingClientRect().bottom > 0);
@@ -43,7 +43,7 @@ const replace = `  const show = text => {
       const old = partsOf(document).find(one => one.dataset.part === name);
       if (old) old.replaceWith(document.adoptNode(part));
     }
-    for (const one of document.querySelectorAll('details')) one.open = open.has(one.id);
+    for (const one of document.querySelectorAll('details')) one.open = open.get(one.id) ?? one.open;
     if (key && !active.isConnected) {
       const same = [...document.querySelectorAll(active.tagName)].find(one => keyOf(one) === key);
       if (same) same.focus({ preventScroll: true });

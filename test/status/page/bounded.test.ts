@@ -78,7 +78,7 @@ function foldedPage(troubled: readonly string[]): string {
 
 it('the page of 1,000 collectors in 20 protocols has a line for each protocol, and the troubled ones are open', () => {
   const text = foldedPage(['p7/c49', 'p7/c3', 'p12/c40'])
-  const folds = [...text.matchAll(/<details class="fold" id="of-(\w+)"( open)?>/g)]
+  const folds = [...text.matchAll(/<details class="fold" id="\w+-(\w+)"( open)?>/g)]
   expect(folds.map(([, id, open]) => `${id}${open ?? ''}`).slice(0, 4)).toEqual(['p7 open', 'p12 open', 'p0', 'p1'])
   expect([folds.length, folds.filter(([, , open]) => open).length]).toEqual([20, 2])
   expect(text).toMatch(
