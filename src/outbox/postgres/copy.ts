@@ -47,6 +47,8 @@ export async function copyTables(
 }
 
 async function copied(transaction: Transaction, tables: readonly CopiedRows[]): Promise<CopiedTable[]> {
+  // It stands still while the rows of a large table are read, and holds up no daemon.
+  transaction.later('SET LOCAL idle_in_transaction_session_timeout = 0')
   const full = await fullTables(transaction, tables)
   if (full.length > 0) {
     throw new Fault('usage', `the database holds rows already: ${full.join(', ')}`, {

@@ -15,6 +15,10 @@ const connectMsMax = 5_000
 /** Time for a statement, after which its connection counts as lost. */
 const statementMsMax = 60_000
 
+/** Time for which a transaction may stand still: the locks of a machine without power hold up all others. */
+const idleMsMax = 10_000
+const endsIdle = `SET LOCAL idle_in_transaction_session_timeout = ${idleMsMax}`
+
 /** Attempts of a transaction by the trouble that it met, and the waits between them. */
 const attemptsMax: Readonly<Record<string, number>> = { conflict: 20, broken: 4 }
 const waits = { baseMs: 20, capMs: 1_000 }
@@ -24,9 +28,9 @@ export type Durability = 'synced' | 'unsynced'
 
 const begins: Readonly<Record<Durability | 'reading', string>> = {
   // A weaker choice of the database's owner is not weakened further, and a stronger one stays.
-  synced: `BEGIN ISOLATION LEVEL READ COMMITTED;
+  synced: `BEGIN ISOLATION LEVEL READ COMMITTED; ${endsIdle};
     SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'`,
-  unsynced: 'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off',
+  unsynced: `BEGIN ISOLATION LEVEL READ COMMITTED; ${endsIdle}; SET LOCAL synchronous_commit = off`,
   reading: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY',
 }
 
