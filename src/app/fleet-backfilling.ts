@@ -1,4 +1,4 @@
-import { CallMeter } from '../chain/endpoint/call-meter.ts'
+import { type CallCounts, CallMeter } from '../chain/endpoint/call-meter.ts'
 import type { CollectorConfig } from '../config/config.ts'
 import { BackfillWorker, type WindowResult } from '../fleet/backfill-worker.ts'
 import type { JobEngine } from '../fleet/job-engine.ts'
@@ -31,37 +31,71 @@ export function fleetBackfilling(deps: FleetBackfillingDeps): BackfillWorker {
   const { context, shared, engine, worked, failed } = deps
   const collectors = context.config.protocols.flatMap(protocol => protocol.collectors)
   const configured = new Map(collectors.map(collector => [collector.id, collector]))
+  const reader = new WindowReader(deps, configured)
   return new BackfillWorker({
     store: shared.store,
     backfills: shared.backfills,
     engine,
     lanes: worked,
     knows: window => window.collectors.every(id => configured.has(id)),
-    read: (window, signal) => {
-      const own = window.collectors.flatMap(id => configured.get(id) ?? [])
-      return readWindow(window, own, signal, deps)
-    },
+    read: (lane, window, signal) => reader.read(lane, window, signal),
+    rest: lane => reader.close(lane),
     time: context.time,
     failed,
   })
 }
 
-async function readWindow(
-  { from, to, what, order }: BackfillWindow,
-  collectors: readonly CollectorConfig[],
-  signal: AbortSignal,
-  { context, outbox }: FleetBackfillingDeps,
-): Promise<WindowResult> {
-  await using stack = new AsyncDisposableStack()
-  const { config, time } = context
-  const meter = new CallMeter()
-  const runner = openRunner(context, stack, { store: outbox.intake, meterOf: () => meter })
-  const asked: BackfillRequest = { from, to, current: hourAt(time.nowMs()), what, daemon: 'runs' }
-  const works = await Promise.all(collectors.map(collector => workFor(collector, asked, runner, outbox)))
-  const concurrency = hoursFrom(from, to).length
-  const backfill = { outbox, runner, time, works, asked, order, concurrency, signal, chains: config.chains }
-  const end = await new Backfill({ ...backfill, report: () => {} }).run()
-  return partRecord({ end, calls: meter.counts() })
+/** Chains and processes of collectors, open while there are windows of a lane. */
+interface OpenLane {
+  readonly runner: Runner
+  readonly meter: CallMeter
+  readonly stack: AsyncDisposableStack
+}
+
+class WindowReader {
+  readonly #deps: FleetBackfillingDeps
+  readonly #configured: ReadonlyMap<string, CollectorConfig>
+  readonly #open = new Map<Lane, OpenLane>()
+
+  constructor(deps: FleetBackfillingDeps, configured: ReadonlyMap<string, CollectorConfig>) {
+    this.#deps = deps
+    this.#configured = configured
+  }
+
+  /** @throws Fault `collector-unusable` */
+  async read(lane: Lane, window: BackfillWindow, signal: AbortSignal): Promise<WindowResult> {
+    const { context, outbox } = this.#deps
+    const { config, time } = context
+    const { from, to, what, order } = window
+    const { runner, meter } = this.#opened(lane)
+    const before = meter.counts()
+    const asked: BackfillRequest = { from, to, current: hourAt(time.nowMs()), what, daemon: 'runs' }
+    const own = window.collectors.flatMap(id => this.#configured.get(id) ?? [])
+    const works = await Promise.all(own.map(collector => workFor(collector, asked, runner, outbox)))
+    const concurrency = hoursFrom(from, to).length
+    const backfill = { outbox, runner, time, works, asked, order, concurrency, signal, chains: config.chains }
+    const end = await new Backfill({ ...backfill, report: () => {} }).run()
+    // A backfill that is stopped stops its runner.
+    if (signal.aborted) await this.close(lane)
+    return partRecord({ end, calls: callsSince(before, meter.counts()) })
+  }
+
+  async close(lane: Lane): Promise<void> {
+    const open = this.#open.get(lane)
+    this.#open.delete(lane)
+    await open?.stack.disposeAsync()
+  }
+
+  #opened(lane: Lane): OpenLane {
+    const known = this.#open.get(lane)
+    if (known) return known
+    const { context, outbox } = this.#deps
+    const [meter, stack] = [new CallMeter(), new AsyncDisposableStack()]
+    const runner = openRunner(context, stack, { store: outbox.intake, meterOf: () => meter })
+    const open = { runner, meter, stack }
+    this.#open.set(lane, open)
+    return open
+  }
 }
 
 /** @throws Fault `collector-unusable` */
@@ -78,4 +112,9 @@ async function workFor(
     })
   }
   return workOf(collector, described, asked, await intake.hourStates(collector.id, asked.from, asked.to))
+}
+
+function callsSince(before: CallCounts, { requests, calls }: CallCounts): CallCounts {
+  const more = Object.entries(calls).map(([method, count]) => [method, count - (before.calls[method] ?? 0)] as const)
+  return { requests: requests - before.requests, calls: Object.fromEntries(more.filter(([, count]) => count > 0)) }
 }

@@ -28,8 +28,10 @@ export interface BackfillWorkerDeps {
   readonly lanes: () => readonly Lane[]
   /** Whether the collectors of a window are configured here. */
   readonly knows: (window: BackfillWindow) => boolean
-  /** Reads a window, until its signal is aborted. @returns its result, for the process that asked for it */
-  readonly read: (window: BackfillWindow, signal: AbortSignal) => Promise<WindowResult>
+  /** Reads a window of a lane, until its signal is aborted. @returns its result, for the process that asked for it */
+  readonly read: (lane: Lane, window: BackfillWindow, signal: AbortSignal) => Promise<WindowResult>
+  /** Called while a lane has no window, and at the end. Never rejects. */
+  readonly rest: (lane: Lane) => Promise<void>
   readonly time: Pick<Time, 'steadyMs' | 'sleep'>
   /** Called with errors; it is tried again. */
   readonly failed: (error: unknown) => void
@@ -66,6 +68,9 @@ export class BackfillWorker {
   /** When a window of a lane was last given back, by the steady clock. */
   readonly #refusedAtMs = new Map<Lane, number>()
   readonly #loop = new Loop(signal => this.#turn(signal))
+  /** Lanes of which a window is being claimed. */
+  readonly #claiming = new Set<Lane>()
+  #isStopping = false
 
   constructor(deps: BackfillWorkerDeps) {
     this.#deps = deps
@@ -74,10 +79,12 @@ export class BackfillWorker {
 
   /** Stops what is read, and hands the windows over. */
   async stop(): Promise<void> {
+    this.#isStopping = true
     await this.#loop.stop()
-    const all = [...this.#reading.values()]
-    for (const { stopping } of all) stopping.abort(stopped)
-    await Promise.all(all.map(({ ended }) => ended))
+    const all = [...this.#reading]
+    for (const [, { stopping }] of all) stopping.abort(stopped)
+    await Promise.all(all.map(([, { ended }]) => ended))
+    await Promise.all(all.map(([lane]) => this.#deps.rest(lane)))
   }
 
   async #turn(signal: AbortSignal): Promise<void> {
@@ -98,14 +105,26 @@ export class BackfillWorker {
     if (!isKept) reading.stopping.abort(takenOver)
   }
 
+  /** Claims the next window of a lane, unless one is read or being claimed. */
   async #begin(lane: Lane): Promise<void> {
-    const { engine, time, knows } = this.#deps
+    if (this.#reading.has(lane) || this.#claiming.has(lane)) return
+    this.#claiming.add(lane)
+    try {
+      await this.#claim(lane)
+    } finally {
+      this.#claiming.delete(lane)
+    }
+  }
+
+  async #claim(lane: Lane): Promise<void> {
+    const { engine, time, knows, rest } = this.#deps
     const sentAtMs = time.steadyMs()
     const isTooSoon = sentAtMs - (this.#refusedAtMs.get(lane) ?? Number.NEGATIVE_INFINITY) < reconcileMs
-    if (isTooSoon || this.#reading.has(lane)) return
+    if (isTooSoon) return
     const queue = backfillQueue(lane)
     const [job] = await engine.fetch(queue, 1)
-    if (!job) return
+    if (!job) return rest(lane)
+    if (this.#isStopping) return engine.release(queue, [job.attempt])
     const window = windowShape.parse(job.data)
     if (!knows(window)) {
       // Another daemon may know its collectors, and gets it meanwhile.
@@ -123,7 +142,7 @@ export class BackfillWorker {
     const { engine, read, time, failed } = this.#deps
     const queue = backfillQueue(lane)
     try {
-      const result = await read(window, signal)
+      const result = await read(lane, window, signal)
       if (!signal.aborted) await this.#finish(queue, claim().attempt, result)
       else if (!claim().isLost) await engine.release(queue, [claim().attempt])
     } catch (error) {
@@ -132,6 +151,8 @@ export class BackfillWorker {
       if (!claim().isLost) await engine.release(queue, [claim().attempt]).catch(failed)
     }
     this.#reading.delete(lane)
+    // The next one at once: a window takes a second or two.
+    if (!this.#isStopping) await this.#begin(lane).catch(failed)
   }
 
   /** A window with runs left stays asked for: it gets another job once the result is forgotten. */

@@ -44,7 +44,7 @@ function workerOn({ engine, shared }: Place, known = 'pool/a') {
     ...{ engine, store: shared.store, backfills: shared.backfills },
     lanes: () => ['web'],
     knows: ({ collectors }) => collectors.every(id => id === known),
-    read: async (one, signal) => {
+    read: async (_, one, signal) => {
       begun.push(one)
       for (const resolve of waiting.splice(0)) resolve()
       const { promise, resolve } = Promise.withResolvers<WindowResult>()
@@ -54,6 +54,7 @@ function workerOn({ engine, shared }: Place, known = 'pool/a') {
       if (signal.aborted) stopped.push(signal.reason)
       return result
     },
+    rest: async () => {},
     time: systemTime,
     failed: error => {
       throw error

@@ -39,7 +39,7 @@ export interface FleetBackfillDeps {
 }
 
 /** Looks that may fail one after the other. */
-const failuresMax = 3
+const failuresMax = 15
 
 /** A window with its job. */
 interface WindowOfFleet {
