@@ -16,6 +16,7 @@ import { RoleClaim } from '../fleet/role-claim.ts'
 import type { SharedTime } from '../fleet/shared-time.ts'
 import { faultLine } from '../model/fault.ts'
 import type { PostgresAddress } from '../model/postgres-address.ts'
+import type { DaemonEntry } from '../outbox/contract/fleet-store.ts'
 import type { IntakeOutbox, Outbox } from '../outbox/contract/outbox.ts'
 import type { Role } from '../outbox/contract/role.ts'
 import type { SharedOutbox } from '../outbox/contract/shared-outbox.ts'
@@ -69,7 +70,7 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
     return part
   }
   const engine = keep(new JobEngine({ address, time, failed }))
-  if (config.heartbeat || config.notify.length > 0) keep(reporterOf(deps, engine, failed))
+  const reporting = config.heartbeat || config.notify.length > 0 ? [keep(reporterOf(deps, engine, failed))] : []
   const collectors = config.protocols.flatMap(protocol => protocol.collectors)
   const lanes = new CollectorLanes(collectors, name, store)
   const worked = () =>
@@ -77,11 +78,8 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   const claims = keep(new LaneClaims({ engine, lanes: worked, time, failed }))
   keep(new Reconciler({ store, backfills: shared.backfills, engine, lanes, time, failed }))
   keep(fleetBackfilling({ context, outbox, shared, engine, worked, failed }))
-  const digest = createHash('sha256')
-    .update(JSON.stringify(collectors.map(({ id, use, options }) => [id, use, options])))
-    .digest()
-  const { pid } = process
-  const entry = () => ({ name, version, digest, lanes: worked(), pid, host: hostname(), configFile: config.file })
+  const claimed: RoleClaim[] = [...reporting]
+  const entry = entryOf(context, name, worked, claimed)
   keep(new Announcer({ store, entry, time, failed }))
   keep(clockOf(sharedTime, deps, failed))
   const finality = new Map(
@@ -93,7 +91,7 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   const { operators } = outbox
   const pushBack = keep(new PushBack({ operators, pushMsMax: config.delivery.timeoutMs, time, log, failed }))
   const delivering = { ...deps, client: connection.client, pushBack, roles, make, store, engine, failed }
-  for (const destination of connection.destinations) keep(fleetDelivering(destination, delivering))
+  for (const destination of connection.destinations) claimed.push(keep(fleetDelivering(destination, delivering)))
   const mayPrune = () => context.clock?.mayPrune ?? true
   const upkeep = { role: always, keepMs: config.outbox.keepMs, time, mayPrune }
   keep(outbox.startUpkeep({ ...upkeep, report: news => logUpkeep(log, news) }))
@@ -107,6 +105,23 @@ export async function joinFleet(deps: FleetMemberDeps, stack: AsyncDisposableSta
   const intake = new FleetIntakeStore({ ...offers, checksFinality, failed })
   log.info({ name, lanes: worked() }, 'this daemon is one of a fleet')
   return { intake, health: outbox.health }
+}
+
+/** This daemon as it announces itself, at each call. @param claimed roles that it has, or wants */
+function entryOf(
+  { config }: AppContext,
+  name: string,
+  worked: () => readonly string[],
+  claimed: readonly RoleClaim[],
+): () => DaemonEntry {
+  const collectors = config.protocols.flatMap(protocol => protocol.collectors)
+  const digest = createHash('sha256')
+    .update(JSON.stringify(collectors.map(({ id, use, options }) => [id, use, options])))
+    .digest()
+  const { pid } = process
+  const same = { name, version, digest, pid, host: hostname(), configFile: config.file }
+  const roles = () => claimed.filter(({ isHeld }) => isHeld).map(({ role }) => role)
+  return () => ({ ...same, lanes: worked(), roles: roles() })
 }
 
 /** The claim to be the daemon that reports to people. */

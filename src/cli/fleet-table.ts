@@ -1,4 +1,4 @@
-import type { FleetState } from '../status/fleet.ts'
+import { type FleetState, rolesText } from '../status/fleet.ts'
 import { printTable } from './table.ts'
 import { print } from './terminal.ts'
 
@@ -8,13 +8,14 @@ export function printFleet({ daemons, idleLanes, differences }: FleetState): voi
   if (daemons.length === 0) print('fleet: no daemon is there')
   else {
     printTable(
-      ['daemon', 'version', 'configuration', 'last seen', 'lanes'],
-      daemons.map(({ name, version, configuration, lanes, seenAtMs, isAway }) => [
+      ['daemon', 'version', 'configuration', 'last seen', 'lanes', 'roles'],
+      daemons.map(({ name, version, configuration, lanes, seenAtMs, isAway, ...roles }) => [
         name,
         version,
         configuration,
         `${new Date(seenAtMs).toISOString()}${isAway ? ' (away)' : ''}`,
         lanes.join(' '),
+        rolesText(roles),
       ]),
     )
   }

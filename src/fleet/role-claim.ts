@@ -48,6 +48,11 @@ export class RoleClaim {
     this.#loop.start()
   }
 
+  /** Its name. */
+  get role(): string {
+    return this.#deps.role
+  }
+
   /** Whether this daemon has the role, and no other can. */
   get isHeld(): boolean {
     return this.#claim !== undefined && isTrusted(this.#claim, this.#deps.time.steadyMs())

@@ -21,6 +21,10 @@ export interface FleetDaemon {
   readonly configuration: string
   /** The lanes that it works. */
   readonly lanes: readonly string[]
+  /** Names of the destinations that it delivers to. */
+  readonly delivers: readonly string[]
+  /** Present when it sends the heartbeat and the notifications of the fleet. */
+  readonly isReporting?: true
   readonly startedAtMs: number
   readonly seenAtMs: number
   /** Present when it was not seen for longer than a heartbeat: others take over what it had. */
@@ -43,6 +47,12 @@ export interface FleetRows {
   readonly due: readonly DueLane[]
   readonly nowMs: number
 }
+
+/** Begin of the role of delivering; the name of the destination follows. */
+const deliverPrefix = 'deliver/'
+
+/** The role of reporting to people. */
+const reportsRole = 'reports'
 
 /** Characters of a digest that are shown. */
 const digestChars = 8
@@ -67,15 +77,26 @@ export async function lookAtFleet({ config, outbox, nowMs }: FleetLook): Promise
   return fleetState({ daemons, due, nowMs: databaseNowMs })
 }
 
+/** The roles of a daemon in words; empty where it has none. */
+export function rolesText({ delivers, isReporting }: Pick<FleetDaemon, 'delivers' | 'isReporting'>): string {
+  const delivery = delivers.length > 0 ? [`delivers to ${delivers.join(', ')}`] : []
+  return [...delivery, ...(isReporting ? ['reports'] : [])].join(', ')
+}
+
 /** The state of a fleet by its rows. Pure. */
 export function fleetState({ daemons, due, nowMs }: FleetRows): FleetState {
-  const shown = daemons.map(
-    ({ name, version, digest, lanes, startedAtMs, seenAtMs }): FleetDaemon => ({
+  const shown = daemons.map(({ name, version, digest, lanes, roles, startedAtMs, seenAtMs }): FleetDaemon => {
+    const isAway = nowMs - seenAtMs > daemonAwayMs
+    // Others have taken over what it had.
+    const own = isAway ? [] : roles
+    return {
       ...{ name, version, lanes, startedAtMs, seenAtMs },
+      delivers: own.flatMap(role => (role.startsWith(deliverPrefix) ? role.slice(deliverPrefix.length) : [])),
+      ...(own.includes(reportsRole) && { isReporting: true as const }),
       configuration: digest.toString('hex').slice(0, digestChars),
-      ...(nowMs - seenAtMs > daemonAwayMs && { isAway: true as const }),
-    }),
-  )
+      ...(isAway && { isAway: true as const }),
+    }
+  })
   const living = shown.filter(({ isAway }) => !isAway)
   const worked = new Set(living.flatMap(({ lanes }) => lanes))
   return {

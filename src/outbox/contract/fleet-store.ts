@@ -49,6 +49,8 @@ export interface DaemonEntry {
   readonly digest: Buffer
   /** The lanes that it works. */
   readonly lanes: readonly string[]
+  /** The roles that it has of the whole fleet, such as `deliver/DESTINATION`. */
+  readonly roles: readonly string[]
   /** Its process id on its host. */
   readonly pid: number
   /** Name of its host. */

@@ -1,4 +1,4 @@
-import type { FleetDaemon, FleetState } from '../fleet.ts'
+import { type FleetDaemon, type FleetState, rolesText } from '../fleet.ts'
 import { type Html, html, nothing } from './html.ts'
 import { ago } from './when.ts'
 
@@ -12,6 +12,7 @@ ${notes.length === 0 ? nothing : html`<ul class="warnings">${notes.map(note => h
     'Daemon',
     'State',
     'Lanes',
+    'Roles',
     'Version',
     'Configuration',
   ].map(name => html`<th role="columnheader" scope="col">${name}</th>`)}</tr></thead>
@@ -19,9 +20,9 @@ ${notes.length === 0 ? nothing : html`<ul class="warnings">${notes.map(note => h
 </section>`
 }
 
-function daemon({ name, version, configuration, lanes, seenAtMs, isAway }: FleetDaemon, nowMs: number): Html {
+function daemon({ name, version, configuration, lanes, seenAtMs, isAway, ...roles }: FleetDaemon, nowMs: number): Html {
   return html`<tr role="row"><th role="rowheader" scope="row" class="id">${name}</th><td role="cell"${
     isAway ? html` class="old"` : nothing
-  }>${isAway ? 'away, ' : ''}seen ${ago(seenAtMs, nowMs)}</td><td role="cell">${lanes.join(', ')}</td><td role="cell">${version}</td><td role="cell">${configuration}</td></tr>
+  }>${isAway ? 'away, ' : ''}seen ${ago(seenAtMs, nowMs)}</td><td role="cell">${lanes.join(', ')}</td><td role="cell">${rolesText(roles)}</td><td role="cell">${version}</td><td role="cell">${configuration}</td></tr>
 `
 }

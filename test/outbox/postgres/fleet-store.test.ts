@@ -122,14 +122,15 @@ describe.skipIf(postgresPlace.kind === 'missing')('the store of a fleet', () => 
       version: '1.0.0',
       digest: Buffer.alloc(32, 1),
       lanes: ['ethereum', 'web'],
+      roles: ['deliver/service'],
       ...running,
     }
     await store.announce(entry, true)
     const [first] = await store.daemons()
     expect(first).toMatchObject(entry)
-    await store.announce({ ...entry, lanes: ['web'] }, false)
+    await store.announce({ ...entry, lanes: ['web'], roles: [] }, false)
     const [again] = await store.daemons()
-    expect(again).toMatchObject({ lanes: ['web'], startedAtMs: first?.startedAtMs })
+    expect(again).toMatchObject({ lanes: ['web'], roles: [], startedAtMs: first?.startedAtMs })
     expect(again?.seenAtMs).toBeGreaterThanOrEqual(first?.seenAtMs ?? Number.NaN)
     await run(`UPDATE tidegauge.daemon SET seen = now() - interval '2 days', started = now() - interval '9 days'`)
     await store.announce({ ...entry, name: 'eu-2' }, true)

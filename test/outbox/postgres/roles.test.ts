@@ -23,7 +23,16 @@ describe.skipIf(postgresPlace.kind === 'missing')('who works on an outbox in Pos
     const run = (text: string) => outbox.database.write(async transaction => transaction.later(text, []))
     const announce = (name: string) =>
       store.announce(
-        { name, version: '1.0.0', digest: Buffer.alloc(32), lanes: [], pid: 7, host: 'eu', configFile: `${name}.yaml` },
+        {
+          name,
+          version: '1.0.0',
+          digest: Buffer.alloc(32),
+          lanes: [],
+          roles: [],
+          pid: 7,
+          host: 'eu',
+          configFile: `${name}.yaml`,
+        },
         true,
       )
     const roles = (config = 'command.yaml') => new PostgresRoles(address, config)

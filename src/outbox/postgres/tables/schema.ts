@@ -206,6 +206,7 @@ export const tablesSql = `
     version text NOT NULL,
     config bytea,
     lanes text[] NOT NULL DEFAULT '{}',
+    roles text[] NOT NULL DEFAULT '{}',
     pid integer NOT NULL,
     host text NOT NULL,
     config_file text NOT NULL,
