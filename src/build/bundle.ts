@@ -58,7 +58,7 @@ async function write(root: string, folder: string, format: 'cjs' | 'esm', input:
     format,
     entryFileNames: `[name].${extension}`,
     chunkFileNames: `${folder}/[name]-[hash].${extension}`,
-    minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
+    minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: { removeWhitespace: true } },
     sourcemap: false,
     comments: { legal: false },
   })
