@@ -107,7 +107,8 @@ export class LaneClaims {
     this.#askedAtMs.set(lane, sentAtMs)
     const queue = laneQueue(lane)
     const priorityMin = room <= 0 ? laneJob({ lane, hour: current }).priority : undefined
-    const jobs = await engine.fetch(queue, Math.max(room, 0) + (hasCurrent ? 0 : 1), priorityMin)
+    // The current hour comes first. Past ones take no more than their room, which intake has for all collectors of a lane.
+    const jobs = await engine.fetch(queue, Math.max(room, 1), priorityMin)
     for (const { attempt, data } of jobs) {
       const hour = hourAt(hourOfJob.parse(data).hour)
       const claimed = { lane, hour, queue, claim: newClaim(attempt, sentAtMs) }

@@ -17,7 +17,8 @@ export function startableHours(due: readonly DueHour[], underWay: readonly DueHo
   const running = new Set<string>()
   const start = ({ collector, hour }: DueHour) => {
     running.add(`${hour} ${collector}`)
-    countByCollector.set(collector, (countByCollector.get(collector) ?? 0) + 1)
+    // The current one takes no room: the collectors of a chain would begin its past hours apart, each with a call of its own.
+    if (hour < current) countByCollector.set(collector, (countByCollector.get(collector) ?? 0) + 1)
   }
   underWay.forEach(start)
   return due.filter(entry => {

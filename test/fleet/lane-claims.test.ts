@@ -38,9 +38,14 @@ describe.skipIf(postgresPlace.kind === 'missing')('the claims of a daemon', () =
     const [one, other] = [daemonOn(address), daemonOn(address)]
     await one.engine.insert(laneQueue(lane), jobsOf([anHour, ...past]))
     await one.claims.claimFree(anHour)
-    await other.claims.claimFree(anHour)
+    one.passes(1_000)
+    await one.claims.claimFree(anHour)
+    for (let looks = 0; looks < 2; looks += 1) {
+      await other.claims.claimFree(anHour)
+      other.passes(1_000)
+    }
     expect(one.hours()).toEqual([anHour, ...past.slice(0, claimedHoursMax)])
-    expect(other.hours()).toEqual(past.slice(claimedHoursMax, 2 * claimedHoursMax + 1))
+    expect(other.hours()).toEqual(past.slice(claimedHoursMax, 2 * claimedHoursMax))
   })
 
   it('have room for the current hour whatever is under way', async () => {
