@@ -53,11 +53,10 @@ export async function endHours(transaction: Transaction, ended: readonly EndedHo
       ended.map(one => (isChanged(one) ? one.provenance : null)),
     ],
   )
-  const known = new Set(updated.map(({ hour, collector }) => `${hour} ${collector}`))
-  const added = ended.filter(({ outcome, collector }) => {
-    return endingOf(outcome) === endings.collected && !known.has(`${hourNumber(outcome.hour)} ${collector}`)
-  })
-  for (const one of added) await addCollected(transaction, one)
+  const known = new Set(updated.map(({ hour, collector }) => keyOf(hour, collector)))
+  const isAdded = ({ outcome, collector }: EndedHour) =>
+    endingOf(outcome) === endings.collected && !known.has(keyOf(hourNumber(outcome.hour), collector))
+  await addCollected(transaction, ended.filter(isAdded))
   noteFailures(transaction, ended)
 }
 
@@ -86,24 +85,59 @@ function noteFailures(transaction: Transaction, ended: readonly EndedHour[]): vo
   }
 }
 
-/** Inserts an hour without a row as collected, with the count and digest of all its metrics, whenever they were stored. */
-async function addCollected(transaction: Transaction, { outcome, collector, provenance }: EndedHour): Promise<void> {
-  const hour = hourNumber(outcome.hour)
-  const runs = await transaction.query<{ first: number; bytes: Buffer; own: number[] }>(
-    `SELECT first, metric_values AS bytes, array_agg(metric.id) AS own FROM tidegauge.outbox JOIN tidegauge.metric
-       ON metric.id BETWEEN first AND first + metrics - 1
-     WHERE hour = $1::integer AND metric.collector = $2::integer GROUP BY hour, first`,
-    [hour, collector],
-  )
-  let [metrics, digest] = [0, 0]
-  for (const { first, bytes, own } of runs)
-    for (const number of own) {
-      metrics += 1
-      digest = (digest + rowDigest(hour, number, valueAt(bytes, number - first))) % 2 ** 32
-    }
+/** Inserts hours without a row as collected, each with the count and digest of all its metrics, whenever they were stored. */
+async function addCollected(transaction: Transaction, added: readonly EndedHour[]): Promise<void> {
+  if (added.length === 0) return
+  const stored = await storedSums(transaction, added)
+  const rows = added.map(({ outcome, collector, provenance }) => {
+    const hour = hourNumber(outcome.hour)
+    const { metrics, digest } = stored.get(keyOf(hour, collector)) ?? { metrics: 0, digest: 0 }
+    return [hour, collector, metrics, digest, provenance] as const
+  })
   transaction.later(
-    `INSERT INTO tidegauge.collection (hour, collector, state, attempts, metrics, digest, provenance) VALUES ($1, $2, 1, 1, $3, $4, $5)
-     ON CONFLICT DO NOTHING`,
-    [hour, collector, metrics, digest, provenance],
+    `INSERT INTO tidegauge.collection (hour, collector, state, attempts, metrics, digest, provenance)
+     SELECT hour, collector, 1, 1, metrics, digest, provenance
+     FROM unnest($1::integer[], $2::integer[], $3::integer[], $4::bigint[], $5::integer[]) AS added (hour, collector, metrics, digest, provenance)
+     ORDER BY hour, collector ON CONFLICT DO NOTHING`,
+    [0, 1, 2, 3, 4].map(place => rows.map(row => row[place])),
   )
+}
+
+/** Counts and digests of all stored metrics, by hour and collector. */
+async function storedSums(
+  transaction: Transaction,
+  wanted: readonly EndedHour[],
+): Promise<Map<string, { metrics: number; digest: number }>> {
+  // Each run is read once, however many of the hour's collectors are asked for.
+  const runs = await transaction.query<{
+    hour: number
+    first: number
+    bytes: Buffer
+    collector: number
+    own: number[]
+  }>(
+    `SELECT hour, first, metric_values AS bytes, metric.collector, array_agg(metric.id) AS own FROM tidegauge.outbox JOIN tidegauge.metric
+       ON metric.id BETWEEN first AND first + metrics - 1
+     WHERE hour = ANY ($1::integer[]) AND metric.collector = ANY ($2::integer[]) GROUP BY hour, first, metric.collector`,
+    [
+      [...new Set(wanted.map(({ outcome }) => hourNumber(outcome.hour)))],
+      [...new Set(wanted.map(({ collector }) => collector))],
+    ],
+  )
+  const sums = new Map<string, { metrics: number; digest: number }>()
+  for (const { hour, first, bytes, collector, own } of runs) {
+    const key = keyOf(hour, collector)
+    const sum = sums.get(key) ?? { metrics: 0, digest: 0 }
+    sums.set(key, sum)
+    for (const number of own) {
+      sum.metrics += 1
+      sum.digest = (sum.digest + rowDigest(hour, number, valueAt(bytes, number - first))) % 2 ** 32
+    }
+  }
+  return sums
+}
+
+/** @param hour in hours since 1970 */
+function keyOf(hour: number, collector: number): string {
+  return `${hour} ${collector}`
 }

@@ -1,19 +1,36 @@
-import type { FinalBlocks, HourBlock } from '../../../model/block.ts'
-import { hourNumber } from '../../../model/hour.ts'
+import { BatchScheduler } from '../../../edge/batch-scheduler.ts'
+import type { AsOfBlock, FinalBlocks, HourBlock } from '../../../model/block.ts'
+import { type Hour, hourNumber } from '../../../model/hour.ts'
 import { commitRowsMax } from '../../../model/limits.ts'
 import { type BlockRow, blockColumns, blockOf } from '../../rows/block-row.ts'
 import type { PostgresDatabase } from '../connection/database.ts'
 
-const select = 'SELECT number, hash, timestamp FROM tidegauge.final_block WHERE chain = $1 AND hour'
+/** A block, and the hour that it was asked for, in hours since 1970. */
+interface BlockOfAsked extends BlockRow {
+  readonly asked: number
+}
+
+const columns = 'number, hash, timestamp'
+const table = 'tidegauge.final_block WHERE chain = $1 AND hour'
+const askedHours = 'unnest($2::integer[]) AS wanted (asked)'
+const ofHours = `SELECT hour AS asked, ${columns} FROM ${table} = ANY ($2::integer[])`
+const aroundHours = `SELECT asked, near.* FROM ${askedHours} CROSS JOIN LATERAL (
+    (SELECT ${columns} FROM ${table} < asked ORDER BY hour DESC LIMIT 1)
+    UNION ALL (SELECT ${columns} FROM ${table} > asked ORDER BY hour LIMIT 1)) AS near
+  ORDER BY number`
+
+type BlockLook = BatchScheduler<Hour, readonly AsOfBlock[]>
 
 /**
- * The final as-of blocks of one chain. A cache: an error of the database is reported, and a block that is not read or stored
- * is looked up again.
+ * The final as-of blocks of one chain; those asked for in one turn are read together. A cache: an error of the database is
+ * reported, and a block that is not read or stored is looked up again.
  */
 export class FinalBlockRows implements FinalBlocks {
   readonly #database: PostgresDatabase
   readonly #chainId: number
   readonly #onError: (error: unknown) => void
+  readonly #of: BlockLook = this.#look(ofHours)
+  readonly #around: BlockLook = this.#look(aroundHours)
 
   /** @param onError called with each error of the database */
   constructor(database: PostgresDatabase, chainId: number, onError: (error: unknown) => void) {
@@ -22,23 +39,20 @@ export class FinalBlockRows implements FinalBlocks {
     this.#onError = onError
   }
 
-  async of(hour: Parameters<FinalBlocks['of']>[0]) {
-    const [row] = await this.#rows(`${select} = $2::integer`, hour)
-    return row && blockOf(row)
+  async of(hour: Hour) {
+    const [block] = await this.#of.schedule(hour)
+    return block
   }
 
-  async around(hour: Parameters<FinalBlocks['around']>[0]) {
-    const before = `(${select} < $2::integer ORDER BY hour DESC LIMIT 1)`
-    const after = `(${select} > $2::integer ORDER BY hour LIMIT 1)`
-    const rows = await this.#rows(`${before} UNION ALL ${after} ORDER BY number`, hour)
-    return rows.map(blockOf)
+  around(hour: Hour) {
+    return this.#around.schedule(hour)
   }
 
   async keep(found: readonly HourBlock[]): Promise<void> {
     for (let at = 0; at < found.length; at += commitRowsMax) await this.#keepSome(found.slice(at, at + commitRowsMax))
   }
 
-  async forget(hour: Parameters<FinalBlocks['forget']>[0]): Promise<void> {
+  async forget(hour: Hour): Promise<void> {
     await this.#write('DELETE FROM tidegauge.final_block WHERE chain = $1 AND hour = $2::integer', [
       this.#chainId,
       hourNumber(hour),
@@ -55,9 +69,17 @@ export class FinalBlockRows implements FinalBlocks {
     )
   }
 
-  async #rows(text: string, hour: Parameters<FinalBlocks['of']>[0]): Promise<BlockRow[]> {
+  #look(text: string): BlockLook {
+    return new BatchScheduler(async jobs => {
+      const hours = [...new Set(jobs.map(({ request }) => hourNumber(request)))]
+      const found = Map.groupBy(await this.#rows(text, hours), ({ asked }) => asked)
+      for (const { request, resolve } of jobs) resolve((found.get(hourNumber(request)) ?? []).map(blockOf))
+    })
+  }
+
+  async #rows(text: string, hours: readonly number[]): Promise<BlockOfAsked[]> {
     try {
-      return await this.#database.rows<BlockRow>(text, [this.#chainId, hourNumber(hour)])
+      return await this.#database.rows<BlockOfAsked>(text, [this.#chainId, hours])
     } catch (error) {
       this.#onError(error)
       return []
