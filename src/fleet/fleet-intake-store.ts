@@ -38,8 +38,6 @@ export class FleetIntakeStore implements IntakeStore {
   #planning = 0
   /** The hour that each lane was planned for, until it has its job. */
   readonly #planned = new Map<Lane, Hour>()
-  /** Hours whose collectors were all offered at once, so that one call of a node serves them all. */
-  readonly #offered = new WeakSet<ClaimedHour>()
   /** Hours whose job was ended in a transaction; a step that comes later in the same one finds it ended. */
   readonly #endedIn = new WeakMap<SharedTransaction, Set<ClaimedHour>>()
   readonly pasts: IntakeStore['pasts']
@@ -78,8 +76,9 @@ export class FleetIntakeStore implements IntakeStore {
   }
 
   /**
-   * Due hours that this daemon has claimed, of other collectors, too, when one is new. It claims free ones first. While
-   * the database is away: those that can be read only now, whether claimed or not.
+   * Due hours that this daemon has claimed. It claims free ones first. An hour of which nothing is under way is offered with
+   * all its due collectors, so that one call of a node serves them. While the database is away: those that can be read only
+   * now, whether claimed or not.
    */
   async dueHours(wanted: DueHoursWanted): Promise<readonly DueHour[]> {
     const { local } = this.#deps
@@ -93,9 +92,15 @@ export class FleetIntakeStore implements IntakeStore {
   }
 
   async #claimedHours(wanted: DueHoursWanted): Promise<readonly DueHour[]> {
-    const { claims } = this.#deps
-    await claims.claimFree(wanted.current)
-    const due = await Promise.all(claims.trusted.map(claimed => this.#dueOf(claimed, wanted)))
+    const { claims, lanes } = this.#deps
+    const underWay = (wanted.underWay ?? []).map(({ collector, hour }) => ({ lane: lanes.of(collector) ?? '', hour }))
+    await claims.claimFree(wanted.current, underWay)
+    const due = await Promise.all(
+      claims.trusted.map(claimed => {
+        const isUnderWay = underWay.some(({ lane, hour }) => lane === claimed.lane && hour === claimed.hour)
+        return this.#dueOf(claimed, wanted, isUnderWay)
+      }),
+    )
     return due.flat()
   }
 
@@ -162,14 +167,13 @@ export class FleetIntakeStore implements IntakeStore {
   }
 
   /** The due collectors of a claimed hour. */
-  async #dueOf(claimed: ClaimedHour, wanted: DueHoursWanted): Promise<readonly DueHour[]> {
+  async #dueOf(claimed: ClaimedHour, wanted: DueHoursWanted, isUnderWay: boolean): Promise<readonly DueHour[]> {
     const { intake, lanes } = this.#deps
     const own = new Set(lanes.collectorsOf(claimed.lane))
-    const collectors = this.#offered.has(claimed) ? wanted.collectors.filter(id => own.has(id)) : [...own]
+    const collectors = isUnderWay ? wanted.collectors.filter(id => own.has(id)) : [...own]
     const upTo = { ...wanted, collectors, current: claimed.hour, limit: 1 }
     const due = collectors.length > 0 ? await intake.dueHours(upTo) : []
     const now = due.filter(({ hour }) => hour === claimed.hour)
-    this.#offered.add(claimed)
     if (now.length === 0) await this.#giveUpIdle(claimed, [...own], wanted.nowMs)
     return now
   }

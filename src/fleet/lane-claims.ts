@@ -54,9 +54,11 @@ export class LaneClaims {
   /**
    * Claims free hours of the lanes, as far as there is room: the current hour in any case, and a few past ones. Each lane
    * is asked about once a second.
+   *
+   * @param underWay hours that this daemon collects, of lost claims, too: these take room until they have ended
    */
-  async claimFree(current: Hour): Promise<void> {
-    await Promise.all(this.#deps.lanes().map(lane => this.#claimOf(lane, current)))
+  async claimFree(current: Hour, underWay: readonly LaneHour[]): Promise<void> {
+    await Promise.all(this.#deps.lanes().map(lane => this.#claimOf(lane, current, underWay)))
   }
 
   /** Whether this daemon works a lane now. */
@@ -96,11 +98,12 @@ export class LaneClaims {
     this.#claimed.clear()
   }
 
-  async #claimOf(lane: Lane, current: Hour): Promise<void> {
+  async #claimOf(lane: Lane, current: Hour, underWay: readonly LaneHour[]): Promise<void> {
     const { engine, time } = this.#deps
     const sentAtMs = time.steadyMs()
     const own = [...this.#claimed.values()].filter(claimed => claimed.lane === lane)
-    const room = claimedHoursMax - own.filter(({ hour }) => hour < current).length
+    const busy = [...own, ...underWay.filter(one => one.lane === lane)].filter(({ hour }) => hour < current)
+    const room = claimedHoursMax - new Set(busy.map(({ hour }) => hour)).size
     const hasCurrent = own.some(({ hour }) => hour >= current)
     const isTooSoon = sentAtMs - (this.#askedAtMs.get(lane) ?? Number.NEGATIVE_INFINITY) < claimMs
     if (isTooSoon || (room <= 0 && hasCurrent)) return

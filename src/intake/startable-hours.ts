@@ -39,7 +39,7 @@ export function dueHoursWanted(
   const running = Map.groupBy(underWay, ({ collector }) => collector)
   // Hours under way are due, too.
   const most = collectors.reduce((most, { id }) => Math.max(most, running.get(id)?.length ?? 0), 0)
-  return { collectors: collectors.map(({ id }) => id), current, nowMs, limit: most + catchUpConcurrency + 1 }
+  return { collectors: collectors.map(({ id }) => id), current, nowMs, limit: most + catchUpConcurrency + 1, underWay }
 }
 
 const ordinary: Backoff = { baseMs: recollectBaseMs, capMs: recollectCapMs }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { newClaim } from '../../src/fleet/claim.ts'
-import { laneQueue } from '../../src/fleet/jobs.ts'
-import { keptForRetryMs } from '../../src/fleet/limits.ts'
+import { laneJob, laneQueue } from '../../src/fleet/jobs.ts'
+import { claimedHoursMax, keptForRetryMs } from '../../src/fleet/limits.ts'
 import { Fault } from '../../src/model/fault.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import { anHour } from '../support/metrics.ts'
@@ -29,11 +29,25 @@ describe.skipIf(postgresPlace.kind === 'missing')('intake in a fleet', () => {
     expect(await other.due(), 'the hour before had no job of its own yet').toEqual([])
   })
 
-  it('offers all collectors of an hour that it has just claimed, so that one call of the node serves them', async () => {
+  it('offers all collectors of an hour of which nothing is under way, so that one call of the node serves them', async () => {
     const one = await memberOn(await databases.empty(), [a, b])
     await one.plan()
     expect(await one.due(anHour, ['a'])).toEqual(['a 0', 'b 0'])
-    expect(await one.due(anHour, ['a'])).toEqual(['a 0'])
+    expect(await one.due(anHour, ['a']), 'its answer may have been lost').toEqual(['a 0', 'b 0'])
+    const underWay = [{ collector: 'b', hour: anHour, attempts: 0 }]
+    expect(await one.due(anHour, ['a'], underWay)).toEqual(['a 0'])
+  })
+
+  it('leaves room for hours under way whose claims were lost: the collectors of a chain begin the next ones together', async () => {
+    const one = await memberOn(await databases.empty(), [a, b])
+    await one.plan()
+    await one.outbox.intake.record(outcomeOf('a'), anHour)
+    await one.outbox.intake.record(outcomeOf('b'), anHour)
+    await one.engine.insert(queue, [laneJob({ lane: 'ethereum', hour: hourBefore })])
+    const hours = Array.from({ length: claimedHoursMax }, (_, back) => hourAfter(anHour, -2 - back))
+    const underWay = hours.map(hour => ({ collector: 'a', hour, attempts: 0 }))
+    expect(await one.due(anHour, ['a', 'b'], underWay)).toEqual([])
+    expect(await one.due(anHour, ['a', 'b'], underWay.slice(1))).toEqual(['a -1', 'b -1'])
   })
 
   it('ends the job of an hour in the commit of its last collector', async () => {

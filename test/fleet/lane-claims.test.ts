@@ -37,11 +37,11 @@ describe.skipIf(postgresPlace.kind === 'missing')('the claims of a daemon', () =
     const address = await databases.empty()
     const [one, other] = [daemonOn(address), daemonOn(address)]
     await one.engine.insert(laneQueue(lane), jobsOf([anHour, ...past]))
-    await one.claims.claimFree(anHour)
+    await one.claims.claimFree(anHour, [])
     one.passes(1_000)
-    await one.claims.claimFree(anHour)
+    await one.claims.claimFree(anHour, [])
     for (let looks = 0; looks < 2; looks += 1) {
-      await other.claims.claimFree(anHour)
+      await other.claims.claimFree(anHour, [])
       other.passes(1_000)
     }
     expect(one.hours()).toEqual([anHour, ...past.slice(0, claimedHoursMax)])
@@ -51,22 +51,37 @@ describe.skipIf(postgresPlace.kind === 'missing')('the claims of a daemon', () =
   it('have room for the current hour whatever is under way', async () => {
     const { engine, claims, hours, passes } = daemonOn(await databases.empty())
     await engine.insert(laneQueue(lane), jobsOf(past))
-    await claims.claimFree(anHour)
+    await claims.claimFree(anHour, [])
     const before = hours()
     await engine.insert(laneQueue(lane), jobsOf([anHour]))
-    await claims.claimFree(anHour)
+    await claims.claimFree(anHour, [])
     expect(hours(), 'a lane is asked about once a second').toEqual(before)
     passes(1_000)
-    await claims.claimFree(anHour)
+    await claims.claimFree(anHour, [])
     expect(hours()).toEqual([anHour, ...before])
+  })
+
+  it('leave room for past hours under way whose claims were lost', async () => {
+    const { engine, claims, hours, passes } = daemonOn(await databases.empty())
+    await engine.insert(laneQueue(lane), jobsOf(past))
+    const lost = Array.from({ length: claimedHoursMax }, (_, back) => ({ lane, hour: hourAfter(anHour, -20 - back) }))
+    await claims.claimFree(anHour, lost)
+    expect(hours()).toEqual([])
+    const elsewhere = lost.slice(2).map(({ hour }) => ({ lane: 'base', hour }))
+    passes(1_000)
+    await claims.claimFree(anHour, [...lost.slice(0, 2), ...elsewhere, { lane, hour: anHour }])
+    expect(hours()).toEqual(past.slice(0, claimedHoursMax - 2))
+    passes(1_000)
+    await claims.claimFree(anHour, claims.trusted)
+    expect(hours(), 'what is under way is counted once').toEqual(past.slice(0, claimedHoursMax))
   })
 
   it('are of the lanes that it works alone', async () => {
     const address = await databases.empty()
     const [one, other] = [daemonOn(address, ['web']), daemonOn(address)]
     await one.engine.insert(laneQueue(lane), jobsOf([anHour]))
-    await one.claims.claimFree(anHour)
-    await other.claims.claimFree(anHour)
+    await one.claims.claimFree(anHour, [])
+    await other.claims.claimFree(anHour, [])
     expect([one.hours(), other.hours()]).toEqual([[], [anHour]])
   })
 
@@ -74,16 +89,16 @@ describe.skipIf(postgresPlace.kind === 'missing')('the claims of a daemon', () =
     const address = await databases.empty()
     const [one, other] = [daemonOn(address), daemonOn(address)]
     await one.engine.insert(laneQueue(lane), jobsOf([anHour, ...past.slice(0, 2)]))
-    await one.claims.claimFree(anHour)
+    await one.claims.claimFree(anHour, [])
     await one.claims.stop()
-    await other.claims.claimFree(anHour)
+    await other.claims.claimFree(anHour, [])
     expect([one.hours(), other.hours()]).toEqual([[], [anHour, ...past.slice(0, 2)]])
   })
 
   it('are not trusted after a pause, before they were touched', async () => {
     const { engine, claims, hours, passes } = daemonOn(await databases.empty())
     await engine.insert(laneQueue(lane), jobsOf([anHour]))
-    await claims.claimFree(anHour)
+    await claims.claimFree(anHour, [])
     passes(trustMs)
     expect(hours()).toEqual([])
     expect(claims.find({ lane, hour: anHour })).toBeDefined()
@@ -92,12 +107,12 @@ describe.skipIf(postgresPlace.kind === 'missing')('the claims of a daemon', () =
   it('end when the job is dropped, which can be made again', async () => {
     const { engine, claims, hours } = daemonOn(await databases.empty())
     await engine.insert(laneQueue(lane), jobsOf([anHour]))
-    await claims.claimFree(anHour)
+    await claims.claimFree(anHour, [])
     const [claimed] = claims.trusted
     if (claimed) await claims.drop(claimed)
     expect(hours()).toEqual([])
     await engine.insert(laneQueue(lane), jobsOf([anHour]))
-    await claims.claimFree(anHour)
+    await claims.claimFree(anHour, [])
     expect(hours()).toEqual([anHour])
   })
 })

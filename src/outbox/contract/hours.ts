@@ -69,6 +69,8 @@ export interface DueHoursWanted {
   readonly nowMs: number
   /** Most hours of each collector, the newest first. */
   readonly limit: number
+  /** Hours that the caller collects already, of other collectors, too: a store that claims hours leaves room for them. */
+  readonly underWay?: readonly DueHour[]
 }
 
 /** The hours that are to be expected of a collector. */

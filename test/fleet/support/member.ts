@@ -6,7 +6,7 @@ import { LaneClaims } from '../../../src/fleet/lane-claims.ts'
 import { LocalHours } from '../../../src/fleet/local-hours.ts'
 import { Fault } from '../../../src/model/fault.ts'
 import { type Hour, hourAfter } from '../../../src/model/hour.ts'
-import type { HourPlan } from '../../../src/outbox/contract/hours.ts'
+import type { DueHour, HourPlan } from '../../../src/outbox/contract/hours.ts'
 import type { CollectionOutcome } from '../../../src/outbox/contract/outcome.ts'
 import { LocalOutcomes } from '../../../src/outbox/local-outcomes.ts'
 import { openPostgresOutbox } from '../../../src/outbox/postgres/open-outbox.ts'
@@ -60,8 +60,8 @@ export async function memberOn(
     failures,
     plan: (...only: readonly string[]) =>
       Promise.all((only.length > 0 ? only : ids).map(id => intake.planHours(planOf(id)))),
-    due: async (nowMs: number = anHour, looked: readonly string[] = ids) =>
-      (await intake.dueHours({ collectors: looked, current: anHour, nowMs, limit: 5 })).map(
+    due: async (nowMs: number = anHour, looked: readonly string[] = ids, underWay: readonly DueHour[] = []) =>
+      (await intake.dueHours({ collectors: looked, current: anHour, nowMs, limit: 5, underWay })).map(
         ({ collector, hour }) => `${collector} ${(hour - anHour) / 3_600_000}`,
       ),
   }
