@@ -1,6 +1,6 @@
 import { type CallCounts, CallMeter } from '../chain/endpoint/call-meter.ts'
 import type { CollectorConfig } from '../config/config.ts'
-import { BackfillWorker, type WindowResult } from '../fleet/backfill-worker.ts'
+import { BackfillWorker, type WindowClaim, type WindowResult } from '../fleet/backfill-worker.ts'
 import type { JobEngine } from '../fleet/job-engine.ts'
 import type { Lane } from '../fleet/lane.ts'
 import { Backfill } from '../intake/backfill/backfill.ts'
@@ -9,7 +9,7 @@ import { type BackfillRequest, type Work, workOf } from '../intake/backfill/work
 import { Fault } from '../model/fault.ts'
 import { hourAt, hoursFrom } from '../model/hour.ts'
 import type { BackfillWindow } from '../outbox/contract/backfill-store.ts'
-import type { IntakeOutbox } from '../outbox/contract/outbox.ts'
+import type { BackfillOutbox, IntakeOutbox } from '../outbox/contract/outbox.ts'
 import type { SharedOutbox } from '../outbox/contract/shared-outbox.ts'
 import type { Runner } from '../runner/runner.ts'
 import type { AppContext } from './context.ts'
@@ -19,7 +19,7 @@ import { openRunner } from './open-chains.ts'
 export interface FleetBackfillingDeps {
   readonly context: AppContext
   readonly outbox: IntakeOutbox
-  readonly shared: Pick<SharedOutbox, 'store' | 'backfills'>
+  readonly shared: SharedOutbox
   readonly engine: JobEngine
   /** The lanes that this daemon works now. */
   readonly worked: () => readonly Lane[]
@@ -38,7 +38,7 @@ export function fleetBackfilling(deps: FleetBackfillingDeps): BackfillWorker {
     engine,
     lanes: worked,
     knows: window => window.collectors.every(id => configured.has(id)),
-    read: (lane, window, signal) => reader.read(lane, window, signal),
+    read: (lane, window, claimed) => reader.read(lane, window, claimed),
     rest: lane => reader.close(lane),
     time: context.time,
     failed,
@@ -63,8 +63,18 @@ class WindowReader {
   }
 
   /** @throws Fault `collector-unusable` */
-  async read(lane: Lane, window: BackfillWindow, signal: AbortSignal): Promise<WindowResult> {
-    const { context, outbox } = this.#deps
+  async read(lane: Lane, window: BackfillWindow, { signal, held }: WindowClaim): Promise<WindowResult> {
+    const { context, shared } = this.#deps
+    const { intake } = shared
+    const outbox: BackfillOutbox = {
+      health: this.#deps.outbox.health,
+      intake: {
+        hourStates: (...wanted) => intake.hourStates(...wanted),
+        pasts: metrics => intake.pasts(metrics),
+        backlog: () => intake.backlog(),
+        record: (outcome, nowMs) => intake.record(outcome, nowMs, held),
+      },
+    }
     const { config, time } = context
     const { from, to, what, order } = window
     const { runner, meter } = this.#opened(lane)
@@ -103,7 +113,7 @@ async function workFor(
   collector: CollectorConfig,
   asked: BackfillRequest,
   runner: Runner,
-  { intake }: IntakeOutbox,
+  { intake }: BackfillOutbox,
 ): Promise<Work> {
   const described = await runner.describe(collector)
   if (described.kind === 'mistaken') {

@@ -5,7 +5,7 @@ import { Fault } from '../model/fault.ts'
 import { hourAt } from '../model/hour.ts'
 import { hourMs } from '../model/limits.ts'
 import type { BackfillStore, BackfillWindow } from '../outbox/contract/backfill-store.ts'
-import type { FleetStore } from '../outbox/contract/fleet-store.ts'
+import type { CommitStep, FleetStore, SharedTransaction } from '../outbox/contract/fleet-store.ts'
 import type { JobAttempt } from './claim.ts'
 import { type Claim, claimAfter, isTouchDue, newClaim } from './claim.ts'
 import type { JobEngine } from './job-engine.ts'
@@ -19,6 +19,18 @@ export interface WindowResult {
   readonly left: number
 }
 
+/** The claim under which a window is read. */
+export interface WindowClaim {
+  /** Aborted when it is lost, or the daemon ends. */
+  readonly signal: AbortSignal
+  /**
+   * Part of each commit of values: a daemon that was paused stores none of them.
+   *
+   * @throws Fault `hour-taken-over` when it is lost
+   */
+  readonly held: CommitStep
+}
+
 /** Dependencies of `BackfillWorker`. */
 export interface BackfillWorkerDeps {
   readonly store: Pick<FleetStore, 'transaction'>
@@ -28,8 +40,8 @@ export interface BackfillWorkerDeps {
   readonly lanes: () => readonly Lane[]
   /** Whether the collectors of a window are configured here. */
   readonly knows: (window: BackfillWindow) => boolean
-  /** Reads a window of a lane, until its signal is aborted. @returns its result, for the process that asked for it */
-  readonly read: (lane: Lane, window: BackfillWindow, signal: AbortSignal) => Promise<WindowResult>
+  /** Reads a window of a lane. @returns its result, for the process that asked for it */
+  readonly read: (lane: Lane, window: BackfillWindow, claimed: WindowClaim) => Promise<WindowResult>
   /** Called while a lane has no window, and at the end. Never rejects. */
   readonly rest: (lane: Lane) => Promise<void>
   readonly time: Pick<Time, 'steadyMs' | 'sleep'>
@@ -101,8 +113,8 @@ export class BackfillWorker {
     if (!isTouchDue(reading.claim, sentAtMs)) return
     const { attempt } = reading.claim
     const isKept = (await engine.touch(reading.queue, [attempt])).has(attempt.id)
-    reading.claim = claimAfter(reading.claim, isKept ? { kind: 'touched', sentAtMs } : { kind: 'refused' })
-    if (!isKept) reading.stopping.abort(takenOver)
+    if (isKept) reading.claim = claimAfter(reading.claim, { kind: 'touched', sentAtMs })
+    else lose(reading)
   }
 
   /** Claims the next window of a lane, unless one is read or being claimed. */
@@ -132,23 +144,33 @@ export class BackfillWorker {
       return engine.release(queue, [job.attempt])
     }
     const stopping = new AbortController()
-    const claim = newClaim(job.attempt, sentAtMs)
-    const ended = this.#read(lane, window, () => this.#reading.get(lane)?.claim ?? claim, stopping.signal)
-    this.#reading.set(lane, { queue, claim, stopping, ended })
+    const { promise: ended, resolve } = Promise.withResolvers<void>()
+    const reading = { queue, claim: newClaim(job.attempt, sentAtMs), stopping, ended }
+    this.#reading.set(lane, reading)
+    void this.#read(lane, window, reading).then(resolve)
   }
 
   /** Never rejects. */
-  async #read(lane: Lane, window: BackfillWindow, claim: () => Claim, signal: AbortSignal): Promise<void> {
+  async #read(lane: Lane, window: BackfillWindow, reading: WindowReading): Promise<void> {
     const { engine, read, time, failed } = this.#deps
-    const queue = backfillQueue(lane)
+    const { queue, stopping } = reading
+    const held = oncePerCommit(async transaction => {
+      const isHeld = !reading.claim.isLost && (await engine.hold(queue, reading.claim.attempt, transaction))
+      if (isHeld) return
+      lose(reading)
+      throw takenOver
+    })
+    const giveBack = async () => {
+      if (!reading.claim.isLost) await engine.release(queue, [reading.claim.attempt])
+    }
     try {
-      const result = await read(lane, window, signal)
-      if (!signal.aborted) await this.#finish(queue, claim().attempt, result)
-      else if (!claim().isLost) await engine.release(queue, [claim().attempt])
+      const result = await read(lane, window, { signal: stopping.signal, held })
+      if (stopping.signal.aborted) await giveBack()
+      else await this.#finish(queue, reading.claim.attempt, result)
     } catch (error) {
       failed(error)
       this.#refusedAtMs.set(lane, time.steadyMs())
-      if (!claim().isLost) await engine.release(queue, [claim().attempt]).catch(failed)
+      await giveBack().catch(failed)
     }
     this.#reading.delete(lane)
     // The next one at once: a window takes a second or two.
@@ -167,4 +189,19 @@ export class BackfillWorker {
 }
 
 const stopped = new Fault('stopped', 'the daemon ends')
-const takenOver = new Fault('stopped', 'another daemon has taken over these hours')
+const takenOver = new Fault('hour-taken-over', 'another daemon has taken over these hours')
+
+function lose(reading: WindowReading): void {
+  reading.claim = claimAfter(reading.claim, { kind: 'refused' })
+  reading.stopping.abort(takenOver)
+}
+
+/** Many outcomes share a commit: the claim is asked for once. */
+function oncePerCommit(step: CommitStep): CommitStep {
+  const asked = new WeakMap<SharedTransaction, Promise<void>>()
+  return transaction => {
+    const known = asked.get(transaction) ?? step(transaction)
+    asked.set(transaction, known)
+    return known
+  }
+}

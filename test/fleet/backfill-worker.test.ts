@@ -5,6 +5,7 @@ import type { JobEngine } from '../../src/fleet/job-engine.ts'
 import { backfillQueue, windowJob } from '../../src/fleet/jobs.ts'
 import { hourAfter } from '../../src/model/hour.ts'
 import type { BackfillWindow } from '../../src/outbox/contract/backfill-store.ts'
+import type { CommitStep } from '../../src/outbox/contract/fleet-store.ts'
 import type { SharedOutbox } from '../../src/outbox/contract/shared-outbox.ts'
 import { openPostgresOutbox } from '../../src/outbox/postgres/open-outbox.ts'
 import { anHour } from '../support/metrics.ts'
@@ -39,13 +40,15 @@ async function openedOn(address: string): Promise<Place> {
 function workerOn({ engine, shared }: Place, known = 'pool/a') {
   const waiting: (() => void)[] = []
   const [begun, stopped]: [BackfillWindow[], unknown[]] = [[], []]
+  const claims: CommitStep[] = []
   const ends: ((result: WindowResult) => void)[] = []
   const worker = new BackfillWorker({
     ...{ engine, store: shared.store, backfills: shared.backfills },
     lanes: () => ['web'],
     knows: ({ collectors }) => collectors.every(id => id === known),
-    read: async (_, one, signal) => {
+    read: async (_, one, { signal, held }) => {
       begun.push(one)
+      claims.push(held)
       for (const resolve of waiting.splice(0)) resolve()
       const { promise, resolve } = Promise.withResolvers<WindowResult>()
       signal.addEventListener('abort', () => resolve({ left: 1 }))
@@ -64,7 +67,7 @@ function workerOn({ engine, shared }: Place, known = 'pool/a') {
   const until = async (count: number) => {
     while (begun.length < count) await new Promise<void>(resolve => waiting.push(resolve))
   }
-  return { worker, begun, stopped, ends, until }
+  return { worker, begun, stopped, ends, claims, until }
 }
 
 describe.skipIf(postgresPlace.kind === 'missing')('a worker of backfills', () => {
@@ -141,5 +144,20 @@ describe.skipIf(postgresPlace.kind === 'missing')('a worker of backfills', () =>
     await until(2)
     expect(stopped).toMatchObject([{ message: 'another daemon has taken over these hours' }])
     expect(begun).toEqual([window(0), window(1)])
+  })
+
+  it('lets a window that was taken over store nothing, before its daemon knows', async () => {
+    const address = await databases.empty()
+    const [one, other] = [await openedOn(address), await openedOn(address)]
+    await one.engine.insert(queue, [job(0)])
+    const { claims, stopped, until } = workerOn(one)
+    await until(1)
+    const storing = () => one.shared.store.transaction(async transaction => claims[0]?.(transaction))
+    await expect(storing()).resolves.toBeUndefined()
+    await other.engine.remove(queue, [job(0).id])
+    await other.engine.insert(queue, [job(0)])
+    await expect(storing()).rejects.toMatchObject({ code: 'hour-taken-over' })
+    await until(2)
+    expect(stopped).toMatchObject([{ code: 'hour-taken-over' }])
   })
 })

@@ -1,6 +1,6 @@
 import type { Time } from '../../edge/time.ts'
 import type { Backlog } from '../../outbox/contract/balance.ts'
-import type { IntakeOutbox } from '../../outbox/contract/outbox.ts'
+import type { BackfillOutbox } from '../../outbox/contract/outbox.ts'
 
 /**
  * Due metrics above which a backfill waits for delivery: they take disk space, and a full disk stops the live hours.
@@ -46,7 +46,7 @@ export type BackpressureNews =
 
 /** Dependencies of `Backpressure`. */
 export interface BackpressureDeps {
-  readonly outbox: Pick<IntakeOutbox, 'intake'>
+  readonly outbox: Pick<BackfillOutbox, 'intake'>
   /** Protocols of the backfill's collectors: it does not add to the due metrics of others. */
   readonly protocolIds: readonly string[]
   /** Due metrics of the protocols above which it waits. */

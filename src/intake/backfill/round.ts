@@ -4,7 +4,7 @@ import { Fault } from '../../model/fault.ts'
 import { notFinal } from '../../model/finality.ts'
 import { type Hour, hourAt } from '../../model/hour.ts'
 import type { MetricKey } from '../../outbox/contract/metrics.ts'
-import type { IntakeOutbox } from '../../outbox/contract/outbox.ts'
+import type { BackfillOutbox } from '../../outbox/contract/outbox.ts'
 import type { Recorded } from '../../outbox/contract/outcome.ts'
 import type { Runner, RunOutcome } from '../../runner/runner.ts'
 import { asFault, type Collected } from '../collect.ts'
@@ -26,7 +26,7 @@ export interface RunEnd {
 
 /** Dependencies of `readRound`. */
 export interface RoundDeps {
-  readonly outbox: IntakeOutbox
+  readonly outbox: BackfillOutbox
   /** The runner is stopped together with the backfill. */
   readonly runner: Runner
   readonly time: Time

@@ -31,3 +31,9 @@ export interface Outbox {
 
 /** The outbox as intake and backfill need it. */
 export type IntakeOutbox = Pick<Outbox, 'intake' | 'health'>
+
+/** The outbox as a backfill needs it. */
+export interface BackfillOutbox {
+  readonly intake: Pick<IntakeStore, 'hourStates' | 'pasts' | 'record' | 'backlog'>
+  readonly health: OutboxHealth
+}
