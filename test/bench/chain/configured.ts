@@ -6,9 +6,13 @@ const collector = fileURLToPath(new URL('../../chain/support/synthetic-collector
 /** Collectors of the configuration: each has five metrics. */
 export const collectors = 10
 
-/** Writes a configuration with ten collectors of one chain, which keeps its data next to it. */
-export function writeConfig(file: string, urls: { readonly rpc: string; readonly service: string }): void {
-  const used = Array.from({ length: collectors }, (_, index) => ({
+/** Writes a configuration with collectors of one chain, which keeps its data next to it. */
+export function writeConfig(
+  file: string,
+  urls: { readonly rpc: string; readonly service: string },
+  count = collectors,
+): void {
+  const used = Array.from({ length: count }, (_, index) => ({
     use: collector,
     id: `five-${index}`,
     options: { chain: 'ethereum', contract: `0x${String(index + 1).padStart(40, '0')}`, first: index * 5 + 1 },
