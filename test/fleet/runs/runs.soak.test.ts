@@ -9,11 +9,12 @@ import { postgresPlace } from '../../support/postgres/programs.ts'
 import { repetitions } from '../../support/soak.ts'
 
 /**
- * `SEEDS=500 npx vitest run test/fleet/runs` runs more fleets, `SEED=123 TRACE=1 npx vitest run test/fleet/runs` one again
- * and prints its history. The server's answers come in no fixed order, so that one seed may take several turns.
+ * `SEEDS=500 npx vitest run test/fleet/runs` runs more fleets, `FROM=101 SEEDS=120 …` those of these seeds, and
+ * `SEED=123 TRACE=1 npx vitest run test/fleet/runs` one again and prints its history. The server's answers come in no
+ * fixed order, so that one seed may take several turns.
  */
-const { SEED, SEEDS } = process.env
-const first = Number(SEED ?? 1)
+const { SEED, SEEDS, FROM } = process.env
+const first = Number(SEED ?? FROM ?? 1)
 const last = Number(SEED ?? SEEDS ?? repetitions({ test: 2, soak: 24 }))
 
 /** Many times what it takes: one that is not done by then hangs. */
